@@ -1,0 +1,1 @@
+"""Environments: the runtime that serves one inside the jail, and the client that opens it."""
