@@ -1,0 +1,42 @@
+/** What each kind of worker can do. Workflows proxy these interfaces; `activities/` implements them. Types only. */
+import type * as run from './run';
+import type { RolloutSummary } from './trajectory';
+import type { TrainedAdapter } from './training';
+
+/** Queue `whet-orchestration`: short, local, no model calls. */
+export interface OrchestrationActivities {
+  /** Reads and checks the spec, freezes it in the store, checks model, analyst and jail. Throws Spec.Invalid, Sandbox.Unavailable, Model.Unreachable. */
+  prepareRun(input: run.ImprovementRunInput): Promise<run.RunPlan>;
+  compareArms(input: run.CompareInput): Promise<run.CompareResult>;
+  promoteAdapters(input: run.PromoteInput): Promise<run.PromoteResult>;
+  renderReport(input: run.ReportInput): Promise<run.ReportResult>;
+}
+
+/** Queue `whet-llm`: calls to the analyst. */
+export interface LlmActivities {
+  discoverCandidates(input: run.IdentifyInput): Promise<run.DiscoveryResult>;
+  planLabels(input: run.IdentifyInput & { candidates: run.DiscoveryResult }): Promise<run.LabelPlan>;
+  /** Labels one chunk; writes each label before it heartbeats; a retry resumes and asks nothing twice. */
+  labelChunk(input: Omit<run.LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<run.LabelChunkResult>;
+  /** Merges the labels, contrasts, selects. Throws Identify.TooManyUnlabelled. */
+  contrastCapabilities(
+    input: Omit<run.LabelChunksInput, 'cursor'> & { discoveryCalls: number },
+  ): Promise<Omit<run.IdentifyResult, 'tokens'> & { tokens: run.TokenUse[] }>;
+  synthesiseEnvironment(input: run.SynthesisInput): Promise<run.SynthesisResult>;
+}
+
+/** Queue `whet-sandbox`: environments in their processes, rollouts through the model endpoint. */
+export interface SandboxActivities {
+  /** Throws Collect.TooFewToContrast. */
+  collectTrajectories(context: run.RunContext): Promise<RolloutSummary>;
+  validateEnvironment(input: run.EnvironmentInput): Promise<run.ValidationResult>;
+  calibrateEnvironment(input: run.EnvironmentInput): Promise<run.CalibrationOutcome>;
+  routeTasks(input: run.RoutingInput): Promise<run.RoutingResult>;
+  rollOutArm(input: run.ArmInput): Promise<run.ArmRollouts>;
+}
+
+/** Queue `whet-jobs`: training runs. */
+export interface JobActivities {
+  /** Create or attach: the manifest in the store is the truth. Throws Trainer.*. */
+  trainAdapter(input: run.TrainInput): Promise<TrainedAdapter>;
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+
+const fraction = z.number().min(0).max(1);
+const count = z.number().int().positive();
+
+/** Paper, section 3 and its public repository: the band in which an environment can teach the base model something. */
+const calibrationSchema = z
+  .strictObject({
+    seeds: count.default(100).describe('Distinct tasks rolled out.'),
+    rolloutsPerSeed: z.number().int().min(2).default(16).describe('Rollouts of the base model on each task; one group.'),
+    meanReward: z.tuple([fraction, fraction]).default([0.2, 0.6]),
+    meanSuccess: z.tuple([fraction, fraction]).default([0.2, 0.6]),
+    maxAllSuccessGroups: fraction.default(0.2),
+    maxAllZeroGroups: fraction.default(0.2),
+    maxConstantGroups: fraction.default(0.5),
+    minInformativeGroups: fraction.default(0.5),
+    minRewardStd: fraction.default(0.05),
+  })
+  .prefault({});
+
+/** Paper, section 4 and appendix; `rank` must be one that vLLM serves. */
+const trainingSchema = z
+  .strictObject({
+    backend: z.enum(['local']).default('local').describe('local: child process on this machine.'),
+    rank: z.union([z.literal(1), z.literal(8), z.literal(16), z.literal(32), z.literal(64), z.literal(128)]).default(32),
+    alpha: z.number().positive().default(64),
+    groups: count.default(4).describe('Tasks per iteration (G).'),
+    rolloutsPerGroup: z.number().int().min(2).default(4).describe('Rollouts per task (K).'),
+    iterations: count.default(40),
+    learningRate: z.number().positive().default(1e-5),
+    clip: z.number().positive().default(0.2),
+    klBeta: z.number().nonnegative().default(0.01),
+    temperature: z.number().positive().default(1),
+    maxCompletionTokens: count.default(512).describe('Per turn.'),
+    warmupIterations: z.number().int().nonnegative().default(2),
+    maxGradNorm: z.number().positive().default(1),
+    dropConstantGroups: z.boolean().default(true),
+    checkpointEvery: count.default(5).describe('Iterations between checkpoints.'),
+    threads: count.default(1).describe('CPU threads of one trainer.'),
+    parallel: count.default(1).describe('Trainers that run side by side.'),
+  })
+  .prefault({});
+
+/** One deployed agent, as its owner writes it in `agent.yaml`. */
+export const agentSpecSchema = z.strictObject({
+  version: z.literal(1),
+  name: z
+    .string()
+    .regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, 'lower-case letters, digits and dashes, 1 to 40 characters')
+    .describe('Names the agent everywhere.'),
+  environment: z.strictObject({
+    path: z.string().describe('Python file with class Environment, relative to agent.yaml.'),
+    trainSeeds: z.strictObject({ start: z.number().int().nonnegative(), count }),
+    heldOutSeeds: z.strictObject({ start: z.number().int().nonnegative(), count }),
+    maxTurns: count.default(12),
+    successReward: fraction.default(1).describe('An episode with at least this reward is a success.'),
+  }),
+  model: z.strictObject({
+    baseUrl: z.url().optional().describe('OpenAI-compatible endpoint; absent: the policy server that `whet up` starts.'),
+    name: z.string().min(1).describe('Served name of the base model.'),
+    recipe: z.string().optional().describe('Python script that makes the model (demo only), relative to agent.yaml.'),
+    recipeArguments: z.array(z.string()).default([]),
+    path: z.string().optional().describe('Directory of the base model in save_pretrained format; needed by the trainer unless a recipe makes it.'),
+    temperature: z.number().nonnegative().default(1).describe('Sampling temperature of the deployed agent.'),
+    maxCompletionTokens: count.default(512),
+  }),
+  analyst: z
+    .strictObject({
+      baseUrl: z.url().optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
+      model: z.string().optional().describe('Absent: WHET_ANALYST_MODEL.'),
+      concurrency: count.default(16),
+      maxReasks: z.number().int().nonnegative().default(2).describe('Times a malformed answer is asked again with its errors.'),
+      timeoutSeconds: count.default(120),
+    })
+    .prefault({}),
+  collect: z.strictObject({ trials: count.default(2), concurrency: count.default(64) }).prefault({}),
+  identify: z
+    .strictObject({
+      discoveryBatches: count.default(4),
+      batchSize: count.default(50).describe('Failed trajectories shown in one discovery call.'),
+      maxCandidates: count.default(10),
+      chunkCalls: z.number().int().min(10).max(2000).default(200).describe('Labels asked by one activity.'),
+      minGap: fraction.default(0.2),
+      minCoverage: fraction.default(0.1),
+      maxUnlabelled: fraction.default(0.05),
+      minEachOutcome: count.default(20).describe('Fewest successes and fewest failures that can be contrasted.'),
+    })
+    .prefault({}),
+  synthesis: z.strictObject({ maxAttempts: z.number().int().min(1).max(5).default(5) }).prefault({}),
+  calibration: calibrationSchema,
+  training: trainingSchema,
+  evaluation: z
+    .strictObject({
+      trials: count.default(2),
+      concurrency: count.default(64),
+      bootstrapSamples: z.number().int().min(1000).default(10_000),
+      confidence: z.number().gt(0.5).lt(1).default(0.95),
+      mixedAdapter: z.boolean().default(false).describe('Also train one adapter on all environments mixed, with as many rollouts as all the others together.'),
+    })
+    .prefault({}),
+  gate: z
+    .strictObject({
+      minGain: fraction.default(0).describe('The lower end of the paired interval must lie above this.'),
+      maxRegression: fraction.default(0.05).describe('Largest share of tasks passed by base that may be significantly lost.'),
+      approval: z.boolean().default(false).describe('true: wait for `whet approve` before promoting.'),
+    })
+    .prefault({}),
+  groundTruth: z
+    .strictObject({
+      planted: z.array(z.string()).describe('Diagnostics ids of deliberately planted deficits.'),
+      decoys: z.array(z.string()).default([]),
+    })
+    .optional()
+    .describe('Only for agents whose deficits were planted to test Whetstone; the report then says what was found, missed and invented.'),
+  seed: z.number().int().nonnegative().default(1),
+});
+export type AgentSpec = z.infer<typeof agentSpecSchema>;
+export type AgentSpecInput = z.input<typeof agentSpecSchema>;

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+
+/**
+ * The environment runtime's protocol (docs/protocols.md, section 2): one JSON document a line, requests in, responses out.
+ * What the environment's author controls is held to sizes and types here once more, because its process can forge a response.
+ */
+
+/** Version that `load` answers with; another one means that runtime and client come from different versions of the project. */
+export const ENVIRONMENT_API_VERSION = 1;
+
+/** A tool call as an environment takes it. */
+export const environmentCallSchema = z.strictObject({ name: z.string().max(200), arguments: z.record(z.string(), z.unknown()) });
+export type EnvironmentCall = z.infer<typeof environmentCallSchema>;
+
+/** An OpenAI function tool. */
+export const environmentToolSchema = z.looseObject({
+  type: z.literal('function'),
+  function: z.looseObject({
+    name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/),
+    description: z.string().optional(),
+    parameters: z.record(z.string(), z.unknown()).optional(),
+  }),
+});
+export type EnvironmentTool = z.infer<typeof environmentToolSchema>;
+
+/** An opening message of an episode. */
+export const openingMessageSchema = z.strictObject({ role: z.enum(['system', 'user']), content: z.string() });
+export type OpeningMessage = z.infer<typeof openingMessageSchema>;
+
+const rewardSchema = z.strictObject({
+  /** In [0, 1]. */
+  reward: z.number().min(0).max(1),
+  /** Ground truth of planted deficits; empty for most environments. */
+  diagnostics: z.record(z.string(), z.enum(['lacking', 'present'])),
+});
+/** Result of `evaluate` and `score`. */
+export type EnvironmentReward = z.infer<typeof rewardSchema>;
+
+/** Result schema of each method. */
+export const environmentResultSchemas = {
+  load: z.strictObject({ apiVersion: z.literal(ENVIRONMENT_API_VERSION), sha256: z.string().regex(/^[0-9a-f]{64}$/), python: z.string().max(40) }),
+  describe: z.strictObject({ tools: z.array(environmentToolSchema).min(1).max(128), hasSay: z.boolean(), hasHints: z.boolean() }),
+  reset: z.strictObject({ messages: z.array(openingMessageSchema).min(1), tags: z.array(z.string()).max(64) }),
+  step: z.strictObject({ observations: z.array(z.string()).max(64), done: z.boolean() }),
+  evaluate: rewardSchema,
+  drop: z.strictObject({}),
+  task: z.strictObject({ task: z.record(z.string(), z.unknown()) }),
+  reference: z.strictObject({ calls: z.array(environmentCallSchema).max(64) }),
+  hints: z.strictObject({ hints: z.array(z.string()) }),
+  score: rewardSchema,
+} as const;
+
+/** Methods of the protocol, less `batch`, which carries them. */
+export type EnvironmentMethod = keyof typeof environmentResultSchemas;
+
+/** Result of a method. */
+export type EnvironmentResult<M extends EnvironmentMethod> = z.infer<(typeof environmentResultSchemas)[M]>;
+
+/** Params of each method. Seeds are integers of at most 53 bits; episodes are names that the caller chooses. */
+export interface EnvironmentParams {
+  load: { source: string };
+  describe: Record<string, never>;
+  reset: { episode: string; seed: number };
+  step: { episode: string; calls: EnvironmentCall[] } | { episode: string; text: string };
+  evaluate: { episode: string };
+  drop: { episode: string };
+  task: { seed: number };
+  reference: { seed: number };
+  hints: { seed: number };
+  score: { seed: number; calls: EnvironmentCall[] };
+}
+
+/** Error types that the runtime answers with. `NotRun` appears only inside a batch: the request had no effect and may be sent again. */
+export const ENVIRONMENT_ERROR_TYPES = ['BadRequest', 'EnvironmentRaised', 'BadReturn', 'NoSuchEpisode', 'NotRun'] as const;
+
+/** The error object of a response. */
+export const environmentErrorSchema = z.strictObject({
+  type: z.enum(ENVIRONMENT_ERROR_TYPES),
+  message: z.string().max(4_000),
+  traceback: z.string().max(4_000).nullable(),
+});
+export type EnvironmentErrorBody = z.infer<typeof environmentErrorSchema>;
+
+/** A result that its method's schema has not seen yet, or an error. */
+export const environmentOutcomeSchema = z.union([
+  z.strictObject({ result: z.record(z.string(), z.unknown()) }),
+  z.strictObject({ error: environmentErrorSchema }),
+]);
+export type EnvironmentOutcome = z.infer<typeof environmentOutcomeSchema>;
+
+/** A response line. */
+export const environmentResponseSchema = z.union([
+  z.strictObject({ id: z.number().int(), result: z.record(z.string(), z.unknown()) }),
+  z.strictObject({ id: z.number().int().nullable(), error: environmentErrorSchema }),
+]);
+
+/** Result of `batch`, in the order of its requests. */
+export const environmentBatchSchema = z.strictObject({ results: z.array(environmentOutcomeSchema) });

@@ -1,0 +1,23 @@
+/** The router's prompt (paper, section 5; docs/protocols.md, section 7). Pure; workflows do not need it. */
+import { NONE_LABEL } from './constants';
+
+export interface RouterOption {
+  /** Single letter. */
+  label: string;
+  /** Capability id, or `none`. */
+  capabilityId: string;
+  summary: string;
+}
+
+/** Gives each capability a letter, in the order given, and appends `none`. Throws RangeError above 25 capabilities. */
+export function routerMenu(capabilities: readonly { id: string; summary: string }[]): RouterOption[] {
+  if (capabilities.length > 25) throw new RangeError(`A router menu has at most 25 capabilities, not ${capabilities.length}.`);
+  const options = capabilities.map((c, i) => ({ label: String.fromCharCode(65 + i), capabilityId: c.id, summary: c.summary }));
+  return [...options, { label: String.fromCharCode(65 + options.length), capabilityId: NONE_LABEL, summary: 'none of these' }];
+}
+
+/** The text of the single user message that asks for one label token. */
+export function routerPrompt(task: string, menu: readonly RouterOption[]): string {
+  const lines = menu.map((o) => `${o.label}: ${o.summary}`);
+  return `Which skill does this task need?\nTask: ${task}\n${lines.join('\n')}\nAnswer:`;
+}

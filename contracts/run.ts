@@ -1,0 +1,291 @@
+/** Inputs and results of workflows and activities. Types only, so that workflow code may import them. Everything large is a reference. */
+import type { ArtifactRef } from './artifacts';
+import type { StageName, Verdict } from './constants';
+import type { RolloutSummary } from './trajectory';
+import type { TrainedAdapter } from './training';
+
+/** Input of `improvementRun`. */
+export interface ImprovementRunInput {
+  /** Also the workflow id. */
+  runId: string;
+  agent: string;
+  /** Absolute path of agent.yaml on the worker's machine. Read once, by `prepareRun`. */
+  specPath: string;
+  /** Replaces the spec's seed. */
+  seed?: number;
+}
+
+/** What every activity gets: small, and the same in the whole run. */
+export interface RunContext {
+  runId: string;
+  agent: string;
+  /** The agent's spec with all defaults filled in and the seed replaced (JSON of `PreparedSpec`). */
+  spec: ArtifactRef;
+  seed: number;
+}
+
+/** Options that steer the workflow itself; read from the spec by `prepareRun`. */
+export interface RunPlan {
+  context: RunContext;
+  maxAttempts: number;
+  mixedAdapter: boolean;
+  approval: boolean;
+  trainersInParallel: number;
+}
+
+/** Heartbeat details of every long activity; `whet status` and the stage table show them. */
+export interface StageProgress {
+  stage: StageName;
+  /** What is being counted, in the plural: rollouts, labels, iterations. */
+  unit: string;
+  done: number;
+  total: number;
+  ratePerSecond: number;
+  /** Null while unknown. */
+  secondsLeft: number | null;
+  note?: string;
+}
+
+export interface TokenUse {
+  stage: string;
+  model: string;
+  promptTokens: number;
+  completionTokens: number;
+}
+
+export interface CapabilityBrief {
+  id: string;
+  name: string;
+  summary: string;
+}
+
+export interface DiscoveryResult {
+  /** JSON array of Candidate. */
+  candidates: ArtifactRef;
+  count: number;
+  calls: number;
+}
+
+export interface LabelPlan {
+  /** JSON: the chunks, each a list of (trajectory index, capability index). */
+  plan: ArtifactRef;
+  chunks: number;
+  calls: number;
+}
+
+export interface LabelChunkResult {
+  asked: number;
+  reused: number;
+  unlabelled: number;
+  promptTokens: number;
+  completionTokens: number;
+  cachedTokens: number;
+}
+
+export interface LabelChunksInput {
+  context: RunContext;
+  plan: LabelPlan;
+  trajectories: ArtifactRef;
+  candidates: ArtifactRef;
+  /** First chunk not yet finished; moves on with continue-as-new. */
+  cursor: number;
+  totals: LabelChunkResult;
+}
+
+export interface IdentifyInput {
+  context: RunContext;
+  collected: RolloutSummary;
+}
+
+export interface IdentifyResult {
+  /** JSON of Identification. */
+  identification: ArtifactRef;
+  /** JSONL of LabelRecord, in the order of the plan. */
+  labels: ArtifactRef;
+  kept: CapabilityBrief[];
+  candidates: number;
+  tokens: TokenUse[];
+}
+
+export interface SharpenInput {
+  context: RunContext;
+  capability: CapabilityBrief;
+  identification: ArtifactRef;
+  trajectories: ArtifactRef;
+  labels: ArtifactRef;
+  maxAttempts: number;
+}
+
+/** One attempt, by reference. */
+export interface AttemptRefs {
+  attempt: number;
+  source: ArtifactRef;
+  /** JSON of EnvironmentAttempt['validation']. */
+  validation: ArtifactRef;
+  /** JSON of CalibrationResult. */
+  calibration: ArtifactRef | null;
+  accepted: boolean;
+  /** One line for people. */
+  outcome: string;
+}
+
+export interface SharpenResult {
+  capability: CapabilityBrief;
+  status: 'trained' | 'skipped' | 'failed';
+  reason: string;
+  attempts: AttemptRefs[];
+  /** The accepted source; null when none was. */
+  environment: ArtifactRef | null;
+  adapter: TrainedAdapter | null;
+  tokens: TokenUse[];
+}
+
+export interface SynthesisInput {
+  context: RunContext;
+  capability: CapabilityBrief;
+  identification: ArtifactRef;
+  trajectories: ArtifactRef;
+  labels: ArtifactRef;
+  attempt: number;
+  previous: AttemptRefs | null;
+}
+
+export interface SynthesisResult {
+  source: ArtifactRef;
+  promptTokens: number;
+  completionTokens: number;
+  model: string;
+}
+
+export interface EnvironmentInput {
+  context: RunContext;
+  capability: CapabilityBrief;
+  source: ArtifactRef;
+}
+
+export interface ValidationResult {
+  passed: boolean;
+  /** At most ten short sentences. */
+  problems: string[];
+  detail: ArtifactRef;
+}
+
+export interface CalibrationOutcome {
+  inBand: boolean;
+  /** One line: verdict with its numbers. */
+  outcome: string;
+  detail: ArtifactRef;
+  promptTokens: number;
+  completionTokens: number;
+}
+
+export interface TrainInput {
+  context: RunContext;
+  /** Deterministic name of the job in the run: a capability id or `mixed`. */
+  job: string;
+  environments: { id: string; source: ArtifactRef }[];
+  /** Iterations are multiplied by this: the mixed adapter gets as many rollouts as all the others together. */
+  budgetFactor: number;
+}
+
+export interface ArmInput {
+  context: RunContext;
+  arm: string;
+  kind: 'base' | 'adapter' | 'mixed' | 'routed';
+  /** The adapter of this arm; all adapters for `routed`; empty for base. */
+  adapters: TrainedAdapter[];
+  /** JSONL of RoutingRecord, for `routed`. */
+  routing: ArtifactRef | null;
+}
+
+export interface ArmRollouts {
+  arm: string;
+  kind: ArmInput['kind'];
+  rollouts: RolloutSummary;
+}
+
+export interface RoutingInput {
+  context: RunContext;
+  capabilities: CapabilityBrief[];
+}
+
+export interface RoutingResult {
+  routing: ArtifactRef;
+  tasks: number;
+}
+
+export interface CompareInput {
+  context: RunContext;
+  arms: ArmRollouts[];
+  capabilities: CapabilityBrief[];
+  adapters: TrainedAdapter[];
+  routing: ArtifactRef;
+}
+
+export interface CompareResult {
+  /** JSON of Evaluation. */
+  evaluation: ArtifactRef;
+  gatePassed: boolean;
+  gateReasons: string[];
+  /** For people: "base 0.34, routed 0.80, difference +0.46 [+0.41, +0.51]". */
+  summary: string;
+}
+
+export interface PromoteInput {
+  context: RunContext;
+  adapters: TrainedAdapter[];
+  capabilities: CapabilityBrief[];
+  evaluation: ArtifactRef;
+}
+
+export interface PromoteResult {
+  version: number;
+}
+
+export interface StageTiming {
+  name: StageName;
+  seconds: number;
+  status: 'done' | 'skipped' | 'failed';
+}
+
+/** Everything the report is made from. */
+export interface ReportInput {
+  context: RunContext;
+  verdict: Verdict;
+  collected: RolloutSummary;
+  identified: IdentifyResult;
+  sharpened: SharpenResult[];
+  mixed: TrainedAdapter | null;
+  arms: ArmRollouts[];
+  comparison: CompareResult | null;
+  routing: ArtifactRef | null;
+  promotedVersion: number | null;
+  stages: StageTiming[];
+}
+
+export interface ReportResult {
+  /** Artifact names carry the hash; copies called report.html and report.json lie in `directory`. */
+  html: ArtifactRef;
+  json: ArtifactRef;
+  /** Absolute directory, for people. */
+  directory: string;
+}
+
+/** Result of `improvementRun`. */
+export interface ImprovementRunResult {
+  runId: string;
+  verdict: Verdict;
+  reasons: string[];
+  summary: string;
+  promotedVersion: number | null;
+  reportDirectory: string;
+}
+
+/** Answer to the progress query: the stage table as data. */
+export interface RunProgress {
+  runId: string;
+  agent: string;
+  stages: { name: StageName; status: 'waiting' | 'running' | 'done' | 'skipped' | 'failed' | 'paused'; detail: string; seconds: number | null }[];
+  /** Why the run waits for a person, with the command that lets it go on; null when it does not. */
+  waitingFor: string | null;
+}

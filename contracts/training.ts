@@ -1,0 +1,79 @@
+import { z } from 'zod';
+
+/** The trainer's job file (docs/protocols.md, section 6). Paths are absolute. */
+export const trainingJobSchema = z.strictObject({
+  jobId: z.string(),
+  seed: z.number().int().nonnegative(),
+  baseModel: z.string(),
+  environments: z.array(z.strictObject({ id: z.string(), path: z.string(), sha256: z.string() })).min(1),
+  taskSeedStart: z.number().int().nonnegative(),
+  outputDir: z.string(),
+  isolation: z.enum(['jail', 'process']),
+  jailProfile: z.string(),
+  threads: z.number().int().positive(),
+  checkpointEvery: z.number().int().positive(),
+  algorithm: z.strictObject({
+    rank: z.number().int(),
+    alpha: z.number(),
+    groups: z.number().int(),
+    rolloutsPerGroup: z.number().int(),
+    iterations: z.number().int(),
+    learningRate: z.number(),
+    clip: z.number(),
+    klBeta: z.number(),
+    temperature: z.number(),
+    maxTurns: z.number().int(),
+    maxCompletionTokens: z.number().int(),
+    warmupIterations: z.number().int(),
+    maxGradNorm: z.number(),
+    dropConstantGroups: z.boolean(),
+  }),
+});
+export type TrainingJob = z.infer<typeof trainingJobSchema>;
+
+/** A line of progress.jsonl. */
+export const trainingProgressSchema = z.object({
+  iteration: z.number().int(),
+  iterations: z.number().int(),
+  reward: z.number(),
+  rewardStd: z.number(),
+  loss: z.number(),
+  kl: z.number(),
+  gradNorm: z.number(),
+  completionTokens: z.number().int(),
+  secondsGeneration: z.number(),
+  secondsUpdate: z.number(),
+  secondsElapsed: z.number(),
+});
+export type TrainingProgress = z.infer<typeof trainingProgressSchema>;
+
+/** What the trainer leaves last: when it is there, the job is done. */
+export const trainingManifestSchema = z.object({
+  jobId: z.string(),
+  jobSha256: z.string(),
+  baseModelSha256: z.string(),
+  adapterSha256: z.string(),
+  adapterDir: z.string(),
+  iterations: z.number().int(),
+  rollouts: z.number().int(),
+  seconds: z.object({ total: z.number(), generation: z.number(), update: z.number(), startup: z.number() }),
+  completionTokens: z.number().int(),
+  curve: z.array(z.object({ iteration: z.number(), reward: z.number(), kl: z.number(), loss: z.number() })),
+  finalReward: z.number(),
+  environmentSha256: z.array(z.string()),
+});
+export type TrainingManifest = z.infer<typeof trainingManifestSchema>;
+
+/** A trained adapter: its directory in the store is named by its hash and never changes. */
+export interface TrainedAdapter {
+  /** Served name: `<capability>@<first 12 hex of the hash>`. */
+  name: string;
+  capabilityId: string;
+  sha256: string;
+  /** Directory relative to the store's root. */
+  key: string;
+  manifest: import('./artifacts').ArtifactRef;
+  rollouts: number;
+  seconds: number;
+  finalReward: number;
+}

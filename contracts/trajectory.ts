@@ -1,0 +1,56 @@
+import { z } from 'zod';
+
+const toolCallSchema = z.object({
+  id: z.string(),
+  type: z.literal('function'),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
+
+/** A message in OpenAI's chat format. */
+export const chatMessageSchema = z.object({
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  content: z.string().nullable(),
+  tool_calls: z.array(toolCallSchema).optional(),
+  tool_call_id: z.string().optional(),
+});
+export type ChatMessage = z.infer<typeof chatMessageSchema>;
+
+/** Why an episode ended. */
+export const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'environment-error'] as const;
+
+/** One episode of the agent in an environment. */
+export const trajectorySchema = z.strictObject({
+  /** sha256 of the canonical JSON of task, trial, model and messages. */
+  id: z.string().regex(/^[0-9a-f]{64}$/),
+  task: z.strictObject({ seed: z.number().int().nonnegative(), split: z.enum(['train', 'held-out', 'synthetic']) }),
+  trial: z.number().int().nonnegative(),
+  /** Served model name: base or adapter. */
+  model: z.string(),
+  /** Seed of the sampler for the episode's first turn; turn t uses `samplingSeed + t`. */
+  samplingSeed: z.number().int().nonnegative(),
+  messages: z.array(chatMessageSchema),
+  /** In [0, 1]. */
+  reward: z.number().min(0).max(1),
+  success: z.boolean(),
+  finish: z.enum(FINISH_REASONS),
+  /** Tool calls made. */
+  steps: z.number().int().nonnegative(),
+  usage: z.strictObject({ promptTokens: z.number().int(), completionTokens: z.number().int(), cachedTokens: z.number().int() }),
+  /** Sum over sampled tokens of their log probability (nats); null when the endpoint gives none. */
+  logprob: z.number().nullable(),
+  /** Ground truth of the environment, where it has any: for reports only, never shown to agent or analyst. */
+  tags: z.array(z.string()),
+  diagnostics: z.record(z.string(), z.enum(['lacking', 'present'])),
+});
+export type Trajectory = z.infer<typeof trajectorySchema>;
+
+/** A finished set of rollouts of one model on one range of tasks. */
+export interface RolloutSummary {
+  trajectories: import('./artifacts').ArtifactRef;
+  episodes: number;
+  successes: number;
+  failures: number;
+  promptTokens: number;
+  completionTokens: number;
+  seconds: number;
+}

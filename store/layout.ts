@@ -1,0 +1,16 @@
+/** Keys of the store, in one place. */
+export const layout = {
+  run: (runId: string) => `runs/${runId}`,
+  trajectories: (runId: string) => `runs/${runId}/trajectories`,
+  labels: (runId: string) => `runs/${runId}/labels`,
+  capabilities: (runId: string) => `runs/${runId}/capabilities`,
+  environments: (runId: string, capabilityId: string) => `runs/${runId}/environments/${capabilityId}`,
+  training: (runId: string, job: string) => `runs/${runId}/training/${job}`,
+  evaluation: (runId: string) => `runs/${runId}/evaluation`,
+  report: (runId: string) => `runs/${runId}/report`,
+  /** Work files of one activity; not referred to by anything once the activity is done. */
+  work: (runId: string, name: string) => `runs/${runId}/work/${name}.jsonl`,
+  /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */
+  adapters: (agent: string) => `adapters/${agent}`,
+  registry: (agent: string) => `registry/${agent}.json`,
+} as const;

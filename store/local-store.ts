@@ -1,0 +1,179 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { link, mkdir, open, readFile, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { dirname, extname, join, normalize } from 'node:path';
+import type { ArtifactRef } from '../contracts';
+import type { ArtifactStore, Segment, StoredDocument } from './artifact-store';
+import { StoreConflictError, StoreCorruptError } from './errors';
+
+const MEDIA_TYPES: Record<string, string> = { '.json': 'application/json', '.jsonl': 'application/jsonl', '.html': 'text/html', '.py': 'text/x-python', '.svg': 'image/svg+xml' };
+
+const sha256Hex = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex');
+
+const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
+
+/** Artifact store in a local directory: every write is temp + fsync + rename, so a reader never sees half a file. */
+export class LocalStore implements ArtifactStore {
+  constructor(private readonly root: string) {}
+
+  localPath(key: string): string {
+    const path = normalize(key);
+    if (path.startsWith('..') || path.startsWith('/')) throw new RangeError(`Store key ${JSON.stringify(key)} leaves the store.`);
+    return join(this.root, path);
+  }
+
+  async put(directory: string, name: string, data: string | Uint8Array, options: { mediaType?: string; records?: number } = {}): Promise<ArtifactRef> {
+    const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
+    const sha256 = sha256Hex(bytes);
+    const extension = extname(name);
+    const stem = name.slice(0, name.length - extension.length);
+    const key = `${directory}/${stem}-${sha256.slice(0, 12)}${extension}`;
+    const mediaType = options.mediaType ?? MEDIA_TYPES[extension] ?? 'application/octet-stream';
+    const ref: ArtifactRef = { key, sha256, bytes: bytes.byteLength, mediaType, ...(options.records === undefined ? {} : { records: options.records }) };
+    const existing = await readFile(this.localPath(key)).catch(() => null);
+    if (existing === null || sha256Hex(existing) !== sha256) await this.writeAtomically(this.localPath(key), bytes);
+    return ref;
+  }
+
+  async get(ref: ArtifactRef): Promise<Buffer> {
+    const data = await readFile(this.localPath(ref.key));
+    if (sha256Hex(data) !== ref.sha256) {
+      throw new StoreCorruptError(`Artifact ${ref.key} does not match its sha256 ${ref.sha256.slice(0, 12)}…: restore it, or delete it and run its stage again.`);
+    }
+    return data;
+  }
+
+  async adoptDirectory(directory: string, stem: string, sha256: string, sourcePath: string): Promise<string> {
+    const key = `${directory}/${stem}-${sha256.slice(0, 12)}`;
+    const target = this.localPath(key);
+    await mkdir(dirname(target), { recursive: true });
+    if (!(await stat(target).catch(() => null))) {
+      await rename(sourcePath, target).catch((error: NodeJS.ErrnoException) => {
+        // A twin may have moved the same content a moment ago: the name carries the hash, so either copy will do.
+        if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+      });
+    }
+    return key;
+  }
+
+  async readDocument(key: string): Promise<StoredDocument | null> {
+    try {
+      const data = await readFile(this.localPath(key));
+      return { value: JSON.parse(data.toString('utf8')) as unknown, etag: sha256Hex(data) };
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw error;
+    }
+  }
+
+  async swapDocument(key: string, value: unknown, expected: string | null): Promise<string> {
+    const path = this.localPath(key);
+    const data = Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+    return this.withLock(path, async () => {
+      const current = (await this.readDocument(key))?.etag ?? null;
+      if (current !== expected) throw new StoreConflictError(`Document ${key} was changed by somebody else: read it again and repeat the change.`);
+      await this.writeAtomically(path, data);
+      return sha256Hex(data);
+    });
+  }
+
+  segment(key: string): Segment {
+    return new LocalSegment(this.localPath(key));
+  }
+
+  async list(key: string): Promise<string[]> {
+    try {
+      return (await readdir(this.localPath(key))).sort();
+    } catch (error) {
+      if (isMissing(error)) return [];
+      throw error;
+    }
+  }
+
+  private async writeAtomically(path: string, data: Uint8Array): Promise<void> {
+    await mkdir(dirname(path), { recursive: true });
+    const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+    const file = await open(temporary, 'wx');
+    try {
+      await file.writeFile(data);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  }
+
+  /** A lock file made by link(2); one that is older than 10 s belonged to a process that died and is taken over. */
+  private async withLock<T>(path: string, action: () => Promise<T>): Promise<T> {
+    await mkdir(dirname(path), { recursive: true });
+    const lock = `${path}.lock`;
+    const own = `${lock}.${randomBytes(6).toString('hex')}`;
+    await (await open(own, 'wx')).close();
+    try {
+      for (let attempt = 0; ; attempt++) {
+        try {
+          await link(own, lock);
+          break;
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+          const age = Date.now() - ((await stat(lock).catch(() => null))?.mtimeMs ?? Date.now());
+          if (age > 10_000) await rm(lock, { force: true });
+          else if (attempt > 500) throw new StoreConflictError(`Document ${path} is locked by somebody else.`);
+          else await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      }
+      try {
+        return await action();
+      } finally {
+        await rm(lock, { force: true });
+      }
+    } finally {
+      await rm(own, { force: true });
+    }
+  }
+}
+
+class LocalSegment implements Segment {
+  private file: Promise<FileHandle> | null = null;
+  private queue: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly path: string) {}
+
+  async read(): Promise<unknown[]> {
+    await this.queue;
+    let text: string;
+    try {
+      text = await readFile(this.path, 'utf8');
+    } catch (error) {
+      if (isMissing(error)) return [];
+      throw error;
+    }
+    const end = text.lastIndexOf('\n') + 1;
+    if (end < text.length) {
+      const file = await open(this.path, 'r+');
+      await file.truncate(Buffer.byteLength(text.slice(0, end)));
+      await file.close();
+    }
+    return text.slice(0, end).split('\n').filter(Boolean).map((line) => JSON.parse(line) as unknown);
+  }
+
+  append(value: unknown): Promise<void> {
+    const line = `${JSON.stringify(value)}\n`;
+    const next = this.queue.then(async () => {
+      await (await this.open()).appendFile(line);
+    });
+    // A failed append must not block the ones behind it; its own caller sees the error.
+    this.queue = next.catch(() => undefined);
+    return next;
+  }
+
+  async close(): Promise<void> {
+    await this.queue;
+    await (await this.file)?.close();
+    this.file = null;
+  }
+
+  private open(): Promise<FileHandle> {
+    this.file ??= mkdir(dirname(this.path), { recursive: true }).then(() => open(this.path, 'a'));
+    return this.file;
+  }
+}
