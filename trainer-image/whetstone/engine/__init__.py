@@ -1,0 +1,19 @@
+"""Inference engine for Llama-architecture checkpoints: continuous batching, LoRA adapters, reproducible sampling."""
+
+from .adapter import Adapter, live_adapter, read_adapter
+from .config import LlamaShape, ModelError, read_shape
+from .engine import Engine, Request, derive_seed
+from .weights import Weights
+
+__all__ = [
+    "Adapter",
+    "Engine",
+    "LlamaShape",
+    "ModelError",
+    "Request",
+    "Weights",
+    "derive_seed",
+    "live_adapter",
+    "read_adapter",
+    "read_shape",
+]

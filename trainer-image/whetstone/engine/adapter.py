@@ -1,0 +1,97 @@
+"""LoRA adapters: read from a PEFT directory or taken from a live PEFT model."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from safetensors.torch import load_file
+
+from .config import LlamaShape, ModelError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+_KEY = re.compile(r"layers\.(\d+)\.(?:self_attn|mlp)\.(\w+)\.lora_([AB])\.(?:\w+\.)?weight$")
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """Low-rank updates `scale * B @ A` of the linear layers of one checkpoint.
+
+    `parts[(layer, module)]` is `(A [rank, in], B [out, rank])` in float32; modules that are missing are unchanged.
+    """
+
+    scale: float
+    parts: dict[tuple[int, str], tuple[torch.Tensor, torch.Tensor]]
+
+    def check(self, shape: LlamaShape, where: str) -> None:
+        """Raises ModelError when a part does not fit the base model."""
+        sizes = {
+            "q_proj": (shape.hidden, shape.heads * shape.head_dim),
+            "k_proj": (shape.hidden, shape.kv_heads * shape.head_dim),
+            "v_proj": (shape.hidden, shape.kv_heads * shape.head_dim),
+            "o_proj": (shape.heads * shape.head_dim, shape.hidden),
+            "gate_proj": (shape.hidden, shape.inner),
+            "up_proj": (shape.hidden, shape.inner),
+            "down_proj": (shape.inner, shape.hidden),
+        }
+        for (layer, module), (a, b) in self.parts.items():
+            if layer >= shape.layers:
+                raise ModelError(f"{where}: adapter has layer {layer}, the base model has {shape.layers} layers")
+            if (a.shape[1], b.shape[0]) != sizes[module]:
+                raise ModelError(
+                    f"{where}: layer {layer} {module} maps {a.shape[1]} -> {b.shape[0]},"
+                    f" the base model's maps {sizes[module][0]} -> {sizes[module][1]}"
+                )
+
+
+def _collect(tensors: dict[str, torch.Tensor], scale: float, where: str) -> Adapter:
+    halves: dict[tuple[int, str], dict[str, torch.Tensor]] = {}
+    for name, tensor in tensors.items():
+        match = _KEY.search(name)
+        if not match or match[2] not in MODULES:
+            raise ModelError(f"{where}: tensor {name} is not a LoRA factor of a Llama linear layer")
+        halves.setdefault((int(match[1]), match[2]), {})[match[3]] = tensor.detach().float()
+    for (layer, module), pair in halves.items():
+        if len(pair) != 2:
+            raise ModelError(f"{where}: layer {layer} {module} has only one of the factors A and B")
+    return Adapter(scale, {key: (pair["A"], pair["B"]) for key, pair in sorted(halves.items())})
+
+
+def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
+    """Reads a PEFT LoRA directory (`adapter_config.json`, `adapter_model.safetensors`) and checks it against the base.
+
+    Raises ModelError for a missing file, another adapter type, or options beyond plain LoRA (DoRA, biases, per-layer
+    ranks, fully trained modules).
+    """
+    try:
+        raw = json.loads((directory / "adapter_config.json").read_text())
+        tensors = load_file(directory / "adapter_model.safetensors")
+    except FileNotFoundError as error:
+        raise ModelError(f"{error.filename} does not exist; give a directory written by PEFT's save_pretrained") from None
+    except (json.JSONDecodeError, OSError, ValueError) as error:
+        raise ModelError(f"{directory}: adapter cannot be read: {error}") from None
+    if raw.get("peft_type") != "LORA":
+        raise ModelError(f"{directory}: peft_type is {raw.get('peft_type')!r}, only 'LORA' is supported")
+    for option in ("use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "lora_bias"):
+        if raw.get(option):
+            raise ModelError(f"{directory}: LoRA option {option} is not supported")
+    if raw.get("bias", "none") != "none":
+        raise ModelError(f"{directory}: LoRA with trained biases is not supported")
+    root = math.sqrt(raw["r"]) if raw.get("use_rslora") else raw["r"]
+    adapter = _collect(tensors, raw["lora_alpha"] / root, str(directory))
+    adapter.check(shape, str(directory))
+    return adapter
+
+
+def live_adapter(model: nn.Module, scale: float) -> Adapter:
+    """The current LoRA factors of a PEFT model, detached; `scale` is alpha / rank."""
+    tensors = {name: tensor for name, tensor in model.named_parameters() if ".lora_" in name}
+    return _collect(tensors, scale, "live model")

@@ -1,0 +1,183 @@
+"""Checkpoint weights, laid out for few and large matrix products.
+
+Query, key and value are one matrix, gate and up another. The RMS-norm weights and the constants sqrt(hidden) and
+1 / sqrt(head_dim) are folded into the matrix that follows, so that a norm is only a division by the vector's length.
+Rotary pairs, (i, i + d/2) in the checkpoint, are made adjacent by permuting the rows of q and k: attention scores do not
+change, and the rotation becomes one complex product.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from .adapter import Adapter
+from .config import LlamaShape, ModelError, read_shape
+
+FUSED = {"qkv": ("q_proj", "k_proj", "v_proj"), "o": ("o_proj",), "gate_up": ("gate_proj", "up_proj"), "down": ("down_proj",)}
+
+
+@dataclass
+class LowRank:
+    """One adapter's update of a fused matrix, not merged: columns `start:stop` get `(x @ a) @ b`."""
+
+    start: int
+    stop: int
+    a: torch.Tensor
+    b: torch.Tensor
+
+
+class FusedLinear:
+    """A fused matrix `[in, out]` of the base model, and per adapter either a merged matrix or low-rank parts."""
+
+    def __init__(self, base: torch.Tensor) -> None:
+        self.base = base
+        self.merged: dict[str, torch.Tensor] = {}
+        self.parts: dict[str, list[LowRank]] = {}
+
+
+@dataclass
+class Layer:
+    """The four fused matrices of one block."""
+
+    qkv: FusedLinear
+    o: FusedLinear
+    gate_up: FusedLinear
+    down: FusedLinear
+
+
+def _read_tensors(directory: Path) -> dict[str, torch.Tensor]:
+    index = directory / "model.safetensors.index.json"
+    if index.exists():
+        files = sorted(set(json.loads(index.read_text())["weight_map"].values()))
+    elif (directory / "model.safetensors").exists():
+        files = ["model.safetensors"]
+    else:
+        raise ModelError(f"{directory} has no model.safetensors; save the model with save_pretrained")
+    tensors: dict[str, torch.Tensor] = {}
+    for name in files:
+        try:
+            tensors.update(load_file(directory / name))
+        except Exception as error:
+            raise ModelError(f"{directory / name} cannot be read: {error}") from None
+    return tensors
+
+
+class Weights:
+    """All weights of one base model and its adapters on one device, in float32.
+
+    `merge_limit` is the number of base parameters up to which an adapter is stored as merged matrices (fast, one copy of
+    the linear weights per adapter); above it adapters stay low-rank.
+    """
+
+    def __init__(
+        self,
+        shape: LlamaShape,
+        tensors: dict[str, torch.Tensor],
+        device: str = "cpu",
+        merge_limit: int = 32_000_000,
+    ) -> None:
+        self.shape = shape
+        self.device = torch.device(device)
+        tensors = {name.removeprefix("model."): t.detach().to(self.device, torch.float32) for name, t in tensors.items()}
+        self.parameters = sum(t.numel() for t in tensors.values())
+        self.merge = self.parameters <= merge_limit
+        self._norms: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._rotary_order = _rotary_order(shape.head_dim).to(self.device)
+        try:
+            self.embedding = tensors["embed_tokens.weight"].contiguous()
+            head = self.embedding if shape.tied else tensors["lm_head.weight"]
+            norm = tensors["norm.weight"]
+            self.head = (head * norm).t().contiguous() * shape.hidden**0.5
+            self.layers = [self._layer(tensors, index) for index in range(shape.layers)]
+        except KeyError as error:
+            raise ModelError(f"the checkpoint has no tensor {error.args[0]}") from None
+        self.adapters: set[str] = set()
+
+    @classmethod
+    def read(cls, directory: Path, device: str = "cpu") -> Weights:
+        """Loads a checkpoint directory; raises ModelError when it cannot."""
+        return cls(read_shape(directory), _read_tensors(directory), device)
+
+    def _layer(self, tensors: dict[str, torch.Tensor], index: int) -> Layer:
+        prefix = f"layers.{index}."
+        self._norms.append((tensors[prefix + "input_layernorm.weight"], tensors[prefix + "post_attention_layernorm.weight"]))
+        fused = {}
+        for name, modules in FUSED.items():
+            block = "self_attn." if name in ("qkv", "o") else "mlp."
+            columns = [self._input_side(index, m, self._output_side(m, tensors[f"{prefix}{block}{m}.weight"])) for m in modules]
+            fused[name] = FusedLinear(torch.cat(columns).t().contiguous())
+        return Layer(**fused)
+
+    def _output_side(self, module: str, weight: torch.Tensor) -> torch.Tensor:
+        """Permutes and scales the output rows of q and k; `weight` is `[out, any]`."""
+        if module not in ("q_proj", "k_proj"):
+            return weight
+        rows = weight.view(-1, self.shape.head_dim, weight.shape[1])[:, self._rotary_order]
+        rows = rows.reshape(weight.shape)
+        return rows * self.shape.head_dim**-0.5 if module == "q_proj" else rows
+
+    def _input_side(self, layer: int, module: str, weight: torch.Tensor) -> torch.Tensor:
+        """Folds the preceding norm into the input columns; `weight` is `[any, in]`."""
+        if module in ("o_proj", "down_proj"):
+            return weight
+        norm = self._norms[layer][0 if module in ("q_proj", "k_proj", "v_proj") else 1]
+        return weight * (norm * self.shape.hidden**0.5)
+
+    def put_adapter(self, name: str, adapter: Adapter) -> None:
+        """Adds or replaces an adapter."""
+        for index, layer in enumerate(self.layers):
+            for fused_name, modules in FUSED.items():
+                self._put(getattr(layer, fused_name), name, index, modules, adapter)
+        self.adapters.add(name)
+
+    def _put(self, linear: FusedLinear, name: str, index: int, modules: tuple[str, ...], adapter: Adapter) -> None:
+        parts, start = [], 0
+        for module in modules:
+            width = self._width(module)
+            if (index, module) in adapter.parts:
+                a, b = (t.to(self.device) for t in adapter.parts[(index, module)])
+                a = self._input_side(index, module, a).t().contiguous()
+                b = (self._output_side(module, b) * adapter.scale).t().contiguous()
+                parts.append(LowRank(start, start + width, a, b))
+            start += width
+        if not self.merge:
+            linear.parts[name] = parts
+            return
+        merged = linear.base.clone()
+        for part in parts:
+            merged[:, part.start : part.stop].addmm_(part.a, part.b)
+        linear.merged[name] = merged
+
+    def _width(self, module: str) -> int:
+        shape = self.shape
+        if module == "q_proj":
+            return shape.heads * shape.head_dim
+        if module in ("k_proj", "v_proj"):
+            return shape.kv_heads * shape.head_dim
+        return shape.hidden if module in ("o_proj", "down_proj") else shape.inner
+
+    def drop_adapter(self, name: str) -> None:
+        """Forgets an adapter; unknown names are ignored."""
+        self.adapters.discard(name)
+        for layer in self.layers:
+            for linear in (layer.qkv, layer.o, layer.gate_up, layer.down):
+                linear.merged.pop(name, None)
+                linear.parts.pop(name, None)
+
+
+def _rotary_order(head_dim: int) -> torch.Tensor:
+    """Row order that puts the checkpoint's pair (i, i + d/2) at (2i, 2i + 1)."""
+    half = head_dim // 2
+    return torch.stack([torch.arange(half), torch.arange(half) + half], 1).flatten()
+
+
+def rotary_table(shape: LlamaShape, length: int, device: torch.device) -> torch.Tensor:
+    """Complex rotations `[length, 1, head_dim / 2]`."""
+    exponent = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
+    angle = torch.outer(torch.arange(length, dtype=torch.float32), 1.0 / shape.rope_theta**exponent)
+    return torch.polar(torch.ones_like(angle), angle).unsqueeze(1).to(device)
