@@ -1,6 +1,6 @@
 """Environment runtime: serves one environment module over a pair of pipes. Standard library only, one file.
 
-Started as ``python -I -S runtime.py [--nproc N]``, inside the jail or (for the owner's own environment) without it. Requests
+Started as ``python -I -S runtime.py [--threads N]``, inside the jail or (for the owner's own environment) without it. Requests
 come in on fd 3, responses go out on fd 4, one JSON document a line. Stdout and stderr are logs. docs/protocols.md, section 2,
 has the methods.
 
@@ -586,11 +586,13 @@ def serve(service):
 
 
 def main(arguments):
-    """Limits the number of processes, points the logs at bounded writers and serves."""
-    if arguments[:1] == ["--nproc"]:
+    """Limits the number of threads, closes foreign files, points the logs at bounded writers and serves."""
+    if arguments[:1] == ["--threads"]:
         # Set here, inside the user namespace, because outside it the limit would count every process of the same user.
         limit = int(arguments[1])
         resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
+    # What the launcher inherited without close-on-exec from its own parents must not reach the environment.
+    os.closerange(RESPONSE_FD + 1, 1 << 20)
     sys.stdout, sys.stderr = BoundedLog(1), BoundedLog(2)
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
     code = 70

@@ -1,0 +1,351 @@
+import type { Socket } from 'node:net';
+import type { z } from 'zod';
+import {
+  environmentBatchSchema,
+  type EnvironmentCall,
+  type EnvironmentErrorBody,
+  type EnvironmentMethod,
+  type EnvironmentOutcome,
+  type EnvironmentParams,
+  environmentResponseSchema,
+  type EnvironmentResult,
+  environmentResultSchemas,
+} from '../contracts/environment-protocol';
+import {
+  BadOutput,
+  BadRequest,
+  BadReturn,
+  EnvironmentClosed,
+  EnvironmentDied,
+  EnvironmentHung,
+  EnvironmentRaised,
+  EnvironmentStartFailed,
+  NoSuchEpisode,
+  OutputFlood,
+  type SandboxError,
+} from './errors';
+import type { LaunchedRuntime } from './launch';
+import { BoundedTail, nestsDeeperThan, readLines } from './line-channel';
+import type { JailProfile } from './profile';
+
+/** Where an environment runs: in the jail, in its own process by its owner's wish, or unjailed because WHET_SANDBOX=unsafe. */
+export type EnvironmentIsolation = 'jail' | 'process' | 'unsafe';
+
+interface Pending {
+  method: EnvironmentMethod;
+  /** `{"method":...,"params":...}` */
+  json: string;
+  resolve: (result: never) => void;
+  reject: (error: SandboxError) => void;
+}
+
+interface InFlight {
+  id: number;
+  items: Pending[];
+  isBatch: boolean;
+  timer: NodeJS.Timeout;
+}
+
+/** Room in a request line for what surrounds the requests. */
+const ENVELOPE_BYTES = 256;
+/** How long to wait for the last words of a process that has ended. */
+const STDERR_GRACE_MS = 50;
+
+/**
+ * One environment in one process, many episodes. Requests made while another line is under way leave together as one `batch`
+ * line, so that many concurrent episodes share a round trip and a single one waits for none.
+ *
+ * Every failure of the process rejects all waiting requests with a typed error and kills the process; such an object is done
+ * for, open another one.
+ */
+export class EnvironmentProcess {
+  private readonly queue: Pending[] = [];
+  private inFlight: InFlight | null = null;
+  private flushScheduled = false;
+  private lastId = 0;
+  private failure: SandboxError | null = null;
+  private readonly log: { stdout: BoundedTail; stderr: BoundedTail };
+  private readonly exited: Promise<void>;
+  private described: Promise<EnvironmentResult<'describe'>> | null = null;
+
+  /** Use `openEnvironment`. */
+  constructor(
+    /** Name for messages; no meaning otherwise. */
+    readonly name: string,
+    /** sha256 of the source, as the runtime computed it; empty until `start` is done. */
+    public sha256: string,
+    readonly isolation: EnvironmentIsolation,
+    private readonly launched: LaunchedRuntime,
+    private readonly profile: JailProfile,
+  ) {
+    const { caps } = profile;
+    const flood = (): void => this.fail(new OutputFlood(`Environment ${this.name} wrote more than ${caps.logBytes} bytes to stdout or stderr.`));
+    this.log = {
+      stdout: new BoundedTail(launched.stdout, caps.logTailBytes, caps.logBytes, flood),
+      stderr: new BoundedTail(launched.stderr, caps.logTailBytes, caps.logBytes, flood),
+    };
+    readLines(
+      launched.responses,
+      caps.lineBytes,
+      (line) => this.receive(line),
+      (fault) => this.fail(new BadOutput(fault === 'not-utf8' ? `Environment ${name} answered with bytes that are not UTF-8.` : `Environment ${name} answered with a line over ${caps.lineBytes} bytes.`)),
+    );
+    this.exited = new Promise((resolve) => {
+      launched.child.once('error', (error) => {
+        this.fail(new EnvironmentStartFailed(`The process of environment ${name} could not be started: ${error.message}`, { cause: error }));
+        if (launched.child.pid === undefined) resolve();
+      });
+      launched.child.once('exit', (code, signal) => void this.reportExit(code, signal).then(resolve));
+    });
+    // The owner closes environments; a forgotten one must not keep the program alive.
+    launched.child.unref();
+    for (const stream of [launched.requests, launched.responses, launched.stdout, launched.stderr]) (stream as Partial<Socket>).unref?.();
+  }
+
+  /** Whether requests can still be made. */
+  get alive(): boolean {
+    return this.failure === null;
+  }
+
+  /** Requests that wait or are being answered. */
+  get pendingRequests(): number {
+    return this.queue.length + (this.inFlight?.items.length ?? 0);
+  }
+
+  /**
+   * Loads the source. Called once, by `openEnvironment`.
+   * @throws EnvironmentRaised, BadReturn for the source's own faults; EnvironmentStartFailed when the runtime did not come up.
+   */
+  async start(source: string): Promise<this> {
+    try {
+      this.sha256 = (await this.request('load', { source })).sha256;
+      return this;
+    } catch (error) {
+      await this.close();
+      if (error instanceof EnvironmentDied) throw new EnvironmentStartFailed(`${error.message} before it was loaded.`, { cause: error });
+      throw error;
+    }
+  }
+
+  /** Tools and optional parts; asked once. */
+  describe(): Promise<EnvironmentResult<'describe'>> {
+    this.described ??= this.request('describe', {});
+    return this.described;
+  }
+
+  /** Opening messages of an episode, under a name that is free, and the task's ground-truth tags. */
+  reset(episode: string, seed: number): Promise<EnvironmentResult<'reset'>> {
+    return this.request('reset', { episode, seed });
+  }
+
+  /** Tool calls of one assistant turn, in order; observations stop at the call that ends the episode. */
+  step(episode: string, calls: EnvironmentCall[]): Promise<EnvironmentResult<'step'>> {
+    return this.request('step', { episode, calls });
+  }
+
+  /** Assistant text without a tool call; ends the episode where the environment has no `say`. */
+  say(episode: string, text: string): Promise<EnvironmentResult<'step'>> {
+    return this.request('step', { episode, text });
+  }
+
+  /** Reward in [0, 1]; the episode ends. */
+  evaluate(episode: string): Promise<EnvironmentResult<'evaluate'>> {
+    return this.request('evaluate', { episode });
+  }
+
+  /** Forgets an episode, running or not. */
+  async drop(episode: string): Promise<void> {
+    await this.request('drop', { episode });
+  }
+
+  /** The hidden task of a seed. */
+  async task(seed: number): Promise<Record<string, unknown>> {
+    return (await this.request('task', { seed })).task;
+  }
+
+  /** Calls that the environment says earn reward 1. */
+  async reference(seed: number): Promise<EnvironmentCall[]> {
+    return (await this.request('reference', { seed })).calls;
+  }
+
+  /** Hints of a task; empty where the environment has none. */
+  async hints(seed: number): Promise<string[]> {
+    return (await this.request('hints', { seed })).hints;
+  }
+
+  /** Reward of scripted calls in a fresh episode. */
+  score(seed: number, calls: EnvironmentCall[]): Promise<EnvironmentResult<'score'>> {
+    return this.request('score', { seed, calls });
+  }
+
+  /**
+   * Any method of the protocol. Rejects with a SandboxError: `EnvironmentRaised`, `BadReturn`, `BadRequest`, `NoSuchEpisode` for
+   * this request alone; `EnvironmentHung`, `EnvironmentDied`, `BadOutput`, `OutputFlood`, `EnvironmentClosed` for the process.
+   */
+  request<M extends EnvironmentMethod>(method: M, params: EnvironmentParams[M]): Promise<EnvironmentResult<M>> {
+    if (this.failure) return Promise.reject(this.failure);
+    const json = JSON.stringify({ method, params });
+    if (Buffer.byteLength(json) + ENVELOPE_BYTES > this.profile.caps.lineBytes) {
+      return Promise.reject(new BadRequest(`The ${method} request is over the protocol's ${this.profile.caps.lineBytes} bytes a line.`));
+    }
+    return new Promise((resolve, reject) => {
+      this.queue.push({ method, json, resolve: resolve as Pending['resolve'], reject });
+      this.scheduleFlush();
+    });
+  }
+
+  /**
+   * Requests in order, together where they fit one line; each has its own outcome.
+   */
+  batch<M extends EnvironmentMethod>(requests: readonly { method: M; params: EnvironmentParams[M] }[]): Promise<PromiseSettledResult<EnvironmentResult<M>>[]> {
+    return Promise.allSettled(requests.map(({ method, params }) => this.request(method, params)));
+  }
+
+  /** Ends the process: closes its request pipe, then kills. Rejects what still waits with `EnvironmentClosed`. Idempotent. */
+  async close(): Promise<void> {
+    if (!this.failure) {
+      this.rejectAll(new EnvironmentClosed(`Environment ${this.name} was closed.`));
+      this.launched.requests.end();
+    }
+    const timer = setTimeout(() => this.launched.kill(), this.profile.wallMs.close);
+    await this.exited;
+    clearTimeout(timer);
+  }
+
+  /** The end of what the process wrote to stderr and stdout, for messages. */
+  lastLogLines(): { stdout: string; stderr: string } {
+    return { stdout: this.log.stdout.text(), stderr: this.log.stderr.text() };
+  }
+
+  private scheduleFlush(): void {
+    if (this.flushScheduled || this.inFlight) return;
+    this.flushScheduled = true;
+    // setImmediate rather than a microtask: answers of many model calls arrive in one turn of the loop and should share a line.
+    setImmediate(() => {
+      this.flushScheduled = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    if (this.inFlight || this.failure || this.queue.length === 0) return;
+    const { caps, wallMs } = this.profile;
+    let bytes = ENVELOPE_BYTES;
+    let taken = 0;
+    for (const item of this.queue) {
+      bytes += item.json.length === 0 ? 0 : Buffer.byteLength(item.json) + 1;
+      const joins = taken === 0 || (item.method !== 'load' && bytes <= caps.lineBytes && taken < caps.batchRequests);
+      if (!joins) break;
+      taken++;
+      if (item.method === 'load') break;
+    }
+    const items = this.queue.splice(0, taken);
+    const id = ++this.lastId;
+    const isBatch = items.length > 1;
+    const body = isBatch ? `"method":"batch","params":{"requests":[${items.map((item) => item.json).join(',')}]}` : items[0]!.json.slice(1, -1);
+    const waitMs = items[0]!.method === 'load' ? wallMs.start : wallMs.request;
+    const timer = setTimeout(() => {
+      const methods = [...new Set(items.map((item) => item.method))].join(', ');
+      this.fail(new EnvironmentHung(`Environment ${this.name} did not answer ${methods} within ${waitMs} ms; its process was killed.`));
+    }, waitMs);
+    this.inFlight = { id, items, isBatch, timer };
+    this.launched.requests.write(`{"id":${id},${body}}\n`);
+  }
+
+  private receive(line: string): void {
+    if (this.failure) return;
+    const inFlight = this.inFlight;
+    const outcomes = inFlight && this.parse(line, inFlight);
+    if (!outcomes) {
+      return this.fail(new BadOutput(`Environment ${this.name} answered with something the protocol does not allow: ${JSON.stringify(line.slice(0, 200))}`));
+    }
+    clearTimeout(inFlight.timer);
+    this.inFlight = null;
+    const again: Pending[] = [];
+    inFlight.items.forEach((item, index) => {
+      const outcome = outcomes[index]!;
+      if ('result' in outcome) item.resolve(outcome.result as never);
+      else if (outcome.error.type === 'NotRun') again.push(item);
+      else item.reject(requestError(this.name, outcome.error));
+    });
+    this.queue.unshift(...again);
+    this.flush();
+  }
+
+  /** Outcomes in the order of the line's requests, or null when the line is not a correct answer. */
+  private parse(line: string, inFlight: InFlight): EnvironmentOutcome[] | null {
+    if (nestsDeeperThan(line, this.profile.caps.depth + 8)) return null;
+    let document: unknown;
+    try {
+      document = JSON.parse(line);
+    } catch {
+      return null;
+    }
+    const response = environmentResponseSchema.safeParse(document);
+    if (!response.success || response.data.id !== inFlight.id) return null;
+    if ('error' in response.data) {
+      const { error } = response.data;
+      return inFlight.items.map(() => ({ error }));
+    }
+    const outcomes = inFlight.isBatch ? environmentBatchSchema.safeParse(response.data.result).data?.results : [{ result: response.data.result }];
+    if (outcomes?.length !== inFlight.items.length) return null;
+    // The first request of a batch always runs, so sending the others again comes to an end.
+    if ('error' in outcomes[0]! && outcomes[0].error.type === 'NotRun') return null;
+    const valid = outcomes.every((outcome, index) => {
+      if ('error' in outcome) return true;
+      const schema: z.ZodType = environmentResultSchemas[inFlight.items[index]!.method];
+      return schema.safeParse(outcome.result).success;
+    });
+    return valid ? outcomes : null;
+  }
+
+  private async reportExit(code: number | null, signal: NodeJS.Signals | null): Promise<void> {
+    if (!this.failure) {
+      const { stderr } = this.launched;
+      if (!stderr.readableEnded && !stderr.destroyed) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, STDERR_GRACE_MS);
+          stderr.once('close', () => {
+            clearTimeout(timer);
+            resolve();
+          });
+        });
+      }
+      const last = this.log.stderr.text().trim();
+      const how = signal ? `was killed by ${signal}` : `ended with code ${code}`;
+      this.fail(new EnvironmentDied(`The process of environment ${this.name} ${how}${last ? `; its last words: ${last.slice(-400)}` : ''}`, code, signal, last));
+    }
+    // A process that is not jailed may have left children in its group.
+    this.launched.kill();
+    for (const stream of [this.launched.requests, this.launched.responses, this.launched.stdout, this.launched.stderr]) stream.destroy();
+    this.launched.release();
+  }
+
+  private fail(error: SandboxError): void {
+    if (this.failure) return;
+    this.rejectAll(error);
+    this.launched.kill();
+  }
+
+  private rejectAll(error: SandboxError): void {
+    this.failure = error;
+    const waiting = [...(this.inFlight?.items ?? []), ...this.queue.splice(0)];
+    if (this.inFlight) clearTimeout(this.inFlight.timer);
+    this.inFlight = null;
+    for (const item of waiting) item.reject(error);
+  }
+}
+
+function requestError(name: string, error: EnvironmentErrorBody): SandboxError {
+  const message = `Environment ${name}: ${error.message}${error.traceback ? `\n${error.traceback}` : ''}`;
+  switch (error.type) {
+    case 'EnvironmentRaised':
+      return new EnvironmentRaised(message, error.traceback);
+    case 'BadReturn':
+      return new BadReturn(message);
+    case 'NoSuchEpisode':
+      return new NoSuchEpisode(message);
+    default:
+      return new BadRequest(message);
+  }
+}

@@ -1,0 +1,84 @@
+import type { Readable } from 'node:stream';
+
+/** What ends a channel that carries something else than lines of JSON. */
+export type ChannelFault = 'line-too-long' | 'not-utf8';
+
+const NEWLINE = 0x0a;
+
+/**
+ * Cuts a stream into lines of at most `lineBytes` bytes. After a fault nothing more is read.
+ * @param onLine called with each line, less its newline.
+ * @param onFault called at most once.
+ */
+export function readLines(stream: Readable, lineBytes: number, onLine: (line: string) => void, onFault: (fault: ChannelFault) => void): void {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let parts: Buffer[] = [];
+  let size = 0;
+  let failed = false;
+  const fail = (fault: ChannelFault): void => {
+    failed = true;
+    parts = [];
+    onFault(fault);
+  };
+  stream.on('data', (chunk: Buffer) => {
+    let start = 0;
+    while (!failed) {
+      const end = chunk.indexOf(NEWLINE, start);
+      const part = chunk.subarray(start, end === -1 ? chunk.length : end);
+      size += part.length;
+      if (size > lineBytes) return fail('line-too-long');
+      if (part.length > 0) parts.push(part);
+      if (end === -1) return;
+      const line = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+      parts = [];
+      size = 0;
+      start = end + 1;
+      let text: string;
+      try {
+        text = decoder.decode(line);
+      } catch {
+        return fail('not-utf8');
+      }
+      onLine(text);
+    }
+  });
+}
+
+/**
+ * Whether JSON text nests deeper than `limit`, without parsing it: readers further on walk values recursively.
+ */
+export function nestsDeeperThan(text: string, limit: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (inString) {
+      if (code === 0x5c) index++;
+      else if (code === 0x22) inString = false;
+    } else if (code === 0x22) inString = true;
+    else if (code === 0x5b || code === 0x7b) {
+      if (++depth > limit) return true;
+    } else if (code === 0x5d || code === 0x7d) depth--;
+  }
+  return false;
+}
+
+/** Counts what a stream carries, keeps its end, and tells once when it passes a cap. */
+export class BoundedTail {
+  private tail = '';
+  private bytes = 0;
+
+  constructor(stream: Readable, keepBytes: number, capBytes: number, onFlood: () => void) {
+    stream.on('data', (chunk: Buffer) => {
+      const before = this.bytes;
+      this.bytes += chunk.length;
+      this.tail = (this.tail + chunk.subarray(-keepBytes).toString('utf8')).slice(-keepBytes);
+      if (before <= capBytes && this.bytes > capBytes) onFlood();
+    });
+  }
+
+  /** The last `keepBytes` characters. */
+  text(): string {
+    return this.tail;
+  }
+}

@@ -1,0 +1,47 @@
+import { type EnvironmentIsolation, EnvironmentProcess } from './environment-process';
+import { SandboxUnavailable } from './errors';
+import { launchRuntime } from './launch';
+import { loadProfile, type LoadedProfile } from './profile';
+import { probeJail } from './probe';
+
+/** What to open. */
+export interface OpenEnvironmentOptions {
+  /** The module's source, at most about 1 MB. */
+  source: string;
+  /** `synthesised`: written by an LLM, runs in the jail. `owner`: the user's own, runs in a process of its own. */
+  trust: 'synthesised' | 'owner';
+  /** For messages. */
+  name: string;
+  /** Default: the project's `sandbox/profile.json`. */
+  profile?: LoadedProfile;
+}
+
+/**
+ * Whether the user gave up the jail with WHET_SANDBOX=unsafe. Any other value but `jail` is refused rather than guessed at.
+ * @throws SandboxUnavailable naming the allowed values.
+ */
+export function isUnsafeAllowed(setting: string | undefined = process.env['WHET_SANDBOX']): boolean {
+  if (setting === undefined || setting === '' || setting === 'jail') return false;
+  if (setting === 'unsafe') return true;
+  throw new SandboxUnavailable([`WHET_SANDBOX is ${JSON.stringify(setting)}; it may be "jail" (the default) or "unsafe".`]);
+}
+
+/**
+ * Starts a process for an environment and loads it.
+ * @throws SandboxUnavailable when generated code would have to run without a layer of the jail; EnvironmentRaised or BadReturn for
+ * faults of the source; EnvironmentStartFailed, EnvironmentHung when the process did not come up.
+ */
+export async function openEnvironment({ source, trust, name, profile }: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
+  const loaded = profile ?? loadProfile();
+  const isolation = await isolationFor(trust, loaded);
+  const launched = await launchRuntime(loaded, isolation === 'jail' ? 'jail' : 'process');
+  return new EnvironmentProcess(name, '', isolation, launched, loaded.profile).start(source);
+}
+
+async function isolationFor(trust: OpenEnvironmentOptions['trust'], loaded: LoadedProfile): Promise<EnvironmentIsolation> {
+  if (trust === 'owner') return 'process';
+  if (isUnsafeAllowed()) return 'unsafe';
+  const probe = await probeJail(loaded);
+  if (!probe.ok) throw new SandboxUnavailable(probe.missing);
+  return 'jail';
+}

@@ -1,0 +1,135 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { projectRoot } from './assets';
+import { type CgroupLayer, cgroupLayer } from './cgroup';
+import { EnvironmentProcess } from './environment-process';
+import { SandboxError, SandboxUnavailable } from './errors';
+import { type LaunchedRuntime, launchRuntime } from './launch';
+import { type JailProfile, loadProfile, type LoadedProfile } from './profile';
+
+/** One layer of the jail, as tried. */
+export interface JailLayer {
+  name: string;
+  ok: boolean;
+  /** What is wrong, or what was found. */
+  detail: string;
+}
+
+/** What the jail is worth on this machine. */
+export interface JailProbe {
+  /** Every layer holds. */
+  ok: boolean;
+  layers: JailLayer[];
+  /** One sentence per missing layer: what is missing and what to do. */
+  missing: string[];
+  /** Second bound on memory and processes; `none` is allowed, because rlimits bound a jail by themselves. */
+  cgroup: CgroupLayer;
+  /** Start of the jail until the environment was loaded, in milliseconds. */
+  startMs: number;
+}
+
+const NAMESPACES = ['user', 'pid', 'net', 'ipc', 'uts', 'mnt'] as const;
+const factsSchema = z.object({ layers: z.record(z.string(), z.string().max(2_000).nullable()), rlimits: z.record(z.string(), z.number()) });
+const passed = new Map<string, Promise<JailProbe>>();
+
+/**
+ * Starts a jail and tries every layer from inside and from the host. Remembered per profile for the life of the program when
+ * everything holds; tried again otherwise. Does not throw for a missing layer: the result says so.
+ */
+export function probeJail(loaded: LoadedProfile = loadProfile()): Promise<JailProbe> {
+  const key = JSON.stringify([loaded.folder, loaded.profile, process.env['PATH']]);
+  const known = passed.get(key);
+  if (known) return known;
+  const probing = runProbe(loaded).then((probe) => {
+    if (!probe.ok) passed.delete(key);
+    return probe;
+  });
+  passed.set(key, probing);
+  probing.catch(() => passed.delete(key));
+  return probing;
+}
+
+async function runProbe(loaded: LoadedProfile): Promise<JailProbe> {
+  const source = readFileSync(join(projectRoot(), 'trainer-image', 'whetstone', 'envs', 'jail_probe.py'), 'utf8');
+  const started = performance.now();
+  let launched: LaunchedRuntime;
+  try {
+    launched = await launchRuntime(loaded, 'jail');
+  } catch (error) {
+    if (error instanceof SandboxUnavailable) return failed([{ name: 'installation', ok: false, detail: error.missing.join(' ') }], [...error.missing]);
+    throw error;
+  }
+  const environment = new EnvironmentProcess('jail probe', '', 'jail', launched, loaded.profile);
+  try {
+    await environment.start(source);
+    const startMs = performance.now() - started;
+    const facts = factsSchema.parse(await environment.task(0));
+    const layers = [
+      ...Object.entries(facts.layers).map(([name, wrong]) => ({ name, ok: wrong === null, detail: wrong ?? 'tried and refused' })),
+      limitsLayer(loaded.profile, facts.rlimits),
+      ...hostLayers(loaded.profile, launched.child.pid!),
+    ];
+    const bad = layers.filter((layer) => !layer.ok);
+    return { ok: bad.length === 0, layers, missing: bad.map((layer) => `Layer ${layer.name}: ${layer.detail}.`), cgroup: cgroupLayer(), startMs };
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    const words = `${environment.lastLogLines().stderr} ${error.message}`.trim();
+    return failed([{ name: 'start', ok: false, detail: words }], [explainStart(words)]);
+  } finally {
+    await environment.close();
+  }
+}
+
+function failed(layers: JailLayer[], missing: string[]): JailProbe {
+  return { ok: false, layers, missing, cgroup: cgroupLayer(), startMs: 0 };
+}
+
+function limitsLayer(profile: JailProfile, found: Record<string, number>): JailLayer {
+  const loose = Object.entries(profile.rlimits).filter(([name, limit]) => {
+    const actual = found[name];
+    return actual === undefined || actual < 0 || actual > limit;
+  });
+  const detail = loose.length === 0 ? 'as in the profile' : `limits are not in force (${loose.map(([name]) => name).join(', ')})`;
+  return { name: 'limits', ok: loose.length === 0, detail };
+}
+
+/** What only the host can see: the kernel's user id of the jail, and its namespaces. */
+function hostLayers(profile: JailProfile, pid: number): JailLayer[] {
+  try {
+    const inner = lastDescendant(pid);
+    const uid = Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${inner}/status`, 'utf8'))?.[1]);
+    const own = process.getuid?.() ?? 0;
+    const expected = own === 0 ? uid >= profile.uids.first && uid < profile.uids.first + profile.uids.count : uid === own;
+    const shared = NAMESPACES.filter((name) => readlinkSync(`/proc/${inner}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`));
+    return [
+      { name: 'kernel-user', ok: expected, detail: `the kernel runs the jail as user ${uid}` },
+      {
+        name: 'namespaces',
+        ok: shared.length === 0,
+        detail: shared.length === 0 ? NAMESPACES.join(', ') : `the jail shares namespaces with the host (${shared.join(', ')})`,
+      },
+    ];
+  } catch (error) {
+    return [{ name: 'namespaces', ok: false, detail: `the jail's process could not be examined (${(error as Error).message}); mount /proc` }];
+  }
+}
+
+function lastDescendant(pid: number): number {
+  for (let current = pid; ; ) {
+    const child = readFileSync(`/proc/${current}/task/${current}/children`, 'utf8').trim().split(' ')[0];
+    if (!child) return current;
+    current = Number(child);
+  }
+}
+
+/** Turns bubblewrap's complaint into what to do. */
+function explainStart(words: string): string {
+  const last = words.slice(0, 600);
+  if (/disable-userns|Unknown option/.test(words)) return `bubblewrap is too old: install 0.8 or newer. It said: ${last}`;
+  if (/namespace|setting up uid map|Operation not permitted|Permission denied|No space left/i.test(words)) {
+    return `User namespaces are not available to this user: allow them (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0; on Ubuntu 24.04 also kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for bwrap; in a container, a seccomp profile that permits unshare). It said: ${last}`;
+  }
+  if (/seccomp/i.test(words)) return `The seccomp filter cannot be loaded: the kernel needs CONFIG_SECCOMP_FILTER. It said: ${last}`;
+  return `The jail did not start. It said: ${last}`;
+}

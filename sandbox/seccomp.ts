@@ -1,0 +1,147 @@
+/**
+ * The jail's seccomp filter, assembled as classic BPF without a native library. The result is committed
+ * (`sandbox/seccomp-<arch>.bpf`) and read by every launcher; a test keeps the files equal to what this module assembles.
+ *
+ * A deny list over a default of "allow": namespaces, the missing network, the read-only tree and the limits contain an
+ * environment, the filter takes away the kernel's larger attack surface and the ways around those limits.
+ */
+
+/** Architectures with a committed filter, named as in `uname -m`. */
+export const SECCOMP_ARCHES = ['x86_64', 'aarch64'] as const;
+export type SeccompArch = (typeof SECCOMP_ARCHES)[number];
+
+type SyscallNumbers = readonly [x86_64: number | null, aarch64: number | null];
+
+/** Answered with EPERM: [number on x86_64, number on aarch64], null where the architecture has no such call. */
+export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
+  // Mounts and roots.
+  mount: [165, 40], umount2: [166, 39], pivot_root: [155, 41], chroot: [161, 51], move_mount: [429, 429], open_tree: [428, 428],
+  fsopen: [430, 430], fsconfig: [431, 431], fsmount: [432, 432], fspick: [433, 433], mount_setattr: [442, 442],
+  statmount: [457, 457], listmount: [458, 458],
+  // Namespaces. clone is examined by its flags; fork and vfork start processes, which an environment never needs.
+  unshare: [272, 97], setns: [308, 268], fork: [57, null], vfork: [58, null],
+  // Other processes.
+  ptrace: [101, 117], process_vm_readv: [310, 270], process_vm_writev: [311, 271], process_madvise: [440, 440], kcmp: [312, 272],
+  pidfd_open: [434, 434], pidfd_getfd: [438, 438], pidfd_send_signal: [424, 424],
+  // Every socket family, connected pairs too: io_uring can open sockets by itself, so it goes as well.
+  socket: [41, 198], socketpair: [53, 199], connect: [42, 203], bind: [49, 200], listen: [50, 201], accept: [43, 202], accept4: [288, 242],
+  io_uring_setup: [425, 425], io_uring_enter: [426, 426], io_uring_register: [427, 427],
+  // Memory that RLIMIT_AS does not count: detached System V segments, memory files, message queues.
+  memfd_create: [319, 279], memfd_secret: [447, 447], shmget: [29, 194], shmat: [30, 196], shmctl: [31, 195],
+  semget: [64, 190], msgget: [68, 186], mq_open: [240, 180],
+  // Keys, kernel programs, tracing, page faults in user space.
+  keyctl: [250, 219], add_key: [248, 217], request_key: [249, 218], bpf: [321, 280], perf_event_open: [298, 241], userfaultfd: [323, 282],
+  lookup_dcookie: [212, 18], fanotify_init: [300, 262], fanotify_mark: [301, 263], name_to_handle_at: [303, 264], open_by_handle_at: [304, 265],
+  uretprobe: [335, null], lsm_set_self_attr: [460, 460],
+  // The machine.
+  kexec_load: [246, 104], kexec_file_load: [320, 294], reboot: [169, 142], swapon: [167, 224], swapoff: [168, 225],
+  init_module: [175, 105], finit_module: [313, 273], delete_module: [176, 106], acct: [163, 89], quotactl: [179, 60], quotactl_fd: [443, 443],
+  syslog: [103, 116], settimeofday: [164, 170], clock_settime: [227, 112], clock_adjtime: [305, 266], adjtimex: [159, 171],
+  sethostname: [170, 161], setdomainname: [171, 162], vhangup: [153, 58], iopl: [172, null], ioperm: [173, null], modify_ldt: [154, null],
+  personality: [135, 92], uselib: [134, null], ustat: [136, null], sysfs: [139, null], nfsservctl: [180, 42],
+  // NUMA placement.
+  mbind: [237, 235], set_mempolicy: [238, 237], get_mempolicy: [239, 236], set_mempolicy_home_node: [450, 450], migrate_pages: [256, 238],
+  move_pages: [279, 239],
+};
+
+const CLONE: SyscallNumbers = [56, 220];
+const CLONE3 = 435;
+const IOCTL: SyscallNumbers = [16, 29];
+/** First number that no released kernel had when this list was made: later calls do not exist inside. */
+const FIRST_UNKNOWN = 463;
+const X32_BIT = 0x40000000;
+const AUDIT_ARCH: Readonly<Record<SeccompArch, number>> = { x86_64: 0xc000003e, aarch64: 0xc00000b7 };
+
+const CLONE_THREAD = 0x00010000;
+/** NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET. NEWTIME cannot be given to clone. */
+const CLONE_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000;
+/** Both put characters into a terminal's input. */
+const TIOCSTI = 0x5412;
+const TIOCLINUX = 0x541c;
+
+const EPERM = 1;
+const ENOSYS = 38;
+const RETURNS = { allow: 0x7fff0000, kill: 0x80000000, eperm: 0x00050000 | EPERM, enosys: 0x00050000 | ENOSYS } as const;
+
+type Label = keyof typeof RETURNS | 'clone' | 'ioctl';
+interface Instruction {
+  code: number;
+  k: number;
+  /** Where to go when the comparison holds or fails; absent: the next instruction. */
+  yes?: Label;
+  no?: Label;
+}
+
+const LOAD_WORD = 0x20;
+const JUMP_EQUAL = 0x15;
+const JUMP_AT_LEAST = 0x35;
+const JUMP_ANY_BIT = 0x45;
+const RETURN = 0x06;
+/** Offsets in `struct seccomp_data`, little endian. */
+const NUMBER_OFFSET = 0;
+const ARCH_OFFSET = 4;
+const argumentOffset = (index: number): number => 16 + 8 * index;
+
+/**
+ * Assembles the filter for an architecture.
+ * @returns the program as bubblewrap's `--seccomp` reads it: `struct sock_filter` after `struct sock_filter`, little endian.
+ */
+export function assembleSeccomp(arch: SeccompArch): Buffer {
+  const column = arch === 'x86_64' ? 0 : 1;
+  const program: Instruction[] = [];
+  const labels = new Map<Label, number>();
+  const here = (label: Label): void => void labels.set(label, program.length);
+
+  program.push({ code: LOAD_WORD, k: ARCH_OFFSET }, { code: JUMP_EQUAL, k: AUDIT_ARCH[arch], no: 'kill' }, { code: LOAD_WORD, k: NUMBER_OFFSET });
+  if (arch === 'x86_64') program.push({ code: JUMP_AT_LEAST, k: X32_BIT, yes: 'kill' });
+  // clone3 hides its flags behind a pointer. ENOSYS makes the C library fall back to clone, whose flags can be read.
+  program.push(
+    { code: JUMP_AT_LEAST, k: FIRST_UNKNOWN, yes: 'enosys' },
+    { code: JUMP_EQUAL, k: CLONE3, yes: 'enosys' },
+    { code: JUMP_EQUAL, k: CLONE[column]!, yes: 'clone' },
+    { code: JUMP_EQUAL, k: IOCTL[column]!, yes: 'ioctl' },
+  );
+  for (const numbers of Object.values(DENIED_SYSCALLS)) {
+    const number = numbers[column];
+    if (number !== null && number !== undefined) program.push({ code: JUMP_EQUAL, k: number, yes: 'eperm' });
+  }
+  here('allow');
+  program.push({ code: RETURN, k: RETURNS.allow });
+  here('clone');
+  program.push(
+    { code: LOAD_WORD, k: argumentOffset(0) },
+    { code: JUMP_ANY_BIT, k: CLONE_NAMESPACES, yes: 'eperm' },
+    // Threads only.
+    { code: JUMP_ANY_BIT, k: CLONE_THREAD, no: 'eperm' },
+    { code: RETURN, k: RETURNS.allow },
+  );
+  here('ioctl');
+  program.push(
+    { code: LOAD_WORD, k: argumentOffset(1) },
+    { code: JUMP_EQUAL, k: TIOCSTI, yes: 'eperm' },
+    { code: JUMP_EQUAL, k: TIOCLINUX, yes: 'eperm' },
+    { code: RETURN, k: RETURNS.allow },
+  );
+  for (const label of ['eperm', 'enosys', 'kill'] as const) {
+    here(label);
+    program.push({ code: RETURN, k: RETURNS[label] });
+  }
+  return encode(program, labels);
+}
+
+function encode(program: readonly Instruction[], labels: ReadonlyMap<Label, number>): Buffer {
+  const bytes = Buffer.alloc(program.length * 8);
+  program.forEach((instruction, index) => {
+    const distance = (label: Label | undefined): number => {
+      if (label === undefined) return 0;
+      const steps = labels.get(label)! - index - 1;
+      if (steps < 0 || steps > 255) throw new RangeError(`The jump to ${label} spans ${steps} instructions; classic BPF allows 0 to 255.`);
+      return steps;
+    };
+    bytes.writeUInt16LE(instruction.code, index * 8);
+    bytes.writeUInt8(distance(instruction.yes), index * 8 + 2);
+    bytes.writeUInt8(distance(instruction.no), index * 8 + 3);
+    bytes.writeUInt32LE(instruction.k >>> 0, index * 8 + 4);
+  });
+  return bytes;
+}

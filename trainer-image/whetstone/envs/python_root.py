@@ -1,0 +1,240 @@
+"""Builds the file tree that is the jail's `/`: a copy of this interpreter, its shared libraries, the standard library, runtime.py.
+
+``python3 python_root.py`` prints the directory's path, building it first where it is missing. Standard library only: the
+TypeScript side starts this file with whatever Python it has. Copied rather than bind-mounted, because the interpreter may lie
+where the sandbox's user cannot read (pyenv under /root), and because the host's /usr holds more than an environment should see.
+
+The directory is named by the hash of everything in it, built under a temporary name and renamed, so that processes that build
+at the same time end with the same tree. It is never changed afterwards.
+"""
+
+import hashlib
+import os
+import pathlib
+import py_compile
+import re
+import secrets
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+
+FORMAT = b"1"
+RUNTIME = pathlib.Path(__file__).with_name("runtime.py")
+
+# Packages that no environment needs: tests, package installers, editors, windows, build tools.
+LEFT_OUT = {
+    "__pycache__", "ensurepip", "idlelib", "idle_test", "lib2to3", "pydoc_data", "site-packages", "dist-packages", "test",
+    "tests", "tkinter", "turtledemo", "venv", "distutils", "turtle.py",
+}  # fmt: skip
+LEFT_OUT_PATTERN = re.compile(
+    r"^(config-.*|_test.*|_xx.*|xx.*|(_tkinter|_ctypes_test|_curses|_curses_panel|_dbm|_gdbm|_ssl|nis|ossaudiodev|readline|spwd)\..*)$"
+)
+# Empty files that devices are mounted on, and an empty /tmp that says "read-only" rather than "missing".
+DEVICES = ("null", "zero", "random", "urandom")
+DIRECTORIES = ("dev", "tmp")
+
+
+class RootError(Exception):
+    """The tree could not be built; the message says what to do."""
+
+
+def cache_directory():
+    """Where trees are kept: WHET_JAIL_ROOT, /var/cache/whetstone/jail-root for root, else the user's cache directory."""
+    chosen = os.environ.get("WHET_JAIL_ROOT")
+    if chosen:
+        return pathlib.Path(chosen)
+    if os.geteuid() == 0:
+        return pathlib.Path("/var/cache/whetstone/jail-root")
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(base) / "whetstone" / "jail-root"
+
+
+def interpreter():
+    """The real executable, past virtual environments and links."""
+    return pathlib.Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
+
+
+def standard_library():
+    """{path inside the tree: file} of the standard library and its extension modules."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    base = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
+    source = pathlib.Path(sysconfig.get_path("stdlib", vars={**base, "installed_base": sys.base_prefix}))
+    dynamic = pathlib.Path(sysconfig.get_config_var("DESTSHARED") or source / "lib-dynload")
+    target = f"usr/lib/{version}"
+    files = {f"{target}/{name}": path for name, path in walk(source, ("lib-dynload",))}
+    files.update({f"{target}/lib-dynload/{name}": path for name, path in walk(dynamic, ())})
+    if f"{target}/os.py" not in files:
+        raise RootError(f"No standard library in {source}. Install Python with its standard library (Debian: python3).")
+    return files
+
+
+def walk(top, skip):
+    """(relative name, path) of every file that belongs into the tree, in a fixed order."""
+    found = []
+    for directory, directories, names in os.walk(top):
+        directories[:] = sorted(name for name in directories if not left_out(name) and name not in skip)
+        for name in sorted(names):
+            path = pathlib.Path(directory, name)
+            if not left_out(name) and path.is_file():
+                found.append((str(path.relative_to(top)), path))
+    return found
+
+
+def left_out(name):
+    """Whether a file or directory of the standard library stays outside."""
+    return name in LEFT_OUT or LEFT_OUT_PATTERN.match(name) is not None
+
+
+def shared_libraries(binaries):
+    """{path inside the tree: file}: the program loader at its own path, libraries where the loader looks without a cache."""
+    listing = subprocess.run(["ldd", *map(str, binaries)], capture_output=True, text=True, check=False).stdout
+    loaders, libraries = {}, {}
+    for line in listing.splitlines():
+        named = re.match(r"\s+(\S+) => (/\S+) \(", line)
+        alone = re.match(r"\s+(/\S+) \(", line)
+        if named:
+            libraries[pathlib.Path(named[1]).name] = pathlib.Path(named[2])
+        elif alone:
+            loaders[alone[1].lstrip("/")] = pathlib.Path(alone[1]).resolve()
+    if not loaders:
+        raise RootError(f"ldd says nothing about {binaries[0]}. Install the C library's tools (Debian: libc-bin).")
+    libc = next((path for name, path in libraries.items() if name.startswith("libc.")), None)
+    # The C library's own directory is one of the loader's built-in search paths; an RPATH of the host need not exist inside.
+    home = str(libc.parent).lstrip("/") if libc else "lib"
+    return {**loaders, **{f"{home}/{name}": path.resolve() for name, path in libraries.items()}}
+
+
+def contents():
+    """{path inside the tree: file} of everything."""
+    executable = interpreter()
+    files = {"usr/bin/python3": executable, "runtime.py": RUNTIME, **standard_library()}
+    extensions = [path for name, path in files.items() if name.endswith(".so")]
+    files.update(shared_libraries([executable, *extensions]))
+    return dict(sorted(files.items()))
+
+
+def fingerprint():
+    """Cheap key of what the tree is made from, as hex: sizes and times instead of contents. The loader's cache file stands for
+    the shared libraries: installing one rewrites it."""
+    sources = [
+        interpreter(),
+        RUNTIME,
+        pathlib.Path(__file__),
+        pathlib.Path("/etc/ld.so.cache"),
+        *standard_library().values(),
+    ]
+    total = hashlib.sha256(FORMAT)
+    for path in sources:
+        if path.exists():
+            status = path.stat()
+            total.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+    return total.hexdigest()[:32]
+
+
+def digest(files):
+    """Hash of names and contents, as hex."""
+    total = hashlib.sha256(FORMAT)
+    for name, path in files.items():
+        total.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()[:32]
+
+
+def build(files, target):
+    """Copies the files to a temporary directory beside the target and renames it. Loses a race gracefully."""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+    try:
+        for name in DIRECTORIES:
+            make_directory(temporary / name, temporary)
+        for name in DEVICES:
+            (temporary / "dev" / name).touch(0o644)
+        for name, path in files.items():
+            copy = temporary / name
+            make_directory(copy.parent, temporary)
+            shutil.copyfile(path, copy)
+            is_program = path.stat().st_mode & stat.S_IXUSR or name.endswith(".so")
+            copy.chmod(0o755 if is_program else 0o644)
+            if name.endswith(".py"):
+                compile_file(copy, name)
+        try:
+            temporary.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def make_directory(path, top):
+    """Makes a directory and its parents below top, readable by everyone whatever the umask is."""
+    missing = []
+    while path != top.parent and not path.is_dir():
+        missing.append(path)
+        path = path.parent
+    for step in reversed(missing):
+        step.mkdir()
+        step.chmod(0o755)
+
+
+def compile_file(path, name):
+    """Writes the byte code beside the source. Unchecked: the tree is immutable, so no start needs to compare times."""
+    try:
+        cache = pathlib.Path(py_compile.compile(
+            str(path), dfile=f"/{name}", doraise=True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+        ))  # fmt: skip
+        cache.parent.chmod(0o755)
+        cache.chmod(0o644)
+    except py_compile.PyCompileError:
+        # The standard library carries a few files that are samples of bad syntax.
+        return
+
+
+def check_owner(path):
+    """Raises unless the directory is ours or root's and nobody else can change it: its files run as the jail's interpreter."""
+    status = path.stat()
+    if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+        raise RootError(
+            f"{path} can be changed by another user. Remove it, or set WHET_JAIL_ROOT to a directory of your own."
+        )
+
+
+def ensure_root():
+    """Path of the tree for this interpreter, built where missing. Raises RootError with a sentence when it cannot be."""
+    directory = cache_directory()
+    # Remembers which tree these sources gave: hashing contents and asking ldd take half a second.
+    memo = directory / f"{fingerprint()}.tree"
+    try:
+        target = directory / memo.read_text().strip()
+        if memo.stat().st_size and target.is_dir():
+            check_owner(directory)
+            check_owner(target)
+            return target
+    except FileNotFoundError:
+        pass
+    previous = os.umask(0o022)
+    try:
+        files = contents()
+        target = directory / digest(files)
+        directory.mkdir(parents=True, exist_ok=True)
+        check_owner(directory)
+        if not target.is_dir():
+            build(files, target)
+        temporary = memo.with_name(f".{memo.name}.{secrets.token_hex(6)}")
+        temporary.write_text(target.name)
+        temporary.rename(memo)
+    except OSError as error:
+        raise RootError(
+            f"{directory}: {error.strerror}. Set WHET_JAIL_ROOT to a directory that can be written."
+        ) from error
+    finally:
+        os.umask(previous)
+    check_owner(target)
+    return target
+
+
+if __name__ == "__main__":
+    try:
+        print(ensure_root())
+    except RootError as error:
+        sys.exit(str(error))
