@@ -11,6 +11,7 @@ export const layout = {
   /** Work files of one activity; not referred to by anything once the activity is done. */
   work: (runId: string, name: string) => `runs/${runId}/work/${name}.jsonl`,
   /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */
+  labelsCache: (agent: string) => `labels-cache/${agent}`,
   adapters: (agent: string) => `adapters/${agent}`,
   registry: (agent: string) => `registry/${agent}.json`,
 } as const;

@@ -1,0 +1,47 @@
+import type { StageName, StageProgress } from '../contracts';
+
+export interface ProgressOptions {
+  stage: StageName;
+  /** What is being counted, in the plural. */
+  unit: string;
+  total: number;
+  /** Done before this attempt, from a segment; it does not count for the rate. Default 0. */
+  done?: number;
+  heartbeat: (progress: StageProgress) => void;
+  /** Milliseconds between heartbeats. Default 1000. */
+  everyMs?: number;
+}
+
+/** Counter of a long activity that heartbeats by itself until it is stopped. */
+export interface Progress {
+  /** Call it when the result is in its segment, so that a heartbeat never counts what a retry would repeat. */
+  advance(count?: number): void;
+  snapshot(): StageProgress;
+  /** Sends a last heartbeat and stops. */
+  stop(): void;
+}
+
+/** Starts heartbeats with the stage's progress, the first at once. */
+export function startProgress(options: ProgressOptions): Progress {
+  const { stage, unit, total, heartbeat } = options;
+  const before = options.done ?? 0;
+  const start = Date.now();
+  let done = before;
+  const snapshot = (): StageProgress => {
+    const seconds = (Date.now() - start) / 1000;
+    const ratePerSecond = seconds > 0 ? (done - before) / seconds : 0;
+    return { stage, unit, done, total, ratePerSecond, secondsLeft: ratePerSecond > 0 ? (total - done) / ratePerSecond : null };
+  };
+  heartbeat(snapshot());
+  const timer = setInterval(() => heartbeat(snapshot()), options.everyMs ?? 1000);
+  return {
+    advance(count = 1) {
+      done += count;
+    },
+    snapshot,
+    stop() {
+      clearInterval(timer);
+      heartbeat(snapshot());
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import type { ApplicationFailure } from '@temporalio/common';
+import { APIConnectionTimeoutError, APIError } from 'openai';
+import type { FailureType } from '../contracts';
+import { failure } from './failure';
+
+/** Where a call went, for the sentence that a person reads. */
+export interface AnalystPlace {
+  endpoint: string;
+  model: string;
+}
+
+/** `details[0]` of every failure made here. */
+export interface AnalystFailureDetail {
+  /** HTTP status; null when no answer came. */
+  status: number | null;
+  /** The endpoint's own error code, such as `context_length_exceeded`. */
+  code: string | null;
+}
+
+const MAX_QUOTE = 300;
+/** A key without credit does not recover in seconds: Temporal looks again after this, in milliseconds. */
+const QUOTA_RETRY_MS = 300_000;
+
+/**
+ * Milliseconds that a response asks to wait: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date; null when neither
+ * is there or can be read. `now` is in milliseconds since the epoch.
+ */
+export function retryAfterMs(headers: Headers | undefined, now: number): number | null {
+  const milliseconds = Number.parseFloat(headers?.get('retry-after-ms') ?? '');
+  if (Number.isFinite(milliseconds)) return Math.max(0, milliseconds);
+  const value = headers?.get('retry-after');
+  if (!value) return null;
+  const seconds = Number(value);
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? null : Math.max(0, date - now);
+}
+
+/**
+ * Maps an error of the `openai` client to a failure of the catalogue; the error is kept as its cause. Pure but for the default of
+ * `now` (milliseconds since the epoch), which only HTTP dates in Retry-After need.
+ */
+export function toAnalystFailure(error: unknown, place: AnalystPlace, now: number = Date.now()): ApplicationFailure {
+  const cause = error instanceof Error ? error : new Error(String(error));
+  const api = error instanceof APIError ? (error as APIError) : null;
+  const status = api?.status ?? null;
+  const detail: AnalystFailureDetail = { status, code: api?.code ?? null };
+  const make = (type: FailureType, message: string, retryMs?: number | null) =>
+    failure(type, message, { cause, details: [detail], ...(retryMs == null ? {} : { nextRetryDelay: Math.round(retryMs) }) });
+  const said = ` It said: ${quote(cause.message)}`;
+
+  if (status === 429) {
+    const wait = retryAfterMs(api?.headers, now);
+    if (detail.code === 'insufficient_quota') {
+      return make('Analyst.RateLimited', `The analyst at ${place.endpoint} says that the quota of this API key is used up: add credit or use another key.${said}`, wait ?? QUOTA_RETRY_MS);
+    }
+    return make('Analyst.RateLimited', `The analyst at ${place.endpoint} asked us to slow down (429).${said}`, wait);
+  }
+  if (status === 401 || status === 403) {
+    return make('Analyst.Unauthorised', `The analyst at ${place.endpoint} refused the API key (${status}): set OPENAI_API_KEY to a key that may use model ${place.model}.${said}`);
+  }
+  // 408 and 409 are what gateways answer when they gave up waiting or hold a lock; both pass.
+  if (status !== null && (status >= 500 || status === 408 || status === 409)) {
+    return make('Analyst.Unavailable', `The analyst at ${place.endpoint} failed (${status}).${said}`, retryAfterMs(api?.headers, now));
+  }
+  if (status !== null) {
+    return make('Analyst.BadRequest', `The analyst at ${place.endpoint} called our request for model ${place.model} wrong (${status}): check the address, analyst.model and that it supports structured outputs.${said}`);
+  }
+  if (error instanceof APIConnectionTimeoutError) {
+    return make('Analyst.Unavailable', `The analyst at ${place.endpoint} did not answer in time: raise analyst.timeoutSeconds if its answers take longer.`);
+  }
+  return make('Analyst.Unavailable', `The analyst at ${place.endpoint} could not be reached: check that it runs and that the address is right.${said}`);
+}
+
+/** Codes with which endpoints refuse one prompt for what is in it; another prompt may well pass. */
+const PROMPT_CODES = new Set(['context_length_exceeded', 'string_above_max_length', 'content_filter', 'content_policy_violation']);
+
+/** True when the endpoint refused this prompt alone: too long, or stopped by its content filter. */
+export function refusesPromptOnly(error: ApplicationFailure): boolean {
+  const detail = error.details?.[0] as AnalystFailureDetail | undefined;
+  return error.type === 'Analyst.BadRequest' && (detail?.status === 413 || PROMPT_CODES.has(detail?.code ?? ''));
+}
+
+function quote(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > MAX_QUOTE ? `${line.slice(0, MAX_QUOTE)}…` : line;
+}

@@ -1,0 +1,12 @@
+import { ApplicationFailure, type ApplicationFailureOptions } from '@temporalio/common';
+import { FAILURES, type FailureType } from '../contracts';
+
+/** An ApplicationFailure of the catalogue; whether Temporal may retry it follows from its type. */
+export function failure(type: FailureType, message: string, options: Omit<ApplicationFailureOptions, 'type' | 'message' | 'nonRetryable'> = {}): ApplicationFailure {
+  return ApplicationFailure.create({ ...options, type, message, nonRetryable: !FAILURES[type].retryable });
+}
+
+/** True when the error is a failure of the catalogue with this type. */
+export function isFailure(error: unknown, type: FailureType): error is ApplicationFailure {
+  return error instanceof ApplicationFailure && error.type === type;
+}

@@ -1,0 +1,60 @@
+import type { z } from 'zod';
+import type { ArtifactRef } from '../contracts';
+import type { ArtifactStore } from './artifact-store';
+
+/**
+ * A line-delimited artifact held as bytes: a line is parsed when it is asked for. Ten thousand trajectories cost their size on disk, not
+ * ten times as much in objects.
+ */
+export class LineFile<T> {
+  private readonly ends: number[] = [];
+
+  constructor(private readonly data: Buffer, private readonly schema: z.ZodType<T>) {
+    for (let end = data.indexOf(10); end !== -1; end = data.indexOf(10, end + 1)) this.ends.push(end);
+    if (data.length > 0 && data[data.length - 1] !== 10) this.ends.push(data.length);
+  }
+
+  get length(): number {
+    return this.ends.length;
+  }
+
+  /** The line's document. Throws RangeError outside the file, ZodError when the schema refuses the line. */
+  at(index: number): T {
+    const end = this.ends[index];
+    if (end === undefined) throw new RangeError(`Line ${index} of an artifact with ${this.length} lines was asked for.`);
+    const start = index === 0 ? 0 : (this.ends[index - 1] as number) + 1;
+    return this.schema.parse(JSON.parse(this.data.toString('utf8', start, end)));
+  }
+
+  *[Symbol.iterator](): IterableIterator<T> {
+    for (let i = 0; i < this.length; i++) yield this.at(i);
+  }
+}
+
+/** Keeps the values of the `capacity` keys used last; a value that fails to load is not kept. */
+export class RecentCache<V> {
+  private readonly entries = new Map<string, Promise<V>>();
+
+  constructor(private readonly capacity: number) {}
+
+  get(key: string, load: () => Promise<V>): Promise<V> {
+    let entry = this.entries.get(key);
+    this.entries.delete(key);
+    if (!entry) {
+      entry = load();
+      entry.catch(() => this.entries.delete(key));
+    }
+    this.entries.set(key, entry);
+    for (const oldest of this.entries.keys()) {
+      if (this.entries.size <= this.capacity) break;
+      this.entries.delete(oldest);
+    }
+    return entry;
+  }
+}
+
+/** Opens line-delimited artifacts of one schema and keeps the last few open, since the chunks of one fan-out read the same one. */
+export function lineFiles<T>(store: ArtifactStore, schema: z.ZodType<T>, capacity = 3): (ref: ArtifactRef) => Promise<LineFile<T>> {
+  const cache = new RecentCache<LineFile<T>>(capacity);
+  return (ref) => cache.get(ref.sha256, async () => new LineFile(await store.get(ref), schema));
+}
