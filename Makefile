@@ -1,0 +1,39 @@
+# `make help` lists the targets. Every target that needs the toolchain sets it up first; when it is there, that takes a moment.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
+SEED ?= 1
+AGENT ?= examples/orders-desk/agent.yaml
+
+.PHONY: help setup build demo test bench faults lint format clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install what is missing: Node 24, npm and Python packages, Temporal, the jail
+	@scripts/setup.sh
+
+build: setup ## compile TypeScript and bundle the workflows
+	@scripts/build.sh
+
+demo: build ## one improvement run of the demo agent: make demo [SEED=1] [KEEP=1]
+	@./whet demo $(AGENT) --seed $(SEED) $(if $(KEEP),--keep)
+
+test: setup ## every check and every test
+	@scripts/test.sh
+
+bench: build ## one measurement: make bench NAME=train
+	@scripts/bench.sh $(NAME)
+
+faults: build ## kill each process once in the middle of its stage and compare with an undisturbed run
+	@test/faults/kill
+
+lint: setup ## check and correct style and types
+	@npm run --silent lint && npm run --silent types:check && ruff check --fix .
+
+format: setup ## format TypeScript, Markdown, YAML and Python
+	@npm run --silent format && ruff format .
+
+clean: ## stop what `whet up` started; remove what was built, not what was installed
+	@if [ -e dist/cli/main.js ]; then ./whet down; fi
+	rm -rf dist coverage .pytest_cache .ruff_cache

