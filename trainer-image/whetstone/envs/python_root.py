@@ -8,6 +8,8 @@ The directory is named by the hash of everything in it, built under a temporary 
 at the same time end with the same tree. It is never changed afterwards.
 """
 
+import contextlib
+import functools
 import hashlib
 import os
 import pathlib
@@ -19,8 +21,10 @@ import stat
 import subprocess
 import sys
 import sysconfig
+import time
 
 FORMAT = b"1"
+KEEP_DAYS = 14
 RUNTIME = pathlib.Path(__file__).with_name("runtime.py")
 
 # Packages that no environment needs: tests, package installers, editors, windows, build tools.
@@ -155,7 +159,10 @@ def build(files, target):
             shutil.copyfile(path, copy)
             is_program = path.stat().st_mode & stat.S_IXUSR or name.endswith(".so")
             copy.chmod(0o755 if is_program else 0o644)
-            if name.endswith(".py"):
+            if path == RUNTIME:
+                # The jail starts the byte code: compiling the source would take 5 ms of every start.
+                compile_file(copy, name, copy.with_suffix(".pyc"))
+            elif name.endswith(".py"):
                 compile_file(copy, name)
         try:
             temporary.rename(target)
@@ -177,17 +184,30 @@ def make_directory(path, top):
         step.chmod(0o755)
 
 
-def compile_file(path, name):
-    """Writes the byte code beside the source. Unchecked: the tree is immutable, so no start needs to compare times."""
+def compile_file(path, name, target=None):
+    """Writes the byte code to target, default beside the source. Unchecked: the tree is immutable, so no start compares times."""
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     try:
-        cache = pathlib.Path(py_compile.compile(
-            str(path), dfile=f"/{name}", doraise=True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
-        ))  # fmt: skip
-        cache.parent.chmod(0o755)
-        cache.chmod(0o644)
+        cache = pathlib.Path(
+            py_compile.compile(path, cfile=target, dfile=f"/{name}", doraise=True, invalidation_mode=mode)
+        )
     except py_compile.PyCompileError:
         # The standard library carries a few files that are samples of bad syntax.
         return
+    cache.parent.chmod(0o755)
+    cache.chmod(0o644)
+
+
+def prune(directory):
+    """Removes trees and notes that no start has used for KEEP_DAYS: every new version of the runtime makes a tree."""
+    oldest = time.time() - KEEP_DAYS * 86400
+    for entry in os.scandir(directory):
+        if entry.stat(follow_symlinks=False).st_mtime >= oldest:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path, ignore_errors=True)
+        else:
+            os.unlink(entry.path)
 
 
 def check_owner(path):
@@ -199,6 +219,7 @@ def check_owner(path):
         )
 
 
+@functools.cache
 def ensure_root():
     """Path of the tree for this interpreter, built where missing. Raises RootError with a sentence when it cannot be."""
     directory = cache_directory()
@@ -209,14 +230,18 @@ def ensure_root():
         if memo.stat().st_size and target.is_dir():
             check_owner(directory)
             check_owner(target)
+            with contextlib.suppress(PermissionError):
+                os.utime(target)
+                os.utime(memo)
             return target
     except FileNotFoundError:
         pass
     previous = os.umask(0o022)
     try:
+        directory.mkdir(parents=True, exist_ok=True)
+        prune(directory)
         files = contents()
         target = directory / digest(files)
-        directory.mkdir(parents=True, exist_ok=True)
         check_owner(directory)
         if not target.is_dir():
             build(files, target)

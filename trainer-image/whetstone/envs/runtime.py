@@ -15,15 +15,19 @@ ends what does not return. The codec and the file functions are held in private 
 """
 
 import collections
-import hashlib
 import io
 import json
 import math
 import os
 import resource
 import sys
-import traceback
 import types
+
+# The hash module's own extension: hashlib would load OpenSSL at every start.
+try:
+    from _sha2 import sha256
+except ImportError:
+    from _sha256 import sha256
 
 API_VERSION = 1
 REQUEST_FD = 3
@@ -301,7 +305,7 @@ class Service:
         self._has_say = callable(self._attribute(found, "say"))
         self._has_hints = callable(self._attribute(found, "hints"))
         self._class = found
-        digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
         return {"apiVersion": API_VERSION, "sha256": digest, "python": sys.version.split()[0]}
 
     def describe(self):
@@ -599,7 +603,7 @@ def main(arguments):
     try:
         code = serve(Service())
     except BaseException:  # noqa: BLE001
-        traceback.print_exc()
+        sys.excepthook(*sys.exc_info())
     finally:
         # At a normal exit the interpreter would run the environment's atexit functions and __del__ methods.
         _exit(code)

@@ -1,0 +1,205 @@
+"""Launches the environment runtime for the trainer: the same jail as ``sandbox/``, from the same ``sandbox/profile.json``.
+
+posix_spawn rather than fork: the caller is a process with torch in it, where a fork copies gigabytes of page tables and may
+deadlock on another thread's lock.
+"""
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import itertools
+import json
+import os
+import pathlib
+import platform
+import random
+import re
+import shutil
+import signal
+import sys
+
+from . import python_root
+from .errors import SandboxError
+
+PROJECT_PROFILE = pathlib.Path(__file__).resolve().parents[3] / "sandbox" / "profile.json"
+RUNTIME = pathlib.Path(__file__).with_name("runtime.py")
+
+# Where the runtime and bubblewrap find their pipes; 5 and 6 are gone before the environment's code runs.
+STDIN, STDOUT, STDERR, REQUESTS, RESPONSES, ARGUMENTS, SECCOMP = range(7)
+# Free of collisions with the numbers above while files are moved into place.
+FIRST_FREE_FD = 64
+
+_uids = itertools.count(random.SystemRandom().randrange(1 << 30))
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """``sandbox/profile.json`` and the folder that its relative names start from. docs/protocols.md, section 3."""
+
+    path: pathlib.Path
+    settings: dict
+
+    def __post_init__(self):
+        missing = {"bubblewrap", "command", "rlimits", "uids", "seccomp", "caps", "wallMs", "runtimeInJail"} - set(
+            self.settings
+        )
+        if self.settings.get("version") != 1 or missing:
+            detail = (
+                f"it lacks {', '.join(sorted(missing))}"
+                if missing
+                else f"its version is {self.settings.get('version')}"
+            )
+            raise SandboxError("Sandbox.Unavailable", f"{self.path} is not a profile of version 1: {detail}.")
+
+    @property
+    def caps(self):
+        """Bytes and counts that the parent accepts."""
+        return self.settings["caps"]
+
+    @property
+    def wall_seconds(self):
+        """Deadlines by name: start, request, close."""
+        return {name: milliseconds / 1000 for name, milliseconds in self.settings["wallMs"].items()}
+
+
+def load_profile(path=None):
+    """Reads a profile; default: the project's."""
+    path = pathlib.Path(path or PROJECT_PROFILE)
+    try:
+        return Profile(path, json.loads(path.read_text()))
+    except (OSError, ValueError) as error:
+        raise SandboxError("Sandbox.Unavailable", f"The jail's profile {path} cannot be read: {error}.") from error
+
+
+@dataclasses.dataclass
+class Launched:
+    """A started runtime. The file descriptors belong to the holder; ``reap`` collects the process."""
+
+    pid: int
+    requests: int
+    responses: int
+    logs: int
+
+    def kill(self):
+        """Kills the process group; everything in the jail goes with it. Harmless when it is gone."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+
+def launch(profile, isolation):
+    """Starts the runtime. isolation: "jail", or "process" for an environment that its owner trusts.
+
+    The jail dies with the thread that starts it (bubblewrap's --die-with-parent): call this from a thread that lives as long.
+    Raises SandboxError "Sandbox.Unavailable" when a part of the jail is missing.
+    """
+    if isolation not in ("jail", "process"):
+        raise ValueError(f'isolation is {isolation!r}; it may be "jail" or "process"')
+    with contextlib.ExitStack() as stack:
+
+        def own(descriptor):
+            moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD)
+            os.close(descriptor)
+            stack.callback(_close, moved)
+            return moved
+
+        request_reader, request_writer = map(own, os.pipe())
+        response_reader, response_writer = map(own, os.pipe())
+        log_reader, log_writer = map(own, os.pipe())
+        null = own(os.open(os.devnull, os.O_RDONLY))
+        files = {
+            STDIN: null,
+            STDOUT: log_writer,
+            STDERR: log_writer,
+            REQUESTS: request_reader,
+            RESPONSES: response_writer,
+        }
+        if isolation == "jail":
+            command, jail_arguments, filter_path = jail_command(profile)
+            argument_reader, argument_writer = map(own, os.pipe())
+            os.write(argument_writer, b"".join(argument.encode() + b"\0" for argument in jail_arguments))
+            files |= {ARGUMENTS: argument_reader, SECCOMP: own(os.open(filter_path, os.O_RDONLY))}
+        else:
+            command = [sys.executable, "-I", "-S", str(RUNTIME)]
+        actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in files.items()]
+        pid = os.posix_spawn(command[0], command, {}, file_actions=actions, setpgroup=0)
+        kept = [
+            fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD)
+            for fd in (request_writer, response_reader, log_reader)
+        ]
+    return Launched(pid, *kept)
+
+
+def _close(descriptor):
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
+
+
+def jail_command(profile):
+    """(argv, arguments that bubblewrap reads from a pipe, path of the filter). Raises SandboxError where a part is missing."""
+    settings = profile.settings
+    bubblewrap = _program("bwrap", "install bubblewrap 0.8 or newer")
+    limits = settings["rlimits"]
+    prefix = [
+        _program("prlimit", "install util-linux"),
+        f"--as={limits['addressSpaceBytes']}",
+        f"--core={limits['coreBytes']}",
+        f"--cpu={limits['cpuSeconds']}",
+        f"--fsize={limits['fileSizeBytes']}",
+        f"--memlock={limits['lockedMemoryBytes']}",
+        f"--msgqueue={limits['messageQueueBytes']}",
+        f"--nofile={limits['openFiles']}",
+        f"--sigpending={limits['pendingSignals']}",
+        f"--stack={limits['stackBytes']}",
+    ]
+    if os.geteuid() == 0:
+        # bubblewrap started by root keeps the kernel's uid 0 inside, which may write kernel settings without any capability.
+        uid = settings["uids"]["first"] + next(_uids) % settings["uids"]["count"]
+        setpriv = _program("setpriv", "install util-linux")
+        drop = [setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+        prefix = [*drop, *prefix, f"--nproc={limits['threads'] * 2}"]
+    try:
+        root = python_root.ensure_root()
+    except python_root.RootError as error:
+        raise _unavailable(f"The jail's Python tree could not be built. {error}") from error
+    values = {"PYTHON_ROOT": str(root), "RUNTIME": settings["runtimeInJail"], "THREADS": str(limits["threads"])}
+
+    def fill(text):
+        return re.sub(r"\$\{([A-Z_]+)\}", lambda match: values.get(match[1], match[0]), text)
+
+    command = [
+        *prefix,
+        bubblewrap,
+        "--args",
+        str(ARGUMENTS),
+        "--seccomp",
+        str(SECCOMP),
+        *map(fill, settings["command"]),
+    ]
+    return command, [fill(argument) for argument in settings["bubblewrap"]], seccomp_filter(profile)
+
+
+def seccomp_filter(profile):
+    """Path of this machine's filter, after comparing it with the profile's hash."""
+    entry = profile.settings["seccomp"].get(platform.machine())
+    if entry is None:
+        raise _unavailable(f"There is no seccomp filter for {platform.machine()}.")
+    path = profile.path.parent / entry["file"]
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise _unavailable(f"The seccomp filter {entry['file']} cannot be read: {error.strerror}.") from error
+    if found != entry["sha256"]:
+        raise _unavailable(f"The seccomp filter {entry['file']} is not the one that profile.json names; restore both.")
+    return path
+
+
+def _program(name, remedy):
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if found is None:
+        raise _unavailable(f"{name} is not on PATH: {remedy}.")
+    return found
+
+
+def _unavailable(sentence):
+    return SandboxError("Sandbox.Unavailable", f"The jail cannot be started, so no generated code is run. {sentence}")
