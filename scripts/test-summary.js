@@ -1,0 +1,42 @@
+// Adds up pytest's JUnit file and jest's JSON, names what failed, and ends with one line: 'N passed, N failed'.
+// A runner that left no result, and a check that failed, count as one failed each. Exit code 1 unless everything passed.
+const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
+
+const [directory, ...failedChecks] = process.argv.slice(2);
+const read = (name) => {
+  try {
+    return readFileSync(join(directory, name), 'utf8');
+  } catch {
+    return null;
+  }
+};
+
+function pytestCounts(xml) {
+  const number = (name) => Number(new RegExp(`<testsuite [^>]*\\b${name}="(\\d+)"`).exec(xml)?.[1] ?? 0);
+  const failed = number('failures') + number('errors');
+  const skipped = number('skipped');
+  return { passed: number('tests') - failed - skipped, failed, skipped };
+}
+
+function jestCounts(json) {
+  const result = JSON.parse(json);
+  // A file that does not load has no tests to fail.
+  const broken = result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'));
+  return { passed: result.numPassedTests, failed: result.numFailedTests + broken.length, skipped: result.numPendingTests + result.numTodoTests };
+}
+
+const runners = [
+  ['pytest', read('pytest.xml'), pytestCounts],
+  ['jest', read('jest.json'), jestCounts],
+].map(([name, text, count]) => ({ name, ...(text === null ? { passed: 0, failed: 1, skipped: 0 } : count(text)) }));
+
+const checks = failedChecks.filter((name) => !runners.some((runner) => runner.name === name && runner.failed > 0));
+console.log('');
+for (const { name, passed, failed, skipped } of runners) console.log(`${name}: ${passed} of ${passed + failed} passed${skipped ? `, ${skipped} skipped` : ''}`);
+if (checks.length > 0) console.log(`checks that failed: ${checks.join(', ')}`);
+
+const passed = runners.reduce((sum, runner) => sum + runner.passed, 0);
+const failed = runners.reduce((sum, runner) => sum + runner.failed, 0) + checks.length;
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Every check and every test. Nothing stops at the first failure, so that one run shows everything there is to mend.
+# The last line is 'N passed, N failed' over pytest and jest; a failed check (format, lint, types, ...) counts as one failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.toolchain/bin:$PWD/.toolchain/venv/bin:$PATH"
+results=${WHET_HOME:-$PWD/.whetstone}/test-results
+rm -rf "$results" && mkdir -p "$results"
+failed_checks=()
+
+check() {
+  local name=$1 start=$SECONDS
+  shift
+  printf '\n== %s: %s\n' "$name" "$*"
+  if "$@" < /dev/null; then
+    printf '== %s: %d s\n' "$name" $((SECONDS - start))
+  else
+    printf '== %s failed after %d s\n' "$name" $((SECONDS - start))
+    failed_checks+=("$name")
+  fi
+}
+
+check format npm run --silent format:check
+check lint npm run --silent lint:check
+check types npm run --silent types:check
+check ruff ruff check .
+check ruff-format ruff format --check .
+check build scripts/build.sh
+check pytest pytest -q --junitxml="$results/pytest.xml"
+check jest npx --no-install jest --json --outputFile="$results/jest.json" ${CI:+--ci}
+
+node scripts/test-summary.js "$results" "${failed_checks[@]+"${failed_checks[@]}"}"
