@@ -37,7 +37,6 @@ const trainingSchema = z
     dropConstantGroups: z.boolean().default(true),
     checkpointEvery: count.default(5).describe('Iterations between checkpoints.'),
     threads: count.default(1).describe('CPU threads of one trainer.'),
-    parallel: count.default(1).describe('Trainers that run side by side.'),
   })
   .prefault({});
 
@@ -86,7 +85,12 @@ export const agentSpecSchema = z.strictObject({
       minEachOutcome: count.default(20).describe('Fewest successes and fewest failures that can be contrasted.'),
     })
     .prefault({}),
-  synthesis: z.strictObject({ maxAttempts: z.number().int().min(1).max(5).default(5) }).prefault({}),
+  synthesis: z
+    .strictObject({
+      maxAttempts: z.number().int().min(1).max(5).default(5),
+      onRejected: z.enum(['wait', 'skip']).default('wait').describe('When no environment passes: wait for a person, or go on without the capability.'),
+    })
+    .prefault({}),
   calibration: calibrationSchema,
   training: trainingSchema,
   evaluation: z

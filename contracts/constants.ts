@@ -32,6 +32,8 @@ export const MESSAGES = {
   approveUpdate: 'approve',
   retrySignal: 'retry',
   skipSignal: 'skip',
+  /** From a child to its run. */
+  noteSignal: 'note',
 } as const;
 
 /** What a run ends with; also the value of the search attribute WhetVerdict. */
@@ -67,3 +69,24 @@ export const FAILURES = {
   'Store.Corrupt': { retryable: false, meaning: 'An artifact does not match the hash in its name.', remedy: 'Restore the artifact or delete it and run its stage again.' },
 } as const;
 export type FailureType = keyof typeof FAILURES;
+
+/** Failures that a person can cure: the run waits with the reason and goes on after `whet retry`, instead of ending. */
+export const PAUSING_FAILURES: readonly FailureType[] = [
+  'Analyst.Unauthorised',
+  'Analyst.BadRequest',
+  'Analyst.Malformed',
+  'Identify.TooManyUnlabelled',
+  'Model.Refused',
+  'Sandbox.Unavailable',
+  'Environment.Rejected',
+  'Trainer.JobInvalid',
+  'Trainer.EnvironmentFailed',
+  'Trainer.Diverged',
+];
+
+/** Ids of child workflows derive from the run's. */
+export const childWorkflowId = {
+  identify: (runId: string) => `${runId}/identify`,
+  labels: (runId: string) => `${runId}/labels`,
+  sharpen: (runId: string, capabilityId: string) => `${runId}/sharpen/${capabilityId}`,
+} as const;

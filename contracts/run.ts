@@ -30,7 +30,8 @@ export interface RunPlan {
   maxAttempts: number;
   mixedAdapter: boolean;
   approval: boolean;
-  trainersInParallel: number;
+  /** What a capability does when no environment passes: wait for `whet retry` or `whet skip`, or be skipped. */
+  onRejected: 'wait' | 'skip';
 }
 
 /** Heartbeat details of every long activity; `whet status` and the stage table show them. */
@@ -67,7 +68,7 @@ export interface DiscoveryResult {
 }
 
 export interface LabelPlan {
-  /** JSON: the chunks, each a list of (trajectory index, capability index). */
+  /** JSON: the chunks, each a range of trajectories with all candidates, in the order of the trajectories. */
   plan: ArtifactRef;
   chunks: number;
   calls: number;
@@ -114,6 +115,7 @@ export interface SharpenInput {
   trajectories: ArtifactRef;
   labels: ArtifactRef;
   maxAttempts: number;
+  onRejected: 'wait' | 'skip';
 }
 
 /** One attempt, by reference. */
@@ -220,6 +222,8 @@ export interface CompareInput {
   capabilities: CapabilityBrief[];
   adapters: TrainedAdapter[];
   routing: ArtifactRef;
+  /** JSON of Identification. */
+  identification: ArtifactRef;
 }
 
 export interface CompareResult {
@@ -288,4 +292,17 @@ export interface RunProgress {
   stages: { name: StageName; status: 'waiting' | 'running' | 'done' | 'skipped' | 'failed' | 'paused'; detail: string; seconds: number | null }[];
   /** Why the run waits for a person, with the command that lets it go on; null when it does not. */
   waitingFor: string | null;
+}
+
+/** Signal `note` from a child workflow to its run: a line for the stage table, or a reason to wait (null: goes on). */
+export interface ChildNote {
+  /** `identify` or a capability id. */
+  key: string;
+  text: string;
+  waitingFor: string | null;
+}
+
+/** Argument of the signals `retry` and `skip`; without a capability, `retry` is for the stage that waits. */
+export interface HoldAnswer {
+  capabilityId?: string;
 }

@@ -1,0 +1,59 @@
+/** Pause, don't lose: a failure that a person can cure makes the workflow wait instead of end. */
+import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure, condition, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
+import { FAILURES, PAUSING_FAILURES, type FailureType } from '../contracts/constants';
+import type { ChildNote } from '../contracts/run';
+import { noteSignal, retrySignal, skipSignal } from './messages';
+
+/** The application failure at the bottom of an activity's or child's failure; null for anything else (timeouts, cancellation). */
+export function rootFailure(error: unknown): ApplicationFailure | null {
+  let cause: unknown = error;
+  while (cause instanceof ActivityFailure || cause instanceof ChildWorkflowFailure) cause = cause.cause;
+  return cause instanceof ApplicationFailure ? cause : null;
+}
+
+/** What is wrong and what to do, for people. */
+export function explain(failure: ApplicationFailure): string {
+  const known = FAILURES[failure.type as FailureType] as (typeof FAILURES)[FailureType] | undefined;
+  return `${failure.type ?? 'Error'}: ${failure.message}${known ? ` — ${known.remedy}` : ''}`;
+}
+
+type Answer = 'retry' | 'skip';
+
+/** Waits for a person's answer, says so to whoever shows it. One per workflow: it owns the signals `retry` and `skip`. */
+export class Hold {
+  private answer: Answer | null = null;
+
+  /** `say` receives the reason when the wait begins and null when it ends. */
+  constructor(private readonly say: (reason: string | null) => void | Promise<void>) {
+    setHandler(retrySignal, () => void (this.answer = 'retry'));
+    setHandler(skipSignal, () => void (this.answer = 'skip'));
+  }
+
+  async ask(reason: string): Promise<Answer> {
+    this.answer = null;
+    await this.say(reason);
+    await condition(() => this.answer !== null);
+    await this.say(null);
+    return this.answer ?? 'retry';
+  }
+
+  /** Runs an action again and again until it ends without a failure that a person can cure, or the answer is to skip: then null. */
+  async through<T>(action: () => Promise<T>): Promise<T | null> {
+    for (;;) {
+      try {
+        return await action();
+      } catch (error) {
+        const failure = rootFailure(error);
+        if (failure === null || !PAUSING_FAILURES.includes(failure.type as FailureType)) throw error;
+        if ((await this.ask(explain(failure))) === 'skip') return null;
+      }
+    }
+  }
+}
+
+/** Sends a line, and the reason of a wait, to the run's stage table. A run that is gone needs no note. */
+export async function noteToRun(runId: string, note: ChildNote): Promise<void> {
+  await getExternalWorkflowHandle(runId)
+    .signal(noteSignal, note)
+    .catch(() => undefined);
+}

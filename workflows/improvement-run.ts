@@ -1,0 +1,115 @@
+import { condition, executeChild, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
+import { WORKFLOWS, childWorkflowId, type Verdict } from '../contracts/constants';
+import type { IdentifyResult, ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan, SharpenResult } from '../contracts/run';
+import type { RolloutSummary } from '../contracts/trajectory';
+import { orchestration, sandbox } from './activities';
+import { evaluateArms, type EvaluationOutcome } from './evaluate-arms';
+import type { identifyCapabilities } from './identify-capabilities';
+import { approveUpdate, noteSignal, progressQuery, retrySignal, skipSignal } from './messages';
+import type { sharpenCapability } from './sharpen-capability';
+import { StageBoard } from './stage-board';
+
+/** One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report. */
+export async function improvementRun(input: ImprovementRunInput): Promise<ImprovementRunResult> {
+  const board = new StageBoard(input.runId, input.agent);
+  let approved = false;
+  setHandler(progressQuery, () => board.progress());
+  setHandler(noteSignal, (note) => board.note(note));
+  setHandler(approveUpdate, () => void (approved = true));
+  forwardAnswers(input.runId);
+  try {
+    const plan = await orchestration.prepareRun(input);
+    const collected = await board.run('collect', () => sandbox.collectTrajectories(plan.context), describeCollected);
+    const identified = await board.run('identify', () => identify(plan, collected), describeIdentified);
+    const sharpened = await board.run('sharpen', () => sharpenAll(plan, collected, identified), describeSharpened);
+    const anyTrained = sharpened.some((s) => s.adapter !== null);
+    if (!anyTrained) board.skip('evaluate', 'no adapter to evaluate');
+    const evaluated = anyTrained ? await board.run('evaluate', () => evaluateArms(plan, identified, sharpened), (e) => e.comparison.summary) : null;
+    const version = await promote(board, plan, sharpened, evaluated, () => approved);
+    const verdict: Verdict = evaluated === null ? 'nothing-to-sharpen' : version === null ? 'not-promoted' : 'promoted';
+    const facts: Omit<ReportInput, 'stages'> = {
+      context: plan.context,
+      verdict,
+      collected,
+      identified,
+      sharpened,
+      mixed: evaluated?.mixed ?? null,
+      arms: evaluated?.arms ?? [],
+      comparison: evaluated?.comparison ?? null,
+      routing: evaluated?.routing ?? null,
+      promotedVersion: version,
+    };
+    const report = await board.run('report', () => orchestration.renderReport({ ...facts, stages: board.timings() }), (r) => r.directory);
+    board.verdict(verdict);
+    return {
+      runId: input.runId,
+      verdict,
+      reasons: evaluated?.comparison.gateReasons ?? ['No capability was kept and trained.'],
+      summary: evaluated?.comparison.summary ?? '',
+      promotedVersion: version,
+      reportDirectory: report.directory,
+    };
+  } catch (error) {
+    board.verdict('failed');
+    throw error;
+  }
+}
+
+function identify({ context }: RunPlan, collected: RolloutSummary): Promise<IdentifyResult> {
+  return executeChild<typeof identifyCapabilities>(WORKFLOWS.identifyCapabilities, {
+    workflowId: childWorkflowId.identify(context.runId),
+    staticSummary: `contrast ${collected.failures} failures with ${collected.successes} successes`,
+    args: [{ context, collected }],
+  });
+}
+
+function sharpenAll(plan: RunPlan, collected: RolloutSummary, identified: IdentifyResult): Promise<SharpenResult[]> {
+  const { context, maxAttempts, onRejected } = plan;
+  const { identification, labels } = identified;
+  const one = (capability: IdentifyResult['kept'][number]) =>
+    executeChild<typeof sharpenCapability>(WORKFLOWS.sharpenCapability, {
+      workflowId: childWorkflowId.sharpen(context.runId, capability.id),
+      staticSummary: capability.name,
+      args: [{ context, capability, identification, labels, trajectories: collected.trajectories, maxAttempts, onRejected }],
+    });
+  return Promise.all(identified.kept.map(one));
+}
+
+/** Promotes when the gate holds and, where the agent's owner wants it, a person approved. Returns the version, or null. */
+async function promote(board: StageBoard, plan: RunPlan, sharpened: SharpenResult[], evaluated: EvaluationOutcome | null, approved: () => boolean): Promise<number | null> {
+  if (evaluated === null || !evaluated.comparison.gatePassed) {
+    board.skip('promote', evaluated?.comparison.gateReasons.join(' ') ?? 'nothing to promote');
+    return null;
+  }
+  const trained = sharpened.filter((s) => s.adapter !== null);
+  const promotion = await board.run(
+    'promote',
+    async () => {
+      if (plan.approval && !approved()) {
+        board.note({ key: 'promote', text: '', waitingFor: `The gate is passed and the agent's owner wants to approve: whet approve ${plan.context.runId}` });
+        await condition(approved);
+        board.note({ key: 'promote', text: '', waitingFor: null });
+      }
+      return orchestration.promoteAdapters({
+        context: plan.context,
+        adapters: trained.flatMap((s) => (s.adapter === null ? [] : [s.adapter])),
+        capabilities: trained.map((s) => s.capability),
+        evaluation: evaluated.comparison.evaluation,
+      });
+    },
+    ({ version }) => `version ${version}`,
+  );
+  return promotion.version;
+}
+
+/** `whet retry` and `whet skip` speak to the run; whoever waits is one of its children. */
+function forwardAnswers(runId: string): void {
+  const target = (capabilityId?: string) => getExternalWorkflowHandle(capabilityId === undefined ? childWorkflowId.identify(runId) : childWorkflowId.sharpen(runId, capabilityId));
+  // A child that has ended needs no answer.
+  setHandler(retrySignal, (answer) => target(answer.capabilityId).signal(retrySignal, answer).catch(() => undefined));
+  setHandler(skipSignal, (answer) => target(answer.capabilityId).signal(skipSignal, answer).catch(() => undefined));
+}
+
+const describeCollected = (c: RolloutSummary) => `${c.episodes} rollouts, ${c.successes} successes`;
+const describeIdentified = (i: IdentifyResult) => `kept ${i.kept.length} of ${i.candidates}: ${i.kept.map((k) => k.name).join(', ')}`;
+const describeSharpened = (s: SharpenResult[]) => `${s.filter((x) => x.adapter !== null).length} of ${s.length} trained`;

@@ -1,0 +1,4 @@
+export { identifyCapabilities } from './identify-capabilities';
+export { improvementRun } from './improvement-run';
+export { labelChunks } from './label-chunks';
+export { sharpenCapability } from './sharpen-capability';

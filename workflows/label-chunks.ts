@@ -1,0 +1,46 @@
+import { continueAsNew, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { LabelChunkResult, LabelChunksInput } from '../contracts/run';
+import { llm } from './activities';
+import type { labelChunks as self } from './label-chunks';
+
+/** Chunks in flight; each has its own bounded concurrency, so this only hides the gaps between chunks. */
+const WINDOW = 4;
+/** A history stays well under the server's first warning (10,240 events). */
+const MAX_EVENTS = 1_500;
+
+const add = (a: LabelChunkResult, b: LabelChunkResult): LabelChunkResult => ({
+  asked: a.asked + b.asked,
+  reused: a.reused + b.reused,
+  unlabelled: a.unlabelled + b.unlabelled,
+  promptTokens: a.promptTokens + b.promptTokens,
+  completionTokens: a.completionTokens + b.completionTokens,
+  cachedTokens: a.cachedTokens + b.cachedTokens,
+});
+
+/**
+ * Labels every chunk of a plan, a few at a time. What is done lies in the store, so a chunk carries back only counts, and the workflow
+ * continues as new between chunks when its history grows long.
+ */
+export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkResult> {
+  const { plan } = input;
+  let { cursor, totals } = input;
+  const labelOne = async (chunk: number): Promise<void> => {
+    const { context, trajectories, candidates } = input;
+    totals = add(totals, await llm.labelChunk.executeWithOptions({ summary: `labels ${chunk + 1} of ${plan.chunks}` }, [{ context, plan, trajectories, candidates, chunk }]));
+  };
+  const lane = async (): Promise<void> => {
+    while (cursor < plan.chunks && !shouldRest()) {
+      const chunk = cursor++;
+      await labelOne(chunk);
+      setCurrentDetails(`${totals.asked + totals.reused} of ${plan.calls} labels (${totals.reused} reused, ${totals.unlabelled} without an answer)`);
+    }
+  };
+  await Promise.all(Array.from({ length: WINDOW }, lane));
+  if (cursor < plan.chunks) await continueAsNew<typeof self>({ ...input, cursor, totals });
+  return totals;
+}
+
+function shouldRest(): boolean {
+  const { continueAsNewSuggested, historyLength } = workflowInfo();
+  return continueAsNewSuggested || historyLength > MAX_EVENTS;
+}
