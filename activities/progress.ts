@@ -10,12 +10,18 @@ export interface ProgressOptions {
   heartbeat: (progress: StageProgress) => void;
   /** Milliseconds between heartbeats. Default 1000. */
   everyMs?: number;
+  /** One line for people, shown as long as nothing more pressing is said. */
+  note?: string;
 }
 
 /** Counter of a long activity that heartbeats by itself until it is stopped. */
 export interface Progress {
   /** Call it when the result is in its segment, so that a heartbeat never counts what a retry would repeat. */
   advance(count?: number): void;
+  /** Sets the count, for work that is counted elsewhere. */
+  reach(done: number): void;
+  /** One line for people, e.g. what the stage waits for; undefined brings the first note back. */
+  say(note: string | undefined): void;
   snapshot(): StageProgress;
   /** Sends a last heartbeat and stops. */
   stop(): void;
@@ -27,16 +33,24 @@ export function startProgress(options: ProgressOptions): Progress {
   const before = options.done ?? 0;
   const start = Date.now();
   let done = before;
+  let note = options.note;
   const snapshot = (): StageProgress => {
     const seconds = (Date.now() - start) / 1000;
     const ratePerSecond = seconds > 0 ? (done - before) / seconds : 0;
-    return { stage, unit, done, total, ratePerSecond, secondsLeft: ratePerSecond > 0 ? (total - done) / ratePerSecond : null };
+    const secondsLeft = ratePerSecond > 0 ? (total - done) / ratePerSecond : null;
+    return { stage, unit, done, total, ratePerSecond, secondsLeft, ...(note === undefined ? {} : { note }) };
   };
   heartbeat(snapshot());
   const timer = setInterval(() => heartbeat(snapshot()), options.everyMs ?? 1000);
   return {
     advance(count = 1) {
       done += count;
+    },
+    reach(count) {
+      done = count;
+    },
+    say(text) {
+      note = text ?? options.note;
     },
     snapshot,
     stop() {

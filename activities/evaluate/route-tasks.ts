@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { Context } from '@temporalio/activity';
+import { z } from 'zod';
+import { routerMenu, routerPrompt, type RoutingInput, type RoutingRecord, routingRecordSchema, type RoutingResult } from '../../contracts';
+import { layout, putLines } from '../../store';
+import { SandboxError } from '../../sandbox';
+import type { RolloutDeps } from '../deps';
+import { failure } from '../../llm';
+import { readOwnerEnvironment, readPreparedSpec } from '../prepared';
+import { startProgress } from '../progress';
+import { PolicyModel } from '../rollout';
+import { inParallel } from '../rollout/in-parallel';
+import { routingDecision } from './routing-decision';
+
+/** As many as OpenAI's API allows; a menu has at most 26 labels. */
+const TOP_LOGPROBS = 20;
+
+/**
+ * `routeTasks`: asks the base model, once per held-out task, which capability the task needs. Decisions are kept as they come; a
+ * retry asks only for the rest.
+ */
+export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
+  return async ({ context: { runId, spec: specRef }, capabilities }) => {
+    const { store, clock } = deps;
+    const prepared = await readPreparedSpec(store, specRef);
+    const { environment, model, evaluation } = prepared.spec;
+    const context = Context.current();
+    const menu = routerMenu(capabilities);
+    const menuHash = createHash('sha256').update(JSON.stringify(menu)).digest('hex').slice(0, 12);
+    const segment = store.segment(layout.work(runId, `routing-${menuHash}`));
+    const decided = new Map(
+      z
+        .array(routingRecordSchema)
+        .parse(await segment.read())
+        .map((record) => [record.seed, record]),
+    );
+    const seeds = Array.from({ length: environment.heldOutSeeds.count }, (_, index) => environment.heldOutSeeds.start + index);
+    const progress = startProgress({
+      stage: 'evaluate',
+      unit: 'routings',
+      total: seeds.length,
+      done: decided.size,
+      everyMs: 500,
+      heartbeat: (details) => context.heartbeat(details),
+    });
+    const stop = new AbortController();
+    const signal = AbortSignal.any([context.cancellationSignal, stop.signal]);
+    const policy = new PolicyModel({
+      client: deps.model,
+      clock,
+      baseUrl: prepared.modelBaseUrl,
+      adapters: [],
+      signal,
+      onTrouble: (note) => progress.say(note),
+    });
+    const desk = await openOwners(deps, await readOwnerEnvironment(prepared));
+    try {
+      const undecided = seeds.filter((seed) => !decided.has(seed));
+      await inParallel(undecided, evaluation.concurrency, signal, stop, async (seed) => {
+        const task = await firstUserMessage(desk, seed);
+        const answer = await policy.chat({
+          model: model.name,
+          messages: [{ role: 'user', content: routerPrompt(task, menu) }],
+          temperature: 0,
+          seed: 0,
+          maxTokens: 1,
+          topLogprobs: TOP_LOGPROBS,
+          choice: menu.map(({ label }) => label),
+        });
+        const record = routingDecision(seed, menu, answer);
+        await segment.append(record);
+        decided.set(seed, record);
+        progress.advance();
+      });
+    } catch (error) {
+      if (error instanceof SandboxError) throw ownerFailure(error);
+      throw error;
+    } finally {
+      progress.stop();
+      await Promise.all([desk.close(), segment.close()]);
+    }
+    const records = seeds.map((seed): RoutingRecord => decided.get(seed)!);
+    return { routing: await putLines(store, layout.evaluation(runId), 'routing.jsonl', records), tasks: records.length };
+  };
+}
+
+async function openOwners(
+  { openEnvironment }: RolloutDeps,
+  environment: Parameters<RolloutDeps['openEnvironment']>[0],
+): ReturnType<RolloutDeps['openEnvironment']> {
+  try {
+    return await openEnvironment(environment);
+  } catch (error) {
+    throw error instanceof SandboxError ? ownerFailure(error) : error;
+  }
+}
+
+function ownerFailure(error: SandboxError): Error {
+  return failure('Environment.Failed', `${error.message} This is the agent's own environment: correct it, then start a new run.`, { cause: error });
+}
+
+async function firstUserMessage(desk: Awaited<ReturnType<RolloutDeps['openEnvironment']>>, seed: number): Promise<string> {
+  const episode = `route-${seed}`;
+  const { messages } = await desk.reset(episode, seed);
+  await desk.drop(episode);
+  return (messages.find(({ role }) => role === 'user') ?? messages.at(-1))!.content;
+}

@@ -1,0 +1,44 @@
+import { BadOutput, EnvironmentClosed, EnvironmentDied, EnvironmentHung, EnvironmentStartFailed, OutputFlood } from '../../sandbox';
+import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../deps';
+
+/** Whether an error ended the environment's process, so that episodes that had nothing to do with it were lost too. */
+export function isProcessFault(error: unknown): boolean {
+  return [EnvironmentHung, EnvironmentDied, EnvironmentClosed, EnvironmentStartFailed, BadOutput, OutputFlood].some((kind) => error instanceof kind);
+}
+
+/** Keeps one process of an environment available: the next `take` after its death opens another one. */
+export class EnvironmentSeat {
+  private current: Promise<EnvironmentHandle> | null = null;
+  private closed = false;
+
+  constructor(
+    private readonly open: OpenEnvironment,
+    private readonly environment: EnvironmentSource,
+  ) {}
+
+  /** The living process. Rejects as `openEnvironment` does, and with EnvironmentClosed after `close`. */
+  async take(): Promise<EnvironmentHandle> {
+    for (;;) {
+      if (this.closed) throw new EnvironmentClosed(`Environment ${this.environment.name} was closed.`);
+      this.current ??= this.open(this.environment);
+      const opening = this.current;
+      const handle = await opening.catch((error: unknown) => {
+        if (this.current === opening) this.current = null;
+        throw error;
+      });
+      if (handle.alive) return handle;
+      if (this.current === opening) {
+        this.current = null;
+        await handle.close();
+      }
+    }
+  }
+
+  /** Ends the process, if there is one; what waits for it gets EnvironmentClosed. */
+  async close(): Promise<void> {
+    this.closed = true;
+    const opening = this.current;
+    this.current = null;
+    await (await opening?.catch(() => null))?.close();
+  }
+}

@@ -1,0 +1,186 @@
+import type { ChatMessage, Trajectory } from '../../contracts';
+import type { EnvironmentTool } from '../../contracts/environment-protocol';
+import { EnvironmentRaised, SandboxError } from '../../sandbox';
+import type { EnvironmentHandle } from '../deps';
+import { isProcessFault } from './environment-seat';
+import type { ChatAnswer, ChatRequest } from './model-client';
+import { trajectoryId } from './trajectory-id';
+
+/** Which episode to run. */
+export interface EpisodePlan {
+  seed: number;
+  split: Trajectory['task']['split'];
+  trial: number;
+  /** Served model name. */
+  model: string;
+  samplingSeed: number;
+}
+
+/** What all episodes of one set share. */
+export interface EpisodeSettings {
+  temperature: number;
+  maxTurns: number;
+  /** Tokens per turn. */
+  maxCompletionTokens: number;
+  /** Least reward that counts as success. */
+  successReward: number;
+}
+
+/** The two sides of an episode. */
+export interface EpisodeParties {
+  environment: EnvironmentHandle;
+  chat: (request: Omit<ChatRequest, 'baseUrl'>) => Promise<ChatAnswer>;
+  tools: readonly EnvironmentTool[];
+  hasSay: boolean;
+  settings: EpisodeSettings;
+  /** Whether a fault of the environment's code ends the episode with `environment-error`; otherwise it is thrown. */
+  toleratesFaults: boolean;
+  /** Told of each fault that was tolerated. */
+  onFault?: (error: SandboxError) => void;
+}
+
+/** The runtime refuses a longer list; no agent means a turn like this. */
+const MAX_CALLS_PER_TURN = 64;
+
+/** One episode from reset to reward. Rejects with a SandboxError, or with what `chat` rejects with. */
+export async function runEpisode(plan: EpisodePlan, parties: EpisodeParties, name: string): Promise<Trajectory> {
+  const record = new EpisodeRecord(plan, parties.settings.successReward);
+  try {
+    await playEpisode(record, plan, parties, name);
+  } catch (error) {
+    if (!(error instanceof SandboxError) || isProcessFault(error) || !parties.toleratesFaults) throw error;
+    parties.onFault?.(error);
+    await parties.environment.drop(name).catch(() => undefined);
+    record.finish = 'environment-error';
+  }
+  return record.toTrajectory();
+}
+
+/** The record of an episode that took its environment's process down: nothing of it is left but the failure. */
+export function abandonedEpisode(plan: EpisodePlan): Trajectory {
+  const record = new EpisodeRecord(plan, 1);
+  record.finish = 'environment-error';
+  return record.toTrajectory();
+}
+
+async function playEpisode(record: EpisodeRecord, plan: EpisodePlan, parties: EpisodeParties, name: string): Promise<void> {
+  const { environment, settings, tools, hasSay } = parties;
+  const opened = await environment.reset(name, plan.seed);
+  record.messages.push(...opened.messages);
+  record.tags = opened.tags;
+  const known = new Set(tools.map((tool) => tool.function.name));
+  for (let turn = 0; turn < settings.maxTurns && record.finish === 'turn-limit'; turn++) {
+    const answer = await parties.chat({
+      model: plan.model,
+      messages: record.messages,
+      tools,
+      temperature: settings.temperature,
+      seed: plan.samplingSeed + turn,
+      maxTokens: settings.maxCompletionTokens,
+    });
+    const calls = record.addAnswer(answer, turn);
+    if (calls.length === 0) {
+      const { observations, done } = await environment.say(name, answer.content ?? '');
+      if (done) record.finish = hasSay ? 'done' : 'no-tool-call';
+      else record.messages.push({ role: 'user', content: observations[0] ?? '' });
+      continue;
+    }
+    for (const call of calls) {
+      const { observation, done } = await runCall(environment, name, call, known);
+      record.steps++;
+      record.messages.push({ role: 'tool', content: observation, tool_call_id: call.id });
+      if (done) {
+        record.finish = 'done';
+        break;
+      }
+    }
+  }
+  const { reward, diagnostics } = await environment.evaluate(name);
+  record.reward = reward;
+  record.diagnostics = diagnostics;
+}
+
+type ToolCall = NonNullable<ChatMessage['tool_calls']>[number];
+
+async function runCall(
+  environment: EnvironmentHandle,
+  episode: string,
+  call: ToolCall,
+  known: ReadonlySet<string>,
+): Promise<{ observation: string; done: boolean }> {
+  const { name } = call.function;
+  const parsed = parseArguments(call.function.arguments);
+  if (!parsed) return { observation: `Error: the arguments of ${name} are not a JSON object.`, done: false };
+  try {
+    const { observations, done } = await environment.step(episode, [{ name: name.slice(0, 200), arguments: parsed }]);
+    return { observation: observations[0] ?? '', done };
+  } catch (error) {
+    // A made-up tool name is the agent's mistake; an environment that raises on it must not end the run.
+    if (!(error instanceof EnvironmentRaised) || known.has(name)) throw error;
+    return { observation: `Error: there is no tool named ${name}.`, done: false };
+  }
+}
+
+function parseArguments(text: string): Record<string, unknown> | null {
+  try {
+    // Half of a surrogate pair cannot be written as UTF-8, so the environment could not even repeat it.
+    const value = JSON.parse(text, (_, member: unknown) => (typeof member === 'string' ? member.replace(/\p{Surrogate}/gu, '\ufffd') : member)) as unknown;
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What is known of an episode so far. */
+class EpisodeRecord {
+  readonly messages: ChatMessage[] = [];
+  tags: string[] = [];
+  diagnostics: Trajectory['diagnostics'] = {};
+  finish: Trajectory['finish'] = 'turn-limit';
+  reward = 0;
+  steps = 0;
+  private promptTokens = 0;
+  private completionTokens = 0;
+  private logprob: number | null = 0;
+
+  constructor(
+    private readonly plan: EpisodePlan,
+    private readonly successReward: number,
+  ) {}
+
+  /** Appends the assistant's message and returns its tool calls, with ids that depend on nothing but their place. */
+  addAnswer(answer: ChatAnswer, turn: number): ToolCall[] {
+    const calls = answer.toolCalls
+      .slice(0, MAX_CALLS_PER_TURN)
+      .map((call, index): ToolCall => ({ id: `call_${turn}_${index}`, type: 'function', function: call }));
+    const content = answer.content === '' && calls.length > 0 ? null : answer.content;
+    this.messages.push({ role: 'assistant', content, ...(calls.length > 0 ? { tool_calls: calls } : {}) });
+    this.promptTokens += answer.promptTokens;
+    this.completionTokens += answer.completionTokens;
+    this.logprob = this.logprob === null || answer.logprob === null ? null : this.logprob + answer.logprob;
+    return calls;
+  }
+
+  toTrajectory(): Trajectory {
+    const { seed, split, trial, model, samplingSeed } = this.plan;
+    const { messages, reward, finish, steps, tags, diagnostics } = this;
+    const task = { seed, split };
+    return {
+      id: trajectoryId({ task, trial, model, messages }),
+      task,
+      trial,
+      model,
+      samplingSeed,
+      messages,
+      reward,
+      success: finish !== 'environment-error' && reward >= this.successReward,
+      finish,
+      steps,
+      // How much of a prompt the server had cached depends on what else it did: zero keeps the bytes a function of the seed.
+      usage: { promptTokens: this.promptTokens, completionTokens: this.completionTokens, cachedTokens: 0 },
+      logprob: this.logprob === null ? null : Math.round(this.logprob * 1e3) / 1e3,
+      tags,
+      diagnostics,
+    };
+  }
+}

@@ -1,0 +1,160 @@
+import { Agent, type Dispatcher } from 'undici';
+import { z } from 'zod';
+import type { ChatMessage } from '../../contracts';
+import { faultOfAnswer, faultOfException, ModelFault } from './model-errors';
+
+/** A chat completion as rollouts ask for it. */
+export interface ChatRequest {
+  /** Ends in /v1. */
+  baseUrl: string;
+  model: string;
+  messages: readonly ChatMessage[];
+  tools?: readonly unknown[];
+  temperature: number;
+  seed: number;
+  maxTokens: number;
+  /** Alternatives wanted at each position; default none. */
+  topLogprobs?: number;
+  /** Constrains the answer to one of these. */
+  choice?: readonly string[];
+}
+
+/** What came back. */
+export interface ChatAnswer {
+  content: string | null;
+  toolCalls: { name: string; arguments: string }[];
+  promptTokens: number;
+  completionTokens: number;
+  /** Sum of the sampled tokens' log probabilities (nats); null when the endpoint gives none. */
+  logprob: number | null;
+  /** Log probabilities of the alternatives at the first position; empty when not asked for. */
+  firstToken: { token: string; logprob: number }[];
+}
+
+/** An OpenAI-compatible model endpoint with vLLM's adapter calls. Every method rejects with ModelFault or the signal's reason. */
+export interface ModelClient {
+  chat(request: ChatRequest, signal?: AbortSignal): Promise<ChatAnswer>;
+  /** Names that are served now. */
+  models(baseUrl: string, signal?: AbortSignal): Promise<string[]>;
+  /** Loads a LoRA adapter from a directory that the server can read. */
+  loadAdapter(baseUrl: string, name: string, path: string, signal?: AbortSignal): Promise<void>;
+}
+
+const tokenSchema = z.object({ token: z.string(), logprob: z.number() });
+const completionSchema = z.object({
+  choices: z
+    .array(
+      z.object({
+        message: z.object({
+          content: z.string().nullish(),
+          tool_calls: z.array(z.object({ function: z.object({ name: z.string(), arguments: z.string() }) })).nullish(),
+        }),
+        logprobs: z.object({ content: z.array(tokenSchema.extend({ top_logprobs: z.array(tokenSchema).nullish() })).nullish() }).nullish(),
+      }),
+    )
+    .min(1),
+  usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).nullish(),
+});
+const modelsSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
+
+/** Settings of the client. */
+export interface ModelClientOptions {
+  /** Sent as a bearer token; default none. */
+  apiKey?: string | undefined;
+  /** Longest wait for an answer; default 120 s. A queue of long generations is part of it. */
+  timeoutMs?: number;
+  /** Open connections per endpoint; default 256. */
+  connections?: number;
+}
+
+/**
+ * The client of the rollouts. undici rather than the `openai` package: over 2,400 calls at 64 in flight the package took 2.9 s of
+ * processor time and this 0.8 s, on a machine where two cores also do the generation.
+ */
+export class HttpModelClient implements ModelClient {
+  private readonly agent: Agent;
+  private readonly headers: Record<string, string>;
+
+  constructor({ apiKey, timeoutMs = 120_000, connections = 256 }: ModelClientOptions = {}) {
+    this.agent = new Agent({ connections, headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connectTimeout: 10_000, keepAliveTimeout: 4_000 });
+    this.headers = { 'content-type': 'application/json', ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) };
+  }
+
+  async chat(request: ChatRequest, signal?: AbortSignal): Promise<ChatAnswer> {
+    const url = `${request.baseUrl}/chat/completions`;
+    const body = {
+      model: request.model,
+      messages: request.messages,
+      ...(request.tools?.length ? { tools: request.tools } : {}),
+      temperature: request.temperature,
+      seed: request.seed,
+      max_tokens: request.maxTokens,
+      logprobs: true,
+      ...(request.topLogprobs ? { top_logprobs: request.topLogprobs } : {}),
+      ...(request.choice ? { structured_outputs: { choice: request.choice } } : {}),
+    };
+    const parsed = completionSchema.safeParse(await this.send('POST', url, body, signal));
+    if (!parsed.success)
+      throw new ModelFault(
+        'refused',
+        `The model server at ${url} answered with something that is not a chat completion: ${z.prettifyError(parsed.error).slice(0, 300)}`,
+      );
+    const { choices, usage } = parsed.data;
+    const { message, logprobs } = choices[0]!;
+    const tokens = logprobs?.content;
+    return {
+      content: message.content ?? null,
+      toolCalls: (message.tool_calls ?? []).map((call) => call.function),
+      promptTokens: usage?.prompt_tokens ?? 0,
+      completionTokens: usage?.completion_tokens ?? 0,
+      logprob: tokens ? tokens.reduce((sum, token) => sum + token.logprob, 0) : null,
+      firstToken: tokens?.[0]?.top_logprobs ?? [],
+    };
+  }
+
+  async models(baseUrl: string, signal?: AbortSignal): Promise<string[]> {
+    const url = `${baseUrl}/models`;
+    const parsed = modelsSchema.safeParse(await this.send('GET', url, undefined, signal));
+    if (!parsed.success)
+      throw new ModelFault('refused', `The server at ${url} did not answer with a list of models. Check model.baseUrl: it normally ends in /v1.`);
+    return parsed.data.data.map((model) => model.id);
+  }
+
+  async loadAdapter(baseUrl: string, name: string, path: string, signal?: AbortSignal): Promise<void> {
+    await this.send('POST', `${baseUrl}/load_lora_adapter`, { lora_name: name, lora_path: path }, signal);
+  }
+
+  /** Closes the idle connections. */
+  close(): Promise<void> {
+    return this.agent.close();
+  }
+
+  private async send(method: 'GET' | 'POST', url: string, body: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+    let answer: Dispatcher.ResponseData;
+    let text: string;
+    try {
+      const { origin, pathname, search } = new URL(url);
+      answer = await this.agent.request({
+        origin,
+        path: pathname + search,
+        method,
+        headers: this.headers,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal ? { signal } : {}),
+      });
+      text = await answer.body.text();
+    } catch (error) {
+      throw signal?.aborted ? signal.reason : faultOfException(error, url);
+    }
+    if (answer.statusCode < 200 || answer.statusCode > 299) {
+      const header = answer.headers['retry-after'];
+      throw faultOfAnswer({ status: answer.statusCode, body: text, retryAfter: typeof header === 'string' ? header : undefined }, url);
+    }
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      // vLLM acknowledges adapter calls in plain text.
+      return text;
+    }
+  }
+}

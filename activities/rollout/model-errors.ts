@@ -1,0 +1,72 @@
+import type { ApplicationFailure } from '@temporalio/common';
+import { failure } from '../../llm';
+
+/**
+ * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `unknown-model`: the server does not
+ * serve the name, or no longer (a restarted server has lost its adapters). `refused`: the same call will fail again.
+ */
+export type ModelFaultKind = 'unreachable' | 'unknown-model' | 'refused';
+
+/** A failed call of the model endpoint. */
+export class ModelFault extends Error {
+  constructor(
+    readonly kind: ModelFaultKind,
+    message: string,
+    /** Wait that the server asked for. */
+    readonly retryAfterMs?: number,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = 'ModelFault';
+  }
+}
+
+/** The part of a failed answer that the mapping needs. */
+export interface FailedAnswer {
+  status: number;
+  body: string;
+  retryAfter?: string | undefined;
+}
+
+/** The fault that an HTTP answer other than 2xx means. `url` is only for the sentence. */
+export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: string): ModelFault {
+  const { message, code } = errorOf(body);
+  const said = message ? `: ${message}` : '.';
+  if (status === 404 && (code === 'model_not_found' || /\bmodel\b|\badapter\b/i.test(message))) {
+    return new ModelFault('unknown-model', `The model server at ${url} does not serve the model${said}`);
+  }
+  if (status === 408 || status === 425 || status === 429 || status >= 500) {
+    return new ModelFault('unreachable', `The model server at ${url} answered ${status}${said}`, retryAfterMs(retryAfter));
+  }
+  const hint = status === 404 ? ' Check model.baseUrl: it normally ends in /v1.' : status === 401 || status === 403 ? ' Set WHET_MODEL_API_KEY.' : '';
+  return new ModelFault('refused', `The model server at ${url} refused the request with ${status}${said}${hint}`);
+}
+
+/** The fault that an exception of the HTTP client means: nothing was answered. */
+export function faultOfException(error: unknown, url: string): ModelFault {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return new ModelFault('unreachable', `The model server at ${url} did not answer (${code ?? message ?? String(error)}).`, undefined, { cause: error });
+}
+
+/** The failure that Temporal gets to see. */
+export function modelFailure(fault: ModelFault): ApplicationFailure {
+  const type = fault.kind === 'unreachable' ? 'Model.Unreachable' : 'Model.Refused';
+  return failure(type, fault.message, { cause: fault, ...(fault.retryAfterMs === undefined ? {} : { nextRetryDelay: fault.retryAfterMs }) });
+}
+
+/** OpenAI puts `{error: {message, code}}` around it, older vLLM versions do not. */
+function errorOf(body: string): { message: string; code: string | undefined } {
+  try {
+    const document = JSON.parse(body) as { error?: { message?: unknown; code?: unknown }; message?: unknown; detail?: unknown; code?: unknown };
+    const error = document.error ?? document;
+    const message = typeof error.message === 'string' ? error.message : typeof document.detail === 'string' ? document.detail : '';
+    return { message: message.slice(0, 500), code: typeof error.code === 'string' ? error.code : undefined };
+  } catch {
+    return { message: body.trim().slice(0, 200), code: undefined };
+  }
+}
+
+function retryAfterMs(value: string | undefined): number | undefined {
+  const seconds = Number(value);
+  return value !== undefined && Number.isFinite(seconds) && seconds >= 0 ? Math.round(seconds * 1000) : undefined;
+}

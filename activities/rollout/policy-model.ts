@@ -1,0 +1,110 @@
+import type { Clock } from '../clock';
+import type { ChatAnswer, ChatRequest, ModelClient } from './model-client';
+import { ModelFault, modelFailure } from './model-errors';
+
+/** An adapter as the policy server loads it. */
+export interface ServedAdapter {
+  name: string;
+  /** Absolute directory in PEFT format. */
+  path: string;
+}
+
+/** What a PolicyModel needs. */
+export interface PolicyModelOptions {
+  client: ModelClient;
+  clock: Clock;
+  /** Ends in /v1. */
+  baseUrl: string;
+  /** Adapters that must be loaded; requests for other names go to the server as they are. */
+  adapters: readonly ServedAdapter[];
+  signal: AbortSignal;
+  /** How long a call goes on asking a server that does not answer; default 60 s. */
+  patienceMs?: number;
+  /** Told when the server stops answering (a sentence) and when it answers again (undefined). */
+  onTrouble?: (note: string | undefined) => void;
+}
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 4_000;
+/** A server that forgets an adapter more often than this within one call is not merely being restarted. */
+const MAX_RELOADS = 5;
+
+/**
+ * A model endpoint that may be restarted while it is used: calls are repeated with back-off until it answers again, and adapters
+ * that it has lost are loaded again. Rejects with `Model.Unreachable`, `Model.Refused` or the signal's reason.
+ */
+export class PolicyModel {
+  private reload: Promise<void> | null = null;
+  private readonly adapters: Map<string, ServedAdapter>;
+
+  constructor(private readonly options: PolicyModelOptions) {
+    this.adapters = new Map(options.adapters.map((adapter) => [adapter.name, adapter]));
+  }
+
+  /** Sees to it that every adapter is loaded. Called before an arm; `chat` calls it again when the server has lost one. */
+  ensureAdapters(): Promise<void> {
+    // Many episodes notice a restart at once; one of them loads.
+    this.reload ??= this.loadMissing().finally(() => (this.reload = null));
+    return this.reload;
+  }
+
+  /** One completion. */
+  async chat(request: Omit<ChatRequest, 'baseUrl'>): Promise<ChatAnswer> {
+    const { client, baseUrl, signal } = this.options;
+    for (let reloads = 0; ; reloads++) {
+      try {
+        return await this.patiently(() => client.chat({ ...request, baseUrl }, signal));
+      } catch (error) {
+        const isLost = error instanceof ModelFault && error.kind === 'unknown-model' && this.adapters.has(request.model);
+        if (!isLost || reloads >= MAX_RELOADS) throw asFailure(error);
+        await this.ensureAdapters();
+      }
+    }
+  }
+
+  private async loadMissing(): Promise<void> {
+    const { client, baseUrl, signal } = this.options;
+    if (this.adapters.size === 0) return;
+    try {
+      const served = new Set(await this.patiently(() => client.models(baseUrl, signal)));
+      for (const { name, path } of this.adapters.values()) {
+        if (served.has(name)) continue;
+        try {
+          await this.patiently(() => client.loadAdapter(baseUrl, name, path, signal));
+        } catch (error) {
+          if (!(error instanceof ModelFault)) throw error;
+          // Another activity may have loaded it in between; servers answer that with an error.
+          if ((await this.patiently(() => client.models(baseUrl, signal))).includes(name)) continue;
+          throw new ModelFault('refused', `The model server did not load adapter ${name}. ${error.message}`, undefined, { cause: error });
+        }
+      }
+    } catch (error) {
+      throw asFailure(error);
+    }
+  }
+
+  /** Repeats an operation while the server is unreachable, until the patience is used up. */
+  private async patiently<T>(operation: () => Promise<T>): Promise<T> {
+    const { clock, signal, patienceMs = 60_000, onTrouble } = this.options;
+    let troubleSince: number | null = null;
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
+      signal.throwIfAborted();
+      try {
+        const result = await operation();
+        if (troubleSince !== null) onTrouble?.(undefined);
+        return result;
+      } catch (error) {
+        if (!(error instanceof ModelFault) || error.kind !== 'unreachable') throw error;
+        troubleSince ??= clock.now();
+        const pause = Math.max(waitMs, error.retryAfterMs ?? 0);
+        if (clock.now() + pause - troubleSince > patienceMs) throw error;
+        onTrouble?.(`waiting for the model server: ${error.message}`);
+        await clock.sleep(pause, signal);
+      }
+    }
+  }
+}
+
+function asFailure(error: unknown): unknown {
+  return error instanceof ModelFault ? modelFailure(error) : error;
+}

@@ -1,0 +1,165 @@
+import { Context } from '@temporalio/activity';
+import type { StageName, Trajectory } from '../../contracts';
+import { SandboxError } from '../../sandbox';
+import type { EnvironmentSource, RolloutDeps } from '../deps';
+import { failure } from '../../llm';
+import { type Progress, startProgress } from '../progress';
+import { EnvironmentSeat, isProcessFault } from './environment-seat';
+import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
+import { inParallel } from './in-parallel';
+import { PolicyModel, type ServedAdapter } from './policy-model';
+import { RolloutWorkFile } from './work-file';
+
+/** A set of rollouts. */
+export interface RollOutOptions {
+  plans: readonly EpisodePlan[];
+  environment: EnvironmentSource;
+  settings: EpisodeSettings;
+  /** Ends in /v1. */
+  modelBaseUrl: string;
+  /** Adapters that `plans` name. */
+  adapters: readonly ServedAdapter[];
+  /** Episodes in flight. */
+  concurrency: number;
+  /** Key of the work file that a retry resumes from; as specific as the set. */
+  workKey: string;
+  stage: StageName;
+  note?: string;
+  signal: AbortSignal;
+}
+
+/** What came of it. */
+export interface RolledOut {
+  /** Sorted by seed, then trial. */
+  trajectories: Trajectory[];
+  /** Wall time, attempts that did not finish included. */
+  seconds: number;
+  /** Sentences of the environment's faults; empty for the owner's environment, where a fault fails the set. */
+  faults: string[];
+}
+
+/** More episodes than this that take the environment's process down with them, and the set is given up. */
+export const MAX_PROCESS_FAULTS = 5;
+
+/** Temporal delivers a cancellation in answer to a heartbeat. */
+const HEARTBEAT_MS = 500;
+
+/** A synthesised environment that keeps hanging or dying: its rollouts were given up. */
+export class EnvironmentUnusable extends Error {
+  constructor(readonly faults: readonly string[]) {
+    super(`The environment hung or died in ${faults.length} episodes. ${faults[0] ?? ''}`);
+    this.name = 'EnvironmentUnusable';
+  }
+}
+
+/**
+ * Rolls out every plan, with heartbeats, and returns all trajectories. Each finished one is in the work file before it is counted,
+ * so that a retry does only the rest. Must run inside an activity.
+ *
+ * A process of the environment that hangs or dies takes all its episodes with it and cannot say whose fault it was. They are run
+ * again one by one; one that does it again ends as `environment-error` (synthesised) or fails the set with `Environment.Failed`
+ * (the owner's). Repeating is safe because an episode is a function of its plan.
+ * @throws ApplicationFailure `Model.*`, `Environment.Failed`; EnvironmentUnusable; the signal's reason.
+ */
+export async function rollOut(deps: RolloutDeps, options: RollOutOptions): Promise<RolledOut> {
+  const { clock } = deps;
+  const work = await RolloutWorkFile.open(deps.store, options.workKey);
+  const note = options.note === undefined ? {} : { note: options.note };
+  const context = Context.current();
+  const progress = startProgress({
+    stage: options.stage,
+    unit: 'rollouts',
+    total: options.plans.length,
+    done: work.size,
+    everyMs: HEARTBEAT_MS,
+    heartbeat: (details) => context.heartbeat(details),
+    ...note,
+  });
+  const seat = new EnvironmentSeat(deps.openEnvironment, options.environment);
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  // A hanging environment must not hold up a cancellation.
+  signal.addEventListener('abort', () => void seat.close(), { once: true });
+  const startedAt = clock.now();
+  const seconds = (): number => work.secondsBefore + (clock.now() - startedAt) / 1000;
+  try {
+    await new RolloutSet(deps, options, work, progress, seat, signal, stop, seconds).run();
+  } catch (error) {
+    if (options.signal.aborted) throw options.signal.reason;
+    if (!(error instanceof SandboxError) || options.environment.trust !== 'owner') throw error;
+    throw failure('Environment.Failed', `${error.message} This is the agent's own environment: correct it, then start a new run.`, { cause: error });
+  } finally {
+    progress.stop();
+    await Promise.all([seat.close(), work.close()]);
+  }
+  return { ...work.sorted(), seconds: seconds() };
+}
+
+class RolloutSet {
+  private readonly model: PolicyModel;
+  private readonly isOwners: boolean;
+  private runs = 0;
+
+  constructor(
+    deps: RolloutDeps,
+    private readonly options: RollOutOptions,
+    private readonly work: RolloutWorkFile,
+    private readonly progress: Progress,
+    private readonly seat: EnvironmentSeat,
+    private readonly signal: AbortSignal,
+    private readonly stop: AbortController,
+    private readonly seconds: () => number,
+  ) {
+    this.isOwners = options.environment.trust === 'owner';
+    const { modelBaseUrl: baseUrl, adapters } = options;
+    this.model = new PolicyModel({ client: deps.model, clock: deps.clock, baseUrl, adapters, signal, onTrouble: (note) => progress.say(note) });
+  }
+
+  async run(): Promise<void> {
+    const pending = this.options.plans.filter((plan) => !this.work.has(plan));
+    if (pending.length === 0) return;
+    await this.model.ensureAdapters();
+    const suspects: EpisodePlan[] = [];
+    await inParallel(pending, this.options.concurrency, this.signal, this.stop, async (plan) => {
+      try {
+        await this.runOne(plan);
+      } catch (error) {
+        if (!isProcessFault(error) || this.signal.aborted) throw error;
+        suspects.push(plan);
+      }
+    });
+    const faults: string[] = [];
+    await inParallel(suspects, 1, this.signal, this.stop, async (plan) => {
+      try {
+        await this.runOne(plan);
+      } catch (error) {
+        if (!isProcessFault(error) || this.signal.aborted || this.isOwners) throw error;
+        faults.push((error as SandboxError).message);
+        if (faults.length > MAX_PROCESS_FAULTS) throw new EnvironmentUnusable(faults);
+        await this.keep(abandonedEpisode(plan), faults.at(-1)!);
+      }
+    });
+  }
+
+  private async runOne(plan: EpisodePlan): Promise<void> {
+    const environment = await this.seat.take();
+    const { tools, hasSay } = await environment.describe();
+    let fault: string | null = null;
+    const parties = {
+      environment,
+      tools,
+      hasSay,
+      settings: this.options.settings,
+      chat: this.model.chat.bind(this.model),
+      toleratesFaults: !this.isOwners,
+      onFault: (error: SandboxError) => (fault = error.message),
+    };
+    // A run again gets a name of its own: its first run's episode may still be open.
+    await this.keep(await runEpisode(plan, parties, `${plan.seed}-${plan.trial}-${this.runs++}`), fault);
+  }
+
+  private async keep(trajectory: Trajectory, fault: string | null): Promise<void> {
+    await this.work.add(trajectory, fault, this.seconds());
+    this.progress.advance();
+  }
+}

@@ -1,0 +1,17 @@
+import { createHash } from 'node:crypto';
+import type { Trajectory } from '../../contracts';
+
+/** JSON with sorted keys, so that equal values have equal text. Members that are undefined are left out. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(',')}}`;
+}
+
+/** A trajectory's id: sha256 over what was done, not over what it earned. */
+export function trajectoryId({ task, trial, model, messages }: Pick<Trajectory, 'task' | 'trial' | 'model' | 'messages'>): string {
+  return createHash('sha256').update(canonicalJson({ task, trial, model, messages })).digest('hex');
+}

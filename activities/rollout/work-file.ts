@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { trajectorySchema, type Trajectory } from '../../contracts';
+import type { ArtifactStore, Segment } from '../../store';
+
+const lineSchema = z.object({
+  /** Wall time spent on the set so far, all attempts together. */
+  seconds: z.number(),
+  /** Sentence of the environment's fault that ended the episode; null mostly. */
+  fault: z.string().nullable(),
+  trajectory: trajectorySchema,
+});
+type Line = z.infer<typeof lineSchema>;
+
+const keyOf = (seed: number, trial: number): string => `${seed}:${trial}`;
+
+/** The trajectories of one set as they are finished: in memory and, before anybody is told, in the activity's work file. */
+export class RolloutWorkFile {
+  private constructor(
+    private readonly segment: Segment,
+    private readonly lines: Map<string, Line>,
+    /** Wall time that earlier attempts spent. */
+    readonly secondsBefore: number,
+  ) {}
+
+  /** Reads what earlier attempts left. Throws ZodError when the file holds something else. */
+  static async open(store: ArtifactStore, key: string): Promise<RolloutWorkFile> {
+    const segment = store.segment(key);
+    const lines = z.array(lineSchema).parse(await segment.read());
+    const byTask = new Map(lines.map((line) => [keyOf(line.trajectory.task.seed, line.trajectory.trial), line]));
+    return new RolloutWorkFile(segment, byTask, Math.max(0, ...lines.map((line) => line.seconds)));
+  }
+
+  /** Finished episodes. */
+  get size(): number {
+    return this.lines.size;
+  }
+
+  /** Whether an episode is finished. */
+  has({ seed, trial }: { seed: number; trial: number }): boolean {
+    return this.lines.has(keyOf(seed, trial));
+  }
+
+  /** Adds a finished episode. */
+  async add(trajectory: Trajectory, fault: string | null, seconds: number): Promise<void> {
+    const line: Line = { seconds, fault, trajectory };
+    await this.segment.append(line);
+    this.lines.set(keyOf(trajectory.task.seed, trajectory.trial), line);
+  }
+
+  /** Everything, by seed, then trial: the order does not tell who was faster. */
+  sorted(): { trajectories: Trajectory[]; faults: string[] } {
+    const lines = [...this.lines.values()].sort((a, b) => a.trajectory.task.seed - b.trajectory.task.seed || a.trajectory.trial - b.trajectory.trial);
+    return { trajectories: lines.map((line) => line.trajectory), faults: lines.flatMap((line) => line.fault ?? []) };
+  }
+
+  /** Closes the file. */
+  close(): Promise<void> {
+    return this.segment.close();
+  }
+}
