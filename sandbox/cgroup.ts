@@ -97,10 +97,17 @@ function version2(path: string): { layer: CgroupLayer; list: Controller[] } {
   if (!enabled.includes('memory') || !enabled.includes('pids')) throw new Error('memory and pids are not handed down to this group');
   return {
     layer: 'v2',
-    list: [{
-      directory,
-      settings: ({ memoryBytes, processes }) => ({ 'memory.max': String(memoryBytes), 'memory.swap.max': '0', 'memory.oom.group': '1', 'pids.max': String(processes) }),
-    }],
+    list: [
+      {
+        directory,
+        settings: ({ memoryBytes, processes }) => ({
+          'memory.max': String(memoryBytes),
+          'memory.swap.max': '0',
+          'memory.oom.group': '1',
+          'pids.max': String(processes),
+        }),
+      },
+    ],
   };
 }
 

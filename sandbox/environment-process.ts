@@ -88,7 +88,14 @@ export class EnvironmentProcess {
       launched.responses,
       caps.lineBytes,
       (line) => this.receive(line),
-      (fault) => this.fail(new BadOutput(fault === 'not-utf8' ? `Environment ${name} answered with bytes that are not UTF-8.` : `Environment ${name} answered with a line over ${caps.lineBytes} bytes.`)),
+      (fault) =>
+        this.fail(
+          new BadOutput(
+            fault === 'not-utf8'
+              ? `Environment ${name} answered with bytes that are not UTF-8.`
+              : `Environment ${name} answered with a line over ${caps.lineBytes} bytes.`,
+          ),
+        ),
     );
     this.exited = new Promise((resolve) => {
       launched.child.once('error', (error) => {
@@ -189,7 +196,7 @@ export class EnvironmentProcess {
       return Promise.reject(new BadRequest(`The ${method} request is over the protocol's ${this.profile.caps.lineBytes} bytes a line.`));
     }
     return new Promise((resolve, reject) => {
-      this.queue.push({ method, json, resolve: resolve as Pending['resolve'], reject });
+      this.queue.push({ method, json, resolve: resolve, reject });
       this.scheduleFlush();
     });
   }
@@ -313,7 +320,9 @@ export class EnvironmentProcess {
       }
       const last = this.log.stderr.text().trim();
       const how = signal ? `was killed by ${signal}` : `ended with code ${code}`;
-      this.fail(new EnvironmentDied(`The process of environment ${this.name} ${how}${last ? `; its last words: ${last.slice(-400)}` : ''}`, code, signal, last));
+      this.fail(
+        new EnvironmentDied(`The process of environment ${this.name} ${how}${last ? `; its last words: ${last.slice(-400)}` : ''}`, code, signal, last),
+      );
     }
     // A process that is not jailed may have left children in its group.
     this.launched.kill();

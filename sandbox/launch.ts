@@ -74,9 +74,16 @@ async function planJail(loaded: LoadedProfile): Promise<JailPlan> {
   const fill = (text: string): string => text.replace(/\$\{([A-Z_]+)\}/g, (whole, name: string) => values[name] ?? whole);
   const limits = profile.rlimits;
   const prefix = [
-    prlimit, `--as=${limits.addressSpaceBytes}`, `--core=${limits.coreBytes}`, `--cpu=${limits.cpuSeconds}`, `--fsize=${limits.fileSizeBytes}`,
-    `--memlock=${limits.lockedMemoryBytes}`, `--msgqueue=${limits.messageQueueBytes}`, `--nofile=${limits.openFiles}`,
-    `--sigpending=${limits.pendingSignals}`, `--stack=${limits.stackBytes}`,
+    prlimit,
+    `--as=${limits.addressSpaceBytes}`,
+    `--core=${limits.coreBytes}`,
+    `--cpu=${limits.cpuSeconds}`,
+    `--fsize=${limits.fileSizeBytes}`,
+    `--memlock=${limits.lockedMemoryBytes}`,
+    `--msgqueue=${limits.messageQueueBytes}`,
+    `--nofile=${limits.openFiles}`,
+    `--sigpending=${limits.pendingSignals}`,
+    `--stack=${limits.stackBytes}`,
   ];
   if (process.getuid?.() === 0) {
     // bubblewrap started by root keeps the kernel's uid 0 inside, which may write kernel settings whatever its capabilities are.
@@ -89,7 +96,7 @@ async function planJail(loaded: LoadedProfile): Promise<JailPlan> {
   return {
     prefix,
     bubblewrap: [bwrap, '--args', String(ARGUMENTS_FD), '--seccomp', String(SECCOMP_FD)],
-    jailArguments: profile.bubblewrap.map(fill),
+    jailArguments: profile.bubblewrap.flat().map(fill),
     command: profile.command.map(fill),
     filterPath,
   };

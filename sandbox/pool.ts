@@ -103,10 +103,16 @@ export class EnvironmentPool {
 }
 
 async function isAlive(entry: Entry): Promise<boolean> {
-  return entry.opening.then((environment) => environment.alive, () => false);
+  return entry.opening.then(
+    (environment) => environment.alive,
+    () => false,
+  );
 }
 
 async function shut(entry: Entry): Promise<void> {
   if (entry.idleTimer) clearTimeout(entry.idleTimer);
-  await entry.opening.then((environment) => environment.close(), () => undefined);
+  await entry.opening.then(
+    (environment) => environment.close(),
+    () => undefined,
+  );
 }

@@ -116,7 +116,7 @@ function hostLayers(profile: JailProfile, pid: number): JailLayer[] {
 }
 
 function lastDescendant(pid: number): number {
-  for (let current = pid; ; ) {
+  for (let current = pid; ;) {
     const child = readFileSync(`/proc/${current}/task/${current}/children`, 'utf8').trim().split(' ')[0];
     if (!child) return current;
     current = Number(child);

@@ -10,8 +10,8 @@ const count = z.number().int().nonnegative();
 /** `sandbox/profile.json`: the one description of the jail, read by the TypeScript launcher and by the trainer's. */
 export const jailProfileSchema = z.strictObject({
   version: z.literal(1),
-  /** bubblewrap's arguments; `${PYTHON_ROOT}` is the copied Python tree. */
-  bubblewrap: z.array(z.string()),
+  /** bubblewrap's arguments, in groups for the reader; `${PYTHON_ROOT}` is the copied Python tree. */
+  bubblewrap: z.array(z.array(z.string())),
   /** What runs inside; `${RUNTIME}` and `${THREADS}` are filled in. */
   command: z.array(z.string()).min(1),
   /** Path of the runtime inside the jail. */
@@ -20,8 +20,16 @@ export const jailProfileSchema = z.strictObject({
   uids: z.strictObject({ first: count, count: count.min(1) }),
   /** Limits of the process inside. `threads` is set inside the user namespace, the others before it. */
   rlimits: z.strictObject({
-    addressSpaceBytes: count, coreBytes: count, cpuSeconds: count, fileSizeBytes: count, lockedMemoryBytes: count,
-    messageQueueBytes: count, openFiles: count, pendingSignals: count, stackBytes: count, threads: count,
+    addressSpaceBytes: count,
+    coreBytes: count,
+    cpuSeconds: count,
+    fileSizeBytes: count,
+    lockedMemoryBytes: count,
+    messageQueueBytes: count,
+    openFiles: count,
+    pendingSignals: count,
+    stackBytes: count,
+    threads: count,
   }),
   /** Second bound on memory and processes, used where control groups can be written. */
   cgroup: z.strictObject({ memoryBytes: count, processes: count }),
@@ -65,10 +73,14 @@ export function seccompFilterPath({ profile, folder }: LoadedProfile): string {
   try {
     content = readFileSync(path);
   } catch (error) {
-    throw new SandboxUnavailable([`The seccomp filter ${entry.file} cannot be read (${(error as Error).message}): restore it with \`node dist/sandbox/build-seccomp.js\`.`]);
+    throw new SandboxUnavailable([
+      `The seccomp filter ${entry.file} cannot be read (${(error as Error).message}): restore it with \`node dist/sandbox/build-seccomp.js\`.`,
+    ]);
   }
   if (createHash('sha256').update(content).digest('hex') !== entry.sha256) {
-    throw new SandboxUnavailable([`The seccomp filter ${entry.file} is not the one that profile.json names: restore both with \`node dist/sandbox/build-seccomp.js\`.`]);
+    throw new SandboxUnavailable([
+      `The seccomp filter ${entry.file} is not the one that profile.json names: restore both with \`node dist/sandbox/build-seccomp.js\`.`,
+    ]);
   }
   return path;
 }

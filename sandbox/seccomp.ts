@@ -13,6 +13,7 @@ export type SeccompArch = (typeof SECCOMP_ARCHES)[number];
 type SyscallNumbers = readonly [x86_64: number | null, aarch64: number | null];
 
 /** Answered with EPERM: [number on x86_64, number on aarch64], null where the architecture has no such call. */
+// prettier-ignore
 export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   // Mounts and roots.
   mount: [165, 40], umount2: [166, 39], pivot_root: [155, 41], chroot: [161, 51], move_mount: [429, 429], open_tree: [428, 428],

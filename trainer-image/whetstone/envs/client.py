@@ -4,8 +4,9 @@
         tools = environment.describe()["tools"]
         outcomes = environment.batch([{"method": "reset", "params": {"episode": 1, "seed": 7}}, ...])
 
-An outcome is ``{"result": ...}`` or ``{"error": {"type", "message", "traceback"}}``, in the order of the requests. A failure of
-the process itself (no answer in time, an answer outside the protocol, its end) raises SandboxError and the process is killed.
+An outcome is ``{"result": ...}`` or ``{"error": {"type", "message", "traceback"}}``, in the order of the requests. A
+failure of the process itself (no answer in time, an answer outside the protocol, its end) raises SandboxError and the
+process is killed.
 """
 
 import contextlib
@@ -26,9 +27,9 @@ READ_BYTES = 1 << 18
 def open_environment(path, isolation="jail", profile=None):
     """Starts a process for the environment module at ``path`` and loads it.
 
-    isolation: "jail" for generated code, "process" for the owner's. profile: path of a ``sandbox/profile.json``; default: the
-    project's. Raises SandboxError: "Sandbox.Unavailable" when a layer of the jail is missing, "Sandbox.EnvironmentRaised" or
-    "Sandbox.BadReturn" for faults of the source.
+    isolation: "jail" for generated code, "process" for the owner's. profile: path of a ``sandbox/profile.json``;
+    default: the project's. Raises SandboxError: "Sandbox.Unavailable" when a layer of the jail is missing,
+    "Sandbox.EnvironmentRaised" or "Sandbox.BadReturn" for faults of the source.
     """
     path = pathlib.Path(path)
     loaded = jail.load_profile(profile)
@@ -105,7 +106,8 @@ class EnvironmentProcess:
                 taken += 1
             line, waiting = waiting[:taken], waiting[taken:]
             answers = self._exchange([text for _, text in line], single=False)
-            # NotRun: the response line was full before this request's turn; it had no effect. The first one always runs.
+            # NotRun: the response line was full before this request's turn; it had no effect. The first one always
+            # runs.
             again = [item for item, answer in zip(line, answers, strict=True) if _is_not_run(answer)]
             if len(again) == len(line):
                 raise self._fail("Sandbox.BadOutput", "ran no request of a batch.")

@@ -1,7 +1,8 @@
-"""Launches the environment runtime for the trainer: the same jail as ``sandbox/``, from the same ``sandbox/profile.json``.
+"""Launches the environment runtime for the trainer: the same jail as ``sandbox/``, from the same
+``sandbox/profile.json``.
 
-posix_spawn rather than fork: the caller is a process with torch in it, where a fork copies gigabytes of page tables and may
-deadlock on another thread's lock.
+posix_spawn rather than fork: the caller is a process with torch in it, where a fork copies gigabytes of page tables
+and may deadlock on another thread's lock.
 """
 
 import contextlib
@@ -90,8 +91,8 @@ class Launched:
 def launch(profile, isolation):
     """Starts the runtime. isolation: "jail", or "process" for an environment that its owner trusts.
 
-    The jail dies with the thread that starts it (bubblewrap's --die-with-parent): call this from a thread that lives as long.
-    Raises SandboxError "Sandbox.Unavailable" when a part of the jail is missing.
+    The jail dies with the thread that starts it (bubblewrap's --die-with-parent): call this from a thread that lives
+    as long. Raises SandboxError "Sandbox.Unavailable" when a part of the jail is missing.
     """
     if isolation not in ("jail", "process"):
         raise ValueError(f'isolation is {isolation!r}; it may be "jail" or "process"')
@@ -136,7 +137,8 @@ def _close(descriptor):
 
 
 def jail_command(profile):
-    """(argv, arguments that bubblewrap reads from a pipe, path of the filter). Raises SandboxError where a part is missing."""
+    """(argv, arguments that bubblewrap reads from a pipe, path of the filter). Raises SandboxError where a part is
+    missing."""
     settings = profile.settings
     bubblewrap = _program("bwrap", "install bubblewrap 0.8 or newer")
     limits = settings["rlimits"]
@@ -153,7 +155,8 @@ def jail_command(profile):
         f"--stack={limits['stackBytes']}",
     ]
     if os.geteuid() == 0:
-        # bubblewrap started by root keeps the kernel's uid 0 inside, which may write kernel settings without any capability.
+        # bubblewrap started by root keeps the kernel's uid 0 inside, which may write kernel settings without any
+        # capability.
         uid = settings["uids"]["first"] + next(_uids) % settings["uids"]["count"]
         setpriv = _program("setpriv", "install util-linux")
         drop = [setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
@@ -176,7 +179,7 @@ def jail_command(profile):
         str(SECCOMP),
         *map(fill, settings["command"]),
     ]
-    return command, [fill(argument) for argument in settings["bubblewrap"]], seccomp_filter(profile)
+    return command, [fill(text) for group in settings["bubblewrap"] for text in group], seccomp_filter(profile)
 
 
 def seccomp_filter(profile):

@@ -1,8 +1,8 @@
 """Tests the jail from inside, as an environment module that the jail's own launch path serves.
 
-``task(0)`` answers ``{"layers": {layer: None or what is wrong}, "rlimits": {name: hard limit}}``. Each layer is tried, not
-looked up: a filter that is loaded but lets a socket through counts as missing. The parent compares the limits with its profile
-and looks at what only the host can see (the kernel's user id, the namespaces).
+``task(0)`` answers ``{"layers": {layer: None or what is wrong}, "rlimits": {name: hard limit}}``. Each layer is tried,
+not looked up: a filter that is loaded but lets a socket through counts as missing. The parent compares the limits with
+its profile and looks at what only the host can see (the kernel's user id, the namespaces).
 """
 
 import ctypes

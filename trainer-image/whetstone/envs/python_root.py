@@ -1,11 +1,13 @@
-"""Builds the file tree that is the jail's `/`: a copy of this interpreter, its shared libraries, the standard library, runtime.py.
+"""Builds the file tree that is the jail's `/`: a copy of this interpreter, its shared libraries, the standard library,
+runtime.py.
 
-``python3 python_root.py`` prints the directory's path, building it first where it is missing. Standard library only: the
-TypeScript side starts this file with whatever Python it has. Copied rather than bind-mounted, because the interpreter may lie
-where the sandbox's user cannot read (pyenv under /root), and because the host's /usr holds more than an environment should see.
+``python3 python_root.py`` prints the directory's path, building it first where it is missing. Standard library only:
+the TypeScript side starts this file with whatever Python it has. Copied rather than bind-mounted, because the
+interpreter may lie where the sandbox's user cannot read (pyenv under /root), and because the host's /usr holds more
+than an environment should see.
 
-The directory is named by the hash of everything in it, built under a temporary name and renamed, so that processes that build
-at the same time end with the same tree. It is never changed afterwards.
+The directory is named by the hash of everything in it, built under a temporary name and renamed, so that processes
+that build at the same time end with the same tree. It is never changed afterwards.
 """
 
 import contextlib
@@ -33,7 +35,8 @@ LEFT_OUT = {
     "tests", "tkinter", "turtledemo", "venv", "distutils", "turtle.py",
 }  # fmt: skip
 LEFT_OUT_PATTERN = re.compile(
-    r"^(config-.*|_test.*|_xx.*|xx.*|(_tkinter|_ctypes_test|_curses|_curses_panel|_dbm|_gdbm|_ssl|nis|ossaudiodev|readline|spwd)\..*)$"
+    r"^(config-.*|_test.*|_xx.*|xx.*|"
+    r"(_tkinter|_ctypes_test|_curses|_curses_panel|_dbm|_gdbm|_ssl|nis|ossaudiodev|readline|spwd)\..*)$"
 )
 # Empty files that devices are mounted on, and an empty /tmp that says "read-only" rather than "missing".
 DEVICES = ("null", "zero", "random", "urandom")
@@ -45,7 +48,8 @@ class RootError(Exception):
 
 
 def cache_directory():
-    """Where trees are kept: WHET_JAIL_ROOT, /var/cache/whetstone/jail-root for root, else the user's cache directory."""
+    """Where trees are kept: WHET_JAIL_ROOT, /var/cache/whetstone/jail-root for root, else the user's cache
+    directory."""
     chosen = os.environ.get("WHET_JAIL_ROOT")
     if chosen:
         return pathlib.Path(chosen)
@@ -92,7 +96,8 @@ def left_out(name):
 
 
 def shared_libraries(binaries):
-    """{path inside the tree: file}: the program loader at its own path, libraries where the loader looks without a cache."""
+    """{path inside the tree: file}: the program loader at its own path, libraries where the loader looks without a
+    cache."""
     listing = subprocess.run(["ldd", *map(str, binaries)], capture_output=True, text=True, check=False).stdout
     loaders, libraries = {}, {}
     for line in listing.splitlines():
@@ -105,7 +110,8 @@ def shared_libraries(binaries):
     if not loaders:
         raise RootError(f"ldd says nothing about {binaries[0]}. Install the C library's tools (Debian: libc-bin).")
     libc = next((path for name, path in libraries.items() if name.startswith("libc.")), None)
-    # The C library's own directory is one of the loader's built-in search paths; an RPATH of the host need not exist inside.
+    # The C library's own directory is one of the loader's built-in search paths; an RPATH of the host need not exist
+    # inside.
     home = str(libc.parent).lstrip("/") if libc else "lib"
     return {**loaders, **{f"{home}/{name}": path.resolve() for name, path in libraries.items()}}
 
@@ -120,8 +126,8 @@ def contents():
 
 
 def fingerprint():
-    """Cheap key of what the tree is made from, as hex: sizes and times instead of contents. The loader's cache file stands for
-    the shared libraries: installing one rewrites it."""
+    """Cheap key of what the tree is made from, as hex: sizes and times instead of contents. The loader's cache file
+    stands for the shared libraries: installing one rewrites it."""
     sources = [
         interpreter(),
         RUNTIME,
@@ -185,7 +191,8 @@ def make_directory(path, top):
 
 
 def compile_file(path, name, target=None):
-    """Writes the byte code to target, default beside the source. Unchecked: the tree is immutable, so no start compares times."""
+    """Writes the byte code to target, default beside the source. Unchecked: the tree is immutable, so no start
+    compares times."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     try:
         cache = pathlib.Path(
@@ -211,7 +218,8 @@ def prune(directory):
 
 
 def check_owner(path):
-    """Raises unless the directory is ours or root's and nobody else can change it: its files run as the jail's interpreter."""
+    """Raises unless the directory is ours or root's and nobody else can change it: its files run as the jail's
+    interpreter."""
     status = path.stat()
     if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
         raise RootError(
@@ -221,7 +229,8 @@ def check_owner(path):
 
 @functools.cache
 def ensure_root():
-    """Path of the tree for this interpreter, built where missing. Raises RootError with a sentence when it cannot be."""
+    """Path of the tree for this interpreter, built where missing. Raises RootError with a sentence when it cannot
+    be."""
     directory = cache_directory()
     # Remembers which tree these sources gave: hashing contents and asking ldd take half a second.
     memo = directory / f"{fingerprint()}.tree"

@@ -1,17 +1,18 @@
 """Environment runtime: serves one environment module over a pair of pipes. Standard library only, one file.
 
-Started as ``python -I -S runtime.py [--threads N]``, inside the jail or (for the owner's own environment) without it. Requests
-come in on fd 3, responses go out on fd 4, one JSON document a line. Stdout and stderr are logs. docs/protocols.md, section 2,
-has the methods.
+Started as ``python -I -S runtime.py [--threads N]``, inside the jail or (for the owner's own environment) without it.
+Requests come in on fd 3, responses go out on fd 4, one JSON document a line. Stdout and stderr are logs.
+docs/protocols.md, section 2, has the methods.
 
-What this file guards against: an environment that raises anything, prints, replaces ``sys.stdout``, calls ``sys.exit``, or
-returns the wrong type, NaN, something huge, something that nests without end. Each is a typed error of that one request.
+What this file guards against: an environment that raises anything, prints, replaces ``sys.stdout``, calls
+``sys.exit``, or returns the wrong type, NaN, something huge, something that nests without end. Each is a typed error
+of that one request.
 
-What it does not cover: the environment's code shares this process. It can write to fd 4, patch ``builtins``, walk to these
-functions through ``gc`` or frames, or end the process, so it can always forge its own result. Certification of an environment
-(held-out comparison against the real task) guards against that, the jail guards everything outside, and the parent's deadline
-ends what does not return. The codec and the file functions are held in private references only so that careless patching of
-``json`` or ``os`` does not break the framing by accident.
+What it does not cover: the environment's code shares this process. It can write to fd 4, patch ``builtins``, walk to
+these functions through ``gc`` or frames, or end the process, so it can always forge its own result. Certification of
+an environment (held-out comparison against the real task) guards against that, the jail guards everything outside, and
+the parent's deadline ends what does not return. The codec and the file functions are held in private references only
+so that careless patching of ``json`` or ``os`` does not break the framing by accident.
 """
 
 import collections
@@ -65,7 +66,8 @@ def _refuse_constant(name):
 
 
 def _make_encoder():
-    """Returns encode(value) -> str. NaN, foreign types and cycles raise. Built once: later patches of ``json`` do not reach it."""
+    """Returns encode(value) -> str. NaN, foreign types and cycles raise. Built once: later patches of ``json`` do not
+    reach it."""
     make = json.encoder.c_make_encoder
     if make is None:
         return json.JSONEncoder(
@@ -127,8 +129,8 @@ def bad_return(message):
 
 
 class BoundedLog(io.TextIOBase):
-    """Stands in for sys.stdout and sys.stderr: passes LOG_BYTES on, then swallows, so that a chatty environment neither blocks
-    on a full pipe nor dies of the parent's cap."""
+    """Stands in for sys.stdout and sys.stderr: passes LOG_BYTES on, then swallows, so that a chatty environment
+    neither blocks on a full pipe nor dies of the parent's cap."""
 
     def __init__(self, fd):
         self._fd = fd
@@ -166,13 +168,13 @@ class Episode:
 def describe_exception(error, source_lines):
     """(message, short traceback or None) of an exception of the environment, with the line numbers of its source.
 
-    The exception is the environment's object: its ``__str__`` may raise or return a hostile subclass of str, so it is read with
-    the base classes' own methods and any failure ends in a fixed text.
+    The exception is the environment's object: its ``__str__`` may raise or return a hostile subclass of str, so it is
+    read with the base classes' own methods and any failure ends in a fixed text.
     """
     try:
         name = str.__getitem__(type.__dict__["__name__"].__get__(type(error)), slice(0, 100))
         text = str.__getitem__(str(error), slice(0, MESSAGE_CHARS))
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         name, text = "Exception", "(its text could not be read)"
     frames = collections.deque(maxlen=TRACEBACK_FRAMES)
     step = error.__traceback__
@@ -213,8 +215,8 @@ class Service:
         }
 
     def respond(self, line):
-        """One request line (bytes) to one response line (bytes, with its newline). Never raises for what a request or the
-        environment does."""
+        """One request line (bytes) to one response line (bytes, with its newline). Never raises for what a request or
+        the environment does."""
         identifier = None
         try:
             try:
@@ -247,9 +249,9 @@ class Service:
             text = _encode(handler(**params))
         except RuntimeFault:
             raise
-        except BaseException as error:  # noqa: BLE001
-            # The environment runs through hooks too: a metaclass, a signal handler, a lowered recursion limit. TypeError is
-            # mostly the request's: keyword arguments that the method does not take.
+        except BaseException as error:
+            # The environment runs through hooks too: a metaclass, a signal handler, a lowered recursion limit.
+            # TypeError is mostly the request's: keyword arguments that the method does not take.
             message, trace = describe_exception(error, self._source_lines)
             kind = "BadRequest" if isinstance(error, TypeError) and trace is None else "EnvironmentRaised"
             raise RuntimeFault(kind, f"{method}: {message}", trace) from None
@@ -293,7 +295,7 @@ class Service:
         sys.modules["environment"] = module
 
         def run():
-            exec(compile(source, ENVIRONMENT_FILE, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+            exec(compile(source, ENVIRONMENT_FILE, "exec", dont_inherit=True), module.__dict__)
 
         self._call("the module", run)
         found = module.__dict__.get("Environment")
@@ -407,10 +409,11 @@ class Service:
         return state
 
     def _call(self, name, function, *arguments):
-        """Calls the environment. BaseException: SystemExit and KeyboardInterrupt raised by it are its failures, not ours."""
+        """Calls the environment. BaseException: SystemExit and KeyboardInterrupt raised by it are its failures, not
+        ours."""
         try:
             return function(*arguments)
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             message, trace = describe_exception(error, self._source_lines)
         raise RuntimeFault("EnvironmentRaised", f"{name}: {message}", trace)
 
@@ -425,7 +428,7 @@ class Service:
                 text.encode("utf-8")
                 check_depth(text)
                 return _decode(text)
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             # An object's own methods (items(), __iter__) may run and raise anything here.
             reason = describe_exception(error, [])[0]
             raise bad_return(f"{name} returned something that is not JSON ({reason})") from None
@@ -602,7 +605,7 @@ def main(arguments):
     code = 70
     try:
         code = serve(Service())
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
         # At a normal exit the interpreter would run the environment's atexit functions and __del__ methods.
