@@ -12,7 +12,7 @@ export interface StoredDocument {
  * and goes on. It has one writer at a time (the activity that owns its key).
  */
 export interface Segment {
-  /** Lines that were completely written; a torn last line (a writer killed in the middle) is cut off. */
+  /** Lines that were completely written; a torn last line (a writer killed in the middle) is left out, and cut off by the first append. */
   read(): Promise<unknown[]>;
   /** Resolves when the line is with the operating system. */
   append(value: unknown): Promise<void>;

@@ -148,11 +148,6 @@ class LocalSegment implements Segment {
       throw error;
     }
     const end = text.lastIndexOf('\n') + 1;
-    if (end < text.length) {
-      const file = await open(this.path, 'r+');
-      await file.truncate(Buffer.byteLength(text.slice(0, end)));
-      await file.close();
-    }
     return text.slice(0, end).split('\n').filter(Boolean).map((line) => JSON.parse(line) as unknown);
   }
 
@@ -173,7 +168,17 @@ class LocalSegment implements Segment {
   }
 
   private open(): Promise<FileHandle> {
-    this.file ??= mkdir(dirname(this.path), { recursive: true }).then(() => open(this.path, 'a'));
+    this.file ??= this.openForAppend();
     return this.file;
+  }
+
+  /** Cuts off a torn last line first, so that the next line starts on its own. Readers leave it alone: it may be a live writer's. */
+  private async openForAppend(): Promise<FileHandle> {
+    await mkdir(dirname(this.path), { recursive: true });
+    const file = await open(this.path, 'a+');
+    const data = await file.readFile();
+    const end = data.lastIndexOf(10) + 1;
+    if (end < data.length) await file.truncate(end);
+    return file;
   }
 }

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { contentKey, failure, isFailure, type Analyst, type AnalystAnswer, type AnalystRequest, type MalformedDetail } from '../llm';
+import { layout, type ArtifactStore, type Segment } from '../store';
+
+const count = z.int().nonnegative();
+
+/** What every record of a billed call carries: the ledger is the union of all segments that hold such records. */
+export const callRecordSchema = z.object({
+  kind: z.string(),
+  /** Content key of the call; no two records of one run have the same one unless a call was paid twice. */
+  key: z.string(),
+  model: z.string(),
+  /** Answers billed for it: 1 plus re-asks. */
+  asks: count,
+  promptTokens: count,
+  completionTokens: count,
+  cachedTokens: count,
+});
+export type CallRecord = z.infer<typeof callRecordSchema>;
+
+const storedCallSchema = callRecordSchema.extend({ promptSha256: z.string(), answer: z.unknown() });
+
+/** The ledger's record of an answer. */
+export function callRecord(request: { kind: string; key: string }, answer: Omit<AnalystAnswer<unknown>, 'value'>): CallRecord {
+  return { kind: request.kind, key: request.key, model: answer.model, asks: answer.asks, ...answer.usage };
+}
+
+/** Sum of the tokens and answers of records. */
+export function sumCalls(records: Iterable<CallRecord>) {
+  const total = { asks: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+  for (const record of records) {
+    total.asks += record.asks;
+    total.promptTokens += record.promptTokens;
+    total.completionTokens += record.completionTokens;
+    total.cachedTokens += record.cachedTokens;
+  }
+  return total;
+}
+
+/** Calls of one activity whose answers are kept in a segment: a retry gets them from there. */
+export class RecordedCalls {
+  private constructor(
+    private readonly store: ArtifactStore,
+    private readonly runId: string,
+    private readonly segment: Segment,
+    private readonly stored: Map<string, z.infer<typeof storedCallSchema>>,
+  ) {}
+
+  /** Opens `runs/<runId>/work/<name>.jsonl`; close it when the activity ends. */
+  static async open(store: ArtifactStore, runId: string, name: string): Promise<RecordedCalls> {
+    const segment = store.segment(layout.work(runId, name));
+    const records = (await segment.read()).map((line) => storedCallSchema.parse(line));
+    return new RecordedCalls(store, runId, segment, new Map(records.map((record) => [record.key, record])));
+  }
+
+  /** All calls so far, in the order in which they were answered. */
+  get records(): CallRecord[] {
+    return [...this.stored.values()];
+  }
+
+  /**
+   * The answer from the segment, else from the analyst; it is in the segment when this resolves. Throws what `Analyst.ask` throws;
+   * an answer that stayed malformed is kept as an artifact that the message names.
+   */
+  async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<{ value: T; record: CallRecord }> {
+    const known = this.stored.get(request.key);
+    if (known) return { value: request.schema.parse(known.answer), record: known };
+    const answer = await analyst.ask(request).catch((error: unknown) => this.keepMalformed(request.kind, error));
+    const record = { ...callRecord(request, answer), promptSha256: contentKey(JSON.stringify(request.messages)), answer: answer.value };
+    await this.segment.append(record);
+    this.stored.set(request.key, record);
+    return { value: answer.value, record };
+  }
+
+  close(): Promise<void> {
+    return this.segment.close();
+  }
+
+  private async keepMalformed(kind: string, error: unknown): Promise<never> {
+    if (!isFailure(error, 'Analyst.Malformed')) throw error;
+    const detail = error.details?.[0] as MalformedDetail;
+    const kept = await this.store.put(`${layout.run(this.runId)}/work`, `malformed-${kind}.txt`, detail.answer, { mediaType: 'text/plain' });
+    throw failure('Analyst.Malformed', `${error.message} The last answer is kept as ${kept.key}.`, { cause: error, details: [{ ...detail, answer: kept.key }] });
+  }
+}

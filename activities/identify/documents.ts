@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { candidateSchema, preparedSpecSchema, trajectorySchema, type ArtifactRef, type Candidate, type PreparedSpec, type RunContext, type Trajectory } from '../../contracts';
+import type { Analyst, AnalystSource } from '../../llm';
+import { getJson, lineFiles, RecentCache, type ArtifactStore, type LineFile } from '../../store';
+import { labelPlanSchema, type LabelPlanDocument } from './label-store';
+
+/** What the identify activities need. */
+export interface IdentifyDeps {
+  store: ArtifactStore;
+  analyst: AnalystSource;
+}
+
+/** Artifacts that the identify activities read. The few that hundreds of chunks share are kept open. */
+export interface Documents {
+  store: ArtifactStore;
+  prepared(context: RunContext): Promise<PreparedSpec>;
+  analyst(prepared: PreparedSpec): Analyst;
+  trajectories(ref: ArtifactRef): Promise<LineFile<Trajectory>>;
+  candidates(ref: ArtifactRef): Promise<Candidate[]>;
+  plan(ref: ArtifactRef): Promise<LabelPlanDocument>;
+}
+
+/** Reader over a store. */
+export function openDocuments({ store, analyst }: IdentifyDeps): Documents {
+  const small = new RecentCache<unknown>(12);
+  const json = <T>(ref: ArtifactRef, schema: z.ZodType<T>) => small.get(ref.sha256, () => getJson(store, ref, schema)) as Promise<T>;
+  return {
+    store,
+    analyst,
+    prepared: (context) => json(context.spec, preparedSpecSchema),
+    trajectories: lineFiles(store, trajectorySchema),
+    candidates: (ref) => json(ref, z.array(candidateSchema)),
+    plan: (ref) => json(ref, labelPlanSchema),
+  };
+}

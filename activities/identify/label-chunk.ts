@@ -1,0 +1,124 @@
+import { Context } from '@temporalio/activity';
+import type { Candidate, LabelChunkResult, LabelChunksInput, LabelRecord, Trajectory } from '../../contracts';
+import { refusalOfOneQuestion, type Analyst } from '../../llm';
+import type { LineFile } from '../../store';
+import { callRecord, sumCalls } from '../analyst-calls';
+import { startProgress } from '../progress';
+import type { Documents } from './documents';
+import { knownLabels, labelKey, labelSegment, type Chunk, type StoredLabel } from './label-store';
+import { labelAnswerSchema, labelMessagesFor, renderEpisode } from './prompts/label';
+
+const MAX_REASON = 500;
+
+/** One label of a chunk that has to be asked. */
+interface Question {
+  key: string;
+  trajectory: number;
+  capability: Candidate;
+}
+
+/**
+ * Labels one chunk. Each label is in the chunk's segment before it counts, so that a retry, or another run of the agent, asks nothing
+ * that is there. When the analyst fails for good, the answers under way are still kept before the failure is thrown.
+ */
+export async function labelChunk(documents: Documents, input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<LabelChunkResult> {
+  const { context } = input;
+  const { heartbeat, cancellationSignal } = Context.current();
+  const prepared = await documents.prepared(context);
+  const analyst = documents.analyst(prepared);
+  const plan = await documents.plan(input.plan.plan);
+  const chunk = plan.chunks[input.chunk];
+  if (!chunk) throw new RangeError(`The label plan has ${plan.chunks.length} chunks; chunk ${input.chunk} was asked for.`);
+  const file = await documents.trajectories(input.trajectories);
+  const questions = questionsOf(chunk, file, await documents.candidates(input.candidates), plan.model);
+  const wanted = new Set(questions.map(({ key }) => key));
+  const known = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, wanted);
+  const own: StoredLabel[] = known.own;
+  const labels: Map<string, LabelRecord> = known.labels;
+  const open = questions.filter(({ key }) => !labels.has(key));
+  const episodes = episodeCache(file);
+  const segment = documents.store.segment(labelSegment(context.agent, plan.model, chunk, context.runId));
+  const progress = startProgress({ stage: 'identify', unit: 'labels', total: questions.length, done: questions.length - open.length, heartbeat });
+  try {
+    await inParallel(open, prepared.spec.analyst.concurrency, async (question) => {
+      const stored = await ask(analyst, question, episodes(question.trajectory), cancellationSignal);
+      await segment.append(stored);
+      own.push(stored);
+      labels.set(question.key, stored.label);
+      progress.advance();
+    });
+  } finally {
+    progress.stop();
+    await segment.close();
+  }
+  const { promptTokens, completionTokens, cachedTokens } = sumCalls(own.map(({ call }) => call));
+  const asked = new Set(own.map(({ label }) => label.key)).size;
+  const unlabelled = [...labels.values()].filter(({ label }) => label === null).length;
+  return { asked, reused: questions.length - asked, unlabelled, promptTokens, completionTokens, cachedTokens };
+}
+
+function questionsOf(chunk: Chunk, file: LineFile<Trajectory>, candidates: readonly Candidate[], model: string): Question[] {
+  const questions: Question[] = [];
+  for (let trajectory = chunk.from; trajectory < chunk.to; trajectory++) {
+    const { id } = file.at(trajectory);
+    for (const capability of candidates) questions.push({ key: labelKey(id, capability, model), trajectory, capability });
+  }
+  return questions;
+}
+
+interface Episode {
+  id: string;
+  text: string;
+  messages: number;
+}
+
+/** Renders an episode once for all its capabilities; they stand together, so that remembering the last few is enough. */
+function episodeCache(file: LineFile<Trajectory>): (index: number) => Episode {
+  const recent = new Map<number, Episode>();
+  return (index) => {
+    let episode = recent.get(index);
+    if (!episode) {
+      const { id, messages } = file.at(index);
+      episode = { id, text: renderEpisode(messages), messages: messages.length };
+      recent.set(index, episode);
+      if (recent.size > 64) recent.delete(recent.keys().next().value as number);
+    }
+    return episode;
+  };
+}
+
+async function ask(analyst: Analyst, { key, capability }: Question, episode: Episode, signal: AbortSignal): Promise<StoredLabel> {
+  const about = { trajectoryId: episode.id, capabilityId: capability.id, key };
+  const request = { kind: 'label', key, messages: labelMessagesFor(episode.text, capability), schema: labelAnswerSchema, signal } as const;
+  try {
+    const answer = await analyst.ask(request);
+    const { label, reason, step } = answer.value;
+    // A step outside the episode is a slip of counting that says nothing about the label.
+    const shown = label !== 'NA' && step !== null && step < episode.messages ? step : null;
+    return { label: { ...about, label, step: shown, reason: reason.slice(0, MAX_REASON) }, call: callRecord(request, answer) };
+  } catch (error) {
+    const refusal = refusalOfOneQuestion(error);
+    if (!refusal) throw error;
+    return {
+      label: { ...about, label: null, step: null, reason: refusal.reason.slice(0, MAX_REASON) },
+      call: callRecord(request, { usage: refusal.usage, asks: refusal.asks, model: analyst.model }),
+    };
+  }
+}
+
+/** Runs the action on all items, `limit` at once, in order. After a first error no new one is started; it is thrown when all have ended. */
+async function inParallel<T>(items: readonly T[], limit: number, action: (item: T) => Promise<void>): Promise<void> {
+  let next = 0;
+  const errors: unknown[] = [];
+  const lane = async () => {
+    while (next < items.length && errors.length === 0) {
+      try {
+        await action(items[next++] as T);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, lane));
+  if (errors.length > 0) throw errors[0];
+}

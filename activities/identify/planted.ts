@@ -1,0 +1,47 @@
+import type { Identification } from '../../contracts';
+
+/** Least agreement at which a capability counts as the planted deficit. */
+export const MIN_JACCARD = 0.5;
+
+export interface PlantedInput {
+  /** Planted deficits and decoys, by diagnostics id. */
+  planted: readonly string[];
+  decoys: readonly string[];
+  /** Kept capabilities. */
+  kept: readonly string[];
+  /** Trajectories in which a capability is labelled LACKING, by capability id. */
+  labelled: ReadonlyMap<string, ReadonlySet<number>>;
+  /** Trajectories whose diagnostics say "lacking", by diagnostics id. */
+  truth: ReadonlyMap<string, ReadonlySet<number>>;
+}
+
+/**
+ * Compares kept capabilities with what was planted, by the trajectories that show them lacking and not by name: pairs of at least
+ * `MIN_JACCARD` are matched one to one, best first; ties by name.
+ */
+export function comparePlanted(input: PlantedInput): NonNullable<Identification['planted']> {
+  const truths = [...input.planted, ...input.decoys];
+  const pairs = input.kept
+    .flatMap((capabilityId) => truths.map((planted) => ({ planted, capabilityId, jaccard: jaccard(input.labelled.get(capabilityId), input.truth.get(planted)) })))
+    .filter((pair) => pair.jaccard >= MIN_JACCARD)
+    .sort((a, b) => b.jaccard - a.jaccard || (`${a.planted} ${a.capabilityId}` < `${b.planted} ${b.capabilityId}` ? -1 : 1));
+  const matched: typeof pairs = [];
+  for (const pair of pairs) {
+    if (!matched.some((m) => m.planted === pair.planted || m.capabilityId === pair.capabilityId)) matched.push(pair);
+  }
+  const found = matched.filter((m) => input.planted.includes(m.planted));
+  return {
+    found,
+    missed: input.planted.filter((planted) => !found.some((m) => m.planted === planted)),
+    invented: input.kept.filter((capabilityId) => !found.some((m) => m.capabilityId === capabilityId)),
+    decoysKept: input.decoys.filter((decoy) => matched.some((m) => m.planted === decoy)),
+  };
+}
+
+/** Size of the intersection over size of the union; 0 when both are empty. */
+export function jaccard(a: ReadonlySet<number> = new Set(), b: ReadonlySet<number> = new Set()): number {
+  let both = 0;
+  for (const item of a) if (b.has(item)) both++;
+  const union = a.size + b.size - both;
+  return union === 0 ? 0 : both / union;
+}

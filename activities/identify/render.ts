@@ -1,0 +1,41 @@
+import type { ChatMessage } from '../../contracts';
+
+export interface RenderOptions {
+  /** Longest content of one message, in characters; the middle of a longer one is left out. */
+  maxMessageChars: number;
+  /** Leave out system messages, because they stand elsewhere in the prompt. Default false. */
+  withoutSystem?: boolean;
+}
+
+const SIMPLE_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
+
+/**
+ * Messages as numbered text for the analyst, one block each:
+ *
+ *     [0] user: first line
+ *         following lines
+ *     [1] assistant calls find_user: {"name":"Ana Ruiz"}
+ *     [2] tool: {"user":"U12"}
+ *
+ * Only these heads stand in the first column; following lines are indented by four blanks, so that no content can pass for a message.
+ */
+export function renderMessages(messages: readonly ChatMessage[], options: RenderOptions): string {
+  return messages.map((message, index) => (options.withoutSystem && message.role === 'system' ? '' : renderMessage(message, index, options))).join('');
+}
+
+function renderMessage(message: ChatMessage, index: number, options: RenderOptions): string {
+  const calls = message.tool_calls ?? [];
+  const text = message.content !== null && (message.content !== '' || calls.length === 0) ? block(`[${index}] ${message.role}`, message.content, options) : '';
+  return text + calls.map(({ function: f }) => block(`[${index}] ${message.role} calls ${SIMPLE_NAME.test(f.name) ? f.name : JSON.stringify(f.name)}`, f.arguments, options)).join('');
+}
+
+function block(head: string, content: string, { maxMessageChars }: RenderOptions): string {
+  return `${head}: ${shorten(content, maxMessageChars).replace(/\r\n|[\r\n\u2028\u2029]/g, '\n    ')}\n`;
+}
+
+/** The text, or its beginning and end with the number of characters left out between them. */
+export function shorten(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  const half = Math.floor(maxChars / 2);
+  return `${text.slice(0, half)} [… ${text.length - 2 * half} characters left out …] ${text.slice(-half)}`;
+}

@@ -1,0 +1,80 @@
+import type { ChatMessage, LabelRecord, Trajectory } from '../../contracts';
+import { contentKey } from '../../llm';
+import { shorten } from '../identify/render';
+
+const MAX_LACKING = 4;
+const MAX_PRESENT = 3;
+const MAX_SAMPLES_PER_TOOL = 3;
+const MAX_SAMPLE_CHARS = 500;
+const MAX_OPENINGS = 8;
+
+/** An episode with what the analyst said about the capability in it. */
+export interface Evidence {
+  trajectory: Trajectory;
+  label: LabelRecord;
+}
+
+/** A call of the target's tools with what it returned. */
+export interface ToolSample {
+  name: string;
+  arguments: string;
+  observation: string;
+}
+
+/** What the target looks like from outside. */
+export interface TargetSamples {
+  system: string | null;
+  openings: string[];
+  calls: ToolSample[];
+}
+
+/**
+ * Labels worth showing: failures that lack the capability and successes that show it, drawn by seed and id. `success` tells how an
+ * episode ended.
+ */
+export function chooseEvidence(labels: Iterable<LabelRecord>, capabilityId: string, success: ReadonlyMap<string, boolean>, seed: number): LabelRecord[] {
+  const drawn = (wanted: (label: LabelRecord) => boolean, from: readonly LabelRecord[], count: number) =>
+    from
+      .filter(wanted)
+      .map((label) => ({ label, rank: contentKey('evidence', String(seed), label.trajectoryId) }))
+      .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+      .slice(0, count)
+      .map(({ label }) => label);
+  const own = [...labels].filter((label) => label.capabilityId === capabilityId);
+  return [
+    ...drawn((l) => l.label === 'LACKING' && success.get(l.trajectoryId) === false, own, MAX_LACKING),
+    ...drawn((l) => l.label === 'PRESENT' && success.get(l.trajectoryId) === true, own, MAX_PRESENT),
+  ];
+}
+
+/** The system message, some opening messages and some distinct calls of each tool, from trajectories in their order. */
+export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples {
+  const openings = new Set<string>();
+  const calls = new Map<string, Map<string, ToolSample>>();
+  let system: string | null = null;
+  for (const { messages } of trajectories) {
+    const first = messages.find(({ role }) => role === 'system');
+    system ??= first?.content ?? null;
+    const opening = messages.find(({ role }) => role === 'user')?.content;
+    if (opening && openings.size < MAX_OPENINGS) openings.add(shorten(opening, MAX_SAMPLE_CHARS));
+    for (const sample of callsOf(messages)) {
+      const samples = calls.get(sample.name) ?? new Map<string, ToolSample>();
+      calls.set(sample.name, samples);
+      // Different kinds of answers tell more than the same kind again: digits and names aside, each form is kept once.
+      const form = sample.observation.replace(/\d+/g, '0').slice(0, 40);
+      if (samples.size < MAX_SAMPLES_PER_TOOL && !samples.has(form)) samples.set(form, sample);
+    }
+  }
+  const names = [...calls.keys()].sort();
+  return { system, openings: [...openings], calls: names.flatMap((name) => [...(calls.get(name)?.values() ?? [])]) };
+}
+
+function callsOf(messages: readonly ChatMessage[]): ToolSample[] {
+  const answers = new Map(messages.flatMap((m) => (m.role === 'tool' && m.tool_call_id !== undefined ? [[m.tool_call_id, m.content ?? ''] as const] : [])));
+  return messages.flatMap((m) =>
+    (m.tool_calls ?? []).flatMap(({ id, function: f }) => {
+      const observation = answers.get(id);
+      return observation === undefined ? [] : [{ name: f.name, arguments: shorten(f.arguments, MAX_SAMPLE_CHARS), observation: shorten(observation, MAX_SAMPLE_CHARS) }];
+    }),
+  );
+}

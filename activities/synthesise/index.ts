@@ -1,0 +1,90 @@
+import { Context } from '@temporalio/activity';
+import {
+  calibrationResultSchema,
+  environmentAttemptSchema,
+  identificationSchema,
+  labelRecordSchema,
+  preparedSpecSchema,
+  trajectorySchema,
+  type AttemptRefs,
+  type LlmActivities,
+  type PreparedSpec,
+  type SynthesisInput,
+  type SynthesisResult,
+} from '../../contracts';
+import type { EnvironmentTool } from '../../contracts/environment-protocol';
+import { contentKey, type AnalystSource } from '../../llm';
+import { getJson, layout, lineFiles, type ArtifactStore } from '../../store';
+import { RecordedCalls } from '../analyst-calls';
+import { startProgress } from '../progress';
+import { chooseEvidence, sampleTarget } from './evidence';
+import { SYNTHESIS_PROMPT_VERSION, synthesisAnswerSchema, synthesisMessages, type SynthesisMaterial } from './prompt';
+
+/** Trajectories beside the evidence from which opening messages and observations are taken. */
+const SAMPLED_TRAJECTORIES = 200;
+
+/** What the synthesis activity needs. */
+export interface SynthesiseDeps {
+  store: ArtifactStore;
+  analyst: AnalystSource;
+  /** The owner's environment as its `describe` gives it. */
+  describeTarget(prepared: PreparedSpec): Promise<{ tools: EnvironmentTool[] }>;
+}
+
+/** Activities of the synthesise stage (paper, section 3). */
+export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivities, 'synthesiseEnvironment'> {
+  const trajectoriesOf = lineFiles(deps.store, trajectorySchema);
+  const labelsOf = lineFiles(deps.store, labelRecordSchema);
+
+  async function material(input: SynthesisInput, prepared: PreparedSpec): Promise<SynthesisMaterial> {
+    const { context, capability } = input;
+    const identification = await getJson(deps.store, input.identification, identificationSchema);
+    const candidate = identification.candidates.find(({ id }) => id === capability.id);
+    if (!candidate) throw new RangeError(`The identification ${input.identification.key} has no capability ${capability.id}.`);
+    const trajectories = await trajectoriesOf(input.trajectories);
+    const success = new Map<string, boolean>();
+    const indexOf = new Map<string, number>();
+    for (let i = 0; i < trajectories.length; i++) {
+      const trajectory = trajectories.at(i);
+      success.set(trajectory.id, trajectory.success);
+      indexOf.set(trajectory.id, i);
+    }
+    const chosen = chooseEvidence(await labelsOf(input.labels), capability.id, success, context.seed);
+    const evidence = chosen.map((label) => ({ label, trajectory: trajectories.at(indexOf.get(label.trajectoryId) as number) }));
+    const others = Array.from({ length: Math.min(SAMPLED_TRAJECTORIES, trajectories.length) }, (_, i) => trajectories.at(i));
+    const { tools } = await deps.describeTarget(prepared);
+    return { capability: candidate, tools, samples: sampleTarget([...evidence.map(({ trajectory }) => trajectory), ...others]), evidence, previous: await rejected(deps.store, input.previous) };
+  }
+
+  return {
+    async synthesiseEnvironment(input: SynthesisInput): Promise<SynthesisResult> {
+      const { context, capability, attempt } = input;
+      const { heartbeat, cancellationSignal: signal } = Context.current();
+      const prepared = await getJson(deps.store, context.spec, preparedSpecSchema);
+      const analyst = deps.analyst(prepared);
+      const progress = startProgress({ stage: 'sharpen', unit: 'environments', total: 1, heartbeat });
+      const calls = await RecordedCalls.open(deps.store, context.runId, `analyst-synthesise-${capability.id}-${attempt}`);
+      try {
+        const messages = synthesisMessages(await material(input, prepared));
+        const key = contentKey('synthesise', SYNTHESIS_PROMPT_VERSION, analyst.model, String(attempt), JSON.stringify(messages));
+        const { value, record } = await calls.ask(analyst, { kind: 'synthesise', key, messages, schema: synthesisAnswerSchema, signal });
+        const source = await deps.store.put(layout.environments(context.runId, capability.id), `attempt-${attempt}.py`, value.source);
+        progress.advance();
+        return { source, promptTokens: record.promptTokens, completionTokens: record.completionTokens, model: record.model };
+      } finally {
+        progress.stop();
+        await calls.close();
+      }
+    },
+  };
+}
+
+async function rejected(store: ArtifactStore, previous: AttemptRefs | null): Promise<SynthesisMaterial['previous']> {
+  if (previous === null) return null;
+  return {
+    attempt: previous.attempt,
+    source: (await store.get(previous.source)).toString('utf8'),
+    validation: await getJson(store, previous.validation, environmentAttemptSchema.shape.validation),
+    calibration: previous.calibration && (await getJson(store, previous.calibration, calibrationResultSchema)),
+  };
+}
