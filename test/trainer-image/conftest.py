@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
+
+import pytest
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "trainer-image"))
-
-import pytest  # noqa: E402
-import torch  # noqa: E402
-
-from fixtures.tiny_model import make_adapter, make_model  # noqa: E402
-
-torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
 def tiny_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint directory: 2 layers, 4 heads, tied embeddings, chat template."""
+    from fixtures.tiny_model import make_model
+
     return make_model(tmp_path_factory.mktemp("tiny"), kv_heads=4, tied=True)
 
 
 @pytest.fixture(scope="session")
 def grouped_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint with grouped-query attention and its own output matrix."""
+    from fixtures.tiny_model import make_model
+
     return make_model(tmp_path_factory.mktemp("grouped"), kv_heads=2, tied=False)
 
 
 @pytest.fixture(scope="session")
 def adapter_dirs(tiny_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Three PEFT LoRA directories of different ranks for the tiny model."""
+    from fixtures.tiny_model import make_adapter
+
     root = tmp_path_factory.mktemp("adapters")
-    return [make_adapter(tiny_dir, root / name, rank, seed) for name, rank, seed in (("a", 4, 1), ("b", 8, 2), ("c", 4, 3))]
+    kinds = (("a", 4, 1), ("b", 8, 2), ("c", 4, 3))
+    return [make_adapter(tiny_dir, root / name, rank, seed) for name, rank, seed in kinds]

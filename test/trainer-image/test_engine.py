@@ -9,7 +9,6 @@ import pytest
 import torch
 from peft import PeftModel
 from transformers import LlamaForCausalLM
-
 from whetstone.engine import Engine, ModelError, Request, Weights, read_adapter
 from whetstone.engine.sampling import pick_tokens, uniforms
 
@@ -111,7 +110,9 @@ def test_reused_prefix_gives_the_same_bits(tiny_dir: Path, grouped_dir: Path) ->
                 Engine(weights, slots=2).run([again])
                 assert outcome(again) == outcome(done)
                 assert turn == 0 or done.cached_tokens >= len(histories[index]) - 25 or len(histories[index]) < 60
-                histories[index] = done.prompt + done.tokens + [rng.randrange(5, 300) for _ in range(rng.randrange(1, 25))]
+                histories[index] = (
+                    done.prompt + done.tokens + [rng.randrange(5, 300) for _ in range(rng.randrange(1, 25))]
+                )
 
 
 def test_shared_opening_is_copied_between_conversations(tiny_dir: Path) -> None:

@@ -75,7 +75,9 @@ def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
         raw = json.loads((directory / "adapter_config.json").read_text())
         tensors = load_file(directory / "adapter_model.safetensors")
     except FileNotFoundError as error:
-        raise ModelError(f"{error.filename} does not exist; give a directory written by PEFT's save_pretrained") from None
+        raise ModelError(
+            f"{error.filename} does not exist; give a directory written by PEFT's save_pretrained"
+        ) from None
     except (json.JSONDecodeError, OSError, ValueError) as error:
         raise ModelError(f"{directory}: adapter cannot be read: {error}") from None
     if raw.get("peft_type") != "LORA":

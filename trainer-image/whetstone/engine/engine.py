@@ -25,9 +25,9 @@ ARCHIVE_BYTES = 512 * 2**20
 class Request:
     """One completion to generate, and its result as it grows.
 
-    `adapter` is a loaded adapter's name or None; `temperature` 0 is greedy; `choices` restricts the completion to one of
-    these token sequences; `top_logprobs` None asks for no log-probabilities, 0 for the sampled token's only. Reported
-    log-probabilities are those of the unscaled, unmasked distribution. `tokens` includes the end-of-turn token when it
+    `adapter` is a loaded adapter's name or None; `temperature` 0 is greedy; `choices` restricts the completion to one
+    of these token sequences; `top_logprobs` None asks for no log-probabilities, 0 for the sampled token's only.
+    Reported log-probabilities are those of the unscaled, unmasked distribution. `tokens` includes the end-of-turn token when it
     was sampled. `finish` becomes "stop", "length" or "aborted".
     """
 
@@ -51,9 +51,9 @@ class Request:
 class Engine:
     """Generates for many requests at once; `submit`, then `step` until the request's `finish` is set.
 
-    `slots` is the largest batch, `length` the longest sequence in tokens. With `exact`, a request's tokens do not depend
-    on the other requests nor on what happened to be cached (see Network); without it, decoding is faster and cached
-    prefixes agree with fresh ones to rounding only.
+    `slots` is the largest batch, `length` the longest sequence in tokens. With `exact`, a request's tokens do not
+    depend on the other requests nor on what happened to be cached (see Network); without it, decoding is faster and
+    cached prefixes agree with fresh ones to rounding only.
     """
 
     def __init__(self, weights: Weights, slots: int, length: int | None = None, exact: bool = True) -> None:
@@ -203,7 +203,7 @@ class Engine:
             self._report(requests, raw, picked)
         ended = []
         eos = self.weights.shape.eos_ids
-        for request, token in zip(requests, picked):
+        for request, token in zip(requests, picked, strict=True):
             request.tokens.append(token)
             if request._trie is not None:
                 stop = request._trie.advance(token)
@@ -219,13 +219,13 @@ class Engine:
 
     def _report(self, requests: list[Request], logits: torch.Tensor, picked: list[int]) -> None:
         logprobs = torch.log_softmax(logits, -1)
-        for row, (request, token) in enumerate(zip(requests, picked)):
+        for row, (request, token) in enumerate(zip(requests, picked, strict=True)):
             if request.top_logprobs is None:
                 continue
             request.logprobs.append(logprobs[row, token].item())
             if request.top_logprobs:
                 values, ids = logprobs[row].topk(min(request.top_logprobs, logprobs.shape[1]))
-                request.top.append(list(zip(ids.tolist(), values.tolist())))
+                request.top.append(list(zip(ids.tolist(), values.tolist(), strict=True)))
 
     def _end(self, request: Request, finish: str) -> None:
         request.finish = finish
@@ -258,7 +258,7 @@ class _DecodePlan:
         self.row_of_slot = None
         if slots != list(range(self.span)):
             where = [0] * self.span
-            for row, index in zip(real, (request._slot.index for request in self.requests)):
+            for row, index in zip(real, (r._slot.index for r in self.requests), strict=True):
                 where[index] = row
             self.row_of_slot = torch.tensor(where, device=device)
 
@@ -277,4 +277,3 @@ def derive_seed(*parts: int | str) -> int:
     """A 63-bit seed from a tuple of integers and strings, the same on every machine."""
     text = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
-

@@ -1,14 +1,15 @@
 """The forward pass over packed tokens, and the key/value cache.
 
 Rows of a matrix product are bit-identical whatever the other rows are, as long as the product has at least four rows
-(BLAS libraries switch to another kernel below that): so every run of rows that shares an adapter is padded to a multiple
-of ROW_MULTIPLE, and cache lengths are rounded up, the rest being masked to exact zeros.
+(BLAS libraries switch to another kernel below that): so every run of rows that shares an adapter is padded to a
+multiple of ROW_MULTIPLE, and cache lengths are rounded up, the rest being masked to exact zeros.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -43,7 +44,8 @@ class KeyValueCache:
         shape = weights.shape
         self.slots, self.length = slots, length
         size = (2, slots + 1, shape.kv_heads, length, shape.head_dim)
-        self.layers = [torch.zeros(size, device=weights.device) for _ in range(shape.layers)]
+        # NumPy's zeros are untouched pages until written, so unused slots cost no memory.
+        self.layers = [torch.from_numpy(np.zeros(size, np.float32)).to(weights.device) for _ in range(shape.layers)]
         self.flat = [layer.view(-1, shape.head_dim) for layer in self.layers]
         self.mask = torch.full((slots + 1, length), -torch.inf, device=weights.device)
         self.mask[:, 0] = 0.0
@@ -78,9 +80,9 @@ class Rows:
 class Network:
     """Runs packed batches: `prefill` for runs of new tokens, `decode` for one token per sequence.
 
-    `exact` makes decoding compute attention with the kernel that prefill uses (four query rows instead of one), so that a
-    cached prefix gives bit-identical logits to a fresh prefill. It costs about a quarter of the decode speed for models
-    without grouped-query attention, and nothing for groups of four or more.
+    `exact` makes decoding compute attention with the kernel that prefill uses (four query rows instead of one), so that
+    a cached prefix gives bit-identical logits to a fresh prefill. It costs about a quarter of the decode speed for
+    models without grouped-query attention, and nothing for groups of four or more.
     """
 
     def __init__(self, weights: Weights, cache: KeyValueCache, exact: bool) -> None:
@@ -94,7 +96,9 @@ class Network:
         scale = torch.linalg.vecdot(x, x).add_(self._epsilon).rsqrt_()
         return x * scale.unsqueeze(1)
 
-    def _linear(self, linear: FusedLinear, x: torch.Tensor, segments: list[Segment], add_to: torch.Tensor | None = None):
+    def _linear(
+        self, linear: FusedLinear, x: torch.Tensor, segments: list[Segment], add_to: torch.Tensor | None = None
+    ):
         """x @ matrix of each segment's adapter, `[rows, out]`; with `add_to`, added to it in place."""
         if add_to is None:
             out = torch.empty(x.shape[0], linear.base.shape[1], device=x.device)
@@ -121,7 +125,7 @@ class Network:
         return out
 
     def _blocks(self, tokens: torch.Tensor, rows: Rows, attend) -> torch.Tensor:
-        """Hidden states `[rows, hidden]` before the last norm; `attend(layer, q)` maps `[rows, heads, dim]` likewise."""
+        """Hidden states `[rows, hidden]` before the last norm; `attend(layer, q)` keeps the shape of q."""
         shape, segments = self.weights.shape, rows.segments
         count = tokens.shape[0]
         rotary = self.rotations[rows.position]
@@ -178,17 +182,21 @@ class Network:
     def prefill(self, tokens: torch.Tensor, rows: Rows, runs: list[tuple[int, int, int, int]]) -> torch.Tensor:
         """Logits `[len(runs), vocab]` of the last token of each run.
 
-        A run `(row, count, slot, position)` is `count` packed rows from `row` on, new tokens of `slot` from `position` on.
+        A run `(row, count, slot, position)` is `count` packed rows from `row` on: new tokens of `slot` at `position` and on.
         """
         shape, cache = self.weights.shape, self.cache
         width = round_up(max(count for _, count, _, _ in runs), ROW_MULTIPLE)
         length = min(round_up(max(p + c for _, c, _, p in runs), LENGTH_MULTIPLE), cache.length)
         device = tokens.device
-        first, count, slots, start = (torch.tensor(column, device=device) for column in zip(*runs))
+        first, count, slots, start = (torch.tensor(column, device=device) for column in zip(*runs, strict=True))
         offset = torch.arange(width, device=device)
         padded = torch.minimum(first[:, None] + offset, (first + count - 1)[:, None])
-        hidden = self._positions[:length] > torch.minimum(start[:, None] + offset, (start + count - 1)[:, None])[:, :, None]
-        mask = torch.zeros(len(runs), 1, 1, width, length, device=device).masked_fill_(hidden[:, None, None], -torch.inf)
+        hidden = (
+            self._positions[:length] > torch.minimum(start[:, None] + offset, (start + count - 1)[:, None])[:, :, None]
+        )
+        mask = torch.zeros(len(runs), 1, 1, width, length, device=device).masked_fill_(
+            hidden[:, None, None], -torch.inf
+        )
         packed = torch.zeros(tokens.shape[0], dtype=torch.long, device=device)
         for number, (row, size, _, _) in enumerate(runs):
             packed[row : row + size] = torch.arange(size, device=device) + number * width

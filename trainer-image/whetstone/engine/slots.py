@@ -50,11 +50,11 @@ class SlotTable:
         else:
             slot = min((s for s in self._active if not s.busy), key=lambda s: (bool(s.ids), s.used_at))
             if slot is not source:
-                if source is not None:
-                    source.used_at = self._tick()
-                self._save(slot)
+                self._save(slot, source)
                 if source is not None:
                     self._cache.copy_prefix(source.index, slot.index, shared)
+            if whole:
+                source.ids, source.used_at = [], 0
         shared = min(shared, len(ids) - 1)
         slot.ids, slot.version, slot.busy, slot.used_at = ids[:shared], version, True, self._tick()
         self._cache.reset_mask(slot.index, shared)
@@ -74,11 +74,12 @@ class SlotTable:
         self._clock += 1
         return self._clock
 
-    def _save(self, slot: Slot) -> None:
-        """Copies an idle sequence to the archive's oldest slot before it is overwritten."""
-        if not self._archive or len(slot.ids) < MIN_SHARED:
+    def _save(self, slot: Slot, source: Slot | None) -> None:
+        """Copies an idle sequence to the archive's oldest slot, but not over `source`, before it is overwritten."""
+        places = [place for place in self._archive if place is not source]
+        if not places or len(slot.ids) < MIN_SHARED:
             return
-        keep = min(self._archive, key=lambda s: s.used_at)
+        keep = min(places, key=lambda s: s.used_at)
         if keep.used_at < slot.used_at:
             self._cache.copy_prefix(slot.index, keep.index, len(slot.ids))
             keep.ids, keep.version, keep.used_at = slot.ids, slot.version, slot.used_at

@@ -2,8 +2,8 @@
 
 Query, key and value are one matrix, gate and up another. The RMS-norm weights and the constants sqrt(hidden) and
 1 / sqrt(head_dim) are folded into the matrix that follows, so that a norm is only a division by the vector's length.
-Rotary pairs, (i, i + d/2) in the checkpoint, are made adjacent by permuting the rows of q and k: attention scores do not
-change, and the rotation becomes one complex product.
+Rotary pairs, (i, i + d/2) in the checkpoint, are made adjacent by permuting the rows of q and k: attention scores do
+not change, and the rotation becomes one complex product.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ from safetensors.torch import load_file
 from .adapter import Adapter
 from .config import LlamaShape, ModelError, read_shape
 
-FUSED = {"qkv": ("q_proj", "k_proj", "v_proj"), "o": ("o_proj",), "gate_up": ("gate_proj", "up_proj"), "down": ("down_proj",)}
+FUSED = {
+    "qkv": ("q_proj", "k_proj", "v_proj"),
+    "o": ("o_proj",),
+    "gate_up": ("gate_proj", "up_proj"),
+    "down": ("down_proj",),
+}
 
 
 @dataclass
@@ -70,8 +75,8 @@ def _read_tensors(directory: Path) -> dict[str, torch.Tensor]:
 class Weights:
     """All weights of one base model and its adapters on one device, in float32.
 
-    `merge_limit` is the number of base parameters up to which an adapter is stored as merged matrices (fast, one copy of
-    the linear weights per adapter); above it adapters stay low-rank.
+    `merge_limit` is the number of base parameters up to which an adapter is stored as merged matrices (fast, one copy
+    of the linear weights per adapter); above it adapters stay low-rank.
     """
 
     def __init__(
@@ -83,7 +88,9 @@ class Weights:
     ) -> None:
         self.shape = shape
         self.device = torch.device(device)
-        tensors = {name.removeprefix("model."): t.detach().to(self.device, torch.float32) for name, t in tensors.items()}
+        tensors = {
+            name.removeprefix("model."): t.detach().to(self.device, torch.float32) for name, t in tensors.items()
+        }
         self.parameters = sum(t.numel() for t in tensors.values())
         self.merge = self.parameters <= merge_limit
         self._norms: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -105,11 +112,15 @@ class Weights:
 
     def _layer(self, tensors: dict[str, torch.Tensor], index: int) -> Layer:
         prefix = f"layers.{index}."
-        self._norms.append((tensors[prefix + "input_layernorm.weight"], tensors[prefix + "post_attention_layernorm.weight"]))
+        self._norms.append(
+            (tensors[prefix + "input_layernorm.weight"], tensors[prefix + "post_attention_layernorm.weight"])
+        )
         fused = {}
         for name, modules in FUSED.items():
             block = "self_attn." if name in ("qkv", "o") else "mlp."
-            columns = [self._input_side(index, m, self._output_side(m, tensors[f"{prefix}{block}{m}.weight"])) for m in modules]
+            columns = [
+                self._input_side(index, m, self._output_side(m, tensors[f"{prefix}{block}{m}.weight"])) for m in modules
+            ]
             fused[name] = FusedLinear(torch.cat(columns).t().contiguous())
         return Layer(**fused)
 

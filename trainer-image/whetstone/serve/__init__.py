@@ -1,0 +1,1 @@
+"""Policy server: OpenAI-compatible chat completions over the engine."""

@@ -1,0 +1,112 @@
+"""`python -m whetstone.serve`: the policy server's command line."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+SMALL_MODEL = 20_000_000
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m whetstone.serve", description=__doc__)
+    parser.add_argument("--model", type=Path, required=True, help="directory written by save_pretrained")
+    parser.add_argument("--port", type=int, required=True, help="0 takes a free one")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--served-name", help="default: the directory's name")
+    parser.add_argument("--max-batch", type=int, default=64, help="requests that decode together")
+    parser.add_argument(
+        "--max-length", type=int, default=2048, help="tokens of prompt and completion, at most the model's"
+    )
+    parser.add_argument("--threads", type=int, help="default: 1 for models under 20M parameters, else all cores")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--lora", action="append", default=[], metavar="NAME=DIR", help="adapter to load at start")
+    arguments = parser.parse_args(argv)
+    if arguments.max_batch < 1 or arguments.max_length < 8 or not 0 <= arguments.port < 65536:
+        parser.error("--max-batch must be at least 1, --max-length at least 8 and --port 0 to 65535")
+    return arguments
+
+
+def _fail(message: str) -> None:
+    print(f"whetstone.serve: {message}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        _fail(f"cannot listen on {host} port {port}: {error.strerror}; stop what uses it or choose another --port")
+    return listener
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Serves until SIGTERM or SIGINT (exit 0, open requests are finished first); a bad model or port exits 2."""
+    arguments = _arguments(argv)
+    listener = _bind(arguments.host, arguments.port)
+    if not (arguments.model / "config.json").exists():
+        _fail(f"{arguments.model} is not a model directory (no config.json); give one written by save_pretrained")
+
+    import dataclasses
+
+    import torch
+    import uvicorn
+
+    from whetstone.engine import Engine, ModelError, Weights
+
+    from .app import PolicyServer
+    from .chat import Chat
+    from .requests import ApiError
+
+    try:
+        chat = Chat(arguments.model)
+        weights = Weights.read(arguments.model, arguments.device)
+        eos = tuple(sorted({*weights.shape.eos_ids, *chat.eos_ids()}))
+        if not eos:
+            _fail(f"{arguments.model}: neither the model nor the tokenizer names an end-of-turn token")
+        weights.shape = dataclasses.replace(weights.shape, eos_ids=eos)
+        # A small model is slower with two threads than with one as soon as anything else wants the cores.
+        torch.set_num_threads(arguments.threads or (1 if weights.parameters < SMALL_MODEL else os.cpu_count() or 1))
+        engine = Engine(weights, arguments.max_batch, arguments.max_length)
+        server = PolicyServer(engine, chat, arguments.served_name or arguments.model.resolve().name)
+        for entry in arguments.lora:
+            name, _, directory = entry.partition("=")
+            server.load(name, directory)
+    except (ModelError, ApiError) as error:
+        _fail(str(error))
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self):
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, lambda: setattr(self, "should_exit", True))
+            yield
+
+        async def startup(self, sockets=None) -> None:
+            await super().startup(sockets)
+            host, port = listener.getsockname()[:2]
+            print(f"listening on http://{host}:{port}", flush=True)
+
+    config = uvicorn.Config(
+        server.app,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=20,
+        timeout_keep_alive=300,
+        server_header=False,
+    )
+    Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main()

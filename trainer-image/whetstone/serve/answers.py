@@ -1,0 +1,122 @@
+"""Chat-completion answers, whole and as a stream of chunks."""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import count
+
+from whetstone.engine import Request
+
+from .chat import Chat
+from .requests import ChatRequest
+from .tool_calls import OPEN, ToolCall, parse_completion
+
+_numbers = count(1)
+_PREFIX = f"{time.time_ns():x}"
+
+
+def new_id(kind: str) -> str:
+    """An id that is unique among the answers of this process."""
+    return f"{kind}-{_PREFIX}{next(_numbers):06x}"
+
+
+class Answer:
+    """Formats the result of one engine request for one chat request."""
+
+    def __init__(self, chat: Chat, asked: ChatRequest, request: Request, eos_ids: tuple[int, ...]) -> None:
+        self._chat, self._asked, self._request, self._eos = chat, asked, request, eos_ids
+        self._id, self._created = new_id("chatcmpl"), int(time.time())
+        self._sent = ""
+
+    def _shown(self) -> list[int]:
+        """Generated ids without the end-of-turn token."""
+        tokens = self._request.tokens
+        return tokens[:-1] if tokens and tokens[-1] in self._eos else tokens
+
+    def whole(self) -> dict:
+        """The body of an answer that is not streamed; the request has ended."""
+        text = self._chat.decode(self._shown())
+        content, calls = parse_completion(text) if self._asked.parse_tools else (text, [])
+        message: dict = {"role": "assistant", "content": content}
+        if calls:
+            message["tool_calls"] = [_call(call) for call in calls]
+        choice = {"index": 0, "message": message, "logprobs": self._logprobs(0), "finish_reason": self._finish(calls)}
+        return {**self._head("chat.completion"), "choices": [choice], "usage": self._usage()}
+
+    def opening(self) -> str:
+        """The first chunk: the role."""
+        return self._chunk({"role": "assistant", "content": ""}, None)
+
+    def progress(self) -> str | None:
+        """A chunk with the text since the last one; None while there is none that is certain to be content."""
+        if self._asked.top_logprobs is not None:
+            return None
+        text = self._chat.decode(self._shown())
+        if self._asked.parse_tools:
+            cut = text.find(OPEN)
+            text = text[:cut].rstrip() if cut >= 0 else text.rstrip()
+            held = next((n for n in range(min(len(OPEN), len(text)), 0, -1) if OPEN.startswith(text[-n:])), 0)
+            text = text[: len(text) - held].rstrip() if held else text
+        text = text.rstrip("\ufffd")
+        if not text.startswith(self._sent) or len(text) == len(self._sent):
+            return None
+        delta, self._sent = text[len(self._sent) :], text
+        return self._chunk({"content": delta}, None)
+
+    def closing(self) -> list[str]:
+        """The last chunks: what is left of the content, tool calls, the finish reason, and usage when asked for."""
+        text = self._chat.decode(self._shown())
+        content, calls = parse_completion(text) if self._asked.parse_tools else (text, [])
+        chunks = []
+        rest = (content or "")[len(self._sent) :]
+        logprobs = self._logprobs(0)
+        if rest or logprobs:
+            chunks.append(self._chunk({"content": rest}, None, logprobs))
+        if calls:
+            chunks.append(self._chunk({"tool_calls": [{"index": i, **_call(c)} for i, c in enumerate(calls)]}, None))
+        chunks.append(self._chunk({}, self._finish(calls)))
+        if self._asked.stream_usage:
+            usage = {**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage()}
+            chunks.append(f"data: {json.dumps(usage)}\n\n")
+        return [*chunks, "data: [DONE]\n\n"]
+
+    def _head(self, kind: str) -> dict:
+        return {"id": self._id, "object": kind, "created": self._created, "model": self._asked.model}
+
+    def _chunk(self, delta: dict, finish: str | None, logprobs: dict | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
+        return f"data: {json.dumps({**self._head('chat.completion.chunk'), 'choices': [choice]})}\n\n"
+
+    def _finish(self, calls: list[ToolCall]) -> str:
+        return "tool_calls" if calls and self._request.finish == "stop" else self._request.finish
+
+    def _usage(self) -> dict:
+        request = self._request
+        prompt, completion = len(request.prompt), len(request.tokens)
+        details = {"cached_tokens": request.cached_tokens}
+        total = prompt + completion
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": total,
+            "prompt_tokens_details": details,
+        }
+
+    def _logprobs(self, start: int) -> dict | None:
+        if self._asked.top_logprobs is None:
+            return None
+        content = []
+        for step in range(start, len(self._shown())):
+            entry = self._token(self._request.tokens[step], self._request.logprobs[step])
+            top = self._request.top[step] if self._asked.top_logprobs else []
+            content.append({**entry, "top_logprobs": [self._token(*pair) for pair in top]})
+        return {"content": content, "refusal": None}
+
+    def _token(self, token: int, logprob: float) -> dict:
+        text = self._chat.token_text(token)
+        return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+
+
+def _call(call: ToolCall) -> dict:
+    return {"id": new_id("call"), "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

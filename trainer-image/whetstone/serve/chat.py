@@ -1,0 +1,121 @@
+"""Text in and out: the chat template and the tokenizer of a checkpoint, without loading transformers."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+import jinja2
+from jinja2.ext import Extension, loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tokenizers import Tokenizer
+
+from whetstone.engine import ModelError
+
+CACHED_PIECES = 16_384
+
+
+class RawJson(str):
+    """JSON text that a chat template's `tojson` passes through unchanged, so that arguments keep their bytes."""
+
+
+class _Generation(Extension):
+    """Renders `{% generation %}` blocks as their content."""
+
+    tags: ClassVar = {"generation"}
+
+    def parse(self, parser: jinja2.parser.Parser):
+        next(parser.stream)
+        return parser.parse_statements(["name:endgeneration"], drop_needle=True)
+
+
+def _tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False) -> str:
+    if isinstance(value, RawJson):
+        return str(value)
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+def _raise(message: str) -> None:
+    raise jinja2.exceptions.TemplateError(message)
+
+
+def _compile(source: str) -> jinja2.Template:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
+    )
+    environment.filters["tojson"] = _tojson
+    environment.globals["raise_exception"] = _raise
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    return environment.from_string(source)
+
+
+class Chat:
+    """The tokenizer and the chat template of one model directory.
+
+    A conversation's text is cut where a turn's opening token stands and the pieces are encoded one by one and cached: a
+    special token ends a piece for the tokenizer too, so the ids are those of the whole text.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        try:
+            self._tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+            config = json.loads((directory / "tokenizer_config.json").read_text())
+        except Exception as error:
+            raise ModelError(f"{directory}: the tokenizer cannot be read: {error}") from None
+        template_file = directory / "chat_template.jinja"
+        source = template_file.read_text() if template_file.exists() else config.get("chat_template")
+        if isinstance(source, list):
+            source = next((entry["template"] for entry in source if entry["name"] == "default"), None)
+        if not source:
+            raise ModelError(f"{directory} has no chat template; save one with the tokenizer")
+        self._template = _compile(source)
+        self._names = {
+            name: _token_text(config.get(name)) for name in ("bos_token", "eos_token", "pad_token", "unk_token")
+        }
+        self._names = {name: text for name, text in self._names.items() if text}
+        added = self._tokenizer.get_added_tokens_decoder().values()
+        plain = {
+            token.content for token in added if token.special and not (token.lstrip or token.rstrip or token.normalized)
+        }
+        self._opening = "<|im_start|>" if "<|im_start|>" in plain else None
+        self._piece = lru_cache(CACHED_PIECES)(self._encode_piece)
+        self.token_text = lru_cache(None)(lambda token: self._tokenizer.decode([token], skip_special_tokens=False))
+
+    def eos_ids(self) -> list[int]:
+        """Id of the tokenizer's end-of-turn token, as a list that may be empty."""
+        token = self._names.get("eos_token")
+        number = self._tokenizer.token_to_id(token) if token else None
+        return [] if number is None else [number]
+
+    def render(self, messages: list[dict], tools: list[dict] | None) -> str:
+        """The prompt's text up to where the assistant begins. Raises jinja2.TemplateError when the template refuses."""
+        return self._template.render(
+            messages=messages, tools=tools, documents=None, add_generation_prompt=True, **self._names
+        )
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a text that may contain special tokens; nothing is added at either end."""
+        if self._opening is None:
+            return self._encode_piece(text)
+        ids: list[int] = []
+        start = 0
+        while start < len(text):
+            end = text.find(self._opening, start + 1)
+            end = len(text) if end < 0 else end
+            ids += self._piece(text[start:end])
+            start = end
+        return ids
+
+    def decode(self, ids: list[int]) -> str:
+        """Text of generated ids, special tokens included."""
+        return self._tokenizer.decode(ids, skip_special_tokens=False)
+
+    def _encode_piece(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def _token_text(value: str | dict | None) -> str | None:
+    return value.get("content") if isinstance(value, dict) else value
