@@ -27,8 +27,8 @@ class Request:
 
     `adapter` is a loaded adapter's name or None; `temperature` 0 is greedy; `choices` restricts the completion to one
     of these token sequences; `top_logprobs` None asks for no log-probabilities, 0 for the sampled token's only.
-    Reported log-probabilities are those of the unscaled, unmasked distribution. `tokens` includes the end-of-turn token when it
-    was sampled. `finish` becomes "stop", "length" or "aborted".
+    Reported log-probabilities are those of the unscaled, unmasked distribution. `tokens` includes the end-of-turn
+    token when it was sampled. `finish` becomes "stop", "length" or "aborted".
     """
 
     prompt: list[int]
