@@ -96,7 +96,7 @@ async function openOwners(
 }
 
 function ownerFailure(error: SandboxError): Error {
-  return failure('Environment.Failed', `${error.message} This is the agent's own environment: correct it, then start a new run.`, { cause: error });
+  return failure('Environment.Failed', `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`, { cause: error });
 }
 
 async function firstUserMessage(desk: Awaited<ReturnType<RolloutDeps['openEnvironment']>>, seed: number): Promise<string> {

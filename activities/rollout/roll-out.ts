@@ -87,7 +87,7 @@ export async function rollOut(deps: RolloutDeps, options: RollOutOptions): Promi
   } catch (error) {
     if (options.signal.aborted) throw options.signal.reason;
     if (!(error instanceof SandboxError) || options.environment.trust !== 'owner') throw error;
-    throw failure('Environment.Failed', `${error.message} This is the agent's own environment: correct it, then start a new run.`, { cause: error });
+    throw failure('Environment.Failed', `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`, { cause: error });
   } finally {
     progress.stop();
     await Promise.all([seat.close(), work.close()]);

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { systemClock } from '../../activities/clock';
+import type { RolloutDeps } from '../../activities/deps';
+import { HttpModelClient } from '../../activities/rollout';
+import { agentSpecSchema, type AgentSpecInput, type PreparedSpec, type RunContext, type StageProgress } from '../../contracts';
+import { openEnvironment } from '../../sandbox';
+import { layout, LocalStore, putJson } from '../../store';
+
+/** Path of an environment for tests. */
+export const fixture = (name: string): string => join(__dirname, 'fixtures', name);
+
+/** A store in a temporary folder, a prepared spec in it, and the real parts that activities need. */
+export class RunFixture {
+  readonly folder = mkdtempSync(join(tmpdir(), 'whet-test-'));
+  readonly store = new LocalStore(this.folder);
+  readonly client = new HttpModelClient({ timeoutMs: 10_000 });
+  readonly heartbeats: StageProgress[] = [];
+  readonly deps: RolloutDeps = { store: this.store, openEnvironment, model: this.client, clock: systemClock };
+
+  /** Freezes a spec whose environment is `test/activities/fixtures/<file>`. */
+  async prepare(modelBaseUrl: string, spec: Partial<AgentSpecInput> = {}, file = 'parcel_desk.py', runId = 'run-1'): Promise<RunContext> {
+    const environmentPath = fixture(file);
+    const full = agentSpecSchema.parse({
+      version: 1,
+      name: 'parcels',
+      environment: { path: file, trainSeeds: { start: 0, count: 20 }, heldOutSeeds: { start: 1000, count: 10 }, maxTurns: 4 },
+      model: { name: 'base' },
+      ...spec,
+    });
+    const prepared: PreparedSpec = {
+      spec: full,
+      environmentPath,
+      environmentSha256: createHash('sha256').update(readFileSync(environmentPath)).digest('hex'),
+      modelBaseUrl,
+      modelPath: '/nowhere',
+      baseModelSha256: '0'.repeat(64),
+      analyst: { baseUrl: 'http://127.0.0.1:1/v1', model: 'none', displayName: 'none' },
+      sandbox: { mode: 'jail', detail: 'test' },
+    };
+    return { runId, agent: full.name, spec: await putJson(this.store, layout.run(runId), 'spec.json', prepared), seed: 7 };
+  }
+
+  /** An activity context whose heartbeats are kept. */
+  activity(): MockActivityEnvironment {
+    const environment = new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR') });
+    environment.on('heartbeat', (details: StageProgress) => this.heartbeats.push(details));
+    return environment;
+  }
+
+  /** Removes everything. */
+  async dispose(): Promise<void> {
+    await this.client.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
