@@ -80,6 +80,9 @@ export class RecordedCalls {
     if (!isFailure(error, 'Analyst.Malformed')) throw error;
     const detail = error.details?.[0] as MalformedDetail;
     const kept = await this.store.put(`${layout.run(this.runId)}/work`, `malformed-${kind}.txt`, detail.answer, { mediaType: 'text/plain' });
-    throw failure('Analyst.Malformed', `${error.message} The last answer is kept as ${kept.key}.`, { cause: error, details: [{ ...detail, answer: kept.key }] });
+    throw failure('Analyst.Malformed', `${error.message} The last answer is kept as ${kept.key}.`, {
+      cause: error,
+      details: [{ ...detail, answer: kept.key }],
+    });
   }
 }

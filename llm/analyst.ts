@@ -112,7 +112,9 @@ class OpenAiAnalyst implements Analyst {
       if (parsed?.success) return { value: parsed.data, usage, asks, model: completion.model || this.model };
       if (asks > this.options.maxReasks) {
         const detail: MalformedDetail = { key: request.key, answer: text, problems, usage, asks };
-        throw failure('Analyst.Malformed', `The analyst (${this.model}) answered ${asks} times, but never in the required form: ${problems}`, { details: [detail] });
+        throw failure('Analyst.Malformed', `The analyst (${this.model}) answered ${asks} times, but never in the required form: ${problems}`, {
+          details: [detail],
+        });
       }
       messages.push(
         { role: 'assistant', content: text || '(no answer)' },

@@ -4,7 +4,20 @@ import { z } from 'zod';
  * Keywords that strict structured outputs refuse at one endpoint or another. The zod schema still checks them when the answer is
  * here, so that leaving them out loses nothing.
  */
-const UNSUPPORTED = new Set(['$schema', 'minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minItems', 'maxItems', 'pattern', 'format', 'default']);
+const UNSUPPORTED = new Set([
+  '$schema',
+  'minLength',
+  'maxLength',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'minItems',
+  'maxItems',
+  'pattern',
+  'format',
+  'default',
+]);
 
 /**
  * JSON schema of a zod schema for `response_format: {type: "json_schema", strict: true}`. Throws TypeError when an object in it allows
@@ -29,7 +42,7 @@ function strip(node: unknown, path: string): unknown {
 }
 
 function requireClosed(object: Record<string, unknown>, path: string): void {
-  const properties = Object.keys((object.properties ?? {}) as object);
+  const properties = Object.keys(object.properties ?? {});
   const required = (object.required ?? []) as string[];
   if (object.additionalProperties !== false || required.length !== properties.length) {
     throw new TypeError(`The answer schema has an object at ${path || '/'} with optional or unknown keys: use z.strictObject and nullable().`);

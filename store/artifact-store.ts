@@ -49,7 +49,10 @@ export async function getJson<T>(store: ArtifactStore, ref: ArtifactRef, schema:
 /** The artifact's lines parsed as JSON and checked. Throws ZodError with the line's index in its path. */
 export async function getLines<T>(store: ArtifactStore, ref: ArtifactRef, schema: z.ZodType<T>): Promise<T[]> {
   const text = (await store.get(ref)).toString('utf8');
-  return text.split('\n').filter(Boolean).map((line) => schema.parse(JSON.parse(line)));
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => schema.parse(JSON.parse(line)));
 }
 
 /** Writes values as one JSON document a line. */

@@ -9,7 +9,10 @@ import type { ArtifactStore } from './artifact-store';
 export class LineFile<T> {
   private readonly ends: number[] = [];
 
-  constructor(private readonly data: Buffer, private readonly schema: z.ZodType<T>) {
+  constructor(
+    private readonly data: Buffer,
+    private readonly schema: z.ZodType<T>,
+  ) {
     for (let end = data.indexOf(10); end !== -1; end = data.indexOf(10, end + 1)) this.ends.push(end);
     if (data.length > 0 && data[data.length - 1] !== 10) this.ends.push(data.length);
   }

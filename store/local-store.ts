@@ -5,7 +5,13 @@ import type { ArtifactRef } from '../contracts';
 import type { ArtifactStore, Segment, StoredDocument } from './artifact-store';
 import { StoreConflictError, StoreCorruptError } from './errors';
 
-const MEDIA_TYPES: Record<string, string> = { '.json': 'application/json', '.jsonl': 'application/jsonl', '.html': 'text/html', '.py': 'text/x-python', '.svg': 'image/svg+xml' };
+const MEDIA_TYPES: Record<string, string> = {
+  '.json': 'application/json',
+  '.jsonl': 'application/jsonl',
+  '.html': 'text/html',
+  '.py': 'text/x-python',
+  '.svg': 'image/svg+xml',
+};
 
 const sha256Hex = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex');
 
@@ -37,7 +43,9 @@ export class LocalStore implements ArtifactStore {
   async get(ref: ArtifactRef): Promise<Buffer> {
     const data = await readFile(this.localPath(ref.key));
     if (sha256Hex(data) !== ref.sha256) {
-      throw new StoreCorruptError(`Artifact ${ref.key} does not match its sha256 ${ref.sha256.slice(0, 12)}…: restore it, or delete it and run its stage again.`);
+      throw new StoreCorruptError(
+        `Artifact ${ref.key} does not match its sha256 ${ref.sha256.slice(0, 12)}…: restore it, or delete it and run its stage again.`,
+      );
     }
     return data;
   }
@@ -148,7 +156,11 @@ class LocalSegment implements Segment {
       throw error;
     }
     const end = text.lastIndexOf('\n') + 1;
-    return text.slice(0, end).split('\n').filter(Boolean).map((line) => JSON.parse(line) as unknown);
+    return text
+      .slice(0, end)
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as unknown);
   }
 
   append(value: unknown): Promise<void> {

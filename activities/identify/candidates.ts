@@ -13,7 +13,11 @@ export interface PooledCandidate extends Candidate {
 
 /** kebab-case id of a name, at most 63 characters; a name without letters or digits gives a hash. */
 export function candidateId(name: string): string {
-  const words = name.normalize('NFKD').toLowerCase().match(/[a-z0-9]+/g) ?? [];
+  const words =
+    name
+      .normalize('NFKD')
+      .toLowerCase()
+      .match(/[a-z0-9]+/g) ?? [];
   const id = words.join('-').slice(0, 63).replace(/-+$/, '');
   return id || `capability-${contentKey(name).slice(0, 8)}`;
 }

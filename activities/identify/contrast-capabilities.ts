@@ -60,7 +60,13 @@ export async function contrastCapabilities(documents: Documents, input: Contrast
   return { identification: ref, labels, kept: briefs, candidates: candidates.length, tokens };
 }
 
-async function mergeLabels(documents: Documents, { context }: ContrastInput, plan: LabelPlanDocument, candidates: readonly Candidate[], file: LineFile<Trajectory>) {
+async function mergeLabels(
+  documents: Documents,
+  { context }: ContrastInput,
+  plan: LabelPlanDocument,
+  candidates: readonly Candidate[],
+  file: LineFile<Trajectory>,
+) {
   const { heartbeat, cancellationSignal } = Context.current();
   const lines: string[] = [];
   const lacking = new Map(candidates.map(({ id }) => [id, new Set<number>()]));
@@ -107,7 +113,12 @@ function missing(trajectoryId: string, capability: Candidate, key: string): Labe
   return { trajectoryId, capabilityId: capability.id, label: null, step: null, reason: 'No label is in the store.', key };
 }
 
-function plantedOf(prepared: PreparedSpec, kept: readonly string[], candidates: readonly Candidate[], merged: Awaited<ReturnType<typeof mergeLabels>>): Pick<Identification, 'planted'> {
+function plantedOf(
+  prepared: PreparedSpec,
+  kept: readonly string[],
+  candidates: readonly Candidate[],
+  merged: Awaited<ReturnType<typeof mergeLabels>>,
+): Pick<Identification, 'planted'> {
   const { groundTruth } = prepared.spec;
   if (!groundTruth) return {};
   return { planted: comparePlanted({ planted: groundTruth.planted, decoys: groundTruth.decoys, kept, labelled: merged.lacking, truth: merged.truth }) };

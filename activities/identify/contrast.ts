@@ -86,7 +86,8 @@ function missedThresholds(success: number | null, failed: number | null, gap: nu
   if (success === null && failed === null) return ['no episode called for it'];
   if (success === null) missed.push('no success called for it, so there is nothing to contrast with');
   else if (failed === null) missed.push('no failure called for it');
-  else if (gap !== null && gap < minGap) missed.push(`failures lack it ${percent(failed)} and successes ${percent(success)}: the gap of ${points(gap)} points is below ${points(minGap)}`);
+  else if (gap !== null && gap < minGap)
+    missed.push(`failures lack it ${percent(failed)} and successes ${percent(success)}: the gap of ${points(gap)} points is below ${points(minGap)}`);
   if (failed !== null && coverage < minCoverage) missed.push(`${percent(coverage)} of all failures lack it, which is below ${percent(minCoverage)}`);
   return missed;
 }

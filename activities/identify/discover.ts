@@ -27,7 +27,10 @@ export async function discoverCandidates(documents: Documents, { context, collec
   try {
     let pool: PooledCandidate[] = [];
     for (const batch of chosen) {
-      const messages = discoverMessages(batch.map(({ index }) => failures.file.at(index)), pool);
+      const messages = discoverMessages(
+        batch.map(({ index }) => failures.file.at(index)),
+        pool,
+      );
       const key = contentKey('discover', DISCOVER_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
       const { value } = await calls.ask(analyst, { kind: 'discover', key, messages, schema: discoverAnswerSchema, signal });
       pool = poolCandidates(pool, value, batch.length);

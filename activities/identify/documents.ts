@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { candidateSchema, preparedSpecSchema, trajectorySchema, type ArtifactRef, type Candidate, type PreparedSpec, type RunContext, type Trajectory } from '../../contracts';
+import {
+  candidateSchema,
+  preparedSpecSchema,
+  trajectorySchema,
+  type ArtifactRef,
+  type Candidate,
+  type PreparedSpec,
+  type RunContext,
+  type Trajectory,
+} from '../../contracts';
 import type { Analyst, AnalystSource } from '../../llm';
 import { getJson, lineFiles, RecentCache, type ArtifactStore, type LineFile } from '../../store';
 import { labelPlanSchema, type LabelPlanDocument } from './label-store';

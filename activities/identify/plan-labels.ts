@@ -9,7 +9,10 @@ import { LABEL_PROMPT_VERSION } from './prompts/label';
  * Cuts trajectories x candidates into chunks of about `identify.chunkCalls` labels; a trajectory's candidates stay together. Says for
  * each chunk where earlier runs have left labels of it.
  */
-export async function planLabels(documents: Documents, { context, collected, candidates: discovery }: IdentifyInput & { candidates: DiscoveryResult }): Promise<LabelPlan> {
+export async function planLabels(
+  documents: Documents,
+  { context, collected, candidates: discovery }: IdentifyInput & { candidates: DiscoveryResult },
+): Promise<LabelPlan> {
   const prepared = await documents.prepared(context);
   const { model } = documents.analyst(prepared);
   const candidates = await documents.candidates(discovery.candidates);

@@ -22,7 +22,9 @@ export interface PlantedInput {
 export function comparePlanted(input: PlantedInput): NonNullable<Identification['planted']> {
   const truths = [...input.planted, ...input.decoys];
   const pairs = input.kept
-    .flatMap((capabilityId) => truths.map((planted) => ({ planted, capabilityId, jaccard: jaccard(input.labelled.get(capabilityId), input.truth.get(planted)) })))
+    .flatMap((capabilityId) =>
+      truths.map((planted) => ({ planted, capabilityId, jaccard: jaccard(input.labelled.get(capabilityId), input.truth.get(planted)) })),
+    )
     .filter((pair) => pair.jaccard >= MIN_JACCARD)
     .sort((a, b) => b.jaccard - a.jaccard || (`${a.planted} ${a.capabilityId}` < `${b.planted} ${b.capabilityId}` ? -1 : 1));
   const matched: typeof pairs = [];

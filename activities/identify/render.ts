@@ -26,7 +26,12 @@ export function renderMessages(messages: readonly ChatMessage[], options: Render
 function renderMessage(message: ChatMessage, index: number, options: RenderOptions): string {
   const calls = message.tool_calls ?? [];
   const text = message.content !== null && (message.content !== '' || calls.length === 0) ? block(`[${index}] ${message.role}`, message.content, options) : '';
-  return text + calls.map(({ function: f }) => block(`[${index}] ${message.role} calls ${SIMPLE_NAME.test(f.name) ? f.name : JSON.stringify(f.name)}`, f.arguments, options)).join('');
+  return (
+    text +
+    calls
+      .map(({ function: f }) => block(`[${index}] ${message.role} calls ${SIMPLE_NAME.test(f.name) ? f.name : JSON.stringify(f.name)}`, f.arguments, options))
+      .join('')
+  );
 }
 
 function block(head: string, content: string, { maxMessageChars }: RenderOptions): string {

@@ -74,7 +74,9 @@ function callsOf(messages: readonly ChatMessage[]): ToolSample[] {
   return messages.flatMap((m) =>
     (m.tool_calls ?? []).flatMap(({ id, function: f }) => {
       const observation = answers.get(id);
-      return observation === undefined ? [] : [{ name: f.name, arguments: shorten(f.arguments, MAX_SAMPLE_CHARS), observation: shorten(observation, MAX_SAMPLE_CHARS) }];
+      return observation === undefined
+        ? []
+        : [{ name: f.name, arguments: shorten(f.arguments, MAX_SAMPLE_CHARS), observation: shorten(observation, MAX_SAMPLE_CHARS) }];
     }),
   );
 }

@@ -53,7 +53,13 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
     const evidence = chosen.map((label) => ({ label, trajectory: trajectories.at(indexOf.get(label.trajectoryId) as number) }));
     const others = Array.from({ length: Math.min(SAMPLED_TRAJECTORIES, trajectories.length) }, (_, i) => trajectories.at(i));
     const { tools } = await deps.describeTarget(prepared);
-    return { capability: candidate, tools, samples: sampleTarget([...evidence.map(({ trajectory }) => trajectory), ...others]), evidence, previous: await rejected(deps.store, input.previous) };
+    return {
+      capability: candidate,
+      tools,
+      samples: sampleTarget([...evidence.map(({ trajectory }) => trajectory), ...others]),
+      evidence,
+      previous: await rejected(deps.store, input.previous),
+    };
   }
 
   return {

@@ -88,7 +88,9 @@ function feedback({ attempt, source, validation, calibration }: NonNullable<Synt
   if (calibration) {
     const { meanReward, meanSuccess, allSuccessGroups, allZeroGroups, constantGroups, informativeGroups, rewardStd } = calibration;
     const numbers = { meanReward, meanSuccess, allSuccessGroups, allZeroGroups, constantGroups, informativeGroups, rewardStd };
-    lines.push(`Calibration with ${calibration.rolloutsPerSeed} attempts of the agent at each of ${calibration.seeds} tasks: ${calibration.verdict}.\n${calibration.problems.map((p) => `- ${p}`).join('\n')}\nNumbers: ${JSON.stringify(numbers)}`);
+    lines.push(
+      `Calibration with ${calibration.rolloutsPerSeed} attempts of the agent at each of ${calibration.seeds} tasks: ${calibration.verdict}.\n${calibration.problems.map((p) => `- ${p}`).join('\n')}\nNumbers: ${JSON.stringify(numbers)}`,
+    );
   }
   return `${lines.join('\n')}\nThe rejected file:\n${indent(shorten(source, 40_000))}\nCorrect what was found; keep what was right.`;
 }

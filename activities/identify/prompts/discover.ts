@@ -32,9 +32,13 @@ export function discoverMessages(batch: readonly Trajectory[], known: readonly C
     room -= text.length;
   }
   const sections = [
-    shared === null ? '' : `All episodes begin with this system message:\n    ${shorten(shared, 4 * MAX_MESSAGE_CHARS).replace(/\r\n|[\r\n\u2028\u2029]/g, '\n    ')}\n`,
+    shared === null
+      ? ''
+      : `All episodes begin with this system message:\n    ${shorten(shared, 4 * MAX_MESSAGE_CHARS).replace(/\r\n|[\r\n\u2028\u2029]/g, '\n    ')}\n`,
     parts.join('\n'),
-    known.length === 0 ? 'No capability has been named before.' : `Capabilities named before:\n${known.map((c) => `- ${c.name}: ${c.description.replace(/\s+/g, ' ')}`).join('\n')}`,
+    known.length === 0
+      ? 'No capability has been named before.'
+      : `Capabilities named before:\n${known.map((c) => `- ${c.name}: ${c.description.replace(/\s+/g, ' ')}`).join('\n')}`,
     'Which capabilities does the agent lack?',
   ];
   return [

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import fastify, { type FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { UnknownQuestionError, type RuleBook } from './answers';
+import type { BilledAnswer, Journal } from './journal';
+
+/** Model id of the demo analyst. */
+export const DEMO_ANALYST_MODEL = 'demo-analyst-rule-based';
+/** What it is called wherever a person reads about it. */
+export const DEMO_ANALYST_NAME = 'demo analyst (rule-based)';
+
+/** Prompts of a discovery call hold a batch of episodes. */
+const BODY_LIMIT = 32 * 1024 * 1024;
+const CHARS_PER_TOKEN = 4;
+
+const requestSchema = z.object({
+  model: z.string(),
+  messages: z.array(z.object({ role: z.string(), content: z.string() })).min(1),
+  stream: z.boolean().nullish(),
+  response_format: z.object({
+    type: z.literal('json_schema'),
+    json_schema: z.object({ schema: z.object({ type: z.literal('object'), properties: z.record(z.string(), z.unknown()), required: z.array(z.string()) }) }),
+  }),
+});
+type ChatRequest = z.infer<typeof requestSchema>;
+
+export interface AnalystServerOptions {
+  rules: RuleBook;
+  journal: Journal;
+  /** Milliseconds that an answer is held back. Default 0. */
+  latencyMs?: number;
+}
+
+/** An error in OpenAI's format. */
+class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * The demo analyst behind OpenAI's chat completions API. It keeps to Idempotency-Key as payment APIs do: the same key gets the stored
+ * answer and is not billed again; the same key with another question is refused with 422.
+ */
+export function createAnalystServer({ rules, journal, latencyMs = 0 }: AnalystServerOptions): FastifyInstance {
+  // Idle connections outlive the pauses between stages: a connection that closes under a request costs the caller a retry.
+  const app = fastify({ bodyLimit: BODY_LIMIT, keepAliveTimeout: 120_000, forceCloseConnections: true });
+
+  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+    const status = error instanceof ApiError ? error.status : (error.statusCode ?? 500);
+    const code = error instanceof ApiError ? error.code : null;
+    void reply.status(status).send({ error: { message: error.message, type: status < 500 ? 'invalid_request_error' : 'server_error', code } });
+  });
+
+  app.get('/healthz', () => ({ status: 'ok' }));
+  app.get('/stats', () => journal.stats);
+  app.get('/v1/models', () => ({ object: 'list', data: [{ id: DEMO_ANALYST_MODEL, object: 'model', created: 0, owned_by: DEMO_ANALYST_NAME }] }));
+
+  app.post('/v1/chat/completions', async (request) => {
+    const body = parse(request.body);
+    const header = request.headers['idempotency-key'];
+    const key = typeof header === 'string' && header !== '' ? header : null;
+    const bodyHash = createHash('sha256')
+      .update(JSON.stringify([body.model, body.messages]))
+      .digest('hex');
+    const known = key === null ? undefined : journal.find(key);
+    if (known && known.body !== bodyHash) throw new ApiError(422, 'idempotency_key_reused', `Idempotency-Key ${key} was used for another question.`);
+    const answer = known ?? answerTo(body, rules, key, bodyHash);
+    await (known ? journal.replay(known) : journal.bill(answer));
+    if (latencyMs > 0) await delay(latencyMs);
+    return completion(answer);
+  });
+
+  return app;
+}
+
+function parse(body: unknown): ChatRequest {
+  const parsed = requestSchema.safeParse(body);
+  if (!parsed.success)
+    throw new ApiError(
+      400,
+      'invalid_request',
+      `The request is not one that the ${DEMO_ANALYST_NAME} answers: ${z.prettifyError(parsed.error).replace(/\n/g, '; ')}`,
+    );
+  if (parsed.data.model !== DEMO_ANALYST_MODEL)
+    throw new ApiError(404, 'model_not_found', `The model ${parsed.data.model} does not exist; the only one here is ${DEMO_ANALYST_MODEL}.`);
+  if (parsed.data.stream) throw new ApiError(400, 'unsupported_value', `The ${DEMO_ANALYST_NAME} does not stream.`);
+  return parsed.data;
+}
+
+function answerTo(body: ChatRequest, rules: RuleBook, key: string | null, bodyHash: string): BilledAnswer {
+  try {
+    // The system message says how to answer; the question is what the user message ends with.
+    const { kind, value } = rules.answer(body.messages.filter(({ role }) => role === 'user').at(-1)?.content ?? '');
+    const content = JSON.stringify(inForm(value, body));
+    const promptChars = body.messages.reduce((sum, message) => sum + message.content.length, 0);
+    return {
+      key,
+      kind,
+      body: bodyHash,
+      content,
+      promptTokens: Math.ceil(promptChars / CHARS_PER_TOKEN),
+      completionTokens: Math.ceil(content.length / CHARS_PER_TOKEN),
+    };
+  } catch (error) {
+    if (error instanceof UnknownQuestionError) throw new ApiError(400, 'unknown_question', error.message);
+    throw error;
+  }
+}
+
+/** The answer with the properties that the schema asks for, in its order. */
+function inForm(value: Record<string, unknown>, { response_format: { json_schema } }: ChatRequest): Record<string, unknown> {
+  const { properties, required } = json_schema.schema;
+  const unknown = required.filter((name) => !(name in value));
+  if (unknown.length > 0) throw new UnknownQuestionError(`The response_format requires ${unknown.join(', ')}, which the ${DEMO_ANALYST_NAME} does not answer.`);
+  return Object.fromEntries(Object.keys(properties).flatMap((name) => (name in value ? [[name, value[name]]] : [])));
+}
+
+function completion(answer: BilledAnswer) {
+  const { promptTokens, completionTokens } = answer;
+  return {
+    id: `chatcmpl-${answer.body.slice(0, 24)}`,
+    object: 'chat.completion',
+    created: 0,
+    model: DEMO_ANALYST_MODEL,
+    choices: [{ index: 0, message: { role: 'assistant', content: answer.content, refusal: null }, logprobs: null, finish_reason: 'stop' }],
+    usage: {
+      prompt_tokens: promptTokens,
+      completion_tokens: completionTokens,
+      total_tokens: promptTokens + completionTokens,
+      prompt_tokens_details: { cached_tokens: 0 },
+    },
+  };
+}
