@@ -52,6 +52,11 @@ export class RunFixture {
     return environment;
   }
 
+  /** Runs an activity in a context, by default one of its own. */
+  run<I, R>(activity: (input: I) => Promise<R>, input: I, environment: MockActivityEnvironment = this.activity()): Promise<R> {
+    return environment.run<[I], R, (input: I) => Promise<R>>(activity, input);
+  }
+
   /** Removes everything. */
   async dispose(): Promise<void> {
     await this.client.close();

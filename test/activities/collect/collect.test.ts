@@ -22,7 +22,7 @@ describe('collectTrajectories', () => {
 
   const collect = async (runId = 'run-1', options = spec) => {
     const context = await fixture.prepare(server.baseUrl, options, undefined, runId);
-    return fixture.activity().run(createCollectActivities(fixture.deps).collectTrajectories, context);
+    return fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
   };
 
   test('rolls every task and trial out and sums them up', async () => {
@@ -76,14 +76,14 @@ describe('collectTrajectories', () => {
     const { collectTrajectories } = createCollectActivities(fixture.deps);
     server.delayMs = 5;
     const activity = fixture.activity();
-    const running = activity.run(collectTrajectories, context);
+    const running = fixture.run(collectTrajectories, context, activity);
     while (server.requests.length < 30) await new Promise((resolve) => setTimeout(resolve, 5));
     activity.cancel('CANCELLED');
     await expect(running).rejects.toMatchObject({ name: 'CancelledFailure' });
     const kept = (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()).length;
     expect(kept).toBeGreaterThan(0);
     server.requests.length = 0;
-    await fixture.activity().run(collectTrajectories, context);
+    await fixture.run(collectTrajectories, context);
     expect(server.requests).toHaveLength((40 - kept) * 2);
   });
 
@@ -97,7 +97,7 @@ describe('collectTrajectories', () => {
 
   test("an exception of the owner's environment fails the stage with its traceback", async () => {
     const context = await fixture.prepare(server.baseUrl, spec, 'raising_desk.py');
-    const failure = fixture.activity().run(createCollectActivities(fixture.deps).collectTrajectories, context);
+    const failure = fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
     await expect(failure).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: false });
     await expect(failure).rejects.toThrow(/ZeroDivisionError[\s\S]*environment\.py:\d+ in step/);
   });

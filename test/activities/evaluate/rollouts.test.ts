@@ -40,8 +40,8 @@ describe('evaluation rollouts', () => {
 
   test('arms meet the same tasks with the same sampling seeds', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
-    const base = await fixture.activity().run(activities().rollOutArm, { context, arm: 'base', kind: 'base', adapters: [], routing: null });
-    const one = await fixture.activity().run(activities().rollOutArm, { context, arm: heavy.name, kind: 'adapter', adapters: [heavy], routing: null });
+    const base = await fixture.run(activities().rollOutArm, { context, arm: 'base', kind: 'base', adapters: [], routing: null });
+    const one = await fixture.run(activities().rollOutArm, { context, arm: heavy.name, kind: 'adapter', adapters: [heavy], routing: null });
     const [a, b] = [await trajectoriesOf(base.rollouts.trajectories), await trajectoriesOf(one.rollouts.trajectories)];
     expect(a.map(({ task, trial, samplingSeed }) => [task, trial, samplingSeed])).toEqual(
       b.map(({ task, trial, samplingSeed }) => [task, trial, samplingSeed]),
@@ -62,7 +62,7 @@ describe('evaluation rollouts', () => {
       coveredMass: 1,
     }));
     const routing = await putLines(fixture.store, 'runs/run-1/evaluation', 'routing.jsonl', records);
-    const routed = await fixture.activity().run(activities().rollOutArm, { context, arm: 'routed', kind: 'routed', adapters: [heavy, light], routing });
+    const routed = await fixture.run(activities().rollOutArm, { context, arm: 'routed', kind: 'routed', adapters: [heavy, light], routing });
     const models = (await trajectoriesOf(routed.rollouts.trajectories)).filter(({ trial }) => trial === 0).map(({ model }) => model);
     expect(models).toEqual(records.map(({ capabilityId }) => ({ heavy: heavy.name, light: light.name, none: 'base' })[capabilityId]));
     expect([...server.adapters].sort()).toEqual([heavy.name, light.name]);
@@ -71,11 +71,11 @@ describe('evaluation rollouts', () => {
   test('a policy server that is killed during an arm gets the adapter again and the arm ends the same', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
     const input = { context, arm: heavy.name, kind: 'adapter' as const, adapters: [heavy], routing: null };
-    const undisturbed = await fixture.activity().run(activities().rollOutArm, input);
+    const undisturbed = await fixture.run(activities().rollOutArm, input);
     const again = await fixture.prepare(server.baseUrl, spec, undefined, 'run-2');
     server.delayMs = 10;
     server.requests.length = 0;
-    const running = fixture.activity().run(activities().rollOutArm, { ...input, context: again });
+    const running = fixture.run(activities().rollOutArm, { ...input, context: again });
     while (server.requests.length < 10) await new Promise((resolve) => setTimeout(resolve, 5));
     await server.stop();
     await server.start();
@@ -89,20 +89,20 @@ describe('evaluation rollouts', () => {
       { id: 'heavy', name: 'Heavy', summary: 'heavy parcels' },
       { id: 'light', name: 'Light', summary: 'light parcels' },
     ];
-    const { routing, tasks } = await fixture.activity().run(activities().routeTasks, { context, capabilities });
+    const { routing, tasks } = await fixture.run(activities().routeTasks, { context, capabilities });
     expect(tasks).toBe(10);
     expect(server.requests).toHaveLength(10);
     expect(server.requests[0]).toMatchObject({ max_tokens: 1, temperature: 0, top_logprobs: 20, structured_outputs: { choice: ['A', 'B', 'C'] } });
     expect(server.requests[0]!.messages[0]!.content).toMatch(/^Which skill does this task need\?\nTask: please send parcel P\d+\nA: heavy parcels\n/);
     const records = await getLines(fixture.store, routing, routingRecordSchema);
     expect(records[3]).toEqual({ seed: 1003, capabilityId: 'heavy', probabilities: [0.75, 0.25, 0], coveredMass: 0.8 });
-    await fixture.activity().run(activities().routeTasks, { context, capabilities });
+    await fixture.run(activities().routeTasks, { context, capabilities });
     expect(server.requests).toHaveLength(10);
   });
 
   test('an arm without its adapter is a programming error', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
-    const failure = fixture.activity().run(activities().rollOutArm, { context, arm: 'x', kind: 'mixed', adapters: [], routing: null });
+    const failure = fixture.run(activities().rollOutArm, { context, arm: 'x', kind: 'mixed', adapters: [], routing: null });
     await expect(failure).rejects.toThrow(/needs exactly one adapter/);
   });
 });
