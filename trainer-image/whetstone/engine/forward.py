@@ -182,7 +182,7 @@ class Network:
     def prefill(self, tokens: torch.Tensor, rows: Rows, runs: list[tuple[int, int, int, int]]) -> torch.Tensor:
         """Logits `[len(runs), vocab]` of the last token of each run.
 
-        A run `(row, count, slot, position)` is `count` packed rows from `row` on: tokens of `slot`, at `position` and on.
+        A run `(row, count, slot, position)` is `count` packed rows from `row` on, tokens of `slot` from `position` on.
         """
         shape, cache = self.weights.shape, self.cache
         width = round_up(max(count for _, count, _, _ in runs), ROW_MULTIPLE)
