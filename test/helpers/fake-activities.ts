@@ -1,0 +1,98 @@
+/** Fakes of the activities, for tests of the orchestration alone: they return small fixed results and record their calls. */
+import type { ArtifactRef, CapabilityBrief, LabelChunkResult, RolloutSummary, RunContext, TrainedAdapter } from '../../contracts';
+import type { QueueActivities } from './temporal';
+
+export const artifact = (key: string): ArtifactRef => ({ key, sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' });
+
+export const rollouts: RolloutSummary = { trajectories: artifact('t.jsonl'), episodes: 100, successes: 40, failures: 60, promptTokens: 1, completionTokens: 1, seconds: 1 };
+
+export const capability = (id: string): CapabilityBrief => ({ id, name: `Capability ${id}`, summary: `does ${id}` });
+
+export const adapterOf = (job: string): TrainedAdapter => ({
+  name: `${job}@abc`,
+  capabilityId: job,
+  sha256: '1'.repeat(64),
+  key: `adapters/a/${job}-abc`,
+  manifest: artifact('manifest.json'),
+  rollouts: 640,
+  seconds: 1,
+  finalReward: 0.9,
+});
+
+const noLabels: LabelChunkResult = { asked: 10, reused: 0, unlabelled: 0, promptTokens: 1, completionTokens: 1, cachedTokens: 0 };
+
+export interface FakeOptions {
+  kept?: string[];
+  chunks?: number;
+  gatePassed?: boolean;
+  mixedAdapter?: boolean;
+  approval?: boolean;
+  onRejected?: 'wait' | 'skip';
+  /** How many attempts of a capability are out of band before one is accepted. */
+  rejectedAttempts?: Record<string, number>;
+}
+
+/** Activities of a run in which everything works, as far as the options let it. `calls` lists what was called, in order. */
+export function fakeActivities(options: FakeOptions = {}): { activities: Required<QueueActivities>; calls: string[] } {
+  const calls: string[] = [];
+  const seen = (name: string) => void calls.push(name);
+  const kept = (options.kept ?? ['a', 'b']).map(capability);
+  const context: RunContext = { runId: 'set by prepareRun', agent: 'desk', spec: artifact('spec.json'), seed: 1 };
+  return {
+    calls,
+    activities: {
+      orchestration: {
+        prepareRun: async (input) => {
+          seen('prepareRun');
+          const { mixedAdapter = false, approval = false, onRejected = 'wait' } = options;
+          return { context: { ...context, runId: input.runId, agent: input.agent }, maxAttempts: 2, mixedAdapter, approval, onRejected };
+        },
+        compareArms: async (input) => {
+          seen(`compareArms:${input.arms.map((a) => a.arm).join(',')}`);
+          return { evaluation: artifact('evaluation.json'), gatePassed: options.gatePassed ?? true, gateReasons: ['gain 0.4'], summary: 'base 0.3, routed 0.7' };
+        },
+        promoteAdapters: async (input) => {
+          seen(`promoteAdapters:${input.adapters.map((a) => a.name).join(',')}`);
+          return { version: 1 };
+        },
+        renderReport: async (input) => {
+          seen(`renderReport:${input.verdict}`);
+          return { html: artifact('report.html'), json: artifact('report.json'), directory: '/report' };
+        },
+      },
+      llm: {
+        discoverCandidates: async () => ({ candidates: artifact('candidates.json'), count: 3, calls: 1 }),
+        planLabels: async () => ({ plan: artifact('plan.json'), chunks: options.chunks ?? 3, calls: 10 * (options.chunks ?? 3) }),
+        labelChunk: async ({ chunk }) => {
+          seen(`labelChunk:${chunk}`);
+          return noLabels;
+        },
+        contrastCapabilities: async ({ totals }) => {
+          seen(`contrast:${totals.asked}`);
+          return { identification: artifact('identification.json'), labels: artifact('labels.jsonl'), kept, candidates: 3, tokens: [] };
+        },
+        synthesiseEnvironment: async ({ capability: c, attempt, previous }) => {
+          seen(`synthesise:${c.id}:${attempt}${previous === null ? '' : ':with feedback'}`);
+          return { source: artifact(`${c.id}-${attempt}.py`), promptTokens: 1, completionTokens: 1, model: 'analyst' };
+        },
+      },
+      sandbox: {
+        collectTrajectories: async () => rollouts,
+        validateEnvironment: async () => ({ passed: true, problems: [], detail: artifact('validation.json') }),
+        calibrateEnvironment: async ({ capability: c, source }) => {
+          const attempt = Number(/-(\d+)\.py$/.exec(source.key)?.[1]);
+          const inBand = attempt > (options.rejectedAttempts?.[c.id] ?? 0);
+          return { inBand, outcome: inBand ? 'in band' : 'too hard: success 0.05', detail: artifact('calibration.json'), promptTokens: 1, completionTokens: 1 };
+        },
+        routeTasks: async () => ({ routing: artifact('routing.jsonl'), tasks: 400 }),
+        rollOutArm: async ({ arm, kind }) => ({ arm, kind, rollouts }),
+      },
+      jobs: {
+        trainAdapter: async ({ job, budgetFactor }) => {
+          seen(`train:${job}:${budgetFactor}`);
+          return adapterOf(job);
+        },
+      },
+    },
+  };
+}
