@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { z } from 'zod';
 import type { ArtifactRef } from '../contracts';
 import type { ArtifactStore } from './artifact-store';
@@ -29,8 +30,12 @@ export class LineFile<T> {
     return this.schema.parse(JSON.parse(this.data.toString('utf8', start, end)));
   }
 
-  *[Symbol.iterator](): IterableIterator<T> {
-    for (let i = 0; i < this.length; i++) yield this.at(i);
+  /** All documents in order; gives way to other work of the process every few hundred lines. */
+  async *[Symbol.asyncIterator](): AsyncIterableIterator<T> {
+    for (let i = 0; i < this.length; i++) {
+      if (i % 256 === 255) await setImmediate();
+      yield this.at(i);
+    }
   }
 }
 

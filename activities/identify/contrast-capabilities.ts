@@ -73,9 +73,8 @@ async function mergeLabels(
   const truth = new Map<string, Set<number>>();
   const outcomes: boolean[] = [];
   const ids: string[] = [];
-  for (let index = 0; index < file.length; index++) {
-    const { id, success, diagnostics } = file.at(index);
-    ids.push(id);
+  for await (const { id, success, diagnostics } of file) {
+    const index = ids.push(id) - 1;
     outcomes.push(success);
     for (const [name, state] of Object.entries(diagnostics)) {
       if (state === 'lacking') truth.set(name, (truth.get(name) ?? new Set()).add(index));

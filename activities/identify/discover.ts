@@ -20,15 +20,15 @@ export async function discoverCandidates(documents: Documents, { context, collec
   const prepared = await documents.prepared(context);
   const analyst = documents.analyst(prepared);
   const { discoveryBatches: batches, batchSize, maxCandidates } = prepared.spec.identify;
-  const failures = failedOf(await documents.trajectories(collected.trajectories));
-  const chosen = discoveryBatches(failures.ids, context.seed, batches, batchSize);
+  const file = await documents.trajectories(collected.trajectories);
+  const chosen = discoveryBatches(await failedOf(file), context.seed, batches, batchSize);
   const calls = await RecordedCalls.open(documents.store, context.runId, DISCOVERY_WORK);
   const progress = startProgress({ stage: 'identify', unit: 'discovery calls', total: chosen.length, heartbeat });
   try {
     let pool: PooledCandidate[] = [];
     for (const batch of chosen) {
       const messages = discoverMessages(
-        batch.map(({ index }) => failures.file.at(index)),
+        batch.map(({ index }) => file.at(index)),
         pool,
       );
       const key = contentKey('discover', DISCOVER_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
@@ -45,12 +45,13 @@ export async function discoverCandidates(documents: Documents, { context, collec
   }
 }
 
-/** Indices of the failed trajectories; they are parsed again when their batch is shown, so that not all are held at once. */
-function failedOf(file: LineFile<Trajectory>) {
-  const ids: { id: string; index: number }[] = [];
-  for (let index = 0; index < file.length; index++) {
-    const { id, success } = file.at(index);
-    if (!success) ids.push({ id, index });
+/** Ids and indices of the failures; a batch is parsed again when it is shown, so that not all are held at once. */
+async function failedOf(file: LineFile<Trajectory>): Promise<{ id: string; index: number }[]> {
+  const failed: { id: string; index: number }[] = [];
+  let index = 0;
+  for await (const { id, success } of file) {
+    if (!success) failed.push({ id, index });
+    index++;
   }
-  return { file, ids };
+  return failed;
 }

@@ -1,6 +1,8 @@
+import { Context } from '@temporalio/activity';
 import type { DiscoveryResult, IdentifyInput, LabelPlan } from '../../contracts';
 import { contentKey } from '../../llm';
 import { layout } from '../../store';
+import { startProgress } from '../progress';
 import type { Documents } from './documents';
 import { labelKey, labelSources, type Chunk, type LabelPlanDocument } from './label-store';
 import { LABEL_PROMPT_VERSION } from './prompts/label';
@@ -17,26 +19,30 @@ export async function planLabels(
   const { model } = documents.analyst(prepared);
   const candidates = await documents.candidates(discovery.candidates);
   const file = await documents.trajectories(collected.trajectories);
-  const chunks: Chunk[] = [];
+  const perChunk = Math.max(1, Math.floor(prepared.spec.identify.chunkCalls / Math.max(1, candidates.length)));
   const keysOf: string[][] = [];
-  if (candidates.length > 0) {
-    const perChunk = Math.max(1, Math.floor(prepared.spec.identify.chunkCalls / candidates.length));
-    for (let from = 0; from < file.length; from += perChunk) {
-      const to = Math.min(from + perChunk, file.length);
-      const keys: string[] = [];
-      for (let t = from; t < to; t++) {
-        const { id } = file.at(t);
-        for (const capability of candidates) keys.push(labelKey(id, capability, model));
-      }
-      keysOf.push(keys);
-      chunks.push({ from, to, hash: contentKey(...keys), sources: [] });
+  const progress = startProgress({ stage: 'identify', unit: 'planned labels', total: candidates.length * file.length, heartbeat: Context.current().heartbeat });
+  try {
+    let index = 0;
+    for await (const { id } of file) {
+      if (index++ % perChunk === 0) keysOf.push([]);
+      keysOf.at(-1)?.push(...candidates.map((capability) => labelKey(id, capability, model)));
+      progress.advance(candidates.length);
     }
+    const sources = await labelSources(documents.store, context.agent, model, new Set(keysOf.flat()));
+    const chunks = keysOf.map((keys, i): Chunk => {
+      const from = i * perChunk;
+      return {
+        from,
+        to: Math.min(from + perChunk, file.length),
+        hash: contentKey(...keys),
+        sources: [...new Set(keys.flatMap((key) => sources.get(key) ?? []))].sort(),
+      };
+    });
+    const plan: LabelPlanDocument = { promptVersion: LABEL_PROMPT_VERSION, model, chunks: candidates.length === 0 ? [] : chunks };
+    const ref = await documents.store.put(layout.labels(context.runId), 'plan.json', JSON.stringify(plan), { records: plan.chunks.length });
+    return { plan: ref, chunks: plan.chunks.length, calls: candidates.length * file.length };
+  } finally {
+    progress.stop();
   }
-  const sources = await labelSources(documents.store, context.agent, model, new Set(keysOf.flat()));
-  chunks.forEach((chunk, i) => {
-    chunk.sources = [...new Set((keysOf[i] ?? []).flatMap((key) => sources.get(key) ?? []))].sort();
-  });
-  const plan: LabelPlanDocument = { promptVersion: LABEL_PROMPT_VERSION, model, chunks };
-  const ref = await documents.store.put(layout.labels(context.runId), 'plan.json', JSON.stringify(plan), { records: chunks.length });
-  return { plan: ref, chunks: chunks.length, calls: candidates.length * file.length };
 }

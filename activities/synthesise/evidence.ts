@@ -1,4 +1,4 @@
-import type { ChatMessage, LabelRecord, Trajectory } from '../../contracts';
+import type { ChatMessage, Label, LabelRecord, Trajectory } from '../../contracts';
 import { contentKey } from '../../llm';
 import { shorten } from '../identify/render';
 
@@ -29,22 +29,18 @@ export interface TargetSamples {
 }
 
 /**
- * Labels worth showing: failures that lack the capability and successes that show it, drawn by seed and id. `success` tells how an
- * episode ended.
+ * Labels of one capability that are worth showing: failures that lack it and successes that show it, drawn by seed and id. `success`
+ * tells how an episode ended.
  */
-export function chooseEvidence(labels: Iterable<LabelRecord>, capabilityId: string, success: ReadonlyMap<string, boolean>, seed: number): LabelRecord[] {
-  const drawn = (wanted: (label: LabelRecord) => boolean, from: readonly LabelRecord[], count: number) =>
-    from
-      .filter(wanted)
+export function chooseEvidence(labels: readonly LabelRecord[], success: ReadonlyMap<string, boolean>, seed: number): LabelRecord[] {
+  const drawn = (wanted: Label, outcome: boolean, count: number) =>
+    labels
+      .filter(({ label, trajectoryId }) => label === wanted && success.get(trajectoryId) === outcome)
       .map((label) => ({ label, rank: contentKey('evidence', String(seed), label.trajectoryId) }))
       .sort((a, b) => (a.rank < b.rank ? -1 : 1))
       .slice(0, count)
       .map(({ label }) => label);
-  const own = [...labels].filter((label) => label.capabilityId === capabilityId);
-  return [
-    ...drawn((l) => l.label === 'LACKING' && success.get(l.trajectoryId) === false, own, MAX_LACKING),
-    ...drawn((l) => l.label === 'PRESENT' && success.get(l.trajectoryId) === true, own, MAX_PRESENT),
-  ];
+  return [...drawn('LACKING', false, MAX_LACKING), ...drawn('PRESENT', true, MAX_PRESENT)];
 }
 
 /** The system message, some opening messages and some distinct calls of each tool, from trajectories in their order. */

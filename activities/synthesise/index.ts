@@ -7,6 +7,7 @@ import {
   preparedSpecSchema,
   trajectorySchema,
   type AttemptRefs,
+  type LabelRecord,
   type LlmActivities,
   type PreparedSpec,
   type SynthesisInput,
@@ -44,12 +45,15 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
     const trajectories = await trajectoriesOf(input.trajectories);
     const success = new Map<string, boolean>();
     const indexOf = new Map<string, number>();
-    for (let i = 0; i < trajectories.length; i++) {
-      const trajectory = trajectories.at(i);
+    for await (const trajectory of trajectories) {
+      indexOf.set(trajectory.id, indexOf.size);
       success.set(trajectory.id, trajectory.success);
-      indexOf.set(trajectory.id, i);
     }
-    const chosen = chooseEvidence(await labelsOf(input.labels), capability.id, success, context.seed);
+    const own: LabelRecord[] = [];
+    for await (const label of await labelsOf(input.labels)) {
+      if (label.capabilityId === capability.id) own.push(label);
+    }
+    const chosen = chooseEvidence(own, success, context.seed);
     const evidence = chosen.map((label) => ({ label, trajectory: trajectories.at(indexOf.get(label.trajectoryId) as number) }));
     const others = Array.from({ length: Math.min(SAMPLED_TRAJECTORIES, trajectories.length) }, (_, i) => trajectories.at(i));
     const { tools } = await deps.describeTarget(prepared);

@@ -1,0 +1,163 @@
+// tier: integration
+import { CancelledFailure } from '@temporalio/common';
+import { z } from 'zod';
+import { createAnalyst, refusalOfOneQuestion, type AnalystOptions, type AnalystRequest, type MalformedDetail } from '../../llm';
+import { startStubLlm, type StubAnswer, type StubLlm } from '../fakes/stub-llm';
+
+const schema = z.strictObject({ label: z.enum(['A', 'B']), step: z.int().nonnegative().nullable() });
+const GOOD: StubAnswer = { content: '{"label":"A","step":3}', usage: { prompt: 50, completion: 7, cached: 30 } };
+
+let stub: StubLlm | undefined;
+afterEach(() => stub?.close());
+
+async function analystThatHears(answers: StubAnswer[] | ((index: number) => StubAnswer), options: Partial<AnalystOptions> = {}) {
+  stub = await startStubLlm((_, index) => (typeof answers === 'function' ? answers(index) : (answers[Math.min(index, answers.length - 1)] as StubAnswer)));
+  const analyst = createAnalyst({ baseUrl: stub.url, apiKey: 'key-1', model: 'm-1', concurrency: 4, maxReasks: 2, timeoutMs: 5_000, firstWaitMs: 1, ...options });
+  return { analyst, requests: stub.requests };
+}
+
+const request = (extra: Partial<AnalystRequest<z.infer<typeof schema>>> = {}) => ({
+  kind: 'label' as const,
+  key: 'k'.repeat(64),
+  messages: [{ role: 'user' as const, content: 'which?' }],
+  schema,
+  ...extra,
+});
+
+test('a valid answer comes back with its usage', async () => {
+  const { analyst, requests } = await analystThatHears([GOOD]);
+  await expect(analyst.ask(request())).resolves.toEqual({
+    value: { label: 'A', step: 3 },
+    usage: { promptTokens: 50, completionTokens: 7, cachedTokens: 30 },
+    asks: 1,
+    model: 'm-1',
+  });
+  expect(requests).toHaveLength(1);
+});
+
+test('the request carries model, strict schema, key and idempotency key', async () => {
+  const { analyst, requests } = await analystThatHears([GOOD]);
+  await analyst.ask(request());
+  const { path, headers, body } = requests[0]!;
+  expect(path).toBe('/v1/chat/completions');
+  expect(headers.authorization).toBe('Bearer key-1');
+  expect(headers['idempotency-key']).toBe('k'.repeat(64));
+  expect(body.model).toBe('m-1');
+  expect(body.response_format).toEqual({
+    type: 'json_schema',
+    json_schema: {
+      name: 'label',
+      strict: true,
+      schema: {
+        type: 'object',
+        properties: { label: { type: 'string', enum: ['A', 'B'] }, step: { anyOf: [{ type: 'integer' }, { type: 'null' }] } },
+        required: ['label', 'step'],
+        additionalProperties: false,
+      },
+    },
+  });
+});
+
+describe('a malformed answer', () => {
+  test('is asked again with the problem, under another key, and all usage counts', async () => {
+    const { analyst, requests } = await analystThatHears([{ content: '{"label":"C","step":3}' }, GOOD]);
+    const answer = await analyst.ask(request());
+    expect(answer.asks).toBe(2);
+    expect(answer.usage).toEqual({ promptTokens: 150, completionTokens: 17, cachedTokens: 30 });
+    const [first, second] = requests;
+    expect(second!.body.messages).toHaveLength(3);
+    expect(second!.body.messages[1]).toEqual({ role: 'assistant', content: '{"label":"C","step":3}' });
+    expect(second!.body.messages[2]!.content).toContain('label');
+    expect(second!.headers['idempotency-key']).not.toBe(first!.headers['idempotency-key']);
+  });
+
+  test.each([
+    ['is not JSON', { content: 'I think A' }],
+    ['is empty', { content: '' }],
+    ['was cut off', { content: '{"label":"A","st', finish: 'length' }],
+    ['is a refusal', { content: '', refusal: 'I will not.' }],
+  ])('that %s is asked again', async (_, bad) => {
+    const { analyst, requests } = await analystThatHears([bad, GOOD]);
+    await expect(analyst.ask(request())).resolves.toMatchObject({ asks: 2 });
+    expect(requests).toHaveLength(2);
+  });
+
+  test('after all re-asks is Analyst.Malformed with the last answer and what it cost', async () => {
+    const { analyst, requests } = await analystThatHears([{ content: '{}' }]);
+    const error = await analyst.ask(request()).catch((e: unknown) => e);
+    expect(error).toMatchObject({ type: 'Analyst.Malformed', nonRetryable: true });
+    expect(requests).toHaveLength(3);
+    const [detail] = (error as { details: MalformedDetail[] }).details;
+    expect(detail).toMatchObject({ answer: '{}', asks: 3, usage: { promptTokens: 300, completionTokens: 30, cachedTokens: 0 } });
+    expect(refusalOfOneQuestion(error)).toMatchObject({ asks: 3 });
+  });
+
+  test('JSON in a Markdown fence is taken as it is meant', async () => {
+    const { analyst } = await analystThatHears([{ content: '```json\n{"label":"B","step":null}\n```' }]);
+    await expect(analyst.ask(request())).resolves.toMatchObject({ value: { label: 'B', step: null }, asks: 1 });
+  });
+});
+
+describe('a transient failure', () => {
+  test.each([429, 500, 503])('%i is tried again with the same key', async (status) => {
+    const { analyst, requests } = await analystThatHears([{ status, headers: { 'retry-after-ms': '1' } }, GOOD]);
+    await expect(analyst.ask(request())).resolves.toMatchObject({ asks: 1 });
+    expect(requests.map(({ headers }) => headers['idempotency-key'])).toEqual(['k'.repeat(64), 'k'.repeat(64)]);
+  });
+
+  test('that stays is thrown after the allowed tries', async () => {
+    const { analyst, requests } = await analystThatHears([{ status: 503 }], { maxTries: 3 });
+    await expect(analyst.ask(request())).rejects.toMatchObject({ type: 'Analyst.Unavailable', nonRetryable: false });
+    expect(requests).toHaveLength(3);
+  });
+
+  test('with a long Retry-After is left to Temporal at once', async () => {
+    const { analyst, requests } = await analystThatHears([{ status: 429, headers: { 'retry-after': '120' } }]);
+    await expect(analyst.ask(request())).rejects.toMatchObject({ type: 'Analyst.RateLimited', nextRetryDelay: 120_000 });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('such as a timeout is Analyst.Unavailable', async () => {
+    const { analyst, requests } = await analystThatHears(['hang'], { timeoutMs: 50, maxTries: 2 });
+    await expect(analyst.ask(request())).rejects.toMatchObject({ type: 'Analyst.Unavailable' });
+    expect(requests).toHaveLength(2);
+  });
+
+  test('such as an endpoint that is not there is Analyst.Unavailable', async () => {
+    const { analyst } = await analystThatHears([GOOD], { maxTries: 1 });
+    await stub?.close();
+    await expect(analyst.ask(request())).rejects.toMatchObject({ type: 'Analyst.Unavailable' });
+  });
+});
+
+test.each([
+  [401, 'Analyst.Unauthorised'],
+  [404, 'Analyst.BadRequest'],
+])('%i fails at once', async (status, type) => {
+  const { analyst, requests } = await analystThatHears([{ status }]);
+  await expect(analyst.ask(request())).rejects.toMatchObject({ type, nonRetryable: true });
+  expect(requests).toHaveLength(1);
+});
+
+test('a cancelled activity abandons its call', async () => {
+  const { analyst, requests } = await analystThatHears(['hang']);
+  const controller = new AbortController();
+  const asked = analyst.ask(request({ signal: controller.signal }));
+  while (requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  controller.abort(new CancelledFailure('the run was cancelled'));
+  await expect(asked).rejects.toThrow('the run was cancelled');
+});
+
+test('no more calls run at once than the limit allows', async () => {
+  let running = 0;
+  let most = 0;
+  stub = await startStubLlm(async () => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    running--;
+    return GOOD;
+  });
+  const analyst = createAnalyst({ baseUrl: stub.url, apiKey: 'x', model: 'm', concurrency: 3, maxReasks: 0, timeoutMs: 5_000 });
+  await Promise.all(Array.from({ length: 12 }, (_, i) => analyst.ask(request({ key: `${i}` }))));
+  expect(most).toBe(3);
+});

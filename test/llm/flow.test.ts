@@ -1,0 +1,34 @@
+// tier: unit
+import { CancelledFailure } from '@temporalio/common';
+import { Limiter, Pause, sleep } from '../../llm';
+
+test('a place of the limiter is given back when an action throws', async () => {
+  const limiter = new Limiter(1);
+  await expect(limiter.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  await expect(limiter.run(async () => 'yes')).resolves.toBe('yes');
+});
+
+test('waiting actions run in the order in which they came', async () => {
+  const limiter = new Limiter(2);
+  const order: number[] = [];
+  await Promise.all([0, 1, 2, 3, 4].map((i) => limiter.run(async () => void order.push(i))));
+  expect(order).toEqual([0, 1, 2, 3, 4]);
+});
+
+test('sleeping ends with the cancellation', async () => {
+  const controller = new AbortController();
+  const slept = sleep(60_000, controller.signal);
+  controller.abort(new CancelledFailure('stop'));
+  await expect(slept).rejects.toThrow('stop');
+});
+
+test('a pause holds everybody until it is over, and nobody without one', async () => {
+  const pause = new Pause();
+  await pause.over();
+  pause.extend(20);
+  const controller = new AbortController();
+  const held = pause.over(controller.signal);
+  controller.abort();
+  await expect(held).rejects.toBeInstanceOf(CancelledFailure);
+  await pause.over();
+});
