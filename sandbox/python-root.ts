@@ -31,7 +31,7 @@ export function pythonRoot(interpreter: string = pythonInterpreter()): Promise<s
   const known = roots.get(key);
   if (known) return known;
   const builder = join(projectRoot(), 'trainer-image', 'whetstone', 'envs', 'python_root.py');
-  const building = run(interpreter, ['-I', builder], { timeout: 120_000 }).then(
+  const building = run(interpreter, ['-I', builder], { timeout: 120_000, env: process.env }).then(
     ({ stdout }) => stdout.trim(),
     (error: Error & { stderr?: string }) => {
       roots.delete(key);

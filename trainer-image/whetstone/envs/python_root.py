@@ -30,13 +30,13 @@ KEEP_DAYS = 14
 RUNTIME = pathlib.Path(__file__).with_name("runtime.py")
 
 # Packages that no environment needs: tests, package installers, editors, windows, build tools.
-LEFT_OUT = {
-    "__pycache__", "ensurepip", "idlelib", "idle_test", "lib2to3", "pydoc_data", "site-packages", "dist-packages", "test",
-    "tests", "tkinter", "turtledemo", "venv", "distutils", "turtle.py",
-}  # fmt: skip
+LEFT_OUT = frozenset(
+    "__pycache__ dist-packages distutils ensurepip idle_test idlelib lib2to3 pydoc_data site-packages test tests"
+    " tkinter turtle.py turtledemo venv".split()
+)
 LEFT_OUT_PATTERN = re.compile(
     r"^(config-.*|_test.*|_xx.*|xx.*|"
-    r"(_tkinter|_ctypes_test|_curses|_curses_panel|_dbm|_gdbm|_ssl|nis|ossaudiodev|readline|spwd)\..*)$"
+    r"(_tkinter|_ctypes_test|_curses.*|_dbm|_gdbm|_ssl|nis|readline|spwd)\..*)$"
 )
 # Empty files that devices are mounted on, and an empty /tmp that says "read-only" rather than "missing".
 DEVICES = ("null", "zero", "random", "urandom")

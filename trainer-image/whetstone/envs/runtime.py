@@ -18,7 +18,6 @@ so that careless patching of ``json`` or ``os`` does not break the framing by ac
 import collections
 import io
 import json
-import math
 import os
 import resource
 import sys
@@ -54,7 +53,6 @@ ENVIRONMENT_FILE = "environment.py"
 REQUIRED = ("tools", "generate_task", "reset", "step", "evaluate", "reference_solution")
 
 _read, _write, _exit = os.read, os.write, os._exit
-_is_finite = math.isfinite
 
 
 def _refuse_object(value):
@@ -491,7 +489,8 @@ class Service:
             )
             if not known:
                 raise bad_return('evaluate: `diagnostics` is not a dict of "lacking" or "present"')
-        if type(value) not in (int, float) or not _is_finite(value) or not 0 <= value <= 1:
+        # NaN fails both comparisons.
+        if type(value) not in (int, float) or not 0 <= value <= 1:
             raise bad_return(f"evaluate returned {str(value)[:60]}; a reward is a number in [0, 1]")
         return {"reward": float(value), "diagnostics": diagnostics}
 

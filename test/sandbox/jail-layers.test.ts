@@ -1,0 +1,168 @@
+// jail
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isUnsafeAllowed, type JailProfile, type LoadedProfile, loadProfile, openEnvironment, probeJail, SandboxUnavailable } from '../../sandbox';
+import { findProgram, projectRoot } from '../../sandbox/assets';
+import { hostileSource } from './hostile';
+
+const source = hostileSource('return "fine"');
+const open = (profile: LoadedProfile) => openEnvironment({ source, trust: 'synthesised', name: 'layers', profile });
+let folder: string;
+
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'layers-'))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** The project's profile with changes, in a folder of its own with copies of the filters. */
+function changed(edit: (profile: JailProfile) => void): LoadedProfile {
+  cpSync(join(projectRoot(), 'sandbox'), folder, { recursive: true, filter: (path) => !path.endsWith('.ts') });
+  const profile = structuredClone(loadProfile().profile);
+  edit(profile);
+  return { profile, folder };
+}
+
+async function withPath<T>(path: string, work: () => Promise<T>): Promise<T> {
+  const before = process.env['PATH'];
+  process.env['PATH'] = path;
+  try {
+    return await work();
+  } finally {
+    process.env['PATH'] = before;
+  }
+}
+
+test('on this machine every layer holds', async () => {
+  const probe = await probeJail();
+  expect(probe.missing).toEqual([]);
+  expect(probe.ok).toBe(true);
+  expect(probe.layers.map((layer) => layer.name).sort()).toEqual([
+    'empty-environment',
+    'kernel-user',
+    'limits',
+    'memory-limit',
+    'namespaces',
+    'no-inherited-files',
+    'no-network',
+    'no-new-privileges',
+    'read-only-tree',
+    'seccomp',
+    'thread-limit',
+    'user',
+  ]);
+  expect(probe.startMs).toBeGreaterThan(0);
+});
+
+test('without bubblewrap on PATH nothing runs, and the error says what to install', async () => {
+  const error = await withPath(folder, () => open(loadProfile())).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(SandboxUnavailable);
+  expect((error as Error).message).toContain('bwrap is not on PATH: install bubblewrap');
+});
+
+test('a corrupted seccomp filter is refused before anything starts', async () => {
+  const profile = changed(() => {});
+  for (const arch of Object.values(profile.profile.seccomp)) {
+    const path = join(folder, arch.file);
+    const bytes = readFileSync(path);
+    bytes[12]! ^= 1;
+    writeFileSync(path, bytes);
+  }
+  await expect(open(profile)).rejects.toThrow(/The seccomp filter .* is not the one that profile\.json names/);
+});
+
+test('a missing seccomp filter is refused', async () => {
+  const profile = changed(() => {});
+  for (const arch of Object.values(profile.profile.seccomp)) rmSync(join(folder, arch.file));
+  await expect(open(profile)).rejects.toThrow(SandboxUnavailable);
+});
+
+test('a filter that allows everything is found out by the probe', async () => {
+  // One instruction: allow. The hash is made to fit, so only trying the layer can tell.
+  const { createHash } = await import('node:crypto');
+  const allowAll = Buffer.from('0600000000 00ff7f'.replaceAll(' ', ''), 'hex');
+  const profile = changed((edited) => {
+    for (const arch of Object.values(edited.seccomp)) arch.sha256 = createHash('sha256').update(allowAll).digest('hex');
+  });
+  for (const arch of Object.values(profile.profile.seccomp)) writeFileSync(join(folder, arch.file), allowAll);
+  const probe = await probeJail(profile);
+  expect(probe.ok).toBe(false);
+  expect(probe.layers.filter((layer) => !layer.ok).map((layer) => layer.name)).toEqual(expect.arrayContaining(['seccomp', 'no-network']));
+  await expect(open(profile)).rejects.toThrow(/Layer seccomp: the seccomp filter lets calls through/);
+});
+
+test('a bubblewrap that is too old is named', async () => {
+  const fake = join(folder, 'bwrap');
+  writeFileSync(fake, '#!/bin/sh\necho "bwrap: Unknown option --disable-userns" >&2\nexit 1\n');
+  chmodSync(fake, 0o755);
+  chmodSync(folder, 0o755);
+  const probe = await withPath(`${folder}:${process.env['PATH']}`, () => probeJail());
+  expect(probe.missing).toEqual([expect.stringContaining('bubblewrap is too old: install 0.8 or newer')]);
+});
+
+test('a machine without user namespaces is named', async () => {
+  const fake = join(folder, 'bwrap');
+  writeFileSync(fake, '#!/bin/sh\necho "bwrap: No permissions to create a new namespace" >&2\nexit 1\n');
+  chmodSync(fake, 0o755);
+  chmodSync(folder, 0o755);
+  const probe = await withPath(`${folder}:${process.env['PATH']}`, () => probeJail());
+  expect(probe.missing).toEqual([expect.stringContaining('User namespaces are not available to this user: allow them')]);
+});
+
+test.each<[string, string, (profile: JailProfile) => void]>([
+  [
+    'a network of the host',
+    'Layer namespaces: the jail shares namespaces with the host (net)',
+    (profile) => void profile.bubblewrap.splice(0, 1, ['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts']),
+  ],
+  ['a writable directory', 'Layer read-only-tree: files can be made in /tmp/', (profile) => profile.bubblewrap.push(['--tmpfs', '/tmp'])],
+  [
+    'foreign devices',
+    'Layer read-only-tree: the file tree holds more than Python',
+    (profile) => profile.bubblewrap.push(['--dev', '/dev', '--remount-ro', '/dev']),
+  ],
+  [
+    'an environment variable',
+    'Layer empty-environment: environment variables are visible (SECRET)',
+    (profile) => profile.bubblewrap.push(['--setenv', 'SECRET', 'x']),
+  ],
+  ['threads without limit', 'Layer limits: limits are not in force (threads)', (profile) => void profile.command.splice(-2)],
+  ['the real user', 'Layer user: the environment runs as root', (profile) => profile.bubblewrap.push(['--uid', '0', '--gid', '0'])],
+])('the probe finds %s', async (_, sentence, edit) => {
+  const probe = await probeJail(changed(edit));
+  expect(probe.ok).toBe(false);
+  expect(probe.missing.join(' ')).toContain(sentence);
+});
+
+test('a Python tree that cannot be built is named', async () => {
+  const before = process.env['WHET_JAIL_ROOT'];
+  process.env['WHET_JAIL_ROOT'] = '/proc/nowhere';
+  try {
+    await expect(open(changed(() => {}))).rejects.toThrow(/The jail's Python tree could not be built.*WHET_JAIL_ROOT/s);
+  } finally {
+    if (before === undefined) delete process.env['WHET_JAIL_ROOT'];
+    else process.env['WHET_JAIL_ROOT'] = before;
+  }
+});
+
+describe('WHET_SANDBOX', () => {
+  afterEach(() => void delete process.env['WHET_SANDBOX']);
+
+  test('unsafe runs without a jail, and the process says so', async () => {
+    process.env['WHET_SANDBOX'] = 'unsafe';
+    const environment = await withPath(process.env['PATH']!, () => open(loadProfile()));
+    expect(environment.isolation).toBe('unsafe');
+    expect((await environment.describe()).hasSay).toBe(false);
+    await environment.close();
+  });
+
+  test('an unknown word is refused, not guessed at', async () => {
+    process.env['WHET_SANDBOX'] = 'none';
+    await expect(open(loadProfile())).rejects.toThrow(/WHET_SANDBOX is "none"; it may be "jail" \(the default\) or "unsafe"/);
+    expect(isUnsafeAllowed('jail')).toBe(false);
+    expect(isUnsafeAllowed('')).toBe(false);
+  });
+});
+
+test('programs are looked up in absolute directories only', () => {
+  expect(findProgram('sh', '.:bin')).toBeNull();
+  expect(findProgram('sh', '/nonexistent:/bin')).toBe('/bin/sh');
+});

@@ -1,0 +1,90 @@
+// unit
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { buildSeccomp } from '../../sandbox/build-seccomp';
+import { projectRoot } from '../../sandbox/assets';
+import { assembleSeccomp, DENIED_SYSCALLS, SECCOMP_ARCHES, type SeccompArch } from '../../sandbox/seccomp';
+
+const ALLOW = 0x7fff0000;
+const KILL = 0x80000000;
+const EPERM = 0x00050001;
+const ENOSYS = 0x00050026;
+const AUDIT = { x86_64: 0xc000003e, aarch64: 0xc00000b7 };
+
+/** Runs a filter as the kernel does, on a `struct seccomp_data`. */
+function verdict(program: Buffer, audit: number, number: number, args: bigint[] = []): number {
+  const data = Buffer.alloc(64);
+  data.writeUInt32LE(number, 0);
+  data.writeUInt32LE(audit, 4);
+  args.forEach((value, index) => data.writeBigUInt64LE(value, 16 + 8 * index));
+  let accumulator = 0;
+  for (let at = 0; ; at++) {
+    const code = program.readUInt16LE(at * 8);
+    const k = program.readUInt32LE(at * 8 + 4);
+    if (code === 0x06) return k;
+    if (code === 0x20) accumulator = data.readUInt32LE(k);
+    else {
+      const holds = code === 0x15 ? accumulator === k : code === 0x35 ? accumulator >= k : (accumulator & k) !== 0;
+      at += program.readUInt8(at * 8 + (holds ? 2 : 3));
+    }
+  }
+}
+
+test('the committed filters are what the assembler gives, and the profile has their hashes', () => {
+  expect(buildSeccomp(true)).toEqual([]);
+  for (const arch of SECCOMP_ARCHES) {
+    expect(readFileSync(join(projectRoot(), 'sandbox', `seccomp-${arch}.bpf`)).equals(assembleSeccomp(arch))).toBe(true);
+  }
+});
+
+describe.each(SECCOMP_ARCHES.map((arch, column) => ({ arch, column })))('$arch', ({ arch, column }: { arch: SeccompArch; column: number }) => {
+  const program = assembleSeccomp(arch);
+  const of = (number: number, ...args: bigint[]): number => verdict(program, AUDIT[arch], number, args);
+  const clone = [56, 220][column]!;
+  const ioctl = [16, 29][column]!;
+
+  test('every listed call is refused', () => {
+    for (const numbers of Object.values(DENIED_SYSCALLS)) {
+      const number = numbers[column];
+      if (number !== null) expect(of(number!)).toBe(EPERM);
+    }
+  });
+
+  test('calls that Python lives on are allowed', () => {
+    // read, write, mmap, futex, execve, exit_group
+    const numbers = [
+      [0, 63],
+      [1, 64],
+      [9, 222],
+      [202, 98],
+      [59, 221],
+      [231, 94],
+    ].map((pair) => pair[column]!);
+    for (const number of numbers) expect(of(number)).toBe(ALLOW);
+  });
+
+  test('clone starts threads, no processes and no namespaces', () => {
+    expect(of(clone, 0x3d0f00n)).toBe(ALLOW);
+    expect(of(clone, 17n)).toBe(EPERM);
+    for (const flag of [0x00020000n, 0x02000000n, 0x04000000n, 0x08000000n, 0x10000000n, 0x20000000n, 0x40000000n]) {
+      expect(of(clone, 0x3d0f00n | flag)).toBe(EPERM);
+    }
+  });
+
+  test('clone3 and calls that are newer than the list do not exist', () => {
+    for (const number of [435, 463, 1000, 0x3fffffff]) expect(of(number)).toBe(ENOSYS);
+  });
+
+  test('ioctl may not type into a terminal', () => {
+    expect(of(ioctl, 0n, 0x5412n)).toBe(EPERM);
+    expect(of(ioctl, 0n, 0x541cn)).toBe(EPERM);
+    // The kernel reads 32 bits of the request.
+    expect(of(ioctl, 0n, 0x1_0000_5412n)).toBe(EPERM);
+    expect(of(ioctl, 0n, 0x5401n)).toBe(ALLOW);
+  });
+
+  test('a foreign architecture is killed', () => {
+    expect(verdict(program, 0x40000003, 1)).toBe(KILL);
+    if (arch === 'x86_64') expect(of(0x40000000 + 39)).toBe(KILL);
+  });
+});
