@@ -65,6 +65,7 @@ export const FAILURES = {
   'Trainer.EnvironmentFailed': { retryable: false, meaning: 'The training environment failed inside the trainer.', remedy: 'Read the last lines of the trainer log named in the message.' },
   'Trainer.Diverged': { retryable: false, meaning: 'Training stopped on NaN or a collapse.', remedy: 'Lower training.learningRate or raise training.klBeta.' },
   'Trainer.Died': { retryable: true, meaning: 'The trainer process ended without a manifest.', remedy: 'Nothing: it is started again from its last checkpoint.' },
+  'Evaluate.Unpaired': { retryable: false, meaning: 'The arms of the evaluation did not run the same tasks and trials, so they cannot be compared.', remedy: 'Run the evaluation stage again; the message names the arm or the task.' },
   'Promote.Conflict': { retryable: true, meaning: 'The registry document changed while this run was promoting.', remedy: 'Nothing: the change is made again on the new document.' },
   'Store.Corrupt': { retryable: false, meaning: 'An artifact does not match the hash in its name.', remedy: 'Restore the artifact or delete it and run its stage again.' },
 } as const;

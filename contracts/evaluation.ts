@@ -1,44 +1,81 @@
 import { z } from 'zod';
 
 /** An estimate with its bootstrap interval. Shares are in [0, 1], differences in [-1, 1]. */
-export const intervalSchema = z.strictObject({ estimate: z.number(), low: z.number(), high: z.number() });
+export const intervalSchema = z.strictObject({
+  estimate: z.number().describe('The figure itself.'),
+  low: z.number().describe('Lower end of its interval.'),
+  high: z.number().describe('Upper end of its interval.'),
+});
 export type Interval = z.infer<typeof intervalSchema>;
 
 export const armSchema = z.strictObject({
-  /** `base`, `routed`, `oracle`, `mixed` or an adapter's served name. */
-  name: z.string(),
-  kind: z.enum(['base', 'adapter', 'mixed', 'routed', 'oracle']),
-  passRate: z.strictObject({ estimate: z.number(), low: z.number(), high: z.number() }),
-  /** Paired over tasks against base; zero for base itself. */
-  minusBase: intervalSchema,
-  episodes: z.number().int(),
+  name: z.string().describe("`base`, `routed`, `oracle`, `mixed` or an adapter's served name."),
+  kind: z.enum(['base', 'adapter', 'mixed', 'routed', 'oracle']).describe('What answered the tasks.'),
+  passRate: intervalSchema.describe('Mean over tasks of the share of trials passed.'),
+  minusBase: intervalSchema.describe('Difference to base, paired over tasks; zero for base itself.'),
+  episodes: z.number().int().describe('Episodes that the figures rest on: tasks times trials. 0 for the oracle, which is computed from the other arms.'),
 });
 export type Arm = z.infer<typeof armSchema>;
 
 export const evaluationSchema = z.strictObject({
-  tasks: z.number().int(),
-  trials: z.number().int(),
-  confidence: z.number(),
-  bootstrapSamples: z.number().int(),
-  base: armSchema,
-  bestSingle: armSchema,
-  routed: armSchema,
-  oracle: armSchema,
-  mixed: armSchema.optional(),
-  adapters: z.array(armSchema),
-  routedMinusBase: intervalSchema,
-  routedMinusBestSingle: intervalSchema,
-  routedMinusMixed: intervalSchema.optional(),
-  /** Among tasks that base passed in the majority of trials: share lost by routed, paired interval (positive = loss). */
-  regression: z.strictObject({ tasks: z.number().int(), loss: intervalSchema, significant: z.boolean() }),
-  byTag: z.array(z.strictObject({ tag: z.string(), tasks: z.number().int(), base: z.number(), routed: z.number() })),
-  router: z.strictObject({
-    labels: z.array(z.strictObject({ label: z.string(), capabilityId: z.string() })),
-    /** Rows: truth by tag (or `none`, `several`); columns: chosen capability. */
-    confusion: z.array(z.strictObject({ truth: z.string(), chosen: z.string(), tasks: z.number().int() })),
-    meanCoveredMass: z.number(),
-    accuracy: z.number().nullable(),
-  }),
+  tasks: z.number().int().describe('Held-out tasks that every arm ran in full.'),
+  trials: z.number().int().describe('Trials of each task by each arm.'),
+  confidence: z.number().describe('Nominal coverage of every interval, for example 0.95.'),
+  bootstrapSamples: z.number().int().describe('Resamples of tasks behind each interval.'),
+  base: armSchema.describe('The deployed agent as it is.'),
+  bestSingle: armSchema.describe('The adapter with the highest pass rate when it answers every task. Picked by the result, so its rate is slightly flattered.'),
+  routed: armSchema.describe('The base model routes each task to one adapter or to itself.'),
+  oracle: armSchema.describe(
+    'What perfect routing over base and adapters can be shown to reach: the arm is chosen without the trial it is scored on. A lower bound.',
+  ),
+  oracleCeiling: z.number().describe('Best arm of each task by the very trials it is scored on, averaged: counts luck. An upper bound of perfect routing.'),
+  mixed: armSchema.optional().describe('One adapter trained on all environments mixed, where it was asked for.'),
+  adapters: z.array(armSchema).describe('Each adapter answering every task alone.'),
+  routedMinusBase: intervalSchema.describe('The gain that the gate looks at, paired over tasks.'),
+  routedMinusBestSingle: intervalSchema.describe('Paired over tasks. Conservative: the best single adapter was picked by its result.'),
+  routedMinusMixed: intervalSchema.optional().describe('Paired over tasks; absent without the mixed adapter.'),
+  regression: z
+    .strictObject({
+      tasks: z.number().int().describe('Tasks that enter with at least one trial.'),
+      loss: intervalSchema.describe('Share lost by routed against base; positive = loss. Trials that select a task are not compared on.'),
+      significant: z.boolean().describe('The interval of the loss lies above zero.'),
+    })
+    .describe('Loss among tasks that base passed in the majority of trials.'),
+  byTag: z
+    .array(
+      z.strictObject({
+        tag: z.string().describe("The task's only tag, `several` for tasks with more than one, `none` for tasks without."),
+        tasks: z.number().int().describe('Tasks in this group. The groups do not overlap.'),
+        base: z.number().describe('Pass rate of base.'),
+        routed: z.number().describe('Pass rate of the routed system.'),
+        minusBase: intervalSchema.describe('Routed minus base in this group, paired over tasks.'),
+      }),
+    )
+    .describe('Base against routed by kind of task; empty when the environment gives no tags.'),
+  router: z
+    .strictObject({
+      labels: z
+        .array(z.strictObject({ label: z.string().describe('Letter in the menu.'), capabilityId: z.string().describe('Capability, or `none`.') }))
+        .describe('The menu that the base model was shown.'),
+      expected: z
+        .array(z.strictObject({ tag: z.string().describe('Kind of task, as in byTag.'), capabilityId: z.string().describe('Capability, or `none`.') }))
+        .describe(
+          'The right choice for each kind of task: the capability whose adapter raises its pass rate most, `none` where no adapter raises it significantly.',
+        ),
+      confusion: z
+        .array(
+          z.strictObject({
+            truth: z.string().describe('Kind of task, as in byTag, or `untagged`.'),
+            chosen: z.string().describe('Capability that the router chose, or `none`.'),
+            tasks: z.number().int().describe('Tasks of this kind that were sent there.'),
+          }),
+        )
+        .describe('Non-zero cells only.'),
+      meanCoveredMass: z.number().describe("Mean probability that the model's raw distribution put on the menu's letters; below 0.5 the router is unreliable."),
+      accuracy: z.number().nullable().describe('Share of tasks with at most one tag that went to the expected choice; null without tags.'),
+    })
+    .describe('How the base model chose among adapters.'),
+  caveats: z.array(z.string()).describe('Sentences that must be read with these figures.'),
 });
 export type Evaluation = z.infer<typeof evaluationSchema>;
 
@@ -54,5 +91,8 @@ export const routingRecordSchema = z.strictObject({
 export type RoutingRecord = z.infer<typeof routingRecordSchema>;
 
 /** The gate's decision with its reasons in sentences. */
-export const gateSchema = z.strictObject({ passed: z.boolean(), reasons: z.array(z.string()) });
+export const gateSchema = z.strictObject({
+  passed: z.boolean().describe('The adapters may be promoted.'),
+  reasons: z.array(z.string()).describe('Sentences with the numbers that decided.'),
+});
 export type Gate = z.infer<typeof gateSchema>;

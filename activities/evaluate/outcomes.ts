@@ -1,0 +1,83 @@
+import { z } from 'zod';
+
+/** The part of a trajectory that a comparison needs; the messages are not kept in memory. */
+export const outcomeSchema = z.object({
+  task: z.object({ seed: z.number().int() }),
+  trial: z.number().int(),
+  success: z.boolean(),
+  tags: z.array(z.string()),
+});
+export type Outcome = z.infer<typeof outcomeSchema>;
+
+/** Two arms cannot be compared: no task was run by both, or one trial is there twice. */
+export class UnpairedError extends Error {
+  readonly type = 'Evaluate.Unpaired';
+}
+
+/** Passes (1) and failures (0) of one arm: `passes[task][trial]`, tasks and trials in the order of the table. */
+export interface ArmTable {
+  name: string;
+  passes: number[][];
+}
+
+/** Outcomes of all arms on the same tasks and trials. */
+export interface OutcomeTable {
+  seeds: number[];
+  /** Ground-truth tags of each task, sorted. */
+  tags: string[][];
+  /** Trials per task, the same for all: what every arm ran. */
+  trials: number;
+  arms: Map<string, ArmTable>;
+  /** Tasks that at least one arm did not run in full; they are in no figure. */
+  dropped: number;
+}
+
+/**
+ * Pairs the arms by task and trial. A task stays when every arm has the same `trials` trials of it (0 .. trials - 1).
+ * Throws UnpairedError when a trial is there twice or when no task is left.
+ */
+export function pairOutcomes(arms: readonly { name: string; outcomes: readonly Outcome[] }[], trials: number): OutcomeTable {
+  const byArm = arms.map((arm) => ({ name: arm.name, tasks: groupByTask(arm.name, arm.outcomes) }));
+  const all = [...new Set(byArm.flatMap((arm) => [...arm.tasks.keys()]))].sort((a, b) => a - b);
+  const complete = (task: Map<number, Outcome> | undefined) => task !== undefined && Array.from({ length: trials }, (_, t) => task.has(t)).every(Boolean);
+  const seeds = all.filter((seed) => byArm.every((arm) => complete(arm.tasks.get(seed))));
+  if (seeds.length === 0) {
+    const sizes = byArm.map((arm) => `${arm.name} ${arm.tasks.size}`).join(', ');
+    throw new UnpairedError(`No held-out task was run ${trials} times by every arm (tasks with a result: ${sizes}): run the evaluation stage again.`);
+  }
+  const tags = seeds.map((seed) => [...(byArm[0]?.tasks.get(seed)?.get(0)?.tags ?? [])].sort());
+  const table = new Map<string, ArmTable>();
+  for (const arm of byArm) {
+    const passes = seeds.map((seed) => Array.from({ length: trials }, (_, t) => (arm.tasks.get(seed)?.get(t)?.success ? 1 : 0)));
+    table.set(arm.name, { name: arm.name, passes });
+  }
+  return { seeds, tags, trials, arms: table, dropped: all.length - seeds.length };
+}
+
+function groupByTask(arm: string, outcomes: readonly Outcome[]): Map<number, Map<number, Outcome>> {
+  const tasks = new Map<number, Map<number, Outcome>>();
+  for (const outcome of outcomes) {
+    const trials = tasks.get(outcome.task.seed) ?? new Map<number, Outcome>();
+    if (trials.has(outcome.trial)) {
+      throw new UnpairedError(
+        `Arm ${arm} has trial ${outcome.trial} of task ${outcome.task.seed} twice: its trajectories artifact is wrong, run the evaluation stage again.`,
+      );
+    }
+    trials.set(outcome.trial, outcome);
+    tasks.set(outcome.task.seed, trials);
+  }
+  return tasks;
+}
+
+/** The arm's table. Throws UnpairedError for an arm that is not there. */
+export function armTable(table: OutcomeTable, name: string): ArmTable {
+  const arm = table.arms.get(name);
+  if (arm === undefined) throw new UnpairedError(`The comparison has no arm called ${name}.`);
+  return arm;
+}
+
+/** Arithmetic mean; NaN for no values. */
+export const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
+
+/** Pass rate of each task over its trials. */
+export const taskRates = (arm: ArmTable): number[] => arm.passes.map(mean);

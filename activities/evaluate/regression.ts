@@ -1,0 +1,46 @@
+import type { Interval } from '../../contracts';
+import { type BootstrapOptions, bootstrapRatio, type WeightedValue } from './bootstrap';
+import type { ArmTable } from './outcomes';
+
+/** What was lost among the tasks that base passes. */
+export interface Regression {
+  /** Tasks that enter with at least one trial. */
+  tasks: number;
+  /** Positive: lost; negative: gained. */
+  loss: Interval;
+  /** The interval lies above zero. */
+  significant: boolean;
+  /** true: selected and compared on the same single trial, so an agent that samples looks worse than it is. */
+  selectionBias: boolean;
+}
+
+/**
+ * Loss of `arm` against `base` among tasks that base passes in the majority of trials.
+ *
+ * Selecting tasks by base's passes and comparing on the same trials would show a loss where there is none: among the tasks selected, base
+ * was partly lucky, and a second look falls back towards the true rate (regression to the mean). So the trials are split: trial t of a task
+ * counts when base passed more than half of its *other* trials, and both arms are compared on trial t alone, for every t in turn. Given the
+ * task, selection and comparison are then independent, and two equal arms differ by zero on average. The figure is Σ(base - arm) / Σ1
+ * over the trials that count, with whole tasks resampled.
+ *
+ * With one trial there is nothing to split: selection and comparison share it, and `selectionBias` says so. The bias is towards a
+ * loss, so the gate errs on the side of not promoting. It is zero for an agent that does not sample.
+ */
+export function regressionAgainstBase(base: ArmTable, arm: ArmTable, options: Omit<BootstrapOptions, 'range'>): Regression {
+  const trials = base.passes[0]?.length ?? 0;
+  const tasks: WeightedValue[] = base.passes.map((passes, task) => {
+    const total = passes.reduce((a, b) => a + b, 0);
+    let weight = 0;
+    let lost = 0;
+    passes.forEach((pass, trial) => {
+      const selected = trials === 1 ? pass === 1 : total - pass > (trials - 1) / 2;
+      if (!selected) return;
+      weight += 1;
+      lost += pass - (arm.passes[task]?.[trial] ?? 0);
+    });
+    return { weight, value: weight === 0 ? 0 : lost / weight };
+  });
+  const selected = tasks.filter((t) => t.weight > 0).length;
+  const loss = selected === 0 ? { estimate: 0, low: 0, high: 0 } : bootstrapRatio(tasks, { ...options, range: [-1, 1] });
+  return { tasks: selected, loss, significant: selected > 0 && loss.low > 0, selectionBias: trials === 1 };
+}

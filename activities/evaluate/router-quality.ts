@@ -1,0 +1,87 @@
+import { type CapabilityBrief, type Evaluation, NONE_LABEL, routerMenu, type RoutingRecord, type TrainedAdapter } from '../../contracts';
+import { type BootstrapOptions, bootstrapMean } from './bootstrap';
+import { armTable, mean, type OutcomeTable, taskRates } from './outcomes';
+import { namedSeed } from './random';
+
+/** Group of tasks with more than one tag. */
+export const SEVERAL = 'several';
+
+/** Group of all tasks of an environment that gives no tags. */
+export const UNTAGGED = 'untagged';
+
+/** Kind of each task: its only tag, `several`, `none`; `untagged` for all when no task has a tag, because absence then says nothing. */
+export function taskKinds(table: OutcomeTable): string[] {
+  if (table.tags.every((tags) => tags.length === 0)) return table.tags.map(() => UNTAGGED);
+  return table.tags.map((tags) => (tags.length > 1 ? SEVERAL : (tags[0] ?? NONE_LABEL)));
+}
+
+/** Kinds in the order of a report: single tags by name, then `several`, then `none`. */
+export function orderedKinds(kinds: readonly string[]): string[] {
+  const rank = (kind: string) => (kind === SEVERAL ? 1 : kind === NONE_LABEL ? 2 : kind === UNTAGGED ? 3 : 0);
+  return [...new Set(kinds)].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+}
+
+/**
+ * The right choice for each single tag and for `none`.
+ *
+ * Tags are the environment's words and capabilities the analyst's; nothing says which belongs to which, and names must not be trusted. What
+ * decides is the effect: the capability whose adapter, answering every task alone, raises this kind's pass rate most, if the paired
+ * interval of that gain lies above zero; otherwise `none`, because then the base model does as well. The intervals are widened for the
+ * number of adapters tried (Bonferroni), so that a useless adapter seldom becomes the expected one by luck. The router's own results play
+ * no part. Tasks with several tags have no single right choice and are left out.
+ */
+export function expectedChoices(
+  table: OutcomeTable,
+  kinds: readonly string[],
+  adapters: readonly TrainedAdapter[],
+  options: Omit<BootstrapOptions, 'range'>,
+): Evaluation['router']['expected'] {
+  const base = taskRates(armTable(table, 'base'));
+  const alone = adapters.map((adapter) => ({ id: adapter.capabilityId, rates: taskRates(armTable(table, adapter.name)) }));
+  const confidence = 1 - (1 - options.confidence) / Math.max(1, alone.length);
+  return orderedKinds(kinds)
+    .filter((kind) => kind !== SEVERAL && kind !== UNTAGGED)
+    .map((tag) => {
+      const tasks = kinds.flatMap((kind, task) => (kind === tag ? [task] : []));
+      const gains = alone.map(({ id, rates }) => {
+        const differences = tasks.map((task) => (rates[task] as number) - (base[task] as number));
+        return { id, estimate: mean(differences), differences };
+      });
+      const best = gains.sort((a, b) => b.estimate - a.estimate)[0];
+      if (best === undefined || best.estimate <= 0) return { tag, capabilityId: NONE_LABEL };
+      const interval = bootstrapMean(best.differences, { ...options, confidence, seed: namedSeed(options.seed, `expected ${tag}`), range: [-1, 1] });
+      return { tag, capabilityId: interval.low > 0 ? best.id : NONE_LABEL };
+    });
+}
+
+/** Confusion of the router over the compared tasks, and its accuracy against the expected choices. Tasks without a record are left out. */
+export function routerQuality(
+  table: OutcomeTable,
+  kinds: readonly string[],
+  capabilities: readonly CapabilityBrief[],
+  routing: readonly RoutingRecord[],
+  expected: Evaluation['router']['expected'],
+): Evaluation['router'] {
+  const records = new Map(routing.map((record) => [record.seed, record]));
+  const right = new Map(expected.map((e) => [e.tag, e.capabilityId]));
+  const cells = new Map<string, { truth: string; chosen: string; tasks: number }>();
+  const hits: number[] = [];
+  const covered: number[] = [];
+  table.seeds.forEach((seed, task) => {
+    const record = records.get(seed);
+    if (record === undefined) return;
+    const truth = kinds[task] as string;
+    const key = `${truth}\n${record.capabilityId}`;
+    const cell = cells.get(key) ?? { truth, chosen: record.capabilityId, tasks: 0 };
+    cells.set(key, { ...cell, tasks: cell.tasks + 1 });
+    covered.push(record.coveredMass);
+    if (right.has(truth)) hits.push(right.get(truth) === record.capabilityId ? 1 : 0);
+  });
+  return {
+    labels: routerMenu(capabilities).map(({ label, capabilityId }) => ({ label, capabilityId })),
+    expected,
+    confusion: [...cells.values()].sort((a, b) => (`${a.truth} ${a.chosen}` < `${b.truth} ${b.chosen}` ? -1 : 1)),
+    meanCoveredMass: covered.length === 0 ? 0 : mean(covered),
+    accuracy: hits.length === 0 ? null : mean(hits),
+  };
+}
