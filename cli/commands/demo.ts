@@ -1,0 +1,61 @@
+import { WORKFLOWS } from '../../contracts';
+import { type Agent, defaultAgentPath, readAgent } from '../agent';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import { duration } from '../output';
+import { type Temporal, withTemporal } from '../temporal';
+import { down, up } from '../up';
+import { followRun } from '../view/follow';
+import { showEnd, startRun } from './run';
+
+/**
+ * `whet demo [AGENT_YAML] [--seed N] [--keep]`: services, one improvement run, its result. A run of the same agent and seed that a former
+ * demo left unfinished is gone on with. Stops afterwards what it started, unless told to keep it.
+ */
+export async function demoCommand(context: Context, path: string | undefined, { seed, keep }: { seed?: number; keep?: boolean }): Promise<void> {
+  const began = Date.now();
+  const { settings, out } = context;
+  const chosen = path ?? defaultAgentPath();
+  if (chosen === null) throw new CliError('There is no agent.yaml here. Name one: whet demo AGENT_YAML.', { exitCode: 2 });
+  const agent = readAgent(chosen);
+  const stop = new AbortController();
+  const interrupt = () => stop.abort();
+  process.once('SIGINT', interrupt);
+  process.once('SIGTERM', interrupt);
+  let started = false;
+  try {
+    // A demo must not fail because somebody else uses one of the usual ports.
+    ({ started } = await up(settings, out, { agent, anyPort: true, signal: stop.signal }));
+    await withTemporal(settings, async (temporal) => {
+      const open = await openRun(temporal, agent, seed ?? agent.spec.seed);
+      const runId = open ?? (await startRun(temporal, agent, seed));
+      out.line(`${open === null ? 'run' : 'going on with run'} ${runId}`);
+      const state = await followRun(temporal.client, runId, out, stop.signal);
+      if (stop.signal.aborted && state.status === 'running') throw interrupted(runId);
+      if (started && keep !== true) {
+        await down(settings);
+        started = false;
+        out.line('services stopped; `./whet up` starts them again, with this run in the Temporal UI');
+      }
+      out.line(`total time ${duration((Date.now() - began) / 1000)}`);
+      await showEnd(context, state);
+    });
+  } finally {
+    process.removeListener('SIGINT', interrupt);
+    process.removeListener('SIGTERM', interrupt);
+    if (started && keep !== true) await down(settings);
+  }
+}
+
+function interrupted(runId: string): CliError {
+  return new CliError(`Interrupted; ${runId} is not lost: the same command goes on with it.`, { type: 'Demo.Interrupted' });
+}
+
+/** The id of a run of this agent and seed that has not ended; null when there is none. */
+async function openRun({ client }: Temporal, agent: Agent, seed: number): Promise<string | null> {
+  const query = `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running' AND WhetAgent = '${agent.spec.name}'`;
+  for await (const info of client.workflow.list({ query })) {
+    if (info.memo?.['seed'] === seed && info.memo['specPath'] === agent.path) return info.workflowId;
+  }
+  return null;
+}

@@ -1,0 +1,53 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { type ImprovementRunInput, TASK_QUEUES, WORKFLOWS } from '../../contracts';
+import { type Agent, readAgent } from '../agent';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import { newRunId } from '../run-id';
+import type { Temporal } from '../temporal';
+import { withTemporal } from '../temporal';
+import { followRun } from '../view/follow';
+import type { RunState } from '../view/run-state';
+import { readReport, reportText } from '../view/result-table';
+import { explainRun } from '../view/explain';
+
+/** Starts an improvement run and returns its id, which is the workflow's id too. */
+export async function startRun({ client }: Temporal, agent: Agent, seed: number | undefined): Promise<string> {
+  const runId = newRunId(agent.spec.name);
+  const input: ImprovementRunInput = { runId, agent: agent.spec.name, specPath: agent.path, ...(seed === undefined ? {} : { seed }) };
+  try {
+    await client.workflow.start(WORKFLOWS.improvementRun, {
+      taskQueue: TASK_QUEUES.orchestration,
+      workflowId: runId,
+      args: [input],
+      memo: { agent: agent.spec.name, seed: seed ?? agent.spec.seed, specPath: agent.path },
+      staticSummary: `improvement run of ${agent.spec.name}, seed ${seed ?? agent.spec.seed}`,
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    throw new CliError(`A run with the id ${runId} exists already. Start it again: each start makes a new id.`, { cause: error });
+  }
+  return runId;
+}
+
+/** `whet run AGENT_YAML [--follow] [--seed N]` */
+export async function runCommand({ settings, out }: Context, path: string, options: { follow?: boolean; seed?: number }): Promise<void> {
+  const agent = readAgent(path);
+  await withTemporal(settings, async (temporal) => {
+    const runId = await startRun(temporal, agent, options.seed);
+    if (options.follow !== true) {
+      out.result({ runId }, `started ${runId}\nfollow it with: whet status ${runId} --follow`);
+      return;
+    }
+    out.line(`started ${runId}`);
+    const state = await followRun(temporal.client, runId, out);
+    await showEnd({ settings, out }, state);
+  });
+}
+
+/** What a run ended with: the report's table, or why there is none. @throws CliError when it failed. */
+export async function showEnd({ out }: Context, state: RunState): Promise<void> {
+  if (state.result === null) throw new CliError([`${state.runId}:`, ...explainRun(state)].join('\n'), { type: state.failure?.type ?? 'Run.Failed' });
+  const report = await readReport(state.result.reportDirectory);
+  out.result(state.result, `\n${reportText(report)}\nreport: ${state.result.reportDirectory}/report.json`);
+}

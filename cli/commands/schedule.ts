@@ -1,0 +1,86 @@
+import { ScheduleNotFoundError, ScheduleOverlapPolicy, type ScheduleOptions } from '@temporalio/client';
+import { type ImprovementRunInput, TASK_QUEUES, WORKFLOWS } from '../../contracts';
+import { type Agent, readAgent } from '../agent';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import { withTemporal } from '../temporal';
+
+export interface ScheduleFlags {
+  cron?: string;
+  jitter: string;
+  catchUp: string;
+  timezone: string;
+  delete?: boolean;
+}
+
+/** Name of an agent's schedule in Temporal. */
+export const scheduleIdOf = (agent: string) => `whet-${agent}`;
+
+/** A span like `90s`, `10m`, `2h`, `1d` in milliseconds. @throws CliError (exit 2) */
+export function parseSpan(flag: string, text: string): number {
+  const match = /^(\d+)(s|m|h|d)$/.exec(text);
+  const unit = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
+  if (match === null || unit === undefined) {
+    throw new CliError(`${flag} ${JSON.stringify(text)}: a whole number with s, m, h or d, such as 10m.`, { exitCode: 2, type: 'Schedule.Invalid' });
+  }
+  return Number(match[1]) * unit;
+}
+
+/** The Temporal Schedule of an agent's runs: one at a time, and a night that was missed is made up for within the catch-up window. */
+export function scheduleOptions(agent: Agent, { cron, jitter, catchUp, timezone }: ScheduleFlags & { cron: string }): ScheduleOptions {
+  // The server appends the time to the workflow's id; a run takes its id from there when its input names none.
+  const input: ImprovementRunInput = { runId: '', agent: agent.spec.name, specPath: agent.path };
+  return {
+    scheduleId: scheduleIdOf(agent.spec.name),
+    spec: { cronExpressions: [cron], timezone, jitter: parseSpan('--jitter', jitter) },
+    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: parseSpan('--catch-up', catchUp) },
+    action: {
+      type: 'startWorkflow',
+      workflowType: WORKFLOWS.improvementRun,
+      workflowId: `run-${agent.spec.name}`,
+      taskQueue: TASK_QUEUES.orchestration,
+      args: [input],
+      memo: { agent: agent.spec.name, seed: agent.spec.seed, specPath: agent.path },
+      staticSummary: `scheduled improvement run of ${agent.spec.name}`,
+    },
+    memo: { agent: agent.spec.name, cron },
+  };
+}
+
+/** `whet schedule AGENT_YAML --cron '0 2 * * *'`: makes or replaces the agent's schedule; `--delete` removes it. */
+export async function scheduleCommand({ settings, out }: Context, path: string, flags: ScheduleFlags): Promise<void> {
+  const agent = readAgent(path);
+  const { cron } = flags;
+  if (cron === undefined && flags.delete !== true) throw new CliError("Say when: --cron '0 2 * * *' (minute, hour, day of month, month, day of week), or --delete.", { exitCode: 2, type: 'Schedule.Invalid' });
+  const options = cron === undefined ? null : scheduleOptions(agent, { ...flags, cron });
+  await withTemporal(settings, async ({ client }) => {
+    const handle = client.schedule.getHandle(scheduleIdOf(agent.spec.name));
+    const existing = await handle.describe().catch((error: unknown) => {
+      if (error instanceof ScheduleNotFoundError) return null;
+      throw error;
+    });
+    if (options === null) {
+      if (existing === null) throw new CliError(`${agent.spec.name} has no schedule.`, { exitCode: 2, type: 'Schedule.NotFound' });
+      await handle.delete();
+      out.result({ scheduleId: handle.scheduleId, deleted: true }, `${handle.scheduleId}: deleted`);
+      return;
+    }
+    try {
+      if (existing === null) await client.schedule.create(options);
+      else await handle.update((previous) => ({ ...options, state: previous.state, action: options.action }));
+    } catch (error) {
+      throw badCron(error, cron ?? '');
+    }
+    const { info } = await handle.describe();
+    const next = info.nextActionTimes.slice(0, 3).map((time) => time.toISOString());
+    const text = `${handle.scheduleId}: ${existing === null ? 'created' : 'replaced'}, next runs at ${next.join(', ') || '(none)'}`;
+    out.result({ scheduleId: handle.scheduleId, replaced: existing !== null, next }, text);
+  });
+}
+
+/** The server checks the cron expression; what it says belongs to the flag. */
+function badCron(error: unknown, cron: string): unknown {
+  const details = (error as { cause?: { details?: string } }).cause?.details ?? (error as Error).message;
+  if (!/cron|schedule spec|CalendarSpec/i.test(details)) return error;
+  return new CliError(`--cron ${JSON.stringify(cron)}: ${details}. Five fields: minute, hour, day of month, month, day of week.`, { exitCode: 2, type: 'Schedule.Invalid', cause: error });
+}

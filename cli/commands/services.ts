@@ -1,0 +1,34 @@
+import { defaultAgentPath, readAgent } from '../agent';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import { runningState } from '../supervisor/state';
+import { supervise } from '../supervisor/supervisor';
+import { down, endLeftovers, planServices, up } from '../up';
+
+/** `whet up [AGENT_YAML] [--foreground]` */
+export async function upCommand({ settings, out }: Context, path: string | undefined, { foreground }: { foreground?: boolean }): Promise<void> {
+  const chosen = path ?? defaultAgentPath();
+  const agent = chosen === null ? null : readAgent(chosen);
+  if (foreground === true) return superviseHere({ settings, out }, agent);
+  const { state, started } = await up(settings, out, { agent, anyPort: false });
+  const where = state.temporal.uiUrl === null ? `Temporal ${state.temporal.address}` : `Temporal UI ${state.temporal.uiUrl}`;
+  out.result({ started, ...state }, started ? `up: ${where}. Stop it with \`whet down\`.` : `already up: ${where}.`);
+}
+
+async function superviseHere({ settings, out }: Context, agent: ReturnType<typeof readAgent> | null): Promise<void> {
+  const running = runningState(settings.home);
+  if (running !== null) throw new CliError(`The services are up already (supervisor ${running.supervisor.pid}). Stop them with \`whet down\` first.`, { type: 'Up.AlreadyUp' });
+  await endLeftovers(settings);
+  const plan = await planServices(settings, { agent, anyPort: false });
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
+  const ui = plan.temporal.start === null ? plan.temporal.address : `http://127.0.0.1:${plan.temporal.start.uiPort}`;
+  out.line(`Temporal: ${ui}. Logs: ${plan.logs}. Ctrl-C stops everything.`);
+  await supervise(plan, stop.signal);
+}
+
+/** `whet down` */
+export async function downCommand({ settings, out }: Context): Promise<void> {
+  const stopped = await down(settings);
+  out.result({ stopped }, stopped.length === 0 ? 'Nothing was up.' : `stopped: ${stopped.join(', ')}`);
+}

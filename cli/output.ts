@@ -1,0 +1,71 @@
+/** Where a command writes: text for people, or with --json one JSON document for programs. */
+export interface Output {
+  readonly json: boolean;
+  /** Whether lines may be drawn over. */
+  readonly live: boolean;
+  /** A line for people; not written with --json. */
+  line(text?: string): void;
+  /** The command's result. With --json it is printed, else `text` is. */
+  result(value: unknown, text: string): void;
+  /** Replaces the lines that the last call drew. Where lines cannot be drawn over it does nothing. */
+  redraw(lines: readonly string[]): void;
+  /** Leaves the drawn lines where they are. */
+  settle(): void;
+}
+
+type Stream = Pick<NodeJS.WriteStream, 'write'> & { isTTY?: boolean; columns?: number };
+
+/** Output on a stream, normally stdout. */
+export function createOutput(json: boolean, stream: Stream = process.stdout): Output {
+  let drawn = 0;
+  const live = !json && stream.isTTY === true && process.env['TERM'] !== 'dumb';
+  const settle = () => {
+    drawn = 0;
+  };
+  return {
+    json,
+    live,
+    line(text = '') {
+      if (json) return;
+      settle();
+      stream.write(`${text}\n`);
+    },
+    result(value, text) {
+      settle();
+      stream.write(json ? `${JSON.stringify(value, null, 2)}\n` : text === '' ? '' : `${text}\n`);
+    },
+    redraw(lines) {
+      if (!live) return;
+      const width = stream.columns ?? 100;
+      const up = drawn > 0 ? `\u001b[${drawn}A` : '';
+      stream.write(up + lines.map((text) => `\u001b[2K${text.slice(0, width - 1)}\n`).join('') + (drawn > lines.length ? '\u001b[0J' : ''));
+      drawn = lines.length;
+    },
+    settle,
+  };
+}
+
+/** Aligned columns; the last is not padded. Columns in `right` (by index) are right-aligned. */
+export function table(rows: readonly (readonly string[])[], right: readonly number[] = []): string {
+  const widths = rows.reduce<number[]>((all, row) => row.map((cell, i) => Math.max(all[i] ?? 0, cell.length)), []);
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => {
+          if (right.includes(i)) return cell.padStart(widths[i] ?? 0);
+          return i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0);
+        })
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** Seconds as people say them: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`. */
+export function duration(seconds: number): string {
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`;
+  return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, '0')} min`;
+}

@@ -1,0 +1,85 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { answerCommand, approveCommand } from './commands/answers';
+import { demoCommand } from './commands/demo';
+import { lsCommand } from './commands/ls';
+import { promoteCommand, rollbackCommand } from './commands/registry';
+import { reportCommand } from './commands/report';
+import { runCommand } from './commands/run';
+import { type ScheduleFlags, scheduleCommand } from './commands/schedule';
+import { downCommand, upCommand } from './commands/services';
+import { statusCommand, whyCommand } from './commands/status';
+import { validateCommand } from './commands/validate';
+import { workerCommand } from './commands/worker';
+import { type CommonOptions, type Context, openContext } from './context';
+
+const EXIT_CODES = `
+Exit codes: 0 done, 1 failed, 2 wrong input (nothing was started).
+Every command takes --json: one JSON document on standard output; an error is {"error": {"type", "message"}}.`;
+
+function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError(`${JSON.stringify(text)} is no whole number of 0 or more.`);
+  return Number(text);
+}
+
+function positiveNumber(text: string): number {
+  const value = wholeNumber(text);
+  if (value < 1) throw new InvalidArgumentError('It must be 1 or more.');
+  return value;
+}
+
+/** Opens the context and runs an action; the options reach it as the last argument. */
+const withContext =
+  <A extends unknown[]>(action: (context: Context, ...rest: A) => void | Promise<void>) =>
+  async (...all: unknown[]): Promise<void> => {
+    // commander hands over arguments, options, command.
+    const rest = all.slice(0, -1) as A;
+    await action(openContext(rest.at(-1) as CommonOptions), ...rest);
+  };
+
+/** The `whet` command line. */
+export function createProgram(): Command {
+  const program = new Command('whet').description('Finds what a deployed LLM agent cannot do, trains an adapter for each missing capability, proves the gain and serves it.');
+  program.addHelpText('after', EXIT_CODES).showHelpAfterError('(whet --help lists the commands)');
+  const command = (usage: string, description: string) => program.command(usage).description(description).option('--json', 'print JSON');
+
+  command('demo [agent.yaml]', 'services, one improvement run, its result')
+    .option('--seed <n>', "replaces the agent's seed", wholeNumber)
+    .option('--keep', 'leave the services up')
+    .action(withContext(demoCommand));
+  command('up [agent.yaml]', 'start Temporal, policy server, analyst and worker on this machine')
+    .option('--foreground', 'stay in the foreground; Ctrl-C stops everything')
+    .action(withContext(upCommand));
+  command('down', 'stop what `whet up` started').action(withContext(downCommand));
+  command('validate <agent.yaml>', 'check an agent.yaml and start nothing').action(withContext(validateCommand));
+  command('run <agent.yaml>', 'start an improvement run')
+    .option('--seed <n>', "replaces the agent's seed", wholeNumber)
+    .option('--follow', 'show its stages until it ends')
+    .action(withContext(runCommand));
+  command('ls', 'list runs, the newest first')
+    .option('--agent <name>', 'only of this agent')
+    .option('--limit <n>', 'at most so many', positiveNumber, 20)
+    .action(withContext(lsCommand));
+  command('status [run]', "a run's stages; without a run, the services")
+    .option('--follow', 'show the stages until the run ends')
+    .action(withContext(statusCommand));
+  command('why <run>', 'what a run waits for, and why').action(withContext(whyCommand));
+  command('report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
+  command('approve <run>', 'let a run promote that waits for a person').action(withContext(approveCommand));
+  command('retry <run> [capability]', 'let a run that waits try again').action(withContext((context: Context, run: string, capability: string | undefined) => answerCommand(context, 'retry', run, capability)));
+  command('skip <run> <capability>', 'let a run that waits go on without a capability').action(withContext((context: Context, run: string, capability: string) => answerCommand(context, 'skip', run, capability)));
+  command('promote <agent> <version>', "make a version of the agent's adapters the active one").action(
+    withContext((context: Context, agent: string, version: string) => promoteCommand(context, agent, positiveNumber(version))),
+  );
+  command('rollback <agent>', 'make the version before the active one active').action(withContext(rollbackCommand));
+  command('schedule <agent.yaml>', 'run an agent regularly')
+    .option('--cron <expression>', "such as '0 2 * * *'")
+    .option('--timezone <name>', 'of the cron expression', 'UTC')
+    .option('--jitter <span>', 'start up to so much later, chosen at random', '10m')
+    .option('--catch-up <span>', 'make up for a start that was missed this long ago at most', '6h')
+    .option('--delete', 'remove the schedule')
+    .action(withContext((context: Context, path: string, flags: ScheduleFlags) => scheduleCommand(context, path, flags)));
+  command('worker', 'one worker in the foreground')
+    .option('--queues <names>', 'orchestration, llm, sandbox, jobs', 'orchestration,llm,sandbox,jobs')
+    .action(withContext((context: Context, { queues }: { queues: string }) => workerCommand(context, queues)));
+  return program;
+}

@@ -1,0 +1,76 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { CliError } from './errors';
+
+/** Ports of the embedded services and the variable that sets each. */
+export const PORTS = {
+  temporal: { variable: 'WHET_TEMPORAL_PORT', fallback: 7233 },
+  ui: { variable: 'WHET_TEMPORAL_UI_PORT', fallback: 8233 },
+  model: { variable: 'WHET_MODEL_PORT', fallback: 8300 },
+  analyst: { variable: 'WHET_ANALYST_PORT', fallback: 8301 },
+} as const;
+export type PortName = keyof typeof PORTS;
+
+const port = z.coerce.number().int().min(1).max(65535).optional();
+const text = z
+  .string()
+  .optional()
+  .transform((value) => (value === '' ? undefined : value));
+
+const variables = z.object({
+  WHET_HOME: text,
+  WHET_STORE: text,
+  TEMPORAL_ADDRESS: text,
+  TEMPORAL_NAMESPACE: text,
+  TEMPORAL_CLI_PATH: text,
+  WHET_TEMPORAL_PORT: port,
+  WHET_TEMPORAL_UI_PORT: port,
+  WHET_MODEL_PORT: port,
+  WHET_ANALYST_PORT: port,
+  OPENAI_API_KEY: text,
+  OPENAI_BASE_URL: text,
+});
+
+/** What the environment variables say; docs/configuration.md lists them. */
+export interface Settings {
+  /** State directory: WHET_HOME, default `.whetstone` in the current directory. Absolute. */
+  home: string;
+  /** Root of the artifact store: WHET_STORE, default `store` in the state directory. Absolute. */
+  storeRoot: string;
+  /** TEMPORAL_ADDRESS: a server of one's own, which `whet up` then does not start. Null when unset. */
+  temporalAddress: string | null;
+  temporalNamespace: string;
+  temporalCliPath: string | null;
+  ports: Record<PortName, number>;
+  /** Whether an analyst endpoint or key is set, so that no demo analyst is needed. */
+  analystConfigured: boolean;
+}
+
+/** @throws CliError (exit 2) naming the variable, its value and what is allowed. */
+export function readSettings(environment: NodeJS.ProcessEnv = process.env, directory: string = process.cwd()): Settings {
+  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = variables.safeParse(present);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => {
+      const name = String(issue.path[0]);
+      return `${name}=${JSON.stringify(environment[name])}: must be a port number from 1 to 65535.`;
+    });
+    throw new CliError(problems.join('\n'), { exitCode: 2, type: 'Settings.Invalid' });
+  }
+  const value = parsed.data;
+  const home = resolve(directory, value.WHET_HOME ?? '.whetstone');
+  return {
+    home,
+    storeRoot: value.WHET_STORE === undefined ? resolve(home, 'store') : resolve(directory, value.WHET_STORE),
+    temporalAddress: value.TEMPORAL_ADDRESS ?? null,
+    temporalNamespace: value.TEMPORAL_NAMESPACE ?? 'default',
+    temporalCliPath: value.TEMPORAL_CLI_PATH ?? null,
+    ports: {
+      temporal: value.WHET_TEMPORAL_PORT ?? PORTS.temporal.fallback,
+      ui: value.WHET_TEMPORAL_UI_PORT ?? PORTS.ui.fallback,
+      model: value.WHET_MODEL_PORT ?? PORTS.model.fallback,
+      analyst: value.WHET_ANALYST_PORT ?? PORTS.analyst.fallback,
+    },
+    analystConfigured: value.OPENAI_API_KEY !== undefined || value.OPENAI_BASE_URL !== undefined,
+  };
+}

@@ -1,0 +1,132 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endProcesses, identify } from './process-id';
+import type { Service } from './services';
+import type { ServiceState } from './state';
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 20_000;
+/** A process that lived this long starts again without the delays of its former deaths. */
+const STEADY_MS = 30_000;
+const PROBE_MS = 250;
+
+/** Last lines of a log, for messages. */
+export function tail(path: string, lines = 15): string {
+  try {
+    return readFileSync(path, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
+  } catch {
+    return '';
+  }
+}
+
+/** One part under supervision: started, watched, and started again with growing delays when it dies. */
+export class ManagedService {
+  readonly state: ServiceState;
+  /** Last line of output of a part that ran once and ended well. */
+  result: string | null = null;
+  private child: ChildProcess | null = null;
+  private stopping = false;
+  private readonly wake = new AbortController();
+
+  constructor(
+    private readonly service: Service,
+    log: string,
+    private readonly changed: () => void,
+  ) {
+    const note = service.needs.length === 0 ? '' : `waits for ${service.needs.join(', ')}`;
+    this.state = { name: service.name, status: 'waiting', process: null, restarts: 0, url: service.url, log, note };
+  }
+
+  /** Keeps the part running until `stop`; resolves then, or when a part that runs once has ended. */
+  async run(): Promise<void> {
+    let delay = FIRST_DELAY_MS;
+    while (!this.stopping) {
+      const began = Date.now();
+      const ended = this.start();
+      void this.probeUntilReady(began);
+      const code = await ended;
+      this.state.process = null;
+      if (this.stopping) break;
+      if (this.service.once === true) return this.finish(code);
+      if (Date.now() - began > STEADY_MS) delay = FIRST_DELAY_MS;
+      this.state.restarts += 1;
+      this.update('restarting', `ended with ${code}, starts again in ${(delay / 1000).toFixed(1)} s`);
+      await sleep(delay, undefined, { signal: this.wake.signal }).catch(() => undefined);
+      delay = Math.min(delay * 2, LONGEST_DELAY_MS);
+    }
+    this.update('stopped', '');
+  }
+
+  /** Ends the process: SIGTERM, and SIGKILL after `graceMs`. */
+  async stop(graceMs: number): Promise<void> {
+    this.stopping = true;
+    this.wake.abort();
+    const { process } = this.state;
+    if (process === null) this.update('stopped', '');
+    else await endProcesses([process], graceMs);
+  }
+
+  /** Waits until the part is ready (or done), or can never be. */
+  async settled(): Promise<boolean> {
+    for (;;) {
+      const { status } = this.state;
+      if (status === 'ready' || status === 'done') return true;
+      if (status === 'failed' || status === 'stopped') return false;
+      await sleep(50);
+    }
+  }
+
+  /** Resolves with how it ended: `exit code 1`, `signal SIGKILL`. */
+  private start(): Promise<string> {
+    const log = openSync(this.state.log, 'a');
+    writeSync(log, `--- ${new Date().toISOString()} start ${this.service.name}\n`);
+    const output = this.service.once === true ? openSync(this.resultPath, 'w') : log;
+    const child = spawn(this.service.command, this.service.arguments(), {
+      env: { ...process.env, ...this.service.environment() },
+      // A group of its own: Ctrl-C in the terminal is for the supervisor, which stops the parts in order.
+      detached: true,
+      stdio: ['ignore', output, log],
+    });
+    closeSync(log);
+    if (output !== log) closeSync(output);
+    this.child = child;
+    this.state.process = child.pid === undefined ? null : identify(child.pid);
+    this.update('starting', '');
+    return new Promise((resolve) => {
+      child.once('error', (error) => resolve(error.message));
+      child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
+    });
+  }
+
+  private get resultPath(): string {
+    return `${this.state.log}.out`;
+  }
+
+  /** It cannot be started, because another part failed. */
+  block(note: string): void {
+    this.update('failed', note);
+  }
+
+  private async probeUntilReady(began: number): Promise<void> {
+    const { child } = this;
+    while (this.child === child && this.state.process !== null && this.state.status === 'starting' && this.service.once !== true) {
+      const id = this.state.process;
+      const ready = await this.service.isReady(id, began);
+      if (ready && this.child === child && this.state.process === id) return this.update('ready', '');
+      await sleep(PROBE_MS);
+    }
+  }
+
+  private finish(code: string): void {
+    if (code !== 'exit code 0') return this.update('failed', `ended with ${code}`);
+    this.result = tail(this.resultPath, 1);
+    this.update('done', '');
+  }
+
+  private update(status: ServiceState['status'], note: string): void {
+    this.state.status = status;
+    this.state.note = note;
+    this.changed();
+  }
+}

@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import type { AgentSpec } from '../../contracts';
+import { CliError } from '../errors';
+import { type PortName, PORTS, type Settings } from '../settings';
+import { freePort, isFree, whoListens } from './ports';
+import { findTemporalCli, projectRoot, pythonCommand } from './programs';
+
+/** How the base model comes to be: made by the agent's recipe, or there already. */
+export type ModelSource = { kind: 'recipe'; script: string; arguments: string[] } | { kind: 'directory'; path: string };
+
+/** What a supervisor starts; decided once by `whet up`, so that a restart starts the same. */
+export interface Plan {
+  instance: string;
+  home: string;
+  storeRoot: string;
+  logs: string;
+  root: string;
+  python: string;
+  agentPath: string | null;
+  temporal: { address: string; namespace: string; start: { cli: string; port: number; uiPort: number; database: string } | null };
+  /** Null: the agent names an endpoint of its own, or there is no agent. */
+  model: { source: ModelSource; servedName: string; port: number } | null;
+  /** The demo analyst of the agent's folder; null when a real one is set or the folder has none. */
+  analyst: { script: string; port: number } | null;
+}
+
+export interface PlanOptions {
+  instance: string;
+  agent: { path: string; spec: AgentSpec } | null;
+  /** true: where a port is taken, another that is free; false: that is an error. */
+  anyPort: boolean;
+}
+
+/** Decides what to start. @throws CliError when a port is taken, or the Temporal CLI is missing. */
+export async function makePlan(settings: Settings, { instance, agent, anyPort }: PlanOptions): Promise<Plan> {
+  const choose = async (name: PortName): Promise<number> => {
+    const port = settings.ports[name];
+    if (await isFree(port)) return port;
+    if (anyPort) return freePort();
+    const who = whoListens(port);
+    throw new CliError(
+      `Port ${port} (${PORTS[name].variable}) is taken${who === null ? '' : ` by ${who}`}. Stop that, or set ${PORTS[name].variable} to a free port.`,
+      { type: 'Up.PortTaken' },
+    );
+  };
+  const root = projectRoot();
+  const own = settings.temporalAddress === null;
+  const temporalPort = own ? await choose('temporal') : 0;
+  const source = agent === null ? null : modelSource(agent);
+  const analyst = settings.analystConfigured || agent === null || agent.spec.analyst.baseUrl !== undefined ? null : demoAnalyst(agent.path, root);
+  return {
+    instance,
+    home: settings.home,
+    storeRoot: settings.storeRoot,
+    logs: join(settings.home, 'logs'),
+    root,
+    python: pythonCommand(),
+    agentPath: agent?.path ?? null,
+    temporal: {
+      address: settings.temporalAddress ?? `127.0.0.1:${temporalPort}`,
+      namespace: settings.temporalNamespace,
+      start: own
+        ? { cli: findTemporalCli(settings.temporalCliPath), port: temporalPort, uiPort: await choose('ui'), database: join(settings.home, 'temporal.sqlite') }
+        : null,
+    },
+    model: source === null || agent === null ? null : { source, servedName: agent.spec.model.name, port: await choose('model') },
+    analyst: analyst === null ? null : { script: analyst, port: await choose('analyst') },
+  };
+}
+
+function modelSource({ path, spec }: { path: string; spec: AgentSpec }): ModelSource | null {
+  const { baseUrl, recipe, recipeArguments, path: directory } = spec.model;
+  if (baseUrl !== undefined) return null;
+  const folder = dirname(path);
+  if (recipe !== undefined) return { kind: 'recipe', script: resolve(folder, recipe), arguments: recipeArguments };
+  if (directory !== undefined) return { kind: 'directory', path: resolve(folder, directory) };
+  throw new CliError(`${path}: model has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.`, { exitCode: 2, type: 'Spec.Invalid' });
+}
+
+/** The built entry point of `analyst/` beside an agent.yaml of this project; null when it has none. */
+function demoAnalyst(agentPath: string, root: string): string | null {
+  const folder = relative(root, dirname(agentPath));
+  const script = join(root, 'dist', folder, 'analyst', 'main.js');
+  return !folder.startsWith('..') && existsSync(script) ? script : null;
+}

@@ -1,0 +1,64 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
+
+/** Whether this machine's loopback address can be listened on at a port. */
+export function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+/** A port that nobody listens on at this moment. */
+export function freePort(host = '127.0.0.1'): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ port: 0, host, exclusive: true }, () => {
+      const address = server.address();
+      server.close(() => (typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('The socket has no address.'))));
+    });
+  });
+}
+
+/** Who listens at a port, for a message: `process 4211 (temporal server start-dev ...)`; null when it cannot be seen. */
+export function whoListens(port: number): string | null {
+  const inode = listeningInode(port);
+  if (inode === null) return null;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const holds = readdirSync(`/proc/${pid}/fd`).some((fd) => {
+        try {
+          return readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`;
+        } catch {
+          return false;
+        }
+      });
+      if (!holds) continue;
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim().slice(0, 80);
+      return `process ${pid} (${command})`;
+    } catch {
+      // Another user's process, or one that just ended.
+    }
+  }
+  return null;
+}
+
+/** Inode of the socket that listens at a port (state 0A in /proc/net/tcp); null when there is none. */
+function listeningInode(port: number): string | null {
+  const hex = port.toString(16).toUpperCase().padStart(4, '0');
+  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    let text: string;
+    try {
+      text = readFileSync(file, 'utf8');
+    } catch {
+      continue;
+    }
+    for (const line of text.split('\n').slice(1)) {
+      const fields = line.trim().split(/\s+/);
+      if (fields[3] === '0A' && fields[1]?.endsWith(`:${hex}`)) return fields[9] ?? null;
+    }
+  }
+  return null;
+}

@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A process, told apart from a later one with the same number by when it was started (clock ticks since boot, Linux). */
+export interface ProcessId {
+  pid: number;
+  startTicks: number;
+}
+
+/** Variable that marks every process of one `whet up`, children of children included. */
+export const INSTANCE_VARIABLE = 'WHET_INSTANCE';
+
+/** Start time of a process in clock ticks since boot; null when it does not run (a zombie does not). */
+export function startTicks(pid: number): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The command's name stands in parentheses and may hold anything, so count the fields after the last one.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' ? null : Number(fields[19]);
+  } catch {
+    return null;
+  }
+}
+
+/** The process with its start time; null when it does not run. */
+export function identify(pid: number): ProcessId | null {
+  const ticks = startTicks(pid);
+  return ticks === null ? null : { pid, startTicks: ticks };
+}
+
+export function isRunning(id: ProcessId): boolean {
+  return startTicks(id.pid) === id.startTicks;
+}
+
+/** Running processes that carry the mark of an instance (own user's only; jailed ones carry none, they die with their parent). */
+export function processesOf(instance: string): ProcessId[] {
+  const mark = `${INSTANCE_VARIABLE}=${instance}`;
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((name) => {
+      try {
+        if (!readFileSync(`/proc/${name}/environ`, 'utf8').split('\0').includes(mark)) return [];
+      } catch {
+        return [];
+      }
+      return identify(Number(name)) ?? [];
+    });
+}
+
+/**
+ * Ends processes: SIGTERM, and SIGKILL for what still runs after `graceMs`. Returns when none runs.
+ * A number that another process has taken over meanwhile is left alone.
+ */
+export async function endProcesses(ids: readonly ProcessId[], graceMs = 10_000): Promise<void> {
+  signalAll(ids, 'SIGTERM');
+  if (await waitUntilGone(ids, graceMs)) return;
+  signalAll(ids, 'SIGKILL');
+  await waitUntilGone(ids, 5_000);
+}
+
+function signalAll(ids: readonly ProcessId[], signal: NodeJS.Signals): void {
+  for (const id of ids.filter(isRunning)) {
+    try {
+      process.kill(id.pid, signal);
+    } catch (error) {
+      // It ended between the look and the signal.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
+async function waitUntilGone(ids: readonly ProcessId[], limitMs: number): Promise<boolean> {
+  const end = Date.now() + limitMs;
+  while (ids.some(isRunning)) {
+    if (Date.now() > end) return false;
+    await sleep(50);
+  }
+  return true;
+}

@@ -1,0 +1,136 @@
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { INSTANCE_VARIABLE, type ProcessId } from './process-id';
+import type { Plan } from './plan';
+import type { ServiceName } from './state';
+import { hasPollerSince } from './temporal-setup';
+
+/** How one part is started and how it is seen that it works. */
+export interface Service {
+  name: ServiceName;
+  command: string;
+  /** Asked at every start: the model's directory is known only when its recipe has ended. */
+  arguments: () => string[];
+  environment: () => Record<string, string>;
+  url: string | null;
+  /** Parts that must be ready before it is started for the first time. */
+  needs: ServiceName[];
+  /** Runs once and ends; the last line of its standard output is its result. */
+  once?: boolean;
+  /** Whether the part works now. Never throws. */
+  isReady(process: ProcessId, startedAt: number): Promise<boolean>;
+}
+
+const loopback = '127.0.0.1';
+
+function accepts(port: number, host = loopback): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host, timeout: 1_000 });
+    const end = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once('connect', () => end(true));
+    socket.once('error', () => end(false));
+    socket.once('timeout', () => end(false));
+  });
+}
+
+async function answersOk(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+/** The parts of a plan, in the order in which they are started. `modelDirectory` is asked when the policy server and the worker start. */
+export function services(plan: Plan, modelDirectory: () => string | null): Service[] {
+  const list: Service[] = [];
+  const shared = () => ({ [INSTANCE_VARIABLE]: plan.instance, WHET_HOME: plan.home, WHET_PYTHON: plan.python });
+  const { start } = plan.temporal;
+  if (start !== null) {
+    list.push({
+      name: 'temporal',
+      command: start.cli,
+      arguments: () => [
+        ...['server', 'start-dev', '--ip', loopback, '--port', String(start.port), '--ui-port', String(start.uiPort)],
+        ...['--db-filename', start.database, '--log-level', 'warn', '--ui-disable-news-fetch'],
+        ...(plan.temporal.namespace === 'default' ? [] : ['--namespace', plan.temporal.namespace]),
+      ],
+      environment: shared,
+      url: `http://${loopback}:${start.uiPort}`,
+      needs: [],
+      isReady: async () => (await accepts(start.port)) && (await accepts(start.uiPort)),
+    });
+  }
+  if (plan.analyst !== null) {
+    const { script, port } = plan.analyst;
+    list.push({
+      name: 'analyst',
+      command: process.execPath,
+      arguments: () => [script, '--port', String(port), '--journal', join(plan.home, 'analyst-journal.jsonl')],
+      environment: shared,
+      url: `http://${loopback}:${port}`,
+      needs: [],
+      isReady: () => answersOk(`http://${loopback}:${port}/healthz`),
+    });
+  }
+  if (plan.model !== null) list.push(...modelServices(plan, plan.model, modelDirectory));
+  list.push({
+    name: 'worker',
+    command: process.execPath,
+    arguments: () => ['--enable-source-maps', join(plan.root, 'dist', 'workers', 'main.js'), '--queues', 'orchestration,llm,sandbox,jobs'],
+    environment: () => ({ ...shared(), ...workerEnvironment(plan, modelDirectory()) }),
+    url: null,
+    needs: [...(start === null ? [] : ['temporal' as const]), ...(plan.model === null ? [] : ['policy' as const])],
+    isReady: (_, startedAt) => hasPollerSince(plan.temporal, startedAt),
+  });
+  return list;
+}
+
+function modelServices(plan: Plan, { source, servedName, port }: NonNullable<Plan['model']>, modelDirectory: () => string | null): Service[] {
+  const environment = () => ({
+    [INSTANCE_VARIABLE]: plan.instance,
+    WHET_HOME: plan.home,
+    PYTHONPATH: join(plan.root, 'trainer-image'),
+    PYTHONUNBUFFERED: '1',
+    // Everything is on the disk; a look at the hub would only cost time.
+    HF_HUB_OFFLINE: process.env['HF_HUB_OFFLINE'] ?? '1',
+  });
+  const policy: Service = {
+    name: 'policy',
+    command: plan.python,
+    arguments: () => ['-m', 'whetstone.serve', '--model', modelDirectory() ?? '', '--port', String(port), '--host', loopback, '--served-name', servedName],
+    environment,
+    url: `http://${loopback}:${port}`,
+    needs: source.kind === 'recipe' ? ['model'] : [],
+    isReady: () => answersOk(`http://${loopback}:${port}/healthz`),
+  };
+  if (source.kind === 'directory') return [policy];
+  const recipe: Service = {
+    name: 'model',
+    command: plan.python,
+    arguments: () => [source.script, ...source.arguments, '--cache', join(plan.home, 'models')],
+    environment,
+    url: null,
+    needs: [],
+    once: true,
+    isReady: () => Promise.resolve(false),
+  };
+  return [recipe, policy];
+}
+
+/** What the worker is told besides what it inherits: where the server, the store, the model and the demo analyst are. */
+function workerEnvironment(plan: Plan, modelDirectory: string | null): Record<string, string> {
+  return {
+    WHET_STORE: plan.storeRoot,
+    TEMPORAL_ADDRESS: plan.temporal.address,
+    TEMPORAL_NAMESPACE: plan.temporal.namespace,
+    ...(plan.model === null ? {} : { WHET_MODEL_URL: `http://${loopback}:${plan.model.port}/v1` }),
+    ...(modelDirectory === null ? {} : { WHET_MODEL_PATH: modelDirectory }),
+    ...(plan.analyst === null ? {} : { WHET_DEMO_ANALYST_URL: `http://${loopback}:${plan.analyst.port}/v1` }),
+  };
+}

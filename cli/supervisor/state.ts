@@ -1,0 +1,60 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { isRunning, type ProcessId } from './process-id';
+
+/** Parts of the embedded default. `model` is the recipe: it runs once and ends. */
+export const SERVICES = ['temporal', 'analyst', 'model', 'policy', 'worker'] as const;
+export type ServiceName = (typeof SERVICES)[number];
+
+export interface ServiceState {
+  name: ServiceName;
+  /** waiting: for another part. done: ran once and ended well. failed: will not be started again by itself. */
+  status: 'waiting' | 'starting' | 'ready' | 'restarting' | 'done' | 'failed' | 'stopped';
+  process: ProcessId | null;
+  restarts: number;
+  url: string | null;
+  log: string;
+  /** Why it is not ready, or how far it is. */
+  note: string;
+}
+
+/** What one `whet up` started; the supervisor keeps it up to date in `<home>/supervisor.json`. */
+export interface SupervisorState {
+  /** Marks all processes of this `whet up`. */
+  instance: string;
+  supervisor: ProcessId;
+  startedAt: string;
+  /** Absolute path of the agent.yaml whose model is served; null when none is. */
+  agentPath: string | null;
+  temporal: { address: string; namespace: string; uiUrl: string | null };
+  services: ServiceState[];
+}
+
+const statePath = (home: string) => join(home, 'supervisor.json');
+
+/** The last state that a supervisor wrote here, whether it still runs or not; null when there is none. */
+export function readState(home: string): SupervisorState | null {
+  try {
+    return JSON.parse(readFileSync(statePath(home), 'utf8')) as SupervisorState;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** The state of a supervisor that runs; null when none does. */
+export function runningState(home: string): SupervisorState | null {
+  const state = readState(home);
+  return state !== null && isRunning(state.supervisor) ? state : null;
+}
+
+export function writeState(home: string, state: SupervisorState): void {
+  const path = statePath(home);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(`${path}.tmp`, `${JSON.stringify(state, null, 2)}\n`);
+  renameSync(`${path}.tmp`, path);
+}
+
+export function removeState(home: string): void {
+  rmSync(statePath(home), { force: true });
+}

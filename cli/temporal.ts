@@ -1,0 +1,59 @@
+import { Client, Connection, defaultPayloadConverter, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import { CliError } from './errors';
+import { readState } from './supervisor/state';
+import type { Settings } from './settings';
+
+/** A connection with its client; `close` it. */
+export interface Temporal {
+  client: Client;
+  connection: Connection;
+  address: string;
+  namespace: string;
+  close(): Promise<void>;
+}
+
+/** TEMPORAL_ADDRESS, else the server that `whet up` started here, else Temporal's usual local address. */
+export function temporalAddress(settings: Settings): string {
+  return settings.temporalAddress ?? readState(settings.home)?.temporal.address ?? `127.0.0.1:${settings.ports.temporal}`;
+}
+
+/** @throws CliError when nothing answers there. */
+export async function connectTemporal(settings: Settings, address: string = temporalAddress(settings)): Promise<Temporal> {
+  try {
+    const connection = await Connection.connect({ address, connectTimeout: '3s' });
+    const client = new Client({ connection, namespace: settings.temporalNamespace });
+    return { client, connection, address, namespace: settings.temporalNamespace, close: () => connection.close() };
+  } catch (error) {
+    throw new CliError(`No Temporal server answers at ${address}. Start one with \`whet up\`, or set TEMPORAL_ADDRESS to the address of yours.`, {
+      type: 'Temporal.Unreachable',
+      cause: error,
+    });
+  }
+}
+
+/** Opens a connection, hands it to `action` and closes it. Errors of the server become sentences. */
+export async function withTemporal<T>(settings: Settings, action: (temporal: Temporal) => Promise<T>): Promise<T> {
+  const temporal = await connectTemporal(settings);
+  try {
+    return await action(temporal);
+  } catch (error) {
+    throw toCliError(error, temporal);
+  } finally {
+    await temporal.close();
+  }
+}
+
+function toCliError(error: unknown, { address, namespace }: Temporal): unknown {
+  if (error instanceof WorkflowNotFoundError) {
+    return new CliError(`There is no run ${error.workflowId} at ${address}, namespace ${namespace}. \`whet ls\` lists the runs.`, { exitCode: 2, type: 'Run.NotFound', cause: error });
+  }
+  if (isGrpcServiceError(error)) {
+    return new CliError(`The Temporal server at ${address} answered: ${error.details || error.message}.`, { type: 'Temporal.Failed', cause: error });
+  }
+  return error;
+}
+
+/** Decodes one payload that our workers wrote (JSON). */
+export function fromPayload(payload: Parameters<typeof defaultPayloadConverter.fromPayload>[0]): unknown {
+  return defaultPayloadConverter.fromPayload(payload);
+}

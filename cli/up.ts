@@ -1,0 +1,167 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AgentSpec } from '../contracts';
+import { CliError } from './errors';
+import { duration, type Output } from './output';
+import type { Settings } from './settings';
+import { tail } from './supervisor/managed';
+import { makePlan, type Plan } from './supervisor/plan';
+import { endProcesses, identify, isRunning, type ProcessId, processesOf } from './supervisor/process-id';
+import { readState, removeState, runningState, type ServiceState, type SupervisorState } from './supervisor/state';
+
+/** Making the demo's model takes minutes on a slow machine; everything else seconds. */
+const READY_LIMIT_MS = 60 * 60_000;
+const PLAIN_EVERY_MS = 15_000;
+
+const TITLES: Record<ServiceState['name'], string> = {
+  temporal: 'Temporal server',
+  analyst: 'demo analyst',
+  model: 'base model (recipe)',
+  policy: 'policy server',
+  worker: 'worker',
+};
+
+export interface UpOptions {
+  agent: { path: string; spec: AgentSpec } | null;
+  /** true: another port where one is taken. */
+  anyPort: boolean;
+  /** Aborting ends the wait and stops what was started. */
+  signal?: AbortSignal;
+}
+
+export interface UpResult {
+  state: SupervisorState;
+  /** false: it was up already, and nothing was started. */
+  started: boolean;
+}
+
+/**
+ * Starts the embedded services under a detached supervisor and waits until they work. Does nothing when they are up for the same agent.
+ * @throws CliError when they are up for another agent, a port is taken, or a part cannot start (its log's last lines are in the message).
+ */
+export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
+  const running = runningState(settings.home);
+  if (running !== null) {
+    refuseOtherAgent(running, options.agent?.path ?? null);
+    return { state: await waitUntilReady(settings, out, null, options.signal), started: false };
+  }
+  await endLeftovers(settings);
+  const supervisor = startSupervisor(await planServices(settings, options));
+  return { state: await waitUntilReady(settings, out, supervisor, options.signal), started: true };
+}
+
+/** Decides what `up` would start. */
+export function planServices(settings: Settings, { agent, anyPort }: UpOptions): Promise<Plan> {
+  return makePlan(settings, { instance: randomUUID(), agent, anyPort });
+}
+
+/** Ends processes of a supervisor that was killed: their ports and their database are needed. */
+export async function endLeftovers({ home }: Settings): Promise<void> {
+  const state = readState(home);
+  if (state === null) return;
+  await endProcesses(processesOf(state.instance));
+  removeState(home);
+}
+
+/** Stops what `whet up` started here. Returns the names of the parts that ran; empty when nothing did. */
+export async function down(settings: Settings): Promise<string[]> {
+  const state = readState(settings.home);
+  if (state === null) return [];
+  const ran = state.services.filter((s) => s.process !== null && isRunning(s.process)).map((s) => s.name);
+  // The supervisor stops its parts in order; a minute is more than all their graces together.
+  await endProcesses([state.supervisor], 60_000);
+  await endLeftovers(settings);
+  return ran;
+}
+
+function refuseOtherAgent(state: SupervisorState, agentPath: string | null): void {
+  if (agentPath === null || agentPath === state.agentPath) return;
+  throw new CliError(
+    `The services that are up serve ${state.agentPath === null ? 'no agent' : `the agent ${state.agentPath}`}, not ${agentPath}. Stop them with \`whet down\` first, or use another state directory (WHET_HOME).`,
+    { type: 'Up.OtherAgent' },
+  );
+}
+
+function startSupervisor(plan: Plan): ProcessId | null {
+  mkdirSync(plan.logs, { recursive: true });
+  const log = openSync(join(plan.logs, 'supervisor.log'), 'a');
+  const child = spawn(process.execPath, ['--enable-source-maps', join(__dirname, 'supervisor', 'main.js')], {
+    env: { ...process.env, WHET_PLAN: JSON.stringify(plan) },
+    detached: true,
+    stdio: ['ignore', log, log],
+  });
+  child.unref();
+  return child.pid === undefined ? null : identify(child.pid);
+}
+
+/** Waits until every part works, showing which do. Prints the address of Temporal's UI as soon as it answers. */
+async function waitUntilReady(settings: Settings, out: Output, starting: ProcessId | null, signal?: AbortSignal): Promise<SupervisorState> {
+  const began = Date.now();
+  const progress = createProgress(out);
+  for (;;) {
+    if (signal?.aborted === true) {
+      if (starting !== null) await down(settings);
+      throw new CliError('Interrupted before the services were ready; they are stopped.', { type: 'Up.Interrupted' });
+    }
+    const state = runningState(settings.home);
+    if (state !== null) {
+      progress.show(state, (Date.now() - began) / 1000);
+      const failed = state.services.filter((s) => s.status === 'failed' || (s.status === 'restarting' && s.restarts >= 3));
+      if (failed.length > 0) throw await startFailure(settings, failed);
+      if (state.services.every((s) => s.status === 'ready' || s.status === 'done')) return state;
+    } else if (starting === null || !isRunning(starting)) {
+      throw new CliError(`The supervisor ended before it had started anything. Its log ends with:\n${tail(join(settings.home, 'logs', 'supervisor.log'))}`, { type: 'Up.Failed' });
+    }
+    if (Date.now() - began > READY_LIMIT_MS) throw new CliError(`The services are not ready after an hour. Look at the logs in ${join(settings.home, 'logs')}.`, { type: 'Up.Failed' });
+    await sleep(100);
+  }
+}
+
+/** Stops everything and says which part failed and how its log ends. */
+async function startFailure(settings: Settings, failed: ServiceState[]): Promise<CliError> {
+  // A part that only waited for another one that failed has nothing to tell.
+  const causes = failed.filter((s) => !s.note.startsWith('needs '));
+  await down(settings);
+  const told = (causes.length > 0 ? causes : failed).map((s) => `The ${TITLES[s.name]} did not start: it ${s.note}. Its log ${s.log} ends with:\n${tail(s.log)}`);
+  return new CliError(told.join('\n'), { type: 'Up.Failed' });
+}
+
+function createProgress(out: Output): { show(state: SupervisorState, seconds: number): void } {
+  const printed = new Map<string, { status: string; at: number }>();
+  let told = false;
+  const text = (s: ServiceState, seconds: number) => {
+    const waits = s.status === 'starting' ? `${duration(seconds)} ${lastLine(s)}` : s.note;
+    return `${TITLES[s.name].padEnd(20)} ${s.status.padEnd(10)} ${s.status === 'ready' ? (s.url ?? '') : waits}`.trimEnd();
+  };
+  return {
+    show(state, seconds) {
+      const { uiUrl, address } = state.temporal;
+      if (!told && (uiUrl === null || state.services.some((s) => s.name === 'temporal' && s.status === 'ready'))) {
+        told = true;
+        out.settle();
+        out.line(uiUrl === null ? `Temporal: ${address} (your own server)` : `Temporal UI: ${uiUrl}`);
+      }
+      if (out.live) {
+        const open = state.services.filter((s) => s.name !== 'temporal');
+        out.redraw(open.map((s) => text(s, seconds)));
+        if (state.services.every((s) => s.status === 'ready' || s.status === 'done')) out.settle();
+        return;
+      }
+      for (const s of state.services) {
+        const last = printed.get(s.name);
+        const due = s.name === 'model' && s.status === 'starting' && Date.now() - (last?.at ?? 0) >= PLAIN_EVERY_MS;
+        if (s.status === 'waiting' || (last?.status === s.status && !due) || (s.status === 'starting' && s.name !== 'model')) continue;
+        printed.set(s.name, { status: s.status, at: Date.now() });
+        out.line(text(s, seconds));
+      }
+    },
+  };
+}
+
+/** What a part said last, for the live line of the model's recipe. */
+function lastLine(service: ServiceState): string {
+  return service.name === 'model' ? (tail(service.log, 1).split('\r').at(-1) ?? '').replace(/^---.*/, '') : '';
+}

@@ -1,0 +1,54 @@
+import { type Arm, type Interval, type Report, reportSchema } from '../../contracts';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CliError } from '../errors';
+import { table } from '../output';
+
+/** Reads `report.json` of a report's directory. @throws CliError when it is missing or not a report of this version. */
+export async function readReport(directory: string): Promise<Report> {
+  const path = join(directory, 'report.json');
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new CliError(`The report ${path} cannot be read (${(error as Error).message}). Look at it on the machine where the worker ran.`, { type: 'Report.Missing', cause: error });
+  });
+  const parsed = reportSchema.safeParse(JSON.parse(text));
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new CliError(`${path} is not a report of this version: ${issue?.path.join('.')}: ${issue?.message}.`, { type: 'Report.Invalid' });
+}
+
+const share = ({ estimate, low, high }: Interval) => `${estimate.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`;
+const signed = (x: number) => `${x < 0 ? '-' : '+'}${Math.abs(x).toFixed(3)}`;
+const difference = ({ estimate, low, high }: Interval) => `${signed(estimate)} [${signed(low)}, ${signed(high)}]`;
+
+/** Base, best single adapter, mixed (where there is one), routed, oracle: pass rate and paired difference to base, with intervals. */
+export function resultTable({ evaluation }: Report): string {
+  if (evaluation === null) return 'Nothing was evaluated: no adapter was trained.';
+  const percent = `${Math.round(evaluation.confidence * 100)} %`;
+  const row = (label: string, arm: Arm) => [label, share(arm.passRate), arm.kind === 'base' ? '' : difference(arm.minusBase)];
+  const rows = [
+    ['', `pass rate [${percent}]`, `minus base, paired [${percent}]`],
+    row('base', evaluation.base),
+    row(`best single (${evaluation.bestSingle.name.replace(/@.*/, '')})`, evaluation.bestSingle),
+    ...(evaluation.mixed === undefined ? [] : [row('mixed', evaluation.mixed)]),
+    row('routed', evaluation.routed),
+    row('oracle over adapters', evaluation.oracle),
+  ];
+  return `${table(rows)}\n${evaluation.tasks} held-out tasks, ${evaluation.trials} trial${evaluation.trials === 1 ? '' : 's'} each`;
+}
+
+/** Verdict, notes that belong to the numbers, what was planted and found, and the table. */
+export function reportText(report: Report): string {
+  const { identification, gate, verdict, promotedVersion } = report;
+  const planted = identification.planted;
+  const list = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
+  return [
+    ...report.notes,
+    `analyst: ${report.analyst}; sandbox: ${report.sandbox}`,
+    `capabilities kept: ${list(identification.kept)}`,
+    ...(planted === undefined ? [] : [`planted deficits found: ${list(planted.found.map((f) => f.planted))}; missed: ${list(planted.missed)}; invented: ${list(planted.invented)}`]),
+    '',
+    resultTable(report),
+    '',
+    `verdict: ${verdict}${promotedVersion === null ? '' : ` (registry version ${promotedVersion})`}${gate === null ? '' : `. ${gate.reasons.join(' ')}`}`,
+  ].join('\n');
+}

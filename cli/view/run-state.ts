@@ -1,0 +1,209 @@
+import type { Client, DescribeWorkflowExecutionResponse, WorkflowExecutionDescription } from '@temporalio/client';
+import { MESSAGES, type ImprovementRunResult, type RunProgress, type StageProgress, TASK_QUEUES } from '../../contracts';
+import { fromPayload } from '../temporal';
+
+/** A failure as the server reports it: our dotted type where there is one. */
+export interface FailureView {
+  type: string | null;
+  message: string;
+}
+
+/** An activity that is not finished. */
+export interface PendingActivity {
+  workflowId: string;
+  activityType: string;
+  taskQueue: string;
+  status: 'scheduled' | 'started' | 'backing-off' | 'paused' | 'cancelling';
+  attempt: number;
+  maximumAttempts: number | null;
+  progress: StageProgress | null;
+  heartbeatAt: number | null;
+  scheduledAt: number | null;
+  startedAt: number | null;
+  nextAttemptAt: number | null;
+  lastFailure: FailureView | null;
+}
+
+/** A workflow of the run whose next step no worker has taken yet. */
+export interface PendingStep {
+  workflowId: string;
+  taskQueue: string;
+  attempt: number;
+  scheduledAt: number | null;
+}
+
+/** Everything that the server and the workflow say about a run at one moment. Times are milliseconds since 1970. */
+export interface RunState {
+  runId: string;
+  agent: string | null;
+  status: 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed-out' | 'unknown';
+  startedAt: number;
+  closedAt: number | null;
+  /** Null when no worker answered the query. */
+  progress: RunProgress | null;
+  activities: PendingActivity[];
+  steps: PendingStep[];
+  /** When a worker last asked for work, by task queue; null: nobody within the last minutes. Only the queues that matter here. */
+  pollers: Record<string, number | null>;
+  result: ImprovementRunResult | null;
+  failure: FailureView | null;
+  now: number;
+}
+
+type Raw = DescribeWorkflowExecutionResponse;
+type RawActivity = NonNullable<Raw['pendingActivities']>[number];
+type Timestamp = RawActivity['scheduledTime'];
+
+/** temporal.api.enums.v1.PendingActivityState */
+const ACTIVITY_STARTED = 2;
+const ACTIVITY_CANCEL_REQUESTED = 3;
+/** temporal.api.enums.v1.TaskQueueType */
+const WORKFLOW_QUEUE = 1;
+const ACTIVITY_QUEUE = 2;
+/** temporal.api.enums.v1.PendingWorkflowTaskState */
+const STEP_STARTED = 2;
+
+const milliseconds = (time: Timestamp): number | null => (time === null || time === undefined ? null : Number(time.seconds ?? 0) * 1000 + Number(time.nanos ?? 0) / 1e6);
+
+interface RawFailure {
+  message?: string | null;
+  cause?: RawFailure | null;
+  applicationFailureInfo?: { type?: string | null } | null;
+  timeoutFailureInfo?: unknown;
+}
+
+/** The innermost cause that says something: activity and child failures only wrap it. */
+export function failureView(failure: RawFailure | null | undefined): FailureView | null {
+  if (failure === null || failure === undefined) return null;
+  if (failure.applicationFailureInfo) return { type: failure.applicationFailureInfo.type || null, message: failure.message ?? '' };
+  if (failure.timeoutFailureInfo) return { type: 'Timeout', message: failure.message ?? 'timed out' };
+  return failureView(failure.cause) ?? { type: null, message: failure.message ?? '' };
+}
+
+function stageProgress(activity: RawActivity): StageProgress | null {
+  const payload = activity.heartbeatDetails?.payloads?.[0];
+  if (!payload) return null;
+  const details = fromPayload(payload) as Partial<StageProgress> | null;
+  return typeof details?.done === 'number' && typeof details.total === 'number' ? (details as StageProgress) : null;
+}
+
+function pendingActivity(workflowId: string, activity: RawActivity, now: number): PendingActivity {
+  const nextAttemptAt = milliseconds(activity.nextAttemptScheduleTime);
+  const status = (): PendingActivity['status'] => {
+    if (activity.paused) return 'paused';
+    if (activity.state === ACTIVITY_CANCEL_REQUESTED) return 'cancelling';
+    if (activity.state === ACTIVITY_STARTED) return 'started';
+    return nextAttemptAt !== null && nextAttemptAt > now ? 'backing-off' : 'scheduled';
+  };
+  return {
+    workflowId,
+    activityType: activity.activityType?.name ?? '?',
+    taskQueue: activity.activityOptions?.taskQueue?.name ?? '',
+    status: status(),
+    attempt: activity.attempt ?? 1,
+    maximumAttempts: activity.maximumAttempts || null,
+    progress: stageProgress(activity),
+    heartbeatAt: milliseconds(activity.lastHeartbeatTime),
+    scheduledAt: milliseconds(activity.scheduledTime),
+    startedAt: milliseconds(activity.lastStartedTime),
+    nextAttemptAt,
+    lastFailure: failureView(activity.lastFailure),
+  };
+}
+
+const STATUS: Partial<Record<WorkflowExecutionDescription['status']['name'], RunState['status']>> = {
+  RUNNING: 'running',
+  PAUSED: 'running',
+  COMPLETED: 'completed',
+  FAILED: 'failed',
+  CANCELLED: 'cancelled',
+  TERMINATED: 'terminated',
+  TIMED_OUT: 'timed-out',
+};
+
+/**
+ * Asks the server and the run's workflow where the run stands, children included.
+ * @throws WorkflowNotFoundError when there is no such run.
+ */
+export async function readRunState(client: Client, runId: string): Promise<RunState> {
+  const now = Date.now();
+  const description = await client.workflow.getHandle(runId).describe();
+  const status = STATUS[description.status.name] ?? 'unknown';
+  const tree = status === 'running' ? await describeTree(client, description) : [];
+  const activities = tree.flatMap((d) => (d.raw.pendingActivities ?? []).map((a) => pendingActivity(d.workflowId, a, now)));
+  const steps = tree.flatMap((d) => pendingStep(d));
+  const queues = [...new Set([...activities.filter((a) => a.status === 'scheduled').map((a) => a.taskQueue), ...steps.map((s) => s.taskQueue)])].filter(Boolean);
+  const [progress, outcome, pollers] = await Promise.all([
+    readProgress(client, runId),
+    status === 'running' ? { result: null, failure: null } : readOutcome(client, runId),
+    Promise.all(queues.map(async (queue) => [queue, await lastPoll(client, queue)] as const)),
+  ]);
+  return {
+    runId,
+    agent: progress?.agent ?? agentOf(description),
+    status,
+    startedAt: description.startTime.getTime(),
+    closedAt: description.closeTime?.getTime() ?? null,
+    progress,
+    activities,
+    steps,
+    pollers: Object.fromEntries(pollers),
+    ...outcome,
+    now,
+  };
+}
+
+/** The agent that a run's memo or search attribute names. */
+export function agentOf(description: { memo?: Record<string, unknown>; searchAttributes: Record<string, unknown> }): string | null {
+  const [first] = (description.searchAttributes['WhetAgent'] as string[] | undefined) ?? [];
+  return first ?? (typeof description.memo?.['agent'] === 'string' ? description.memo['agent'] : null);
+}
+
+async function describeTree(client: Client, root: WorkflowExecutionDescription): Promise<WorkflowExecutionDescription[]> {
+  const children = await Promise.all(
+    (root.raw.pendingChildren ?? []).map(async ({ workflowId }) => {
+      if (!workflowId) return [];
+      // A child that ended between the two questions is no longer pending.
+      const child = await client.workflow.getHandle(workflowId).describe().catch(() => null);
+      return child === null ? [] : describeTree(client, child);
+    }),
+  );
+  return [root, ...children.flat()];
+}
+
+function pendingStep(description: WorkflowExecutionDescription): PendingStep[] {
+  const task = description.raw.pendingWorkflowTask;
+  if (!task || (task.state === STEP_STARTED && (task.attempt ?? 1) <= 1)) return [];
+  return [{ workflowId: description.workflowId, taskQueue: description.taskQueue, attempt: task.attempt ?? 1, scheduledAt: milliseconds(task.scheduledTime) }];
+}
+
+async function readProgress(client: Client, runId: string): Promise<RunProgress | null> {
+  try {
+    // Two seconds: with no worker the server would let the question wait for half a minute.
+    return await client.withDeadline(Date.now() + 2_000, () => client.workflow.getHandle(runId).query<RunProgress>(MESSAGES.progressQuery));
+  } catch {
+    return null;
+  }
+}
+
+async function readOutcome(client: Client, runId: string): Promise<{ result: ImprovementRunResult | null; failure: FailureView | null }> {
+  try {
+    return { result: (await client.workflow.getHandle(runId).result()) as ImprovementRunResult, failure: null };
+  } catch (error) {
+    let cause = (error as { cause?: unknown }).cause;
+    let view: FailureView = { type: null, message: (error as Error).message };
+    while (cause instanceof Error) {
+      view = { type: (cause as { type?: string }).type ?? view.type, message: cause.message };
+      cause = cause.cause;
+    }
+    return { result: null, failure: view };
+  }
+}
+
+/** When a worker last asked this queue for work; null when the server remembers none (it forgets after some minutes). */
+export async function lastPoll(client: Client, queue: string): Promise<number | null> {
+  const type = queue === TASK_QUEUES.orchestration ? WORKFLOW_QUEUE : ACTIVITY_QUEUE;
+  const { pollers } = await client.workflowService.describeTaskQueue({ namespace: client.options.namespace, taskQueue: { name: queue }, taskQueueType: type });
+  const times = (pollers ?? []).flatMap((poller) => milliseconds(poller.lastAccessTime) ?? []);
+  return times.length === 0 ? null : Math.max(...times);
+}

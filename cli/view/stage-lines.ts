@@ -1,0 +1,63 @@
+import { STAGES, type StageName, type StageProgress } from '../../contracts';
+import { duration } from '../output';
+import { progressText } from './explain';
+import type { RunState } from './run-state';
+
+/** Activities that belong to a stage but send no progress of their own stage. */
+const STAGE_OF_ACTIVITY: Record<string, StageName> = {
+  collectTrajectories: 'collect',
+  discoverCandidates: 'identify',
+  planLabels: 'identify',
+  labelChunk: 'identify',
+  contrastCapabilities: 'identify',
+  synthesiseEnvironment: 'sharpen',
+  validateEnvironment: 'sharpen',
+  calibrateEnvironment: 'sharpen',
+  routeTasks: 'evaluate',
+  rollOutArm: 'evaluate',
+  compareArms: 'evaluate',
+  promoteAdapters: 'promote',
+  renderReport: 'report',
+};
+
+/** One stage of a run, as the live table shows it. */
+export interface StageLine {
+  name: StageName;
+  status: string;
+  /** Seconds since it began, or that it took; null before it began. */
+  seconds: number | null;
+  text: string;
+}
+
+/** Adds up the heartbeats of one stage's activities that count the same thing: two trainers at 5 of 40 are 10 of 80. */
+export function addUp(all: readonly StageProgress[]): StageProgress[] {
+  const units = [...new Set(all.map((p) => p.unit))];
+  return units.flatMap((unit) => {
+    const same = all.filter((p) => p.unit === unit);
+    const [first] = same;
+    if (first === undefined || same.length === 1) return same;
+    const rate = same.reduce((sum, p) => sum + p.ratePerSecond, 0);
+    const done = same.reduce((sum, p) => sum + p.done, 0);
+    const total = same.reduce((sum, p) => sum + p.total, 0);
+    return [{ stage: first.stage, unit, done, total, ratePerSecond: rate, secondsLeft: rate > 0 ? (total - done) / rate : null }];
+  });
+}
+
+/** The run's stages in the order of the paper, with what the heartbeats say about the ones that run. */
+export function stageLines(state: RunState): StageLine[] {
+  return STAGES.map((name) => {
+    const stage = state.progress?.stages.find((s) => s.name === name);
+    const running = state.activities.filter((a) => (a.progress?.stage ?? STAGE_OF_ACTIVITY[a.activityType]) === name);
+    const counted = addUp(running.flatMap((a) => a.progress ?? [])).map(progressText);
+    const trouble = running.flatMap((a) => (a.lastFailure !== null && a.status !== 'started' ? `attempt ${a.attempt} after ${a.lastFailure.type ?? a.lastFailure.message}` : []));
+    const active = stage?.status === 'running' || stage?.status === 'paused';
+    const text = [...(active ? [...counted, ...new Set(trouble)] : []), stage?.detail ?? ''].filter(Boolean).join(' · ');
+    return { name, status: stage?.status ?? (state.progress === null ? '?' : 'waiting'), seconds: stage?.seconds ?? null, text };
+  });
+}
+
+/** One text line a stage. `seconds` of a running stage is filled in by who follows the run. */
+export function formatStageLine({ name, status, seconds, text }: StageLine): string {
+  const marks: Record<string, string> = { done: 'done', running: '…', waiting: '', skipped: 'skipped', failed: 'FAILED', paused: 'waits' };
+  return `${name.padEnd(9)} ${(marks[status] ?? status).padEnd(8)} ${(seconds === null ? '' : duration(seconds)).padStart(12)}  ${text}`.trimEnd();
+}
