@@ -30,7 +30,10 @@ export interface StubLlm {
 }
 
 /** Starts the fake; `respond` gives the answer to each request, numbered from 0. `record: false` keeps no requests. */
-export async function startStubLlm(respond: (request: StubRequest, index: number) => StubAnswer | Promise<StubAnswer>, options: { port?: number; record?: boolean } = {}): Promise<StubLlm> {
+export async function startStubLlm(
+  respond: (request: StubRequest, index: number) => StubAnswer | Promise<StubAnswer>,
+  options: { port?: number; record?: boolean } = {},
+): Promise<StubLlm> {
   const requests: StubRequest[] = [];
   let served = 0;
   const server = createServer((message, response) => {
@@ -41,7 +44,10 @@ export async function startStubLlm(respond: (request: StubRequest, index: number
       if (options.record !== false) requests.push(request);
       void Promise.resolve(respond(request, served++)).then((answer) => {
         if (answer === 'hang') return;
-        const [status, headers, body] = 'status' in answer ? [answer.status, answer.headers ?? {}, { error: answer.error ?? { message: `status ${answer.status}` } }] : [200, {}, completion(request.body.model, answer)];
+        const [status, headers, body] =
+          'status' in answer
+            ? [answer.status, answer.headers ?? {}, { error: answer.error ?? { message: `status ${answer.status}` } }]
+            : [200, {}, completion(request.body.model, answer)];
         response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
       });
     });
@@ -58,8 +64,20 @@ function completion(model: string, answer: Extract<StubAnswer, { content: string
     object: 'chat.completion',
     created: 0,
     model,
-    choices: [{ index: 0, message: { role: 'assistant', content: answer.content, refusal: answer.refusal ?? null }, logprobs: null, finish_reason: answer.finish ?? 'stop' }],
-    usage: { prompt_tokens: usage.prompt, completion_tokens: usage.completion, total_tokens: usage.prompt + usage.completion, prompt_tokens_details: { cached_tokens: usage.cached } },
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: answer.content, refusal: answer.refusal ?? null },
+        logprobs: null,
+        finish_reason: answer.finish ?? 'stop',
+      },
+    ],
+    usage: {
+      prompt_tokens: usage.prompt,
+      completion_tokens: usage.completion,
+      total_tokens: usage.prompt + usage.completion,
+      prompt_tokens_details: { cached_tokens: usage.cached },
+    },
   };
 }
 

@@ -12,7 +12,16 @@ afterEach(() => stub?.close());
 
 async function analystThatHears(answers: StubAnswer[] | ((index: number) => StubAnswer), options: Partial<AnalystOptions> = {}) {
   stub = await startStubLlm((_, index) => (typeof answers === 'function' ? answers(index) : (answers[Math.min(index, answers.length - 1)] as StubAnswer)));
-  const analyst = createAnalyst({ baseUrl: stub.url, apiKey: 'key-1', model: 'm-1', concurrency: 4, maxReasks: 2, timeoutMs: 5_000, firstWaitMs: 1, ...options });
+  const analyst = createAnalyst({
+    baseUrl: stub.url,
+    apiKey: 'key-1',
+    model: 'm-1',
+    concurrency: 4,
+    maxReasks: 2,
+    timeoutMs: 5_000,
+    firstWaitMs: 1,
+    ...options,
+  });
   return { analyst, requests: stub.requests };
 }
 

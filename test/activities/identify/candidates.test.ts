@@ -1,0 +1,61 @@
+// tier: unit
+import { candidateId, discoveryBatches, poolCandidates, selectCandidates } from '../../../activities/identify/candidates';
+import { candidateSchema } from '../../../contracts';
+
+const named = (name: string, episodes: number[], description = `what ${name} is`) => ({ name, summary: `needs ${name}`, description, episodes });
+
+test.each([
+  ['Verify the customer, before a refund!', 'verify-the-customer-before-a-refund'],
+  ['Prüfung: état', 'pru-fung-e-tat'],
+  [`${'long '.repeat(30)}`, expect.stringMatching(/^(long-)+lon?g?$/)],
+  ['会员', expect.stringMatching(/^capability-[0-9a-f]{8}$/)],
+])('the id of %j', (name, id) => {
+  expect(candidateId(name)).toEqual(id);
+  expect(candidateSchema.shape.id.safeParse(candidateId(name)).success).toBe(true);
+});
+
+test('names with the same id are one candidate: first wording, episodes summed', () => {
+  let pool = poolCandidates([], { capabilities: [named('Check it', [1, 2], 'first'), named('Other', [1])] }, 50);
+  pool = poolCandidates(pool, { capabilities: [named('check IT', [3], 'second')] }, 50);
+  expect(pool.map(({ id, description, episodes }) => [id, description, episodes])).toEqual([
+    ['check-it', 'first', 3],
+    ['other', 'what Other is', 1],
+  ]);
+});
+
+test('an episode counts once and only when it was shown', () => {
+  const [candidate] = poolCandidates([], { capabilities: [named('A', [2, 2, 0, 51, -1])] }, 50);
+  expect(candidate?.episodes).toBe(1);
+});
+
+test('the most frequent are kept, ties by id, without the counts', () => {
+  const pool = poolCandidates([], { capabilities: [named('C', [1]), named('B', [1, 2]), named('A', [1])] }, 50);
+  expect(selectCandidates(pool, 2).map(({ id }) => id)).toEqual(['b', 'a']);
+  expect(selectCandidates(pool, 2)[0]).not.toHaveProperty('episodes');
+});
+
+test('wordings that are too long are cut to what a candidate may be', () => {
+  const pool = poolCandidates([], { capabilities: [{ name: 'n'.repeat(500), summary: 's'.repeat(500), description: 'd'.repeat(5000), episodes: [1] }] }, 50);
+  expect(() => candidateSchema.parse(selectCandidates(pool, 1)[0])).not.toThrow();
+});
+
+describe('discovery batches', () => {
+  const failures = Array.from({ length: 23 }, (_, i) => ({ id: `t${i}` }));
+
+  test('show no failure twice', () => {
+    const shown = discoveryBatches(failures, 1, 3, 10)
+      .flat()
+      .map(({ id }) => id);
+    expect(new Set(shown).size).toBe(23);
+    expect(discoveryBatches(failures, 1, 3, 10).map((batch) => batch.length)).toEqual([10, 10, 3]);
+  });
+
+  test('depend on seed and ids, not on the order of the trajectories', () => {
+    expect(discoveryBatches([...failures].reverse(), 1, 2, 5)).toEqual(discoveryBatches(failures, 1, 2, 5));
+    expect(discoveryBatches(failures, 2, 2, 5)).not.toEqual(discoveryBatches(failures, 1, 2, 5));
+  });
+
+  test('are none without failures', () => {
+    expect(discoveryBatches([], 1, 4, 50)).toEqual([]);
+  });
+});

@@ -1,0 +1,77 @@
+import { createIdentifyActivities } from '../../../activities/identify';
+import { preparedSpecSchema, type AgentSpecInput, type IdentifyInput, type LabelChunkResult, type LabelChunksInput, type RunContext } from '../../../contracts';
+import { createAnalyst } from '../../../llm';
+import { getJson, layout, putJson, putLines } from '../../../store';
+import { syntheticEpisode } from '../../fakes/synthetic-episodes';
+import { RunFixture } from '../run-fixture';
+
+const NOTHING: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+
+/** Synthetic trajectories in a store, and the identify activities against an endpoint. */
+export class IdentifyWorld {
+  readonly fixture = new RunFixture();
+  readonly activities = createIdentifyActivities({
+    store: this.fixture.store,
+    analyst: ({ spec, analyst }) =>
+      createAnalyst({
+        baseUrl: analyst.baseUrl,
+        apiKey: 'x',
+        model: analyst.model,
+        concurrency: spec.analyst.concurrency,
+        maxReasks: spec.analyst.maxReasks,
+        timeoutMs: 5_000,
+        firstWaitMs: 1,
+        maxTries: 2,
+      }),
+  });
+
+  constructor(
+    private readonly url: string,
+    private readonly spec: Partial<AgentSpecInput> = {},
+  ) {}
+
+  /** Input of the stage for a run over `episodes` synthetic trajectories. */
+  async input(episodes: number, runId = 'run-1', model = 'm-1'): Promise<IdentifyInput> {
+    const context = await this.context(runId, model);
+    const trajectories = Array.from({ length: episodes }, (_, i) => syntheticEpisode(i));
+    const successes = trajectories.filter(({ success }) => success).length;
+    const ref = await putLines(this.fixture.store, layout.trajectories(runId), 'base.jsonl', trajectories);
+    return { context, collected: { trajectories: ref, episodes, successes, failures: episodes - successes, promptTokens: 0, completionTokens: 0, seconds: 0 } };
+  }
+
+  /** Discovery and plan. */
+  async plan(input: IdentifyInput) {
+    const discovery = await this.fixture.run(this.activities.discoverCandidates, input);
+    const plan = await this.fixture.run(this.activities.planLabels, { ...input, candidates: discovery });
+    const labelling = { context: input.context, plan, trajectories: input.collected.trajectories, candidates: discovery.candidates };
+    return { discovery, plan, labelling };
+  }
+
+  label(labelling: Omit<LabelChunksInput, 'cursor' | 'totals'>, chunk: number, environment = this.fixture.activity()): Promise<LabelChunkResult> {
+    return this.fixture.run(this.activities.labelChunk, { ...labelling, chunk }, environment);
+  }
+
+  /** The whole stage, as the workflow runs it. */
+  async identify(input: IdentifyInput) {
+    const { discovery, plan, labelling } = await this.plan(input);
+    const totals = { ...NOTHING };
+    for (let chunk = 0; chunk < plan.chunks; chunk++) {
+      const result = await this.label(labelling, chunk);
+      for (const name of Object.keys(totals) as (keyof LabelChunkResult)[]) totals[name] += result[name];
+    }
+    const result = await this.fixture.run(this.activities.contrastCapabilities, { ...labelling, totals, discoveryCalls: discovery.calls });
+    return { discovery, plan, totals, result };
+  }
+
+  private async context(runId: string, model: string): Promise<RunContext> {
+    const context = await this.fixture.prepare(
+      'http://127.0.0.1:1/v1',
+      { identify: { chunkCalls: 70, maxCandidates: 7 }, analyst: { maxReasks: 1, concurrency: 8 }, ...this.spec },
+      'parcel_desk.py',
+      runId,
+    );
+    const prepared = await getJson(this.fixture.store, context.spec, preparedSpecSchema);
+    prepared.analyst = { baseUrl: this.url, model, displayName: 'fake' };
+    return { ...context, spec: await putJson(this.fixture.store, layout.run(runId), 'spec.json', prepared) };
+  }
+}
