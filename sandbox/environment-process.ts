@@ -100,7 +100,9 @@ export class EnvironmentProcess {
     this.exited = new Promise((resolve) => {
       launched.child.once('error', (error) => {
         this.fail(new EnvironmentStartFailed(`The process of environment ${name} could not be started: ${error.message}`, { cause: error }));
-        if (launched.child.pid === undefined) resolve();
+        if (launched.child.pid !== undefined) return;
+        launched.release();
+        resolve();
       });
       launched.child.once('exit', (code, signal) => void this.reportExit(code, signal).then(resolve));
     });

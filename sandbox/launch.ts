@@ -46,6 +46,9 @@ export async function launchRuntime(loaded: LoadedProfile, isolation: Isolation)
     list.on('error', () => {});
     list.end(plan.jailArguments.map((argument) => `${argument}\0`).join(''));
     return connect(child, cgroup ?? NOTHING);
+  } catch (error) {
+    cgroup?.release();
+    throw error;
   } finally {
     closeSync(filter);
   }

@@ -127,6 +127,9 @@ function lastDescendant(pid: number): number {
 function explainStart(words: string): string {
   const last = words.slice(0, 600);
   if (/disable-userns|Unknown option/.test(words)) return `bubblewrap is too old: install 0.8 or newer. It said: ${last}`;
+  if (/source path|bind mount|execvp/.test(words)) {
+    return `The jail's user cannot reach the Python tree: set WHET_JAIL_ROOT to a directory that every user can read, below directories that every user can enter. It said: ${last}`;
+  }
   if (/namespace|setting up uid map|Operation not permitted|Permission denied|No space left/i.test(words)) {
     return `User namespaces are not available to this user: allow them (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0; on Ubuntu 24.04 also kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for bwrap; in a container, a seccomp profile that permits unshare). It said: ${last}`;
   }

@@ -143,6 +143,16 @@ test('a Python tree that cannot be built is named', async () => {
   }
 });
 
+const asRoot = process.getuid?.() === 0 ? test : test.skip;
+asRoot('a Python tree where the jail user cannot go is named', async () => {
+  chmodSync(folder, 0o700);
+  const profile = changed(() => {});
+  process.env['WHET_JAIL_ROOT'] = join(folder, 'trees');
+  const probe = await probeJail(profile);
+  delete process.env['WHET_JAIL_ROOT'];
+  expect(probe.missing).toEqual([expect.stringContaining("The jail's user cannot reach the Python tree: set WHET_JAIL_ROOT")]);
+});
+
 describe('WHET_SANDBOX', () => {
   afterEach(() => void delete process.env['WHET_SANDBOX']);
 

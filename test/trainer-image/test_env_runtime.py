@@ -6,7 +6,10 @@ import contextlib
 import json
 import os
 import pathlib
+import subprocess
+import sys
 import textwrap
+import time
 
 import pytest
 from whetstone.envs import jail, jail_probe_client, python_root, runtime
@@ -119,6 +122,7 @@ def test_drop_is_blind(service):
         ("task", {"self": 1, "seed": 1}),
         ("score", {"seed": 1, "calls": [{"name": "add"}]}),
         ("score", {"seed": 1, "calls": "add"}),
+        ("score", {"seed": 1, "calls": [{"name": "x" * 201, "arguments": {}}]}),
         ("load", {"source": "x = 1"}),
         ("respond", {}),
         ("__init__", {}),
@@ -168,6 +172,7 @@ def test_rewards_are_checked(service, returned, sentence):
         ("describe", 'def tools():\n        return "add"'),
         ("describe", "def tools():\n        return []"),
         ("describe", 'def tools():\n        return [{"type": "function", "function": {"name": "a b"}}]'),
+        ("describe", 'def tools():\n        return [{"type": "function", "function": {"name": "-a"}}]'),
         ("describe", 'def tools():\n        return 2 * [{"type": "function", "function": {"name": "a"}}]'),
     ],
 )
@@ -399,6 +404,42 @@ def test_inheritable_files_and_variables_stay_outside(isolation, module, tmp_pat
     assert not set(seen["env"]) - {"PWD", "LC_CTYPE"}
 
 
+def test_jail_dies_with_the_process_that_opened_it(module):
+    source = COUNTER + "\n    def reset(self, seed):\n        import time; time.sleep(1000)\n"
+    program = (
+        "import sys, threading; sys.path.insert(0, sys.argv[1])\n"
+        "from whetstone.envs.client import open_environment\n"
+        "from whetstone.envs.jail_probe_client import last_descendant\n"
+        "environment = open_environment(sys.argv[2])\n"
+        "print(environment.pid, last_descendant(environment.pid), flush=True)\n"
+        "environment.request('reset', {'episode': 1, 'seed': 1})\n"
+    )
+    package = str(pathlib.Path(runtime.__file__).parents[2])
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program, package, str(module(source))], stdout=subprocess.PIPE, text=True
+    )
+    pids = [int(pid) for pid in parent.stdout.readline().split()]
+    assert len(pids) == 2
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    # The kernel needs a moment; without an end the loop would hide the failure.
+    for _ in range(2000):
+        left = [pid for pid in pids if not is_gone(pid)]
+        if not left:
+            break
+        time.sleep(0.01)
+    assert left == []
+
+
+def is_gone(pid):
+    """Whether a process has ended; one that waits for its parent to notice counts."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def test_every_layer_of_the_jail_holds():
     assert jail_probe_client.probe(jail.load_profile()) == {}
 
@@ -477,4 +518,4 @@ def test_runtime_uses_the_standard_library_only():
         for line in pathlib.Path(runtime.__file__).read_text().splitlines()
         if line.lstrip().startswith(("import ", "from "))
     }
-    assert imports <= {"_sha2", "_sha256", "collections", "io", "json", "os", "resource", "sys", "types"}
+    assert imports <= {"_sha2", "_sha256", "collections", "io", "json", "os", "re", "resource", "sys", "types"}

@@ -19,6 +19,7 @@ import collections
 import io
 import json
 import os
+import re
 import resource
 import sys
 import types
@@ -44,6 +45,7 @@ MAX_STEPS = 1000
 MAX_CALLS = 64
 MAX_BATCH = 1024
 MAX_TOOLS = 128
+MAX_NAME_CHARS = 200
 MAX_TAGS = 64
 TRACEBACK_FRAMES = 8
 MAX_SEED = 2**53
@@ -533,11 +535,8 @@ def check_calls(name, calls, limit=MAX_CALLS):
     if not isinstance(calls, list) or len(calls) > limit:
         raise bad_request(f"{name}: calls is not a list of at most {limit}")
     for call in calls:
-        if (
-            not isinstance(call, dict)
-            or not isinstance(call.get("name"), str)
-            or not isinstance(call.get("arguments"), dict)
-        ):
+        name_of, arguments = (call.get("name"), call.get("arguments")) if isinstance(call, dict) else (None, None)
+        if not isinstance(name_of, str) or len(name_of) > MAX_NAME_CHARS or not isinstance(arguments, dict):
             raise bad_request(f"{name}: a call is not {{name: str, arguments: object}}")
 
 
@@ -551,11 +550,11 @@ def check_tools(tools):
         if not isinstance(function, dict):
             raise bad_return('tools: a tool is not {"type": "function", "function": {...}}')
         name = function.get("name")
-        valid_name = (
-            isinstance(name, str) and 0 < len(name) <= 64 and name.isascii() and name.replace("-", "_").isidentifier()
-        )
+        valid_name = isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", name)
         if not valid_name:
-            raise bad_return(f"tools: {str(name)[:60]!r} is not a function name (letters, digits, _ and -, at most 64)")
+            raise bad_return(
+                f"tools: {str(name)[:60]!r} is not a function name (a letter or _, then letters, digits, _ or -, at most 64)"
+            )
         if not isinstance(function.get("description", ""), str) or not isinstance(function.get("parameters", {}), dict):
             raise bad_return(f"tools: {name} needs a string `description` and an object `parameters`")
         if name in names:
