@@ -1,0 +1,130 @@
+// tier: integration
+import { createHash } from 'node:crypto';
+import { createSynthesiseActivities } from '../../../activities/synthesise';
+import type { AttemptRefs, CalibrationResult, EnvironmentAttempt, SynthesisInput } from '../../../contracts';
+import type { EnvironmentTool } from '../../../contracts/environment-protocol';
+import { createAnalyst } from '../../../llm';
+import { layout, putJson } from '../../../store';
+import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
+import { syntheticAnswer } from '../../fakes/synthetic-episodes';
+import { IdentifyWorld } from '../identify/identify-world';
+
+const SOURCE = '"""Why it transfers."""\n\n\nclass Environment:\n    pass\n';
+const TOOL: EnvironmentTool = { type: 'function', function: { name: 'do_it', description: 'Does it.', parameters: { type: 'object', properties: { n: { type: 'integer' } } } } };
+
+let stub: StubLlm;
+let world: IdentifyWorld;
+let answer: (request: StubRequest) => StubAnswer = syntheticAnswer;
+
+beforeEach(async () => {
+  answer = ({ body }) => ({ content: JSON.stringify({ rationale: 'r', source: body.messages.length > 0 ? SOURCE : '' }) });
+  stub = await startStubLlm((request) => (request.body.response_format?.json_schema.name === 'synthesise' ? answer(request) : syntheticAnswer(request)));
+  world = new IdentifyWorld(stub.url);
+});
+
+afterEach(async () => {
+  await stub.close();
+  await world.fixture.dispose();
+});
+
+async function input(): Promise<SynthesisInput> {
+  const identify = await world.input(40);
+  const { result } = await world.identify(identify);
+  const capability = result.kept[0]!;
+  return { context: identify.context, capability, identification: result.identification, trajectories: identify.collected.trajectories, labels: result.labels, attempt: 1, previous: null };
+}
+
+const activities = () =>
+  createSynthesiseActivities({
+    store: world.fixture.store,
+    analyst: ({ analyst }) => createAnalyst({ baseUrl: analyst.baseUrl, apiKey: 'x', model: analyst.model, concurrency: 1, maxReasks: 1, timeoutMs: 5_000 }),
+    describeTarget: async () => ({ tools: [TOOL] }),
+  });
+
+const asked = () => stub.requests.filter(({ body }) => body.response_format?.json_schema.name === 'synthesise');
+const prompt = () => asked().at(-1)!.body.messages.map(({ content }) => content).join('\n');
+
+test('the module is stored under its attempt and hash', async () => {
+  const given = await input();
+  const result = await world.fixture.run(activities().synthesiseEnvironment, given);
+  const hash = createHash('sha256').update(SOURCE).digest('hex');
+  expect(result.source.key).toBe(`runs/run-1/environments/${given.capability.id}/attempt-1-${hash.slice(0, 12)}.py`);
+  expect((await world.fixture.store.get(result.source)).toString()).toBe(SOURCE);
+  expect(result).toMatchObject({ promptTokens: 100, completionTokens: 10, model: 'm-1' });
+});
+
+test('the prompt shows capability, tools, observations, evidence and rules, and no ground truth', async () => {
+  const given = await input();
+  await world.fixture.run(activities().synthesiseEnvironment, given);
+  for (const part of [
+    `# Capability\n${given.capability.name}\n`,
+    '"name": "do_it"',
+    'You are a test agent.',
+    '"Please do number ',
+    '- do_it {"n":',
+    '# Failed episode 1, which lacks the capability\nMessage 3: message 3 says LACKING',
+    '# Successful episode 1, which shows the capability',
+    'def generate_task(seed: int)',
+    'between 0.2 and 0.6',
+  ]) {
+    expect(prompt()).toContain(part);
+  }
+  expect(prompt()).not.toContain('truth Skill');
+  expect(prompt()).not.toContain('was rejected');
+});
+
+test('a retried activity gets the answer from its segment', async () => {
+  const given = await input();
+  const first = await world.fixture.run(activities().synthesiseEnvironment, given);
+  await expect(world.fixture.run(activities().synthesiseEnvironment, given)).resolves.toEqual(first);
+  expect(asked()).toHaveLength(1);
+});
+
+test('a rejected attempt goes back with its source, problems and numbers', async () => {
+  const given = await input();
+  const first = await world.fixture.run(activities().synthesiseEnvironment, given);
+  const { store } = world.fixture;
+  const directory = layout.environments('run-1', given.capability.id);
+  const validation: EnvironmentAttempt['validation'] = { passed: true, problems: [], checks: [{ name: 'determinism', passed: true, detail: 'same seed, same task' }] };
+  const calibration: CalibrationResult = {
+    seeds: 10,
+    rolloutsPerSeed: 4,
+    meanReward: 0.91,
+    meanSuccess: 0.88,
+    allSuccessGroups: 0.7,
+    allZeroGroups: 0,
+    constantGroups: 0.7,
+    informativeGroups: 0.3,
+    rewardStd: 0.02,
+    passAt: { '1': 0.88 },
+    groupMeans: [0.9],
+    verdict: 'too-easy',
+    problems: ['Mean reward 0.91 is above 0.6: make the tasks harder.'],
+  };
+  const previous: AttemptRefs = {
+    attempt: 1,
+    source: first.source,
+    validation: await putJson(store, directory, 'validation.json', validation),
+    calibration: await putJson(store, directory, 'calibration.json', calibration),
+    accepted: false,
+    outcome: 'too easy',
+  };
+  const second = await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2, previous });
+  expect(second.source.key).toContain('/attempt-2-');
+  for (const part of ['# Attempt 1 was rejected', 'too-easy', 'Mean reward 0.91 is above 0.6', '"meanReward":0.91', '    class Environment:']) expect(prompt()).toContain(part);
+});
+
+test('problems of validation go back even without a calibration', async () => {
+  const given = await input();
+  const first = await world.fixture.run(activities().synthesiseEnvironment, given);
+  const validation: EnvironmentAttempt['validation'] = { passed: false, problems: ['generate_task(7) raised KeyError.'], checks: [{ name: 'tools', passed: false, detail: 'refund_order is missing' }] };
+  const previous: AttemptRefs = { attempt: 1, source: first.source, validation: await putJson(world.fixture.store, 'x', 'v.json', validation), calibration: null, accepted: false, outcome: 'failed' };
+  await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2, previous });
+  expect(prompt()).toContain('It failed validation:\n- generate_task(7) raised KeyError.\n- check tools: refund_order is missing');
+});
+
+test('a source without the class is asked again, and is Analyst.Malformed if it stays so', async () => {
+  answer = () => ({ content: JSON.stringify({ rationale: 'r', source: 'print(1)' }) });
+  await expect(world.fixture.run(activities().synthesiseEnvironment, await input())).rejects.toMatchObject({ type: 'Analyst.Malformed', message: expect.stringContaining('class Environment') });
+  expect(asked()).toHaveLength(2);
+});
