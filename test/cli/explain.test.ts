@@ -1,0 +1,133 @@
+// tier: unit
+import type { RunProgress } from '../../contracts';
+import { explainRun } from '../../cli/view/explain';
+import { failureView, type PendingActivity, type RunState } from '../../cli/view/run-state';
+import { formatStageLine, stageLines } from '../../cli/view/stage-lines';
+
+const NOW = 1_800_000_000_000;
+
+const progress = (running: RunProgress['stages'][number]['name'], waitingFor: string | null = null): RunProgress => ({
+  runId: 'run-desk-1',
+  agent: 'desk',
+  stages: (['collect', 'identify', 'sharpen', 'evaluate', 'promote', 'report'] as const).map((name) => ({
+    name,
+    status: name === running ? 'running' : 'waiting',
+    detail: '',
+    seconds: null,
+  })),
+  waitingFor,
+});
+
+const state = (change: Partial<RunState>): RunState => ({
+  runId: 'run-desk-1',
+  agent: 'desk',
+  status: 'running',
+  startedAt: NOW - 60_000,
+  closedAt: null,
+  progress: progress('identify'),
+  activities: [],
+  steps: [],
+  pollers: {},
+  result: null,
+  failure: null,
+  now: NOW,
+  ...change,
+});
+
+const activity = (change: Partial<PendingActivity>): PendingActivity => ({
+  workflowId: 'run-desk-1',
+  activityType: 'labelChunk',
+  taskQueue: 'whet-llm',
+  status: 'started',
+  attempt: 1,
+  maximumAttempts: null,
+  progress: null,
+  heartbeatAt: NOW - 500,
+  scheduledAt: NOW - 30_000,
+  startedAt: NOW - 20_000,
+  nextAttemptAt: null,
+  lastFailure: null,
+  ...change,
+});
+
+const counted = (done: number, total: number) => ({ stage: 'identify' as const, unit: 'labels', done, total, ratePerSecond: 23, secondsLeft: (total - done) / 23 });
+
+describe('why', () => {
+  test('says how far a running activity is', () => {
+    const text = explainRun(state({ activities: [activity({ progress: counted(412, 1400) })] })).join('\n');
+    expect(text).toContain('stage 2 of 6, identify');
+    expect(text).toContain('412 of 1400 labels, 23/s, 43 s left');
+  });
+
+  test('names the queue that nobody polls and the command that helps', () => {
+    const text = explainRun(state({ activities: [activity({ status: 'scheduled' })], pollers: { 'whet-llm': null } })).join('\n');
+    expect(text).toContain('has waited for 30 s for a worker on whet-llm');
+    expect(text).toContain('whet worker --queues llm');
+  });
+
+  test('does not blame the worker when one polls', () => {
+    const text = explainRun(state({ activities: [activity({ status: 'scheduled' })], pollers: { 'whet-llm': NOW - 1_000 } })).join('\n');
+    expect(text).toContain('busy with other work');
+  });
+
+  test('gives failure, remedy and time of the next attempt of an activity that backs off', () => {
+    const waiting = activity({ status: 'backing-off', attempt: 4, nextAttemptAt: NOW + 20_000, lastFailure: { type: 'Analyst.RateLimited', message: 'The endpoint asked for a pause of 20 s.' } });
+    const text = explainRun(state({ activities: [waiting] })).join('\n');
+    expect(text).toContain('attempt 3 failed; the next starts in 20 s');
+    expect(text).toContain('Analyst.RateLimited: The endpoint asked for a pause of 20 s.');
+    expect(text).toContain('What to do: Nothing: the call is repeated');
+  });
+
+  test('says that a silent activity may have lost its worker', () => {
+    const text = explainRun(state({ activities: [activity({ heartbeatAt: NOW - 12_000 })] })).join('\n');
+    expect(text).toContain('No sign of life for 12 s');
+  });
+
+  test('puts the person it waits for first', () => {
+    const [first] = explainRun(state({ progress: progress('promote', 'promote: whet approve run-desk-1'), activities: [activity({})] }));
+    expect(first).toBe('It waits for a person. promote: whet approve run-desk-1');
+  });
+
+  test('says that the next step of the workflow has no worker', () => {
+    const text = explainRun(state({ progress: null, steps: [{ workflowId: 'run-desk-1', taskQueue: 'whet-orchestration', attempt: 1, scheduledAt: NOW - 5_000 }], pollers: { 'whet-orchestration': null } })).join('\n');
+    expect(text).toContain('No worker asks for work on whet-orchestration');
+    expect(text).toContain('whet up');
+  });
+
+  test('explains a failed run by its failure and the catalogue', () => {
+    const failed = state({ status: 'failed', closedAt: NOW, failure: { type: 'Collect.TooFewToContrast', message: '3 failures were collected, 20 are needed.' } });
+    expect(explainRun(failed)).toEqual([
+      'It failed after 1 min 00 s.',
+      'Collect.TooFewToContrast: 3 failures were collected, 20 are needed.',
+      expect.stringContaining('What to do: Raise'),
+    ]);
+  });
+});
+
+describe('failureView', () => {
+  test('digs out the application failure under activity and child failures', () => {
+    const wrapped = { message: 'Activity task failed', cause: { message: 'Child failed', cause: { message: 'no', applicationFailureInfo: { type: 'Model.Refused' } } } };
+    expect(failureView(wrapped)).toEqual({ type: 'Model.Refused', message: 'no' });
+  });
+
+  test('names a timeout', () => {
+    expect(failureView({ message: 'activity Heartbeat timeout', timeoutFailureInfo: {} })).toEqual({ type: 'Timeout', message: 'activity Heartbeat timeout' });
+  });
+});
+
+describe('stage lines', () => {
+  test('adds up what several activities of a stage count', () => {
+    const [, identify] = stageLines(state({ activities: [activity({ progress: counted(100, 200) }), activity({ progress: counted(50, 200) })] }));
+    expect(identify?.text).toBe('150 of 400 labels, 46/s, 5.4 s left');
+  });
+
+  test('keeps different units apart', () => {
+    const other = { ...counted(3, 40), unit: 'iterations', stage: 'identify' as const };
+    const [, identify] = stageLines(state({ activities: [activity({ progress: counted(1, 2) }), activity({ progress: other })] }));
+    expect(identify?.text).toMatch(/1 of 2 labels.* · 3 of 40 iterations/);
+  });
+
+  test('shows a stage that is done with its time and result', () => {
+    expect(formatStageLine({ name: 'collect', status: 'done', seconds: 32.4, text: '800 rollouts, 270 successes' })).toBe('collect   done             32 s  800 rollouts, 270 successes');
+  });
+});

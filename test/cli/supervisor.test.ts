@@ -1,0 +1,131 @@
+// tier: integration
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makePlan } from '../../cli/supervisor/plan';
+import { isFree, whoListens } from '../../cli/supervisor/ports';
+import { ManagedService } from '../../cli/supervisor/managed';
+import { endProcesses, identify, INSTANCE_VARIABLE, isRunning, processesOf } from '../../cli/supervisor/process-id';
+import type { Service } from '../../cli/supervisor/services';
+import { runningState, writeState } from '../../cli/supervisor/state';
+import { readSettings } from '../../cli/settings';
+import { CliError } from '../../cli/errors';
+
+const folder = mkdtempSync(join(tmpdir(), 'whet-supervisor-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const until = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await sleep(10);
+};
+
+const service = (script: string, change: Partial<Service> = {}): Service => ({
+  name: 'policy',
+  command: process.execPath,
+  arguments: () => ['-e', script],
+  environment: () => ({}),
+  url: null,
+  needs: [],
+  isReady: () => Promise.resolve(true),
+  ...change,
+});
+
+describe('a managed service', () => {
+  test('is started again after SIGKILL and counts it', async () => {
+    const managed = new ManagedService(service('setInterval(() => 0, 1000)'), join(folder, 'a.log'), () => undefined);
+    const running = managed.run();
+    await until(() => managed.state.status === 'ready');
+    const first = managed.state.process;
+    process.kill(first?.pid ?? 0, 'SIGKILL');
+    await until(() => managed.state.status === 'ready' && managed.state.process?.pid !== first?.pid);
+    expect(managed.state.restarts).toBe(1);
+    const second = managed.state.process;
+    await managed.stop(2_000);
+    await running;
+    expect(managed.state.status).toBe('stopped');
+    expect(second !== null && isRunning(second)).toBe(false);
+  });
+
+  test('that runs once gives its last line of output, or fails with its exit code', async () => {
+    const good = new ManagedService(service('console.error("noise"); console.log("{\\"path\\":\\"/m\\"}")', { once: true }), join(folder, 'b.log'), () => undefined);
+    await good.run();
+    expect(good.state.status).toBe('done');
+    expect(good.result).toBe('{"path":"/m"}');
+    const bad = new ManagedService(service('process.exit(3)', { once: true }), join(folder, 'c.log'), () => undefined);
+    await bad.run();
+    expect(bad.state).toMatchObject({ status: 'failed', note: 'ended with exit code 3' });
+    expect(await bad.settled()).toBe(false);
+  });
+
+  test('that cannot be spawned says why', async () => {
+    const managed = new ManagedService(service('', { command: join(folder, 'no-such-program'), once: true }), join(folder, 'd.log'), () => undefined);
+    await managed.run();
+    expect(managed.state.note).toContain('ENOENT');
+    expect(readFileSync(join(folder, 'd.log'), 'utf8')).toContain('start policy');
+  });
+});
+
+describe('processes', () => {
+  test('of an instance are found by their mark, children of children included, and ended', async () => {
+    const script = 'require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => 0, 1000)"], { detached: true, stdio: "ignore" }); setInterval(() => 0, 1000)';
+    const child = spawn(process.execPath, ['-e', script], { env: { ...process.env, [INSTANCE_VARIABLE]: 'test-instance' }, detached: true, stdio: 'ignore' });
+    await until(() => processesOf('test-instance').length === 2);
+    const found = processesOf('test-instance');
+    expect(found.map((id) => id.pid)).toContain(child.pid);
+    await endProcesses(found);
+    expect(processesOf('test-instance')).toEqual([]);
+  });
+
+  test('that ignore SIGTERM are killed', async () => {
+    const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => 0); console.log("on"); setInterval(() => 0, 1000)'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    const id = identify(child.pid ?? 0);
+    await endProcesses(id === null ? [] : [id], 100);
+    expect(id !== null && isRunning(id)).toBe(false);
+  });
+
+  test('with the same number but another start time are left alone', async () => {
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => 0, 1000)'], { stdio: 'ignore' });
+    const id = identify(child.pid ?? 0);
+    await endProcesses([{ pid: child.pid ?? 0, startTicks: (id?.startTicks ?? 0) - 1 }]);
+    expect(id !== null && isRunning(id)).toBe(true);
+    child.kill('SIGKILL');
+  });
+
+  test('of a supervisor that died are not taken for a running one', () => {
+    const dead = { pid: process.pid, startTicks: 1 };
+    writeState(folder, { instance: 'x', supervisor: dead, startedAt: '', agentPath: null, temporal: { address: '', namespace: '', uiUrl: null }, services: [] });
+    expect(runningState(folder)).toBeNull();
+  });
+});
+
+describe('a port that is taken', () => {
+  let server: Server;
+  let port: number;
+  beforeAll(async () => {
+    server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    port = (server.address() as { port: number }).port;
+  });
+  afterAll(() => server.close());
+
+  test('is seen, with who holds it', async () => {
+    expect(await isFree(port)).toBe(false);
+    expect(whoListens(port)).toContain(`process ${process.pid}`);
+  });
+
+  test('stops `whet up` with port, holder and what to do', async () => {
+    const settings = readSettings({ WHET_HOME: folder, WHET_TEMPORAL_PORT: String(port) });
+    const planning = makePlan(settings, { instance: 'x', agent: null, anyPort: false });
+    await expect(planning).rejects.toThrow(CliError);
+    await expect(planning).rejects.toThrow(new RegExp(`Port ${port} \\(WHET_TEMPORAL_PORT\\) is taken by process ${process.pid} .*set WHET_TEMPORAL_PORT to a free port`));
+  });
+
+  test('is stepped around by the demo', async () => {
+    const settings = readSettings({ WHET_HOME: folder, WHET_TEMPORAL_PORT: String(port) });
+    const plan = await makePlan(settings, { instance: 'x', agent: null, anyPort: true });
+    expect(plan.temporal.start?.port).not.toBe(port);
+  });
+});
