@@ -552,9 +552,7 @@ def check_tools(tools):
         name = function.get("name")
         valid_name = isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", name)
         if not valid_name:
-            raise bad_return(
-                f"tools: {str(name)[:60]!r} is not a function name (a letter or _, then letters, digits, _ or -, at most 64)"
-            )
+            raise bad_return(f"tools: {str(name)[:60]!r} is not a function name (letters, digits, _ and -, at most 64)")
         if not isinstance(function.get("description", ""), str) or not isinstance(function.get("parameters", {}), dict):
             raise bad_return(f"tools: {name} needs a string `description` and an object `parameters`")
         if name in names:
