@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type ArtifactRef, type PreparedSpec, preparedSpecSchema, type TrainedAdapter } from '../contracts';
+import type { SandboxError } from '../sandbox';
 import { type ArtifactStore, getJson } from '../store';
 import type { EnvironmentSource } from './deps';
 import { failure } from '../llm';
@@ -25,6 +26,11 @@ export async function readOwnerEnvironment({ environmentPath, environmentSha256 
     throw failure('Environment.Failed', `The environment ${environmentPath} was changed since this run began. Start a new run.`, { nonRetryable: true });
   }
   return { source, trust: 'owner', name: environmentPath };
+}
+
+/** A fault of the agent's own environment as the failure that Temporal gets to see. */
+export function ownerFailure(error: SandboxError): Error {
+  return failure('Environment.Failed', `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`, { cause: error });
 }
 
 /** A synthesised environment of the store. */

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
 import { routerMenu, routerPrompt, type RoutingInput, type RoutingRecord, routingRecordSchema, type RoutingResult } from '../../contracts';
 import { layout, putLines } from '../../store';
 import { SandboxError } from '../../sandbox';
 import type { RolloutDeps } from '../deps';
-import { failure } from '../../llm';
-import { readOwnerEnvironment, readPreparedSpec } from '../prepared';
+import { ownerFailure, readOwnerEnvironment, readPreparedSpec } from '../prepared';
 import { startProgress } from '../progress';
 import { PolicyModel } from '../rollout';
 import { inParallel } from '../rollout/in-parallel';
@@ -45,6 +45,8 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
     });
     const stop = new AbortController();
     const signal = AbortSignal.any([context.cancellationSignal, stop.signal]);
+    // Every call in flight listens; more than ten of them are no leak.
+    setMaxListeners(0, signal);
     const policy = new PolicyModel({
       client: deps.model,
       clock,
@@ -93,10 +95,6 @@ async function openOwners(
   } catch (error) {
     throw error instanceof SandboxError ? ownerFailure(error) : error;
   }
-}
-
-function ownerFailure(error: SandboxError): Error {
-  return failure('Environment.Failed', `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`, { cause: error });
 }
 
 async function firstUserMessage(desk: Awaited<ReturnType<RolloutDeps['openEnvironment']>>, seed: number): Promise<string> {

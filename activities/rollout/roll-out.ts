@@ -1,8 +1,9 @@
+import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
 import type { StageName, Trajectory } from '../../contracts';
 import { SandboxError } from '../../sandbox';
 import type { EnvironmentSource, RolloutDeps } from '../deps';
-import { failure } from '../../llm';
+import { ownerFailure } from '../prepared';
 import { type Progress, startProgress } from '../progress';
 import { EnvironmentSeat, isProcessFault } from './environment-seat';
 import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
@@ -78,6 +79,8 @@ export async function rollOut(deps: RolloutDeps, options: RollOutOptions): Promi
   const seat = new EnvironmentSeat(deps.openEnvironment, options.environment);
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
+  // Every call in flight listens; more than ten of them are no leak.
+  setMaxListeners(0, signal);
   // A hanging environment must not hold up a cancellation.
   signal.addEventListener('abort', () => void seat.close(), { once: true });
   const startedAt = clock.now();
@@ -87,7 +90,7 @@ export async function rollOut(deps: RolloutDeps, options: RollOutOptions): Promi
   } catch (error) {
     if (options.signal.aborted) throw options.signal.reason;
     if (!(error instanceof SandboxError) || options.environment.trust !== 'owner') throw error;
-    throw failure('Environment.Failed', `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`, { cause: error });
+    throw ownerFailure(error);
   } finally {
     progress.stop();
     await Promise.all([seat.close(), work.close()]);

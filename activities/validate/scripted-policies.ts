@@ -1,0 +1,98 @@
+import type { EnvironmentCall, EnvironmentTool, OpeningMessage } from '../../contracts/environment-protocol';
+
+/** What a scripted policy sees: what the agent sees. */
+export interface PolicyView {
+  messages: readonly OpeningMessage[];
+  tools: readonly EnvironmentTool[];
+  random: () => number;
+}
+
+/** A sentence that claims success and does nothing for it. */
+export const CLAIM = 'Done. Everything you asked for has been completed successfully.';
+
+const RANDOM_CALLS = 8;
+const REPEATS = 4;
+
+/** Uniform numbers in [0, 1) that follow from the seed (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Calls random tools with arguments of the right types, filled with words and numbers of the task. */
+export function randomCalls(view: PolicyView): EnvironmentCall[] {
+  return Array.from({ length: RANDOM_CALLS }, () => drawCall(pick(view.tools, view.random)!, view));
+}
+
+/** Calls one tool over and over, with new arguments each time. */
+export function repeatTool(tool: EnvironmentTool, view: PolicyView): EnvironmentCall[] {
+  return Array.from({ length: REPEATS }, () => drawCall(tool, view));
+}
+
+/** The claim of success, said through a tool whose parameters are all text; null for other tools. */
+export function claimThrough(tool: EnvironmentTool): EnvironmentCall | null {
+  const properties = Object.entries(propertiesOf(tool));
+  if (properties.length === 0 || properties.some(([, schema]) => schema.type !== 'string' || schema.enum)) return null;
+  return { name: tool.function.name, arguments: Object.fromEntries(properties.map(([name]) => [name, CLAIM])) };
+}
+
+/** Calls that no careful agent makes and every untrained one does: unknown tools, missing and wrong arguments. */
+export function clumsyCalls(tools: readonly EnvironmentTool[]): EnvironmentCall[] {
+  return [
+    { name: 'no_such_tool', arguments: {} },
+    ...tools.flatMap((tool) => {
+      const names = Object.keys(propertiesOf(tool));
+      const wrong = Object.fromEntries(names.map((name, index) => [name, [null, ['x'], { x: 1 }, -1, ''][index % 5]]));
+      return [
+        { name: tool.function.name, arguments: {} },
+        { name: tool.function.name, arguments: wrong },
+        { name: tool.function.name, arguments: { unexpected: 'x' } },
+      ];
+    }),
+  ];
+}
+
+interface PropertySchema {
+  type?: unknown;
+  enum?: unknown;
+  items?: unknown;
+}
+
+function propertiesOf(tool: EnvironmentTool): Record<string, PropertySchema> {
+  return ((tool.function.parameters ?? {}) as { properties?: Record<string, PropertySchema> }).properties ?? {};
+}
+
+function drawCall(tool: EnvironmentTool, view: PolicyView): EnvironmentCall {
+  const drawn = Object.entries(propertiesOf(tool)).map(([name, schema]) => [name, drawValue(schema, view)]);
+  return { name: tool.function.name, arguments: Object.fromEntries(drawn) as Record<string, unknown> };
+}
+
+function drawValue(schema: PropertySchema, view: PolicyView): unknown {
+  const { random } = view;
+  if (Array.isArray(schema.enum) && schema.enum.length > 0) return pick(schema.enum as unknown[], random);
+  const text = view.messages.map((message) => message.content).join(' ');
+  switch (schema.type) {
+    case 'integer':
+    case 'number': {
+      const numbers = text.match(/\d+/g);
+      return numbers && random() < 0.5 ? Number(pick(numbers, random)) : Math.floor(random() * 100);
+    }
+    case 'boolean':
+      return random() < 0.5;
+    case 'array':
+      return [drawValue((schema.items ?? {}), view)];
+    case 'object':
+      return {};
+    default:
+      return pick(text.match(/[\p{L}\p{N}-]+/gu) ?? ['x'], random);
+  }
+}
+
+function pick<T>(items: readonly T[], random: () => number): T | undefined {
+  return items[Math.floor(random() * items.length)];
+}

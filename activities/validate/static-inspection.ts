@@ -1,0 +1,36 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import type { OpenEnvironment } from '../deps';
+
+/** Standard modules that a synthesised environment may import: pure computation, no clock, no files, no processes. */
+// prettier-ignore
+export const ALLOWED_MODULES = [
+  '__future__', 'abc', 'bisect', 'calendar', 'collections', 'copy', 'dataclasses', 'datetime', 'decimal', 'enum', 'fractions', 'functools', 'hashlib',
+  'heapq', 'itertools', 'json', 'math', 'operator', 'random', 're', 'statistics', 'string', 'textwrap', 'types', 'typing', 'unicodedata',
+] as const;
+
+/**
+ * Findings about a source that was not run: forbidden imports and names, shared random numbers, clocks. The parsing happens in the jail.
+ * @throws SandboxError when the source brings the parser down.
+ */
+export async function inspectSource(openEnvironment: OpenEnvironment, source: string, name: string): Promise<string[]> {
+  const inspector = await openEnvironment({ source: readInspector(), trust: 'synthesised', name: `inspector of ${name}` });
+  try {
+    await inspector.reset('inspect', 0);
+    const { observations } = await inspector.step('inspect', [{ name: 'inspect', arguments: { source, allowed: [...ALLOWED_MODULES] } }]);
+    return z.array(z.string()).parse(JSON.parse(observations[0] ?? '[]'));
+  } finally {
+    await inspector.close();
+  }
+}
+
+/** The Python file is not compiled, so it lies in the source tree, at or above the compiled file. */
+function readInspector(): string {
+  for (let folder = __dirname; ; folder = dirname(folder)) {
+    for (const path of [join(folder, 'inspector.py'), join(folder, 'activities', 'validate', 'inspector.py')]) {
+      if (existsSync(path)) return readFileSync(path, 'utf8');
+    }
+    if (folder === dirname(folder)) throw new Error('activities/validate/inspector.py was not found. Install the whole project, not only its compiled files.');
+  }
+}
