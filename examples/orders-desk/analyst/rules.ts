@@ -30,7 +30,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
       if (status === undefined) return lacking(cancel, 'the order was cancelled without reading it first.');
       if (status !== 'pending') return lacking(cancel, `the order was cancelled although its status was ${JSON.stringify(status)}.`);
     }
-    const asked = matches(customer, /(?:cancel (?:my )?order|do not need order) ([A-Z]\d+)/g).map(([, order]) => order);
+    const asked = matches(customer, /(?:cancel (?:my )?order|do not need order) (\w*\d+)/g).map(([, order]) => order);
     const looked = done(calls, 'get_order').find((call) => asked.includes(String(call.arguments.order)));
     return looked ? present(looked, 'the order was read before deciding about the cancellation.') : notCalledFor;
   },
@@ -38,7 +38,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'credit-every-item': ({ calls, customer }) => {
     const credits = done(calls, 'credit_item');
     let shown: Judgement = notCalledFor;
-    for (const [, list, order] of matches(customer, /the (\w+(?: and the \w+)+) (?:in|of) order ([A-Z]\d+)/g)) {
+    for (const [, list, order] of matches(customer, /the (\w+(?: and the \w+)+) (?:in|of) order (\w*\d+)/g)) {
       const named = (list as string).split(' and the ');
       const own = credits.filter((call) => call.arguments.order === order);
       const last = own.at(-1);
