@@ -3,3 +3,4 @@ export * from './errors';
 export * from './layout';
 export * from './line-file';
 export * from './local-store';
+export * from './registry';

@@ -42,14 +42,7 @@ export function randomFrom(state: RandomState): RandomSource {
   };
   return {
     // The bias of the multiply-high map is below n / 2^32: for the thousands of tasks drawn here it does not show in any digit reported.
-    below: (n) => Math.floor((next() * n) / 4294967296),
+    below: (n) => ((next() * n) / 4294967296) >>> 0,
     uniform: () => next() / 4294967296,
   };
-}
-
-/** A seed for one named figure, so that no figure changes when another one is added (FNV-1a over the name, mixed with the run's seed). */
-export function namedSeed(seed: number, name: string): number {
-  let hash = (0x811c9dc5 ^ seed) >>> 0;
-  for (const byte of Buffer.from(name, 'utf8')) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
-  return hash;
 }

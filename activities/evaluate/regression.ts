@@ -26,7 +26,7 @@ export interface Regression {
  * With one trial there is nothing to split: selection and comparison share it, and `selectionBias` says so. The bias is towards a
  * loss, so the gate errs on the side of not promoting. It is zero for an agent that does not sample.
  */
-export function regressionAgainstBase(base: ArmTable, arm: ArmTable, options: Omit<BootstrapOptions, 'range'>): Regression {
+export function regressionAgainstBase(base: ArmTable, arm: ArmTable, options: BootstrapOptions): Regression {
   const trials = base.passes[0]?.length ?? 0;
   const tasks: WeightedValue[] = base.passes.map((passes, task) => {
     const total = passes.reduce((a, b) => a + b, 0);
@@ -41,6 +41,6 @@ export function regressionAgainstBase(base: ArmTable, arm: ArmTable, options: Om
     return { weight, value: weight === 0 ? 0 : lost / weight };
   });
   const selected = tasks.filter((t) => t.weight > 0).length;
-  const loss = selected === 0 ? { estimate: 0, low: 0, high: 0 } : bootstrapRatio(tasks, { ...options, range: [-1, 1] });
+  const loss = selected === 0 ? { estimate: 0, low: 0, high: 0 } : bootstrapRatio(tasks, [-1, 1], options);
   return { tasks: selected, loss, significant: selected > 0 && loss.low > 0, selectionBias: trials === 1 };
 }

@@ -1,7 +1,6 @@
 import { type CapabilityBrief, type Evaluation, NONE_LABEL, routerMenu, type RoutingRecord, type TrainedAdapter } from '../../contracts';
 import { type BootstrapOptions, bootstrapMean } from './bootstrap';
 import { armTable, mean, type OutcomeTable, taskRates } from './outcomes';
-import { namedSeed } from './random';
 
 /** Group of tasks with more than one tag. */
 export const SEVERAL = 'several';
@@ -34,7 +33,7 @@ export function expectedChoices(
   table: OutcomeTable,
   kinds: readonly string[],
   adapters: readonly TrainedAdapter[],
-  options: Omit<BootstrapOptions, 'range'>,
+  options: BootstrapOptions,
 ): Evaluation['router']['expected'] {
   const base = taskRates(armTable(table, 'base'));
   const alone = adapters.map((adapter) => ({ id: adapter.capabilityId, rates: taskRates(armTable(table, adapter.name)) }));
@@ -49,7 +48,7 @@ export function expectedChoices(
       });
       const best = gains.sort((a, b) => b.estimate - a.estimate)[0];
       if (best === undefined || best.estimate <= 0) return { tag, capabilityId: NONE_LABEL };
-      const interval = bootstrapMean(best.differences, { ...options, confidence, seed: namedSeed(options.seed, `expected ${tag}`), range: [-1, 1] });
+      const interval = bootstrapMean(best.differences, [-1, 1], { ...options, confidence });
       return { tag, capabilityId: interval.low > 0 ? best.id : NONE_LABEL };
     });
 }

@@ -1,9 +1,8 @@
 import type { Arm, CapabilityBrief, Evaluation, Interval, RoutingRecord, TrainedAdapter } from '../../contracts';
-import { bootstrapMean } from './bootstrap';
+import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from './bootstrap';
 import { evaluationCaveats } from './caveats';
 import { oracleRates } from './oracle';
-import { type ArmTable, armTable, mean, type OutcomeTable, taskRates, UnpairedError } from './outcomes';
-import { namedSeed } from './random';
+import { armTable, mean, type OutcomeTable, taskRates, UnpairedError } from './outcomes';
 import { regressionAgainstBase } from './regression';
 import { expectedChoices, orderedKinds, routerQuality, taskKinds, UNTAGGED } from './router-quality';
 
@@ -24,75 +23,83 @@ export interface EvaluateOptions {
  * trained, `mixed`. Throws UnpairedError when one is missing or there is no adapter.
  */
 export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Evaluation {
-  const { confidence, bootstrapSamples: samples, seed } = options;
-  const interval = (name: string, values: readonly number[], range: readonly [number, number]): Interval =>
-    bootstrapMean(values, { samples, confidence, seed: namedSeed(seed, name), range });
-  const difference = (name: string, a: readonly number[], b: readonly number[]) =>
-    interval(
-      name,
-      a.map((rate, task) => rate - (b[task] as number)),
-      [-1, 1],
-    );
-
+  const bootstrap: BootstrapOptions = { samples: options.bootstrapSamples, confidence: options.confidence, seed: options.seed };
   const base = armTable(table, 'base');
   const routed = armTable(table, 'routed');
-  const baseRates = taskRates(base);
-  const routedRates = taskRates(routed);
-  const episodes = table.seeds.length * table.trials;
-  const describe = (name: string, kind: Arm['kind'], rates: readonly number[]): Arm => ({
-    name,
-    kind,
-    passRate: interval(`rate ${name}`, rates, [0, 1]),
-    minusBase: kind === 'base' ? { estimate: 0, low: 0, high: 0 } : difference(`${name} minus base`, rates, baseRates),
-    episodes: kind === 'oracle' ? 0 : episodes,
-  });
-
   const single = options.adapters.map((adapter) => armTable(table, adapter.name));
-  const adapters = single.map((arm) => describe(arm.name, 'adapter', taskRates(arm)));
-  const bestSingle = adapters.reduce<Arm | null>((best, arm) => (best === null || arm.passRate.estimate > best.passRate.estimate ? arm : best), null);
-  if (bestSingle === null) throw new UnpairedError('There is no adapter to compare: train at least one.');
   const mixed = table.arms.get('mixed');
   const { attainable, ceiling } = oracleRates(table, [base, ...single]);
-  const { selectionBias, ...regression } = regressionAgainstBase(base, routed, { samples, confidence, seed: namedSeed(seed, 'regression') });
+  const baseRates = taskRates(base);
+  const routedRates = taskRates(routed);
+
+  const sources: ArmSource[] = [
+    { name: 'base', kind: 'base', rates: baseRates },
+    { name: 'routed', kind: 'routed', rates: routedRates },
+    { name: 'oracle', kind: 'oracle', rates: attainable },
+    ...single.map((arm): ArmSource => ({ name: arm.name, kind: 'adapter', rates: taskRates(arm) })),
+    ...(mixed ? [{ name: 'mixed', kind: 'mixed' as const, rates: taskRates(mixed) }] : []),
+  ];
+  const arms = describeArms(sources, baseRates, table.seeds.length * table.trials, bootstrap);
+  const arm = (kind: Arm['kind']) => arms.find((a) => a.kind === kind) as Arm;
+  const adapters = arms.filter((a) => a.kind === 'adapter');
+  const bestSingle = adapters.reduce<Arm | null>((best, a) => (best === null || a.passRate.estimate > best.passRate.estimate ? a : best), null);
+  if (bestSingle === null) throw new UnpairedError('There is no adapter to compare: train at least one.');
+
+  const rivals = [armTable(table, bestSingle.name), ...(mixed ? [mixed] : [])].map((rival) => minus(routedRates, taskRates(rival)));
+  const [routedMinusBestSingle, routedMinusMixed] = bootstrapMeans(rivals, bootstrap) as [Interval, Interval | undefined];
+  const { selectionBias, ...regression } = regressionAgainstBase(base, routed, bootstrap);
   const kinds = taskKinds(table);
-  const expected = expectedChoices(table, kinds, options.adapters, { samples, confidence, seed });
+  const expected = expectedChoices(table, kinds, options.adapters, bootstrap);
   const oracleCeiling = mean(ceiling);
   return {
     tasks: table.seeds.length,
     trials: table.trials,
-    confidence,
-    bootstrapSamples: samples,
-    base: describe('base', 'base', baseRates),
+    confidence: options.confidence,
+    bootstrapSamples: options.bootstrapSamples,
+    base: arm('base'),
     bestSingle,
-    routed: describe('routed', 'routed', routedRates),
-    oracle: describe('oracle', 'oracle', attainable),
+    routed: arm('routed'),
+    oracle: arm('oracle'),
     oracleCeiling,
-    ...(mixed && { mixed: describe('mixed', 'mixed', taskRates(mixed)) }),
+    ...(mixed && { mixed: arm('mixed') }),
     adapters,
-    routedMinusBase: difference('routed minus base', routedRates, baseRates),
-    routedMinusBestSingle: difference('routed minus best single', routedRates, taskRates(armTable(table, bestSingle.name))),
-    ...(mixed && { routedMinusMixed: difference('routed minus mixed', routedRates, taskRates(mixed)) }),
+    routedMinusBase: arm('routed').minusBase,
+    routedMinusBestSingle,
+    ...(routedMinusMixed && { routedMinusMixed }),
     regression,
-    byTag: kindsTable(kinds, base, routed, (kind, differences) => interval(`kind ${kind}`, differences, [-1, 1])),
+    byTag: compareByKind(kinds, baseRates, routedRates, bootstrap),
     router: routerQuality(table, kinds, options.capabilities, options.routing, expected),
-    caveats: evaluationCaveats({ table, adapters: single.length, oracleCeiling, selectionBias, confidence, samples }),
+    caveats: evaluationCaveats({ table, adapters: single.length, oracleCeiling, selectionBias, confidence: bootstrap.confidence, samples: bootstrap.samples }),
   };
 }
 
-function kindsTable(
-  kinds: readonly string[],
-  base: ArmTable,
-  routed: ArmTable,
-  interval: (kind: string, differences: number[]) => Interval,
-): Evaluation['byTag'] {
-  const baseRates = taskRates(base);
-  const routedRates = taskRates(routed);
+interface ArmSource {
+  name: string;
+  kind: Arm['kind'];
+  /** Per task. */
+  rates: readonly number[];
+}
+
+const minus = (a: readonly number[], b: readonly number[]): Column => ({ values: a.map((rate, task) => rate - (b[task] as number)), range: [-1, 1] });
+
+function describeArms(sources: readonly ArmSource[], baseRates: readonly number[], episodes: number, bootstrap: BootstrapOptions): Arm[] {
+  const columns = sources.flatMap(({ rates }): Column[] => [{ values: rates, range: [0, 1] }, minus(rates, baseRates)]);
+  const intervals = bootstrapMeans(columns, bootstrap);
+  return sources.map(({ name, kind }, i) => ({
+    name,
+    kind,
+    passRate: intervals[2 * i] as Interval,
+    minusBase: kind === 'base' ? { estimate: 0, low: 0, high: 0 } : (intervals[2 * i + 1] as Interval),
+    episodes: kind === 'oracle' ? 0 : episodes,
+  }));
+}
+
+function compareByKind(kinds: readonly string[], base: readonly number[], routed: readonly number[], bootstrap: BootstrapOptions): Evaluation['byTag'] {
   return orderedKinds(kinds)
     .filter((kind) => kind !== UNTAGGED)
     .map((tag) => {
-      const tasks = kinds.flatMap((kind, task) => (kind === tag ? [task] : []));
-      const pick = (rates: readonly number[]) => tasks.map((task) => rates[task] as number);
-      const differences = pick(routedRates).map((rate, i) => rate - (pick(baseRates)[i] as number));
-      return { tag, tasks: tasks.length, base: mean(pick(baseRates)), routed: mean(pick(routedRates)), minusBase: interval(tag, differences) };
+      const pick = (rates: readonly number[]) => rates.filter((_, task) => kinds[task] === tag);
+      const { values, range } = minus(pick(routed), pick(base));
+      return { tag, tasks: values.length, base: mean(pick(base)), routed: mean(pick(routed)), minusBase: bootstrapMean(values, range, bootstrap) };
     });
 }

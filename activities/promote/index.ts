@@ -1,0 +1,46 @@
+import { evaluationSchema, type OrchestrationActivities, type PromoteInput, type PromoteResult, type RegistryVersion } from '../../contracts';
+import { failure } from '../../llm';
+import { addVersion, type ArtifactStore, changeRegistry, getJson, StoreConflictError } from '../../store';
+import { readPreparedSpec } from '../prepared';
+
+/** What promotion needs. */
+export interface PromoteDeps {
+  store: ArtifactStore;
+  /** Wall clock, for `createdAt`. Default: the machine's. */
+  now?: () => Date;
+}
+
+/** The activity that puts a run's adapters into the agent's registry. */
+export function createPromoteActivities({ store, now = () => new Date() }: PromoteDeps): Pick<OrchestrationActivities, 'promoteAdapters'> {
+  return {
+    /**
+     * Adds the adapters as a new active version; a repeated call for the same run returns the version that is there. Whether the gate
+     * holds and a person approved is the workflow's business. Throws Promote.Conflict (retryable) when others keep changing the registry.
+     */
+    async promoteAdapters({ context, adapters, capabilities, evaluation }: PromoteInput): Promise<PromoteResult> {
+      const { baseModelSha256 } = await readPreparedSpec(store, context.spec);
+      const { routedMinusBase } = await getJson(store, evaluation, evaluationSchema);
+      const summaries = new Map(capabilities.map((capability) => [capability.id, capability.summary]));
+      const version: Omit<RegistryVersion, 'version'> = {
+        runId: context.runId,
+        createdAt: now().toISOString(),
+        baseModelSha256,
+        // The order of the menu in which the router was measured.
+        adapters: adapters.map(({ name, capabilityId, key, sha256 }) => ({
+          name,
+          capabilityId,
+          summary: summaries.get(capabilityId) ?? capabilityId,
+          key,
+          sha256,
+        })),
+        routedMinusBase,
+      };
+      try {
+        return { version: (await changeRegistry(store, context.agent, (registry) => addVersion(registry, version))).result };
+      } catch (error) {
+        if (error instanceof StoreConflictError) throw failure('Promote.Conflict', error.message, { cause: error });
+        throw error;
+      }
+    },
+  };
+}

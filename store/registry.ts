@@ -1,0 +1,86 @@
+import { type Registry, type RegistryVersion, registrySchema } from '../contracts';
+import type { ArtifactStore } from './artifact-store';
+import { StoreConflictError } from './errors';
+import { layout } from './layout';
+
+/** The registry has no version with this number, or nothing is active that could be rolled back. */
+export class RegistryError extends Error {
+  readonly type = 'Registry.Impossible';
+}
+
+/** A registry after a change; `changed: false` when there was nothing to do. */
+export interface Transition<T = number | null> {
+  registry: Registry;
+  changed: boolean;
+  /** What the change is about: a version number, or null for the base model alone. */
+  result: T;
+}
+
+/** Registry of an agent that never had a version: serves the base model. */
+export const emptyRegistry = (agent: string): Registry => ({ agent, active: null, versions: [] });
+
+/**
+ * Adds a version with the next number and activates it. A run adds at most one: when its version is there already, nothing changes,
+ * not even `active`, because somebody may have rolled back since. Pure.
+ */
+export function addVersion(registry: Registry, version: Omit<RegistryVersion, 'version'>): Transition<number> {
+  const existing = registry.versions.find((v) => v.runId === version.runId);
+  if (existing) return { registry, changed: false, result: existing.version };
+  const number = Math.max(0, ...registry.versions.map((v) => v.version)) + 1;
+  return { registry: { ...registry, active: number, versions: [...registry.versions, { ...version, version: number }] }, changed: true, result: number };
+}
+
+/** Makes a version the active one; null: the base model alone. Pure. Throws RegistryError for a number that is not there. */
+export function activateVersion(registry: Registry, version: number | null): Transition {
+  if (version !== null && !registry.versions.some((v) => v.version === version)) {
+    const there = registry.versions.map((v) => v.version).join(', ') || 'none';
+    throw new RegistryError(`Agent ${registry.agent} has no version ${version} in its registry (versions: ${there}).`);
+  }
+  return { registry: { ...registry, active: version }, changed: registry.active !== version, result: version };
+}
+
+/**
+ * Goes back to the version with the next lower number; from the lowest one to the base model alone. Pure. Throws RegistryError when the
+ * base model is active already.
+ */
+export function rollbackVersion(registry: Registry): Transition {
+  const { active } = registry;
+  if (active === null) throw new RegistryError(`Agent ${registry.agent} serves its base model already: there is nothing to roll back.`);
+  const lower = registry.versions.map((v) => v.version).filter((v) => v < active);
+  return activateVersion(registry, lower.length === 0 ? null : Math.max(...lower));
+}
+
+/** Times a document is read again after somebody else changed it. */
+const MAX_READS = 8;
+
+/** The agent's registry as it is now; an empty one when there is no document. Throws ZodError for a document that is not a registry. */
+export async function readRegistry(store: ArtifactStore, agent: string): Promise<Registry> {
+  const document = await store.readDocument(layout.registry(agent));
+  return document === null ? emptyRegistry(agent) : registrySchema.parse(document.value);
+}
+
+/**
+ * Applies a pure change to the agent's registry by compare-and-swap; when somebody else was faster, reads again and repeats the change on
+ * the new document, at most 8 times. A change that changes nothing writes nothing. Throws StoreConflictError when it lost every time,
+ * and whatever `change` throws.
+ */
+export async function changeRegistry<T>(store: ArtifactStore, agent: string, change: (registry: Registry) => Transition<T>): Promise<Transition<T>> {
+  for (let read = 1; ; read++) {
+    const document = await store.readDocument(layout.registry(agent));
+    const transition = change(document === null ? emptyRegistry(agent) : registrySchema.parse(document.value));
+    if (!transition.changed) return transition;
+    try {
+      await store.swapDocument(layout.registry(agent), registrySchema.parse(transition.registry), document?.etag ?? null);
+      return transition;
+    } catch (error) {
+      if (!(error instanceof StoreConflictError) || read >= MAX_READS) throw error;
+    }
+  }
+}
+
+/** `whet promote`: activates a version that is in the registry. Throws RegistryError, StoreConflictError. */
+export const promoteVersion = (store: ArtifactStore, agent: string, version: number): Promise<Transition> =>
+  changeRegistry(store, agent, (registry) => activateVersion(registry, version));
+
+/** `whet rollback`: activates the version before the active one, or the base model. Throws RegistryError, StoreConflictError. */
+export const rollbackAgent = (store: ArtifactStore, agent: string): Promise<Transition> => changeRegistry(store, agent, rollbackVersion);

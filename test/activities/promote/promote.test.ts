@@ -1,0 +1,152 @@
+// tier: integration
+import { createPromoteActivities } from '../../../activities/promote';
+import type { PromoteInput, TrainedAdapter } from '../../../contracts';
+import {
+  activateVersion,
+  addVersion,
+  changeRegistry,
+  emptyRegistry,
+  layout,
+  type LocalStore,
+  promoteVersion,
+  putJson,
+  readRegistry,
+  rollbackAgent,
+  rollbackVersion,
+  StoreConflictError,
+} from '../../../store';
+import { sampleEvaluation } from '../evaluate/sample-evaluation';
+import { RunFixture } from '../run-fixture';
+
+const EVALUATION = sampleEvaluation(20);
+const HASH = 'b'.repeat(64);
+const now = () => new Date('2026-11-21T03:00:00Z');
+const version = (runId: string) => ({
+  runId,
+  createdAt: now().toISOString(),
+  baseModelSha256: HASH,
+  adapters: [],
+  routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+});
+const registryOf = (...runIds: string[]) => runIds.reduce((registry, runId) => addVersion(registry, version(runId)).registry, emptyRegistry('desk'));
+
+describe('registry transitions', () => {
+  it('number versions from one and activate the new one', () => {
+    const registry = registryOf('run-1', 'run-2');
+    expect(registry.versions.map((v) => v.version)).toEqual([1, 2]);
+    expect(registry.active).toBe(2);
+  });
+
+  it('add one version a run, and leave a rollback in between alone', () => {
+    const rolledBack = rollbackVersion(registryOf('run-1', 'run-2')).registry;
+    const again = addVersion(rolledBack, version('run-2'));
+    expect(again).toEqual({ registry: rolledBack, changed: false, result: 2 });
+    expect(again.registry.active).toBe(1);
+  });
+
+  it('roll back to the next lower version, then to the base model, then no further', () => {
+    const three = activateVersion(registryOf('run-1', 'run-2', 'run-3'), 3).registry;
+    const two = rollbackVersion(three).registry;
+    const one = rollbackVersion(two).registry;
+    const base = rollbackVersion(one).registry;
+    expect([two.active, one.active, base.active]).toEqual([2, 1, null]);
+    expect(() => rollbackVersion(base)).toThrow('nothing to roll back');
+    expect(base.versions).toHaveLength(3);
+  });
+
+  it('refuse a version that is not there, naming those that are', () => {
+    expect(() => activateVersion(registryOf('run-1', 'run-2'), 7)).toThrow('no version 7 in its registry (versions: 1, 2)');
+  });
+});
+
+describe('the registry in the store', () => {
+  let fixture: RunFixture;
+  beforeEach(() => (fixture = new RunFixture()));
+  afterEach(() => fixture.dispose());
+
+  it('starts empty and is written only when something changes', async () => {
+    expect(await readRegistry(fixture.store, 'desk')).toEqual(emptyRegistry('desk'));
+    await changeRegistry(fixture.store, 'desk', (registry) => ({ registry, changed: false, result: null }));
+    expect(await fixture.store.readDocument(layout.registry('desk'))).toBeNull();
+  });
+
+  it('keeps both of two promotions at the same time', async () => {
+    await Promise.all(['run-1', 'run-2', 'run-3'].map((runId) => changeRegistry(fixture.store, 'desk', (registry) => addVersion(registry, version(runId)))));
+    const { versions } = await readRegistry(fixture.store, 'desk');
+    expect(versions.map((v) => v.runId).sort()).toEqual(['run-1', 'run-2', 'run-3']);
+    expect(versions.map((v) => v.version)).toEqual([1, 2, 3]);
+  });
+
+  it('promotes and rolls back by number', async () => {
+    for (const runId of ['run-1', 'run-2']) await changeRegistry(fixture.store, 'desk', (registry) => addVersion(registry, version(runId)));
+    expect((await rollbackAgent(fixture.store, 'desk')).result).toBe(1);
+    expect((await promoteVersion(fixture.store, 'desk', 2)).registry.active).toBe(2);
+    await expect(promoteVersion(fixture.store, 'desk', 3)).rejects.toThrow('no version 3');
+  });
+});
+
+describe('promoteAdapters', () => {
+  let fixture: RunFixture;
+  beforeEach(() => (fixture = new RunFixture()));
+  afterEach(() => fixture.dispose());
+
+  async function input(): Promise<PromoteInput> {
+    const context = await fixture.prepare('http://127.0.0.1:1');
+    const evaluation = await putJson(fixture.store, layout.evaluation('run-1'), 'evaluation.json', EVALUATION);
+    const adapter: TrainedAdapter = {
+      name: 'verify@bbbbbbbbbbbb',
+      capabilityId: 'verify',
+      sha256: HASH,
+      key: 'adapters/parcels/verify-bbbbbbbbbbbb',
+      manifest: evaluation,
+      rollouts: 640,
+      seconds: 20,
+      finalReward: 0.9,
+    };
+    return { context, evaluation, adapters: [adapter], capabilities: [{ id: 'verify', name: 'Verify', summary: 'verify the customer before a refund' }] };
+  }
+
+  it('writes what the gateway needs, once, however often it is called', async () => {
+    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
+    const value = await input();
+    expect(await promoteAdapters(value)).toEqual({ version: 1 });
+    expect(await promoteAdapters(value)).toEqual({ version: 1 });
+    expect(await readRegistry(fixture.store, 'parcels')).toEqual({
+      agent: 'parcels',
+      active: 1,
+      versions: [
+        {
+          version: 1,
+          runId: 'run-1',
+          createdAt: '2026-11-21T03:00:00.000Z',
+          baseModelSha256: '0'.repeat(64),
+          adapters: [
+            {
+              name: 'verify@bbbbbbbbbbbb',
+              capabilityId: 'verify',
+              summary: 'verify the customer before a refund',
+              key: 'adapters/parcels/verify-bbbbbbbbbbbb',
+              sha256: HASH,
+            },
+          ],
+          routedMinusBase: EVALUATION.routedMinusBase,
+        },
+      ],
+    });
+  });
+
+  it('lets Temporal try again when others keep changing the registry', async () => {
+    const value = await input();
+    const contested = Object.create(fixture.store) as LocalStore;
+    let swaps = 0;
+    contested.swapDocument = () => {
+      swaps += 1;
+      return Promise.reject(new StoreConflictError('changed by somebody else'));
+    };
+    await expect(createPromoteActivities({ store: contested, now }).promoteAdapters(value)).rejects.toMatchObject({
+      type: 'Promote.Conflict',
+      nonRetryable: false,
+    });
+    expect(swaps).toBe(8);
+  });
+});
