@@ -1,0 +1,58 @@
+// tier: unit
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AgentSpecError, loadAgentSpec } from '../../contracts/load-agent-spec';
+
+const folder = mkdtempSync(join(tmpdir(), 'whet-spec-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+writeFileSync(join(folder, 'env.py'), '');
+
+const good = `version: 1
+name: desk
+environment: { path: env.py, trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 100 } }
+model: { name: base, baseUrl: 'http://127.0.0.1:1/v1' }
+`;
+
+const problemsOf = (text: string): string => {
+  const file = join(folder, 'agent.yaml');
+  writeFileSync(file, text);
+  try {
+    loadAgentSpec(file);
+  } catch (error) {
+    if (error instanceof AgentSpecError) return error.message.replaceAll(file, 'agent.yaml');
+    throw error;
+  }
+  return '';
+};
+
+test('a good file is read with its defaults', () => {
+  expect(problemsOf(good)).toBe('');
+  expect(loadAgentSpec(join(folder, 'agent.yaml'))).toMatchObject({ seed: 1, training: { rank: 32, iterations: 40 } });
+});
+
+test.each([
+  ['an unknown field', `${good}training: { rnk: 8 }\n`, /agent\.yaml: training\.rnk: unknown field\. Known here: backend, rank, alpha, .*iterations, /],
+  ['an unknown field at the top', `${good}colour: red\n`, /agent\.yaml: colour: unknown field\. Known here: version, name, /],
+  ['a value outside a list', `${good}training: { rank: 7 }\n`, /training\.rank: 7 is not allowed\. Allowed: 1, 8, 16, 32, 64, 128\./],
+  ['a wrong type', `${good}collect: { trials: two }\n`, /collect\.trials: "two" is not allowed\. Allowed: a value of type number\./],
+  ['a fraction where a whole number belongs', `${good}collect: { trials: 1.5 }\n`, /collect\.trials: 1\.5 is not allowed\. Allowed: a whole number\./],
+  ['a number below the least', `${good}collect: { trials: 0 }\n`, /collect\.trials: 0 is not allowed\. Allowed: more than 0\./],
+  ['a number above the most', `${good}identify: { minGap: 1.5 }\n`, /identify\.minGap: 1\.5 is not allowed\. Allowed: at most 1\./],
+  ['a missing field', good.replace('name: desk\n', ''), /agent\.yaml: name: is missing\./],
+  ['a bad name', good.replace('desk', 'Desk One'), /name: "Desk One" is not allowed\. Allowed: lower-case letters, digits and dashes/],
+  ['seeds that overlap', good.replace('start: 1000', 'start: 99'), /environment\.heldOutSeeds: 99 to 198 overlaps trainSeeds, 0 to 99\./],
+  ['a file that is not there', good.replace('env.py', 'nowhere.py'), /environment\.path: "nowhere\.py" does not exist/],
+  ['no model', good.replace(/, baseUrl: '[^']*'/, ''), /model: has none of baseUrl, recipe and path/],
+  ['broken YAML', 'version: [1\n', /agent\.yaml: .*line 2/s],
+])('%s is named with path, value and what is allowed', (_, text, expected) => {
+  expect(problemsOf(text)).toMatch(expected);
+});
+
+test('every problem is named at once', () => {
+  expect(problemsOf(`${good}collect: { trials: 0 }\ntraining: { rnk: 8, rank: 7 }\n`).split('\n')).toHaveLength(3);
+});
+
+test('a file that is not there is a sentence', () => {
+  expect(() => loadAgentSpec(join(folder, 'nothing.yaml'))).toThrow(/nothing\.yaml: there is no such file\./);
+});
