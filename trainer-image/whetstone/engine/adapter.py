@@ -58,7 +58,7 @@ def _collect(tensors: dict[str, torch.Tensor], scale: float, where: str) -> Adap
         match = _KEY.search(name)
         if not match or match[2] not in MODULES:
             raise ModelError(f"{where}: tensor {name} is not a LoRA factor of a Llama linear layer")
-        halves.setdefault((int(match[1]), match[2]), {})[match[3]] = tensor.detach().float()
+        halves.setdefault((int(match[1]), match[2]), {})[match[3]] = tensor.float()
     for (layer, module), pair in halves.items():
         if len(pair) != 2:
             raise ModelError(f"{where}: layer {layer} {module} has only one of the factors A and B")
@@ -94,6 +94,6 @@ def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
 
 
 def live_adapter(model: nn.Module, scale: float) -> Adapter:
-    """The current LoRA factors of a PEFT model, detached; `scale` is alpha / rank."""
+    """The LoRA factors of a PEFT model: its parameters themselves, where they are float32. `scale` is alpha / rank."""
     tensors = {name: tensor for name, tensor in model.named_parameters() if ".lora_" in name}
     return _collect(tensors, scale, "live model")

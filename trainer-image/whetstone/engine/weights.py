@@ -119,12 +119,12 @@ class Weights:
         for name, modules in FUSED.items():
             block = "self_attn." if name in ("qkv", "o") else "mlp."
             columns = [
-                self._input_side(index, m, self._output_side(m, tensors[f"{prefix}{block}{m}.weight"])) for m in modules
+                self.input_side(index, m, self.output_side(m, tensors[f"{prefix}{block}{m}.weight"])) for m in modules
             ]
             fused[name] = FusedLinear(torch.cat(columns).t().contiguous())
         return Layer(**fused)
 
-    def _output_side(self, module: str, weight: torch.Tensor) -> torch.Tensor:
+    def output_side(self, module: str, weight: torch.Tensor) -> torch.Tensor:
         """Permutes and scales the output rows of q and k; `weight` is `[out, any]`."""
         if module not in ("q_proj", "k_proj"):
             return weight
@@ -132,7 +132,7 @@ class Weights:
         rows = rows.reshape(weight.shape)
         return rows * self.shape.head_dim**-0.5 if module == "q_proj" else rows
 
-    def _input_side(self, layer: int, module: str, weight: torch.Tensor) -> torch.Tensor:
+    def input_side(self, layer: int, module: str, weight: torch.Tensor) -> torch.Tensor:
         """Folds the preceding norm into the input columns; `weight` is `[any, in]`."""
         if module in ("o_proj", "down_proj"):
             return weight
@@ -152,8 +152,8 @@ class Weights:
             width = self._width(module)
             if (index, module) in adapter.parts:
                 a, b = (t.to(self.device) for t in adapter.parts[(index, module)])
-                a = self._input_side(index, module, a).t().contiguous()
-                b = (self._output_side(module, b) * adapter.scale).t().contiguous()
+                a = self.input_side(index, module, a).t().contiguous()
+                b = (self.output_side(module, b) * adapter.scale).t().contiguous()
                 parts.append(LowRank(start, start + width, a, b))
             start += width
         if not self.merge:
@@ -163,6 +163,10 @@ class Weights:
         for part in parts:
             merged[:, part.start : part.stop].addmm_(part.a, part.b)
         linear.merged[name] = merged
+
+    def widths(self, modules: tuple[str, ...]) -> list[int]:
+        """Output columns of each linear layer in a fused matrix."""
+        return [self._width(module) for module in modules]
 
     def _width(self, module: str) -> int:
         shape = self.shape

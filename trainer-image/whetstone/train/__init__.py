@@ -1,0 +1,1 @@
+"""GRPO trainer of one LoRA adapter: `python -m whetstone.train --job job.json`."""
