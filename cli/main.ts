@@ -17,7 +17,10 @@ async function main(argv: string[]): Promise<number> {
     const type = error instanceof CliError ? error.type : 'Cli.Unexpected';
     const message = error instanceof Error ? error.message : String(error);
     if (json) process.stdout.write(`${JSON.stringify({ error: { type, message } }, null, 2)}\n`);
-    else process.stderr.write(error instanceof CliError ? `whet: ${message}\n` : `whet: unexpected error: ${error instanceof Error ? (error.stack ?? message) : message}\n`);
+    else
+      process.stderr.write(
+        error instanceof CliError ? `whet: ${message}\n` : `whet: unexpected error: ${error instanceof Error ? (error.stack ?? message) : message}\n`,
+      );
     return error instanceof CliError ? error.exitCode : 1;
   }
 }

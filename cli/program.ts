@@ -38,7 +38,9 @@ const withContext =
 
 /** The `whet` command line. */
 export function createProgram(): Command {
-  const program = new Command('whet').description('Finds what a deployed LLM agent cannot do, trains an adapter for each missing capability, proves the gain and serves it.');
+  const program = new Command('whet').description(
+    'Finds what a deployed LLM agent cannot do, trains an adapter for each missing capability, proves the gain and serves it.',
+  );
   program.addHelpText('after', EXIT_CODES).showHelpAfterError('(whet --help lists the commands)');
   const command = (usage: string, description: string) => program.command(usage).description(description).option('--json', 'print JSON');
 
@@ -65,8 +67,12 @@ export function createProgram(): Command {
   command('why <run>', 'what a run waits for, and why').action(withContext(whyCommand));
   command('report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
   command('approve <run>', 'let a run promote that waits for a person').action(withContext(approveCommand));
-  command('retry <run> [capability]', 'let a run that waits try again').action(withContext((context: Context, run: string, capability: string | undefined) => answerCommand(context, 'retry', run, capability)));
-  command('skip <run> <capability>', 'let a run that waits go on without a capability').action(withContext((context: Context, run: string, capability: string) => answerCommand(context, 'skip', run, capability)));
+  command('retry <run> [capability]', 'let a run that waits try again').action(
+    withContext((context: Context, run: string, capability: string | undefined) => answerCommand(context, 'retry', run, capability)),
+  );
+  command('skip <run> <capability>', 'let a run that waits go on without a capability').action(
+    withContext((context: Context, run: string, capability: string) => answerCommand(context, 'skip', run, capability)),
+  );
   command('promote <agent> <version>', "make a version of the agent's adapters the active one").action(
     withContext((context: Context, agent: string, version: string) => promoteCommand(context, agent, positiveNumber(version))),
   );

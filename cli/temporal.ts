@@ -45,7 +45,11 @@ export async function withTemporal<T>(settings: Settings, action: (temporal: Tem
 
 function toCliError(error: unknown, { address, namespace }: Temporal): unknown {
   if (error instanceof WorkflowNotFoundError) {
-    return new CliError(`There is no run ${error.workflowId} at ${address}, namespace ${namespace}. \`whet ls\` lists the runs.`, { exitCode: 2, type: 'Run.NotFound', cause: error });
+    return new CliError(`There is no run ${error.workflowId} at ${address}, namespace ${namespace}. \`whet ls\` lists the runs.`, {
+      exitCode: 2,
+      type: 'Run.NotFound',
+      cause: error,
+    });
   }
   if (isGrpcServiceError(error)) {
     return new CliError(`The Temporal server at ${address} answered: ${error.details || error.message}.`, { type: 'Temporal.Failed', cause: error });

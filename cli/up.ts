@@ -113,9 +113,12 @@ async function waitUntilReady(settings: Settings, out: Output, starting: Process
       if (failed.length > 0) throw await startFailure(settings, failed);
       if (state.services.every((s) => s.status === 'ready' || s.status === 'done')) return state;
     } else if (starting === null || !isRunning(starting)) {
-      throw new CliError(`The supervisor ended before it had started anything. Its log ends with:\n${tail(join(settings.home, 'logs', 'supervisor.log'))}`, { type: 'Up.Failed' });
+      throw new CliError(`The supervisor ended before it had started anything. Its log ends with:\n${tail(join(settings.home, 'logs', 'supervisor.log'))}`, {
+        type: 'Up.Failed',
+      });
     }
-    if (Date.now() - began > READY_LIMIT_MS) throw new CliError(`The services are not ready after an hour. Look at the logs in ${join(settings.home, 'logs')}.`, { type: 'Up.Failed' });
+    if (Date.now() - began > READY_LIMIT_MS)
+      throw new CliError(`The services are not ready after an hour. Look at the logs in ${join(settings.home, 'logs')}.`, { type: 'Up.Failed' });
     await sleep(100);
   }
 }
@@ -125,7 +128,9 @@ async function startFailure(settings: Settings, failed: ServiceState[]): Promise
   // A part that only waited for another one that failed has nothing to tell.
   const causes = failed.filter((s) => !s.note.startsWith('needs '));
   await down(settings);
-  const told = (causes.length > 0 ? causes : failed).map((s) => `The ${TITLES[s.name]} did not start: it ${s.note}. Its log ${s.log} ends with:\n${tail(s.log)}`);
+  const told = (causes.length > 0 ? causes : failed).map(
+    (s) => `The ${TITLES[s.name]} did not start: it ${s.note}. Its log ${s.log} ends with:\n${tail(s.log)}`,
+  );
   return new CliError(told.join('\n'), { type: 'Up.Failed' });
 }
 

@@ -38,10 +38,18 @@ export function loadAgentSpec(file: string): AgentSpec {
     throw new AgentSpecError(file, [{ path: '', message: missing ? 'there is no such file.' : `cannot be read: ${(error as Error).message}.` }]);
   }
   const document = parseDocument(text);
-  if (document.errors.length > 0) throw new AgentSpecError(file, document.errors.map((error) => ({ path: '', message: error.message.trimEnd() })));
+  if (document.errors.length > 0)
+    throw new AgentSpecError(
+      file,
+      document.errors.map((error) => ({ path: '', message: error.message.trimEnd() })),
+    );
   const raw: unknown = document.toJS();
   const parsed = agentSpecSchema.safeParse(raw);
-  if (!parsed.success) throw new AgentSpecError(file, parsed.error.issues.flatMap((issue) => describe(issue, raw)));
+  if (!parsed.success)
+    throw new AgentSpecError(
+      file,
+      parsed.error.issues.flatMap((issue) => describe(issue, raw)),
+    );
   const problems = crossChecks(parsed.data, dirname(resolve(file)));
   if (problems.length > 0) throw new AgentSpecError(file, problems);
   return parsed.data;
@@ -53,7 +61,10 @@ function describe(issue: Issue, raw: unknown): SpecProblem[] {
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
     const known = knownFields(issue.path);
-    return issue.keys.map((key) => ({ path: [path, key].filter(Boolean).join('.'), message: `unknown field.${known === null ? '' : ` Known here: ${known.join(', ')}.`}` }));
+    return issue.keys.map((key) => ({
+      path: [path, key].filter(Boolean).join('.'),
+      message: `unknown field.${known === null ? '' : ` Known here: ${known.join(', ')}.`}`,
+    }));
   }
   const value = valueAt(raw, issue.path);
   const found = value === undefined ? 'is missing' : `${JSON.stringify(value)} is not allowed`;
@@ -65,13 +76,19 @@ function allowed(issue: Issue): string {
     case 'invalid_value':
       return `Allowed: ${issue.values.map((value) => JSON.stringify(value)).join(', ')}.`;
     case 'too_small':
-      return `Allowed: ${issue.origin === 'string' ? 'a text of' : ''} ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${issue.origin === 'string' ? ' characters' : ''}.`.replace(':  ', ': ');
+      return `Allowed: ${issue.origin === 'string' ? 'a text of' : ''} ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${issue.origin === 'string' ? ' characters' : ''}.`.replace(
+        ':  ',
+        ': ',
+      );
     case 'too_big':
       return `Allowed: ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}.`;
     case 'invalid_type':
       return `Allowed: ${issue.expected === 'int' ? 'a whole number' : `a value of type ${issue.expected}`}.`;
     case 'invalid_union':
-      return `Allowed: ${issue.errors.flat().flatMap((inner) => (inner.code === 'invalid_value' ? inner.values.map((value) => JSON.stringify(value)) : inner.message)).join(', ')}.`;
+      return `Allowed: ${issue.errors
+        .flat()
+        .flatMap((inner) => (inner.code === 'invalid_value' ? inner.values.map((value) => JSON.stringify(value)) : inner.message))
+        .join(', ')}.`;
     default:
       return `Allowed: ${issue.message}.`;
   }
@@ -83,7 +100,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 /** Names of the fields at a path of the schema; null where it is no object. */
 function knownFields(path: readonly PropertyKey[]): string[] | null {
-  let node: { properties?: Record<string, unknown> } | undefined = z.toJSONSchema(agentSpecSchema, { io: 'input' }) as typeof node;
+  let node: { properties?: Record<string, unknown> } | undefined = z.toJSONSchema(agentSpecSchema, { io: 'input' });
   for (const key of path) node = node?.properties?.[String(key)] as typeof node;
   return node?.properties === undefined ? null : Object.keys(node.properties);
 }

@@ -18,7 +18,9 @@ export async function answerCommand({ settings, out }: Context, answer: 'retry' 
   await withTemporal(settings, async ({ client }) => {
     const state = await requireRunning(() => readRunState(client, runId));
     if (state.progress !== null && state.progress.waitingFor === null) {
-      throw new CliError(`${runId} does not wait for a person, so there is nothing to ${answer}. \`whet why ${runId}\` says what it does.`, { type: 'Run.NotWaiting' });
+      throw new CliError(`${runId} does not wait for a person, so there is nothing to ${answer}. \`whet why ${runId}\` says what it does.`, {
+        type: 'Run.NotWaiting',
+      });
     }
     const signal = answer === 'retry' ? MESSAGES.retrySignal : MESSAGES.skipSignal;
     await client.workflow.getHandle(runId).signal(signal, capabilityId === undefined ? {} : { capabilityId });

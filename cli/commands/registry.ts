@@ -18,7 +18,8 @@ export function activate(registry: Registry, version: number): Registry {
 /** The registry with the version before the active one made active; before the first comes the base model alone (null). */
 export function rollBack(registry: Registry): Registry {
   const { active } = registry;
-  if (active === null) throw new CliError(`${registry.agent} serves the base model alone, so there is nothing to go back from.`, { exitCode: 2, type: 'Registry.AtBase' });
+  if (active === null)
+    throw new CliError(`${registry.agent} serves the base model alone, so there is nothing to go back from.`, { exitCode: 2, type: 'Registry.AtBase' });
   const earlier = registry.versions.map((v) => v.version).filter((version) => version < active);
   return { ...registry, active: earlier.length === 0 ? null : Math.max(...earlier) };
 }
@@ -39,7 +40,10 @@ async function change({ settings, out }: Context, agent: string, transition: (re
   for (let attempt = 1; ; attempt++) {
     const document = await store.readDocument(key);
     if (document === null) {
-      throw new CliError(`${agent} has no registry in ${settings.storeRoot}: no run has promoted anything yet, or WHET_HOME or WHET_STORE points elsewhere.`, { exitCode: 2, type: 'Registry.Missing' });
+      throw new CliError(`${agent} has no registry in ${settings.storeRoot}: no run has promoted anything yet, or WHET_HOME or WHET_STORE points elsewhere.`, {
+        exitCode: 2,
+        type: 'Registry.Missing',
+      });
     }
     const before = registrySchema.parse(document.value);
     const after = transition(before);

@@ -51,7 +51,11 @@ export function scheduleOptions(agent: Agent, { cron, jitter, catchUp, timezone 
 export async function scheduleCommand({ settings, out }: Context, path: string, flags: ScheduleFlags): Promise<void> {
   const agent = readAgent(path);
   const { cron } = flags;
-  if (cron === undefined && flags.delete !== true) throw new CliError("Say when: --cron '0 2 * * *' (minute, hour, day of month, month, day of week), or --delete.", { exitCode: 2, type: 'Schedule.Invalid' });
+  if (cron === undefined && flags.delete !== true)
+    throw new CliError("Say when: --cron '0 2 * * *' (minute, hour, day of month, month, day of week), or --delete.", {
+      exitCode: 2,
+      type: 'Schedule.Invalid',
+    });
   const options = cron === undefined ? null : scheduleOptions(agent, { ...flags, cron });
   await withTemporal(settings, async ({ client }) => {
     const handle = client.schedule.getHandle(scheduleIdOf(agent.spec.name));
@@ -82,5 +86,9 @@ export async function scheduleCommand({ settings, out }: Context, path: string, 
 function badCron(error: unknown, cron: string): unknown {
   const details = (error as { cause?: { details?: string } }).cause?.details ?? (error as Error).message;
   if (!/cron|schedule spec|CalendarSpec/i.test(details)) return error;
-  return new CliError(`--cron ${JSON.stringify(cron)}: ${details}. Five fields: minute, hour, day of month, month, day of week.`, { exitCode: 2, type: 'Schedule.Invalid', cause: error });
+  return new CliError(`--cron ${JSON.stringify(cron)}: ${details}. Five fields: minute, hour, day of month, month, day of week.`, {
+    exitCode: 2,
+    type: 'Schedule.Invalid',
+    cause: error,
+  });
 }

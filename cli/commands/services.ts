@@ -17,7 +17,8 @@ export async function upCommand({ settings, out }: Context, path: string | undef
 
 async function superviseHere({ settings, out }: Context, agent: ReturnType<typeof readAgent> | null): Promise<void> {
   const running = runningState(settings.home);
-  if (running !== null) throw new CliError(`The services are up already (supervisor ${running.supervisor.pid}). Stop them with \`whet down\` first.`, { type: 'Up.AlreadyUp' });
+  if (running !== null)
+    throw new CliError(`The services are up already (supervisor ${running.supervisor.pid}). Stop them with \`whet down\` first.`, { type: 'Up.AlreadyUp' });
   await endLeftovers(settings);
   const plan = await planServices(settings, { agent, anyPort: false });
   const stop = new AbortController();

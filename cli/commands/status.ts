@@ -35,7 +35,16 @@ function showServices({ settings, out }: Context): void {
     out.result({ up: false, home: settings.home }, `Nothing is up here (state directory ${settings.home}). Start the services with \`whet up\`.`);
     return;
   }
-  const rows = state.services.map((s) => [s.name, s.status, s.process === null ? '' : `pid ${s.process.pid}`, s.restarts === 0 ? '' : `restarted ${s.restarts}x`, s.url ?? s.note]);
-  const text = [`up since ${state.startedAt}, Temporal at ${temporalAddress(settings)}${state.temporal.uiUrl === null ? '' : `, UI ${state.temporal.uiUrl}`}`, table(rows)];
+  const rows = state.services.map((s) => [
+    s.name,
+    s.status,
+    s.process === null ? '' : `pid ${s.process.pid}`,
+    s.restarts === 0 ? '' : `restarted ${s.restarts}x`,
+    s.url ?? s.note,
+  ]);
+  const text = [
+    `up since ${state.startedAt}, Temporal at ${temporalAddress(settings)}${state.temporal.uiUrl === null ? '' : `, UI ${state.temporal.uiUrl}`}`,
+    table(rows),
+  ];
   out.result({ up: true, ...state }, text.join('\n'));
 }

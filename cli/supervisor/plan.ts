@@ -75,7 +75,10 @@ function modelSource({ path, spec }: { path: string; spec: AgentSpec }): ModelSo
   const folder = dirname(path);
   if (recipe !== undefined) return { kind: 'recipe', script: resolve(folder, recipe), arguments: recipeArguments };
   if (directory !== undefined) return { kind: 'directory', path: resolve(folder, directory) };
-  throw new CliError(`${path}: model has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.`, { exitCode: 2, type: 'Spec.Invalid' });
+  throw new CliError(`${path}: model has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.`, {
+    exitCode: 2,
+    type: 'Spec.Invalid',
+  });
 }
 
 /** The built entry point of `analyst/` beside an agent.yaml of this project; null when it has none. */

@@ -72,8 +72,12 @@ function explainActivity(activity: PendingActivity, state: RunState): string {
     case 'started': {
       const progress = activity.progress === null ? '' : ` ${progressText(activity.progress)}.`;
       const silent = activity.heartbeatAt !== null && now - activity.heartbeatAt > HEARTBEAT_SILENT_MS;
-      const heartbeat = silent && activity.heartbeatAt !== null ? ` No sign of life for ${ago(activity.heartbeatAt, now)}: if its worker died, Temporal starts it again soon.` : '';
-      const before = activity.attempt > 1 ? ` This is attempt ${activity.attempt}${of}; the one before ended with ${failureText(activity) || 'no reason given'}` : '';
+      const heartbeat =
+        silent && activity.heartbeatAt !== null
+          ? ` No sign of life for ${ago(activity.heartbeatAt, now)}: if its worker died, Temporal starts it again soon.`
+          : '';
+      const before =
+        activity.attempt > 1 ? ` This is attempt ${activity.attempt}${of}; the one before ended with ${failureText(activity) || 'no reason given'}` : '';
       return `${head}:${progress || ' running.'}${heartbeat}${before}`;
     }
   }
@@ -86,12 +90,17 @@ export function explainRun(state: RunState): string[] {
   const { progress } = state;
   const current = progress?.stages.find((s) => s.status === 'running' || s.status === 'paused');
   if (progress?.waitingFor) sentences.push(...progress.waitingFor.split('\n').map((reason) => `It waits for a person. ${reason}`));
-  else if (current) sentences.push(`It is in stage ${STAGES.indexOf(current.name) + 1} of ${STAGES.length}, ${current.name}${current.detail ? `: ${current.detail}` : ''}.`);
+  else if (current)
+    sentences.push(`It is in stage ${STAGES.indexOf(current.name) + 1} of ${STAGES.length}, ${current.name}${current.detail ? `: ${current.detail}` : ''}.`);
   else if (progress === null && state.steps.length === 0) sentences.push('No worker answered the question where it stands.');
   for (const step of state.steps) {
     const poll = state.pollers[step.taskQueue] ?? null;
-    if (step.attempt > 1) sentences.push(`The workflow code of ${step.workflowId} failed ${step.attempt - 1} times on its next step: read the worker's log in the state directory.`);
-    else if (poll === null || state.now - poll > POLLER_SILENT_MS) sentences.push(`No worker asks for work on ${step.taskQueue}, so nothing goes on: start one with \`whet up\`, or \`whet worker\`.`);
+    if (step.attempt > 1)
+      sentences.push(
+        `The workflow code of ${step.workflowId} failed ${step.attempt - 1} times on its next step: read the worker's log in the state directory.`,
+      );
+    else if (poll === null || state.now - poll > POLLER_SILENT_MS)
+      sentences.push(`No worker asks for work on ${step.taskQueue}, so nothing goes on: start one with \`whet up\`, or \`whet worker\`.`);
   }
   sentences.push(...state.activities.map((activity) => explainActivity(activity, state)));
   if (sentences.length === 0) sentences.push('It is between two steps; ask again in a moment.');
@@ -106,5 +115,9 @@ function explainEnd(state: RunState): string[] {
   }
   const failure = state.failure;
   const remedy = remedyFor(failure?.type ?? null);
-  return [`It ${state.status === 'failed' ? 'failed' : `was ${state.status}`}${took}.`, ...(failure === null ? [] : [`${failure.type ?? 'Error'}: ${failure.message}`]), ...(remedy === null ? [] : [`What to do: ${remedy}`])];
+  return [
+    `It ${state.status === 'failed' ? 'failed' : `was ${state.status}`}${took}.`,
+    ...(failure === null ? [] : [`${failure.type ?? 'Error'}: ${failure.message}`]),
+    ...(remedy === null ? [] : [`What to do: ${remedy}`]),
+  ];
 }

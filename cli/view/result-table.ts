@@ -8,7 +8,10 @@ import { table } from '../output';
 export async function readReport(directory: string): Promise<Report> {
   const path = join(directory, 'report.json');
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new CliError(`The report ${path} cannot be read (${(error as Error).message}). Look at it on the machine where the worker ran.`, { type: 'Report.Missing', cause: error });
+    throw new CliError(`The report ${path} cannot be read (${(error as Error).message}). Look at it on the machine where the worker ran.`, {
+      type: 'Report.Missing',
+      cause: error,
+    });
   });
   const parsed = reportSchema.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
@@ -45,7 +48,9 @@ export function reportText(report: Report): string {
     ...report.notes,
     `analyst: ${report.analyst}; sandbox: ${report.sandbox}`,
     `capabilities kept: ${list(identification.kept)}`,
-    ...(planted === undefined ? [] : [`planted deficits found: ${list(planted.found.map((f) => f.planted))}; missed: ${list(planted.missed)}; invented: ${list(planted.invented)}`]),
+    ...(planted === undefined
+      ? []
+      : [`planted deficits found: ${list(planted.found.map((f) => f.planted))}; missed: ${list(planted.missed)}; invented: ${list(planted.invented)}`]),
     '',
     resultTable(report),
     '',

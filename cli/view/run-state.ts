@@ -63,7 +63,8 @@ const ACTIVITY_QUEUE = 2;
 /** temporal.api.enums.v1.PendingWorkflowTaskState */
 const STEP_STARTED = 2;
 
-const milliseconds = (time: Timestamp): number | null => (time === null || time === undefined ? null : Number(time.seconds ?? 0) * 1000 + Number(time.nanos ?? 0) / 1e6);
+const milliseconds = (time: Timestamp): number | null =>
+  time === null || time === undefined ? null : Number(time.seconds ?? 0) * 1000 + Number(time.nanos ?? 0) / 1e6;
 
 interface RawFailure {
   message?: string | null;
@@ -91,8 +92,8 @@ function pendingActivity(workflowId: string, activity: RawActivity, now: number)
   const nextAttemptAt = milliseconds(activity.nextAttemptScheduleTime);
   const status = (): PendingActivity['status'] => {
     if (activity.paused) return 'paused';
-    if (activity.state === ACTIVITY_CANCEL_REQUESTED) return 'cancelling';
-    if (activity.state === ACTIVITY_STARTED) return 'started';
+    if (Number(activity.state) === ACTIVITY_CANCEL_REQUESTED) return 'cancelling';
+    if (Number(activity.state) === ACTIVITY_STARTED) return 'started';
     return nextAttemptAt !== null && nextAttemptAt > now ? 'backing-off' : 'scheduled';
   };
   return {
@@ -132,7 +133,9 @@ export async function readRunState(client: Client, runId: string): Promise<RunSt
   const tree = status === 'running' ? await describeTree(client, description) : [];
   const activities = tree.flatMap((d) => (d.raw.pendingActivities ?? []).map((a) => pendingActivity(d.workflowId, a, now)));
   const steps = tree.flatMap((d) => pendingStep(d));
-  const queues = [...new Set([...activities.filter((a) => a.status === 'scheduled').map((a) => a.taskQueue), ...steps.map((s) => s.taskQueue)])].filter(Boolean);
+  const queues = [...new Set([...activities.filter((a) => a.status === 'scheduled').map((a) => a.taskQueue), ...steps.map((s) => s.taskQueue)])].filter(
+    Boolean,
+  );
   const [progress, outcome, pollers] = await Promise.all([
     readProgress(client, runId),
     status === 'running' ? { result: null, failure: null } : readOutcome(client, runId),
@@ -164,7 +167,10 @@ async function describeTree(client: Client, root: WorkflowExecutionDescription):
     (root.raw.pendingChildren ?? []).map(async ({ workflowId }) => {
       if (!workflowId) return [];
       // A child that ended between the two questions is no longer pending.
-      const child = await client.workflow.getHandle(workflowId).describe().catch(() => null);
+      const child = await client.workflow
+        .getHandle(workflowId)
+        .describe()
+        .catch(() => null);
       return child === null ? [] : describeTree(client, child);
     }),
   );
@@ -173,7 +179,7 @@ async function describeTree(client: Client, root: WorkflowExecutionDescription):
 
 function pendingStep(description: WorkflowExecutionDescription): PendingStep[] {
   const task = description.raw.pendingWorkflowTask;
-  if (!task || (task.state === STEP_STARTED && (task.attempt ?? 1) <= 1)) return [];
+  if (!task || (Number(task.state) === STEP_STARTED && (task.attempt ?? 1) <= 1)) return [];
   return [{ workflowId: description.workflowId, taskQueue: description.taskQueue, attempt: task.attempt ?? 1, scheduledAt: milliseconds(task.scheduledTime) }];
 }
 

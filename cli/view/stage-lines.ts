@@ -49,7 +49,9 @@ export function stageLines(state: RunState): StageLine[] {
     const stage = state.progress?.stages.find((s) => s.name === name);
     const running = state.activities.filter((a) => (a.progress?.stage ?? STAGE_OF_ACTIVITY[a.activityType]) === name);
     const counted = addUp(running.flatMap((a) => a.progress ?? [])).map(progressText);
-    const trouble = running.flatMap((a) => (a.lastFailure !== null && a.status !== 'started' ? `attempt ${a.attempt} after ${a.lastFailure.type ?? a.lastFailure.message}` : []));
+    const trouble = running.flatMap((a) =>
+      a.lastFailure !== null && a.status !== 'started' ? `attempt ${a.attempt} after ${a.lastFailure.type ?? a.lastFailure.message}` : [],
+    );
     const active = stage?.status === 'running' || stage?.status === 'paused';
     const text = [...(active ? [...counted, ...new Set(trouble)] : []), stage?.detail ?? ''].filter(Boolean).join(' · ');
     return { name, status: stage?.status ?? (state.progress === null ? '?' : 'waiting'), seconds: stage?.seconds ?? null, text };

@@ -18,7 +18,8 @@ const registry = (active: number | null, ...versions: number[]): Registry => ({ 
 
 describe('registry', () => {
   test('promote makes a version active', () => expect(activate(registry(1, 1, 2), 2).active).toBe(2));
-  test('promote refuses a version that is not there and lists those that are', () => expect(() => activate(registry(1, 1, 2), 7)).toThrow('has no version 7. It has: 1, 2.'));
+  test('promote refuses a version that is not there and lists those that are', () =>
+    expect(() => activate(registry(1, 1, 2), 7)).toThrow('has no version 7. It has: 1, 2.'));
   test('rollback goes to the version before', () => expect(rollBack(registry(3, 1, 2, 3)).active).toBe(2));
   test('rollback from the first goes to the base model alone', () => expect(rollBack(registry(1, 1)).active).toBeNull());
   test('rollback from the base model is refused', () => expect(() => rollBack(registry(null, 1))).toThrow('nothing to go back from'));
@@ -28,7 +29,8 @@ describe('settings', () => {
   test('name the variable, its value and what is allowed', () => {
     expect(() => readSettings({ WHET_MODEL_PORT: '99999' })).toThrow('WHET_MODEL_PORT="99999": must be a port number from 1 to 65535.');
   });
-  test('take an empty variable as unset', () => expect(readSettings({ TEMPORAL_ADDRESS: '', WHET_HOME: '' }, '/x')).toMatchObject({ temporalAddress: null, home: '/x/.whetstone' }));
+  test('take an empty variable as unset', () =>
+    expect(readSettings({ TEMPORAL_ADDRESS: '', WHET_HOME: '' }, '/x')).toMatchObject({ temporalAddress: null, home: '/x/.whetstone' }));
   test('put the store into the state directory', () => expect(readSettings({ WHET_HOME: 'state' }, '/x').storeRoot).toBe('/x/state/store'));
   test('see that an analyst is configured', () => {
     expect(readSettings({}).analystConfigured).toBe(false);
@@ -53,5 +55,13 @@ test.each([
 ])('%d seconds are said as %s', (seconds, text) => expect(duration(seconds)).toBe(text));
 
 test('a table aligns its columns', () => {
-  expect(table([['a', 'bb', 'c'], ['aaa', 'b', 'cc']], [1])).toBe('a    bb  c\naaa   b  cc');
+  expect(
+    table(
+      [
+        ['a', 'bb', 'c'],
+        ['aaa', 'b', 'cc'],
+      ],
+      [1],
+    ),
+  ).toBe('a    bb  c\naaa   b  cc');
 });

@@ -50,7 +50,14 @@ const activity = (change: Partial<PendingActivity>): PendingActivity => ({
   ...change,
 });
 
-const counted = (done: number, total: number) => ({ stage: 'identify' as const, unit: 'labels', done, total, ratePerSecond: 23, secondsLeft: (total - done) / 23 });
+const counted = (done: number, total: number) => ({
+  stage: 'identify' as const,
+  unit: 'labels',
+  done,
+  total,
+  ratePerSecond: 23,
+  secondsLeft: (total - done) / 23,
+});
 
 describe('why', () => {
   test('says how far a running activity is', () => {
@@ -71,7 +78,12 @@ describe('why', () => {
   });
 
   test('gives failure, remedy and time of the next attempt of an activity that backs off', () => {
-    const waiting = activity({ status: 'backing-off', attempt: 4, nextAttemptAt: NOW + 20_000, lastFailure: { type: 'Analyst.RateLimited', message: 'The endpoint asked for a pause of 20 s.' } });
+    const waiting = activity({
+      status: 'backing-off',
+      attempt: 4,
+      nextAttemptAt: NOW + 20_000,
+      lastFailure: { type: 'Analyst.RateLimited', message: 'The endpoint asked for a pause of 20 s.' },
+    });
     const text = explainRun(state({ activities: [waiting] })).join('\n');
     expect(text).toContain('attempt 3 failed; the next starts in 20 s');
     expect(text).toContain('Analyst.RateLimited: The endpoint asked for a pause of 20 s.');
@@ -89,13 +101,23 @@ describe('why', () => {
   });
 
   test('says that the next step of the workflow has no worker', () => {
-    const text = explainRun(state({ progress: null, steps: [{ workflowId: 'run-desk-1', taskQueue: 'whet-orchestration', attempt: 1, scheduledAt: NOW - 5_000 }], pollers: { 'whet-orchestration': null } })).join('\n');
+    const text = explainRun(
+      state({
+        progress: null,
+        steps: [{ workflowId: 'run-desk-1', taskQueue: 'whet-orchestration', attempt: 1, scheduledAt: NOW - 5_000 }],
+        pollers: { 'whet-orchestration': null },
+      }),
+    ).join('\n');
     expect(text).toContain('No worker asks for work on whet-orchestration');
     expect(text).toContain('whet up');
   });
 
   test('explains a failed run by its failure and the catalogue', () => {
-    const failed = state({ status: 'failed', closedAt: NOW, failure: { type: 'Collect.TooFewToContrast', message: '3 failures were collected, 20 are needed.' } });
+    const failed = state({
+      status: 'failed',
+      closedAt: NOW,
+      failure: { type: 'Collect.TooFewToContrast', message: '3 failures were collected, 20 are needed.' },
+    });
     expect(explainRun(failed)).toEqual([
       'It failed after 1 min 00 s.',
       'Collect.TooFewToContrast: 3 failures were collected, 20 are needed.',
@@ -106,7 +128,10 @@ describe('why', () => {
 
 describe('failureView', () => {
   test('digs out the application failure under activity and child failures', () => {
-    const wrapped = { message: 'Activity task failed', cause: { message: 'Child failed', cause: { message: 'no', applicationFailureInfo: { type: 'Model.Refused' } } } };
+    const wrapped = {
+      message: 'Activity task failed',
+      cause: { message: 'Child failed', cause: { message: 'no', applicationFailureInfo: { type: 'Model.Refused' } } },
+    };
     expect(failureView(wrapped)).toEqual({ type: 'Model.Refused', message: 'no' });
   });
 
@@ -128,6 +153,8 @@ describe('stage lines', () => {
   });
 
   test('shows a stage that is done with its time and result', () => {
-    expect(formatStageLine({ name: 'collect', status: 'done', seconds: 32.4, text: '800 rollouts, 270 successes' })).toBe('collect   done             32 s  800 rollouts, 270 successes');
+    expect(formatStageLine({ name: 'collect', status: 'done', seconds: 32.4, text: '800 rollouts, 270 successes' })).toBe(
+      'collect   done             32 s  800 rollouts, 270 successes',
+    );
   });
 });

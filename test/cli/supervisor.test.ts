@@ -49,7 +49,11 @@ describe('a managed service', () => {
   });
 
   test('that runs once gives its last line of output, or fails with its exit code', async () => {
-    const good = new ManagedService(service('console.error("noise"); console.log("{\\"path\\":\\"/m\\"}")', { once: true }), join(folder, 'b.log'), () => undefined);
+    const good = new ManagedService(
+      service('console.error("noise"); console.log("{\\"path\\":\\"/m\\"}")', { once: true }),
+      join(folder, 'b.log'),
+      () => undefined,
+    );
     await good.run();
     expect(good.state.status).toBe('done');
     expect(good.result).toBe('{"path":"/m"}');
@@ -69,7 +73,8 @@ describe('a managed service', () => {
 
 describe('processes', () => {
   test('of an instance are found by their mark, children of children included, and ended', async () => {
-    const script = 'require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => 0, 1000)"], { detached: true, stdio: "ignore" }); setInterval(() => 0, 1000)';
+    const script =
+      'require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => 0, 1000)"], { detached: true, stdio: "ignore" }); setInterval(() => 0, 1000)';
     const child = spawn(process.execPath, ['-e', script], { env: { ...process.env, [INSTANCE_VARIABLE]: 'test-instance' }, detached: true, stdio: 'ignore' });
     await until(() => processesOf('test-instance').length === 2);
     const found = processesOf('test-instance');
@@ -79,7 +84,9 @@ describe('processes', () => {
   });
 
   test('that ignore SIGTERM are killed', async () => {
-    const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => 0); console.log("on"); setInterval(() => 0, 1000)'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => 0); console.log("on"); setInterval(() => 0, 1000)'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     await new Promise((resolve) => child.stdout.once('data', resolve));
     const id = identify(child.pid ?? 0);
     await endProcesses(id === null ? [] : [id], 100);
@@ -96,7 +103,14 @@ describe('processes', () => {
 
   test('of a supervisor that died are not taken for a running one', () => {
     const dead = { pid: process.pid, startTicks: 1 };
-    writeState(folder, { instance: 'x', supervisor: dead, startedAt: '', agentPath: null, temporal: { address: '', namespace: '', uiUrl: null }, services: [] });
+    writeState(folder, {
+      instance: 'x',
+      supervisor: dead,
+      startedAt: '',
+      agentPath: null,
+      temporal: { address: '', namespace: '', uiUrl: null },
+      services: [],
+    });
     expect(runningState(folder)).toBeNull();
   });
 });
@@ -120,7 +134,9 @@ describe('a port that is taken', () => {
     const settings = readSettings({ WHET_HOME: folder, WHET_TEMPORAL_PORT: String(port) });
     const planning = makePlan(settings, { instance: 'x', agent: null, anyPort: false });
     await expect(planning).rejects.toThrow(CliError);
-    await expect(planning).rejects.toThrow(new RegExp(`Port ${port} \\(WHET_TEMPORAL_PORT\\) is taken by process ${process.pid} .*set WHET_TEMPORAL_PORT to a free port`));
+    await expect(planning).rejects.toThrow(
+      new RegExp(`Port ${port} \\(WHET_TEMPORAL_PORT\\) is taken by process ${process.pid} .*set WHET_TEMPORAL_PORT to a free port`),
+    );
   });
 
   test('is stepped around by the demo', async () => {
