@@ -7,6 +7,7 @@ import { failure } from './failure';
 import { Limiter, Pause, sleep, throwIfCancelled } from './flow';
 import { strictJsonSchema } from './json-schema';
 import { contentKey } from './keys';
+import { createTransport } from './transport';
 
 /** Kinds of calls, as the ledger counts them. */
 export const CALL_KINDS = ['discover', 'label', 'synthesise'] as const;
@@ -98,7 +99,14 @@ class OpenAiAnalyst implements Analyst {
     this.model = options.model;
     this.limiter = new Limiter(options.concurrency);
     // Retrying is ours: a call must keep its Idempotency-Key, and Temporal must see what fails.
-    this.client = new OpenAI({ baseURL: options.baseUrl, apiKey: options.apiKey, timeout: options.timeoutMs, maxRetries: 0, logLevel: 'off' });
+    this.client = new OpenAI({
+      baseURL: options.baseUrl,
+      apiKey: options.apiKey,
+      timeout: options.timeoutMs,
+      maxRetries: 0,
+      logLevel: 'off',
+      fetch: createTransport(options.baseUrl, options.concurrency),
+    });
   }
 
   async ask<T>(request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
