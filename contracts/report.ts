@@ -1,54 +1,103 @@
 import { z } from 'zod';
 import { artifactRefSchema } from './artifacts';
 import { STAGES, VERDICTS } from './constants';
-import { candidateSchema, contrastSchema, identificationSchema } from './capability';
+import { candidateSchema, identificationSchema } from './capability';
 import { environmentAttemptSchema } from './environment';
 import { evaluationSchema, gateSchema } from './evaluation';
 
-export const stageTimingSchema = z.strictObject({ name: z.enum(STAGES), seconds: z.number(), status: z.enum(['done', 'skipped', 'failed']) });
+export const stageTimingSchema = z.strictObject({
+  name: z.enum(STAGES).describe('Stage.'),
+  seconds: z.number().describe('Wall-clock time from its start to its end.'),
+  status: z.enum(['done', 'skipped', 'failed']).describe('How it ended.'),
+});
+
+const trainedSchema = z.strictObject({
+  name: z.string().describe('Served name.'),
+  sha256: z.string().describe('Hash of the adapter.'),
+  key: z.string().describe("Its directory, relative to the store's root."),
+  rollouts: z.number().int().describe('Rollouts it was trained with.'),
+  seconds: z.number().describe('Time of its training, start of the process included.'),
+  curve: z
+    .array(
+      z.strictObject({
+        iteration: z.number().describe('Counts from 1.'),
+        reward: z.number().describe('Mean reward of its rollouts.'),
+        kl: z.number().describe('KL divergence from the base model, nats per token.'),
+        loss: z.number().describe("GRPO's loss."),
+      }),
+    )
+    .describe('One point for each iteration.'),
+});
 
 const sharpenedSchema = z.strictObject({
-  capability: candidateSchema,
-  status: z.enum(['trained', 'skipped', 'failed']),
-  reason: z.string(),
-  attempts: z.array(environmentAttemptSchema),
-  adapter: z
-    .strictObject({
-      name: z.string(),
-      sha256: z.string(),
-      key: z.string(),
-      rollouts: z.number().int(),
-      seconds: z.number(),
-      curve: z.array(z.strictObject({ iteration: z.number(), reward: z.number(), kl: z.number(), loss: z.number() })),
-    })
-    .nullable(),
+  capability: candidateSchema.describe('The capability.'),
+  status: z.enum(['trained', 'skipped', 'failed']).describe('How it ended.'),
+  reason: z.string().describe('One line for people.'),
+  attempts: z.array(environmentAttemptSchema).describe('Environments that the analyst wrote, in order.'),
+  adapter: trainedSchema.nullable().describe('null when none was trained.'),
 });
 
 /** `report.json`: everything that a run found out, with a reference to each artifact. Documented in docs/report.md. */
 export const reportSchema = z.strictObject({
-  schemaVersion: z.literal(1),
-  runId: z.string(),
-  agent: z.string(),
-  createdAt: z.string(),
-  seed: z.number().int(),
-  verdict: z.enum(VERDICTS),
-  /** Sentences that must be read with the numbers: planted deficits, the demo analyst, an unsafe sandbox. */
-  notes: z.array(z.string()),
-  analyst: z.string(),
-  sandbox: z.string(),
-  baseModel: z.strictObject({ name: z.string(), sha256: z.string() }),
-  collect: z.strictObject({ episodes: z.number().int(), successes: z.number().int(), failures: z.number().int(), tasks: z.number().int(), trials: z.number().int() }),
-  identification: identificationSchema,
-  sharpened: z.array(sharpenedSchema),
-  /** The comparison adapter trained on all environments mixed, where it was asked for. */
-  mixed: sharpenedSchema.shape.adapter.optional(),
-  evaluation: evaluationSchema.nullable(),
-  gate: gateSchema.nullable(),
-  promotedVersion: z.number().int().nullable(),
-  stages: z.array(stageTimingSchema),
-  tokens: z.array(z.strictObject({ stage: z.string(), model: z.string(), promptTokens: z.number().int(), completionTokens: z.number().int() })),
-  artifacts: z.array(z.strictObject({ role: z.string(), ref: artifactRefSchema })),
+  schemaVersion: z.literal(1).describe('Version of this format.'),
+  runId: z.string().describe('Also the id of the workflow.'),
+  agent: z.string().describe('Name of the agent.'),
+  createdAt: z.string().describe('ISO 8601, UTC.'),
+  seed: z.number().int().describe('Seed of the run: sampling and statistics are functions of it.'),
+  verdict: z.enum(VERDICTS).describe('What the run ended with.'),
+  notes: z.array(z.string()).describe('Sentences that must be read with the numbers: planted deficits, the demo analyst, an unsafe sandbox, caveats of the statistics.'),
+  analyst: z.string().describe('Display name of the analyst.'),
+  sandbox: z.string().describe('`jail` or `unsafe`, and what was found.'),
+  baseModel: z
+    .strictObject({ name: z.string().describe('Served name.'), sha256: z.string().describe('Hash of its files.') })
+    .describe('The model that the adapters were trained on.'),
+  settings: z
+    .strictObject({
+      calibration: z
+        .strictObject({
+          meanReward: z.tuple([z.number(), z.number()]).describe('Lowest and highest mean reward.'),
+          meanSuccess: z.tuple([z.number(), z.number()]).describe('Lowest and highest success rate.'),
+        })
+        .describe('The band in which an environment is accepted.'),
+      gate: z
+        .strictObject({
+          minGain: z.number().describe('The lower end of the gain must lie above this.'),
+          maxRegression: z.number().describe('Largest significant loss among tasks that base passed.'),
+        })
+        .describe('Conditions of promotion.'),
+      rolloutsPerIteration: z.number().int().describe('Rollouts behind one point of a learning curve.'),
+    })
+    .describe("What the plots' thresholds come from."),
+  collect: z
+    .strictObject({
+      episodes: z.number().int().describe('Rollouts of the base agent on train tasks.'),
+      successes: z.number().int().describe('Of those, successes.'),
+      failures: z.number().int().describe('Of those, failures.'),
+      tasks: z.number().int().describe('Train tasks.'),
+      trials: z.number().int().describe('Trials of each task.'),
+    })
+    .describe('What identification was made from.'),
+  identification: identificationSchema.describe('Which capabilities the agent lacks.'),
+  sharpened: z.array(sharpenedSchema).describe('One for each kept capability.'),
+  mixed: trainedSchema.nullable().optional().describe('The comparison adapter trained on all environments mixed, where it was asked for.'),
+  evaluation: evaluationSchema.nullable().describe('Held-out tasks; null when there was no adapter to evaluate.'),
+  gate: gateSchema.nullable().describe('null without an evaluation.'),
+  promotedVersion: z.number().int().nullable().describe("Version in the agent's registry; null when nothing was promoted."),
+  stages: z.array(stageTimingSchema).describe('Time by stage, in order.'),
+  tokens: z
+    .array(
+      z.strictObject({
+        stage: z.string().describe('Stage.'),
+        model: z.string().describe('Who generated: the base model, an adapter or the analyst.'),
+        promptTokens: z.number().int().describe('Tokens read.'),
+        completionTokens: z.number().int().describe('Tokens generated.'),
+      }),
+    )
+    .describe('Tokens by stage and model.'),
+  artifacts: z
+    .array(z.strictObject({ role: z.string().describe('What it is.'), ref: artifactRefSchema.describe('Where it lies.') }))
+    .describe('Every artifact that the report was made from.'),
 });
 export type Report = z.infer<typeof reportSchema>;
 export type SharpenedReport = z.infer<typeof sharpenedSchema>;
-export type ContrastReport = z.infer<typeof contrastSchema>;
+export type TrainedReport = z.infer<typeof trainedSchema>;
