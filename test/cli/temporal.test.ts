@@ -1,0 +1,178 @@
+// tier: integration
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { answerCommand, approveCommand } from '../../cli/commands/answers';
+import { lsCommand } from '../../cli/commands/ls';
+import { runCommand } from '../../cli/commands/run';
+import { scheduleCommand } from '../../cli/commands/schedule';
+import { statusCommand, whyCommand } from '../../cli/commands/status';
+import type { Context } from '../../cli/context';
+import type { Output } from '../../cli/output';
+import { readSettings } from '../../cli/settings';
+import { followRun } from '../../cli/view/follow';
+import { readRunState } from '../../cli/view/run-state';
+import { fakeActivities } from '../helpers/fake-activities';
+import { startTemporal, withWorkers } from '../helpers/temporal';
+
+const folder = mkdtempSync(join(tmpdir(), 'whet-cli-'));
+const agentPath = join(folder, 'agent.yaml');
+writeFileSync(join(folder, 'env.py'), '');
+writeFileSync(
+  agentPath,
+  `version: 1
+name: desk
+environment: { path: env.py, trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 100 } }
+model: { name: base, baseUrl: 'http://127.0.0.1:1/v1' }
+`,
+);
+
+let server: TestWorkflowEnvironment;
+beforeAll(async () => {
+  server = await startTemporal();
+});
+afterAll(async () => {
+  await server?.teardown();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A context that keeps what a command prints. */
+function capture(address = server.address): { context: Context; lines: string[]; values: unknown[] } {
+  const lines: string[] = [];
+  const values: unknown[] = [];
+  const out: Output = {
+    json: false,
+    live: false,
+    line: (text = '') => void lines.push(text),
+    result: (value, text) => {
+      values.push(value);
+      lines.push(text);
+    },
+    redraw: () => undefined,
+    settle: () => undefined,
+  };
+  return { context: { settings: readSettings({ WHET_HOME: folder, TEMPORAL_ADDRESS: address }), out }, lines, values };
+}
+
+async function startRun(): Promise<string> {
+  const { context, values } = capture();
+  await runCommand(context, agentPath, { seed: 7 });
+  return (values[0] as { runId: string }).runId;
+}
+
+const why = async (runId: string): Promise<string> => {
+  const { context, lines } = capture();
+  await whyCommand(context, runId);
+  return lines.join('\n');
+};
+
+async function untilWhy(runId: string, pattern: RegExp): Promise<void> {
+  while (!pattern.test(await why(runId))) await sleep(100);
+}
+
+test('a run without a worker says that nobody asks for its work', async () => {
+  const runId = await startRun();
+  expect(runId).toMatch(/^run-desk-\d{8}-\d{6}-[0-9a-f]{4}$/);
+  expect(await why(runId)).toMatch(/No worker asks for work on whet-orchestration.*whet up/);
+  await server.client.workflow.getHandle(runId).terminate();
+  expect(await why(runId)).toMatch(/It was terminated after/);
+});
+
+test('a run is followed stage by stage, waits for its approval and ends with its verdict', async () => {
+  const { activities } = fakeActivities({ approval: true });
+  await withWorkers(server, activities, async () => {
+    const runId = await startRun();
+    const { context, lines } = capture();
+    const following = followRun(server.client, runId, context.out);
+    await untilWhy(runId, /It waits for a person\. promote: .*whet approve/);
+    await approveCommand(capture().context, runId);
+    const state = await following;
+    expect(state.result?.verdict).toBe('promoted');
+    const text = lines.join('\n');
+    expect(text).toMatch(/collect +done .* 100 rollouts, 40 successes/);
+    expect(text).toMatch(/report +done/);
+
+    const status = capture();
+    await statusCommand(status.context, runId, {});
+    expect(status.lines.join('\n')).toMatch(/: promoted\ncollect +done[\s\S]*It ended after .*: promoted\./);
+    await expect(approveCommand(capture().context, runId)).rejects.toThrow(/has ended \(promoted\)/);
+  });
+});
+
+test('a capability that waits is answered by skip', async () => {
+  const { activities } = fakeActivities({ kept: ['a'], rejectedAttempts: { a: 99 } });
+  await withWorkers(server, activities, async () => {
+    const runId = await startRun();
+    await untilWhy(runId, /It waits for a person\. a: No environment .*whet skip/);
+    await answerCommand(capture().context, 'skip', runId, 'a');
+    const result = (await server.client.workflow.getHandle(runId).result()) as { verdict: string };
+    expect(result.verdict).toBe('nothing-to-sharpen');
+  });
+});
+
+test('retry is refused when the run does not wait', async () => {
+  const { activities } = fakeActivities({});
+  const release = new AbortController();
+  const collectTrajectories = async () => {
+    await new Promise((resolve) => release.signal.addEventListener('abort', resolve));
+    return (await activities.sandbox.collectTrajectories?.({} as never)) as never;
+  };
+  await withWorkers(server, { ...activities, sandbox: { ...activities.sandbox, collectTrajectories } }, async () => {
+    const runId = await startRun();
+    await untilWhy(runId, /stage 1 of 6, collect/);
+    await expect(answerCommand(capture().context, 'retry', runId, undefined)).rejects.toThrow(/does not wait for a person/);
+    release.abort();
+    await server.client.workflow.getHandle(runId).result();
+  });
+});
+
+test('ls finds the runs of an agent, the newest first, and refuses a name that is none', async () => {
+  const { activities } = fakeActivities({});
+  const runId = await withWorkers(server, activities, async () => {
+    const id = await startRun();
+    await server.client.workflow.getHandle(id).result();
+    return id;
+  });
+  const find = async () => {
+    const { context, values } = capture();
+    await lsCommand(context, { agent: 'desk', limit: 5 });
+    return (values[0] as { runId: string; verdict: string | null }[]).find((row) => row.runId === runId && row.verdict === 'promoted');
+  };
+  // Visibility follows a moment later.
+  while ((await find()) === undefined) await sleep(100);
+  await expect(lsCommand(capture().context, { agent: "x' OR 1=1", limit: 5 })).rejects.toThrow(/an agent's name/);
+});
+
+test('a schedule is made, replaced and deleted', async () => {
+  const flags = { jitter: '10m', catchUp: '6h', timezone: 'UTC' };
+  const made = capture();
+  await scheduleCommand(made.context, agentPath, { ...flags, cron: '0 2 * * *' });
+  expect(made.lines.join('\n')).toMatch(/whet-desk: created, next runs at \d{4}-.*T02:/);
+  const description = await server.client.schedule.getHandle('whet-desk').describe();
+  expect(description.policies).toMatchObject({ overlap: 'SKIP', catchupWindow: 6 * 3_600_000 });
+  expect(description.spec.jitter).toBe(600_000);
+
+  const replaced = capture();
+  await scheduleCommand(replaced.context, agentPath, { ...flags, cron: '30 4 * * *' });
+  expect(replaced.lines.join('\n')).toMatch(/whet-desk: replaced, next runs at .*T04:/);
+
+  await expect(scheduleCommand(capture().context, agentPath, { ...flags, cron: 'every night' })).rejects.toMatchObject({ exitCode: 2 });
+  const deleted = capture();
+  await scheduleCommand(deleted.context, agentPath, { ...flags, delete: true });
+  expect(deleted.lines.join('\n')).toBe('whet-desk: deleted');
+});
+
+test('a server that is not there and a run that is not there are sentences', async () => {
+  await expect(lsCommand(capture('127.0.0.1:1').context, { limit: 1 })).rejects.toThrow('No Temporal server answers at 127.0.0.1:1. Start one with `whet up`, or set TEMPORAL_ADDRESS');
+  await expect(statusCommand(capture().context, 'run-desk-nothing', {})).rejects.toThrow(/There is no run run-desk-nothing at .*whet ls/);
+});
+
+test('the state of a run with no worker has no progress and names its pending step', async () => {
+  const runId = await startRun();
+  const state = await readRunState(server.client, runId);
+  expect(state.progress).toBeNull();
+  expect(state.steps).toMatchObject([{ workflowId: runId, taskQueue: 'whet-orchestration' }]);
+  await server.client.workflow.getHandle(runId).terminate();
+});
