@@ -3,7 +3,14 @@ import { chooseEvidence, sampleTarget } from '../../../activities/synthesise/evi
 import type { Label, LabelRecord, Trajectory } from '../../../contracts';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 
-const record = (trajectoryId: string, label: Label | null): LabelRecord => ({ trajectoryId, capabilityId: 'c', label, step: 1, reason: 'because', key: trajectoryId });
+const record = (trajectoryId: string, label: Label | null): LabelRecord => ({
+  trajectoryId,
+  capabilityId: 'c',
+  label,
+  step: 1,
+  reason: 'because',
+  key: trajectoryId,
+});
 
 describe('evidence', () => {
   const labels = Array.from({ length: 40 }, (_, i) => record(`t${i}`, i % 2 === 0 ? 'LACKING' : 'PRESENT'));
@@ -11,7 +18,10 @@ describe('evidence', () => {
 
   test('is failures that lack it, then successes that show it, a few of each', () => {
     const chosen = chooseEvidence(labels, success, 1);
-    expect(chosen.map(({ label, trajectoryId }) => [label, success.get(trajectoryId)])).toEqual([...Array(4).fill(['LACKING', false]), ...Array(3).fill(['PRESENT', true])]);
+    expect(chosen.map(({ label, trajectoryId }) => [label, success.get(trajectoryId)])).toEqual([
+      ...Array(4).fill(['LACKING', false]),
+      ...Array(3).fill(['PRESENT', true]),
+    ]);
   });
 
   test('depends on seed and ids, not on the order of the labels', () => {
@@ -28,7 +38,14 @@ describe('samples of the target', () => {
   const episode = (observation: string, args = '{}'): Trajectory => {
     const base = syntheticEpisode(1);
     const call = { id: 'a', type: 'function' as const, function: { name: 'get', arguments: args } };
-    return { ...base, messages: [...base.messages.slice(0, 2), { role: 'assistant', content: null, tool_calls: [call] }, { role: 'tool', content: observation, tool_call_id: 'a' }] };
+    return {
+      ...base,
+      messages: [
+        ...base.messages.slice(0, 2),
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', content: observation, tool_call_id: 'a' },
+      ],
+    };
   };
 
   test('show each form of an observation once, at most three of a tool', () => {

@@ -10,7 +10,10 @@ import { syntheticAnswer } from '../../fakes/synthetic-episodes';
 import { IdentifyWorld } from '../identify/identify-world';
 
 const SOURCE = '"""Why it transfers."""\n\n\nclass Environment:\n    pass\n';
-const TOOL: EnvironmentTool = { type: 'function', function: { name: 'do_it', description: 'Does it.', parameters: { type: 'object', properties: { n: { type: 'integer' } } } } };
+const TOOL: EnvironmentTool = {
+  type: 'function',
+  function: { name: 'do_it', description: 'Does it.', parameters: { type: 'object', properties: { n: { type: 'integer' } } } },
+};
 
 let stub: StubLlm;
 let world: IdentifyWorld;
@@ -31,7 +34,15 @@ async function input(): Promise<SynthesisInput> {
   const identify = await world.input(40);
   const { result } = await world.identify(identify);
   const capability = result.kept[0]!;
-  return { context: identify.context, capability, identification: result.identification, trajectories: identify.collected.trajectories, labels: result.labels, attempt: 1, previous: null };
+  return {
+    context: identify.context,
+    capability,
+    identification: result.identification,
+    trajectories: identify.collected.trajectories,
+    labels: result.labels,
+    attempt: 1,
+    previous: null,
+  };
 }
 
 const activities = () =>
@@ -42,7 +53,11 @@ const activities = () =>
   });
 
 const asked = () => stub.requests.filter(({ body }) => body.response_format?.json_schema.name === 'synthesise');
-const prompt = () => asked().at(-1)!.body.messages.map(({ content }) => content).join('\n');
+const prompt = () =>
+  asked()
+    .at(-1)!
+    .body.messages.map(({ content }) => content)
+    .join('\n');
 
 test('the module is stored under its attempt and hash', async () => {
   const given = await input();
@@ -85,7 +100,11 @@ test('a rejected attempt goes back with its source, problems and numbers', async
   const first = await world.fixture.run(activities().synthesiseEnvironment, given);
   const { store } = world.fixture;
   const directory = layout.environments('run-1', given.capability.id);
-  const validation: EnvironmentAttempt['validation'] = { passed: true, problems: [], checks: [{ name: 'determinism', passed: true, detail: 'same seed, same task' }] };
+  const validation: EnvironmentAttempt['validation'] = {
+    passed: true,
+    problems: [],
+    checks: [{ name: 'determinism', passed: true, detail: 'same seed, same task' }],
+  };
   const calibration: CalibrationResult = {
     seeds: 10,
     rolloutsPerSeed: 4,
@@ -111,20 +130,35 @@ test('a rejected attempt goes back with its source, problems and numbers', async
   };
   const second = await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2, previous });
   expect(second.source.key).toContain('/attempt-2-');
-  for (const part of ['# Attempt 1 was rejected', 'too-easy', 'Mean reward 0.91 is above 0.6', '"meanReward":0.91', '    class Environment:']) expect(prompt()).toContain(part);
+  for (const part of ['# Attempt 1 was rejected', 'too-easy', 'Mean reward 0.91 is above 0.6', '"meanReward":0.91', '    class Environment:'])
+    expect(prompt()).toContain(part);
 });
 
 test('problems of validation go back even without a calibration', async () => {
   const given = await input();
   const first = await world.fixture.run(activities().synthesiseEnvironment, given);
-  const validation: EnvironmentAttempt['validation'] = { passed: false, problems: ['generate_task(7) raised KeyError.'], checks: [{ name: 'tools', passed: false, detail: 'refund_order is missing' }] };
-  const previous: AttemptRefs = { attempt: 1, source: first.source, validation: await putJson(world.fixture.store, 'x', 'v.json', validation), calibration: null, accepted: false, outcome: 'failed' };
+  const validation: EnvironmentAttempt['validation'] = {
+    passed: false,
+    problems: ['generate_task(7) raised KeyError.'],
+    checks: [{ name: 'tools', passed: false, detail: 'refund_order is missing' }],
+  };
+  const previous: AttemptRefs = {
+    attempt: 1,
+    source: first.source,
+    validation: await putJson(world.fixture.store, 'x', 'v.json', validation),
+    calibration: null,
+    accepted: false,
+    outcome: 'failed',
+  };
   await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2, previous });
   expect(prompt()).toContain('It failed validation:\n- generate_task(7) raised KeyError.\n- check tools: refund_order is missing');
 });
 
 test('a source without the class is asked again, and is Analyst.Malformed if it stays so', async () => {
   answer = () => ({ content: JSON.stringify({ rationale: 'r', source: 'print(1)' }) });
-  await expect(world.fixture.run(activities().synthesiseEnvironment, await input())).rejects.toMatchObject({ type: 'Analyst.Malformed', message: expect.stringContaining('class Environment') });
+  await expect(world.fixture.run(activities().synthesiseEnvironment, await input())).rejects.toMatchObject({
+    type: 'Analyst.Malformed',
+    message: expect.stringContaining('class Environment'),
+  });
   expect(asked()).toHaveLength(2);
 });
