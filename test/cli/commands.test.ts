@@ -1,10 +1,15 @@
 // tier: unit
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Registry } from '../../contracts';
-import { activate, rollBack } from '../../cli/commands/registry';
+import { promoteCommand, rollbackCommand } from '../../cli/commands/registry';
 import { parseSpan } from '../../cli/commands/schedule';
 import { newRunId } from '../../cli/run-id';
 import { readSettings } from '../../cli/settings';
-import { duration, table } from '../../cli/output';
+import { createOutput, duration, table } from '../../cli/output';
+import type { Context } from '../../cli/context';
+import { layout, LocalStore, readRegistry } from '../../store';
 
 const version = (n: number): Registry['versions'][number] => ({
   version: n,
@@ -17,12 +22,28 @@ const version = (n: number): Registry['versions'][number] => ({
 const registry = (active: number | null, ...versions: number[]): Registry => ({ agent: 'desk', active, versions: versions.map(version) });
 
 describe('registry', () => {
-  test('promote makes a version active', () => expect(activate(registry(1, 1, 2), 2).active).toBe(2));
-  test('promote refuses a version that is not there and lists those that are', () =>
-    expect(() => activate(registry(1, 1, 2), 7)).toThrow('has no version 7. It has: 1, 2.'));
-  test('rollback goes to the version before', () => expect(rollBack(registry(3, 1, 2, 3)).active).toBe(2));
-  test('rollback from the first goes to the base model alone', () => expect(rollBack(registry(1, 1)).active).toBeNull());
-  test('rollback from the base model is refused', () => expect(() => rollBack(registry(null, 1))).toThrow('nothing to go back from'));
+  const folder = mkdtempSync(join(tmpdir(), 'whet-registry-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const context: Context = { settings: readSettings({ WHET_HOME: folder }), out: { ...createOutput(true), result: () => undefined } };
+  const store = new LocalStore(context.settings.storeRoot);
+  const active = async () => (await readRegistry(store, 'desk')).active;
+
+  test('promote and rollback refuse an agent without versions', async () => {
+    await expect(promoteCommand(context, 'nobody', 1)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('nobody has no version') });
+  });
+
+  test('promote activates a version, rollback the one before, down to the base model', async () => {
+    await store.swapDocument(layout.registry('desk'), registry(2, 1, 2, 3), null);
+    await promoteCommand(context, 'desk', 3);
+    expect(await active()).toBe(3);
+    await rollbackCommand(context, 'desk');
+    expect(await active()).toBe(2);
+    await rollbackCommand(context, 'desk');
+    await rollbackCommand(context, 'desk');
+    expect(await active()).toBeNull();
+    await expect(rollbackCommand(context, 'desk')).rejects.toMatchObject({ exitCode: 2 });
+    await expect(promoteCommand(context, 'desk', 9)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('versions: 1, 2, 3') });
+  });
 });
 
 describe('settings', () => {
