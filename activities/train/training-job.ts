@@ -1,0 +1,83 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type PreparedSpec, type TrainInput, type TrainingJob, trainingJobSchema } from '../../contracts';
+import { SYNTHETIC_SEEDS } from '../../contracts/seed-ranges';
+import { type ArtifactStore, layout } from '../../store';
+
+/** A job's directory, and its job file's content. */
+export interface PlannedJob {
+  /** Key of the directory in the store. */
+  key: string;
+  /** Absolute. */
+  directory: string;
+  job: TrainingJob;
+  /** Environment sources by file name. */
+  sources: Map<string, Buffer>;
+}
+
+/**
+ * What the trainer is asked to do: a function of the run and the input, so that a retry finds the directory of the attempt before.
+ * Other environments (a person had them made anew) are another directory.
+ */
+export async function planTraining(store: ArtifactStore, prepared: PreparedSpec, input: TrainInput, jailProfile: string): Promise<PlannedJob> {
+  const { runId, seed } = input.context;
+  const { training, environment } = prepared.spec;
+  const iterations = Math.max(1, Math.round(training.iterations * input.budgetFactor));
+  const identity = JSON.stringify([input.environments.map(({ id, source }) => [id, source.sha256]), iterations]);
+  const key = layout.training(runId, `${input.job}-${sha256(identity).slice(0, 12)}`);
+  const directory = store.localPath(key);
+  const sources = new Map<string, Buffer>();
+  const environments: TrainingJob['environments'] = [];
+  for (const { id, source } of input.environments) {
+    const file = `${id}.py`;
+    sources.set(file, await store.get(source));
+    environments.push({ id, path: join(directory, 'environments', file), sha256: source.sha256 });
+  }
+  const job = trainingJobSchema.parse({
+    jobId: `${runId}/${input.job}`,
+    seed: Number.parseInt(sha256(`${seed}:${input.job}`).slice(0, 8), 16) >>> 1,
+    baseModel: prepared.modelPath,
+    environments,
+    taskSeedStart: SYNTHETIC_SEEDS.training,
+    outputDir: directory,
+    isolation: prepared.sandbox.mode === 'jail' ? 'jail' : 'process',
+    jailProfile,
+    threads: training.threads,
+    checkpointEvery: training.checkpointEvery,
+    algorithm: {
+      rank: training.rank,
+      alpha: training.alpha,
+      groups: training.groups,
+      rolloutsPerGroup: training.rolloutsPerGroup,
+      iterations,
+      learningRate: training.learningRate,
+      clip: training.clip,
+      klBeta: training.klBeta,
+      temperature: training.temperature,
+      maxTurns: environment.maxTurns,
+      maxCompletionTokens: training.maxCompletionTokens,
+      warmupIterations: Math.min(training.warmupIterations, iterations),
+      maxGradNorm: training.maxGradNorm,
+      dropConstantGroups: training.dropConstantGroups,
+    },
+  });
+  return { key, directory, job, sources };
+}
+
+/** Writes the job file and the environments; the same bytes each time. The job file comes last. */
+export async function writeJobFiles({ directory, job, sources }: PlannedJob): Promise<void> {
+  await mkdir(join(directory, 'environments'), { recursive: true });
+  for (const [file, content] of sources) await replaceFile(join(directory, 'environments', file), content);
+  await replaceFile(join(directory, 'job.json'), `${JSON.stringify(job, null, 2)}\n`);
+}
+
+async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  await writeFile(temporary, content);
+  await rename(temporary, path);
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,158 @@
+// Tier: integration (real processes, fake trainer).
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../../activities/clock';
+import { createTrainActivities } from '../../../activities/train';
+import { trainerState } from '../../../activities/train/trainer-process';
+import { trainingJobSchema, trainingManifestSchema, type TrainInput } from '../../../contracts';
+import { getJson } from '../../../store';
+import { RunFixture } from '../run-fixture';
+
+const root = join(__dirname, '..', '..', '..');
+
+describe('trainAdapter', () => {
+  let fixture: RunFixture;
+  let input: TrainInput;
+
+  beforeEach(async () => {
+    fixture = new RunFixture();
+    const context = await fixture.prepare('http://127.0.0.1:9/v1', { training: { iterations: 8 } });
+    const source = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', 'class Environment: ...\n');
+    input = { context, job: 'stamps', environments: [{ id: 'stamps', source }], budgetFactor: 1 };
+  });
+  afterEach(async () => {
+    delete process.env['FAKE_TRAINER'];
+    await fixture.dispose();
+  });
+
+  const activities = (graceMs = 5_000) =>
+    createTrainActivities({
+      store: fixture.store,
+      clock: systemClock,
+      trainer: { python: 'python3', pythonPath: join(root, 'trainer-image'), arguments: [join(__dirname, 'fake_trainer.py')] },
+      jailProfile: join(root, 'sandbox', 'profile.json'),
+      graceMs,
+    });
+  const train = (activity = fixture.activity(), what = input) => fixture.run(activities().trainAdapter, what, activity);
+  const directory = (): string => {
+    const jobs = fixture.store.localPath('runs/run-1/training');
+    return join(jobs, readdirSync(jobs)[0]!);
+  };
+  const starts = (): number => readFileSync(join(directory(), 'starts.txt'), 'utf8').trim().split('\n').length;
+  const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
+    while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  const started = () => until(() => existsSync(fixture.store.localPath('runs/run-1/training')) && existsSync(join(directory(), 'progress.jsonl')));
+
+  test('writes the job, runs it and keeps the adapter under its hash', async () => {
+    const adapter = await train();
+    expect(adapter).toMatchObject({ capabilityId: 'stamps', rollouts: 8 * 16, seconds: 1.5, finalReward: 1 });
+    expect(adapter.name).toBe(`stamps@${adapter.sha256.slice(0, 12)}`);
+    expect(readdirSync(fixture.store.localPath(adapter.key)).sort()).toEqual(['adapter_config.json', 'adapter_model.safetensors']);
+    expect(await getJson(fixture.store, adapter.manifest, trainingManifestSchema)).toMatchObject({ adapterSha256: adapter.sha256 });
+    const job = trainingJobSchema.parse(JSON.parse(readFileSync(join(directory(), 'job.json'), 'utf8')));
+    expect(job).toMatchObject({ jobId: 'run-1/stamps', isolation: 'jail', taskSeedStart: 1_000_000, algorithm: { iterations: 8, groups: 4, maxTurns: 4 } });
+    expect(readFileSync(job.environments[0]!.path, 'utf8')).toBe('class Environment: ...\n');
+    expect(fixture.heartbeats.at(-1)).toMatchObject({ stage: 'sharpen', unit: 'iterations', done: 8, total: 8 });
+  });
+
+  test('a finished job is not trained again', async () => {
+    const first = await train();
+    expect(await train()).toEqual(first);
+    expect(starts()).toBe(1);
+  });
+
+  test('the budget factor multiplies the iterations', async () => {
+    const adapter = await train(undefined, { ...input, job: 'mixed', budgetFactor: 2 });
+    expect(adapter).toMatchObject({ capabilityId: 'mixed', rollouts: 16 * 16 });
+  });
+
+  test('an attempt whose worker died is taken over: the same process goes on', async () => {
+    const lost = fixture.activity();
+    const first = train(lost);
+    await started();
+    // A worker that shuts down and one that is killed leave the same behind: a trainer in a session of its own.
+    lost.cancel('WORKER_SHUTDOWN');
+    await expect(first).rejects.toThrow('WORKER_SHUTDOWN');
+    expect((await trainerState(directory())).status).toBe('running');
+    await train();
+    expect(starts()).toBe(1);
+  });
+
+  test('a trainer that was killed is Trainer.Died, and the next attempt resumes from its checkpoint', async () => {
+    process.env['FAKE_TRAINER'] = 'kill';
+    const failure = train();
+    await expect(failure).rejects.toMatchObject({ type: 'Trainer.Died', nonRetryable: false });
+    await expect(failure).rejects.toThrow(/was ended by signal 9.*last checkpoint.*trainer\.log.*\nthe fake trainer does as it was told/s);
+    await train();
+    expect(starts()).toBe(2);
+    const iterations = readFileSync(join(directory(), 'progress.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { iteration: number }).iteration);
+    expect(iterations).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  test('also when the shell around it was killed with it', async () => {
+    const failure = train();
+    await started();
+    const state = await trainerState(directory());
+    if (state.status !== 'running') throw new Error('The trainer should be running.');
+    process.kill(-state.group, 'SIGKILL');
+    await expect(failure).rejects.toMatchObject({ type: 'Trainer.Died', message: expect.stringContaining('was killed') as string });
+  });
+
+  test.each([
+    [64, 'Trainer.JobInvalid', true],
+    [65, 'Trainer.EnvironmentFailed', true],
+    [66, 'Trainer.Diverged', true],
+    [1, 'Trainer.Died', false],
+    [143, 'Trainer.Died', false],
+  ])('exit code %i is %s', async (code, type, nonRetryable) => {
+    process.env['FAKE_TRAINER'] = `exit ${code}`;
+    await expect(train()).rejects.toMatchObject({ type, nonRetryable });
+  });
+
+  test('cancellation stops the trainer after its checkpoint', async () => {
+    const activity = fixture.activity();
+    const running = train(activity);
+    await started();
+    activity.cancel('CANCELLED');
+    await expect(running).rejects.toMatchObject({ name: 'CancelledFailure' });
+    expect(await trainerState(directory())).toEqual({ status: 'ended', code: 143 });
+    expect(existsSync(join(directory(), 'manifest.json'))).toBe(false);
+  });
+
+  test('a trainer that ignores SIGTERM is killed after the grace time', async () => {
+    process.env['FAKE_TRAINER'] = 'hang';
+    const activity = fixture.activity();
+    const running = fixture.run(activities(300).trainAdapter, input, activity);
+    await started();
+    await until(() => readFileSync(join(directory(), 'progress.jsonl'), 'utf8').split('\n').length > 3);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    activity.cancel('CANCELLED');
+    await expect(running).rejects.toMatchObject({ name: 'CancelledFailure' });
+    await until(async () => (await trainerState(directory())).status !== 'running');
+  });
+
+  test('two attempts at once share one trainer', async () => {
+    const [one, two] = await Promise.all([train(), train()]);
+    expect(two).toEqual(one);
+    expect(starts()).toBe(1);
+  });
+
+  test('the trainer does not get what looks like a secret', async () => {
+    process.env['SOME_API_KEY'] = 'x';
+    try {
+      const running = train();
+      await started();
+      const pid = readFileSync(join(directory(), 'starts.txt'), 'utf8').trim();
+      const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
+      expect(environment).toContain('PYTHONPATH=');
+      expect(environment).not.toContain('SOME_API_KEY');
+      await running;
+    } finally {
+      delete process.env['SOME_API_KEY'];
+    }
+  });
+});
