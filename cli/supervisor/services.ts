@@ -71,7 +71,10 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
     list.push({
       name: 'analyst',
       command: process.execPath,
-      arguments: () => [script, '--port', String(port), '--journal', join(plan.home, 'analyst-journal.jsonl')],
+      arguments: () => [
+        ...[script, '--port', String(port), '--journal', join(plan.home, 'analyst-journal.jsonl')],
+        ...['--latency-ms', process.env['WHET_DEMO_ANALYST_LATENCY_MS'] || '0'],
+      ],
       environment: shared,
       url: `http://${loopback}:${port}`,
       needs: [],
