@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { JobActivities, LlmActivities, OrchestrationActivities, PreparedSpec, QueueKind, SandboxActivities } from '../contracts';
+import { systemClock } from '../activities/clock';
+import { createCollectActivities } from '../activities/collect';
+import type { RolloutDeps } from '../activities/deps';
+import { createCompareActivities } from '../activities/evaluate/compare';
+import { createEvaluationRolloutActivities } from '../activities/evaluate/rollouts';
+import { createIdentifyActivities } from '../activities/identify';
+import { createPrepareActivities } from '../activities/prepare';
+import { createPromoteActivities } from '../activities/promote';
+import { createReportActivities } from '../activities/report';
+import { HttpModelClient } from '../activities/rollout';
+import { createSynthesiseActivities } from '../activities/synthesise';
+import { createTrainActivities } from '../activities/train';
+import { createValidationActivities } from '../activities/validate';
+import { analystPool } from '../llm';
+import { openEnvironment, probeJail } from '../sandbox';
+import { LocalStore } from '../store';
+import { PROJECT_ROOT, type WorkerConfig } from './config';
+
+type ActivitiesByQueue = { orchestration: OrchestrationActivities; llm: LlmActivities; sandbox: SandboxActivities; jobs: JobActivities };
+
+/** The activities of every queue, wired to the parts that the configuration names. */
+export function activitiesOf(config: WorkerConfig): ActivitiesByQueue & Record<QueueKind, object> {
+  const store = new LocalStore(config.storeRoot);
+  const analyst = analystPool(config.analyst.apiKey ?? 'none');
+  const rollout: RolloutDeps = { store, openEnvironment, model: new HttpModelClient(), clock: systemClock };
+  return {
+    orchestration: {
+      ...createPrepareActivities({ ...rollout, endpoints: config, probeJail }),
+      ...createCompareActivities({ store }),
+      ...createPromoteActivities({ store }),
+      ...createReportActivities({ store }),
+    },
+    llm: {
+      ...createIdentifyActivities({ store, analyst }),
+      ...createSynthesiseActivities({ store, analyst, describeTarget }),
+    },
+    sandbox: {
+      ...createCollectActivities(rollout),
+      ...createValidationActivities(rollout),
+      ...createEvaluationRolloutActivities(rollout),
+    },
+    jobs: createTrainActivities({
+      store,
+      clock: systemClock,
+      trainer: { python: config.python, pythonPath: join(PROJECT_ROOT, 'trainer-image') },
+      jailProfile: join(PROJECT_ROOT, 'sandbox', 'profile.json'),
+    }),
+  };
+}
+
+/** The tools of the owner's environment, asked of the environment itself. */
+async function describeTarget({ environmentPath }: PreparedSpec) {
+  const environment = await openEnvironment({ source: await readFile(environmentPath, 'utf8'), trust: 'owner', name: environmentPath });
+  try {
+    return await environment.describe();
+  } finally {
+    await environment.close();
+  }
+}

@@ -1,0 +1,73 @@
+import { cpus } from 'node:os';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { TASK_QUEUES, type QueueKind } from '../contracts';
+
+const kinds = Object.keys(TASK_QUEUES) as [QueueKind, ...QueueKind[]];
+const queues = z
+  .string()
+  .transform((text) => text.split(',').map((name) => name.trim()))
+  .pipe(z.array(z.enum(kinds)).min(1));
+
+/** Project root, from the compiled copy in `dist/workers`. */
+export const PROJECT_ROOT = resolve(__dirname, '..', '..');
+
+const schema = z.object({
+  WHET_HOME: z.string().default('.whetstone'),
+  WHET_STORE: z.string().optional(),
+  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
+  TEMPORAL_NAMESPACE: z.string().default('default'),
+  WHET_PYTHON: z.string().default(join(PROJECT_ROOT, '.toolchain', 'venv', 'bin', 'python')),
+  WHET_MODEL_URL: z.url().optional(),
+  WHET_MODEL_PATH: z.string().optional(),
+  WHET_DEMO_ANALYST_URL: z.url().optional(),
+  WHET_ANALYST_MODEL: z.string().optional(),
+  OPENAI_API_KEY: z.string().optional(),
+  OPENAI_BASE_URL: z.url().optional(),
+  WHET_TRAINERS: z.coerce.number().int().min(1).default(Math.max(1, cpus().length)),
+});
+
+/** What a worker process is told by its environment and command line. */
+export interface WorkerConfig {
+  queues: QueueKind[];
+  storeRoot: string;
+  temporalAddress: string;
+  temporalNamespace: string;
+  python: string;
+  /** Endpoint of the policy server, used by agents whose spec names none. */
+  modelUrl: string | null;
+  /** Directory of the base model that a recipe made. */
+  modelPath: string | null;
+  analyst: { demoUrl: string | null; model: string | null; apiKey: string | null; baseUrl: string | null };
+  /** Training runs side by side on this machine. */
+  trainers: number;
+}
+
+/** Throws an Error whose message names the variable or flag, its value and what is allowed. */
+export function readConfig(argv: readonly string[], environment: NodeJS.ProcessEnv = process.env): WorkerConfig {
+  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = schema.safeParse(present);
+  if (!parsed.success) {
+    throw new Error(parsed.error.issues.map((i) => `${String(i.path[0])}=${JSON.stringify(environment[String(i.path[0])])}: ${i.message}`).join('\n'));
+  }
+  const value = parsed.data;
+  const at = argv.indexOf('--queues');
+  const chosen = queues.safeParse(at < 0 ? kinds.join(',') : argv[at + 1]);
+  if (!chosen.success) throw new Error(`--queues ${JSON.stringify(argv[at + 1])}: a comma-separated list of ${kinds.join(', ')}.`);
+  return {
+    queues: chosen.data,
+    storeRoot: resolve(value.WHET_STORE ?? join(value.WHET_HOME, 'store')),
+    temporalAddress: value.TEMPORAL_ADDRESS,
+    temporalNamespace: value.TEMPORAL_NAMESPACE,
+    python: value.WHET_PYTHON,
+    modelUrl: value.WHET_MODEL_URL ?? null,
+    modelPath: value.WHET_MODEL_PATH ?? null,
+    analyst: {
+      demoUrl: value.WHET_DEMO_ANALYST_URL ?? null,
+      model: value.WHET_ANALYST_MODEL ?? null,
+      apiKey: value.OPENAI_API_KEY ?? null,
+      baseUrl: value.OPENAI_BASE_URL ?? null,
+    },
+    trainers: value.WHET_TRAINERS,
+  };
+}
