@@ -1,9 +1,11 @@
+import { ApplicationFailure } from '@temporalio/common';
 import type { ChatMessage, Trajectory } from '../../contracts';
 import type { EnvironmentTool } from '../../contracts/environment-protocol';
 import { EnvironmentRaised, SandboxError } from '../../sandbox';
 import type { EnvironmentHandle } from '../deps';
 import { isProcessFault } from './environment-seat';
 import type { ChatAnswer, ChatRequest } from './model-client';
+import { ModelFault } from './model-errors';
 import { trajectoryId } from './trajectory-id';
 
 /** Which episode to run. */
@@ -70,14 +72,17 @@ async function playEpisode(record: EpisodeRecord, plan: EpisodePlan, parties: Ep
   record.tags = opened.tags;
   const known = new Set(tools.map((tool) => tool.function.name));
   for (let turn = 0; turn < settings.maxTurns && record.finish === 'turn-limit'; turn++) {
-    const answer = await parties.chat({
-      model: plan.model,
-      messages: record.messages,
-      tools,
-      temperature: settings.temperature,
-      seed: plan.samplingSeed + turn,
-      maxTokens: settings.maxCompletionTokens,
-    });
+    const answer = await answerOrNull(turn, () =>
+      parties.chat({
+        model: plan.model,
+        messages: record.messages,
+        tools,
+        temperature: settings.temperature,
+        seed: plan.samplingSeed + turn,
+        maxTokens: settings.maxCompletionTokens,
+      }),
+    );
+    if (!answer) break;
     const calls = record.addAnswer(answer, turn);
     if (calls.length === 0) {
       const { observations, done } = await environment.say(name, answer.content ?? '');
@@ -98,6 +103,17 @@ async function playEpisode(record: EpisodeRecord, plan: EpisodePlan, parties: Ep
   const { reward, diagnostics } = await environment.evaluate(name);
   record.reward = reward;
   record.diagnostics = diagnostics;
+}
+
+/** The answer; null when the conversation has grown too long to go on. An opening that is too long already is the caller's problem. */
+async function answerOrNull(turn: number, chat: () => Promise<ChatAnswer>): Promise<ChatAnswer | null> {
+  try {
+    return await chat();
+  } catch (error) {
+    const fault = error instanceof ApplicationFailure ? error.cause : null;
+    if (turn > 0 && fault instanceof ModelFault && fault.kind === 'too-long') return null;
+    throw error;
+  }
 }
 
 type ToolCall = NonNullable<ChatMessage['tool_calls']>[number];

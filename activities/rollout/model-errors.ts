@@ -3,9 +3,10 @@ import { failure } from '../../llm';
 
 /**
  * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `unknown-model`: the server does not
- * serve the name, or no longer (a restarted server has lost its adapters). `refused`: the same call will fail again.
+ * serve the name, or no longer (a restarted server has lost its adapters). `too-long`: the conversation has outgrown the model.
+ * `refused`: the same call will fail again.
  */
-export type ModelFaultKind = 'unreachable' | 'unknown-model' | 'refused';
+export type ModelFaultKind = 'unreachable' | 'unknown-model' | 'too-long' | 'refused';
 
 /** A failed call of the model endpoint. */
 export class ModelFault extends Error {
@@ -37,6 +38,9 @@ export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: s
   }
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
     return new ModelFault('unreachable', `The model server at ${url} answered ${status}${said}`, retryAfterMs(retryAfter));
+  }
+  if (status === 400 && (code === 'context_length_exceeded' || /maximum (context|model) length/i.test(message))) {
+    return new ModelFault('too-long', `The conversation is too long for the model at ${url}${said}`);
   }
   const hint = status === 404 ? ' Check model.baseUrl: it normally ends in /v1.' : status === 401 || status === 403 ? ' Set WHET_MODEL_API_KEY.' : '';
   return new ModelFault('refused', `The model server at ${url} refused the request with ${status}${said}${hint}`);

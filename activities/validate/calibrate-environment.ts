@@ -9,9 +9,12 @@ import { readPreparedSpec, readSynthesisedEnvironment } from '../prepared';
 import { EnvironmentUnusable, type RolledOut, rollOut, samplingSeed } from '../rollout';
 import { calibrationOf, type CalibrationThresholds } from './calibration';
 
+/** Share of rollouts that may end in an exception of the environment. */
+const MAX_FAULT_SHARE = 0.01;
+
 /**
  * `calibrateEnvironment`: rolls the base model out in a synthesised environment, at training temperature, and says whether it can
- * learn anything there. Resumes where an earlier attempt stopped. An environment that fails is out of band, whatever its figures.
+ * learn anything there. Resumes where an earlier attempt stopped. An environment that keeps failing is out of band, whatever its figures.
  */
 export function createCalibrateEnvironment(deps: RolloutDeps): (input: EnvironmentInput) => Promise<CalibrationOutcome> {
   return async ({ context: { runId, spec: specRef, seed }, capability, source }) => {
@@ -48,7 +51,7 @@ export function createCalibrateEnvironment(deps: RolloutDeps): (input: Environme
       const groups = Array.from({ length: seeds }, (_, group) =>
         rolledOut.trajectories.slice(group * rolloutsPerSeed, (group + 1) * rolloutsPerSeed).map(({ reward }) => reward),
       );
-      result = withFaults(calibrationOf(groups, thresholds), rolledOut.faults, plans.length);
+      result = withFaults(calibrationOf(groups, thresholds), rolledOut);
     } catch (error) {
       if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
       if (!(error instanceof EnvironmentUnusable) && !(error instanceof SandboxError)) throw error;
@@ -67,10 +70,15 @@ export function createCalibrateEnvironment(deps: RolloutDeps): (input: Environme
   };
 }
 
-function withFaults(result: CalibrationResult, faults: readonly string[], rollouts: number): CalibrationResult {
-  if (faults.length === 0) return result;
-  // The trainer stops at an environment that fails, so even one fault is too many.
-  const sentence = `The environment failed in ${faults.length} of ${rollouts} rollouts: ${faults[0]!.slice(0, 600)}`;
+/**
+ * An exception now and then is what clumsy calls may cost, and the trainer puts up with it. One that is not rare spoils the figures,
+ * and a process that ends or hangs would end the training.
+ */
+function withFaults(result: CalibrationResult, { faults, trajectories }: RolledOut): CalibrationResult {
+  // An episode that took its process along has left nothing, not even its opening.
+  const lost = trajectories.filter(({ messages }) => messages.length === 0).length;
+  if (lost === 0 && faults.length <= MAX_FAULT_SHARE * trajectories.length) return result;
+  const sentence = `The environment failed in ${faults.length} of ${trajectories.length} rollouts, in ${lost} of them by ending or hanging: ${faults[0]!.slice(0, 600)}`;
   return { ...result, verdict: result.verdict === 'in-band' ? 'uninformative' : result.verdict, problems: [sentence, ...result.problems] };
 }
 

@@ -85,7 +85,7 @@ function drawValue(schema: PropertySchema, view: PolicyView): unknown {
     case 'boolean':
       return random() < 0.5;
     case 'array':
-      return [drawValue((schema.items ?? {}), view)];
+      return [drawValue(schema.items ?? {}, view)];
     case 'object':
       return {};
     default:

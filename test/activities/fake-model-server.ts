@@ -31,6 +31,8 @@ export class FakeModelServer {
   readonly adapters = new Set<string>();
   /** Statuses for the next chat requests, instead of answers. */
   readonly failNext: { status: number; body?: unknown; headers?: Record<string, string> }[] = [];
+  /** Asked about each chat request before the policy; a status stands in for the answer. */
+  readonly interceptors: ((request: WireRequest) => { status: number; body: unknown } | null)[] = [];
   /** Milliseconds until an answer. */
   delayMs = 0;
   private server: Server | null = null;
@@ -85,8 +87,8 @@ export class FakeModelServer {
     const body = JSON.parse(text) as WireRequest;
     this.requests.push(body);
     if (this.delayMs) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
-    const failed = this.failNext.shift();
-    if (failed) return send(failed.status, failed.body ?? { error: { message: 'made to fail' } }, failed.headers);
+    const failed = this.interceptors.map((intercept) => intercept(body)).find((found) => found !== null) ?? this.failNext.shift();
+    if (failed) return send(failed.status, failed.body ?? { error: { message: 'made to fail' } }, 'headers' in failed ? failed.headers : undefined);
     if (body.model !== this.baseModel && !this.adapters.has(body.model)) {
       return send(404, { error: { message: `The model \`${body.model}\` does not exist.`, type: 'invalid_request_error', code: 'model_not_found' } });
     }

@@ -1,7 +1,7 @@
 // Tier: integration (real environment runtime, fake model server).
 import { readFileSync } from 'node:fs';
 import { createCollectActivities } from '../../../activities/collect';
-import { trajectorySchema } from '../../../contracts';
+import { type Trajectory, trajectorySchema } from '../../../contracts';
 import { getLines } from '../../../store';
 import { FakeModelServer, parcelPolicy } from '../fake-model-server';
 import { RunFixture } from '../run-fixture';
@@ -9,6 +9,7 @@ import { RunFixture } from '../run-fixture';
 describe('collectTrajectories', () => {
   let fixture: RunFixture;
   let server: FakeModelServer;
+  const small = { path: 'parcel_desk.py', trainSeeds: { start: 0, count: 20 }, heldOutSeeds: { start: 1000, count: 10 }, maxTurns: 4 };
   const spec = { collect: { trials: 2, concurrency: 8 }, identify: { minEachOutcome: 3 } };
 
   beforeEach(async () => {
@@ -100,5 +101,45 @@ describe('collectTrajectories', () => {
     const failure = fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
     await expect(failure).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: false });
     await expect(failure).rejects.toThrow(/ZeroDivisionError[\s\S]*environment\.py:\d+ in step/);
+  });
+
+  test('a conversation that outgrows the model ends there', async () => {
+    const context = await fixture.prepare(server.baseUrl, {
+      ...spec,
+      identify: { minEachOutcome: 1 },
+      environment: { ...small, trainSeeds: { start: 0, count: 4 } },
+    });
+    // The second turn of the first two episodes that get there.
+    const tooLong = { error: { message: 'the prompt has 3000 tokens', code: 'context_length_exceeded' } };
+    let turns = 0;
+    server.interceptors.push(({ messages }) => (messages.length > 2 && turns++ < 2 ? { status: 400, body: tooLong } : null));
+    const summary = await fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context).catch((error: unknown) => error);
+    const lines = (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()) as { trajectory: { finish: string; steps: number } }[];
+    expect(summary).toBeDefined();
+    expect(lines.map(({ trajectory }) => trajectory.finish).sort()).toEqual([...Array<string>(6).fill('done'), 'turn-limit', 'turn-limit']);
+  });
+
+  test('an opening that is too long for the model fails the stage', async () => {
+    server.interceptors.push(() => ({ status: 400, body: { error: { message: 'the prompt has 3000 tokens', code: 'context_length_exceeded' } } }));
+    await expect(collect()).rejects.toMatchObject({ type: 'Model.Refused', message: expect.stringContaining('3000 tokens') as string });
+  });
+
+  test('malformed arguments, made-up tools and text are answered as a desk would', async () => {
+    const script = [
+      { calls: [{ name: 'weigh', arguments: '{"parcel": ' }] },
+      { calls: [{ name: 'no_such_tool', arguments: { parcel: 'half a pair: \ud83d' } }] },
+      { content: 'I am done.' },
+    ];
+    await server.stop();
+    server = await new FakeModelServer(({ messages }) => script[messages.filter(({ role }) => role === 'assistant').length]!).start();
+    const context = await fixture.prepare(server.baseUrl, { ...spec, environment: { ...small, trainSeeds: { start: 0, count: 1 } } });
+    await expect(fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context)).rejects.toMatchObject({ type: 'Collect.TooFewToContrast' });
+    const lines = (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()) as { trajectory: Trajectory }[];
+    const { trajectory } = lines[0]!;
+    expect(trajectory.finish).toBe('no-tool-call');
+    expect(trajectory.messages.filter(({ role }) => role === 'tool').map(({ content }) => content)).toEqual([
+      'Error: the arguments of weigh are not a JSON object.',
+      'no such parcel',
+    ]);
   });
 });

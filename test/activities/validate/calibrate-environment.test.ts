@@ -51,7 +51,7 @@ describe('calibrateEnvironment', () => {
     const { outcome, result } = await calibrate(0.5, 'raising_desk.py');
     expect(outcome.inBand).toBe(false);
     // Seed 3 raises, seed 5 ends the process; four rollouts of each.
-    expect(result.problems[0]).toMatch(/^The environment failed in 8 of 40 rollouts: .*ZeroDivisionError/);
+    expect(result.problems[0]).toMatch(/^The environment failed in 8 of 40 rollouts, in 4 of them by ending or hanging: .*ZeroDivisionError/);
     expect(result.groupMeans).toEqual([0, 1, 0, 0, 0, 0, 0, 1, 0, 1]);
   });
 

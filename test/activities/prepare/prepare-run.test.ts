@@ -1,0 +1,176 @@
+// Tier: integration (real environment runtime, fake model and analyst servers).
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createPrepareActivities } from '../../../activities/prepare';
+import { type ImprovementRunInput, preparedSpecSchema } from '../../../contracts';
+import type { JailProbe } from '../../../sandbox';
+import { getJson } from '../../../store';
+import { FakeModelServer } from '../fake-model-server';
+import { fixture as fixturePath, RunFixture } from '../run-fixture';
+
+const jail: JailProbe = { ok: true, layers: [{ name: 'user', ok: true, detail: '' }], missing: [], cgroup: 'v2', startMs: 1 };
+
+/** Fake of an analyst endpoint's list of models. */
+async function analystServer(status: number, body: unknown): Promise<{ server: Server; url: string; keys: (string | undefined)[] }> {
+  const keys: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    keys.push(request.headers.authorization);
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, keys };
+}
+
+describe('prepareRun', () => {
+  let fixture: RunFixture;
+  let model: FakeModelServer;
+  let analyst: Awaited<ReturnType<typeof analystServer>>;
+  let folder: string;
+
+  const yaml = (more = ''): string => `version: 1
+name: parcels
+environment: { path: parcel_desk.py, trainSeeds: { start: 0, count: 20 }, heldOutSeeds: { start: 1000, count: 10 } }
+model: { name: base, path: model }
+synthesis: { maxAttempts: 3, onRejected: skip }
+evaluation: { mixedAdapter: true }
+${more}`;
+
+  beforeEach(async () => {
+    fixture = new RunFixture();
+    model = await new FakeModelServer(() => ({})).start();
+    analyst = await analystServer(200, { data: [{ id: 'rules', owned_by: 'demo analyst (rule-based)' }] });
+    folder = join(fixture.folder, 'agent');
+    mkdirSync(join(folder, 'model'), { recursive: true });
+    writeFileSync(join(folder, 'model', 'config.json'), '{}');
+    writeFileSync(join(folder, 'model', 'model.safetensors'), 'weights');
+    copyFileSync(fixturePath('parcel_desk.py'), join(folder, 'parcel_desk.py'));
+    writeFileSync(join(folder, 'agent.yaml'), yaml());
+  });
+  afterEach(async () => {
+    await model.stop();
+    analyst.server.close();
+    await fixture.dispose();
+  });
+
+  const prepare = (
+    options: {
+      probe?: JailProbe;
+      input?: Partial<ImprovementRunInput>;
+      apiKey?: string;
+      analystUrl?: string;
+      analystModel?: string;
+      modelUrl?: string | null;
+    } = {},
+  ) =>
+    fixture.run(
+      createPrepareActivities({
+        ...fixture.deps,
+        probeJail: () => Promise.resolve(options.probe ?? jail),
+        endpoints: {
+          modelUrl: options.modelUrl === undefined ? `${model.baseUrl}/` : options.modelUrl,
+          modelPath: null,
+          analyst: { demoUrl: analyst.url, model: options.analystModel ?? null, apiKey: options.apiKey ?? null, baseUrl: options.analystUrl ?? null },
+        },
+      }).prepareRun,
+      { runId: 'run-1', agent: 'parcels', specPath: join(folder, 'agent.yaml'), ...options.input },
+    );
+
+  test('freezes the spec with what was found', async () => {
+    const plan = await prepare({ input: { seed: 42 } });
+    expect(plan).toMatchObject({
+      context: { runId: 'run-1', agent: 'parcels', seed: 42 },
+      maxAttempts: 3,
+      mixedAdapter: true,
+      approval: false,
+      onRejected: 'skip',
+    });
+    const prepared = await getJson(fixture.store, plan.context.spec, preparedSpecSchema);
+    expect(prepared).toMatchObject({
+      environmentPath: join(folder, 'parcel_desk.py'),
+      modelBaseUrl: model.baseUrl,
+      modelPath: join(folder, 'model'),
+      analyst: { baseUrl: analyst.url, model: 'rules', displayName: 'demo analyst (rule-based)' },
+      sandbox: { mode: 'jail', detail: '1 layers hold; control groups: v2.' },
+    });
+    expect(prepared.spec).toMatchObject({ seed: 42, training: { iterations: 40 } });
+  });
+
+  test('a wrong field is Spec.Invalid with path, value and what is allowed', async () => {
+    writeFileSync(join(folder, 'agent.yaml'), yaml('training: { rank: 12 }\n'));
+    const failure = prepare();
+    await expect(failure).rejects.toMatchObject({ type: 'Spec.Invalid', nonRetryable: true });
+    await expect(failure).rejects.toThrow(/agent\.yaml: training\.rank: 12 .*1, 8, 16/);
+  });
+
+  test('a run for another agent is not started with this file', async () => {
+    await expect(prepare({ input: { agent: 'letters' } })).rejects.toMatchObject({ type: 'Spec.Invalid' });
+  });
+
+  test('no endpoint: names what to set', async () => {
+    await expect(prepare({ modelUrl: null })).rejects.toThrow(/model\.baseUrl.*WHET_MODEL_URL.*whet up/);
+  });
+
+  test('a base model that is not there', async () => {
+    writeFileSync(join(folder, 'agent.yaml'), yaml().replace('path: model', 'path: nowhere'));
+    await expect(prepare()).rejects.toThrow(/nowhere \(model\.path\) is no model directory/);
+  });
+
+  test('a model server that does not answer is retried by Temporal', async () => {
+    await model.stop();
+    await expect(prepare()).rejects.toMatchObject({ type: 'Model.Unreachable', nonRetryable: false });
+  });
+
+  test('a model name that is not served: says which are', async () => {
+    writeFileSync(join(folder, 'agent.yaml'), yaml().replace('name: base', 'name: other'));
+    await expect(prepare()).rejects.toMatchObject({
+      type: 'Model.Refused',
+      message: expect.stringMatching(/does not serve other .* it serves base/) as string,
+    });
+  });
+
+  test('a jail without a layer ends the run before it begins', async () => {
+    const broken = { ...jail, ok: false, missing: ['Layer seccomp: not there.'] };
+    await expect(prepare({ probe: broken })).rejects.toMatchObject({
+      type: 'Sandbox.Unavailable',
+      message: expect.stringContaining('Layer seccomp') as string,
+    });
+  });
+
+  test('an environment that cannot be loaded', async () => {
+    writeFileSync(join(folder, 'parcel_desk.py'), 'raise SystemError("no")\n');
+    await expect(prepare()).rejects.toMatchObject({ type: 'Environment.Failed', message: expect.stringContaining('SystemError: no') as string });
+  });
+
+  test("a real analyst gets its key and keeps its model's name", async () => {
+    const hosted = await analystServer(200, { data: [{ id: 'large' }, { id: 'small' }] });
+    const plan = await prepare({ apiKey: 'secret', analystUrl: hosted.url, analystModel: 'small' });
+    hosted.server.close();
+    const prepared = await getJson(fixture.store, plan.context.spec, preparedSpecSchema);
+    expect(prepared.analyst).toEqual({ baseUrl: hosted.url, model: 'small', displayName: `small at ${new URL(hosted.url).host}` });
+    expect(hosted.keys).toEqual(['Bearer secret']);
+    expect(JSON.stringify(prepared)).not.toContain('secret');
+  });
+
+  test('a refused key is Analyst.Unauthorised', async () => {
+    const hosted = await analystServer(401, {});
+    await expect(prepare({ apiKey: 'wrong', analystUrl: hosted.url, analystModel: 'm' })).rejects.toMatchObject({
+      type: 'Analyst.Unauthorised',
+      nonRetryable: true,
+    });
+    hosted.server.close();
+  });
+
+  test('an endpoint without a list of models is taken at its word; one without a model name is not', async () => {
+    const hosted = await analystServer(404, {});
+    const plan = await prepare({ analystUrl: hosted.url, analystModel: 'm' });
+    expect((await getJson(fixture.store, plan.context.spec, preparedSpecSchema)).analyst.model).toBe('m');
+    await expect(prepare({ analystUrl: hosted.url })).rejects.toMatchObject({
+      type: 'Spec.Invalid',
+      message: expect.stringContaining('WHET_ANALYST_MODEL') as string,
+    });
+    hosted.server.close();
+  });
+});
