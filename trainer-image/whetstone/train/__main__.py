@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from threading import Event
 
 STARTED = time.perf_counter()
 BAD_JOB, ENVIRONMENT_FAILED, DIVERGED, LOCKED, STOPPED = 64, 65, 66, 75, 143
@@ -27,6 +28,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m whetstone.train", description=__doc__)
     parser.add_argument("--job", type=Path, required=True, help="TrainingJob as JSON")
     arguments = parser.parse_args(argv)
+    # Before the slow imports: a stop that comes while they run is obeyed after them.
+    stop = Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
 
     from .job import JobError, check_inputs, parse_job
     from .store import Locked, OutputStore
@@ -52,10 +56,8 @@ def main(argv: list[str] | None = None) -> int:
 
     from .grpo import Diverged
     from .rollouts import EnvironmentFailed
-    from .run import StopRequest, run_job
+    from .run import run_job
 
-    stop = StopRequest()
-    signal.signal(signal.SIGTERM, lambda *_: setattr(stop, "asked", True))
     try:
         return 0 if run_job(job, store, stop, STARTED) else STOPPED
     except ModelError as error:

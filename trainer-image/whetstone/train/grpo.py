@@ -75,8 +75,9 @@ class AdapterTrainer(GRPOTrainer):
 
     TRL's are the advantages, the loss, the clipping, the optimiser and the schedule. Replaced are: generation (our
     engine, with the live adapter loaded before each iteration), the order of a batch (TRL shuffles it, which changes
-    nothing but the rounding), and for small models the log-probabilities (packed.py). With `dropConstantGroups`, groups without
-    a difference in reward take no part in the step, and an iteration without any other leaves the adapter as it is.
+    nothing but the rounding), and for small models the log-probabilities (packed.py). With `dropConstantGroups`, groups
+    without a difference in reward take no part in the step, and an iteration without any other leaves the adapter as
+    it is.
     """
 
     def __init__(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from pathlib import Path
+from threading import Event
 
 import torch
 from transformers import AutoTokenizer, LlamaForCausalLM, TrainerCallback
@@ -20,17 +22,10 @@ from .rollouts import Rollouts
 from .store import OutputStore, tree_sha256
 
 
-class StopRequest:
-    """Set by the signal handler; read after every iteration."""
-
-    def __init__(self) -> None:
-        self.asked = False
-
-
 class _Recorder(TrainerCallback):
     """Writes a progress line and, when due, a checkpoint after every iteration."""
 
-    def __init__(self, job: TrainingJob, store: OutputStore, lines: list[dict], stop: StopRequest) -> None:
+    def __init__(self, job: TrainingJob, store: OutputStore, lines: list[dict], stop: Event) -> None:
         self.lines = lines
         self.trainer: AdapterTrainer | None = None
         self._job, self._store, self._stop = job, store, stop
@@ -65,14 +60,14 @@ class _Recorder(TrainerCallback):
         }
         self.lines.append(line)
         self._store.add_progress(line)
-        if state.global_step % self._job.checkpointEvery == 0 or self._stop.asked:
+        if state.global_step % self._job.checkpointEvery == 0 or self._stop.is_set():
             self._store.save_checkpoint(state.global_step, self.trainer.save_state)
-        if self._stop.asked:
+        if self._stop.is_set():
             control.should_training_stop = True
 
 
-def run_job(job: TrainingJob, store: OutputStore, stop: StopRequest, started: float) -> bool:
-    """Trains until the manifest is written (True), or stops after a checkpoint because `stop` was asked for (False).
+def run_job(job: TrainingJob, store: OutputStore, stop: Event, started: float) -> bool:
+    """Trains until the manifest is written (True), or stops after a checkpoint because `stop` was set (False).
 
     `started` is the perf_counter value at which the process began. Raises SandboxError and EnvironmentFailed for the
     environments, Diverged for the optimisation.
@@ -101,7 +96,7 @@ def run_job(job: TrainingJob, store: OutputStore, stop: StopRequest, started: fl
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(recorder)
         startup = time.perf_counter() - started
-        if len(lines) < algorithm.iterations and not stop.asked:
+        if len(lines) < algorithm.iterations and not stop.is_set():
             trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
         elif checkpoint:
             trainer._load_from_checkpoint(str(checkpoint[0]))
@@ -112,9 +107,7 @@ def run_job(job: TrainingJob, store: OutputStore, stop: StopRequest, started: fl
 
 
 def _finish(job: TrainingJob, store: OutputStore, trainer: AdapterTrainer, lines: list[dict], startup: float) -> None:
-    # The adapter's hash must not depend on where the base model lies on this machine.
-    trainer.model.peft_config["default"].base_model_name_or_path = Path(job.baseModel).name
-    adapter_sha256 = store.save_adapter(lambda directory: trainer.model.save_pretrained(str(directory)))
+    adapter_sha256 = store.save_adapter(lambda directory: _write_adapter(job, trainer, directory))
     elapsed = lines[-1]["secondsElapsed"]
     store.save_manifest(
         {
@@ -137,3 +130,13 @@ def _finish(job: TrainingJob, store: OutputStore, trainer: AdapterTrainer, lines
             "environmentSha256": [environment.sha256 for environment in job.environments],
         }
     )
+
+
+def _write_adapter(job: TrainingJob, trainer: AdapterTrainer, directory: Path) -> None:
+    """Saves in PEFT's format, but the same bytes for the same adapter: no path of this machine, lists in order."""
+    trainer.model.save_pretrained(str(directory))
+    path = directory / "adapter_config.json"
+    config = json.loads(path.read_text())
+    config["base_model_name_or_path"] = Path(job.baseModel).name
+    config["target_modules"] = sorted(config["target_modules"])
+    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
