@@ -1,3 +1,4 @@
+import type { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
 import { contentKey, failure, isFailure, type Analyst, type AnalystAnswer, type AnalystRequest, type MalformedDetail } from '../llm';
 import { layout, type ArtifactStore, type Segment } from '../store';
@@ -18,7 +19,13 @@ export const callRecordSchema = z.object({
 });
 export type CallRecord = z.infer<typeof callRecordSchema>;
 
-const storedCallSchema = callRecordSchema.extend({ promptSha256: z.string(), answer: z.unknown() });
+const storedCallSchema = callRecordSchema.extend({
+  promptSha256: z.string(),
+  answer: z.unknown(),
+  /** Artifact with the last answer, when none had the required form: paid, but nothing to use again. */
+  malformed: z.string().optional(),
+});
+type StoredCall = z.infer<typeof storedCallSchema>;
 
 /** The ledger's record of an answer. */
 export function callRecord(request: { kind: string; key: string }, answer: Omit<AnalystAnswer<unknown>, 'value'>): CallRecord {
@@ -43,19 +50,19 @@ export class RecordedCalls {
     private readonly store: ArtifactStore,
     private readonly runId: string,
     private readonly segment: Segment,
-    private readonly stored: Map<string, z.infer<typeof storedCallSchema>>,
+    private readonly stored: StoredCall[],
   ) {}
 
   /** Opens `runs/<runId>/work/<name>.jsonl`; close it when the activity ends. */
   static async open(store: ArtifactStore, runId: string, name: string): Promise<RecordedCalls> {
     const segment = store.segment(layout.work(runId, name));
     const records = (await segment.read()).map((line) => storedCallSchema.parse(line));
-    return new RecordedCalls(store, runId, segment, new Map(records.map((record) => [record.key, record])));
+    return new RecordedCalls(store, runId, segment, records);
   }
 
   /** All calls so far, in the order in which they were answered. */
   get records(): CallRecord[] {
-    return [...this.stored.values()];
+    return [...this.stored];
   }
 
   /**
@@ -63,26 +70,39 @@ export class RecordedCalls {
    * an answer that stayed malformed is kept as an artifact that the message names.
    */
   async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<{ value: T; record: CallRecord }> {
-    const known = this.stored.get(request.key);
+    const known = this.stored.find(({ key, malformed }) => key === request.key && malformed === undefined);
     if (known) return { value: request.schema.parse(known.answer), record: known };
-    const answer = await analyst.ask(request).catch((error: unknown) => this.keepMalformed(request.kind, error));
-    const record = { ...callRecord(request, answer), promptSha256: contentKey(JSON.stringify(request.messages)), answer: answer.value };
-    await this.segment.append(record);
-    this.stored.set(request.key, record);
-    return { value: answer.value, record };
+    try {
+      const answer = await analyst.ask(request);
+      const record = await this.keep(request, answer, { answer: answer.value });
+      return { value: answer.value, record };
+    } catch (error) {
+      throw isFailure(error, 'Analyst.Malformed') ? await this.keepMalformed(analyst, request, error) : error;
+    }
   }
 
   close(): Promise<void> {
     return this.segment.close();
   }
 
-  private async keepMalformed(kind: string, error: unknown): Promise<never> {
-    if (!isFailure(error, 'Analyst.Malformed')) throw error;
-    const detail = error.details?.[0] as MalformedDetail;
-    const kept = await this.store.put(`${layout.run(this.runId)}/work`, `malformed-${kind}.txt`, detail.answer, { mediaType: 'text/plain' });
-    throw failure('Analyst.Malformed', `${error.message} The last answer is kept as ${kept.key}.`, {
+  private async keep<T>(
+    request: AnalystRequest<T>,
+    answer: Omit<AnalystAnswer<T>, 'value'>,
+    extra: Pick<StoredCall, 'answer' | 'malformed'>,
+  ): Promise<CallRecord> {
+    const record: StoredCall = { ...callRecord(request, answer), promptSha256: contentKey(JSON.stringify(request.messages)), ...extra };
+    await this.segment.append(record);
+    this.stored.push(record);
+    return record;
+  }
+
+  private async keepMalformed<T>(analyst: Analyst, request: AnalystRequest<T>, error: ApplicationFailure): Promise<ApplicationFailure> {
+    const { answer, usage, asks, problems } = error.details?.[0] as MalformedDetail;
+    const kept = await this.store.put(`${layout.run(this.runId)}/work`, `malformed-${request.kind}.txt`, answer, { mediaType: 'text/plain' });
+    await this.keep(request, { usage, asks, model: analyst.model }, { answer: null, malformed: kept.key });
+    return failure('Analyst.Malformed', `${error.message} The last answer is kept as ${kept.key}.`, {
       cause: error,
-      details: [{ ...detail, answer: kept.key }],
+      details: [{ key: request.key, problems, kept: kept.key }],
     });
   }
 }

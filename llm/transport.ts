@@ -12,7 +12,7 @@ export function createTransport(baseUrl: string, connections: number): (url: str
   const dispatcher: Dispatcher = LOOPBACK.test(new URL(baseUrl).hostname) ? new Agent(options) : new EnvHttpProxyAgent(options);
   return async (url, init = {}) => {
     const response = await request(url instanceof Request ? url.url : url, {
-      method: (init.method ?? 'GET'),
+      method: init.method ?? 'GET',
       headers: Object.fromEntries(new Headers(init.headers)),
       body: typeof init.body === 'string' ? init.body : null,
       signal: init.signal ?? null,

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
-import type { Candidate, LabelChunkResult, LabelChunksInput, LabelRecord, Trajectory } from '../../contracts';
-import { refusalOfOneQuestion, type Analyst } from '../../llm';
+import type { Candidate, LabelChunkResult, LabelChunksInput, Trajectory } from '../../contracts';
+import { contentKey, refusalOfOneQuestion, type Analyst } from '../../llm';
 import type { LineFile } from '../../store';
 import { callRecord, sumCalls } from '../analyst-calls';
 import { startProgress } from '../progress';
@@ -13,17 +13,21 @@ const MAX_REASON = 500;
 /** One label of a chunk that has to be asked. */
 interface Question {
   key: string;
+  /** Idempotency key of the call: the label's key, or one derived from it when earlier calls gave no label. */
+  callKey: string;
   trajectory: number;
   capability: Candidate;
 }
 
 /**
  * Labels one chunk. Each label is in the chunk's segment before it counts, so that a retry, or another run of the agent, asks nothing
- * that is there. When the analyst fails for good, the answers under way are still kept before the failure is thrown.
+ * that is there. When the analyst fails for good, the answers under way are still kept before the failure is thrown. A pair that the
+ * analyst gave no valid label for is left alone by automatic retries; when the chunk is scheduled anew (a person said `retry`), it is
+ * asked again.
  */
 export async function labelChunk(documents: Documents, input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<LabelChunkResult> {
   const { context } = input;
-  const { heartbeat, cancellationSignal } = Context.current();
+  const { heartbeat, cancellationSignal, info } = Context.current();
   const prepared = await documents.prepared(context);
   const analyst = documents.analyst(prepared);
   const plan = await documents.plan(input.plan.plan);
@@ -32,10 +36,9 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   const file = await documents.trajectories(input.trajectories);
   const questions = questionsOf(chunk, file, await documents.candidates(input.candidates), plan.model);
   const wanted = new Set(questions.map(({ key }) => key));
-  const known = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, wanted);
-  const own: StoredLabel[] = known.own;
-  const labels: Map<string, LabelRecord> = known.labels;
-  const open = questions.filter(({ key }) => !labels.has(key));
+  const { labels, own, refusals } = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, wanted);
+  const isOpen = ({ key }: Question) => (info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key));
+  const open = questions.filter(isOpen).map((question) => freshKey(question, refusals));
   const episodes = episodeCache(file);
   const segment = documents.store.segment(labelSegment(context.agent, plan.model, chunk, context.runId));
   const progress = startProgress({ stage: 'identify', unit: 'labels', total: questions.length, done: questions.length - open.length, heartbeat });
@@ -61,9 +64,18 @@ function questionsOf(chunk: Chunk, file: LineFile<Trajectory>, candidates: reado
   const questions: Question[] = [];
   for (let trajectory = chunk.from; trajectory < chunk.to; trajectory++) {
     const { id } = file.at(trajectory);
-    for (const capability of candidates) questions.push({ key: labelKey(id, capability, model), trajectory, capability });
+    for (const capability of candidates) {
+      const key = labelKey(id, capability, model);
+      questions.push({ key, callKey: key, trajectory, capability });
+    }
   }
   return questions;
+}
+
+/** An endpoint that honours idempotency keys would repeat the answer that was no label, so a question asked again gets a new key. */
+function freshKey(question: Question, refusals: ReadonlyMap<string, number>): Question {
+  const before = refusals.get(question.key) ?? 0;
+  return before === 0 ? question : { ...question, callKey: contentKey(question.key, String(before)) };
 }
 
 interface Episode {
@@ -87,9 +99,9 @@ function episodeCache(file: LineFile<Trajectory>): (index: number) => Episode {
   };
 }
 
-async function ask(analyst: Analyst, { key, capability }: Question, episode: Episode, signal: AbortSignal): Promise<StoredLabel> {
+async function ask(analyst: Analyst, { key, callKey, capability }: Question, episode: Episode, signal: AbortSignal): Promise<StoredLabel> {
   const about = { trajectoryId: episode.id, capabilityId: capability.id, key };
-  const request = { kind: 'label', key, messages: labelMessagesFor(episode.text, capability), schema: labelAnswerSchema, signal } as const;
+  const request = { kind: 'label', key: callKey, messages: labelMessagesFor(episode.text, capability), schema: labelAnswerSchema, signal } as const;
   try {
     const answer = await analyst.ask(request);
     const { label, reason, step } = answer.value;

@@ -50,6 +50,8 @@ export async function readLabels(store: ArtifactStore, segment: string): Promise
 /**
  * Labels of a chunk that are there already: this run's own, and those of other runs (from the plan's sources, and from segments of the
  * same chunk that were written since). `wanted` are the chunk's keys; of several labels with one key the first counts, own ones first.
+ * A record without a label counts only while there is none with one, and only in the run that wrote it: the next run asks again.
+ * `refusals` counts such records by key.
  */
 export async function knownLabels(store: ArtifactStore, agent: string, model: string, chunk: Chunk, runId: string, wanted: ReadonlySet<string>) {
   const ownSegment = labelSegment(agent, model, chunk, runId);
@@ -59,17 +61,25 @@ export async function knownLabels(store: ArtifactStore, agent: string, model: st
   const twins = (await store.list(directory)).filter((name) => name.startsWith(prefix)).map((name) => `${directory}/${name}`);
   const labels = new Map<string, LabelRecord>();
   const keep = ({ label }: StoredLabel) => {
-    if (wanted.has(label.key) && !labels.has(label.key)) labels.set(label.key, label);
+    if (wanted.has(label.key) && (labels.get(label.key)?.label ?? null) === null) labels.set(label.key, label);
+  };
+  const refusals = new Map<string, number>();
+  const countRefusal = ({ label }: StoredLabel) => {
+    if (label.label === null) refusals.set(label.key, (refusals.get(label.key) ?? 0) + 1);
   };
   own.forEach(keep);
+  own.forEach(countRefusal);
   for (const source of new Set([...chunk.sources, ...twins])) {
     if (labels.size === wanted.size) break;
-    if (source !== ownSegment) (await readLabels(store, source)).forEach(keep);
+    if (source === ownSegment) continue;
+    const others = await readLabels(store, source);
+    others.filter(({ label }) => label.label !== null).forEach(keep);
+    others.forEach(countRefusal);
   }
-  return { labels, own };
+  return { labels, own, refusals };
 }
 
-/** For each of the wanted keys that an earlier run labelled, the first segment that holds it. */
+/** For each of the wanted keys that an earlier run labelled, the first segment that holds the label. */
 export async function labelSources(store: ArtifactStore, agent: string, model: string, wanted: ReadonlySet<string>): Promise<Map<string, string>> {
   const directory = labelDirectory(agent, model);
   const found = new Map<string, string>();
@@ -77,7 +87,7 @@ export async function labelSources(store: ArtifactStore, agent: string, model: s
     if (found.size === wanted.size) break;
     const segment = `${directory}/${name}`;
     for (const { label } of await readLabels(store, segment)) {
-      if (wanted.has(label.key) && !found.has(label.key)) found.set(label.key, segment);
+      if (label.label !== null && wanted.has(label.key) && !found.has(label.key)) found.set(label.key, segment);
     }
   }
   return found;

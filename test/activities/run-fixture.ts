@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Info } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { systemClock } from '../../activities/clock';
@@ -46,8 +47,8 @@ export class RunFixture {
   }
 
   /** An activity context whose heartbeats are kept. */
-  activity(): MockActivityEnvironment {
-    const environment = new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR') });
+  activity(info: Partial<Info> = {}): MockActivityEnvironment {
+    const environment = new MockActivityEnvironment(info, { logger: new DefaultLogger('ERROR') });
     environment.on('heartbeat', (details: StageProgress) => this.heartbeats.push(details));
     return environment;
   }

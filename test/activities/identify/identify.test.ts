@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { CancelledFailure } from '@temporalio/common';
 import { z } from 'zod';
+import { readLedger } from '../../../activities/ledger';
 import { candidateSchema, identificationSchema, labelRecordSchema } from '../../../contracts';
 import { getJson, getLines } from '../../../store';
 import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
@@ -153,7 +154,7 @@ describe('nothing is asked twice', () => {
 describe('labels that cannot be obtained', () => {
   const badPrompt = (request: StubRequest) => isLabel(request) && request.body.messages[1]?.content.includes('Please do number 3.');
 
-  test('stay null, with the reason, and are not asked again', async () => {
+  test('stay null, with the reason', async () => {
     special = (request) => (badPrompt(request) ? { content: '{"label":"MAYBE"}' } : null);
     const { totals, result } = await world.identify(await world.input(60));
     expect(totals).toMatchObject({ asked: 420, unlabelled: 7 });
@@ -161,9 +162,20 @@ describe('labels that cannot be obtained', () => {
     const without = labels.filter(({ label }) => label === null);
     expect(without).toHaveLength(7);
     expect(without[0]?.reason).toContain('No valid answer');
+  });
+
+  test('are left alone by an automatic retry, asked again when a person retries, and by the next run', async () => {
+    special = (request) => (badPrompt(request) ? { content: '{"label":"MAYBE"}' } : null);
+    const { labelling } = await world.plan(await world.input(10));
+    await expect(world.label(labelling, 0)).resolves.toMatchObject({ asked: 70, unlabelled: 7 });
     const before = stub.requests.length;
-    await world.identify(await world.input(60, 'run-2'));
-    expect(stub.requests.filter((r, i) => i >= before && isLabel(r))).toHaveLength(0);
+    await expect(world.label(labelling, 0, world.fixture.activity({ attempt: 2 }))).resolves.toMatchObject({ asked: 70, unlabelled: 7 });
+    expect(stub.requests).toHaveLength(before);
+    special = () => null;
+    const next = await world.identify(await world.input(10, 'run-2'));
+    expect(next.totals).toMatchObject({ asked: 7, reused: 63, unlabelled: 0 });
+    await expect(world.label(labelling, 0)).resolves.toMatchObject({ asked: 70, unlabelled: 0 });
+    expect(new Set(keysOf(stub)).size).toBe(70 + 7 + 7);
   });
 
   test('for a prompt that is too long do not stop the others', async () => {
@@ -195,6 +207,8 @@ test('a discovery answer that stays malformed is kept and named', async () => {
   expect(error).toMatchObject({ type: 'Analyst.Malformed' });
   const key = /kept as (\S+)\.$/.exec((error as Error).message)?.[1] as string;
   await expect(readFile(world.fixture.store.localPath(key), 'utf8')).resolves.toBe('{"capabilities":"none"}');
+  const ledger = await readLedger(world.fixture.store, 'run-1', 'parcels');
+  expect(ledger.calls).toMatchObject([{ kind: 'discover', asks: 2, promptTokens: 200 }]);
 });
 
 test('without candidates there is nothing to label and nothing is kept', async () => {
@@ -202,6 +216,20 @@ test('without candidates there is nothing to label and nothing is kept', async (
   const { plan, result } = await world.identify(await world.input(30));
   expect(plan).toMatchObject({ chunks: 0, calls: 0 });
   expect(result).toMatchObject({ kept: [], candidates: 0, labels: { records: 0 } });
+});
+
+test('the ledger holds every paid call once, over retries and runs', async () => {
+  const { store } = world.fixture;
+  await world.identify(await world.input(20, 'run-1'));
+  await world.identify(await world.input(20, 'run-1'));
+  await world.identify(await world.input(25, 'run-2'));
+  const first = await readLedger(store, 'run-1', 'parcels');
+  expect(first.calls.filter(({ kind }) => kind === 'label')).toHaveLength(140);
+  expect(first.calls.filter(({ kind }) => kind === 'discover')).toHaveLength(1);
+  expect(first.paidTwice).toEqual([]);
+  const second = await readLedger(store, 'run-2', 'parcels');
+  expect(second.calls.filter(({ kind }) => kind === 'label')).toHaveLength(35);
+  expect(stub.requests).toHaveLength(first.calls.length + second.calls.length);
 });
 
 test('heartbeats count labels that are in the segment', async () => {

@@ -1,0 +1,34 @@
+import { layout, type ArtifactStore } from '../store';
+import { callRecordSchema, type CallRecord } from './analyst-calls';
+import { readLabels } from './identify/label-store';
+
+/** What a run has paid the analyst for. */
+export interface Ledger {
+  /** One record for each call, re-asks included in it; in no particular order. */
+  calls: CallRecord[];
+  /** Keys of calls that were paid more than once. */
+  paidTwice: string[];
+}
+
+/** Reads the ledger of a run from its segments: discovery and synthesis in the run's work files, labels in the agent's label cache. */
+export async function readLedger(store: ArtifactStore, runId: string, agent: string): Promise<Ledger> {
+  const calls: CallRecord[] = [];
+  const work = `${layout.run(runId)}/work`;
+  for (const name of await store.list(work)) {
+    if (!name.startsWith('analyst-') || !name.endsWith('.jsonl')) continue;
+    for (const line of await store.segment(`${work}/${name}`).read()) calls.push(callRecordSchema.parse(line));
+  }
+  for (const directory of await store.list(layout.labelsCache(agent))) {
+    const place = `${layout.labelsCache(agent)}/${directory}`;
+    for (const name of await store.list(place)) {
+      if (name.endsWith(`.${runId}.jsonl`)) for (const { call } of await readLabels(store, `${place}/${name}`)) calls.push(call);
+    }
+  }
+  const seen = new Set<string>();
+  const paidTwice = new Set<string>();
+  for (const { key } of calls) {
+    if (seen.has(key)) paidTwice.add(key);
+    seen.add(key);
+  }
+  return { calls, paidTwice: [...paidTwice].sort() };
+}
