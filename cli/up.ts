@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentSpec } from '../contracts';
@@ -43,14 +43,49 @@ export interface UpResult {
  * @throws CliError when they are up for another agent, a port is taken, or a part cannot start (its log's last lines are in the message).
  */
 export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
-  const running = runningState(settings.home);
-  if (running !== null) {
-    refuseOtherAgent(running, options.agent?.path ?? null);
-    return { state: await waitUntilReady(settings, out, null, options.signal), started: false };
+  const started = await withLock(settings.home, async () => {
+    const running = runningState(settings.home);
+    if (running !== null) {
+      refuseOtherAgent(running, options.agent?.path ?? null);
+      return false;
+    }
+    await endLeftovers(settings);
+    await startSupervisor(settings, await planServices(settings, options));
+    return true;
+  });
+  return { state: await waitUntilReady(settings, out, started, options.signal), started };
+}
+
+/** Two `whet up` at the same time start one supervisor: the second waits until the first one's can be seen. */
+async function withLock<T>(home: string, action: () => Promise<T>): Promise<T> {
+  mkdirSync(home, { recursive: true });
+  const path = join(home, 'up.lock');
+  const own = identify(process.pid);
+  for (;;) {
+    try {
+      writeFileSync(path, JSON.stringify(own), { flag: 'wx' });
+      break;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      if (isAbandoned(path)) rmSync(path, { force: true });
+      else await sleep(100);
+    }
   }
-  await endLeftovers(settings);
-  const supervisor = startSupervisor(await planServices(settings, options));
-  return { state: await waitUntilReady(settings, out, supervisor, options.signal), started: true };
+  try {
+    return await action();
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
+
+/** Whether the process that made a lock is gone. A lock that is just being written is not abandoned. */
+function isAbandoned(path: string): boolean {
+  try {
+    const text = readFileSync(path, 'utf8');
+    return text !== '' && !isRunning(JSON.parse(text) as ProcessId);
+  } catch {
+    return false;
+  }
 }
 
 /** Decides what `up` would start. */
@@ -85,38 +120,43 @@ function refuseOtherAgent(state: SupervisorState, agentPath: string | null): voi
   );
 }
 
-function startSupervisor(plan: Plan): ProcessId | null {
+/** Starts the detached supervisor and waits until it has written its state. */
+async function startSupervisor({ home }: Settings, plan: Plan): Promise<void> {
   mkdirSync(plan.logs, { recursive: true });
-  const log = openSync(join(plan.logs, 'supervisor.log'), 'a');
+  const path = join(plan.logs, 'supervisor.log');
+  const log = openSync(path, 'a');
   const child = spawn(process.execPath, ['--enable-source-maps', join(__dirname, 'supervisor', 'main.js')], {
     env: { ...process.env, WHET_PLAN: JSON.stringify(plan) },
     detached: true,
     stdio: ['ignore', log, log],
   });
+  closeSync(log);
+  let ended = false;
+  child.once('error', () => (ended = true));
+  child.once('exit', () => (ended = true));
+  while (runningState(home) === null) {
+    if (ended) throw new CliError(`The supervisor ended before it had started anything. Its log ends with:\n${tail(path)}`, { type: 'Up.Failed' });
+    await sleep(50);
+  }
   child.unref();
-  return child.pid === undefined ? null : identify(child.pid);
 }
 
 /** Waits until every part works, showing which do. Prints the address of Temporal's UI as soon as it answers. */
-async function waitUntilReady(settings: Settings, out: Output, starting: ProcessId | null, signal?: AbortSignal): Promise<SupervisorState> {
+async function waitUntilReady(settings: Settings, out: Output, own: boolean, signal?: AbortSignal): Promise<SupervisorState> {
   const began = Date.now();
   const progress = createProgress(out);
   for (;;) {
     if (signal?.aborted === true) {
-      if (starting !== null) await down(settings);
-      throw new CliError('Interrupted before the services were ready; they are stopped.', { type: 'Up.Interrupted' });
+      if (own) await down(settings);
+      throw new CliError(`Interrupted before the services were ready${own ? '; they are stopped' : ''}.`, { type: 'Up.Interrupted' });
     }
     const state = runningState(settings.home);
-    if (state !== null) {
-      progress.show(state, (Date.now() - began) / 1000);
-      const failed = state.services.filter((s) => s.status === 'failed' || (s.status === 'restarting' && s.restarts >= 3));
-      if (failed.length > 0) throw await startFailure(settings, failed);
-      if (state.services.every((s) => s.status === 'ready' || s.status === 'done')) return state;
-    } else if (starting === null || !isRunning(starting)) {
-      throw new CliError(`The supervisor ended before it had started anything. Its log ends with:\n${tail(join(settings.home, 'logs', 'supervisor.log'))}`, {
-        type: 'Up.Failed',
-      });
-    }
+    if (state === null)
+      throw new CliError(`The services were stopped while they started. Look at the logs in ${join(settings.home, 'logs')}.`, { type: 'Up.Failed' });
+    progress.show(state, (Date.now() - began) / 1000);
+    const failed = state.services.filter((s) => s.status === 'failed' || (s.status === 'restarting' && s.restarts >= 3));
+    if (failed.length > 0) throw await startFailure(settings, failed);
+    if (state.services.every((s) => s.status === 'ready' || s.status === 'done')) return state;
     if (Date.now() - began > READY_LIMIT_MS)
       throw new CliError(`The services are not ready after an hour. Look at the logs in ${join(settings.home, 'logs')}.`, { type: 'Up.Failed' });
     await sleep(100);

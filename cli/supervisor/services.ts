@@ -88,7 +88,8 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
     arguments: () => ['--enable-source-maps', join(plan.root, 'dist', 'workers', 'main.js'), '--queues', 'orchestration,llm,sandbox,jobs'],
     environment: () => ({ ...shared(), ...workerEnvironment(plan, modelDirectory()) }),
     url: null,
-    needs: [...(start === null ? [] : ['temporal' as const]), ...(plan.model === null ? [] : ['policy' as const])],
+    // It is told where the model lies; whether the policy server answers yet, its activities find out.
+    needs: [...(start === null ? [] : ['temporal' as const]), ...(plan.model?.source.kind === 'recipe' ? ['model' as const] : [])],
     isReady: (_, startedAt) => hasPollerSince(plan.temporal, startedAt),
   });
   return list;

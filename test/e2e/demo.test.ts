@@ -1,0 +1,120 @@
+// tier: e2e
+import { execFile, type ExecFileException } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ImprovementRunResult, registrySchema, type Report, reportSchema } from '../../contracts';
+import { processesOf } from '../../cli/supervisor/process-id';
+
+/** The tiny configuration of the demo agent, with the built `whet` as a user starts it. Ports are free ones. */
+const ROOT = join(__dirname, '..', '..');
+const AGENT = join(ROOT, 'examples', 'orders-desk', 'agent.tiny.yaml');
+const home = mkdtempSync(join(tmpdir(), 'whet-e2e-'));
+
+/** As a stranger's shell has it: no key of the developer's, no server of theirs. */
+const environment = (): NodeJS.ProcessEnv => {
+  const env: NodeJS.ProcessEnv = { ...process.env, WHET_HOME: home };
+  for (const name of ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'WHET_ANALYST_MODEL', 'TEMPORAL_ADDRESS', 'WHET_STORE']) delete env[name];
+  return env;
+};
+
+interface Finished {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function whet(...words: string[]): Promise<Finished> {
+  return new Promise((resolve) => {
+    execFile(join(ROOT, 'whet'), words, { env: environment(), maxBuffer: 16 << 20 }, (error: ExecFileException | null, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr });
+    });
+  });
+}
+
+afterAll(async () => {
+  await whet('down');
+  rmSync(home, { recursive: true, force: true });
+});
+
+describe('a tiny run, end to end', () => {
+  let result: ImprovementRunResult;
+  let report: Report;
+
+  beforeAll(async () => {
+    if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js'))) throw new Error('Not built: run `make build` first.');
+    const demo = await whet('demo', AGENT, '--keep', '--json');
+    if (demo.code !== 0) throw new Error(`whet demo ended with ${demo.code}:\n${demo.stdout}\n${demo.stderr}`);
+    result = JSON.parse(demo.stdout) as ImprovementRunResult;
+    report = reportSchema.parse(JSON.parse(readFileSync(join(result.reportDirectory, 'report.json'), 'utf8')));
+  }, 600_000);
+
+  test('goes through every stage and leaves a report of the documented form', () => {
+    expect(report.runId).toBe(result.runId);
+    expect(report.stages.map((stage) => stage.name)).toEqual(['collect', 'identify', 'sharpen', 'evaluate', 'promote', 'report']);
+    expect(report.verdict).toBe(result.verdict);
+    expect(readFileSync(join(result.reportDirectory, 'report.html'), 'utf8')).toContain(result.runId);
+  });
+
+  test('trains an adapter for what it kept, in an environment that passed validation and calibration', () => {
+    const trained = report.sharpened.filter((s) => s.status === 'trained');
+    expect(trained.length).toBeGreaterThan(0);
+    for (const { attempts, adapter } of trained) {
+      expect(attempts.at(-1)).toMatchObject({ accepted: true, validation: { passed: true }, calibration: { verdict: 'in-band' } });
+      expect(adapter?.rollouts).toBeGreaterThan(0);
+    }
+  });
+
+  test('compares base, adapters, routed and oracle on the same held-out tasks', () => {
+    const { evaluation } = report;
+    expect(evaluation?.base.episodes).toBe(evaluation?.routed.episodes);
+    expect(evaluation?.oracle.passRate.estimate).toBeGreaterThanOrEqual(evaluation?.bestSingle.passRate.estimate ?? 1);
+    expect(evaluation?.adapters).toHaveLength(report.sharpened.filter((s) => s.status === 'trained').length);
+  });
+
+  test('says openly what is planted, and that the analyst is a demo', () => {
+    expect(report.analyst).toContain('demo analyst (rule-based)');
+    expect(report.identification.planted).toBeDefined();
+    expect(report.notes.join(' ')).toMatch(/planted/i);
+  });
+
+  test('promotes only when the gate is passed', () => {
+    const file = join(home, 'store', 'registry', `${report.agent}.json`);
+    expect(existsSync(file)).toBe(report.gate?.passed === true);
+    if (existsSync(file)) expect(registrySchema.parse(JSON.parse(readFileSync(file, 'utf8'))).active).toBe(result.promotedVersion);
+  });
+
+  test('is listed and explained, and its services go down without a trace', async () => {
+    const why = JSON.parse((await whet('why', result.runId, '--json')).stdout) as { status: string; why: string[] };
+    expect(why.status).toBe('completed');
+    expect(why.why[0]).toContain(result.verdict);
+    const again = await whet('up', AGENT, '--json');
+    expect(JSON.parse(again.stdout)).toMatchObject({ started: false });
+    const { instance } = JSON.parse(again.stdout) as { instance: string };
+    expect(processesOf(instance).length).toBeGreaterThan(0);
+    expect((await whet('down')).stdout).toContain('stopped: temporal');
+    expect(processesOf(instance)).toEqual([]);
+    expect((await whet('down')).stdout).toBe('Nothing was up.\n');
+    expect(readdirSync(home)).not.toContain('supervisor.json');
+  }, 120_000);
+});
+
+describe('bad input', () => {
+  test('of every kind exits with 2 and starts nothing', async () => {
+    expect(await whet('run', 'no-such.yaml')).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no such file') });
+    expect(await whet('demo', 'no-such.yaml')).toMatchObject({ code: 2 });
+    expect(await whet('worker', '--queues', 'gpu')).toMatchObject({ code: 2, stderr: expect.stringContaining('Allowed: orchestration, llm, sandbox, jobs') });
+    expect(await whet('frobnicate')).toMatchObject({ code: 2 });
+    const json = await whet('validate', 'no-such.yaml', '--json');
+    expect(JSON.parse(json.stdout)).toMatchObject({ error: { type: 'Spec.Invalid' } });
+  });
+
+  test('a server that is not there is a sentence and exits with 1', async () => {
+    const ls = await new Promise<Finished>((resolve) => {
+      execFile(join(ROOT, 'whet'), ['ls'], { env: { ...environment(), TEMPORAL_ADDRESS: '127.0.0.1:1' } }, (error, stdout, stderr) => {
+        resolve({ code: Number(error?.code ?? 0), stdout, stderr });
+      });
+    });
+    expect(ls).toMatchObject({ code: 1, stderr: expect.stringContaining('No Temporal server answers at 127.0.0.1:1') });
+  });
+});
