@@ -4,5 +4,4 @@ export * from './failure';
 export * from './flow';
 export * from './json-schema';
 export * from './keys';
-export * from './models';
 export * from './pool';

@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 async function input(): Promise<SynthesisInput> {
-  const identify = await world.input(40);
+  const identify = await world.input(24);
   const { result } = await world.identify(identify);
   const capability = result.kept[0]!;
   return {

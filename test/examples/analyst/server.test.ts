@@ -8,7 +8,7 @@ import type { Candidate, ChatMessage } from '../../../contracts';
 import { openRuleBook } from '../../../examples/orders-desk/analyst/answers';
 import { Journal } from '../../../examples/orders-desk/analyst/journal';
 import { createAnalystServer, DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME } from '../../../examples/orders-desk/analyst/server';
-import { createAnalyst, listModels, strictJsonSchema } from '../../../llm';
+import { createAnalyst, strictJsonSchema } from '../../../llm';
 import { ANALYST_ASSETS } from './desk';
 
 const greeting: Candidate = { id: 'g', name: 'Greet the customer', summary: 's', description: 'd' };
@@ -157,9 +157,4 @@ test('our client understands it', async () => {
   const analyst = createAnalyst({ baseUrl: `${address}/v1`, apiKey: 'any', model: DEMO_ANALYST_MODEL, concurrency: 2, maxReasks: 0, timeoutMs: 5_000 });
   const answer = await analyst.ask({ kind: 'label', key: 'k', messages: labelMessages(said('hello there'), greeting), schema: labelAnswerSchema });
   expect(answer).toMatchObject({ value: { label: 'PRESENT', step: 1 }, asks: 1, model: DEMO_ANALYST_MODEL });
-});
-
-test('its models are listed by our client', async () => {
-  await expect(listModels({ baseUrl: `${address}/v1`, apiKey: 'any' })).resolves.toEqual([{ id: DEMO_ANALYST_MODEL, ownedBy: DEMO_ANALYST_NAME }]);
-  await expect(listModels({ baseUrl: `${address}/nowhere`, apiKey: 'any' })).rejects.toMatchObject({ type: 'Analyst.BadRequest' });
 });
