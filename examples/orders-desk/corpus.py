@@ -67,21 +67,6 @@ def routing(seed: int) -> Segments:
     return [(USER + question + END + ASSISTANT, False), (answer + END, True)]
 
 
-def drill(seed: int) -> Segments:
-    """A copying exercise: a line of values twice, the second time as the model's own.
-
-    Dense copying makes induction heads form within a few hundred steps; the demonstrations, where a value to copy comes
-    once in ten tokens, take several times as long.
-    """
-    rng = random.Random(f"drill:{seed}")
-    values = []
-    for _ in range(rng.randint(6, 12)):
-        name = f"{rng.choice(environment.FIRST)} {rng.choice(environment.LAST)}"
-        values.append(rng.choice([f"{rng.randint(10, 99)}", rng.choice(environment.PRODUCTS), name]))
-    line = ",".join(values) + "."
-    return [(line, False), (line, True)]
-
-
 def build_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFast:
     """Trains the BPE tokenizer.
 

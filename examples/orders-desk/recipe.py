@@ -1,0 +1,177 @@
+"""Makes the demo's deployed model: a Llama of about a million parameters, trained from scratch on scripted demonstrations.
+
+    python examples/orders-desk/recipe.py [--seed N] [--size demo|tiny] [--cache DIR] [--out DIR] [--progress]
+
+The number of steps is fixed, so the model follows from the seed (and from the machine's arithmetic), not from its speed.
+The result is cached under a hash of these sources, the seed, the size and the library versions. The last line printed is
+JSON: {"path", "cached", "seconds"}. Beside the weights lies train-settings.json with what was done and how long it took.
+"""
+
+import argparse
+import ctypes
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCES = ["recipe.py", "corpus.py", "skills.py", "fit.py", "environment.py", "expert.py", "analyst/capabilities.json"]
+DEMONSTRATION_STRIDE = 100_000
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is trained: transcripts are steps * batch, routing is the share of routing questions among them."""
+
+    steps: int
+    batch: int
+    routing: float
+    hidden: int
+    layers: int
+    heads: int
+    inner: int
+    vocabulary: int = 1000
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.routing < 1:
+            raise ValueError(f"routing={self.routing} must be at least 0 and below 1")
+        if self.steps * self.batch > DEMONSTRATION_STRIDE // 2:
+            raise ValueError(f"{self.steps} steps of {self.batch} need more seeds than the {DEMONSTRATION_STRIDE // 2} of one model")
+
+
+SIZES = {
+    "demo": Size(steps=1000, batch=8, routing=0.12, hidden=128, layers=4, heads=4, inner=384),
+    "tiny": Size(steps=400, batch=8, routing=0.1, hidden=96, layers=3, heads=3, inner=256),
+}
+
+
+def use_large_blocks() -> None:
+    """Keeps glibc from returning big tensors to the system at every step, which costs a fifth of the time on a CPU."""
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+    except OSError:
+        return
+    map_threshold, trim_threshold = -3, -1
+    libc.mallopt(map_threshold, 1 << 30)
+    libc.mallopt(trim_threshold, (1 << 31) - 1)
+
+
+def fingerprint(size: Size, seed: int) -> str:
+    """16 hex digits over everything that the model depends on."""
+    import tokenizers
+    import torch
+    import transformers
+
+    digest = hashlib.sha256()
+    for name in SOURCES:
+        digest.update(name.encode() + b"\0" + (HERE / name).read_bytes() + b"\0")
+    versions = [torch.__version__, transformers.__version__, tokenizers.__version__]
+    digest.update(json.dumps([seed, asdict(size), versions], sort_keys=True).encode())
+    return digest.hexdigest()[:16]
+
+
+def build(size: Size, seed: int, target: pathlib.Path, report) -> None:
+    """Trains the model of a seed and writes it with tokenizer and train-settings.json into the directory `target`."""
+    import corpus
+    import fit
+    import torch
+    import transformers
+
+    started = time.perf_counter()
+    first = corpus.environment.DEMONSTRATIONS_FROM + seed * DEMONSTRATION_STRIDE
+    total = size.steps * size.batch
+    questions = int(total * size.routing)
+    transcripts = [corpus.demonstration(first + i) for i in range(total - questions)]
+    transcripts += [corpus.routing(first + DEMONSTRATION_STRIDE // 2 + i) for i in range(questions)]
+    sample = transcripts[:1500] + transcripts[-400:]
+    tokenizer = corpus.build_tokenizer(["".join(text for text, _ in one) for one in sample], size.vocabulary)
+    examples = corpus.encode(tokenizer, transcripts)
+    prepared = time.perf_counter()
+
+    torch.manual_seed(seed)
+    model = fit.Llama(fit.Shape(size.hidden, size.layers, size.heads, size.inner), len(tokenizer))
+    schedule = fit.Schedule(steps=size.steps, batch=size.batch)
+    result = fit.train(model, examples, schedule, seed, report)
+    trained = time.perf_counter()
+    transformers.utils.logging.disable_progress_bar()
+    model.export(tokenizer.pad_token_id, tokenizer.eos_token_id).save_pretrained(target)
+    tokenizer.save_pretrained(target)
+    settings = {
+        "seed": seed,
+        "size": asdict(size),
+        "schedule": asdict(schedule),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "transcripts": total,
+        "tokens": result["tokens"],
+        "loss": round(result["loss"], 4),
+        "seconds": {"data": round(prepared - started, 1), "training": round(trained - prepared, 1)},
+        "threads": torch.get_num_threads(),
+        "demonstrationSeeds": [first, first + DEMONSTRATION_STRIDE - 1],
+        "plantedShares": corpus.expert.DEFICITS,
+        "greetingShare": corpus.expert.GREETING_SHARE,
+    }
+    (target / "train-settings.json").write_text(json.dumps(settings, indent=2) + "\n")
+
+
+def announce(as_json: bool, steps: int):
+    """A progress callback: a sentence or a JSON line for every 50 steps."""
+    started = time.perf_counter()
+
+    def report(step: int, loss: float) -> None:
+        seconds = time.perf_counter() - started
+        left = seconds / step * (steps - step)
+        if as_json:
+            print(json.dumps({"step": step, "steps": steps, "loss": round(loss, 4), "secondsLeft": round(left, 1)}), flush=True)
+        else:
+            print(f"training the demo model: step {step} of {steps}, loss {loss:.3f}, {left:.0f} s left", flush=True)
+
+    return report
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Makes the model or finds it in the cache; prints its path as JSON on the last line."""
+    default_cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "whetstone" / "models"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1, help="seed of the model, 0 to 999 (default 1)")
+    parser.add_argument("--size", choices=sorted(SIZES), default="demo", help="demo (default), or tiny for tests")
+    parser.add_argument("--cache", type=pathlib.Path, default=default_cache, help=f"default {default_cache}")
+    parser.add_argument("--out", type=pathlib.Path, help="also copies the model into this directory, which must not exist")
+    parser.add_argument("--progress", action="store_true", help="progress as JSON lines instead of sentences")
+    arguments = parser.parse_args(argv)
+    if not 0 <= arguments.seed < 1000:
+        parser.error(f"--seed {arguments.seed} is out of range; take 0 to 999")
+    if arguments.out is not None and arguments.out.exists():
+        parser.error(f"--out {arguments.out} exists already; name a new directory")
+
+    started = time.perf_counter()
+    size = SIZES[arguments.size]
+    path = arguments.cache.resolve() / fingerprint(size, arguments.seed)
+    cached = path.is_dir()
+    if not cached:
+        use_large_blocks()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        work = pathlib.Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
+        try:
+            build(size, arguments.seed, work, announce(arguments.progress, size.steps))
+            work.chmod(0o755)
+            try:
+                work.rename(path)
+            except OSError:
+                # Another process was faster; both made the same model.
+                if not path.is_dir():
+                    raise
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    if arguments.out is not None:
+        shutil.copytree(path, arguments.out)
+    print(json.dumps({"path": str(path), "cached": cached, "seconds": round(time.perf_counter() - started, 1)}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
