@@ -62,7 +62,7 @@ export class RecentCache<V> {
 }
 
 /** Opens line-delimited artifacts of one schema and keeps the last few open, since the chunks of one fan-out read the same one. */
-export function lineFiles<T>(store: ArtifactStore, schema: z.ZodType<T>, capacity = 3): (ref: ArtifactRef) => Promise<LineFile<T>> {
+export function lineFiles<T>(store: ArtifactStore, schema: z.ZodType<T>, capacity = 2): (ref: ArtifactRef) => Promise<LineFile<T>> {
   const cache = new RecentCache<LineFile<T>>(capacity);
   return (ref) => cache.get(ref.sha256, async () => new LineFile(await store.get(ref), schema));
 }

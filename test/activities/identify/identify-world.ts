@@ -1,5 +1,13 @@
 import { createIdentifyActivities } from '../../../activities/identify';
-import { preparedSpecSchema, type AgentSpecInput, type IdentifyInput, type LabelChunkResult, type LabelChunksInput, type RunContext } from '../../../contracts';
+import {
+  preparedSpecSchema,
+  type AgentSpecInput,
+  type IdentifyInput,
+  type LabelChunkResult,
+  type LabelChunksInput,
+  type RunContext,
+  type Trajectory,
+} from '../../../contracts';
 import { createAnalyst } from '../../../llm';
 import { getJson, layout, putJson, putLines } from '../../../store';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
@@ -31,9 +39,18 @@ export class IdentifyWorld {
   ) {}
 
   /** Input of the stage for a run over `episodes` synthetic trajectories. */
-  async input(episodes: number, runId = 'run-1', model = 'm-1'): Promise<IdentifyInput> {
+  input(episodes: number, runId = 'run-1', model = 'm-1'): Promise<IdentifyInput> {
+    return this.inputOf(
+      Array.from({ length: episodes }, (_, i) => syntheticEpisode(i)),
+      runId,
+      model,
+    );
+  }
+
+  /** Input of the stage for a run over these trajectories. */
+  async inputOf(trajectories: readonly Trajectory[], runId: string, model: string): Promise<IdentifyInput> {
     const context = await this.context(runId, model);
-    const trajectories = Array.from({ length: episodes }, (_, i) => syntheticEpisode(i));
+    const episodes = trajectories.length;
     const successes = trajectories.filter(({ success }) => success).length;
     const ref = await putLines(this.fixture.store, layout.trajectories(runId), 'base.jsonl', trajectories);
     return { context, collected: { trajectories: ref, episodes, successes, failures: episodes - successes, promptTokens: 0, completionTokens: 0, seconds: 0 } };
