@@ -1,4 +1,4 @@
-"""Prints episodes of the orders desk played by its scripted expert, one trajectory a line: python demonstrations.py ROOT COUNT."""
+"""Prints episodes of the orders desk played by its scripted expert, one trajectory a line: demonstrations.py ROOT COUNT."""
 
 import json
 import pathlib
@@ -25,7 +25,12 @@ def episode(seed: int) -> dict:
         messages.append({"role": "tool", "content": result["observation"], "tool_call_id": f"call-{i}"})
         trajectory.append({"call": call, "observation": result["observation"]})
     outcome = Environment.evaluate(trajectory, task)
-    return {"seed": seed, "messages": messages, "success": outcome["reward"] >= 1, "diagnostics": outcome["diagnostics"]}
+    return {
+        "seed": seed,
+        "messages": messages,
+        "success": outcome["reward"] >= 1,
+        "diagnostics": outcome["diagnostics"],
+    }
 
 
 for seed in range(count):
