@@ -1,4 +1,4 @@
-"""Prints episodes of the orders desk played by its scripted expert, one trajectory a line: demonstrations.py ROOT COUNT."""
+"""Prints episodes of the orders desk played by its scripted expert as JSON lines: demonstrations.py ROOT COUNT."""
 
 import json
 import pathlib
