@@ -1,5 +1,6 @@
 import { Client, Connection, defaultPayloadConverter, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { CliError } from './errors';
+import { accepts } from './supervisor/ports';
 import { readState } from './supervisor/state';
 import type { Settings } from './settings';
 
@@ -20,7 +21,8 @@ export function temporalAddress(settings: Settings): string {
 /** @throws CliError when nothing answers there. */
 export async function connectTemporal(settings: Settings, address: string = temporalAddress(settings)): Promise<Temporal> {
   try {
-    const connection = await Connection.connect({ address, connectTimeout: '3s' });
+    await requireListener(address);
+    const connection = await Connection.connect({ address, connectTimeout: '15s' });
     const client = new Client({ connection, namespace: settings.temporalNamespace });
     return { client, connection, address, namespace: settings.temporalNamespace, close: () => connection.close() };
   } catch (error) {
@@ -29,6 +31,14 @@ export async function connectTemporal(settings: Settings, address: string = temp
       cause: error,
     });
   }
+}
+
+/** Fails at once where nobody listens; the client would try until its time is up. A busy server gets that time. */
+async function requireListener(address: string): Promise<void> {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
+  const port = Number(address.slice(colon + 1));
+  if (colon > 0 && Number.isInteger(port) && !(await accepts(host, port, 5_000))) throw new Error(`Nobody listens at ${address}.`);
 }
 
 /** Opens a connection, hands it to `action` and closes it. Errors of the server become sentences. */

@@ -206,7 +206,8 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
   };
 }
 
-/** What a part said last, for the live line of the model's recipe. */
+/** What the model's recipe said last, for its live line. */
 function lastLine(service: ServiceState): string {
-  return service.name === 'model' ? (tail(service.log, 1).split('\r').at(-1) ?? '').replace(/^---.*/, '') : '';
+  const line = service.name === 'model' ? tail(`${service.log}.out`, 1) : '';
+  return line.startsWith('{') ? '' : line;
 }

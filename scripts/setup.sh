@@ -20,8 +20,6 @@ give_up() {
   exit 1
 }
 
-# --- Node and npm packages
-
 node_is_new_enough() { node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 19) ? 0 : 1)' 2>/dev/null; }
 
 install_node() {
@@ -40,26 +38,27 @@ install_node() {
   fi
 }
 
-npm_hash() { echo "$(hash_of package-lock.json) $(node --version)"; }
-npm_done() { node_is_new_enough && [ -d node_modules ] && stamped npm "$(npm_hash)"; }
+packages_done() { [ -d node_modules ] && stamped npm "$(hash_of package-lock.json)"; }
+npm_done() { node_is_new_enough && packages_done; }
 npm_steps() {
-  if ! node_is_new_enough; then install_node; fi
-  hash -r
-  if ! npm_done; then
+  local node=
+  # The packages have no install scripts that matter, so an older Node can unpack them while the newer one is on its way.
+  if ! node_is_new_enough; then install_node & node=$!; fi
+  if ! packages_done; then
     npm ci --no-audit --no-fund
-    stamp npm "$(npm_hash)"
+    stamp npm "$(hash_of package-lock.json)"
   fi
+  if [ -n "$node" ]; then wait "$node"; fi
+  hash -r
   scripts/build.sh
 }
-
-# --- Python packages
 
 python_hash() { echo "$(hash_of trainer-image/requirements.lock) $("$tools/venv/bin/python" -c 'import sys; print(sys.version_info[:3])')"; }
 # A linked virtual environment belongs to whoever linked it: it is used as it is.
 python_done() { [ -L "$tools/venv" ] || { [ -x "$tools/venv/bin/python" ] && stamped python "$(python_hash)"; }; }
 find_python() {
   local candidate
-  for candidate in ${WHET_SETUP_PYTHON:-} python3.11 python3.12 python3.13 python3; do
+  for candidate in python3.11 python3.12 python3.13 python3; do
     if command -v "$candidate" >/dev/null && "$candidate" -c "import sys; sys.exit(sys.version_info < ($python_minimum))" 2>/dev/null; then
       command -v "$candidate"
       return
@@ -86,8 +85,6 @@ python_steps() {
   "$tools/venv/bin/python" trainer-image/whetstone/envs/python_root.py
 }
 
-# --- bubblewrap
-
 with_apt() {
   export DEBIAN_FRONTEND=noninteractive
   apt-get install -y --no-install-recommends "$@" || { apt-get update && apt-get install -y --no-install-recommends "$@"; }
@@ -101,8 +98,6 @@ jail_steps() {
   fi
   with_apt bubblewrap
 }
-
-# --- running the steps
 
 declare -A title=([npm]="Node, npm packages, build" [python]="Python packages, Temporal" [jail]="bubblewrap")
 declare -A remedy=(
@@ -166,7 +161,8 @@ done
 for name in "${failed[@]:-}"; do
   if [ -z "$name" ]; then continue; fi
   printf '\nsetup: "%s" failed; the end of %s:\n' "${title[$name]}" "$logs/setup-$name.log" >&2
-  tail -n 20 "$logs/setup-$name.log" | sed 's/^/  /' >&2
+  # npm says what is wrong first and pip last.
+  { grep -m 8 -i error "$logs/setup-$name.log" || true; echo ...; tail -n 12 "$logs/setup-$name.log"; } | sed 's/^/  /' >&2
   echo "${remedy[$name]}" >&2
 done
 [ ${#failed[@]} -eq 0 ] || exit 1

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 
 /** Whether this machine's loopback address can be listened on at a port. */
 export function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
@@ -7,6 +7,20 @@ export function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
     const server = createServer();
     server.once('error', () => resolve(false));
     server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+/** Whether somebody accepts TCP connections there. Never throws. */
+export function accepts(host: string, port: number, timeoutMs = 2_000): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host, timeout: timeoutMs });
+    const end = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once('connect', () => end(true));
+    socket.once('error', () => end(false));
+    socket.once('timeout', () => end(false));
   });
 }
 

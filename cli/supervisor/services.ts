@@ -1,7 +1,7 @@
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { INSTANCE_VARIABLE, type ProcessId } from './process-id';
 import type { Plan } from './plan';
+import { accepts } from './ports';
 import type { ServiceName } from './state';
 import { hasPollerSince } from './temporal-setup';
 
@@ -22,19 +22,6 @@ export interface Service {
 }
 
 const loopback = '127.0.0.1';
-
-function accepts(port: number, host = loopback): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host, timeout: 1_000 });
-    const end = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
-    socket.once('timeout', () => end(false));
-  });
-}
 
 async function answersOk(url: string): Promise<boolean> {
   try {
@@ -63,7 +50,7 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
       environment: shared,
       url: `http://${loopback}:${start.uiPort}`,
       needs: [],
-      isReady: async () => (await accepts(start.port)) && (await accepts(start.uiPort)),
+      isReady: async () => (await accepts(loopback, start.port)) && (await accepts(loopback, start.uiPort)),
     });
   }
   if (plan.analyst !== null) {
