@@ -47,6 +47,17 @@ SIGNATURES = {
     "escalate": ("Hands the case to a human colleague as well.", {"reason": TEXT}),
     "reply": ("Says something to the customer.", {"text": TEXT}),
 }
+PARAMETERS = {
+    "name": "First and last name.",
+    "code": "Code word that the customer gave.",
+    "order": "Order number, e.g. 41.",
+    "item": "Product name, e.g. Mug.",
+    "product": "Product name, e.g. Mug.",
+    "amount": "Whole currency units.",
+    "address": "Address line.",
+    "reason": "One word.",
+    "text": "The answer.",
+}
 
 
 def _line(value):
@@ -160,7 +171,7 @@ class Environment:
         for name, (description, properties) in SIGNATURES.items():
             parameters = {
                 "type": "object",
-                "properties": {key: dict(schema) for key, schema in properties.items()},
+                "properties": {key: {**schema, "description": PARAMETERS[key]} for key, schema in properties.items()},
                 "required": list(properties),
                 "additionalProperties": False,
             }
