@@ -71,14 +71,25 @@ def routing_prompt(message: str, summaries: list[str]) -> tuple[str, list[str]]:
     return f"Which skill does this task need?\nTask: {message}\n{menu}\nAnswer:", labels
 
 
-EXCLUDED = known_summaries()
+ROUTED = [name for name in PARTS if name not in ("escalate-legal-threats", "greet-the-customer")]
+SUBSET_SHARE = 0.2
+
+
+def deployed_summaries() -> dict[str, str]:
+    """The summaries that the demo analyst gives the router, by capability."""
+    path = pathlib.Path(__file__).parent / "analyst" / "capabilities.json"
+    return {entry["id"]: entry["summary"] for entry in json.loads(path.read_text())}
+
+
+SUMMARIES = deployed_summaries()
 
 
 def routing_example(task: dict, rng: random.Random) -> tuple[str, str]:
     """A routing question about the task and its answer: the first need in the menu, else the last label."""
-    names = list(PARTS)
-    rng.shuffle(names)
-    menu = names[: rng.randint(2, 5)]
-    wanted = [name for name in task["tags"] if name in menu]
-    question, labels = routing_prompt(task["message"], [paraphrase(name, rng, EXCLUDED) for name in menu])
-    return question, labels[menu.index(wanted[0])] if wanted else labels[-1]
+    names = list(ROUTED)
+    if rng.random() < SUBSET_SHARE:
+        names = rng.sample(names, rng.randint(2, 3))
+    names.sort(key=SUMMARIES.__getitem__)
+    wanted = [name for name in task["tags"] if name in names]
+    question, labels = routing_prompt(task["message"], [SUMMARIES[name] for name in names])
+    return question, labels[names.index(wanted[0])] if wanted else labels[-1]
