@@ -17,7 +17,7 @@ export const VALIDATION = {
   /** Tasks that the check of diversity looks at. */
   diversitySeeds: 100,
   minDistinctOpenings: 0.9,
-  minDistinctSolutions: 0.5,
+  minDistinctSolutions: 0.2,
   minReferenceReward: 0.99,
   maxTrivialReward: 0.2,
 } as const;

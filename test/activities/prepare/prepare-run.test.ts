@@ -15,7 +15,8 @@ const jail: JailProbe = { ok: true, layers: [{ name: 'user', ok: true, detail: '
 /** Fake of an analyst endpoint's list of models. */
 async function analystServer(status: number, body: unknown): Promise<{ server: Server; url: string; keys: (string | undefined)[] }> {
   const keys: (string | undefined)[] = [];
-  const server = createServer((request, response) => {
+  // The client's idle connections would keep the server open.
+  const server = createServer({ keepAliveTimeout: 1 }, (request, response) => {
     keys.push(request.headers.authorization);
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(body));
@@ -52,6 +53,7 @@ ${more}`;
   afterEach(async () => {
     await model.stop();
     analyst.server.close();
+    analyst.server.closeAllConnections();
     await fixture.dispose();
   });
 
