@@ -19,12 +19,13 @@ export async function identifyCapabilities(input: IdentifyInput): Promise<Identi
   const candidates = await insist(() => llm.discoverCandidates(input));
   const plan = await insist(() => llm.planLabels({ ...input, candidates }));
   const labelling = { context, plan, trajectories: collected.trajectories, candidates: candidates.candidates };
-  const totals = await insist(() =>
-    executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
+  // Together: a person's retry after too many unlabelled pairs asks those pairs again.
+  return insist(async () => {
+    const totals = await executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
       workflowId: childWorkflowId.labels(context.runId),
       staticSummary: `${plan.calls} labels in ${plan.chunks} chunks`,
       args: [{ ...labelling, cursor: 0, totals: NOTHING }],
-    }),
-  );
-  return insist(() => llm.contrastCapabilities({ ...labelling, totals, discoveryCalls: candidates.calls }));
+    });
+    return llm.contrastCapabilities({ ...labelling, totals, discoveryCalls: candidates.calls });
+  });
 }
