@@ -141,7 +141,7 @@ async function startSupervisor({ home }: Settings, plan: Plan): Promise<void> {
   child.unref();
 }
 
-/** Waits until every part works, showing which do. Prints the address of Temporal's UI as soon as it answers. */
+/** Waits until every part works, showing which do. Prints the address of Temporal's UI at once. */
 async function waitUntilReady(settings: Settings, out: Output, own: boolean, signal?: AbortSignal): Promise<SupervisorState> {
   const began = Date.now();
   const progress = createProgress(out);
@@ -184,11 +184,8 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
   return {
     show(state, seconds) {
       const { uiUrl, address } = state.temporal;
-      if (!told && (uiUrl === null || state.services.some((s) => s.name === 'temporal' && s.status === 'ready'))) {
-        told = true;
-        out.settle();
-        out.line(uiUrl === null ? `Temporal: ${address} (your own server)` : `Temporal UI: ${uiUrl}`);
-      }
+      if (!told) out.line(uiUrl === null ? `Temporal: ${address} (your own server)` : `Temporal UI: ${uiUrl}`);
+      told = true;
       if (out.live) {
         const open = state.services.filter((s) => s.name !== 'temporal');
         out.redraw(open.map((s) => text(s, seconds)));

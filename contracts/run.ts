@@ -6,7 +6,7 @@ import type { TrainedAdapter } from './training';
 
 /** Input of `improvementRun`. */
 export interface ImprovementRunInput {
-  /** Also the workflow id. */
+  /** Also the workflow id. Empty in a schedule, whose runs take the workflow id that the server gives them. */
   runId: string;
   agent: string;
   /** Absolute path of agent.yaml on the worker's machine. Read once, by `prepareRun`. */

@@ -1,4 +1,4 @@
-import { condition, executeChild, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
+import { condition, executeChild, getExternalWorkflowHandle, setHandler, workflowInfo } from '@temporalio/workflow';
 import { WORKFLOWS, childWorkflowId, type Verdict } from '../contracts/constants';
 import type { IdentifyResult, ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan, SharpenResult } from '../contracts/run';
 import type { RolloutSummary } from '../contracts/trajectory';
@@ -10,7 +10,9 @@ import type { sharpenCapability } from './sharpen-capability';
 import { StageBoard } from './stage-board';
 
 /** One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report. */
-export async function improvementRun(input: ImprovementRunInput): Promise<ImprovementRunResult> {
+export async function improvementRun(given: ImprovementRunInput): Promise<ImprovementRunResult> {
+  // A schedule gives each of its runs the same input; the workflow's id tells them apart.
+  const input = given.runId === '' ? { ...given, runId: workflowInfo().workflowId } : given;
   const board = new StageBoard(input.runId, input.agent);
   let approved = false;
   setHandler(progressQuery, () => board.progress());

@@ -164,6 +164,25 @@ test('a schedule is made, replaced and deleted', async () => {
   expect(deleted.lines.join('\n')).toBe('whet-desk: deleted');
 });
 
+test('a scheduled run takes its id from the workflow that the server started', async () => {
+  const { activities } = fakeActivities({});
+  const flags = { jitter: '0s', catchUp: '6h', timezone: 'UTC' };
+  await scheduleCommand(capture().context, agentPath, { ...flags, cron: '0 2 * * *' });
+  const handle = server.client.schedule.getHandle('whet-desk');
+  await withWorkers(server, activities, async () => {
+    await handle.trigger();
+    let started: { workflowId: string } | undefined;
+    while (started === undefined) {
+      await sleep(100);
+      started = (await handle.describe()).info.recentActions.map((action) => action.action.workflow)[0];
+    }
+    const result = (await server.client.workflow.getHandle(started.workflowId).result()) as { runId: string };
+    expect(result.runId).toBe(started.workflowId);
+    expect(result.runId).toMatch(/^run-desk-\d{4}-/);
+  });
+  await handle.delete();
+});
+
 test('a server that is not there and a run that is not there are sentences', async () => {
   await expect(lsCommand(capture('127.0.0.1:1').context, { limit: 1 })).rejects.toThrow(
     'No Temporal server answers at 127.0.0.1:1. Start one with `whet up`, or set TEMPORAL_ADDRESS',
