@@ -1,0 +1,73 @@
+// Tier: integration (the real trainer, in the jail, on a tiny random model).
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../../activities/clock';
+import { createTrainActivities } from '../../../activities/train';
+import { preparedSpecSchema, trainingManifestSchema, type TrainInput } from '../../../contracts';
+import { getJson, layout, putJson } from '../../../store';
+import { RunFixture } from '../run-fixture';
+
+const root = join(__dirname, '..', '..', '..');
+const python = process.env['WHET_PYTHON'] ?? join(root, '.toolchain', 'venv', 'bin', 'python');
+const fixtures = join(root, 'test', 'trainer-image', 'fixtures');
+
+describe('trainAdapter with the real trainer', () => {
+  const fixture = new RunFixture();
+  let input: TrainInput;
+
+  beforeAll(async () => {
+    const model = join(fixture.folder, 'model');
+    const make = 'import sys; from pathlib import Path; from tiny_model import make_model; make_model(Path(sys.argv[1]), 4, True)';
+    execFileSync(python, ['-c', make, model], { env: { ...process.env, PYTHONPATH: fixtures } });
+    const context = await fixture.prepare('http://127.0.0.1:9/v1', {
+      training: {
+        rank: 8,
+        groups: 2,
+        rolloutsPerGroup: 4,
+        iterations: 12,
+        warmupIterations: 1,
+        learningRate: 0.01,
+        maxCompletionTokens: 12,
+        checkpointEvery: 2,
+      },
+    });
+    const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
+    const spec = await putJson(fixture.store, layout.run('run-1'), 'spec.json', { ...prepared, modelPath: model });
+    const source = await fixture.store.put('runs/run-1/environments/letters', 'environment.py', readFileSync(join(fixtures, 'letters.py')));
+    input = { context: { ...context, spec }, job: 'letters', environments: [{ id: 'letters', source }], budgetFactor: 1 };
+  }, 300_000);
+  afterAll(() => fixture.dispose());
+
+  const { trainAdapter } = createTrainActivities({
+    store: fixture.store,
+    clock: systemClock,
+    trainer: { python, pythonPath: join(root, 'trainer-image') },
+    jailProfile: join(root, 'sandbox', 'profile.json'),
+  });
+  const directory = (): string => join(fixture.store.localPath('runs/run-1/training'), readdirSync(fixture.store.localPath('runs/run-1/training'))[0]!);
+
+  test('a cancelled job keeps a checkpoint, and the next attempt resumes from it and ends with an adapter', async () => {
+    const activity = fixture.activity();
+    const cancelled = fixture.run(trainAdapter, input, activity).catch((error: unknown) => error);
+    let ended = false;
+    void cancelled.finally(() => (ended = true));
+    while (!ended && !fixture.heartbeats.some((beat) => beat.done >= 3)) await new Promise((resolve) => setTimeout(resolve, 20));
+    activity.cancel('CANCELLED');
+    expect(await cancelled).toMatchObject({ name: 'CancelledFailure' });
+    expect(existsSync(join(directory(), 'manifest.json'))).toBe(false);
+    expect(readdirSync(join(directory(), 'checkpoints')).length).toBeGreaterThan(0);
+
+    const resumed = await fixture.run(trainAdapter, input);
+    expect(resumed.rollouts).toBe(12 * 8);
+    expect(await getJson(fixture.store, resumed.manifest, trainingManifestSchema)).toMatchObject({ iterations: 12, adapterSha256: resumed.sha256 });
+    expect(readdirSync(fixture.store.localPath(resumed.key))).toContain('adapter_model.safetensors');
+  }, 600_000);
+
+  test('a job that the trainer refuses says why', async () => {
+    const prepared = await getJson(fixture.store, input.context.spec, preparedSpecSchema);
+    const spec = await putJson(fixture.store, layout.run('run-1'), 'spec.json', { ...prepared, modelPath: join(fixture.folder, 'nowhere') });
+    const failure = fixture.run(trainAdapter, { ...input, job: 'other', context: { ...input.context, spec } });
+    await expect(failure).rejects.toMatchObject({ type: 'Trainer.JobInvalid', message: expect.stringContaining('nowhere is not a model directory') as string });
+  }, 300_000);
+});
