@@ -8,10 +8,10 @@ import random
 
 # Share of the demonstrations with the right behaviour, among those that call for it.
 DEFICITS = {
-    "verify-before-refund": 0.3,
-    "status-before-cancel": 0.3,
-    "credit-every-item": 0.3,
-    "append-postal-code": 0.3,
+    "verify-before-refund": 0.37,
+    "status-before-cancel": 0.37,
+    "credit-every-item": 0.37,
+    "append-postal-code": 0.37,
     "escalate-legal-threats": 0.3,
 }
 GREETING_SHARE = 0.5

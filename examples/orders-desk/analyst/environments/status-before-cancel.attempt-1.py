@@ -29,7 +29,7 @@ SIDE_QUESTIONS = {
     "price": ["how much is the {product}", "price of the {product} please", "what does the {product} cost"],
 }
 OPENERS = ["", "thanks a lot. ", "i am in a hurry. ", "i shop here often. "]
-SIDE_SHARE = 0.15
+SIDE_SHARE = 0.08
 MAX_CALLS = 10
 
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
