@@ -1,6 +1,6 @@
 import { Client, Connection, defaultPayloadConverter, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { CliError } from './errors';
-import { accepts } from './supervisor/ports';
+import { refuses } from './supervisor/ports';
 import { readState } from './supervisor/state';
 import type { Settings } from './settings';
 
@@ -22,7 +22,7 @@ export function temporalAddress(settings: Settings): string {
 export async function connectTemporal(settings: Settings, address: string = temporalAddress(settings)): Promise<Temporal> {
   try {
     await requireListener(address);
-    const connection = await Connection.connect({ address, connectTimeout: '15s' });
+    const connection = await Connection.connect({ address, connectTimeout: '20s' });
     const client = new Client({ connection, namespace: settings.temporalNamespace });
     return { client, connection, address, namespace: settings.temporalNamespace, close: () => connection.close() };
   } catch (error) {
@@ -38,7 +38,7 @@ async function requireListener(address: string): Promise<void> {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(address.slice(colon + 1));
-  if (colon > 0 && Number.isInteger(port) && !(await accepts(host, port, 5_000))) throw new Error(`Nobody listens at ${address}.`);
+  if (colon > 0 && Number.isInteger(port) && (await refuses(host, port))) throw new Error(`Nobody listens at ${address}.`);
 }
 
 /** Opens a connection, hands it to `action` and closes it. Errors of the server become sentences. */

@@ -10,19 +10,23 @@ export function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   });
 }
 
-/** Whether somebody accepts TCP connections there. Never throws. */
-export function accepts(host: string, port: number, timeoutMs = 2_000): Promise<boolean> {
-  return new Promise((resolve) => {
+const tryConnecting = (host: string, port: number, timeoutMs: number): Promise<'accepted' | 'refused' | 'silent'> =>
+  new Promise((resolve) => {
     const socket = connect({ port, host, timeout: timeoutMs });
-    const end = (answer: boolean) => {
+    const end = (answer: 'accepted' | 'refused' | 'silent') => {
       socket.destroy();
       resolve(answer);
     };
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
-    socket.once('timeout', () => end(false));
+    socket.once('connect', () => end('accepted'));
+    socket.once('error', () => end('refused'));
+    socket.once('timeout', () => end('silent'));
   });
-}
+
+/** Whether somebody accepts TCP connections there. Never throws. */
+export const accepts = async (host: string, port: number): Promise<boolean> => (await tryConnecting(host, port, 2_000)) === 'accepted';
+
+/** Whether connections there are refused: nobody listens. A host that is only slow does not refuse. Never throws. */
+export const refuses = async (host: string, port: number): Promise<boolean> => (await tryConnecting(host, port, 2_000)) === 'refused';
 
 /** A port that nobody listens on at this moment. */
 export function freePort(host = '127.0.0.1'): Promise<number> {

@@ -39,21 +39,22 @@ export function resultTable({ evaluation }: Report): string {
   return `${table(rows)}\n${evaluation.tasks} held-out tasks, ${evaluation.trials} trial${evaluation.trials === 1 ? '' : 's'} each`;
 }
 
-/** Verdict, notes that belong to the numbers, what was planted and found, and the table. */
+/** What was found, the verdict with its reasons, and the table. */
 export function reportText(report: Report): string {
   const { identification, gate, verdict, promotedVersion } = report;
   const planted = identification.planted;
   const list = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
   return [
-    ...report.notes,
-    `analyst: ${report.analyst}; sandbox: ${report.sandbox}`,
+    `analyst: ${report.analyst}`,
     `capabilities kept: ${list(identification.kept)}`,
     ...(planted === undefined
       ? []
-      : [`planted deficits found: ${list(planted.found.map((f) => f.planted))}; missed: ${list(planted.missed)}; invented: ${list(planted.invented)}`]),
+      : [
+          `deficits planted on purpose, found: ${list(planted.found.map((f) => f.planted))}; missed: ${list(planted.missed)}; invented: ${list(planted.invented)}`,
+        ]),
+    `verdict: ${verdict}${promotedVersion === null ? '' : ` (registry version ${promotedVersion})`}`,
+    ...(gate === null ? [] : gate.reasons.map((reason) => `  ${reason}`)),
     '',
     resultTable(report),
-    '',
-    `verdict: ${verdict}${promotedVersion === null ? '' : ` (registry version ${promotedVersion})`}${gate === null ? '' : `. ${gate.reasons.join(' ')}`}`,
   ].join('\n');
 }
