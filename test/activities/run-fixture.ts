@@ -61,6 +61,7 @@ export class RunFixture {
   /** Removes everything. */
   async dispose(): Promise<void> {
     await this.client.close();
-    rmSync(this.folder, { recursive: true, force: true });
+    // A trainer that has written its manifest may still be on its way out.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
