@@ -48,26 +48,98 @@ export const NONE_LABEL = 'none';
  * `retryable: false` means that Temporal must not try again by itself.
  */
 export const FAILURES = {
-  'Spec.Invalid': { retryable: false, meaning: 'agent.yaml has an unknown or wrong field.', remedy: 'Correct the field named in the message; `whet validate` checks without starting anything.' },
-  'Collect.TooFewToContrast': { retryable: false, meaning: 'Fewer than 20 successes or fewer than 20 failures were collected, so success and failure cannot be contrasted.', remedy: 'Raise collect.tasks or collect.trials, or check that the agent can solve some tasks and fails others.' },
+  'Spec.Invalid': {
+    retryable: false,
+    meaning: 'agent.yaml has an unknown or wrong field.',
+    remedy: 'Correct the field named in the message; `whet validate` checks without starting anything.',
+  },
+  'Collect.TooFewToContrast': {
+    retryable: false,
+    meaning: 'Fewer than 20 successes or fewer than 20 failures were collected, so success and failure cannot be contrasted.',
+    remedy: 'Raise collect.tasks or collect.trials, or check that the agent can solve some tasks and fails others.',
+  },
   'Model.Unreachable': { retryable: true, meaning: 'The model server did not answer.', remedy: 'Start it (`whet up`) or correct model.baseUrl.' },
-  'Model.Refused': { retryable: false, meaning: 'The model server refused the request as wrong.', remedy: 'Read the message: usually an unknown model name or a prompt over the context length.' },
-  'Analyst.Unauthorised': { retryable: false, meaning: 'The analyst endpoint refused the API key.', remedy: 'Set OPENAI_API_KEY (and OPENAI_BASE_URL) to a key that the endpoint accepts, then `whet retry RUN`.' },
-  'Analyst.BadRequest': { retryable: false, meaning: 'The analyst endpoint called our request wrong.', remedy: 'Check analyst.model and whether the endpoint supports structured outputs.' },
-  'Analyst.RateLimited': { retryable: true, meaning: 'The analyst endpoint asked us to slow down.', remedy: 'Nothing: the call is repeated after the time it asked for. Lower analyst.concurrency if it persists.' },
-  'Analyst.Unavailable': { retryable: true, meaning: 'The analyst endpoint failed or did not answer.', remedy: 'Nothing: the call is repeated with back-off. Check the endpoint if it persists.' },
-  'Analyst.Malformed': { retryable: false, meaning: 'The analyst answered, but not in the required form, also after being shown the errors.', remedy: 'Use a model with structured outputs, or read the kept answer named in the message.' },
-  'Identify.TooManyUnlabelled': { retryable: false, meaning: 'More than 5 % of the labels could not be obtained.', remedy: 'Read the unlabelled pairs in the labels artifact; use a stronger analyst model.' },
-  'Sandbox.Unavailable': { retryable: false, meaning: 'A layer of the jail is missing, so no generated code is run.', remedy: 'Install bubblewrap and allow unprivileged user namespaces; the message names the layer.' },
-  'Environment.Rejected': { retryable: false, meaning: 'No environment for this capability passed validation and calibration within the allowed attempts.', remedy: '`whet retry RUN CAPABILITY` tries again, `whet skip RUN CAPABILITY` goes on without it.' },
-  'Environment.Failed': { retryable: true, meaning: 'The target environment raised, hung or died.', remedy: 'Read the traceback in the message; run the task by its seed.' },
-  'Trainer.JobInvalid': { retryable: false, meaning: 'The trainer refused its job file.', remedy: 'Correct the training section of agent.yaml as the message says.' },
-  'Trainer.EnvironmentFailed': { retryable: false, meaning: 'The training environment failed inside the trainer.', remedy: 'Read the last lines of the trainer log named in the message.' },
+  'Model.Refused': {
+    retryable: false,
+    meaning: 'The model server refused the request as wrong.',
+    remedy: 'Read the message: usually an unknown model name or a prompt over the context length.',
+  },
+  'Analyst.Unauthorised': {
+    retryable: false,
+    meaning: 'The analyst endpoint refused the API key.',
+    remedy: 'Set OPENAI_API_KEY (and OPENAI_BASE_URL) to a key that the endpoint accepts, then `whet retry RUN`.',
+  },
+  'Analyst.BadRequest': {
+    retryable: false,
+    meaning: 'The analyst endpoint called our request wrong.',
+    remedy: 'Check analyst.model and whether the endpoint supports structured outputs.',
+  },
+  'Analyst.RateLimited': {
+    retryable: true,
+    meaning: 'The analyst endpoint asked us to slow down.',
+    remedy: 'Nothing: the call is repeated after the time it asked for. Lower analyst.concurrency if it persists.',
+  },
+  'Analyst.Unavailable': {
+    retryable: true,
+    meaning: 'The analyst endpoint failed or did not answer.',
+    remedy: 'Nothing: the call is repeated with back-off. Check the endpoint if it persists.',
+  },
+  'Analyst.Malformed': {
+    retryable: false,
+    meaning: 'The analyst answered, but not in the required form, also after being shown the errors.',
+    remedy: 'Use a model with structured outputs, or read the kept answer named in the message.',
+  },
+  'Identify.TooManyUnlabelled': {
+    retryable: false,
+    meaning: 'More than 5 % of the labels could not be obtained.',
+    remedy: 'Read the unlabelled pairs in the labels artifact; use a stronger analyst model.',
+  },
+  'Sandbox.Unavailable': {
+    retryable: false,
+    meaning: 'A layer of the jail is missing, so no generated code is run.',
+    remedy: 'Install bubblewrap and allow unprivileged user namespaces; the message names the layer.',
+  },
+  'Environment.Rejected': {
+    retryable: false,
+    meaning: 'No environment for this capability passed validation and calibration within the allowed attempts.',
+    remedy: '`whet retry RUN CAPABILITY` tries again, `whet skip RUN CAPABILITY` goes on without it.',
+  },
+  'Environment.Failed': {
+    retryable: true,
+    meaning: 'The target environment raised, hung or died.',
+    remedy: 'Read the traceback in the message; run the task by its seed.',
+  },
+  'Trainer.JobInvalid': {
+    retryable: false,
+    meaning: 'The trainer refused its job file.',
+    remedy: 'Correct the training section of agent.yaml as the message says.',
+  },
+  'Trainer.EnvironmentFailed': {
+    retryable: false,
+    meaning: 'The training environment failed inside the trainer.',
+    remedy: 'Read the last lines of the trainer log named in the message.',
+  },
   'Trainer.Diverged': { retryable: false, meaning: 'Training stopped on NaN or a collapse.', remedy: 'Lower training.learningRate or raise training.klBeta.' },
-  'Trainer.Died': { retryable: true, meaning: 'The trainer process ended without a manifest.', remedy: 'Nothing: it is started again from its last checkpoint.' },
-  'Evaluate.Unpaired': { retryable: false, meaning: 'The arms of the evaluation did not run the same tasks and trials, so they cannot be compared.', remedy: 'Run the evaluation stage again; the message names the arm or the task.' },
-  'Promote.Conflict': { retryable: true, meaning: 'The registry document changed while this run was promoting.', remedy: 'Nothing: the change is made again on the new document.' },
-  'Store.Corrupt': { retryable: false, meaning: 'An artifact does not match the hash in its name.', remedy: 'Restore the artifact or delete it and run its stage again.' },
+  'Trainer.Died': {
+    retryable: true,
+    meaning: 'The trainer process ended without a manifest.',
+    remedy: 'Nothing: it is started again from its last checkpoint.',
+  },
+  'Evaluate.Unpaired': {
+    retryable: false,
+    meaning: 'The arms of the evaluation did not run the same tasks and trials, so they cannot be compared.',
+    remedy: 'Run the evaluation stage again; the message names the arm or the task.',
+  },
+  'Promote.Conflict': {
+    retryable: true,
+    meaning: 'The registry document changed while this run was promoting.',
+    remedy: 'Nothing: the change is made again on the new document.',
+  },
+  'Store.Corrupt': {
+    retryable: false,
+    meaning: 'An artifact does not match the hash in its name.',
+    remedy: 'Restore the artifact or delete it and run its stage again.',
+  },
 } as const;
 export type FailureType = keyof typeof FAILURES;
 

@@ -12,7 +12,9 @@ export const calibrationResultSchema = z.strictObject({
   constantGroups: z.number().describe('Share of groups whose rewards are all equal: they teach GRPO nothing.'),
   informativeGroups: z.number().describe('Share of groups whose rewards differ.'),
   rewardStd: z.number().describe('Standard deviation over all rollouts.'),
-  passAt: z.record(z.string(), z.number()).describe('Probability that at least one of k rollouts succeeds; keys "1", "4", "8", "16" as far as k <= rolloutsPerSeed.'),
+  passAt: z
+    .record(z.string(), z.number())
+    .describe('Probability that at least one of k rollouts succeeds; keys "1", "4", "8", "16" as far as k <= rolloutsPerSeed.'),
   groupMeans: z.array(z.number()).describe('Mean reward of each group, in order of seeds.'),
   verdict: z.enum(['in-band', 'too-easy', 'too-hard', 'uninformative']).describe('Whether the environment can teach this base model something.'),
   problems: z.array(z.string()).describe('One sentence for each violated threshold, with the numbers: fed back to the analyst.'),

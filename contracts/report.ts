@@ -45,7 +45,9 @@ export const reportSchema = z.strictObject({
   createdAt: z.string().describe('ISO 8601, UTC.'),
   seed: z.number().int().describe('Seed of the run: sampling and statistics are functions of it.'),
   verdict: z.enum(VERDICTS).describe('What the run ended with.'),
-  notes: z.array(z.string()).describe('Sentences that must be read with the numbers: planted deficits, the demo analyst, an unsafe sandbox, caveats of the statistics.'),
+  notes: z
+    .array(z.string())
+    .describe('Sentences that must be read with the numbers: planted deficits, the demo analyst, an unsafe sandbox, caveats of the statistics.'),
   analyst: z.string().describe('Display name of the analyst.'),
   sandbox: z.string().describe('`jail` or `unsafe`, and what was found.'),
   baseModel: z

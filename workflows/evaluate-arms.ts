@@ -21,7 +21,10 @@ export async function evaluateArms(plan: RunPlan, identified: IdentifyResult, sh
     sandbox.rollOutArm.executeWithOptions({ summary: `held-out rollouts: ${arm}` }, [{ context, arm, kind, adapters: used, routing }]);
 
   // The mixed adapter trains while the policy server works on the other arms.
-  const mixedArm = plan.mixedAdapter && trained.length > 1 ? trainMixed(plan, sharpened).then(async (mixed) => ({ mixed, arm: await rollOut('mixed', 'mixed', [mixed]) })) : Promise.resolve(null);
+  const mixedArm =
+    plan.mixedAdapter && trained.length > 1
+      ? trainMixed(plan, sharpened).then(async (mixed) => ({ mixed, arm: await rollOut('mixed', 'mixed', [mixed]) }))
+      : Promise.resolve(null);
   const otherArms = (async () => {
     const { routing } = await sandbox.routeTasks.executeWithOptions({ summary: 'route held-out tasks' }, [{ context, capabilities }]);
     const arms = [await rollOut('base', 'base', [])];
@@ -40,5 +43,7 @@ export async function evaluateArms(plan: RunPlan, identified: IdentifyResult, sh
 /** One adapter on all environments, with as many rollouts as all the others together (paper, Table 3). */
 function trainMixed({ context }: RunPlan, sharpened: SharpenResult[]): Promise<TrainedAdapter> {
   const environments = sharpened.flatMap((s) => (s.adapter === null || s.environment === null ? [] : [{ id: s.capability.id, source: s.environment }]));
-  return jobs.trainAdapter.executeWithOptions({ summary: 'GRPO adapter: all environments mixed' }, [{ context, job: 'mixed', environments, budgetFactor: environments.length }]);
+  return jobs.trainAdapter.executeWithOptions({ summary: 'GRPO adapter: all environments mixed' }, [
+    { context, job: 'mixed', environments, budgetFactor: environments.length },
+  ]);
 }

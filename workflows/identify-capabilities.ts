@@ -11,7 +11,8 @@ const NOTHING: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTo
 export async function identifyCapabilities(input: IdentifyInput): Promise<IdentifyResult> {
   const { context, collected } = input;
   const runId = workflowInfo().parent?.workflowId;
-  const note = (text: string, waitingFor: string | null = null) => (runId === undefined ? Promise.resolve() : noteToRun(runId, { key: 'identify', text, waitingFor }));
+  const note = (text: string, waitingFor: string | null = null) =>
+    runId === undefined ? Promise.resolve() : noteToRun(runId, { key: 'identify', text, waitingFor });
   const hold = new Hold((reason) => note('', reason === null ? null : `${reason} Then: whet retry ${context.runId}`));
   // Skipping makes no sense here: without labels there is nothing to go on with, so the question is asked again.
   const insist = async <T>(action: () => Promise<T>): Promise<T> => (await hold.through(action)) ?? insist(action);

@@ -26,7 +26,13 @@ export async function improvementRun(given: ImprovementRunInput): Promise<Improv
     const sharpened = await board.run('sharpen', () => sharpenAll(plan, collected, identified), describeSharpened);
     const anyTrained = sharpened.some((s) => s.adapter !== null);
     if (!anyTrained) board.skip('evaluate', 'no adapter to evaluate');
-    const evaluated = anyTrained ? await board.run('evaluate', () => evaluateArms(plan, identified, sharpened), (e) => e.comparison.summary) : null;
+    const evaluated = anyTrained
+      ? await board.run(
+          'evaluate',
+          () => evaluateArms(plan, identified, sharpened),
+          (e) => e.comparison.summary,
+        )
+      : null;
     const version = await promote(board, plan, sharpened, evaluated, () => approved);
     const verdict: Verdict = evaluated === null ? 'nothing-to-sharpen' : version === null ? 'not-promoted' : 'promoted';
     const facts: Omit<ReportInput, 'stages'> = {
@@ -41,7 +47,11 @@ export async function improvementRun(given: ImprovementRunInput): Promise<Improv
       routing: evaluated?.routing ?? null,
       promotedVersion: version,
     };
-    const report = await board.run('report', () => orchestration.renderReport({ ...facts, stages: board.timings() }), (r) => r.directory);
+    const report = await board.run(
+      'report',
+      () => orchestration.renderReport({ ...facts, stages: board.timings() }),
+      (r) => r.directory,
+    );
     board.verdict(verdict);
     return {
       runId: input.runId,
@@ -78,7 +88,13 @@ function sharpenAll(plan: RunPlan, collected: RolloutSummary, identified: Identi
 }
 
 /** Promotes when the gate holds and, where the agent's owner wants it, a person approved. Returns the version, or null. */
-async function promote(board: StageBoard, plan: RunPlan, sharpened: SharpenResult[], evaluated: EvaluationOutcome | null, approved: () => boolean): Promise<number | null> {
+async function promote(
+  board: StageBoard,
+  plan: RunPlan,
+  sharpened: SharpenResult[],
+  evaluated: EvaluationOutcome | null,
+  approved: () => boolean,
+): Promise<number | null> {
   if (evaluated === null || !evaluated.comparison.gatePassed) {
     board.skip('promote', evaluated?.comparison.gateReasons.join(' ') ?? 'nothing to promote');
     return null;
@@ -106,10 +122,19 @@ async function promote(board: StageBoard, plan: RunPlan, sharpened: SharpenResul
 
 /** `whet retry` and `whet skip` speak to the run; whoever waits is one of its children. */
 function forwardAnswers(runId: string): void {
-  const target = (capabilityId?: string) => getExternalWorkflowHandle(capabilityId === undefined ? childWorkflowId.identify(runId) : childWorkflowId.sharpen(runId, capabilityId));
+  const target = (capabilityId?: string) =>
+    getExternalWorkflowHandle(capabilityId === undefined ? childWorkflowId.identify(runId) : childWorkflowId.sharpen(runId, capabilityId));
   // A child that has ended needs no answer.
-  setHandler(retrySignal, (answer) => target(answer.capabilityId).signal(retrySignal, answer).catch(() => undefined));
-  setHandler(skipSignal, (answer) => target(answer.capabilityId).signal(skipSignal, answer).catch(() => undefined));
+  setHandler(retrySignal, (answer) =>
+    target(answer.capabilityId)
+      .signal(retrySignal, answer)
+      .catch(() => undefined),
+  );
+  setHandler(skipSignal, (answer) =>
+    target(answer.capabilityId)
+      .signal(skipSignal, answer)
+      .catch(() => undefined),
+  );
 }
 
 const describeCollected = (c: RolloutSummary) => `${c.episodes} rollouts, ${c.successes} successes`;

@@ -26,7 +26,9 @@ export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkRe
   let { cursor, totals } = input;
   const labelOne = async (chunk: number): Promise<void> => {
     const { context, trajectories, candidates } = input;
-    const counts = await llm.labelChunk.executeWithOptions({ summary: `labels ${chunk + 1} of ${plan.chunks}` }, [{ context, plan, trajectories, candidates, chunk }]);
+    const counts = await llm.labelChunk.executeWithOptions({ summary: `labels ${chunk + 1} of ${plan.chunks}` }, [
+      { context, plan, trajectories, candidates, chunk },
+    ]);
     // Read `totals` after the await: other lanes add to it meanwhile.
     totals = add(totals, counts);
   };

@@ -8,10 +8,20 @@ export async function sharpenCapability(input: SharpenInput): Promise<SharpenRes
   const { context, capability } = input;
   const runId = workflowInfo().parent?.workflowId ?? context.runId;
   const note = (text: string, waitingFor: string | null = null) => noteToRun(runId, { key: capability.id, text, waitingFor });
-  const hold = new Hold((reason) => note('', reason === null ? null : `${reason} Then: whet retry ${context.runId} ${capability.id}, or whet skip ${context.runId} ${capability.id}`));
+  const hold = new Hold((reason) =>
+    note('', reason === null ? null : `${reason} Then: whet retry ${context.runId} ${capability.id}, or whet skip ${context.runId} ${capability.id}`),
+  );
   const attempts: AttemptRefs[] = [];
   const tokens: TokenUse[] = [];
-  const result = (status: SharpenResult['status'], reason: string): SharpenResult => ({ capability, status, reason, attempts, environment: null, adapter: null, tokens });
+  const result = (status: SharpenResult['status'], reason: string): SharpenResult => ({
+    capability,
+    status,
+    reason,
+    attempts,
+    environment: null,
+    adapter: null,
+    tokens,
+  });
 
   for (let round = 0; ; round++) {
     const environment = await hold.through(() => findEnvironment(input, attempts, tokens, (round + 1) * input.maxAttempts, note));

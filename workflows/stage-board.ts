@@ -87,7 +87,13 @@ export class StageBoard {
       stages: this.rows.map(({ name, status, detail, seconds }) => ({
         name,
         status: status === 'running' && waiting.length > 0 ? 'paused' : status,
-        detail: detail || (name === 'sharpen' && status === 'running' ? Object.entries(this.notes).map(([k, v]) => `${k}: ${v}`).join('; ') : ''),
+        detail:
+          detail ||
+          (name === 'sharpen' && status === 'running'
+            ? Object.entries(this.notes)
+                .map(([k, v]) => `${k}: ${v}`)
+                .join('; ')
+            : ''),
         seconds,
       })),
       waitingFor: waiting.length > 0 ? waiting.join('\n') : null,
@@ -107,7 +113,9 @@ export class StageBoard {
 
   private show(): void {
     const { stages, waitingFor } = this.progress();
-    const table = stages.map((s) => `| ${s.name} | ${s.status} | ${s.seconds === null ? '' : `${s.seconds.toFixed(1)} s`} | ${s.detail.replaceAll('|', '\\|')} |`);
+    const table = stages.map(
+      (s) => `| ${s.name} | ${s.status} | ${s.seconds === null ? '' : `${s.seconds.toFixed(1)} s`} | ${s.detail.replaceAll('|', '\\|')} |`,
+    );
     const wait = waitingFor === null ? '' : `\n\n**Waiting for a person.** ${waitingFor}`;
     setCurrentDetails(`**${this.agent}** · ${this.runId}\n\n| stage | status | time | detail |\n|---|---|---|---|\n${table.join('\n')}${wait}`);
   }

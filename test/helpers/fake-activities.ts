@@ -4,7 +4,15 @@ import type { QueueActivities } from './temporal';
 
 export const artifact = (key: string): ArtifactRef => ({ key, sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' });
 
-export const rollouts: RolloutSummary = { trajectories: artifact('t.jsonl'), episodes: 100, successes: 40, failures: 60, promptTokens: 1, completionTokens: 1, seconds: 1 };
+export const rollouts: RolloutSummary = {
+  trajectories: artifact('t.jsonl'),
+  episodes: 100,
+  successes: 40,
+  failures: 60,
+  promptTokens: 1,
+  completionTokens: 1,
+  seconds: 1,
+};
 
 export const capability = (id: string): CapabilityBrief => ({ id, name: `Capability ${id}`, summary: `does ${id}` });
 
@@ -49,7 +57,12 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
         },
         compareArms: async (input) => {
           seen(`compareArms:${input.arms.map((a) => a.arm).join(',')}`);
-          return { evaluation: artifact('evaluation.json'), gatePassed: options.gatePassed ?? true, gateReasons: ['gain 0.4'], summary: 'base 0.3, routed 0.7' };
+          return {
+            evaluation: artifact('evaluation.json'),
+            gatePassed: options.gatePassed ?? true,
+            gateReasons: ['gain 0.4'],
+            summary: 'base 0.3, routed 0.7',
+          };
         },
         promoteAdapters: async (input) => {
           seen(`promoteAdapters:${input.adapters.map((a) => a.name).join(',')}`);

@@ -17,7 +17,16 @@ test('labels every chunk exactly once and keeps each history short by continuing
     const handle = await temporal.client.workflow.start(WORKFLOWS.labelChunks, {
       workflowId: 'labels-500',
       taskQueue: TASK_QUEUES.orchestration,
-      args: [{ context, plan: { plan: artifact('p'), chunks, calls: 5000 }, trajectories: artifact('t'), candidates: artifact('c'), cursor: 0, totals: { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 } }],
+      args: [
+        {
+          context,
+          plan: { plan: artifact('p'), chunks, calls: 5000 },
+          trajectories: artifact('t'),
+          candidates: artifact('c'),
+          cursor: 0,
+          totals: { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 },
+        },
+      ],
     });
     const result = (await handle.result()) as LabelChunkResult;
     await keepHistories(temporal, 'labels-500', 'continued-as-new');

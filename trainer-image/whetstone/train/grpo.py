@@ -214,7 +214,7 @@ class AdapterTrainer(GRPOTrainer):
 
     def _spread(self, adapted: bool) -> torch.Tensor:
         """Log-probabilities at the places of the mask, `[rows, completion]`, zero elsewhere."""
-        values = self._packed.logprobs(self._tree, self._targets, adapted)
+        values = self._packed.logprobs(self._tree, self._targets, adapted=adapted)
         out = values.new_zeros(self._shape.numel())
         return out.index_copy(0, self._flat, values[self._places]).view(self._shape)
 

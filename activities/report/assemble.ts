@@ -1,0 +1,172 @@
+import {
+  type ArtifactRef,
+  type AttemptRefs,
+  calibrationResultSchema,
+  type Candidate,
+  environmentAttemptSchema,
+  type EnvironmentAttempt,
+  evaluationSchema,
+  identificationSchema,
+  type Report,
+  type ReportInput,
+  reportSchema,
+  type SharpenResult,
+  type SharpenedReport,
+  type TokenUse,
+  type TrainedAdapter,
+  type TrainedReport,
+  trainingManifestSchema,
+} from '../../contracts';
+import { type ArtifactStore, getJson } from '../../store';
+import { readPreparedSpec } from '../prepared';
+import type { FigureSources } from './document';
+import { reportNotes } from './notes';
+
+/**
+ * Reads every artifact of the run and puts the report together. `createdAt` is the only thing in it that does not follow from the input.
+ * Throws ZodError when an artifact does not have its form, StoreCorruptError when its bytes were changed.
+ */
+export async function assembleReport(store: ArtifactStore, input: ReportInput, createdAt: Date): Promise<Report> {
+  const prepared = await readPreparedSpec(store, input.context.spec);
+  const { spec, analyst, sandbox } = prepared;
+  const identification = await getJson(store, input.identified.identification, identificationSchema);
+  const evaluation = input.comparison && (await getJson(store, input.comparison.evaluation, evaluationSchema));
+  const trained: Trained[] = [];
+  for (const adapter of trainedAdapters(input)) trained.push(await readTrained(store, adapter));
+  const mixed = input.mixed && trained.at(-1);
+  const sharpened: SharpenedReport[] = [];
+  for (const result of input.sharpened) sharpened.push(await readSharpened(store, result, identification.candidates, trained));
+  const report: Report = {
+    schemaVersion: 1,
+    runId: input.context.runId,
+    agent: input.context.agent,
+    createdAt: createdAt.toISOString(),
+    seed: input.context.seed,
+    verdict: input.verdict,
+    notes: reportNotes(prepared, evaluation),
+    analyst: analyst.displayName,
+    sandbox: sandbox.detail ? `${sandbox.mode}: ${sandbox.detail}` : sandbox.mode,
+    baseModel: { name: spec.model.name, sha256: prepared.baseModelSha256 },
+    settings: {
+      calibration: { meanReward: spec.calibration.meanReward, meanSuccess: spec.calibration.meanSuccess },
+      gate: { minGain: spec.gate.minGain, maxRegression: spec.gate.maxRegression },
+      rolloutsPerIteration: spec.training.groups * spec.training.rolloutsPerGroup,
+    },
+    collect: {
+      episodes: input.collected.episodes,
+      successes: input.collected.successes,
+      failures: input.collected.failures,
+      tasks: spec.environment.trainSeeds.count,
+      trials: spec.collect.trials,
+    },
+    identification,
+    sharpened,
+    ...(mixed && { mixed: mixed.trained }),
+    evaluation,
+    gate: input.comparison && { passed: input.comparison.gatePassed, reasons: input.comparison.gateReasons },
+    promotedVersion: input.promotedVersion,
+    stages: input.stages,
+    tokens: tokensByStage(input, trained, spec.model.name),
+    artifacts: listArtifacts(input),
+  };
+  return reportSchema.parse(report);
+}
+
+async function readSharpened(
+  store: ArtifactStore,
+  result: SharpenResult,
+  candidates: readonly Candidate[],
+  trained: readonly Trained[],
+): Promise<SharpenedReport> {
+  const { capability, status, reason, attempts, adapter } = result;
+  const candidate = candidates.find((c) => c.id === capability.id) ?? { ...capability, description: capability.summary };
+  const read: EnvironmentAttempt[] = [];
+  for (const attempt of attempts) read.push(await readAttempt(store, attempt));
+  return { capability: candidate, status, reason, attempts: read, adapter: trained.find((t) => t.trained.name === adapter?.name)?.trained ?? null };
+}
+
+async function readAttempt(store: ArtifactStore, { attempt, source, validation, calibration, accepted }: AttemptRefs): Promise<EnvironmentAttempt> {
+  return {
+    attempt,
+    source,
+    validation: await getJson(store, validation, environmentAttemptSchema.shape.validation),
+    calibration: calibration && (await getJson(store, calibration, calibrationResultSchema)),
+    accepted,
+  };
+}
+
+/** A trained adapter with what its manifest alone knows. */
+interface Trained {
+  trained: TrainedReport;
+  completionTokens: number;
+}
+
+async function readTrained(store: ArtifactStore, { name, sha256, key, rollouts, seconds, manifest }: TrainedAdapter): Promise<Trained> {
+  const { curve, completionTokens } = await getJson(store, manifest, trainingManifestSchema);
+  const points = curve.map(({ iteration, reward, kl, loss }) => ({ iteration, reward, kl, loss }));
+  return { trained: { name, sha256, key, rollouts, seconds, curve: points }, completionTokens };
+}
+
+/** Trained adapters of a run, the mixed one last. */
+const trainedAdapters = ({ sharpened, mixed }: ReportInput): TrainedAdapter[] => [
+  ...sharpened.flatMap(({ adapter }) => adapter ?? []),
+  ...(mixed ? [mixed] : []),
+];
+
+/** Tokens of all parts, added up by stage and model. Trainers count generated tokens only. */
+function tokensByStage({ collected, identified, sharpened, arms }: ReportInput, trained: readonly Trained[], baseModel: string): TokenUse[] {
+  const all: TokenUse[] = [
+    { stage: 'collect', model: baseModel, promptTokens: collected.promptTokens, completionTokens: collected.completionTokens },
+    ...identified.tokens,
+    ...sharpened.flatMap((s) => s.tokens),
+    ...trained.map((t) => ({ stage: 'sharpen', model: t.trained.name, promptTokens: 0, completionTokens: t.completionTokens })),
+    ...arms.map(({ arm, rollouts }) => ({ stage: 'evaluate', model: arm, promptTokens: rollouts.promptTokens, completionTokens: rollouts.completionTokens })),
+  ];
+  const sums = new Map<string, TokenUse>();
+  for (const use of all) {
+    const key = `${use.stage}\n${use.model}`;
+    const sum = sums.get(key);
+    sums.set(
+      key,
+      sum ? { ...sum, promptTokens: sum.promptTokens + use.promptTokens, completionTokens: sum.completionTokens + use.completionTokens } : { ...use },
+    );
+  }
+  return [...sums.values()];
+}
+
+function listArtifacts(input: ReportInput): Report['artifacts'] {
+  const { context, collected, identified, sharpened, arms, comparison, routing } = input;
+  const entry = (role: string, ref: ArtifactRef | null | undefined) => (ref ? [{ role, ref }] : []);
+  return [
+    ...entry('spec of the agent', context.spec),
+    ...entry('trajectories of the base agent on train tasks', collected.trajectories),
+    ...entry('labels', identified.labels),
+    ...entry('identification', identified.identification),
+    ...sharpened.flatMap(({ capability, attempts }) =>
+      attempts.flatMap((a) => [
+        ...entry(`environment for ${capability.id}, attempt ${a.attempt}`, a.source),
+        ...entry(`validation for ${capability.id}, attempt ${a.attempt}`, a.validation),
+        ...entry(`calibration for ${capability.id}, attempt ${a.attempt}`, a.calibration),
+      ]),
+    ),
+    ...trainedAdapters(input).flatMap(({ capabilityId, manifest }) => entry(`training manifest of ${capabilityId}`, manifest)),
+    ...arms.flatMap(({ arm, rollouts }) => entry(`held-out trajectories of ${arm}`, rollouts.trajectories)),
+    ...entry('routing decisions', routing),
+    ...entry('evaluation', comparison?.evaluation),
+  ];
+}
+
+/** Where each figure comes from; `report` is report.json as an artifact. */
+export function figureSources(input: ReportInput, report: ArtifactRef): FigureSources {
+  return {
+    report,
+    identification: input.identified.identification,
+    labels: input.identified.labels,
+    evaluation: input.comparison?.evaluation ?? null,
+    routing: input.routing,
+    calibrations: input.sharpened.flatMap(({ capability, attempts }) =>
+      attempts.flatMap(({ attempt, calibration }) => (calibration ? [{ capabilityId: capability.id, attempt, ref: calibration }] : [])),
+    ),
+    manifests: trainedAdapters(input).map(({ name, manifest }) => ({ adapter: name, ref: manifest })),
+  };
+}

@@ -1,0 +1,56 @@
+import { markup, type Markup } from '../markup';
+import { count, decimal } from '../format';
+import { drawing, type Layout, linear, seriesLook, ticks, WIDTH, xAxis, yAxis } from './svg';
+
+/** One learning curve. */
+export interface Curve {
+  name: string;
+  points: readonly { x: number; y: number }[];
+}
+
+/** Iterations on each side that a smoothed point averages over. */
+export const SMOOTHING = 2;
+
+/** Centred moving average; at the ends over what is there. */
+export function smooth(points: readonly { x: number; y: number }[], reach = SMOOTHING): { x: number; y: number }[] {
+  return points.map(({ x }, i) => {
+    const near = points.slice(Math.max(0, i - reach), i + reach + 1);
+    return { x, y: near.reduce((sum, p) => sum + p.y, 0) / near.length };
+  });
+}
+
+/** Learning curves with values in [0, 1]: smoothed as lines, the raw points faint behind them. */
+export function curvesPlot(curves: readonly Curve[], layout: Layout, description: string, firstSeries = 0): Markup {
+  const width = WIDTH[layout];
+  const height = layout === 'wide' ? 340 : 270;
+  const area = { left: 40, right: width - 14, top: 34, bottom: height - 50 };
+  const xs = curves.flatMap((c) => c.points.map((p) => p.x));
+  const x = linear([Math.min(...xs), Math.max(...xs)], [area.left + 6, area.right - 6]);
+  const y = linear([0, 1], [area.bottom, area.top]);
+  const path = (points: readonly { x: number; y: number }[]) =>
+    points.map((p, i) => `${i === 0 ? 'M' : 'L'}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join('');
+  return drawing(width, height, description, [
+    ...xAxis(x, ticks(x.domain[0], x.domain[1], layout === 'wide' ? 8 : 5).filter(Number.isInteger), area.top, area.bottom, count, 'iteration'),
+    ...yAxis(y, [0, 0.2, 0.4, 0.6, 0.8, 1], area.left, area.right, (v) => decimal(v, 1), 'mean reward'),
+    ...curves.flatMap((c, i) =>
+      c.points.map(
+        (p) =>
+          markup`<circle cx="${x(p.x)}" cy="${y(p.y)}" r="2" class="raw ${seriesLook(firstSeries + i)}"
+            ><title>${c.name}, iteration ${p.x}: ${decimal(p.y)}</title></circle
+          >`,
+      ),
+    ),
+    ...curves.map((c, i) => markup`<path d="${path(smooth(c.points))}" class="curve ${seriesLook(firstSeries + i)}"><title>${c.name}</title></path>`),
+  ]);
+}
+
+/** The legend of `curvesPlot`: a sample of each line with its name. */
+export const curvesLegend = (curves: readonly Curve[], firstSeries = 0): Markup =>
+  markup`<ul class="legend">
+    ${curves.map(
+      (c, i) =>
+        markup`<li>
+          <svg viewBox="0 0 34 10" width="34" height="10" aria-hidden="true"><path d="M1 5H33" class="curve ${seriesLook(firstSeries + i)}" /></svg> ${c.name}
+        </li>`,
+    )}
+  </ul>`;

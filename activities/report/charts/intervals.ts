@@ -1,0 +1,86 @@
+import type { Interval } from '../../../contracts';
+import { markup, type Markup } from '../markup';
+import { percent, percentRange } from '../format';
+import { drawing, label, type Layout, line, linear, shorten, WIDTH, xAxis } from './svg';
+
+/** One arm of the forest plot. */
+export interface ForestRow {
+  name: string;
+  rate: Interval;
+  look: 'base' | 'routed' | 'other';
+}
+
+const PERCENT_TICKS = [0, 0.2, 0.4, 0.6, 0.8, 1];
+const percentTick = (v: number) => percent(v, 0);
+
+/** Pass rates with their intervals, one row for each arm. */
+export function forestPlot(rows: readonly ForestRow[], layout: Layout, description: string): Markup {
+  const width = WIDTH[layout];
+  const step = layout === 'wide' ? 34 : 46;
+  const left = layout === 'wide' ? 290 : 12;
+  const area = { left, right: width - 26, top: 8, bottom: 8 + rows.length * step + 6 };
+  const x = linear([0, 1], [area.left, area.right]);
+  return drawing(width, area.bottom + 50, description, [
+    ...xAxis(x, PERCENT_TICKS, area.top, area.bottom, percentTick, 'tasks passed'),
+    ...rows.map(({ name, rate, look }, i) => {
+      const middle = area.top + (i + (layout === 'wide' ? 0.5 : 0.68)) * step;
+      const title = markup`<title>${name}: ${percent(rate.estimate)} (${percentRange(rate)})</title>`;
+      return markup`<g class="${look}"
+        >${
+          layout === 'wide'
+            ? label(0, middle + 4, shorten(name, left - 20), { look: look === 'other' ? '' : 'strong' })
+            : label(area.left, middle - 12, shorten(name, area.right - area.left), { look: look === 'other' ? 'halo' : 'strong halo' })
+        }${line(x(rate.low), middle, x(rate.high), middle, 'whisker')}${line(x(rate.low), middle - 5, x(rate.low), middle + 5, 'whisker')}${line(x(rate.high), middle - 5, x(rate.high), middle + 5, 'whisker')}<circle
+          cx="${x(rate.estimate)}"
+          cy="${middle}"
+          r="5.5"
+          class="dot"
+          >${title}</circle
+        ></g
+      >`;
+    }),
+  ]);
+}
+
+/** Base and routed for one kind of task. */
+export interface ChangeRow {
+  name: string;
+  base: number;
+  routed: number;
+  /** Said at the end of the row; `shortNote` where there is little room. */
+  note: string;
+  shortNote: string;
+}
+
+/** Base against routed by kind of task: an open dot for base, a filled one for routed, joined. */
+export function changePlot(rows: readonly ChangeRow[], layout: Layout, description: string): Markup {
+  const width = WIDTH[layout];
+  const step = layout === 'wide' ? 36 : 52;
+  const left = layout === 'wide' ? 230 : 14;
+  const area = { left, right: width - (layout === 'wide' ? 200 : 26), top: 30, bottom: 30 + rows.length * step + 4 };
+  const x = linear([0, 1], [area.left, area.right]);
+  return drawing(width, area.bottom + 50, description, [
+    ...key(area.left),
+    ...xAxis(x, PERCENT_TICKS, area.top, area.bottom, percentTick, 'tasks passed'),
+    ...rows.map(({ name, base, routed, note, shortNote }, i) => {
+      const middle = area.top + (i + (layout === 'wide' ? 0.5 : 0.7)) * step;
+      const names =
+        layout === 'wide'
+          ? [label(0, middle + 4, shorten(name, left - 20)), label(area.right + 16, middle + 4, note, { look: 'muted' })]
+          : [
+              label(area.left, middle - 13, shorten(name, area.right - area.left - 60), { look: 'strong halo' }),
+              label(area.right, middle - 13, shortNote, { anchor: 'end', look: 'muted halo' }),
+            ];
+      return markup`${names}${line(x(base), middle, x(routed), middle, 'joint')}<circle cx="${x(base)}" cy="${middle}" r="5" class="dot hollow"
+          ><title>${name}, base: ${percent(base)}</title></circle
+        ><circle cx="${x(routed)}" cy="${middle}" r="6" class="dot filled"><title>${name}, routed: ${percent(routed)}</title></circle>`;
+    }),
+  ]);
+}
+
+const key = (left: number): Markup[] => [
+  markup`<circle cx="${left + 6}" cy="10" r="5" class="dot hollow" />`,
+  label(left + 18, 14, 'base'),
+  markup`<circle cx="${left + 76}" cy="10" r="6" class="dot filled" />`,
+  label(left + 89, 14, 'routed'),
+];

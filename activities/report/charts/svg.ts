@@ -1,0 +1,128 @@
+import { markup, type Markup } from '../markup';
+
+/**
+ * Charts are drawn twice, for wide and for narrow pages, and the style sheet shows one: text keeps its size where a scaled drawing
+ * would become unreadable on a phone. Colours are CSS variables of the page, so one drawing serves light, dark and print.
+ */
+export type Layout = 'wide' | 'narrow';
+
+/** Units (CSS pixels at full size) of each layout's drawing. */
+export const WIDTH: Record<Layout, number> = { wide: 860, narrow: 350 };
+
+/** Font size of chart text, in the same units. */
+export const FONT = 13;
+
+/** A linear map from data to drawing units. */
+export interface Scale {
+  (value: number): number;
+  domain: readonly [number, number];
+}
+
+/** Linear scale; a domain of no length maps to the middle of the range. */
+export function linear(domain: readonly [number, number], range: readonly [number, number]): Scale {
+  const [from, to] = domain;
+  const [start, end] = range;
+  const scale = (value: number) => (to === from ? (start + end) / 2 : start + ((value - from) / (to - from)) * (end - start));
+  return Object.assign(scale, { domain });
+}
+
+/** Round numbers (1, 2 or 5 times a power of ten apart) inside [low, high], about `wanted` of them. */
+export function ticks(low: number, high: number, wanted: number): number[] {
+  if (!(high > low)) return [low];
+  const rough = (high - low) / Math.max(1, wanted);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = ([1, 2, 5, 10].find((m) => m * power >= rough * 0.999) as number) * power;
+  const first = Math.ceil(low / step - 1e-9);
+  const last = Math.floor(high / step + 1e-9);
+  return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+}
+
+/** Smallest round upper end at or above the value, for an axis that starts at zero. */
+export function roundUp(value: number, wanted = 4): number {
+  if (!(value > 0)) return 1;
+  const step = ticks(0, value, wanted)[1] ?? value;
+  return Number((Math.ceil(value / step - 1e-9) * step).toPrecision(12));
+}
+
+/** Estimated width of text: no font is measured on the server, so this is on the generous side for the page's sans-serif fonts. */
+export const textWidth = (text: string, size = FONT): number =>
+  [...text].reduce((sum, c) => sum + (/[iljtfr.,:;|!' ()[\]-]/.test(c) ? 0.38 : /[A-Zmw%—M]/.test(c) ? 0.8 : 0.6), 0) * size;
+
+/** Text broken at spaces into lines of at most `width` units and at most `lines` lines; the last one ends with … when text is left over. */
+export function wrap(text: string, width: number, lines = 3, size = FONT): string[] {
+  const result: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/)) {
+    const longer = line ? `${line} ${word}` : word;
+    if (line && textWidth(longer, size) > width) {
+      result.push(line);
+      line = word;
+    } else line = longer;
+  }
+  result.push(line);
+  const kept = result.slice(0, lines);
+  if (result.length > lines) kept[lines - 1] = `${kept[lines - 1]} …`;
+  return kept.map((l) => shorten(l, width, size));
+}
+
+/** The text, cut with … where it is wider than `width` units. */
+export function shorten(text: string, width: number, size = FONT): string {
+  if (textWidth(text, size) <= width) return text;
+  const letters = [...text];
+  while (letters.length > 1 && textWidth(`${letters.join('')}…`, size) > width) letters.pop();
+  return `${letters.join('').trimEnd()}…`;
+}
+
+/** How a text is set. */
+export interface TextStyle {
+  anchor?: 'start' | 'middle' | 'end';
+  /** Space-separated classes of the style sheet: `muted`, `strong`, `small`. */
+  look?: string;
+}
+
+/** Text with its baseline at (x, y). */
+export const label = (x: number, y: number, content: string, { anchor = 'start', look = '' }: TextStyle = {}): Markup =>
+  markup`<text x="${x}" y="${y}" text-anchor="${anchor}" class="${look}">${content}</text>`;
+
+/** Several lines of text, the first baseline at y. */
+export const labelLines = (x: number, y: number, lines: readonly string[], style: TextStyle = {}): Markup[] =>
+  lines.map((line, i) => label(x, y + i * (FONT + 3), line, style));
+
+/** A straight line; `look` are classes of the style sheet. */
+export const line = (x1: number, y1: number, x2: number, y2: number, look: string): Markup =>
+  markup`<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" class="${look}" />`;
+
+/** Vertical grid lines with tick labels below `bottom`, and the axis title under them. */
+export function xAxis(scale: Scale, values: readonly number[], top: number, bottom: number, format: (v: number) => string, title: string): Markup[] {
+  const [from, to] = scale.domain.map(scale) as [number, number];
+  return [
+    ...values.map((v) => line(scale(v), top, scale(v), bottom, 'grid')),
+    ...values.map((v) => label(scale(v), bottom + 18, format(v), { anchor: 'middle', look: 'muted' })),
+    label((from + to) / 2, bottom + 38, title, { anchor: 'middle' }),
+  ];
+}
+
+/** Horizontal grid lines with tick labels left of `left`, and the axis title above the top one. */
+export function yAxis(scale: Scale, values: readonly number[], left: number, right: number, format: (v: number) => string, title: string): Markup[] {
+  const top = Math.min(...scale.domain.map(scale));
+  return [
+    ...values.map((v) => line(left, scale(v), right, scale(v), 'grid')),
+    ...values.map((v) => label(left - 8, scale(v) + 4, format(v), { anchor: 'end', look: 'muted' })),
+    label(0, top - 12, title),
+  ];
+}
+
+/** The drawing, named for those who cannot see it. */
+export function drawing(width: number, height: number, description: string, content: readonly Markup[], look = ''): Markup {
+  return markup`<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${description}" class="${look}">
+    ${content}
+  </svg>`;
+}
+
+/** The drawing in both layouts; the style sheet shows the one that fits. */
+export const bothLayouts = (draw: (layout: Layout) => Markup): Markup =>
+  markup`<div class="only-wide">${draw('wide')}</div>
+    <div class="only-narrow">${draw('narrow')}</div>`;
+
+/** Classes of the series colours, in order; they repeat after eight, with another dash. */
+export const seriesLook = (index: number): string => `s${(index % 8) + 1} d${(Math.floor(index / 8) + (index % 4)) % 4}`;

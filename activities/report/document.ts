@@ -1,0 +1,21 @@
+import type { ArtifactRef, Report } from '../../contracts';
+
+/** A report with what its page needs besides the data: the artifacts behind each figure. */
+export interface ReportDocument {
+  report: Report;
+  sources: FigureSources;
+}
+
+/** Artifacts behind the figures. Empty lists and null where a stage made none. */
+export interface FigureSources {
+  /** report.json itself, for figures that no other artifact holds. */
+  report: ArtifactRef;
+  identification: ArtifactRef;
+  labels: ArtifactRef;
+  evaluation: ArtifactRef | null;
+  routing: ArtifactRef | null;
+  /** By capability id and attempt number. */
+  calibrations: { capabilityId: string; attempt: number; ref: ArtifactRef }[];
+  /** By served name of the adapter. */
+  manifests: { adapter: string; ref: ArtifactRef }[];
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { OrchestrationActivities, ReportInput, ReportResult } from '../../contracts';
+import { type ArtifactStore, layout, putJson } from '../../store';
+import { assembleReport, figureSources } from './assemble';
+import { renderPage } from './page';
+
+export { assembleReport, figureSources } from './assemble';
+export { renderPage } from './page';
+
+/** What the report needs. */
+export interface ReportDeps {
+  store: ArtifactStore;
+  /** Wall clock, for `createdAt`. Default: the machine's. */
+  now?: () => Date;
+}
+
+/** The activity that writes a run's report. */
+export function createReportActivities({ store, now = () => new Date() }: ReportDeps): Pick<OrchestrationActivities, 'renderReport'> {
+  return {
+    /**
+     * Writes report.json and report.html as artifacts and as plain copies in the run's report directory; a repeated call replaces the
+     * copies. Throws when an artifact that the input refers to is missing or broken.
+     */
+    async renderReport(input: ReportInput): Promise<ReportResult> {
+      const report = await assembleReport(store, input, now());
+      const directory = layout.report(input.context.runId);
+      const json = await putJson(store, directory, 'report.json', report);
+      const page = renderPage({ report, sources: figureSources(input, json) });
+      const html = await store.put(directory, 'report.html', page, { mediaType: 'text/html; charset=utf-8' });
+      await replaceFile(store.localPath(`${directory}/report.json`), await store.get(json));
+      await replaceFile(store.localPath(`${directory}/report.html`), page);
+      return { html, json, directory: store.localPath(directory) };
+    },
+  };
+}
+
+/** Writes a file so that a reader sees the old or the new one, never half of it. */
+async function replaceFile(path: string, data: string | Uint8Array): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  const file = await open(temporary, 'wx');
+  try {
+    await file.writeFile(data);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+}

@@ -1,0 +1,31 @@
+/** Text that is HTML or SVG already; made by `markup` only, so that everything else is escaped. */
+export class Markup {
+  constructor(readonly text: string) {}
+}
+
+type Value = string | number | Markup | readonly Markup[] | null | undefined | false;
+
+const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+/** Text made safe for element content and quoted attributes. Control characters that no document may hold are dropped. */
+export function escape(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, '').replace(/[&<>"']/g, (c) => ESCAPES[c] as string);
+}
+
+/**
+ * Template tag for HTML and SVG. Every value is escaped unless it is Markup already; lists of Markup are joined; null, undefined and false
+ * give nothing. Attribute values must be written in quotes.
+ */
+export function markup(strings: TemplateStringsArray, ...values: Value[]): Markup {
+  return new Markup(strings.reduce((text, part, i) => text + render(values[i - 1]) + part));
+}
+
+function render(value: Value): string {
+  if (value === null || value === undefined || value === false) return '';
+  if (value instanceof Markup) return value.text;
+  if (typeof value === 'object') return value.map((v) => v.text).join('');
+  return escape(typeof value === 'number' ? String(Math.round(value * 1000) / 1000) : value);
+}
+
+/** Text from this project, not from a run, that is markup as it stands: a style sheet. */
+export const trusted = (text: string): Markup => new Markup(text);

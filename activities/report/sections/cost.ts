@@ -1,0 +1,99 @@
+import type { ArtifactRef, Report } from '../../../contracts';
+import { barsPlot, countAxis, timeAxis } from '../charts/bars';
+import { bothLayouts } from '../charts/svg';
+import type { ReportDocument } from '../document';
+import { dataTable, figure } from '../figure';
+import { bytes, compact, count, duration } from '../format';
+import { artifactLink, hrefFrom } from '../links';
+import { markup, type Markup } from '../markup';
+
+/** Time and tokens by stage. */
+export function costSection({ report, sources }: ReportDocument): Markup {
+  return markup`<h2 id="cost">What it cost</h2>
+    ${timeFigure(report, sources.report)} ${tokensFigure(report, sources.report)}`;
+}
+
+function timeFigure({ runId, stages }: Report, source: ArtifactRef): Markup | null {
+  if (stages.length === 0) return null;
+  const total = stages.reduce((sum, stage) => sum + stage.seconds, 0);
+  const rows = stages.map((s) => ({
+    name: s.name,
+    parts: [{ name: 'time', value: s.seconds, look: 'time' }],
+    note: s.status === 'done' ? duration(s.seconds) : `${duration(s.seconds)}, ${s.status}`,
+  }));
+  return figure(runId, {
+    id: 'time',
+    title: 'Time by stage',
+    takeaway: `${duration(total)} in all. Waiting for workers and people is in it; writing this report is not.`,
+    body: bothLayouts((layout) =>
+      barsPlot(rows, { format: duration, axis: timeAxis }, layout, `Time by stage: ${rows.map((r) => `${r.name} ${r.note}`).join('; ')}.`),
+    ),
+    sources: [source],
+  });
+}
+
+function tokensFigure({ runId, tokens }: Report, source: ArtifactRef): Markup | null {
+  if (tokens.length === 0) return null;
+  const stages = [...new Set(tokens.map((t) => t.stage))];
+  const sum = (stage: string, kind: 'promptTokens' | 'completionTokens') => tokens.filter((t) => t.stage === stage).reduce((a, t) => a + t[kind], 0);
+  const rows = stages.map((stage) => {
+    const [read, generated] = [sum(stage, 'promptTokens'), sum(stage, 'completionTokens')];
+    return {
+      name: stage,
+      parts: [
+        { name: 'read', value: read, look: 'prompt' },
+        { name: 'generated', value: generated, look: 'completion' },
+      ],
+      note: compact(read + generated),
+    };
+  });
+  const all = (kind: 'promptTokens' | 'completionTokens') => tokens.reduce((a, t) => a + t[kind], 0);
+  return figure(runId, {
+    id: 'tokens',
+    title: 'Tokens by stage',
+    takeaway: `${compact(all('promptTokens'))} tokens read (left part of a bar) and ${compact(all('completionTokens'))} generated (right part), by all models together. Trainers count generated tokens only; the router's one-token calls are not counted.`,
+    body: markup`<ul class="legend">
+        <li>
+          <svg viewBox="0 0 34 10" width="34" height="10" aria-hidden="true"><rect width="34" height="10" class="bar prompt" /></svg> read
+        </li>
+        <li>
+          <svg viewBox="0 0 34 10" width="34" height="10" aria-hidden="true"><rect width="34" height="10" class="bar completion" /></svg> generated
+        </li>
+      </ul>
+      ${bothLayouts((layout) => barsPlot(rows, { format: compact, axis: countAxis }, layout, `Tokens by stage: ${rows.map((r) => `${r.name} ${r.note}`).join('; ')}.`))}`,
+    data: { head: ['Stage', 'Model', 'Read', 'Generated'], rows: tokens.map((t) => [t.stage, t.model, count(t.promptTokens), count(t.completionTokens)]) },
+    sources: [source],
+  });
+}
+
+/** Every artifact with its hash, and the adapters. */
+export function artifactsSection({ report }: ReportDocument): Markup {
+  const adapters = [...report.sharpened.flatMap((s) => s.adapter ?? []), ...(report.mixed ? [report.mixed] : [])];
+  return markup`<h2 id="artifacts">Artifacts</h2>
+    <p>
+      Everything above was made from these files. Their names carry the start of their SHA-256; the whole hash is in <a href="report.json">report.json</a>.
+      Links work where this page lies in the artifact store.
+    </p>
+    ${dataTable({
+      head: ['What', 'File', 'Size', 'Records'],
+      rows: report.artifacts.map(({ role, ref }) => [
+        role,
+        artifactLink(report.runId, ref),
+        bytes(ref.bytes),
+        ref.records === undefined ? '–' : count(ref.records),
+      ]),
+    })}
+    ${
+      adapters.length > 0 &&
+      dataTable({
+        head: ['Adapter', 'Directory', 'Rollouts', 'Training'],
+        rows: adapters.map((a) => [
+          a.name,
+          markup`<a href="${hrefFrom(report.runId, a.key)}">${a.key.split('/').at(-1)}</a>
+            <code class="hash" title="sha256 ${a.sha256}">${a.sha256.slice(0, 12)}</code>`,
+          count(a.rollouts),
+          duration(a.seconds),
+        ]),
+      })
+    }`;
+}

@@ -1,0 +1,164 @@
+import type { Arm, ArtifactRef, Evaluation, Report, Verdict } from '../../../contracts';
+import { type ForestRow, forestPlot } from '../charts/intervals';
+import { bothLayouts } from '../charts/svg';
+import type { ReportDocument } from '../document';
+import { figure } from '../figure';
+import { count, duration, percent, percentRange, plural, points, pointsRange, typeset } from '../format';
+import { markup, type Markup } from '../markup';
+import { UNSAFE_NOTE } from '../notes';
+
+const VERDICT_WORDS: Record<Verdict, string> = {
+  running: 'Still running',
+  promoted: 'Promoted',
+  'not-promoted': 'Not promoted',
+  'nothing-to-sharpen': 'Nothing to sharpen',
+  failed: 'Failed',
+};
+
+/** An adapter as people call it: its capability's name. */
+export function adapterName(report: Report, servedName: string): string {
+  return report.sharpened.find((s) => s.adapter?.name === servedName)?.capability.name ?? servedName;
+}
+
+/** Alarm, verdict and headline. */
+export function headerSection({ report }: ReportDocument): Markup {
+  const { evaluation, verdict, promotedVersion } = report;
+  const alarm = report.notes.filter((note) => note.startsWith(UNSAFE_NOTE));
+  const words = `${VERDICT_WORDS[verdict]}${promotedVersion === null ? '' : ` as version ${promotedVersion}`}`;
+  return markup`<header class="top">
+    ${alarm.map((note) => markup`<p class="alarm" role="alert"><strong>${UNSAFE_NOTE}</strong> ${note.slice(UNSAFE_NOTE.length)}</p>`)}
+    <p class="eyebrow">Whetstone report · agent ${report.agent} · run ${report.runId}</p>
+    <h1>${headline(report)}</h1>
+    <p class="lead"><span class="verdict ${verdict === 'promoted' ? 'good' : 'bad'}">${words}</span> ${evaluation && gainSentence(evaluation)}</p>
+  </header>`;
+}
+
+/** The key table with its plot, the gate's reasons, the notes and the facts of the run. */
+export function summarySection({ report, sources }: ReportDocument): Markup {
+  const { evaluation, gate, notes } = report;
+  return markup`${evaluation ? keyTable(report, evaluation) : markup`<p>Nothing was evaluated, because no adapter was trained.</p>`}
+    ${
+      gate &&
+      markup`<h3>${gate.passed ? 'Why the gate passed' : 'Why the gate did not pass'}</h3>
+        <ul class="reasons">${gate.reasons.map((reason) => markup`<li>${typeset(reason)}</li>`)}</ul>`
+    }
+    ${evaluation && sources.evaluation && forest(report, evaluation, sources.evaluation)}
+    ${
+      notes.length > 0 &&
+      markup`<section class="notes" aria-label="notes">
+        <h2>Read with the numbers</h2>
+        <ul>${notes.map((note) => markup`<li>${typeset(note)}</li>`)}</ul>
+      </section>`
+    }
+    ${facts(report)}`;
+}
+
+function headline({ evaluation, verdict, agent, identification }: Report): string {
+  if (evaluation) {
+    return `Routed adapters pass ${percent(evaluation.routed.passRate.estimate)} of held\u2011out tasks, the base model ${percent(evaluation.base.passRate.estimate)}`;
+  }
+  if (verdict === 'nothing-to-sharpen')
+    return `No adapter for ${agent}: ${plural(identification.kept.length, 'capability', 'capabilities')} kept, none trained`;
+  return `The improvement run of ${agent} did not reach its evaluation`;
+}
+
+function gainSentence({ routedMinusBase, confidence, tasks, trials }: Evaluation): string {
+  return `The paired difference is ${points(routedMinusBase.estimate)} points, ${percent(confidence, 0)} interval ${pointsRange(routedMinusBase)}, on ${plural(tasks, 'task')} with ${plural(trials, 'trial')} each.`;
+}
+
+/** Arms of the key table in its order, with names for people. */
+function keyArms(report: Report, { base, bestSingle, mixed, routed, oracle }: Evaluation): { name: string; arm: Arm }[] {
+  return [
+    { name: 'Base model', arm: base },
+    { name: `Best single adapter: ${adapterName(report, bestSingle.name)}`, arm: bestSingle },
+    ...(mixed ? [{ name: 'One adapter, environments mixed', arm: mixed }] : []),
+    { name: 'Routed adapters', arm: routed },
+    { name: 'Oracle over base and adapters', arm: oracle },
+  ];
+}
+
+function keyTable(report: Report, evaluation: Evaluation): Markup {
+  const level = percent(evaluation.confidence, 0);
+  return markup`<div class="scroll" role="region" aria-label="pass rates of all arms" tabindex="0">
+    <table class="key">
+      <thead>
+        <tr>
+          <th scope="col">Arm</th>
+          <th scope="col">Passed <span class="ci">${level} interval</span></th>
+          <th scope="col">Minus base, paired <span class="ci">points, ${level} interval</span></th>
+        </tr>
+      </thead>
+      <tbody>
+        ${keyArms(report, evaluation).map(
+          ({ name, arm }) =>
+            markup`<tr class="${arm.kind === 'routed' ? 'routed' : ''}">
+              <th scope="row">${name}</th>
+              <td><span class="big">${percent(arm.passRate.estimate)}</span> <span class="ci">${percentRange(arm.passRate)}</span></td>
+              <td>
+                ${
+                  arm.kind === 'base'
+                    ? '–'
+                    : markup`<span class="big">${points(arm.minusBase.estimate)}</span> <span class="ci">${pointsRange(arm.minusBase)}</span>`
+                }
+              </td>
+            </tr> `,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Markup {
+  const { base, adapters, mixed, routed, oracle, routedMinusBestSingle, routedMinusMixed } = evaluation;
+  const row = (name: string, arm: Arm, look: ForestRow['look']): ForestRow => ({ name, rate: arm.passRate, look });
+  const rows = [
+    row('Base model', base, 'base'),
+    ...adapters.map((arm) => row(adapterName(report, arm.name), arm, 'other')),
+    ...(mixed ? [row('Environments mixed', mixed, 'other')] : []),
+    row('Routed adapters', routed, 'routed'),
+    row('Oracle', oracle, 'other'),
+  ];
+  const rivals = [`the best single adapter by ${points(routedMinusBestSingle.estimate)} points (${pointsRange(routedMinusBestSingle)})`];
+  if (routedMinusMixed) rivals.push(`the mixed adapter by ${points(routedMinusMixed.estimate)} (${pointsRange(routedMinusMixed)})`);
+  const takeaway = `Every arm answered the same ${plural(evaluation.tasks, 'held-out task')}. Routed differs from ${rivals.join(' and from ')}, paired over tasks.`;
+  return figure(report.runId, {
+    id: 'arms',
+    title: 'Held-out pass rate of every arm',
+    takeaway,
+    body: bothLayouts((layout) =>
+      forestPlot(rows, layout, `Pass rates with intervals: ${rows.map((r) => `${r.name} ${percent(r.rate.estimate)}`).join('; ')}.`),
+    ),
+    data: {
+      head: ['Arm', 'Passed', 'Interval', 'Episodes'],
+      rows: rows.map((r, i) => [r.name, percent(r.rate.estimate), percentRange(r.rate), count(episodesOf(evaluation, i))]),
+    },
+    sources: [source],
+  });
+}
+
+function episodesOf({ base, adapters, mixed, routed, oracle }: Evaluation, row: number): number {
+  return [base, ...adapters, ...(mixed ? [mixed] : []), routed, oracle][row]?.episodes ?? 0;
+}
+
+function facts(report: Report): Markup {
+  const { collect, baseModel } = report;
+  const rows: [string, Markup | string][] = [
+    ['Base model', markup`${baseModel.name} <code class="hash" title="sha256 ${baseModel.sha256}">${baseModel.sha256.slice(0, 12)}</code>`],
+    ['Analyst', report.analyst],
+    ['Sandbox', report.sandbox],
+    [
+      'Collected',
+      `${plural(collect.episodes, 'rollout')} of ${plural(collect.tasks, 'train task')} (${plural(collect.trials, 'trial')} each): ${plural(collect.successes, 'success', 'successes')}, ${plural(collect.failures, 'failure')}`,
+    ],
+    ['Time', duration(report.stages.reduce((sum, stage) => sum + stage.seconds, 0))],
+    ['Seed', String(report.seed)],
+    ['Written', `${report.createdAt.slice(0, 16).replace('T', ' ')} UTC`],
+  ];
+  return markup`<dl class="facts">
+    ${rows.map(
+      ([term, value]) =>
+        markup`<dt>${term}</dt>
+          <dd>${value}</dd>`,
+    )}
+  </dl>`;
+}

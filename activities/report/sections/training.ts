@@ -1,0 +1,156 @@
+import type { ArtifactRef, EnvironmentAttempt, Report, SharpenedReport, TrainedReport } from '../../../contracts';
+import { type Curve, curvesLegend, curvesPlot, SMOOTHING } from '../charts/curves';
+import { histogram } from '../charts/histogram';
+import { bothLayouts } from '../charts/svg';
+import type { FigureSources, ReportDocument } from '../document';
+import { figure } from '../figure';
+import { count, decimal, duration, percent, plural, typeset } from '../format';
+import { artifactLink } from '../links';
+import { markup, type Markup } from '../markup';
+
+/** Environments with their calibration, attempt by attempt. */
+export function environmentsSection({ report, sources }: ReportDocument): Markup | null {
+  if (report.sharpened.length === 0) return null;
+  const attempts = report.sharpened.flatMap((sharpened) => sharpened.attempts.map((attempt) => ({ sharpened, attempt })));
+  const rejected = attempts.filter(({ attempt }) => !attempt.accepted).length;
+  const [low, high] = report.settings.calibration.meanReward;
+  return markup`<h2 id="environments">Training environments</h2>
+    <p>
+      For each kept capability the analyst wrote an environment. It runs in the sandbox and is calibrated with rollouts of the base model: too easy or too hard
+      teaches nothing, so it is accepted only inside the band, else written again with the numbers as feedback.
+    </p>
+    ${figure(report.runId, {
+      id: 'calibration',
+      title: 'Calibration of every attempt',
+      takeaway: `How the mean reward of the base model is spread over tasks. The shaded band (${decimal(low)} to ${decimal(high)}) is where the mean must lie. ${plural(attempts.length, 'attempt')}, ${rejected} rejected${rejected > 0 ? ' (dashed frame, open bars)' : ''}.`,
+      body: markup`<div class="panels">${report.sharpened.map((sharpened) => attemptPanels(report, sharpened, sources))}</div>`,
+      data: {
+        head: ['Attempt', 'Verdict', 'Mean reward', 'Success', 'Informative groups', 'pass@1', 'pass@4', 'pass@16'],
+        rows: attempts.map(({ sharpened, attempt: { attempt, calibration: c } }) => [
+          `${sharpened.capability.name}, ${attempt}`,
+          c?.verdict ?? 'invalid',
+          c ? decimal(c.meanReward) : '–',
+          c ? percent(c.meanSuccess, 0) : '–',
+          c ? percent(c.informativeGroups, 0) : '–',
+          ...['1', '4', '16'].map((k) => (c?.passAt[k] === undefined ? '–' : decimal(c.passAt[k]))),
+        ]),
+      },
+      sources: sources.calibrations.map(({ ref }) => ref),
+    })}
+    ${unfinished(report)}`;
+}
+
+/** The attempts of one capability; more than one get a row of their own, so that they stand side by side. */
+function attemptPanels(report: Report, sharpened: SharpenedReport, { calibrations }: FigureSources): Markup {
+  const panels = sharpened.attempts.map((attempt) => {
+    const calibration = calibrations.find((c) => c.capabilityId === sharpened.capability.id && c.attempt === attempt.attempt);
+    return attemptPanel(report, sharpened, attempt, calibration?.ref);
+  });
+  return panels.length === 1 ? markup`${panels}` : markup`<div class="panels together">${panels}</div>`;
+}
+
+function attemptPanel({ runId, settings }: Report, { capability }: SharpenedReport, attempt: EnvironmentAttempt, ref: ArtifactRef | undefined): Markup {
+  const { calibration, accepted, validation, source } = attempt;
+  const stamp = accepted ? markup`<span class="stamp yes">✓ accepted</span>` : markup`<span class="stamp no">✗ rejected</span>`;
+  const problems = calibration ? calibration.problems : validation.problems;
+  return markup`<section class="panel${!accepted && ' rejected'}">
+    <h4>${capability.name}</h4>
+    <p>Attempt ${attempt.attempt}: ${stamp}${calibration ? ` · ${calibration.verdict.replaceAll('-', ' ')}` : ' · invalid, not calibrated'}</p>
+    ${
+      calibration &&
+      histogram(
+        {
+          values: calibration.groupMeans,
+          band: settings.calibration.meanReward,
+          mean: calibration.meanReward,
+          look: accepted ? 'good' : 'bad',
+          xTitle: "mean reward of a task's rollouts",
+          yTitle: `tasks (${count(calibration.seeds)} with ${count(calibration.rolloutsPerSeed)} rollouts each)`,
+        },
+        `${capability.name}, attempt ${attempt.attempt}: histogram of mean rewards over ${calibration.groupMeans.length} tasks; mean ${decimal(calibration.meanReward)}, ${accepted ? 'accepted' : 'rejected'}.`,
+      )
+    }
+    ${
+      !accepted &&
+      problems.length > 0 &&
+      markup`<ul>
+        ${problems.map((problem) => markup`<li>${typeset(problem)}</li>`)}
+      </ul>`
+    }
+    <p class="source">${artifactLink(runId, source, 'environment')}${ref && markup` · ${artifactLink(runId, ref, 'calibration')}`}</p>
+  </section>`;
+}
+
+function unfinished({ sharpened }: Report): Markup | null {
+  const rest = sharpened.filter((s) => s.status !== 'trained');
+  return rest.length === 0
+    ? null
+    : markup`<p>Without an adapter:</p>
+        <ul>
+          ${rest.map((s) => markup`<li>${s.capability.name} (${s.status}): ${s.reason}</li>`)}
+        </ul>`;
+}
+
+/** Learning curves; the mixed adapter has more iterations and its own plot. */
+export function trainingSection({ report, sources }: ReportDocument): Markup | null {
+  const trained = report.sharpened.flatMap((s) => (s.adapter ? [{ name: s.capability.name, adapter: s.adapter }] : []));
+  const { mixed } = report;
+  const drawn = trained.filter(({ adapter }) => adapter.curve.length > 0);
+  if (drawn.length === 0) return null;
+  const refs = (adapters: readonly TrainedReport[]) => sources.manifests.filter((m) => adapters.some((a) => a.name === m.adapter)).map((m) => m.ref);
+  const smoothing = `Lines average over ${2 * SMOOTHING + 1} iterations; faint dots are single iterations of ${report.settings.rolloutsPerIteration} rollouts.`;
+  return markup`<h2 id="training">Training</h2>
+    <p>One LoRA adapter for each capability, trained with GRPO in its accepted environment.</p>
+    ${curvesFigure(report.runId, 'learning-curves', 'Reward by iteration, one adapter for each capability', smoothing, drawn, refs(drawn.map((d) => d.adapter)), 0)}
+    ${
+      mixed &&
+      mixed.curve.length > 0 &&
+      curvesFigure(
+        report.runId,
+        'learning-curve-mixed',
+        'Reward by iteration, one adapter on all environments mixed',
+        `The comparison: as many rollouts as all the adapters together (${count(mixed.rollouts)}).`,
+        [{ name: 'environments mixed', adapter: mixed }],
+        refs([mixed]),
+        drawn.length,
+      )
+    }`;
+}
+
+function curvesFigure(
+  runId: string,
+  id: string,
+  title: string,
+  takeaway: string,
+  trained: readonly { name: string; adapter: TrainedReport }[],
+  refs: readonly ArtifactRef[],
+  firstSeries: number,
+): Markup {
+  const curves = trained.map(({ name, adapter }): Curve => ({ name, points: adapter.curve.map((p) => ({ x: p.iteration, y: p.reward })) }));
+  const ends = trained.map(({ name, adapter }) => `${name} from ${decimal(average(adapter, 'first'))} to ${decimal(average(adapter, 'last'))}`);
+  return figure(runId, {
+    id,
+    title,
+    takeaway,
+    body: markup`${curvesLegend(curves, firstSeries)}${bothLayouts((layout) => curvesPlot(curves, layout, `Learning curves of the mean reward, first to last fifth of the iterations: ${ends.join('; ')}.`, firstSeries))}`,
+    data: {
+      head: ['Adapter', 'Reward, first fifth', 'last fifth', 'Rollouts', 'Time', 'Final KL'],
+      rows: trained.map(({ name, adapter }) => [
+        name,
+        decimal(average(adapter, 'first')),
+        decimal(average(adapter, 'last')),
+        count(adapter.rollouts),
+        duration(adapter.seconds),
+        decimal(adapter.curve.at(-1)?.kl ?? 0, 3),
+      ]),
+    },
+    sources: refs,
+  });
+}
+
+/** Mean reward over the first or last fifth of the iterations: single iterations are noisy. */
+function average({ curve }: TrainedReport, end: 'first' | 'last'): number {
+  const size = Math.max(1, Math.floor(curve.length / 5));
+  const part = end === 'first' ? curve.slice(0, size) : curve.slice(-size);
+  return part.reduce((sum, p) => sum + p.reward, 0) / part.length;
+}

@@ -1,0 +1,295 @@
+/** FIXTURE. A made-up improvement run for tests of the report: no agent, model or analyst took part, and none of its numbers was measured. */
+import { randomSource, type RandomSource } from '../../../activities/evaluate/random';
+import { decideGate } from '../../../activities/evaluate/gate';
+import { summaryLine } from '../../../activities/evaluate/compare';
+import { contrast } from '../../../activities/identify/contrast';
+import {
+  agentSpecSchema,
+  type AgentSpecInput,
+  type ArmRollouts,
+  type ArtifactRef,
+  type AttemptRefs,
+  type CalibrationResult,
+  type EnvironmentAttempt,
+  type Identification,
+  type PreparedSpec,
+  type ReportInput,
+  type SharpenResult,
+  type TrainedAdapter,
+} from '../../../contracts';
+import { type ArtifactStore, layout, putJson, putLines } from '../../../store';
+import { sampleAdapter, sampleEvaluation, SKILLS, type SampleSkill } from '../evaluate/sample-evaluation';
+
+const RUN = 'orders-desk-2026-11-21-0300';
+const SHA = '3f'.repeat(32);
+
+export interface SampleOptions {
+  sandbox?: PreparedSpec['sandbox'];
+  /** Text for names, reasons and problems, to try escaping; default: realistic ones. */
+  hostile?: string;
+  spec?: Partial<AgentSpecInput>;
+}
+
+/** Writes all artifacts of the made-up run and returns what `renderReport` gets from the workflow. */
+export async function sampleRun(store: ArtifactStore, options: SampleOptions = {}): Promise<ReportInput> {
+  const random = randomSource(17);
+  const spec = agentSpecSchema.parse({
+    version: 1,
+    name: 'orders-desk',
+    environment: { path: 'environment.py', trainSeeds: { start: 0, count: 300 }, heldOutSeeds: { start: 100_000, count: 240 } },
+    model: { name: 'orders-desk-base' },
+    evaluation: { mixedAdapter: true, bootstrapSamples: 1000 },
+    groundTruth: { planted: SKILLS.map((skill) => skill.tag), decoys: ['greet-the-customer', 'escalate-legal-threats'] },
+    ...options.spec,
+  });
+  const prepared: PreparedSpec = {
+    spec,
+    environmentPath: 'environment.py',
+    environmentSha256: SHA,
+    modelBaseUrl: 'http://127.0.0.1:8400/v1',
+    modelPath: 'model',
+    baseModelSha256: '9b'.repeat(32),
+    analyst: { baseUrl: 'http://127.0.0.1:8401/v1', model: 'demo-analyst', displayName: 'demo analyst (rule-based)' },
+    sandbox: options.sandbox ?? { mode: 'jail', detail: 'bubblewrap, seccomp, no network, resource limits' },
+  };
+  const evaluation = sampleEvaluation(240);
+  const sharpened: SharpenResult[] = [];
+  for (const [i, skill] of SKILLS.entries()) sharpened.push(await sharpen(store, skill, i, random, options.hostile));
+  const mixed = await train(store, { id: 'mixed' }, 9, 160, 0.25, 0.68, random);
+  const arms: ArmRollouts[] = [];
+  for (const { name, kind } of [evaluation.base, ...evaluation.adapters, evaluation.mixed!, evaluation.routed]) {
+    arms.push({
+      arm: name,
+      kind: kind as ArmRollouts['kind'],
+      rollouts: await rollouts(store, layout.evaluation(RUN), `arm-${name.replace('@', '-')}.jsonl`, 480, random),
+    });
+  }
+  const gate = decideGate(evaluation, spec.gate);
+  const identification = identify(options.hostile);
+  return {
+    context: { runId: RUN, agent: spec.name, spec: await putJson(store, layout.run(RUN), 'spec.json', prepared), seed: 1 },
+    verdict: 'promoted',
+    collected: await rollouts(store, layout.trajectories(RUN), 'collected.jsonl', 600, random),
+    identified: {
+      identification: await putJson(store, layout.capabilities(RUN), 'identification.json', identification),
+      labels: await putLines(store, layout.labels(RUN), 'labels.jsonl', [{}]),
+      kept: SKILLS.map(({ id, name, summary }) => ({ id, name, summary })),
+      candidates: identification.candidates.length,
+      tokens: [{ stage: 'identify', model: 'demo-analyst', promptTokens: 2_310_000, completionTokens: 141_000 }],
+    },
+    sharpened,
+    mixed,
+    arms,
+    comparison: {
+      evaluation: await putJson(store, layout.evaluation(RUN), 'evaluation.json', evaluation),
+      gatePassed: gate.passed,
+      gateReasons: gate.reasons,
+      summary: summaryLine(evaluation),
+    },
+    routing: await putLines(store, layout.evaluation(RUN), 'routing.jsonl', [{}]),
+    promotedVersion: 3,
+    stages: [
+      { name: 'collect', seconds: 14.2, status: 'done' },
+      { name: 'identify', seconds: 21.7, status: 'done' },
+      { name: 'sharpen', seconds: 158.4, status: 'done' },
+      { name: 'evaluate', seconds: 96.9, status: 'done' },
+      { name: 'promote', seconds: 0.2, status: 'done' },
+    ],
+  };
+}
+
+/** The same run as if nothing had been kept. */
+export async function sampleRunWithoutAdapters(store: ArtifactStore): Promise<ReportInput> {
+  const run = await sampleRun(store);
+  return {
+    ...run,
+    verdict: 'nothing-to-sharpen',
+    sharpened: [],
+    mixed: null,
+    arms: [],
+    comparison: null,
+    routing: null,
+    promotedVersion: null,
+    stages: run.stages.slice(0, 3),
+  };
+}
+
+async function rollouts(store: ArtifactStore, directory: string, name: string, episodes: number, random: RandomSource): Promise<ArmRollouts['rollouts']> {
+  const successes = Math.round(episodes * (0.3 + 0.4 * random.uniform()));
+  return {
+    trajectories: await putLines(store, directory, name, [{ fixture: true, name }]),
+    episodes,
+    successes,
+    failures: episodes - successes,
+    promptTokens: episodes * 320,
+    completionTokens: episodes * 41,
+    seconds: 12,
+  };
+}
+
+function identify(hostile?: string): Identification {
+  const decoys = [
+    { id: 'greeting', name: 'Greeting the customer', summary: 'say hello first', tag: '' },
+    { id: 'legal-escalation', name: 'Escalating legal threats', summary: 'hand legal threats to a human', tag: '' },
+    { id: 'polite-closing', name: 'Polite closing of the conversation', summary: 'close politely', tag: '' },
+  ];
+  const counts = (sl: number, sa: number, fl: number, fa: number) => ({
+    successLacking: sl,
+    successApplicable: sa,
+    failureLacking: fl,
+    failureApplicable: fa,
+    failures: 391,
+    unlabelled: 0,
+  });
+  const rows = [
+    counts(4, 40, 121, 133),
+    counts(3, 35, 132, 150),
+    counts(2, 31, 84, 90),
+    counts(2, 29, 88, 101),
+    counts(119, 209, 228, 391),
+    counts(1, 6, 9, 12),
+    counts(12, 160, 41, 300),
+  ];
+  const thresholds = { minGap: 0.2, minCoverage: 0.1 };
+  const candidates = [...SKILLS, ...decoys].map(({ id, name, summary }) => ({
+    id,
+    name,
+    summary,
+    description: `${hostile ?? ''}The agent should ${summary}. It shows in trajectories where that step is missing.`,
+  }));
+  if (hostile) candidates[0]!.name = hostile.slice(0, 80);
+  return {
+    candidates,
+    contrasts: candidates.map(({ id }, i) => contrast(id, rows[i]!, thresholds)),
+    kept: SKILLS.map((skill) => skill.id),
+    thresholds,
+    calls: { discovery: 4, label: 4200, reused: 0, unlabelled: 3 },
+    usage: { promptTokens: 2_310_000, completionTokens: 141_000, cachedTokens: 0 },
+    analyst: 'demo analyst (rule-based)',
+    planted: {
+      found: SKILLS.slice(0, 3).map((skill, i) => ({ planted: skill.tag, capabilityId: skill.id, jaccard: 0.97 - i * 0.04 })),
+      missed: [SKILLS[3]!.tag],
+      invented: [SKILLS[3]!.id],
+      decoysKept: [],
+    },
+  };
+}
+
+async function sharpen(store: ArtifactStore, skill: SampleSkill, i: number, random: RandomSource, hostile?: string): Promise<SharpenResult> {
+  const attempts =
+    i === 1
+      ? [await attempt(store, skill, 1, 0.91, random, hostile), await attempt(store, skill, 2, 0.36, random)]
+      : [await attempt(store, skill, 1, 0.3 + 0.05 * i, random)];
+  if (i === 2) attempts.unshift(await invalidAttempt(store, skill));
+  attempts.forEach((a, n) => (a.attempt = n + 1));
+  return {
+    capability: { id: skill.id, name: hostile ?? skill.name, summary: skill.summary },
+    status: 'trained',
+    reason: 'reward 0.93 after 640 rollouts',
+    attempts,
+    environment: attempts.at(-1)!.source,
+    adapter: await train(store, skill, i, 40, 0.25, 0.95 - 0.05 * i, random),
+    tokens: [
+      { stage: 'sharpen', model: 'demo-analyst', promptTokens: 9_000, completionTokens: 5_200 },
+      { stage: 'sharpen', model: 'orders-desk-base', promptTokens: 410_000, completionTokens: 62_000 },
+    ],
+  };
+}
+
+async function attempt(store: ArtifactStore, skill: SampleSkill, number: number, level: number, random: RandomSource, hostile?: string): Promise<AttemptRefs> {
+  const directory = layout.environments(RUN, skill.id);
+  const inBand = level < 0.6;
+  const groupMeans = Array.from({ length: 100 }, () => Math.round(Math.min(1, Math.max(0, level + (random.uniform() + random.uniform() - 1) * 0.5)) * 16) / 16);
+  const meanReward = groupMeans.reduce((a, b) => a + b, 0) / groupMeans.length;
+  const calibration: CalibrationResult = {
+    seeds: 100,
+    rolloutsPerSeed: 16,
+    meanReward,
+    meanSuccess: Math.max(0, meanReward - 0.04),
+    allSuccessGroups: groupMeans.filter((m) => m === 1).length / 100,
+    allZeroGroups: groupMeans.filter((m) => m === 0).length / 100,
+    constantGroups: 0.12,
+    informativeGroups: 0.88,
+    rewardStd: 0.31,
+    passAt: { '1': meanReward - 0.04, '4': Math.min(1, meanReward + 0.3), '8': Math.min(1, meanReward + 0.5), '16': Math.min(1, meanReward + 0.6) },
+    groupMeans,
+    verdict: inBand ? 'in-band' : 'too-easy',
+    problems: inBand
+      ? []
+      : [
+          hostile ?? `The mean reward is ${meanReward.toFixed(2)}; it must lie between 0.20 and 0.60: make the tasks harder.`,
+          'In 34 % of the tasks every rollout succeeds; at most 20 % may.',
+        ],
+  };
+  const validation: EnvironmentAttempt['validation'] = {
+    passed: true,
+    problems: [],
+    checks: [{ name: 'same seed, same task', passed: true, detail: '20 seeds' }],
+  };
+  return {
+    attempt: number,
+    source: await store.put(directory, `attempt-${number}.py`, `# ${skill.id} ${number}\n`),
+    validation: await putJson(store, directory, `validation-${number}.json`, validation),
+    calibration: await putJson(store, directory, `calibration-${number}.json`, calibration),
+    accepted: inBand,
+    outcome: calibration.verdict,
+  };
+}
+
+async function invalidAttempt(store: ArtifactStore, skill: SampleSkill): Promise<AttemptRefs> {
+  const directory = layout.environments(RUN, skill.id);
+  const problems = [
+    'The reference solution of seed 7 earns 0.00 instead of 1.00.',
+    'Tool credit_order takes an argument that the target does not have: currency.',
+  ];
+  const validation: EnvironmentAttempt['validation'] = {
+    passed: false,
+    problems,
+    checks: [{ name: 'reference solution', passed: false, detail: problems[0]! }],
+  };
+  const source = await store.put(directory, 'attempt-0.py', `# ${skill.id} invalid\n`);
+  return {
+    attempt: 1,
+    source,
+    validation: await putJson(store, directory, 'validation-0.json', validation),
+    calibration: null,
+    accepted: false,
+    outcome: 'invalid',
+  };
+}
+
+async function train(
+  store: ArtifactStore,
+  skill: Pick<SampleSkill, 'id'>,
+  i: number,
+  iterations: number,
+  from: number,
+  to: number,
+  random: RandomSource,
+): Promise<TrainedAdapter> {
+  const adapter = sampleAdapter(skill, i);
+  const curve = Array.from({ length: iterations }, (_, k) => {
+    const risen = 1 / (1 + Math.exp(-(k / iterations - 0.35 - 0.05 * (i % 4)) * 14));
+    return {
+      iteration: k + 1,
+      reward: Math.min(1, Math.max(0, from + (to - from) * risen + (random.uniform() - 0.5) * 0.2)),
+      kl: 0.002 * k,
+      loss: 0.01 * (random.uniform() - 0.5),
+    };
+  });
+  const manifest: ArtifactRef = await putJson(store, layout.training(RUN, skill.id), 'manifest.json', {
+    jobId: skill.id,
+    jobSha256: SHA,
+    baseModelSha256: '9b'.repeat(32),
+    adapterSha256: adapter.sha256,
+    adapterDir: adapter.key,
+    iterations,
+    rollouts: iterations * 16,
+    seconds: { total: iterations * 0.45, generation: 10, update: 7, startup: 2 },
+    completionTokens: iterations * 16 * 38,
+    curve,
+    finalReward: curve.at(-1)!.reward,
+    environmentSha256: [SHA],
+  });
+  return { ...adapter, manifest, rollouts: iterations * 16, seconds: iterations * 0.45, finalReward: curve.at(-1)!.reward };
+}
