@@ -74,7 +74,7 @@ def test_packed_steps_equal_those_of_trl(tiny_dir: Path, tmp_path: Path, monkeyp
 
 def test_environment_that_raises_stops_the_job(tiny_dir: Path, tmp_path: Path) -> None:
     environment = variant(tmp_path, "raises", RAISES)
-    with pytest.raises(EnvironmentFailed, match="8 of 8 rollouts .* lost"):
+    with pytest.raises(EnvironmentFailed, match="8 of 8 rollouts .* 'lost'"):
         run(make_job(tiny_dir, tmp_path / "out", [environment]))
 
 
