@@ -1,0 +1,102 @@
+// tier: unit
+import { countAxis, timeAxis } from '../../../activities/report/charts/bars';
+import { smooth } from '../../../activities/report/charts/curves';
+import { tenths } from '../../../activities/report/charts/histogram';
+import { scatterPlot, type ScatterPoint } from '../../../activities/report/charts/scatter';
+import { linear, roundUp, shorten, textWidth, ticks, wrap } from '../../../activities/report/charts/svg';
+import { bytes, compact, decimal, duration, percent, points, pointsRange, sentenceList } from '../../../activities/report/format';
+import { escape, markup } from '../../../activities/report/markup';
+
+describe('scales', () => {
+  it('map a domain to a range, also one of no length', () => {
+    expect(linear([0, 10], [100, 0])(2.5)).toBe(75);
+    expect(linear([3, 3], [0, 100])(3)).toBe(50);
+  });
+
+  it.each([
+    [0, 1, 5, [0, 0.2, 0.4, 0.6, 0.8, 1]],
+    [-0.2, 1, 6, [-0.2, 0, 0.2, 0.4, 0.6, 0.8, 1]],
+    [1, 40, 5, [10, 20, 30, 40]],
+    [5, 5, 4, [5]],
+  ])('have round ticks between %d and %d', (low, high, wanted, expected) => {
+    expect(ticks(low, high, wanted)).toEqual(expected);
+  });
+
+  it('end at a round number that is not below the data', () => {
+    expect(roundUp(0.58, 5)).toBeCloseTo(0.6, 12);
+    expect(roundUp(37, 4)).toBe(40);
+    expect(roundUp(0)).toBe(1);
+  });
+
+  it('use steps that clocks have for time', () => {
+    expect(timeAxis(158, 5)).toEqual([0, 60, 120, 180]);
+    expect(timeAxis(7.2, 5)).toEqual([0, 2, 4, 6, 8]);
+    expect(timeAxis(900_000, 5).at(-1)).toBeGreaterThanOrEqual(900_000);
+    expect(countAxis(0, 4)).toContain(0);
+  });
+});
+
+describe('chart data', () => {
+  it('counts tenths, with 1 in the last', () => {
+    expect(tenths([0, 0.05, 0.1, 0.3, 0.7, 0.999, 1])).toEqual([2, 1, 0, 1, 0, 0, 0, 1, 0, 2]);
+  });
+
+  it('smooths over what is there at the ends', () => {
+    const points = [0, 1, 0, 1, 0].map((y, x) => ({ x, y }));
+    expect(smooth(points, 1).map((p) => p.y)).toEqual([1 / 2, 1 / 3, 2 / 3, 1 / 3, 1 / 2]);
+  });
+
+  it('breaks and cuts text to a width', () => {
+    const lines = wrap('Order status check before cancelling an order', 100, 2);
+    expect(lines).toHaveLength(2);
+    expect(lines[1]).toMatch(/…$/);
+    for (const line of lines) expect(textWidth(line)).toBeLessThanOrEqual(100);
+    expect(shorten('short', 100)).toBe('short');
+  });
+
+  it('names every point of a crowded scatter plot, apart from each other', () => {
+    const crowd = Array.from({ length: 10 }, (_, i): ScatterPoint => ({
+      number: i + 1,
+      name: `capability ${i}`,
+      x: 0.3 + 0.004 * i,
+      y: 0.8 - 0.01 * i,
+      yLow: 0.7,
+      yHigh: 0.9,
+      kept: true,
+    }));
+    const svg = scatterPlot(crowd, { minX: 0.1, minY: 0.2 }, 'wide', 'crowd').text;
+    const places = [...svg.matchAll(/<text x="([\d.]+)" y="([\d.]+)"[^>]*>capability/g)].map((m) => `${m[1]},${m[2]}`);
+    expect(places).toHaveLength(10);
+    expect(new Set(places).size).toBe(10);
+  });
+});
+
+describe('numbers as text', () => {
+  it('have real minus signs, thin spaces and units', () => {
+    expect(percent(0.341)).toBe('34.1\u202f%');
+    expect(points(-0.0004)).toBe('+0.0');
+    expect(points(-0.12)).toBe('\u221212.0');
+    expect(pointsRange({ low: -0.01, high: 0.2 })).toBe('\u22121.0 to +20.0');
+    expect(decimal(-0.5)).toBe('\u22120.50');
+    expect([0, 8.42, 59, 120, 185, 7800].map(duration)).toEqual([
+      '0\u202fs',
+      '8.4\u202fs',
+      '59\u202fs',
+      '2\u202fmin',
+      '3\u202fmin 05\u202fs',
+      '2\u202fh 10\u202fmin',
+    ]);
+    expect([950, 12_345, 4_500_000].map(compact)).toEqual(['950', '12.3k', '4.5M']);
+    expect(bytes(1234)).toBe('1.2\u202fkB');
+    expect([[], ['a'], ['a', 'b', 'c']].map(sentenceList)).toEqual(['none', 'a', 'a, b and c']);
+  });
+});
+
+describe('markup', () => {
+  it('escapes every value that is not markup', () => {
+    expect(markup`<p title="${'"><script>'}">${'<b>&'}${markup`<i>ok</i>`}${null}${false}${[markup`<u>1</u>`]}</p>`.text).toBe(
+      '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;&amp;<i>ok</i><u>1</u></p>',
+    );
+    expect(escape("it's\u0000\u0007 fine")).toBe('it&#39;s fine');
+  });
+});

@@ -1,0 +1,151 @@
+// tier: integration
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { createReportActivities } from '../../../activities/report';
+import { type Report, reportSchema } from '../../../contracts';
+import { LocalStore } from '../../../store';
+import { sampleRun, sampleRunWithoutAdapters } from './sample-run';
+
+const now = () => new Date('2026-11-21T03:10:00Z');
+const HOSTILE = `</svg><script>alert(1)</script>" onload="x()' <img src=//evil.example/x.png>`;
+const VOID = new Set(['meta']);
+
+/** Sentences for tags that do not nest. */
+function nestingErrors(html: string): string[] {
+  const open: string[] = [];
+  const errors: string[] = [];
+  for (const [, closing, name, rest] of html.replace(/<style>[^]*?<\/style>/, '').matchAll(/<(\/?)([a-z][a-z0-9]*)((?:[^>"]|"[^"]*")*)>/gi)) {
+    if (closing) {
+      const last = open.pop();
+      if (last !== name) errors.push(`</${name}> closes <${last}>`);
+    } else if (!rest!.endsWith('/') && !VOID.has(name!)) open.push(name!);
+  }
+  return [...errors, ...open.map((name) => `<${name}> stays open`)];
+}
+
+describe('renderReport', () => {
+  let root: string;
+  let store: LocalStore;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'whet-report-'));
+    store = new LocalStore(root);
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  async function render(
+    input: Awaited<ReturnType<typeof sampleRun>>,
+  ): Promise<{ page: string; report: Report; directory: string; result: Awaited<ReturnType<ReturnType<typeof createReportActivities>['renderReport']>> }> {
+    const result = await createReportActivities({ store, now }).renderReport(input);
+    const read = (name: string) => readFileSync(join(result.directory, name), 'utf8');
+    return { page: read('report.html'), report: reportSchema.parse(JSON.parse(read('report.json'))), directory: result.directory, result };
+  }
+
+  it('writes copies equal to the artifacts, and the same ones when it is repeated', async () => {
+    const input = await sampleRun(store);
+    const first = await render(input);
+    expect((await store.get(first.result.html)).toString()).toBe(first.page);
+    expect(JSON.parse((await store.get(first.result.json)).toString())).toEqual(first.report);
+    expect((await render(input)).result).toEqual(first.result);
+  });
+
+  it('carries the fields that others rely on', async () => {
+    const { report } = await render(await sampleRun(store));
+    expect(report.evaluation!.routedMinusBase.low).toBeGreaterThan(0);
+    for (const arm of ['base', 'bestSingle', 'routed', 'oracle', 'mixed'] as const)
+      expect(report.evaluation![arm]!.passRate.low).toBeLessThan(report.evaluation![arm]!.passRate.high);
+    expect(report.identification.planted!.found).toHaveLength(3);
+    expect(report.stages.map((stage) => stage.name)).toEqual(['collect', 'identify', 'sharpen', 'evaluate', 'promote']);
+    expect(report.sharpened.map((s) => s.attempts.length)).toEqual([1, 2, 2, 1]);
+    expect(report.sharpened[0]!.adapter!.curve).toHaveLength(40);
+    expect(report.gate!.passed).toBe(true);
+    const sharpening = report.tokens.filter((use) => use.stage === 'sharpen');
+    expect(sharpening.find((use) => use.model === 'demo-analyst')).toMatchObject({ promptTokens: 36_000, completionTokens: 20_800 });
+    expect(sharpening.find((use) => use.model.startsWith('mixed@'))!.completionTokens).toBe(160 * 16 * 38);
+  });
+
+  it('is one well-formed page that needs nothing from elsewhere', async () => {
+    const { page } = await render(await sampleRun(store));
+    expect(nestingErrors(page)).toEqual([]);
+    expect(page).not.toMatch(/<script|<link|<iframe|@import|url\(|\ssrc=|https?:\/\//);
+    expect(page).toContain("default-src 'none'");
+    expect(page).not.toMatch(/NaN|undefined|Infinity|\[object/);
+  });
+
+  it('draws every figure in both layouts with a description, and links it to its artifacts and hashes', async () => {
+    const { page } = await render(await sampleRun(store));
+    const figures = [...page.matchAll(/<figure id="([^"]+)">([^]*?)<\/figure>/g)];
+    expect(figures.map((f) => f[1])).toEqual([
+      'arms',
+      'gap-coverage',
+      'calibration',
+      'learning-curves',
+      'learning-curve-mixed',
+      'kinds',
+      'router',
+      'time',
+      'tokens',
+    ]);
+    for (const [, id, body] of figures) {
+      expect(body!.match(/<svg [^>]*role="img" aria-label="[^"]{20,}"/g)!.length).toBeGreaterThanOrEqual(id === 'calibration' ? 5 : 2);
+      expect(body).toMatch(/<code class="hash" title="sha256 [0-9a-f]{64}">/);
+    }
+  });
+
+  it('links only to files that are there', async () => {
+    const { page, directory, report } = await render(await sampleRun(store));
+    const hrefs = [...new Set([...page.matchAll(/href="([^"]+)"/g)].map((m) => decodeURIComponent(m[1]!)))].filter((href) => !href.includes('/adapters/'));
+    expect(hrefs.length).toBeGreaterThan(30);
+    expect(hrefs.filter((href) => !existsSync(resolve(directory, href)))).toEqual([]);
+    expect(report.artifacts.filter(({ ref }) => !page.includes(ref.sha256))).toEqual([]);
+    expect(dirname(directory).startsWith(root)).toBe(true);
+  });
+
+  it('marks rejected attempts and says why', async () => {
+    const { page } = await render(await sampleRun(store));
+    expect(page.match(/<section class="panel rejected">/g)).toHaveLength(2);
+    expect(page).toContain('too easy');
+    expect(page).toContain('The reference solution of seed 7 earns 0.00 instead of 1.00.');
+  });
+
+  it('says openly what was planted, who the analyst was and what the statistics cannot say', async () => {
+    const { report, page } = await render(await sampleRun(store));
+    const notes = report.notes.join('\n');
+    for (const part of ['planted on purpose', 'demo analyst (rule-based)', 'BCa bootstrap', 'lower bound', 'trials that took no part in selecting'])
+      expect(notes).toContain(part);
+    expect(page).toContain('missed: append-postal-code');
+    expect(page).not.toContain('role="alert"');
+  });
+
+  it('puts an unsafe sandbox above everything else', async () => {
+    const { page, report } = await render(await sampleRun(store, { sandbox: { mode: 'unsafe', detail: 'WHET_SANDBOX=unsafe was set' } }));
+    expect(report.notes[0]).toMatch(/^Unsafe sandbox: .*WHET_SANDBOX=unsafe was set\.$/);
+    expect(page.indexOf('role="alert"')).toBeLessThan(page.indexOf('<h1>'));
+  });
+
+  it('shows text of the analyst as text', async () => {
+    const { page } = await render(await sampleRun(store, { hostile: HOSTILE }));
+    expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(page).not.toMatch(/<script|<img/);
+    expect(nestingErrors(page)).toEqual([]);
+  });
+
+  it('reports a run in which nothing was trained', async () => {
+    const { page, report } = await render(await sampleRunWithoutAdapters(store));
+    expect(report.evaluation).toBeNull();
+    expect(report.gate).toBeNull();
+    expect(page).toContain('Nothing was evaluated');
+    expect(nestingErrors(page)).toEqual([]);
+    expect([...page.matchAll(/<figure id="([^"]+)">/g)].map((m) => m[1])).toEqual(['gap-coverage', 'time', 'tokens']);
+  });
+
+  it('fails when an artifact was changed', async () => {
+    const input = await sampleRun(store);
+    const { identification } = input.identified;
+    rmSync(store.localPath(identification.key));
+    await expect(render(input)).rejects.toThrow();
+    await expect(
+      render({ ...input, identified: { ...input.identified, identification: { ...identification, key: input.identified.labels.key } } }),
+    ).rejects.toMatchObject({ type: 'Store.Corrupt' });
+  });
+});
