@@ -19,6 +19,7 @@ const schema = z.object({
   TEMPORAL_NAMESPACE: z.string().default('default'),
   WHET_PYTHON: z.string().default(join(PROJECT_ROOT, '.toolchain', 'venv', 'bin', 'python')),
   WHET_MODEL_URL: z.url().optional(),
+  WHET_MODEL_API_KEY: z.string().optional(),
   WHET_MODEL_PATH: z.string().optional(),
   WHET_DEMO_ANALYST_URL: z.url().optional(),
   WHET_ANALYST_MODEL: z.string().optional(),
@@ -36,6 +37,8 @@ export interface WorkerConfig {
   python: string;
   /** Endpoint of the policy server, used by agents whose spec names none. */
   modelUrl: string | null;
+  /** For model endpoints that ask for a key. */
+  modelApiKey: string | null;
   /** Directory of the base model that a recipe made. */
   modelPath: string | null;
   analyst: { demoUrl: string | null; model: string | null; apiKey: string | null; baseUrl: string | null };
@@ -61,6 +64,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     temporalNamespace: value.TEMPORAL_NAMESPACE,
     python: value.WHET_PYTHON,
     modelUrl: value.WHET_MODEL_URL ?? null,
+    modelApiKey: value.WHET_MODEL_API_KEY ?? null,
     modelPath: value.WHET_MODEL_PATH ?? null,
     analyst: {
       demoUrl: value.WHET_DEMO_ANALYST_URL ?? null,

@@ -1,7 +1,6 @@
 import { continueAsNew, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { LabelChunkResult, LabelChunksInput } from '../contracts/run';
 import { llm } from './activities';
-import type { labelChunks as self } from './label-chunks';
 
 /** Chunks in flight; each has its own bounded concurrency, so this only hides the gaps between chunks. */
 const WINDOW = 4;
@@ -40,7 +39,7 @@ export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkRe
     }
   };
   await Promise.all(Array.from({ length: WINDOW }, lane));
-  if (cursor < plan.chunks) await continueAsNew<typeof self>({ ...input, cursor, totals });
+  if (cursor < plan.chunks) await continueAsNew<typeof labelChunks>({ ...input, cursor, totals });
   return totals;
 }
 

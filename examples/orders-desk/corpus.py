@@ -27,7 +27,7 @@ CHAT_TEMPLATE = (
     "{%- if message.tool_calls -%}"
     "{%- for call in message.tool_calls -%}"
     "{%- set arguments = call.function.arguments -%}"
-    "{{- '<tool_call>{\"name\":\"' + call.function.name + '\",\"arguments\":' -}}"
+    '{{- \'<tool_call>{"name":"\' + call.function.name + \'","arguments":\' -}}'
     "{{- (arguments if arguments is string else arguments | tojson(separators=(',', ':'))) + '}</tool_call>' -}}"
     "{%- endfor -%}"
     "{%- else -%}{{- message.content or '' -}}{%- endif -%}"
@@ -63,7 +63,9 @@ def demonstration(seed: int) -> Segments:
 
 def routing(seed: int) -> Segments:
     """A routing question about the first message of one demonstration seed, with its answer."""
-    question, answer = skills.routing_example(environment.Environment.generate_task(seed), random.Random(f"routing:{seed}"))
+    question, answer = skills.routing_example(
+        environment.Environment.generate_task(seed), random.Random(f"routing:{seed}")
+    )
     return [(USER + question + END + ASSISTANT, False), (answer + END, True)]
 
 
@@ -95,7 +97,9 @@ def build_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFas
     pieces += [f"{pair:02d}" for pair in range(100)] * 100
     tokenizer.train_from_iterator(pieces, trainer)
     # Not "special", so that decoding for a client keeps the markers of a tool call.
-    tokenizer.add_tokens([AddedToken(CALL, normalized=False, special=False), AddedToken(CALL_END, normalized=False, special=False)])
+    tokenizer.add_tokens(
+        [AddedToken(CALL, normalized=False, special=False), AddedToken(CALL_END, normalized=False, special=False)]
+    )
     wrapped = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token=PAD,

@@ -20,9 +20,13 @@ MAX_CALLS = 10
 FIRST = "Ana Ben Cleo Dan Eva Finn Gia Hugo Ida Jon Kim Leo Mia Ned Ola Pia".split()
 LAST = "Ruiz Stone Marsh Patel Novak Silva Brandt Young Kato Meyer Costa Lind Frost Hale Okoro Dunn".split()
 PRODUCTS = "Mug Lamp Book Chair Pen Clock Vase Rug".split()
-CODE_WORDS = "Amber Bison Cedar Delta Ember Falcon Ginger Hazel Indigo Jasper Koala Lotus Maple Nectar Otter Panda".split()
+CODE_WORDS = (
+    "Amber Bison Cedar Delta Ember Falcon Ginger Hazel Indigo Jasper Koala Lotus Maple Nectar Otter Panda".split()
+)
 POSTAL_AREAS = "Bath Cork Derby Ely Fife Gwent Hull Islay Jura Kent Leeds Moray Neath Perth Ryde Truro".split()
-STREETS = "Abbey Bridge Castle Dock East Field Garden Harbour Island Jubilee King Lower Market North Orchard Palace".split()
+STREETS = (
+    "Abbey Bridge Castle Dock East Field Garden Harbour Island Jubilee King Lower Market North Orchard Palace".split()
+)
 
 # Ticket kinds and their weights in the natural mix, in percent. "first+second" asks for two things in one message.
 NATURAL_MIX = {
@@ -49,8 +53,16 @@ NEEDS = {
 }
 
 PHRASES = {
-    "refund": ["refund order {order}", "i want my money back for order {order}", "order {order} came broken so refund it"],
-    "cancel": ["cancel order {order}", "please cancel my order {order}", "i do not need order {order} any more so stop it"],
+    "refund": [
+        "refund order {order}",
+        "i want my money back for order {order}",
+        "order {order} came broken so refund it",
+    ],
+    "cancel": [
+        "cancel order {order}",
+        "please cancel my order {order}",
+        "i do not need order {order} any more so stop it",
+    ],
     "credit": [
         "credit me for the {items} in order {order}",
         "credit the {items} of order {order}",
@@ -63,7 +75,10 @@ PHRASES = {
     ],
     "track": ["where is order {order}", "what is the status of order {order}", "has order {order} left yet"],
     "price": ["how much is the {product}", "price of the {product} please", "what does the {product} cost"],
-    "exchange": ["exchange the {item} in order {order} for the {product}", "swap the {item} of order {order} for the {product}"],
+    "exchange": [
+        "exchange the {item} in order {order} for the {product}",
+        "swap the {item} of order {order} for the {product}",
+    ],
 }
 SMALL_TALK = ["", "", "thanks a lot. ", "i am in a hurry. ", "i shop here often. "]
 LAWYER = "my lawyer will hear of this. "
@@ -97,11 +112,19 @@ _PRODUCT = _text("Product name, e.g. Mug.")
 
 TOOLS = [
     _tool("find_user", "Finds a customer by full name.", name=_text("First and last name.")),
-    _tool("verify_user", "Checks a customer's code.", name=_text("First and last name."), code=_text("Code word that the customer gave.")),
+    _tool(
+        "verify_user",
+        "Checks a customer's code.",
+        name=_text("First and last name."),
+        code=_text("Code word that the customer gave."),
+    ),
     _tool("get_order", "Reads an order: status, items, total.", order=_ORDER),
     _tool("get_product", "Reads a product: price and stock.", product=_PRODUCT),
     _tool(
-        "refund_order", "Pays back an order.", order=_ORDER, amount={"type": "integer", "description": "Whole currency units."}
+        "refund_order",
+        "Pays back an order.",
+        order=_ORDER,
+        amount={"type": "integer", "description": "Whole currency units."},
     ),
     _tool("credit_item", "Credits one item of an order.", order=_ORDER, item=_PRODUCT),
     _tool("cancel_order", "Cancels an order.", order=_ORDER),
@@ -295,7 +318,7 @@ def _success(state: _State) -> bool:
 
 
 def _diagnostics(state: _State, unread_cancel: set) -> dict:
-    """"lacking" or "present" for each capability that the episode called for and that its calls show."""
+    """ "lacking" or "present" for each capability that the episode called for and that its calls show."""
     task, found = state.task, {}
     for request in task["requests"]:
         kind, order = request["kind"], request["order"]

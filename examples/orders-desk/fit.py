@@ -196,7 +196,9 @@ def batches(examples: list[tuple[list[int], list[bool]]], schedule: Schedule, rn
 def train(model: Llama, examples: list, schedule: Schedule, seed: int, report) -> dict:
     """Trains for exactly `schedule.steps` steps; `report(step, loss)` is called every 50. Returns loss and token counts."""
     matrices = [[model.qkv, model.out], [model.gate_up, model.down]]
-    adam = torch.optim.AdamW([model.embedding, model.norms], lr=schedule.adam_lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+    adam = torch.optim.AdamW(
+        [model.embedding, model.norms], lr=schedule.adam_lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+    )
     muon = Muon(matrices)
     source = batches(examples, schedule, random.Random(f"order:{seed}"))
     tokens, losses = 0, []

@@ -41,7 +41,9 @@ class Size:
         if not 0 <= self.routing < 1:
             raise ValueError(f"routing={self.routing} must be at least 0 and below 1")
         if self.steps * self.batch > DEMONSTRATION_STRIDE // 2:
-            raise ValueError(f"{self.steps} steps of {self.batch} need more seeds than the {DEMONSTRATION_STRIDE // 2} of one model")
+            raise ValueError(
+                f"{self.steps} steps of {self.batch} need more seeds than the {DEMONSTRATION_STRIDE // 2} of one model"
+            )
 
 
 SIZES = {
@@ -126,7 +128,10 @@ def announce(as_json: bool, steps: int):
         seconds = time.perf_counter() - started
         left = seconds / step * (steps - step)
         if as_json:
-            print(json.dumps({"step": step, "steps": steps, "loss": round(loss, 4), "secondsLeft": round(left, 1)}), flush=True)
+            print(
+                json.dumps({"step": step, "steps": steps, "loss": round(loss, 4), "secondsLeft": round(left, 1)}),
+                flush=True,
+            )
         else:
             print(f"training the demo model: step {step} of {steps}, loss {loss:.3f}, {left:.0f} s left", flush=True)
 
@@ -140,7 +145,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of the model, 0 to 999 (default 1)")
     parser.add_argument("--size", choices=sorted(SIZES), default="demo", help="demo (default), or tiny for tests")
     parser.add_argument("--cache", type=pathlib.Path, default=default_cache, help=f"default {default_cache}")
-    parser.add_argument("--out", type=pathlib.Path, help="also copies the model into this directory, which must not exist")
+    parser.add_argument(
+        "--out", type=pathlib.Path, help="also copies the model into this directory, which must not exist"
+    )
     parser.add_argument("--progress", action="store_true", help="progress as JSON lines instead of sentences")
     arguments = parser.parse_args(argv)
     if not 0 <= arguments.seed < 1000:
@@ -169,7 +176,10 @@ def main(argv: list[str] | None = None) -> int:
             shutil.rmtree(work, ignore_errors=True)
     if arguments.out is not None:
         shutil.copytree(path, arguments.out)
-    print(json.dumps({"path": str(path), "cached": cached, "seconds": round(time.perf_counter() - started, 1)}), flush=True)
+    print(
+        json.dumps({"path": str(path), "cached": cached, "seconds": round(time.perf_counter() - started, 1)}),
+        flush=True,
+    )
     return 0
 
 
