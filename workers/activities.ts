@@ -25,7 +25,12 @@ type ActivitiesByQueue = { orchestration: OrchestrationActivities; llm: LlmActiv
 export function activitiesOf(config: WorkerConfig): ActivitiesByQueue & Record<QueueKind, object> {
   const store = new LocalStore(config.storeRoot);
   const analyst = analystPool(config.analyst.apiKey ?? 'none');
-  const rollout: RolloutDeps = { store, openEnvironment, model: new HttpModelClient(config.modelApiKey === null ? {} : { apiKey: config.modelApiKey }), clock: systemClock };
+  const rollout: RolloutDeps = {
+    store,
+    openEnvironment,
+    model: new HttpModelClient(config.modelApiKey === null ? {} : { apiKey: config.modelApiKey }),
+    clock: systemClock,
+  };
   return {
     orchestration: {
       ...createPrepareActivities({ ...rollout, endpoints: config, probeJail }),

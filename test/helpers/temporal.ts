@@ -41,7 +41,7 @@ export async function withWorkers<T>(environment: TestWorkflowEnvironment, activ
         connection: environment.nativeConnection,
         taskQueue: TASK_QUEUES[kind],
         ...(kind === 'orchestration' ? { workflowBundle: await workflowBundle() } : {}),
-        activities: (activities[kind] ?? {}),
+        activities: activities[kind] ?? {},
         maxHeartbeatThrottleInterval: '200ms',
       }),
     ),

@@ -1,4 +1,4 @@
-"""Tier: integration. The training loop in this process: mixed environments, constant groups, faults, TRL's own forward."""
+"""Tier: integration. The training loop in this process: mixed environments, constant groups, faults, TRL's forward."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from threading import Event
 import pytest
 import torch
 from fixtures.trainer import LETTERS, make_job, read_curve
-
 from whetstone.train import grpo
 from whetstone.train.job import parse_job
 from whetstone.train.packed import PackedPolicy

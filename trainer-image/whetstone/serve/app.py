@@ -22,6 +22,9 @@ from .chat import Chat
 from .loop import EngineLoop, Ticket
 from .requests import ApiError, ChatRequest, parse_chat_request
 
+# Seconds after which it pays to listen whether the client of a request is still there.
+WATCH_CLIENT_AFTER = 2.0
+
 
 class PolicyServer:
     """One base model, its adapters, and the routes over them.
@@ -124,13 +127,24 @@ class PolicyServer:
         if asked.stream:
             return StreamingResponse(self._stream(answer, ticket), media_type="text/event-stream")
         try:
-            await ticket.ended
+            await self._wait(ticket, http)
         except asyncio.CancelledError:
             await self._loop.abort(ticket)
             raise
         except Exception as error:
             raise ApiError(500, f"the engine failed: {error}; restart the server") from error
         return JSONResponse(answer.whole())
+
+    async def _wait(self, ticket: Ticket, http: HttpRequest) -> None:
+        """Waits for the end of a request, and gives it up when its client has gone. Raises what the engine raised."""
+        done, _ = await asyncio.wait([ticket.ended], timeout=WATCH_CLIENT_AFTER)
+        if not done:
+            gone = asyncio.ensure_future(http.receive())
+            await asyncio.wait([ticket.ended, gone], return_when=asyncio.FIRST_COMPLETED)
+            gone.cancel()
+            if not ticket.ended.done():
+                await self._loop.abort(ticket)
+        await ticket.ended
 
     def _request(self, asked: ChatRequest) -> Request:
         if asked.model != self._served_name and asked.model not in self._adapters:

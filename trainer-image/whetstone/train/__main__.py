@@ -49,6 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # Read by the OpenMP runtime when torch is loaded.
     os.environ["OMP_NUM_THREADS"] = str(job.threads)
     from whetstone.engine import ModelError

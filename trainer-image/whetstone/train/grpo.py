@@ -109,10 +109,11 @@ class AdapterTrainer(GRPOTrainer):
             peft_config=make_lora(algorithm),
             rollout_func=lambda prompts, _: self._collect(len(prompts)),
         )
+        # Holds the parameters themselves, so it is the current adapter at any time.
+        self._live = live_adapter(self.model, self._scale)
+        self._live.check(engine.weights.shape, "adapter")
         if engine.weights.merge:
-            live = live_adapter(self.model, self._scale)
-            live.check(engine.weights.shape, "adapter")
-            self._packed = PackedPolicy(engine.weights, live.parts, self._scale, algorithm.temperature)
+            self._packed = PackedPolicy(engine.weights, self._live.parts, self._scale, algorithm.temperature)
 
     @property
     def episodes(self) -> list[Episode]:
@@ -122,8 +123,12 @@ class AdapterTrainer(GRPOTrainer):
     def _collect(self, count: int) -> dict:
         """TRL's rollout function: prompts, completions with the environment's tokens masked, rewards."""
         start = time.perf_counter()
-        self._engine.put_adapter(LIVE, live_adapter(self.model, self._scale))
+        self._engine.put_adapter(LIVE, self._live)
+        # Decoding a small model is a chain of operations too short to be worth sharing between threads.
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1 if self._packed else threads)
         self._episodes = self._rollouts.collect(self.state.global_step)
+        torch.set_num_threads(threads)
         assert len(self._episodes) == count
         self.seconds_generation = time.perf_counter() - start
         episodes = self._episodes

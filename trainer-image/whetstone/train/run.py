@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import time
 from pathlib import Path
@@ -73,10 +74,10 @@ def run_job(job: TrainingJob, store: OutputStore, stop: Event, started: float) -
     environments, Diverged for the optimisation.
     """
     torch.set_num_threads(job.threads)
-    # Every kernel that the trainer uses has a deterministic form; one that has not is an error, not a surprise.
-    torch.use_deterministic_algorithms(True)
     base = Path(job.baseModel)
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    # On the CPU every kernel used has a deterministic form; one that has not is an error, not a surprise.
+    torch.use_deterministic_algorithms(True, warn_only=device == "cuda")
     with contextlib.ExitStack() as open_things, quiet_libraries():
         environments = [
             open_things.enter_context(open_environment(e.path, job.isolation, job.jailProfile or None))
@@ -95,6 +96,9 @@ def run_job(job: TrainingJob, store: OutputStore, stop: Event, started: float) -
         recorder.trainer = trainer
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(recorder)
+        # The libraries' million objects need not be looked at by every later collection.
+        gc.collect()
+        gc.freeze()
         startup = time.perf_counter() - started
         if len(lines) < algorithm.iterations and not stop.is_set():
             trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
