@@ -371,7 +371,9 @@ class Environment:
         parts = kind.split("+")
         if len(parts) == 2 and rng.random() < 0.5:
             parts.reverse()
-        requests = [_request(rng, part, number, orders[number]["items"]) for part, number in zip(parts, numbers)]
+        requests = [
+            _request(rng, part, number, orders[number]["items"]) for part, number in zip(parts, numbers, strict=False)
+        ]
         lawyer = rng.random() < LAWYER_SHARE
         asked = " and then ".join(request["text"] for request in requests)
         talk = LAWYER if lawyer else rng.choice(SMALL_TALK)

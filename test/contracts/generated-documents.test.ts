@@ -1,0 +1,39 @@
+// tier: unit
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Ajv from 'ajv';
+import { FAILURES } from '../../contracts';
+import { generatedDocuments, REPORT_PARTS } from '../../scripts/generated-documents';
+import { fieldRows } from '../../scripts/schema-tables';
+
+const ROOT = join(__dirname, '../..');
+const documents = generatedDocuments();
+
+it.each(Object.keys(documents))('%s is up to date (npm run docs)', (path) => {
+  expect(readFileSync(join(ROOT, path), 'utf8')).toBe(documents[path]);
+});
+
+it.each(Object.keys(REPORT_PARTS))('every field of %s says what it means', (name) => {
+  const rows = fieldRows(REPORT_PARTS[name]!, REPORT_PARTS);
+  expect(rows.length).toBeGreaterThan(0);
+  expect(rows.filter((row) => row.meaning === '').map((row) => row.path)).toEqual([]);
+});
+
+it('every failure has its line', () => {
+  const page = documents['docs/errors.md']!;
+  expect(Object.keys(FAILURES).filter((type) => !page.includes(`| \`${type}\` |`))).toEqual([]);
+  // A bar would end its cell.
+  expect(Object.values(FAILURES).filter(({ meaning, remedy }) => `${meaning}${remedy}`.includes('|'))).toEqual([]);
+});
+
+it('the schema for editors takes a minimal agent and refuses an unknown field', () => {
+  const validate = new Ajv({ strict: false, formats: { uri: true } }).compile(JSON.parse(documents['contracts/schemas/agent.schema.json']!) as object);
+  const agent = {
+    version: 1,
+    name: 'desk',
+    environment: { path: 'environment.py', trainSeeds: { start: 0, count: 10 }, heldOutSeeds: { start: 100, count: 10 } },
+    model: { name: 'base' },
+  };
+  expect(validate(agent)).toBe(true);
+  expect(validate({ ...agent, modle: {} })).toBe(false);
+});
