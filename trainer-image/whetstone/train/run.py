@@ -96,9 +96,10 @@ def run_job(job: TrainingJob, store: OutputStore, stop: Event, started: float) -
         recorder.trainer = trainer
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(recorder)
-        # The libraries' million objects need not be looked at by every later collection.
-        gc.collect()
+        # The libraries' million objects need not be looked at by every later collection; at exit they are again, or
+        # extension modules report them as leaks.
         gc.freeze()
+        open_things.callback(gc.unfreeze)
         startup = time.perf_counter() - started
         if len(lines) < algorithm.iterations and not stop.is_set():
             trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
