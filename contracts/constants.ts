@@ -56,7 +56,7 @@ export const FAILURES = {
   'Collect.TooFewToContrast': {
     retryable: false,
     meaning: 'Fewer than 20 successes or fewer than 20 failures were collected, so success and failure cannot be contrasted.',
-    remedy: 'Raise collect.tasks or collect.trials, or check that the agent can solve some tasks and fails others.',
+    remedy: 'Raise environment.trainSeeds.count or collect.trials, or check that the agent can solve some tasks and fails others.',
   },
   'Model.Unreachable': { retryable: true, meaning: 'The model server did not answer.', remedy: 'Start it (`whet up`) or correct model.baseUrl.' },
   'Model.Refused': {

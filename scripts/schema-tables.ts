@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** A JSON Schema node, as far as the contracts use the language. */
 interface Node {
-  type?: string;
+  type?: string | string[];
   description?: string;
   properties?: Record<string, Node>;
   required?: string[];
@@ -70,7 +70,7 @@ function typeName(node: Node, forms: ReadonlyMap<string, string>): string {
   if (node.prefixItems) return `[${node.prefixItems.map((item) => typeName(item, forms)).join(', ')}]`;
   if (node.items) return `list of ${typeName(node.items, forms)}`;
   if (typeof node.additionalProperties === 'object') return `map of ${typeName(node.additionalProperties, forms)}`;
-  return node.type ?? 'any';
+  return [node.type ?? 'any'].flat().join(' or ');
 }
 
 /** A Markdown table of the fields. */

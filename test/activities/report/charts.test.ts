@@ -1,7 +1,9 @@
 // tier: unit
-import { countAxis, timeAxis } from '../../../activities/report/charts/bars';
-import { smooth } from '../../../activities/report/charts/curves';
-import { tenths } from '../../../activities/report/charts/histogram';
+import { barsPlot, countAxis, timeAxis } from '../../../activities/report/charts/bars';
+import { curvesPlot, smooth } from '../../../activities/report/charts/curves';
+import { heatMap } from '../../../activities/report/charts/heat-map';
+import { histogram, tenths } from '../../../activities/report/charts/histogram';
+import { changePlot, forestPlot } from '../../../activities/report/charts/intervals';
 import { scatterPlot, type ScatterPoint } from '../../../activities/report/charts/scatter';
 import { linear, roundUp, shorten, textWidth, ticks, wrap } from '../../../activities/report/charts/svg';
 import { bytes, compact, decimal, duration, percent, points, pointsRange, sentenceList } from '../../../activities/report/format';
@@ -68,6 +70,25 @@ describe('chart data', () => {
     const places = [...svg.matchAll(/<text x="([\d.]+)" y="([\d.]+)"[^>]*>capability/g)].map((m) => `${m[1]},${m[2]}`);
     expect(places).toHaveLength(10);
     expect(new Set(places).size).toBe(10);
+  });
+});
+
+describe('plots of next to nothing', () => {
+  const flat = { estimate: 0, low: 0, high: 0 };
+  it.each([
+    ['scatter without points', scatterPlot([], { minX: 0.1, minY: 0.2 }, 'narrow', 'd')],
+    ['histogram without values', histogram({ values: [], band: [0.2, 0.6], mean: 0, look: 'bad', xTitle: 'x', yTitle: 'y' }, 'd')],
+    ['curve of one point', curvesPlot([{ name: 'a', points: [{ x: 1, y: 0.5 }] }], 'wide', 'd')],
+    ['bars of length zero', barsPlot([{ name: 'a', parts: [{ name: 'p', value: 0, look: '' }], note: '' }], { format: String, axis: timeAxis }, 'wide', 'd')],
+    ['intervals of length zero', forestPlot([{ name: 'a', rate: flat, look: 'base' }], 'narrow', 'd')],
+    ['no change', changePlot([{ name: 'a', base: 0, routed: 0, note: '', shortNote: '' }], 'wide', 'd')],
+    [
+      'heat map of an empty row',
+      heatMap({ rows: ['a'], columns: [{ name: 'none', short: 'A' }], tasks: [[0]], expected: [null], columnTitle: 't' }, 'wide', 'd'),
+    ],
+  ])('%s have no impossible numbers', (_, plot) => {
+    expect(plot.text).toMatch(/^<svg/);
+    expect(plot.text).not.toMatch(/NaN|Infinity|undefined/);
   });
 });
 
