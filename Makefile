@@ -5,10 +5,10 @@ export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
 SEED ?= 1
 AGENT ?= examples/orders-desk/agent.yaml
 
-.PHONY: help setup build demo test bench faults lint format clean
+.PHONY: help setup build demo test e2e bench faults lint format clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: Node 24, npm and Python packages, Temporal, the jail
 	@scripts/setup.sh
@@ -21,6 +21,9 @@ demo: build ## one improvement run of the demo agent: make demo [SEED=1] [KEEP=1
 
 test: setup ## every check and every test
 	@scripts/test.sh
+
+e2e: build ## the tiny configuration end to end on the real Temporal server (not part of make test yet: its length is not measured)
+	@WHET_E2E=1 npx --no-install jest test/e2e
 
 bench: build ## one measurement: make bench NAME=train
 	@scripts/bench.sh $(NAME)

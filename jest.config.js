@@ -1,5 +1,9 @@
+// The end-to-end test trains a model first and takes minutes: `make e2e` runs it.
+const slow = process.env.WHET_E2E ? [] : ['<rootDir>/test/e2e/'];
+
 /** @type {import('jest').Config} */
 module.exports = {
+  testPathIgnorePatterns: ['/node_modules/', ...slow],
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
