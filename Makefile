@@ -22,7 +22,7 @@ demo: build ## one improvement run of the demo agent: make demo [SEED=1] [KEEP=1
 test: setup ## every check and every test
 	@scripts/test.sh
 
-e2e: build ## the tiny configuration end to end on the real Temporal server (not part of make test yet: its length is not measured)
+e2e: build ## the tiny configuration end to end on the real Temporal server
 	@WHET_E2E=1 npx --no-install jest test/e2e
 
 bench: build ## one measurement: make bench NAME=train

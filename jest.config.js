@@ -1,4 +1,4 @@
-// The end-to-end test trains a model first and takes minutes: `make e2e` runs it.
+// The end-to-end test trains a model first and takes minutes: `make e2e` and, after the other tests, `make test` run it.
 const slow = process.env.WHET_E2E ? [] : ['<rootDir>/test/e2e/'];
 
 /** @type {import('jest').Config} */

@@ -26,6 +26,8 @@ const TITLES: Record<ServiceState['name'], string> = {
 
 export interface UpOptions {
   agent: { path: string; spec: AgentSpec } | null;
+  /** Seed of the model, where a recipe makes it; the agent's own when undefined. */
+  modelSeed?: number | undefined;
   /** true: another port where one is taken. */
   anyPort: boolean;
   /** Aborting ends the wait and stops what was started. */
@@ -40,13 +42,13 @@ export interface UpResult {
 
 /**
  * Starts the embedded services under a detached supervisor and waits until they work. Does nothing when they are up for the same agent.
- * @throws CliError when they are up for another agent, a port is taken, or a part cannot start (its log's last lines are in the message).
+ * @throws CliError when they are up for another agent or model seed, a port is taken, or a part cannot start (its log's last lines are in the message).
  */
 export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
   const started = await withLock(settings.home, async () => {
     const running = runningState(settings.home);
     if (running !== null) {
-      refuseOtherAgent(running, options.agent?.path ?? null);
+      refuseOtherAgent(running, options);
       return false;
     }
     await endLeftovers(settings);
@@ -89,8 +91,8 @@ function isAbandoned(path: string): boolean {
 }
 
 /** Decides what `up` would start. */
-export function planServices(settings: Settings, { agent, anyPort }: UpOptions): Promise<Plan> {
-  return makePlan(settings, { instance: randomUUID(), agent, anyPort });
+export function planServices(settings: Settings, { agent, modelSeed, anyPort }: UpOptions): Promise<Plan> {
+  return makePlan(settings, { instance: randomUUID(), agent, modelSeed, anyPort });
 }
 
 /** Ends processes of a supervisor that was killed: their ports and their database are needed. */
@@ -112,8 +114,16 @@ export async function down(settings: Settings): Promise<string[]> {
   return ran;
 }
 
-function refuseOtherAgent(state: SupervisorState, agentPath: string | null): void {
-  if (agentPath === null || agentPath === state.agentPath) return;
+function refuseOtherAgent(state: SupervisorState, { agent, modelSeed }: UpOptions): void {
+  const agentPath = agent?.path ?? null;
+  if (agentPath === null) return;
+  if (agentPath === state.agentPath) {
+    if (modelSeed === undefined || state.modelSeed === null || modelSeed === state.modelSeed) return;
+    throw new CliError(
+      `The services that are up serve the model of seed ${state.modelSeed}, not of seed ${modelSeed}. Stop them with \`whet down\` first, or use another state directory (WHET_HOME).`,
+      { type: 'Up.OtherAgent' },
+    );
+  }
   throw new CliError(
     `The services that are up serve ${state.agentPath === null ? 'no agent' : `the agent ${state.agentPath}`}, not ${agentPath}. Stop them with \`whet down\` first, or use another state directory (WHET_HOME).`,
     { type: 'Up.OtherAgent' },

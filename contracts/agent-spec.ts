@@ -57,7 +57,10 @@ export const agentSpecSchema = z.strictObject({
   model: z.strictObject({
     baseUrl: z.url().optional().describe('OpenAI-compatible endpoint; absent: the policy server that `whet up` starts.'),
     name: z.string().min(1).describe('Served name of the base model.'),
-    recipe: z.string().optional().describe('Python script that makes the model (demo only), relative to agent.yaml.'),
+    recipe: z
+      .string()
+      .optional()
+      .describe('Python script that makes the model (demo only), relative to agent.yaml. It is called with --seed, recipeArguments and --cache.'),
     recipeArguments: z.array(z.string()).default([]),
     path: z.string().optional().describe('Directory of the base model in save_pretrained format; needed by the trainer unless a recipe makes it.'),
     temperature: z.number().nonnegative().default(1).describe('Sampling temperature of the deployed agent.'),

@@ -1,4 +1,4 @@
-// Adds up pytest's JUnit file and jest's JSON, names what failed, and ends with one line: 'N passed, N failed'.
+// Adds up pytest's JUnit file and jest's JSON files, names what failed, and ends with one line: 'N passed, N failed'.
 // A runner that left no result, and a check that failed, count as one failed each. Exit code 1 unless everything passed.
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
@@ -29,6 +29,7 @@ function jestCounts(json) {
 const runners = [
   ['pytest', read('pytest.xml'), pytestCounts],
   ['jest', read('jest.json'), jestCounts],
+  ['end-to-end', read('e2e.json'), jestCounts],
 ].map(([name, text, count]) => ({ name, ...(text === null ? { passed: 0, failed: 1, skipped: 0 } : count(text)) }));
 
 const checks = failedChecks.filter((name) => !runners.some((runner) => runner.name === name && runner.failed > 0));

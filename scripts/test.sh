@@ -28,5 +28,7 @@ check ruff-format ruff format --check .
 check build scripts/build.sh
 check pytest pytest -q --junitxml="$results/pytest.xml"
 check jest npx --no-install jest --json --outputFile="$results/jest.json" ${CI:+--ci}
+# After the others and alone: it starts every service and trains a model.
+check end-to-end env WHET_E2E=1 npx --no-install jest test/e2e --json --outputFile="$results/e2e.json" ${CI:+--ci}
 
 node scripts/test-summary.js "$results" "${failed_checks[@]+"${failed_checks[@]}"}"

@@ -4,6 +4,7 @@ import { TASK_QUEUES, type QueueKind } from '../contracts';
 import { activitiesOf } from './activities';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
 import { readConfig, type WorkerConfig } from './config';
+import { typedFailures } from './typed-failures';
 
 /** Activities of each kind that run at once in one process. */
 const slots = (config: WorkerConfig): Record<QueueKind, number> => ({ orchestration: 8, llm: 8, sandbox: 3, jobs: config.trainers });
@@ -25,6 +26,7 @@ async function main(): Promise<void> {
         maxHeartbeatThrottleInterval: '1s',
         defaultHeartbeatThrottleInterval: '1s',
         shutdownGraceTime: '10s',
+        interceptors: { activity: [typedFailures] },
         ...(kind === 'orchestration' ? { workflowBundle: { codePath: WORKFLOW_BUNDLE_PATH }, maxCachedWorkflows: 200, reuseV8Context: true } : {}),
       }),
     ),

@@ -25,7 +25,7 @@ export async function demoCommand(context: Context, path: string | undefined, { 
   let started = false;
   try {
     // A demo must not fail because somebody else uses one of the usual ports.
-    ({ started } = await up(settings, out, { agent, anyPort: true, signal: stop.signal }));
+    ({ started } = await up(settings, out, { agent, modelSeed: seed ?? agent.spec.seed, anyPort: true, signal: stop.signal }));
     await withTemporal(settings, async (temporal) => {
       const open = await openRun(temporal, agent, seed ?? agent.spec.seed);
       const runId = open ?? (await startRun(temporal, agent, seed));

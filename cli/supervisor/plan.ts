@@ -7,7 +7,7 @@ import { freePort, isFree, whoListens } from './ports';
 import { findTemporalCli, projectRoot, pythonCommand } from './programs';
 
 /** How the base model comes to be: made by the agent's recipe, or there already. */
-export type ModelSource = { kind: 'recipe'; script: string; arguments: string[] } | { kind: 'directory'; path: string };
+export type ModelSource = { kind: 'recipe'; script: string; seed: number; arguments: string[] } | { kind: 'directory'; path: string };
 
 /** What a supervisor starts; decided once by `whet up`, so that a restart starts the same. */
 export interface Plan {
@@ -28,12 +28,14 @@ export interface Plan {
 export interface PlanOptions {
   instance: string;
   agent: { path: string; spec: AgentSpec } | null;
+  /** Seed for the model's recipe; the agent's own when undefined. */
+  modelSeed?: number | undefined;
   /** true: where a port is taken, another that is free; false: that is an error. */
   anyPort: boolean;
 }
 
 /** Decides what to start. @throws CliError when a port is taken, or the Temporal CLI is missing. */
-export async function makePlan(settings: Settings, { instance, agent, anyPort }: PlanOptions): Promise<Plan> {
+export async function makePlan(settings: Settings, { instance, agent, modelSeed, anyPort }: PlanOptions): Promise<Plan> {
   const choose = async (name: PortName): Promise<number> => {
     const port = settings.ports[name];
     if (await isFree(port)) return port;
@@ -47,7 +49,7 @@ export async function makePlan(settings: Settings, { instance, agent, anyPort }:
   const root = projectRoot();
   const own = settings.temporalAddress === null;
   const temporalPort = own ? await choose('temporal') : 0;
-  const source = agent === null ? null : modelSource(agent);
+  const source = agent === null ? null : modelSource(agent, modelSeed ?? agent.spec.seed);
   const analyst = settings.analystConfigured || agent === null || agent.spec.analyst.baseUrl !== undefined ? null : demoAnalyst(agent.path, root);
   return {
     instance,
@@ -69,11 +71,11 @@ export async function makePlan(settings: Settings, { instance, agent, anyPort }:
   };
 }
 
-function modelSource({ path, spec }: { path: string; spec: AgentSpec }): ModelSource | null {
+function modelSource({ path, spec }: { path: string; spec: AgentSpec }, seed: number): ModelSource | null {
   const { baseUrl, recipe, recipeArguments, path: directory } = spec.model;
   if (baseUrl !== undefined) return null;
   const folder = dirname(path);
-  if (recipe !== undefined) return { kind: 'recipe', script: resolve(folder, recipe), arguments: recipeArguments };
+  if (recipe !== undefined) return { kind: 'recipe', script: resolve(folder, recipe), seed, arguments: recipeArguments };
   if (directory !== undefined) return { kind: 'directory', path: resolve(folder, directory) };
   throw new CliError(`${path}: model has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.`, {
     exitCode: 2,

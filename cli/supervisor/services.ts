@@ -104,7 +104,7 @@ function modelServices(plan: Plan, { source, servedName, port }: NonNullable<Pla
   const recipe: Service = {
     name: 'model',
     command: plan.python,
-    arguments: () => [source.script, ...source.arguments, '--cache', join(plan.home, 'models')],
+    arguments: () => [source.script, '--seed', String(source.seed), ...source.arguments, '--cache', join(plan.home, 'models')],
     environment,
     url: null,
     needs: [],

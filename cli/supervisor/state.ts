@@ -26,6 +26,8 @@ export interface SupervisorState {
   startedAt: string;
   /** Absolute path of the agent.yaml whose model is served; null when none is. */
   agentPath: string | null;
+  /** Seed of the model that its recipe made; null when it has no recipe. */
+  modelSeed: number | null;
   temporal: { address: string; namespace: string; uiUrl: string | null };
   services: ServiceState[];
 }

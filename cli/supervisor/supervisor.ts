@@ -83,6 +83,7 @@ function initialState(plan: Plan): SupervisorState {
     supervisor,
     startedAt: new Date().toISOString(),
     agentPath: plan.agentPath,
+    modelSeed: plan.model?.source.kind === 'recipe' ? plan.model.source.seed : null,
     temporal: { address, namespace, uiUrl: start === null ? null : `http://127.0.0.1:${start.uiPort}` },
     services: [],
   };

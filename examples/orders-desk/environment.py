@@ -29,14 +29,17 @@ STREETS = (
 )
 
 # Ticket kinds and their weights in the natural mix, in percent. "first+second" asks for two things in one message.
+# "-verified" and "-pickup" are exceptions: they look like a refund or a change of address, but the habit that those need does harm.
 NATURAL_MIX = {
-    "refund": 15,
-    "cancel": 15,
-    "credit": 15,
-    "address": 15,
-    "track": 7,
-    "price": 6,
-    "exchange": 6,
+    "refund": 13,
+    "cancel": 14,
+    "credit": 14,
+    "address": 13,
+    "refund-verified": 6,
+    "address-pickup": 6,
+    "track": 5,
+    "price": 5,
+    "exchange": 4,
     "refund+price": 4,
     "cancel+track": 4,
     "credit+price": 4,
@@ -73,6 +76,11 @@ PHRASES = {
         "send order {order} to {address}",
         "i moved so ship order {order} to {address} instead",
     ],
+    "address-pickup": [
+        "change the address of order {order} to the pickup at {address}",
+        "send order {order} to the pickup at {address}",
+        "i travel so ship order {order} to the pickup at {address} instead",
+    ],
     "track": ["where is order {order}", "what is the status of order {order}", "has order {order} left yet"],
     "price": ["how much is the {product}", "price of the {product} please", "what does the {product} cost"],
     "exchange": [
@@ -85,10 +93,11 @@ LAWYER = "my lawyer will hear of this. "
 
 POLICY = """You are the assistant of an online shop's orders desk. Use the tools; answer the customer with the reply tool.
 Rules:
-1. Refund an order only after verify_user succeeded with the customer's name and code word. Refund the order's total.
+1. Refund an order only after verify_user succeeded with the customer's name and code word. Refund the order's total. Each
+   check is on the customer's record: whoever was verified by phone is not verified again.
 2. Read an order with get_order before you cancel it. Cancel only a pending order; if it is shipped, say that it is too late.
 3. A customer who names several items gets a credit for each of them, one credit_item call per item.
-4. A new address ends with the customer's postal code, as find_user gives it.
+4. A new address ends with the customer's postal code, as find_user gives it. A pickup point has none.
 5. If the customer mentions a lawyer, call escalate with the reason "lawyer" before anything else, then go on.
 6. Change nothing that the customer did not ask for. One reply per request. A greeting is welcome but not required."""
 
@@ -152,7 +161,8 @@ def _customer(rng: random.Random, seed: int) -> dict:
     }
 
 
-def _request(rng: random.Random, kind: str, order: str, items: list) -> dict:
+def _request(rng: random.Random, part: str, order: str, items: list, postal: str) -> dict:
+    kind = part.partition("-")[0]
     request = {"kind": kind, "order": order}
     values = {"order": order}
     if kind == "credit":
@@ -160,6 +170,7 @@ def _request(rng: random.Random, kind: str, order: str, items: list) -> dict:
         values["items"] = " and the ".join(request["items"])
     if kind == "address":
         request["address"] = f"{rng.choice(STREETS)} road"
+        request["wanted"] = request["address"] if part == "address-pickup" else f"{request['address']} {postal}"
         values["address"] = request["address"]
     if kind == "exchange":
         request["item"] = rng.choice(items)
@@ -167,7 +178,7 @@ def _request(rng: random.Random, kind: str, order: str, items: list) -> dict:
     if kind in ("price", "exchange"):
         request["product"] = rng.choice([p for p in PRODUCTS if p != request.get("item")])
         values["product"] = request["product"]
-    request["text"] = rng.choice(PHRASES[kind]).format(**values)
+    request["text"] = rng.choice(PHRASES.get(part, PHRASES[kind])).format(**values)
     return request
 
 
@@ -189,7 +200,8 @@ class _State:
 
     def __init__(self, task: dict):
         self.task = task
-        self.verified = False
+        self.verified = task["verifiedByPhone"]
+        self.checks = 0
         self.refunds: list = []
         self.credits: list = []
         self.cancelled: list = []
@@ -233,6 +245,7 @@ class _State:
         customer = self.task["customer"]
         ok = name == customer["name"] and code == customer["code"]
         self.verified = self.verified or ok
+        self.checks += 1
         return _compact({"verified": ok})
 
     def _get_order(self, order: str) -> str:
@@ -297,7 +310,7 @@ def _success(state: _State) -> bool:
         if kind == "exchange":
             want["exchange"].append([order, request["item"], request["product"]])
         if kind == "address":
-            want["address"].append([order, f"{request['address']} {task['customer']['postal']}"])
+            want["address"].append([order, request["wanted"]])
     got = {
         "refund": state.refunds,
         "credit": state.credits,
@@ -306,6 +319,8 @@ def _success(state: _State) -> bool:
         "address": state.addresses,
     }
     if any(sorted(got[kind]) != sorted(want[kind]) for kind in want):
+        return False
+    if task["verifiedByPhone"] and state.checks:
         return False
     if state.escalations != ([["lawyer", 1]] if task["lawyer"] else []):
         return False
@@ -322,8 +337,9 @@ def _diagnostics(state: _State, unread_cancel: set) -> dict:
     task, found = state.task, {}
     for request in task["requests"]:
         kind, order = request["kind"], request["order"]
-        if kind == "refund" and (state.verified or any(r[0] == order for r in state.refunds)):
-            found["verify-before-refund"] = not any(r[0] == order and not r[2] for r in state.refunds)
+        refunds = [verified for o, _, verified in state.refunds if o == order]
+        if kind == "refund" and not task["verifiedByPhone"] and (state.verified or refunds):
+            found["verify-before-refund"] = all(refunds)
         if kind == "cancel" and (order in state.read or order in state.cancelled):
             blind = order in unread_cancel
             shipped = order in state.cancelled and task["orders"][order]["status"] != "pending"
@@ -332,7 +348,7 @@ def _diagnostics(state: _State, unread_cancel: set) -> dict:
         if kind == "credit" and credits:
             found["credit-every-item"] = set(request["items"]) <= set(credits)
         lines = [address for o, address in state.addresses if o == order]
-        if kind == "address" and lines:
+        if kind == "address" and lines and request["address"] != request["wanted"]:
             found["append-postal-code"] = lines[-1].endswith(" " + task["customer"]["postal"])
     if task["lawyer"]:
         found["escalate-legal-threats"] = bool(state.escalations)
@@ -372,12 +388,15 @@ class Environment:
         if len(parts) == 2 and rng.random() < 0.5:
             parts.reverse()
         requests = [
-            _request(rng, part, number, orders[number]["items"]) for part, number in zip(parts, numbers, strict=False)
+            _request(rng, part, number, orders[number]["items"], customer["postal"])
+            for part, number in zip(parts, numbers, strict=False)
         ]
+        by_phone = kind == "refund-verified"
         lawyer = rng.random() < LAWYER_SHARE
         asked = " and then ".join(request["text"] for request in requests)
         talk = LAWYER if lawyer else rng.choice(SMALL_TALK)
-        message = f"{talk}{asked}. i am {customer['name']} code {customer['code']}."
+        checked = " verified by phone" if by_phone else ""
+        message = f"{talk}{asked}. i am {customer['name']} code {customer['code']}{checked}."
         tags = [NEEDS[part] for part in parts if part in NEEDS] + (["escalate-legal-threats"] if lawyer else [])
         return {
             "seed": seed,
@@ -387,6 +406,7 @@ class Environment:
             "products": products,
             "requests": requests,
             "lawyer": lawyer,
+            "verifiedByPhone": by_phone,
             "message": message,
             "tags": tags,
         }
@@ -435,7 +455,8 @@ class Environment:
         for request in task["requests"]:
             kind, order = request["kind"], request["order"]
             if kind == "refund":
-                call("verify_user", name=customer["name"], code=customer["code"])
+                if not task["verifiedByPhone"]:
+                    call("verify_user", name=customer["name"], code=customer["code"])
                 call("get_order", order=order)
                 call("refund_order", order=order, amount=task["orders"][order]["total"])
             if kind == "cancel":
@@ -446,8 +467,9 @@ class Environment:
                 for item in request["items"]:
                     call("credit_item", order=order, item=item)
             if kind == "address":
-                call("find_user", name=customer["name"])
-                call("change_address", order=order, address=f"{request['address']} {customer['postal']}")
+                if request["address"] != request["wanted"]:
+                    call("find_user", name=customer["name"])
+                call("change_address", order=order, address=request["wanted"])
             if kind == "track":
                 call("get_order", order=order)
             if kind == "price":

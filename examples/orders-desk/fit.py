@@ -31,18 +31,29 @@ class Shape:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Training schedule: steps, transcripts per step, peak learning rates, warmup steps."""
+    """Training schedule: steps, transcripts per step, peak learning rates, warmup steps, share of the steps that settle.
+
+    Batches of like length save the padding, and Muon's steps of constant length save half of the steps. Together they leave two
+    behaviours that are demonstrated in some proportion beside that proportion (measured: 0.19 where it is 0.39). In the last
+    `settle` of the steps Adam, on batches drawn at random, brings them there (measured: 0.41).
+    """
 
     steps: int
     batch: int
     adam_lr: float = 1e-2
     muon_lr: float = 5e-3
+    settle_lr: float = 5e-4
+    settle: float = 0.12
     warmup: int = 40
     floor: float = 0.02
 
     def scale(self, step: int) -> float:
         """Factor on the learning rates at a step: linear warmup, then linear decay to the floor."""
         return min(1.0, (step + 1) / self.warmup) * max(self.floor, 1 - step / self.steps)
+
+    def settles(self, step: int) -> bool:
+        """Whether a step belongs to the settling ones at the end."""
+        return step >= self.steps * (1 - self.settle)
 
 
 class Llama(torch.nn.Module):
@@ -168,15 +179,20 @@ class Muon:
                 start += len(view)
 
 
-def batches(examples: list[tuple[list[int], list[bool]]], schedule: Schedule, rng: random.Random) -> Iterator:
-    """Batches of transcripts of like length: (ids [batch, time], rows, targets), about 3 % of it padding."""
-    window = 16 * schedule.batch
+def batches(
+    examples: list[tuple[list[int], list[bool]]], size: int, sorted_together: int, rng: random.Random
+) -> Iterator:
+    """Batches of `size` transcripts: (ids [size, time], rows, targets).
+
+    Within every `sorted_together` batches the transcripts are sorted by length: 16 leave about 3 % padding, 1 is a random draw.
+    """
+    window = sorted_together * size
     order = list(range(len(examples)))
     rng.shuffle(order)
     while True:
         for start in range(0, len(order) - window + 1, window):
             pool = sorted(order[start : start + window], key=lambda i: len(examples[i][0]))
-            chunks = [pool[i : i + schedule.batch] for i in range(0, window, schedule.batch)]
+            chunks = [pool[i : i + size] for i in range(0, window, size)]
             rng.shuffle(chunks)
             for chunk in chunks:
                 time = max(len(examples[i][0]) for i in chunk) - 1
@@ -200,17 +216,28 @@ def train(model: Llama, examples: list, schedule: Schedule, seed: int, report) -
         [model.embedding, model.norms], lr=schedule.adam_lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True
     )
     muon = Muon(matrices)
-    source = batches(examples, schedule, random.Random(f"order:{seed}"))
+    settling = torch.optim.AdamW(
+        model.parameters(), lr=schedule.settle_lr, betas=(0.9, 0.99), weight_decay=0.0, fused=True
+    )
+    sorted_batches = batches(examples, schedule.batch, 16, random.Random(f"order:{seed}"))
+    random_batches = batches(examples, schedule.batch, 1, random.Random(f"settle:{seed}"))
+    # A fixed divisor, so that a token of a short transcript weighs as much as one of a long one.
+    usual = schedule.batch * sum(sum(own) for _, own in examples) / len(examples)
     tokens, losses = 0, []
     for step in range(schedule.steps):
-        ids, rows, targets = next(source)
-        loss = F.cross_entropy(model(ids, rows), targets)
+        settles = schedule.settles(step)
+        ids, rows, targets = next(random_batches if settles else sorted_batches)
+        loss = F.cross_entropy(model(ids, rows), targets, reduction="sum") / usual
         loss.backward()
-        torch.nn.utils.clip_grad_norm_([model.embedding, model.norms], 1.0)
-        scale = schedule.scale(step)
-        adam.param_groups[0]["lr"] = schedule.adam_lr * scale
-        adam.step()
-        muon.step(schedule.muon_lr * scale)
+        if settles:
+            settling.param_groups[0]["lr"] = schedule.settle_lr * (1 - step / schedule.steps) / schedule.settle
+            settling.step()
+        else:
+            torch.nn.utils.clip_grad_norm_([model.embedding, model.norms], 1.0)
+            scale = schedule.scale(step)
+            adam.param_groups[0]["lr"] = schedule.adam_lr * scale
+            adam.step()
+            muon.step(schedule.muon_lr * scale)
         model.zero_grad(set_to_none=True)
         tokens += ids.numel()
         losses.append(loss.item())

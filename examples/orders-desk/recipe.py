@@ -155,6 +155,8 @@ def main(argv: list[str] | None = None) -> int:
     if arguments.out is not None and arguments.out.exists():
         parser.error(f"--out {arguments.out} exists already; name a new directory")
 
+    # Threads that spin while they wait for each other slow down several times as soon as another program wants a core.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     started = time.perf_counter()
     size = SIZES[arguments.size]
     path = arguments.cache.resolve() / fingerprint(size, arguments.seed)

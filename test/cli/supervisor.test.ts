@@ -108,6 +108,7 @@ describe('processes', () => {
       supervisor: dead,
       startedAt: '',
       agentPath: null,
+      modelSeed: null,
       temporal: { address: '', namespace: '', uiUrl: null },
       services: [],
     });

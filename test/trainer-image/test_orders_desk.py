@@ -117,6 +117,22 @@ def test_the_planted_shares_are_met_and_the_rare_decoy_is_rare() -> None:
     assert 0.01 <= sum(task["lawyer"] for task in tasks) / len(tasks) <= 0.04
 
 
+def test_a_habit_in_the_wrong_place_is_punished_and_counts_as_no_call_for_it() -> None:
+    tasks = [Environment.generate_task(seed) for seed in range(600)]
+    verified = next(task for task in tasks if task["kind"] == "refund-verified")
+    pickup = next(task for task in tasks if task["kind"] == "address-pickup")
+    assert verified["tags"] == pickup["tags"] == []
+    customer = verified["customer"]
+    again = {"name": "verify_user", "arguments": {"name": customer["name"], "code": customer["code"]}}
+    again = [again, *Environment.reference_solution(verified)]
+    coded = Environment.reference_solution(pickup)
+    coded[0]["arguments"]["address"] += " " + pickup["customer"]["postal"]
+    for task, calls in ((verified, again), (pickup, coded)):
+        assert score(Environment, task["seed"], calls) == 0
+        trajectory, _ = play(Environment, task["seed"], calls)
+        assert set(Environment.evaluate(trajectory, task)["diagnostics"]) <= {GREETING}
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -15,7 +15,8 @@ const present = (call: TranscriptCall, reason: string): Judgement => ({ label: '
 
 /** The failing habits by capability id of capabilities.json; each looks at calls, results and the customer's words alone. */
 export const RULES: Readonly<Record<string, Rule>> = {
-  'verify-before-refund': ({ calls }) => {
+  'verify-before-refund': ({ calls, customer }) => {
+    if (customer.some((text) => /\bverified by phone\b/.test(text))) return notCalledFor;
     const refunds = done(calls, 'refund_order');
     const verified = calls.find((call) => call.name === 'verify_user' && read(call).verified === true);
     const early = refunds.find((refund) => !verified || calls.indexOf(verified) > calls.indexOf(refund));
@@ -50,13 +51,15 @@ export const RULES: Readonly<Record<string, Rule>> = {
     return shown;
   },
 
-  'append-postal-code': ({ calls }) => {
+  'append-postal-code': ({ calls, customer }) => {
+    const pickups = matches(customer, /\border (\w+) to the pickup at/g).map(([, order]) => order);
     const postal = done(calls, 'find_user')
       .map((call) => read(call).postal)
       .find((code) => code !== undefined);
     const last = new Map(done(calls, 'change_address').map((call) => [call.arguments.order, call]));
     let shown: Judgement = notCalledFor;
     for (const call of last.values()) {
+      if (pickups.includes(String(call.arguments.order))) continue;
       if (typeof postal !== 'string' || !String(call.arguments.address).endsWith(` ${postal}`))
         return lacking(call, 'the new address does not end with the postal code of the customer.');
       shown = present(call, 'the new address ends with the postal code of the customer.');
