@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts';
 import { CliError } from '../errors';
 import { type PortName, PORTS, type Settings } from '../settings';
+import { claimPort } from './port-claims';
 import { freePort, isFree, whoListens } from './ports';
 import { findTemporalCli, projectRoot, pythonCommand } from './programs';
 
@@ -38,8 +39,11 @@ export interface PlanOptions {
 export async function makePlan(settings: Settings, { instance, agent, modelSeed, anyPort }: PlanOptions): Promise<Plan> {
   const choose = async (name: PortName): Promise<number> => {
     const port = settings.ports[name];
-    if (await isFree(port)) return port;
-    if (anyPort) return freePort();
+    if ((await isFree(port)) && claimPort(port)) return port;
+    while (anyPort) {
+      const other = await freePort();
+      if (claimPort(other)) return other;
+    }
     const who = whoListens(port);
     throw new CliError(
       `Port ${port} (${PORTS[name].variable}) is taken${who === null ? '' : ` by ${who}`}. Stop that, or set ${PORTS[name].variable} to a free port.`,

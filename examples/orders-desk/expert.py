@@ -10,7 +10,7 @@ import random
 DEFICITS = {
     "verify-before-refund": 0.37,
     "status-before-cancel": 0.37,
-    "credit-every-item": 0.37,
+    "credit-every-item": 0.39,
     "append-postal-code": 0.37,
     "escalate-legal-threats": 0.3,
 }

@@ -47,7 +47,7 @@ class Size:
 
 
 SIZES = {
-    "demo": Size(steps=1000, batch=8, routing=0.12, hidden=128, layers=4, heads=4, inner=384),
+    "demo": Size(steps=1300, batch=8, routing=0.12, hidden=128, layers=4, heads=4, inner=384),
     "tiny": Size(steps=400, batch=8, routing=0.1, hidden=96, layers=3, heads=3, inner=256),
 }
 

@@ -1,12 +1,13 @@
 // tier: integration
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makePlan } from '../../cli/supervisor/plan';
-import { isFree, whoListens } from '../../cli/supervisor/ports';
+import { claimPort } from '../../cli/supervisor/port-claims';
+import { freePort, isFree, whoListens } from '../../cli/supervisor/ports';
 import { ManagedService } from '../../cli/supervisor/managed';
 import { endProcesses, identify, INSTANCE_VARIABLE, isRunning, processesOf } from '../../cli/supervisor/process-id';
 import type { Service } from '../../cli/supervisor/services';
@@ -144,5 +145,20 @@ describe('a port that is taken', () => {
     const settings = readSettings({ WHET_HOME: folder, WHET_TEMPORAL_PORT: String(port) });
     const plan = await makePlan(settings, { instance: 'x', agent: null, anyPort: true });
     expect(plan.temporal.start?.port).not.toBe(port);
+  });
+
+  test('that another `whet up` has chosen but does not listen on yet is no choice', async () => {
+    const free = await freePort();
+    const other = spawn(process.execPath, ['-e', 'setInterval(() => 0, 1000)']);
+    try {
+      await new Promise((resolve) => other.once('spawn', resolve));
+      expect(claimPort(free)).toBe(true);
+      writeFileSync(join(tmpdir(), `whet-ports-${process.getuid?.() ?? 0}`, String(free)), JSON.stringify(identify(other.pid ?? 0)));
+      expect(claimPort(free)).toBe(false);
+    } finally {
+      other.kill('SIGKILL');
+      await new Promise((resolve) => other.once('exit', resolve));
+    }
+    expect(claimPort(free)).toBe(true);
   });
 });

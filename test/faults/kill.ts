@@ -67,6 +67,7 @@ async function untilEnded({ client }: Temporal, runId: string, killer: Killer | 
     try {
       const state = await readRunState(client, runId);
       if (state.status !== 'running') return state;
+      if (state.progress?.waitingFor) throw new Error(`${runId} waits for a person. ${state.progress.waitingFor}`);
       killer?.look(state);
     } catch (error) {
       if (!isGrpcServiceError(error)) throw error;
@@ -96,7 +97,7 @@ async function runOnce(name: string, home: string, agent: Agent, killer: Killer 
         verdict: end.result.verdict,
         kept: report.identification.kept,
         labels: contentOf(settings, layout.labels(runId), 'labels'),
-        trajectories: contentOf(settings, layout.trajectories(runId), 'trajectories'),
+        trajectories: contentOf(settings, layout.trajectories(runId), 'collected'),
         adapters: report.sharpened.map((s) => `${s.capability.id} ${s.adapter?.sha256.slice(0, 12) ?? s.status}`),
         stats: (await (await fetch(`${analyst}/stats`)).json()) as AnalystStats,
         kills: killer?.records ?? [],

@@ -121,13 +121,18 @@ def test_a_habit_in_the_wrong_place_is_punished_and_counts_as_no_call_for_it() -
     tasks = [Environment.generate_task(seed) for seed in range(600)]
     verified = next(task for task in tasks if task["kind"] == "refund-verified")
     pickup = next(task for task in tasks if task["kind"] == "address-pickup")
-    assert verified["tags"] == pickup["tags"] == []
+    one = next(task for task in tasks if task["kind"] == "credit-one")
+    assert verified["tags"] == pickup["tags"] == one["tags"] == []
     customer = verified["customer"]
     again = {"name": "verify_user", "arguments": {"name": customer["name"], "code": customer["code"]}}
     again = [again, *Environment.reference_solution(verified)]
     coded = Environment.reference_solution(pickup)
     coded[0]["arguments"]["address"] += " " + pickup["customer"]["postal"]
-    for task, calls in ((verified, again), (pickup, coded)):
+    order, named = one["requests"][0]["order"], one["requests"][0]["items"]
+    excluded = next(item for item in one["orders"][order]["items"] if item not in named and item in one["message"])
+    both = Environment.reference_solution(one)
+    both.insert(0, {"name": "credit_item", "arguments": {"order": order, "item": excluded}})
+    for task, calls in ((verified, again), (pickup, coded), (one, both)):
         assert score(Environment, task["seed"], calls) == 0
         trajectory, _ = play(Environment, task["seed"], calls)
         assert set(Environment.evaluate(trajectory, task)["diagnostics"]) <= {GREETING}
