@@ -29,24 +29,24 @@ STREETS = (
 )
 
 # Ticket kinds and their weights in the natural mix, in percent. "first+second" asks for two things in one message.
-# "-verified", "-pickup" and "-one" are exceptions: they look like the kind before the dash, but the habit that it needs does harm.
+# "-verified", "-pickup" and "-gift" are exceptions: they look like the kind before the dash, but the habit that it needs does harm.
 NATURAL_MIX = {
     "refund": 13,
     "cancel": 14,
     "credit": 13,
-    "address": 13,
-    "refund-verified": 2,
+    "address": 12,
+    "refund-verified": 4,
     "address-pickup": 6,
-    "credit-one": 6,
+    "address-gift": 6,
     "track": 5,
-    "price": 4,
+    "price": 5,
     "exchange": 4,
     "refund+price": 4,
     "cancel+track": 4,
     "credit+price": 4,
     "address+track": 4,
-    "refund+cancel": 2,
-    "credit+address": 2,
+    "refund+cancel": 1,
+    "credit+address": 1,
 }
 LAWYER_SHARE = 0.025
 NEEDS = {
@@ -72,11 +72,6 @@ PHRASES = {
         "credit the {items} of order {order}",
         "the {items} in order {order} came scratched so credit them",
     ],
-    "credit-one": [
-        "credit me for the {item} not the {other} in order {order}",
-        "credit the {item} not the {other} of order {order}",
-        "the {item} not the {other} in order {order} came scratched so credit it",
-    ],
     "address": [
         "change the address of order {order} to {address}",
         "send order {order} to {address}",
@@ -86,6 +81,11 @@ PHRASES = {
         "change the address of order {order} to the pickup at {address}",
         "send order {order} to the pickup at {address}",
         "i travel so ship order {order} to the pickup at {address} instead",
+    ],
+    "address-gift": [
+        "send order {order} as a gift to {address}",
+        "order {order} is a gift so ship it to {address}",
+        "make order {order} a gift and send it to {address}",
     ],
     "track": ["where is order {order}", "what is the status of order {order}", "has order {order} left yet"],
     "price": ["how much is the {product}", "price of the {product} please", "what does the {product} cost"],
@@ -102,9 +102,9 @@ Rules:
 1. Refund an order only after verify_user succeeded with the customer's name and code word. Refund the order's total. Each
    check is on the customer's record: whoever was verified by phone is not verified again.
 2. Read an order with get_order before you cancel it. Cancel only a pending order; if it is shipped, say that it is too late.
-3. A customer who names several items gets a credit for each of them, one credit_item call per item, but not for an item that
-   the customer excludes.
-4. A new address ends with the customer's postal code, as find_user gives it. A pickup point has none.
+3. A customer who names several items gets a credit for each of them, one credit_item call per item.
+4. A new address ends with the customer's postal code, as find_user gives it. The address of a pickup point or a gift
+   is somebody else's and gets none.
 5. If the customer mentions a lawyer, call escalate with the reason "lawyer" before anything else, then go on.
 6. Change nothing that the customer did not ask for. One reply per request. A greeting is welcome but not required."""
 
@@ -173,12 +173,11 @@ def _request(rng: random.Random, part: str, order: str, items: list, postal: str
     request = {"kind": kind, "order": order}
     values = {"order": order}
     if kind == "credit":
-        named = rng.sample(items, 2)
-        request["items"] = named[:1] if part == "credit-one" else named
-        values |= {"items": " and the ".join(named), "item": named[0], "other": named[1]}
+        request["items"] = rng.sample(items, 2)
+        values["items"] = " and the ".join(request["items"])
     if kind == "address":
         request["address"] = f"{rng.choice(STREETS)} road"
-        request["wanted"] = request["address"] if part == "address-pickup" else f"{request['address']} {postal}"
+        request["wanted"] = f"{request['address']} {postal}" if part == "address" else request["address"]
         values["address"] = request["address"]
     if kind == "exchange":
         request["item"] = rng.choice(items)
@@ -353,7 +352,7 @@ def _diagnostics(state: _State, unread_cancel: set) -> dict:
             shipped = order in state.cancelled and task["orders"][order]["status"] != "pending"
             found["status-before-cancel"] = not blind and not shipped
         credits = [item for o, item in state.credits if o == order]
-        if kind == "credit" and credits and len(request["items"]) > 1:
+        if kind == "credit" and credits:
             found["credit-every-item"] = set(request["items"]) <= set(credits)
         lines = [address for o, address in state.addresses if o == order]
         if kind == "address" and lines and request["address"] != request["wanted"]:

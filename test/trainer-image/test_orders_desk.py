@@ -121,18 +121,17 @@ def test_a_habit_in_the_wrong_place_is_punished_and_counts_as_no_call_for_it() -
     tasks = [Environment.generate_task(seed) for seed in range(600)]
     verified = next(task for task in tasks if task["kind"] == "refund-verified")
     pickup = next(task for task in tasks if task["kind"] == "address-pickup")
-    one = next(task for task in tasks if task["kind"] == "credit-one")
-    assert verified["tags"] == pickup["tags"] == one["tags"] == []
+    gift = next(task for task in tasks if task["kind"] == "address-gift")
+    assert verified["tags"] == pickup["tags"] == gift["tags"] == []
     customer = verified["customer"]
     again = {"name": "verify_user", "arguments": {"name": customer["name"], "code": customer["code"]}}
     again = [again, *Environment.reference_solution(verified)]
-    coded = Environment.reference_solution(pickup)
-    coded[0]["arguments"]["address"] += " " + pickup["customer"]["postal"]
-    order, named = one["requests"][0]["order"], one["requests"][0]["items"]
-    excluded = next(item for item in one["orders"][order]["items"] if item not in named and item in one["message"])
-    both = Environment.reference_solution(one)
-    both.insert(0, {"name": "credit_item", "arguments": {"order": order, "item": excluded}})
-    for task, calls in ((verified, again), (pickup, coded), (one, both)):
+    wrong = [(verified, again)]
+    for task in (pickup, gift):
+        calls = Environment.reference_solution(task)
+        calls[0]["arguments"]["address"] += " " + task["customer"]["postal"]
+        wrong.append((task, calls))
+    for task, calls in wrong:
         assert score(Environment, task["seed"], calls) == 0
         trajectory, _ = play(Environment, task["seed"], calls)
         assert set(Environment.evaluate(trajectory, task)["diagnostics"]) <= {GREETING}

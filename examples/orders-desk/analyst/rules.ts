@@ -52,14 +52,14 @@ export const RULES: Readonly<Record<string, Rule>> = {
   },
 
   'append-postal-code': ({ calls, customer }) => {
-    const pickups = matches(customer, /\border (\w+) to the pickup at/g).map(([, order]) => order);
+    const elsewhere = matches(customer, /\border (\w+) (?:to the pickup|(?:as |is )?a gift)\b/g).map(([, order]) => order);
     const postal = done(calls, 'find_user')
       .map((call) => read(call).postal)
       .find((code) => code !== undefined);
     const last = new Map(done(calls, 'change_address').map((call) => [call.arguments.order, call]));
     let shown: Judgement = notCalledFor;
     for (const call of last.values()) {
-      if (pickups.includes(String(call.arguments.order))) continue;
+      if (elsewhere.includes(String(call.arguments.order))) continue;
       if (typeof postal !== 'string' || !String(call.arguments.address).endsWith(` ${postal}`))
         return lacking(call, 'the new address does not end with the postal code of the customer.');
       shown = present(call, 'the new address ends with the postal code of the customer.');
