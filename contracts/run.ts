@@ -72,6 +72,8 @@ export interface LabelPlan {
   plan: ArtifactRef;
   chunks: number;
   calls: number;
+  /** Chunks in flight that keep the analyst's `concurrency` busy while others begin and end. Default 4. */
+  window?: number;
 }
 
 export interface LabelChunkResult {

@@ -34,6 +34,8 @@ export interface AnalystRequest<T> {
   /** Form of the answer: closed objects without optional keys. */
   schema: z.ZodType<T>;
   signal?: AbortSignal;
+  /** When all places are taken, calls with a lower turn go first. Default 0. */
+  turn?: number;
 }
 
 export interface AnalystAnswer<T> {
@@ -148,7 +150,7 @@ class OpenAiAnalyst implements Analyst {
           await sleep(wait, request.signal);
         }
       }
-    });
+    }, request.turn);
   }
 
   private async send<T>(request: AnalystRequest<T>, key: string, messages: readonly AnalystMessage[]): Promise<ChatCompletion> {

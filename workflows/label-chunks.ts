@@ -2,7 +2,7 @@ import { continueAsNew, setCurrentDetails, workflowInfo } from '@temporalio/work
 import type { LabelChunkResult, LabelChunksInput } from '../contracts/run';
 import { llm } from './activities';
 
-/** Chunks in flight; each has its own bounded concurrency, so this only hides the gaps between chunks. */
+/** Chunks in flight where the plan does not say; each has its own bounded concurrency, so this only hides the gaps between chunks. */
 const WINDOW = 4;
 /** A history stays well under the server's first warning (10,240 events). */
 const MAX_EVENTS = 1_500;
@@ -38,7 +38,7 @@ export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkRe
       setCurrentDetails(`${totals.asked + totals.reused} of ${plan.calls} labels (${totals.reused} reused, ${totals.unlabelled} without an answer)`);
     }
   };
-  await Promise.all(Array.from({ length: WINDOW }, lane));
+  await Promise.all(Array.from({ length: plan.window ?? WINDOW }, lane));
   if (cursor < plan.chunks) await continueAsNew<typeof labelChunks>({ ...input, cursor, totals });
   return totals;
 }

@@ -27,10 +27,13 @@ export interface Documents {
   trajectories(ref: ArtifactRef): Promise<LineFile<Trajectory>>;
   candidates(ref: ArtifactRef): Promise<Candidate[]>;
   plan(ref: ArtifactRef): Promise<LabelPlanDocument>;
+  /** A number that grows with each call: the chunk that began first is answered first. */
+  nextTurn(): number;
 }
 
 /** Reader over a store. */
 export function openDocuments({ store, analyst }: IdentifyDeps): Documents {
+  let turn = 0;
   const small = new RecentCache<unknown>(12);
   const json = <T>(ref: ArtifactRef, schema: z.ZodType<T>) => small.get(ref.sha256, () => getJson(store, ref, schema)) as Promise<T>;
   return {
@@ -40,5 +43,6 @@ export function openDocuments({ store, analyst }: IdentifyDeps): Documents {
     trajectories: lineFiles(store, trajectorySchema),
     candidates: (ref) => json(ref, z.array(candidateSchema)),
     plan: (ref) => json(ref, labelPlanSchema),
+    nextTurn: () => ++turn,
   };
 }

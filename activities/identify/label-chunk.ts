@@ -40,11 +40,12 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   const isOpen = ({ key }: Question) => (info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key));
   const open = questions.filter(isOpen).map((question) => freshKey(question, refusals));
   const episodes = episodeCache(file);
+  const turn = documents.nextTurn();
   const segment = documents.store.segment(labelSegment(context.agent, plan.model, chunk, context.runId));
   const progress = startProgress({ stage: 'identify', unit: 'labels', total: questions.length, done: questions.length - open.length, heartbeat });
   try {
     await inParallel(open, prepared.spec.analyst.concurrency, async (question) => {
-      const stored = await ask(analyst, question, episodes(question.trajectory), cancellationSignal);
+      const stored = await ask(analyst, question, episodes(question.trajectory), { signal: cancellationSignal, turn });
       await segment.append(stored);
       own.push(stored);
       labels.set(question.key, stored.label);
@@ -99,9 +100,14 @@ function episodeCache(file: LineFile<Trajectory>): (index: number) => Episode {
   };
 }
 
-async function ask(analyst: Analyst, { key, callKey, capability }: Question, episode: Episode, signal: AbortSignal): Promise<StoredLabel> {
+async function ask(
+  analyst: Analyst,
+  { key, callKey, capability }: Question,
+  episode: Episode,
+  rest: { signal: AbortSignal; turn: number },
+): Promise<StoredLabel> {
   const about = { trajectoryId: episode.id, capabilityId: capability.id, key };
-  const request = { kind: 'label', key: callKey, messages: labelMessagesFor(episode.text, capability), schema: labelAnswerSchema, signal } as const;
+  const request = { kind: 'label', key: callKey, messages: labelMessagesFor(episode.text, capability), schema: labelAnswerSchema, ...rest } as const;
   try {
     const answer = await analyst.ask(request);
     const { label, reason, step } = answer.value;

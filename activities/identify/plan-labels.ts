@@ -7,6 +7,9 @@ import type { Documents } from './documents';
 import { labelKey, labelSources, type Chunk, type LabelPlanDocument } from './label-store';
 import { LABEL_PROMPT_VERSION } from './prompts/label';
 
+/** Chunks in flight beyond those that are being answered, so that the analyst has work while the server hands out the next. */
+const SPARE_CHUNKS = 3;
+
 /**
  * Cuts trajectories x candidates into chunks of about `identify.chunkCalls` labels; a trajectory's candidates stay together. Says for
  * each chunk where earlier runs have left labels of it.
@@ -41,7 +44,8 @@ export async function planLabels(
     });
     const plan: LabelPlanDocument = { promptVersion: LABEL_PROMPT_VERSION, model, chunks: candidates.length === 0 ? [] : chunks };
     const ref = await documents.store.put(layout.labels(context.runId), 'plan.json', JSON.stringify(plan), { records: plan.chunks.length });
-    return { plan: ref, chunks: plan.chunks.length, calls: candidates.length * file.length };
+    const window = Math.ceil(prepared.spec.analyst.concurrency / (perChunk * Math.max(1, candidates.length))) + SPARE_CHUNKS;
+    return { plan: ref, chunks: plan.chunks.length, calls: candidates.length * file.length, window };
   } finally {
     progress.stop();
   }
