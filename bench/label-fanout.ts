@@ -53,7 +53,7 @@ async function writeInput(store: LocalStore, llmUrl: string, options: Options): 
     environment: { path: 'none.py', trainSeeds: { start: 0, count: options.trajectories }, heldOutSeeds: { start: 1_000_000, count: 1 } },
     model: { name: 'base' },
     analyst: { concurrency: options.concurrency },
-    identify: { maxCandidates: SKILLS.length },
+    identify: { maxCandidates: SKILLS.length, runs: 1 },
   });
   const prepared: PreparedSpec = {
     spec,

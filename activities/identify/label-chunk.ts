@@ -5,7 +5,7 @@ import type { LineFile } from '../../store';
 import { callRecord, sumCalls } from '../analyst-calls';
 import { startProgress } from '../progress';
 import type { Documents } from './documents';
-import { knownLabels, labelKey, labelSegment, type Chunk, type StoredLabel } from './label-store';
+import { knownLabels, labelKey, labelSegment, type Chunk, type LabelPlanDocument, type StoredLabel } from './label-store';
 import { labelAnswerSchema, labelMessagesFor, renderEpisode } from './prompts/label';
 
 const MAX_REASON = 500;
@@ -34,7 +34,7 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   const chunk = plan.chunks[input.chunk];
   if (!chunk) throw new RangeError(`The label plan has ${plan.chunks.length} chunks; chunk ${input.chunk} was asked for.`);
   const file = await documents.trajectories(input.trajectories);
-  const questions = questionsOf(chunk, file, await documents.candidates(input.candidates), plan.model);
+  const questions = questionsOf(chunk, file, await documents.candidates(input.candidates), plan);
   const wanted = new Set(questions.map(({ key }) => key));
   const { labels, own, refusals } = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, wanted);
   const isOpen = ({ key }: Question) => (info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key));
@@ -60,12 +60,12 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   return { asked, reused: questions.length - asked, unlabelled, promptTokens, completionTokens, cachedTokens };
 }
 
-function questionsOf(chunk: Chunk, file: LineFile<Trajectory>, candidates: readonly Candidate[], model: string): Question[] {
+function questionsOf(chunk: Chunk, file: LineFile<Trajectory>, candidates: readonly Candidate[], { model, run }: LabelPlanDocument): Question[] {
   const questions: Question[] = [];
   for (let trajectory = chunk.from; trajectory < chunk.to; trajectory++) {
     const { id } = file.at(trajectory);
     for (const capability of candidates) {
-      const key = labelKey(id, capability, model);
+      const key = labelKey(id, capability, model, run);
       questions.push({ key, callKey: key, trajectory, capability });
     }
   }

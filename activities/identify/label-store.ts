@@ -20,13 +20,16 @@ const chunkSchema = z.strictObject({
 });
 export type Chunk = z.infer<typeof chunkSchema>;
 
-/** The plan artifact of `planLabels`. */
-export const labelPlanSchema = z.strictObject({ promptVersion: z.string(), model: z.string(), chunks: z.array(chunkSchema) });
+/** The plan artifact of `planLabels`: one labelling run. */
+export const labelPlanSchema = z.strictObject({ promptVersion: z.string(), model: z.string(), run: z.int().nonnegative(), chunks: z.array(chunkSchema) });
 export type LabelPlanDocument = z.infer<typeof labelPlanSchema>;
 
-/** Content key of a label: a label is asked once per key. */
-export function labelKey(trajectoryId: string, capability: Candidate, model: string): string {
-  return contentKey('label', LABEL_PROMPT_VERSION, model, trajectoryId, capability.id, capability.name, capability.description);
+/**
+ * Content key of a label: a label is asked once per key. `run` counts the independent labelling runs from 0: the same question in another
+ * run is another label.
+ */
+export function labelKey(trajectoryId: string, capability: Candidate, model: string, run: number): string {
+  return contentKey('label', LABEL_PROMPT_VERSION, model, trajectoryId, capability.id, capability.name, capability.description, String(run));
 }
 
 /** Where the labels of one prompt version and model lie, shared by all runs of an agent. */
