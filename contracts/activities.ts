@@ -15,7 +15,7 @@ export interface OrchestrationActivities {
 /** Queue `whet-llm`: calls to the analyst. */
 export interface LlmActivities {
   discoverCandidates(input: run.IdentifyInput): Promise<run.DiscoveryResult>;
-  planLabels(input: run.IdentifyInput & { candidates: run.DiscoveryResult }): Promise<run.LabelPlan>;
+  planLabels(input: run.PlanLabelsInput): Promise<run.LabelPlan>;
   /** Labels one chunk; writes each label before it heartbeats; a retry resumes and asks nothing twice. */
   labelChunk(input: Omit<run.LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<run.LabelChunkResult>;
   /** Merges the labels, contrasts, selects. Throws Identify.TooManyUnlabelled. */

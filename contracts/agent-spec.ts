@@ -75,6 +75,9 @@ export const agentSpecSchema = z.strictObject({
   collect: z.strictObject({ trials: count.default(2), concurrency: count.default(64) }).prefault({}),
   identify: z
     .strictObject({
+      runs: z.number().int().min(1).max(30).default(10).describe('Independent labelling runs; every label is asked once in each.'),
+      quorum: count.optional().describe('Runs in which a capability has to pass both thresholds. Absent: four fifths of `runs`, rounded up (8 of 10).'),
+      familywiseError: z.number().gt(0).lt(0.5).default(0.05).describe('Chance that any capability without a gap is kept, over all candidates (Holm).'),
       discoveryBatches: count.default(4),
       batchSize: count.default(50).describe('Failed trajectories shown in one discovery call.'),
       maxCandidates: count.default(10),

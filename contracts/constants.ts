@@ -160,6 +160,7 @@ export const PAUSING_FAILURES: readonly FailureType[] = [
 /** Ids of child workflows derive from the run's. */
 export const childWorkflowId = {
   identify: (runId: string) => `${runId}/identify`,
-  labels: (runId: string) => `${runId}/labels`,
+  /** One child for each labelling run. */
+  labels: (runId: string, run: number) => `${runId}/labels/${run}`,
   sharpen: (runId: string, capabilityId: string) => `${runId}/sharpen/${capabilityId}`,
 } as const;

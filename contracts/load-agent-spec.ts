@@ -106,7 +106,7 @@ function knownFields(path: readonly PropertyKey[]): string[] | null {
 }
 
 /** What a schema of single fields cannot say. */
-function crossChecks({ environment, model }: AgentSpec, folder: string): SpecProblem[] {
+function crossChecks({ environment, model, identify }: AgentSpec, folder: string): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const mustExist = (path: string, value: string | undefined) => {
     if (value !== undefined && !existsSync(resolve(folder, value))) problems.push({ path, message: `${JSON.stringify(value)} does not exist in ${folder}.` });
@@ -123,6 +123,9 @@ function crossChecks({ environment, model }: AgentSpec, folder: string): SpecPro
   }
   if (model.baseUrl === undefined && model.recipe === undefined && model.path === undefined) {
     problems.push({ path: 'model', message: 'has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.' });
+  }
+  if (identify.quorum !== undefined && identify.quorum > identify.runs) {
+    problems.push({ path: 'identify.quorum', message: `${identify.quorum} is not allowed. Allowed: 1 to identify.runs, which is ${identify.runs}.` });
   }
   return problems;
 }

@@ -67,6 +67,13 @@ export interface DiscoveryResult {
   calls: number;
 }
 
+/** What one labelling run is planned from. */
+export interface PlanLabelsInput extends IdentifyInput {
+  candidates: ArtifactRef;
+  /** Independent labelling run, from 0. */
+  run: number;
+}
+
 export interface LabelPlan {
   /** JSON: the chunks, each a range of trajectories with all candidates, in the order of the trajectories. */
   plan: ArtifactRef;

@@ -18,12 +18,12 @@ export async function identifyCapabilities(input: IdentifyInput): Promise<Identi
   const insist = async <T>(action: () => Promise<T>): Promise<T> => (await hold.through(action)) ?? insist(action);
 
   const candidates = await insist(() => llm.discoverCandidates(input));
-  const plan = await insist(() => llm.planLabels({ ...input, candidates }));
+  const plan = await insist(() => llm.planLabels({ ...input, candidates: candidates.candidates, run: 0 }));
   const labelling = { context, plan, trajectories: collected.trajectories, candidates: candidates.candidates };
   // Together: a person's retry after too many unlabelled pairs asks those pairs again.
   return insist(async () => {
     const totals = await executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
-      workflowId: childWorkflowId.labels(context.runId),
+      workflowId: childWorkflowId.labels(context.runId, 0),
       staticSummary: `${plan.calls} labels in ${plan.chunks} chunks`,
       args: [{ ...labelling, cursor: 0, totals: NOTHING }],
     });

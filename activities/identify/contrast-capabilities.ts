@@ -89,7 +89,7 @@ async function mergeLabels(
       if (cancellationSignal.aborted) throw cancellationSignal.reason;
       const keys = new Map<string, { trajectory: number; capability: number }>();
       for (let t = chunk.from; t < chunk.to; t++) {
-        candidates.forEach((candidate, c) => keys.set(labelKey(ids[t] as string, candidate, plan.model), { trajectory: t, capability: c }));
+        candidates.forEach((candidate, c) => keys.set(labelKey(ids[t] as string, candidate, plan.model, plan.run), { trajectory: t, capability: c }));
       }
       const { labels } = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, new Set(keys.keys()));
       for (const [key, { trajectory, capability }] of keys) {

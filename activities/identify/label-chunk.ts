@@ -5,7 +5,7 @@ import type { LineFile } from '../../store';
 import { callRecord, sumCalls } from '../analyst-calls';
 import { startProgress } from '../progress';
 import type { Documents } from './documents';
-import { knownLabels, labelKey, labelSegment, type Chunk, type StoredLabel } from './label-store';
+import { knownLabels, labelKey, labelSegment, type LabelPlanDocument, type StoredLabel } from './label-store';
 import { labelAnswerSchema, labelMessagesFor, renderEpisode } from './prompts/label';
 
 const MAX_REASON = 500;
@@ -15,6 +15,7 @@ interface Question {
   key: string;
   /** Idempotency key of the call: the label's key, or one derived from it when earlier calls gave no label. */
   callKey: string;
+  /** Index in the chunk. */
   trajectory: number;
   capability: Candidate;
 }
@@ -33,8 +34,8 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   const plan = await documents.plan(input.plan.plan);
   const chunk = plan.chunks[input.chunk];
   if (!chunk) throw new RangeError(`The label plan has ${plan.chunks.length} chunks; chunk ${input.chunk} was asked for.`);
-  const file = await documents.trajectories(input.trajectories);
-  const questions = questionsOf(chunk, file, await documents.candidates(input.candidates), plan.model);
+  const file = await documents.trajectoriesOf(input.trajectories, chunk);
+  const questions = questionsOf(file, await documents.candidates(input.candidates), plan);
   const wanted = new Set(questions.map(({ key }) => key));
   const { labels, own, refusals } = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, wanted);
   const isOpen = ({ key }: Question) => (info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key));
@@ -61,12 +62,12 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   return { asked, reused: questions.length - asked, unlabelled, promptTokens, completionTokens, cachedTokens };
 }
 
-function questionsOf(chunk: Chunk, file: LineFile<Trajectory>, candidates: readonly Candidate[], model: string): Question[] {
+function questionsOf(file: LineFile<Trajectory>, candidates: readonly Candidate[], { model, run }: LabelPlanDocument): Question[] {
   const questions: Question[] = [];
-  for (let trajectory = chunk.from; trajectory < chunk.to; trajectory++) {
+  for (let trajectory = 0; trajectory < file.length; trajectory++) {
     const { id } = file.at(trajectory);
     for (const capability of candidates) {
-      const key = labelKey(id, capability, model);
+      const key = labelKey(id, capability, model, run);
       questions.push({ key, callKey: key, trajectory, capability });
     }
   }

@@ -127,7 +127,7 @@ export class LabellingWorld {
     const plan = await this.client.activity.execute<LabelPlan>('planLabels', {
       id: `${options.runId}/plan`,
       taskQueue: TASK_QUEUES.llm,
-      args: [{ ...input, candidates: { candidates, count: CANDIDATES.length, calls: 0 } }],
+      args: [{ ...input, candidates, run: 0 }],
       startToCloseTimeout: '10 minutes',
       heartbeatTimeout: '15s',
       retry: { maximumAttempts: 1 },

@@ -59,7 +59,7 @@ export class IdentifyWorld {
   /** Discovery and plan. */
   async plan(input: IdentifyInput) {
     const discovery = await this.fixture.run(this.activities.discoverCandidates, input);
-    const plan = await this.fixture.run(this.activities.planLabels, { ...input, candidates: discovery });
+    const plan = await this.fixture.run(this.activities.planLabels, { ...input, candidates: discovery.candidates, run: 0 });
     const labelling = { context: input.context, plan, trajectories: input.collected.trajectories, candidates: discovery.candidates };
     return { discovery, plan, labelling };
   }
@@ -83,7 +83,7 @@ export class IdentifyWorld {
   private async context(runId: string, model: string): Promise<RunContext> {
     const context = await this.fixture.prepare(
       'http://127.0.0.1:1/v1',
-      { identify: { chunkCalls: 70, maxCandidates: 7 }, analyst: { maxReasks: 1, concurrency: 8 }, ...this.spec },
+      { identify: { chunkCalls: 70, maxCandidates: 7, runs: 1 }, analyst: { maxReasks: 1, concurrency: 8 }, ...this.spec },
       'parcel_desk.py',
       runId,
     );
