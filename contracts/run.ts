@@ -99,6 +99,8 @@ export interface LabelChunksInput {
   candidates: ArtifactRef;
   /** First chunk not yet finished; moves on with continue-as-new. */
   cursor: number;
+  /** Chunk before which to stop; absent: label the whole plan, split among children where it is large. */
+  end?: number;
   totals: LabelChunkResult;
 }
 
