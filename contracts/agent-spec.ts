@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 
 const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
@@ -63,15 +64,8 @@ export const agentSpecSchema = z.strictObject({
     temperature: z.number().nonnegative().default(1).describe('Sampling temperature of the deployed agent.'),
     maxCompletionTokens: count.default(512),
   }),
-  analyst: z
-    .strictObject({
-      baseUrl: z.url().optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
-      model: z.string().optional().describe('Absent: WHET_ANALYST_MODEL.'),
-      concurrency: count.default(16),
-      maxReasks: z.number().int().nonnegative().default(2).describe('Times a malformed answer is asked again with its errors.'),
-      timeoutSeconds: count.default(120),
-    })
-    .prefault({}),
+  analyst: analystSpecSchema,
+  budget: budgetSpecSchema,
   collect: z.strictObject({ trials: count.default(2), concurrency: count.default(64) }).prefault({}),
   identify: z
     .strictObject({

@@ -2,6 +2,8 @@ export * from './constants';
 export * from './artifacts';
 export * from './trajectory';
 export * from './agent-spec';
+export * from './analyst-spec';
+export * from './analyst-use';
 export * from './capability';
 export * from './environment';
 export * from './training';

@@ -42,21 +42,6 @@ export class Limiter {
   }
 }
 
-/** A pause that all calls to one endpoint share: when one is told to slow down, the others wait as well. */
-export class Pause {
-  private until = 0;
-
-  /** No call starts in the next `ms` milliseconds. */
-  extend(ms: number): void {
-    this.until = Math.max(this.until, Date.now() + ms);
-  }
-
-  /** Resolves when the pause is over. Throws CancelledFailure when the signal fires before. */
-  async over(signal?: AbortSignal): Promise<void> {
-    for (let left = this.until - Date.now(); left > 0; left = this.until - Date.now()) await sleep(left, signal);
-  }
-}
-
 /** Resolves after `ms` milliseconds. Throws CancelledFailure when the signal fires before. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   throwIfCancelled(signal);

@@ -5,3 +5,7 @@ export * from './flow';
 export * from './json-schema';
 export * from './keys';
 export * from './pool';
+export * from './rate/rate-board';
+export * from './rate/rate-gate';
+export * from './rate/rate-state';
+export * from './redact';

@@ -18,7 +18,7 @@ export const DISCOVERY_WORK = 'analyst-discover';
 export async function discoverCandidates(documents: Documents, { context, collected }: IdentifyInput): Promise<DiscoveryResult> {
   const { heartbeat, cancellationSignal: signal } = Context.current();
   const prepared = await documents.prepared(context);
-  const analyst = documents.analyst(prepared);
+  const analyst = documents.analyst(prepared, context);
   const { discoveryBatches: batches, batchSize, maxCandidates } = prepared.spec.identify;
   const file = await documents.trajectories(collected.trajectories);
   const chosen = discoveryBatches(await failedOf(file), context.seed, batches, batchSize);
@@ -42,6 +42,7 @@ export async function discoverCandidates(documents: Documents, { context, collec
   } finally {
     progress.stop();
     await calls.close();
+    await analyst.settle();
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type RunContext,
   type Trajectory,
 } from '../../contracts';
-import type { Analyst, AnalystSource } from '../../llm';
+import type { AnalystSource } from '../../llm';
 import { getJson, LineFile, lineFiles, RecentCache, type ArtifactStore } from '../../store';
 import { labelPlanSchema, type Chunk, type LabelPlanDocument } from './label-store';
 
@@ -23,7 +23,7 @@ export interface IdentifyDeps {
 export interface Documents {
   store: ArtifactStore;
   prepared(context: RunContext): Promise<PreparedSpec>;
-  analyst(prepared: PreparedSpec): Analyst;
+  analyst: AnalystSource;
   trajectories(ref: ArtifactRef): Promise<LineFile<Trajectory>>;
   /** The trajectories of one chunk, without reading the others. Throws StoreCorruptError when they are not what the plan saw. */
   trajectoriesOf(ref: ArtifactRef, chunk: Chunk): Promise<LineFile<Trajectory>>;

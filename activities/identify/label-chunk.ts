@@ -6,7 +6,7 @@ import { callRecord, sumCalls } from '../analyst-calls';
 import { startProgress } from '../progress';
 import type { Documents } from './documents';
 import { knownLabels, labelKey, labelSegment, type LabelPlanDocument, type StoredLabel } from './label-store';
-import { labelAnswerSchema, labelMessagesFor, renderEpisode } from './prompts/label';
+import { labelAnswerSchema, labelMessagesFor, renderEpisodeWithin, type LabelAnswer } from './prompts/label';
 
 const MAX_REASON = 500;
 
@@ -30,7 +30,7 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   const { context } = input;
   const { heartbeat, cancellationSignal, info } = Context.current();
   const prepared = await documents.prepared(context);
-  const analyst = documents.analyst(prepared);
+  const analyst = documents.analyst(prepared, context);
   const plan = await documents.plan(input.plan.plan);
   const chunk = plan.chunks[input.chunk];
   if (!chunk) throw new RangeError(`The label plan has ${plan.chunks.length} chunks; chunk ${input.chunk} was asked for.`);
@@ -40,7 +40,7 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   const { labels, own, refusals } = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, wanted);
   const isOpen = ({ key }: Question) => (info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key));
   const open = questions.filter(isOpen).map((question) => freshKey(question, refusals));
-  const episodes = episodeCache(file);
+  const episodes = episodeCache(file, prepared.spec.analyst.maxPromptTokens);
   const turn = documents.nextTurn();
   const segment = documents.store.segment(labelSegment(context.agent, plan.model, chunk, context.runId));
   const progress = startProgress({ stage: 'identify', unit: 'labels', total: questions.length, done: questions.length - open.length, heartbeat });
@@ -55,6 +55,7 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   } finally {
     progress.stop();
     await segment.close();
+    await analyst.settle();
   }
   const { promptTokens, completionTokens, cachedTokens } = sumCalls(own.map(({ call }) => call));
   const asked = new Set(own.map(({ label }) => label.key)).size;
@@ -84,21 +85,31 @@ interface Episode {
   id: string;
   text: string;
   messages: number;
+  shortened: boolean;
 }
 
 /** Renders an episode once for all its capabilities; they stand together, so that remembering the last few is enough. */
-function episodeCache(file: LineFile<Trajectory>): (index: number) => Episode {
+function episodeCache(file: LineFile<Trajectory>, maxPromptTokens: number): (index: number) => Episode {
   const recent = new Map<number, Episode>();
   return (index) => {
     let episode = recent.get(index);
     if (!episode) {
       const { id, messages } = file.at(index);
-      episode = { id, text: renderEpisode(messages), messages: messages.length };
+      const { text, leftOut } = renderEpisodeWithin(messages, maxPromptTokens);
+      episode = { id, text, messages: messages.length, shortened: leftOut > 0 };
       recent.set(index, episode);
       if (recent.size > 64) recent.delete(recent.keys().next().value as number);
     }
     return episode;
   };
+}
+
+/** What is wrong with the step that an answer quotes; for NA none is needed, so none is wrong. */
+function stepProblem({ messages }: Episode): (answer: LabelAnswer) => string | null {
+  return ({ label, step }) =>
+    label === 'NA' || step === null || step < messages
+      ? null
+      : `"step" is ${step}, but the episode's messages have the numbers 0 to ${messages - 1}; quote one of them, or null when none shows it`;
 }
 
 async function ask(
@@ -108,12 +119,19 @@ async function ask(
   rest: { signal: AbortSignal; turn: number },
 ): Promise<StoredLabel> {
   const about = { trajectoryId: episode.id, capabilityId: capability.id, key };
-  const request = { kind: 'label', key: callKey, messages: labelMessagesFor(episode.text, capability), schema: labelAnswerSchema, ...rest } as const;
+  const request = {
+    kind: 'label',
+    key: callKey,
+    messages: labelMessagesFor(episode.text, capability),
+    schema: labelAnswerSchema,
+    check: stepProblem(episode),
+    shortened: episode.shortened,
+    ...rest,
+  } as const;
   try {
     const answer = await analyst.ask(request);
     const { label, reason, step } = answer.value;
-    // A step outside the episode is a slip of counting that says nothing about the label.
-    const shown = label !== 'NA' && step !== null && step < episode.messages ? step : null;
+    const shown = label === 'NA' ? null : step;
     return { label: { ...about, label, step: shown, reason: reason.slice(0, MAX_REASON) }, call: callRecord(request, answer) };
   } catch (error) {
     const refusal = refusalOfOneQuestion(error);

@@ -22,7 +22,7 @@ const namedSchema = trajectorySchema.pick({ id: true }).strip();
 export async function planLabels(documents: Documents, { context, collected, candidates: candidatesRef, run }: PlanLabelsInput): Promise<LabelPlan> {
   const { store } = documents;
   const prepared = await documents.prepared(context);
-  const { model } = documents.analyst(prepared);
+  const { model } = documents.analyst(prepared, context);
   const candidates = await documents.candidates(candidatesRef);
   const perChunk = Math.max(1, Math.floor(prepared.spec.identify.chunkCalls / Math.max(1, candidates.length)));
   const keyOf = (id: string) => (capability: Candidate) => labelKey(id, capability, model, run);

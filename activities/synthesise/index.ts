@@ -71,7 +71,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       const { context, capability, attempt } = input;
       const { heartbeat, cancellationSignal: signal } = Context.current();
       const prepared = await getJson(deps.store, context.spec, preparedSpecSchema);
-      const analyst = deps.analyst(prepared);
+      const analyst = deps.analyst(prepared, context);
       const progress = startProgress({ stage: 'sharpen', unit: 'environments', total: 1, heartbeat });
       const calls = await RecordedCalls.open(deps.store, context.runId, `analyst-synthesise-${capability.id}-${attempt}`);
       try {
@@ -84,6 +84,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       } finally {
         progress.stop();
         await calls.close();
+        await analyst.settle();
       }
     },
   };

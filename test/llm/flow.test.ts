@@ -1,6 +1,6 @@
 // tier: unit
 import { CancelledFailure } from '@temporalio/common';
-import { Limiter, Pause, sleep } from '../../llm';
+import { Limiter, sleep } from '../../llm';
 
 test('a place of the limiter is given back when an action throws', async () => {
   const limiter = new Limiter(1);
@@ -28,15 +28,4 @@ test('sleeping ends with the cancellation', async () => {
   const slept = sleep(60_000, controller.signal);
   controller.abort(new CancelledFailure('stop'));
   await expect(slept).rejects.toThrow('stop');
-});
-
-test('a pause holds everybody until it is over, and nobody without one', async () => {
-  const pause = new Pause();
-  await pause.over();
-  pause.extend(20);
-  const controller = new AbortController();
-  const held = pause.over(controller.signal);
-  controller.abort();
-  await expect(held).rejects.toBeInstanceOf(CancelledFailure);
-  await pause.over();
 });

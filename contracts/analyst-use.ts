@@ -1,0 +1,41 @@
+import { z } from 'zod';
+
+const count = z.number().int().nonnegative();
+
+/** What one kind of calls to the analyst has used. */
+export const callUseSchema = z.strictObject({
+  calls: count.describe('Questions that were answered or given up.'),
+  asks: count.describe('Answers that were billed: 1 for each question plus re-asks.'),
+  tries: count.describe('Requests that were sent: asks plus repetitions after failures.'),
+  promptTokens: count.describe('Tokens sent.'),
+  cachedTokens: count.describe("Of those, from the endpoint's prefix cache."),
+  completionTokens: count.describe('Tokens received.'),
+  unanswered: count.describe('Questions without a valid answer after all re-asks.'),
+  shortened: count.describe('Questions whose episode was shortened to fit the context.'),
+  redacted: z.record(z.string(), count).describe('Places in prompts where a value was replaced, by rule.'),
+});
+export type CallUse = z.infer<typeof callUseSchema>;
+
+/** What a run has used of the analyst, by kind of call (`discover`, `label`, `synthesise`). */
+export const analystUseSchema = z.record(z.string(), callUseSchema);
+export type AnalystUse = z.infer<typeof analystUseSchema>;
+
+/** US dollars for a million tokens; null where agent.yaml has no prices. */
+export interface AnalystPrices {
+  input: number;
+  cachedInput: number;
+  output: number;
+}
+
+/** The analyst's prices, null when neither input nor output has one. */
+export function pricesOf(spec: { pricePerMillionInput?: number; pricePerMillionCachedInput?: number; pricePerMillionOutput?: number }): AnalystPrices | null {
+  const { pricePerMillionInput: input, pricePerMillionCachedInput: cachedInput, pricePerMillionOutput: output } = spec;
+  if (input === undefined && output === undefined) return null;
+  return { input: input ?? 0, cachedInput: cachedInput ?? input ?? 0, output: output ?? 0 };
+}
+
+/** US dollars for tokens; `cachedTokens` are part of `promptTokens`. */
+export function dollarsFor(use: { promptTokens: number; cachedTokens: number; completionTokens: number }, prices: AnalystPrices): number {
+  const fresh = use.promptTokens - use.cachedTokens;
+  return (fresh * prices.input + use.cachedTokens * prices.cachedInput + use.completionTokens * prices.output) / 1_000_000;
+}
