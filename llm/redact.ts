@@ -10,7 +10,7 @@ const RULES: Record<RedactionRule, { pattern: RegExp; accept?: (text: string) =>
   email: { pattern: /[\p{L}\p{N}._%+-]{1,64}@(?:[\p{L}\p{N}-]{1,63}\.){1,8}\p{L}{2,24}/gu },
   card: { pattern: /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d.-]*\d)/g, accept: isCardNumber },
   phone: {
-    pattern: /(?<![\w.+-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]\d{2,5}){1,4}(?![\w-]|\.\d)|(?<![\w+])\+\d{8,15}(?!\w)/g,
+    pattern: /(?<![\w.+-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]\d{2,8}){1,4}(?![\w-]|\.\d)|(?<![\w+])\+\d{8,15}(?!\w)/g,
     accept: isPhoneNumber,
   },
 };
@@ -83,9 +83,9 @@ function isCardNumber(text: string): boolean {
   return sum % 10 === 0;
 }
 
-/** 7 to 15 digits (E.164), and not a date or a row of years: those look alike. */
+/** 7 to 15 digits (E.164), and not a date, a row of years or a decimal number: those look alike. */
 function isPhoneNumber(text: string): boolean {
   const digits = text.replace(/\D/g, '');
   if (digits.length < 7 || digits.length > 15) return false;
-  return !/^\d{4}[-. ]\d{2}[-. ]\d{2}(?:[-. ]\d{2,4})*$|^\d{2}[-. ]\d{2}[-. ]\d{4}$|^(?:(?:19|20)\d\d[-. ])+(?:19|20)\d\d$/.test(text);
+  return !/^\d{4}[-. ]\d{2}[-. ]\d{2}(?:[-. ]\d{2,4})*$|^\d{2}[-. ]\d{2}[-. ]\d{4}$|^(?:(?:19|20)\d\d[-. ])+(?:19|20)\d\d$|^\d+\.\d+$/.test(text);
 }

@@ -87,6 +87,8 @@ export function withNews(state: RateState, news: RateNews, now: number): RateSta
     requestCeiling,
     tokenCeiling: news.tokenCeiling ?? state.tokenCeiling,
     limit: requestCeiling === null ? state.limit : Math.min(state.limit ?? requestCeiling, requestCeiling),
+    // A limit that is named, and not found by overstepping it, begins with a full bucket.
+    ...(requestCeiling !== null && state.limit === null ? { requests: Math.max(1, requestCeiling * BURST_SECONDS) } : {}),
   };
   return now - round.from >= ROUND_MS ? closeRound(next, now) : next;
 }
