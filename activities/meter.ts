@@ -90,7 +90,6 @@ export class Meter {
 
   private async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
     await this.admit();
-    this.running++;
     try {
       const answer = await analyst.ask(request);
       this.count(request, answer, false);
@@ -115,15 +114,20 @@ export class Meter {
     if (Date.now() - this.lastWrite > WRITE_MS) void this.write().catch(() => undefined);
   }
 
-  /** Throws Budget.Spent when the calls under way and this one would probably pass the budget. */
+  /**
+   * Counts the call as under way. Throws Budget.Spent when it and the others under way would probably pass the budget. Between looking and
+   * counting nothing may be awaited: calls that begin together would not see each other.
+   */
   private async admit(): Promise<void> {
     if (this.budget === null) await this.refresh();
-    if (!this.excess()) return;
-    // What others spent, or a person allowed, since we looked.
-    await this.write();
-    await this.refresh();
-    const excess = this.excess();
-    if (excess) throw failure('Budget.Spent', excess);
+    if (this.excess()) {
+      // What others spent, or a person allowed, since we looked.
+      await this.write();
+      await this.refresh();
+      const excess = this.excess();
+      if (excess) throw failure('Budget.Spent', excess);
+    }
+    this.running++;
   }
 
   private async refresh(): Promise<void> {

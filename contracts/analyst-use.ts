@@ -20,6 +20,9 @@ export type CallUse = z.infer<typeof callUseSchema>;
 export const analystUseSchema = z.record(z.string(), callUseSchema);
 export type AnalystUse = z.infer<typeof analystUseSchema>;
 
+/** Part of the price that a call costs through the Batch API (OpenAI's discount). */
+export const BATCH_PRICE = 0.5;
+
 /** US dollars for a million tokens; null where agent.yaml has no prices. */
 export interface AnalystPrices {
   input: number;

@@ -20,7 +20,7 @@ export const rateStateSchema = z.object({
   /** Nothing is sent before: the endpoint's Retry-After. */
   pausedUntil: z.number(),
   /** The round that is being counted. */
-  round: z.object({ from: z.number(), accepted: z.number(), pushedBack: z.number() }),
+  round: z.object({ from: z.number(), pausedMs: z.number(), accepted: z.number(), pushedBack: z.number() }),
   /** Most requests a second that were accepted in one round of the last minute. */
   best: z.object({ rate: perSecond, at: z.number() }),
   /** Share of push-backs that a lower rate does not lower: faults of the endpoint that have nothing to do with our pace. */
@@ -30,8 +30,10 @@ export const rateStateSchema = z.object({
 });
 export type RateState = z.infer<typeof rateStateSchema>;
 
-/** Milliseconds of one round. */
+/** A round is over after this time in milliseconds, and when it has seen enough requests to judge by, or has waited long for them. */
 export const ROUND_MS = 1_000;
+const ENOUGH = 20;
+const LONGEST_ROUND_MS = 5_000;
 /** Seconds of the limit that the bucket holds: a burst after a quiet time is no longer than this. */
 const BURST_SECONDS = 0.5;
 /** Share of push-backs, above the background, from which on the pace is too high. */
@@ -57,7 +59,7 @@ export function newRateState(now: number): RateState {
     tokens: 0,
     at: now,
     pausedUntil: 0,
-    round: { from: now, accepted: 0, pushedBack: 0 },
+    round: { from: now, pausedMs: 0, accepted: 0, pushedBack: 0 },
     best: { rate: 0, at: now },
     background: 0,
     shareAtCut: null,
@@ -78,28 +80,37 @@ export interface RateNews {
 
 /** Puts a worker's news into the state and closes the round when its time is over. Pure. */
 export function withNews(state: RateState, news: RateNews, now: number): RateState {
-  const round = { ...state.round, accepted: state.round.accepted + news.accepted, pushedBack: state.round.pushedBack + news.pushedBack };
+  const pausedUntil = Math.max(state.pausedUntil, news.pausedUntil);
+  const round = {
+    from: state.round.from,
+    // A pause that the endpoint asked for says nothing about its pace.
+    pausedMs: state.round.pausedMs + Math.max(0, pausedUntil - Math.max(now, state.pausedUntil)),
+    accepted: state.round.accepted + news.accepted,
+    pushedBack: state.round.pushedBack + news.pushedBack,
+  };
   const requestCeiling = news.requestCeiling ?? state.requestCeiling;
   const next: RateState = {
     ...state,
     round,
-    pausedUntil: Math.max(state.pausedUntil, news.pausedUntil),
+    pausedUntil,
     requestCeiling,
     tokenCeiling: news.tokenCeiling ?? state.tokenCeiling,
     limit: requestCeiling === null ? state.limit : Math.min(state.limit ?? requestCeiling, requestCeiling),
     // A limit that is named, and not found by overstepping it, begins with a full bucket.
     ...(requestCeiling !== null && state.limit === null ? { requests: Math.max(1, requestCeiling * BURST_SECONDS) } : {}),
   };
-  return now - round.from >= ROUND_MS ? closeRound(next, now) : next;
+  if (now < pausedUntil) return next;
+  const lasted = now - round.from - round.pausedMs;
+  return lasted >= (round.accepted + round.pushedBack >= ENOUGH ? ROUND_MS : LONGEST_ROUND_MS) ? closeRound(next, now) : next;
 }
 
 function closeRound(state: RateState, now: number): RateState {
-  const { accepted, pushedBack, from } = state.round;
-  const seconds = (now - from) / 1000;
+  const { accepted, pushedBack, from, pausedMs } = state.round;
+  const seconds = (now - from - pausedMs) / 1000;
   const sent = accepted + pushedBack;
   const rate = accepted / seconds;
   const best = rate >= state.best.rate || now - state.best.at > BEST_MS ? { rate, at: now } : state.best;
-  const next: RateState = { ...state, best, round: { from: now, accepted: 0, pushedBack: 0 } };
+  const next: RateState = { ...state, best, round: { from: now, pausedMs: 0, accepted: 0, pushedBack: 0 } };
   if (sent === 0) return next;
   const share = pushedBack / sent;
   const background = judged(state, share);
