@@ -8,35 +8,38 @@ import {
   type RunContext,
   type Trajectory,
 } from '../../../contracts';
-import { createAnalyst } from '../../../llm';
-import { getJson, layout, putJson, putLines } from '../../../store';
+import { createAnalyst, type AnalystSource } from '../../../llm';
+import { getJson, layout, putJson, putLines, type ArtifactStore } from '../../../store';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { RunFixture } from '../run-fixture';
 
 const NOTHING: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
 
+const impatient: AnalystSource = ({ spec, analyst }) =>
+  createAnalyst({
+    baseUrl: analyst.baseUrl,
+    apiKey: 'x',
+    model: analyst.model,
+    concurrency: spec.analyst.concurrency,
+    maxReasks: spec.analyst.maxReasks,
+    timeoutMs: 5_000,
+    firstWaitMs: 1,
+    maxTries: 2,
+  });
+
 /** Synthetic trajectories in a store, and the identify activities against an endpoint. */
 export class IdentifyWorld {
   readonly fixture = new RunFixture();
-  readonly activities = createIdentifyActivities({
-    store: this.fixture.store,
-    analyst: ({ spec, analyst }) =>
-      createAnalyst({
-        baseUrl: analyst.baseUrl,
-        apiKey: 'x',
-        model: analyst.model,
-        concurrency: spec.analyst.concurrency,
-        maxReasks: spec.analyst.maxReasks,
-        timeoutMs: 5_000,
-        firstWaitMs: 1,
-        maxTries: 2,
-      }),
-  });
+  readonly activities: ReturnType<typeof createIdentifyActivities>;
 
+  /** `analyst` opens the analysts on the world's store; default: a bare client that gives up soon. */
   constructor(
     private readonly url: string,
     private readonly spec: Partial<AgentSpecInput> = {},
-  ) {}
+    analyst: (store: ArtifactStore) => AnalystSource = () => impatient,
+  ) {
+    this.activities = createIdentifyActivities({ store: this.fixture.store, analyst: analyst(this.fixture.store) });
+  }
 
   /** Input of the stage for a run over `episodes` synthetic trajectories. */
   input(episodes: number, runId = 'run-1', model = 'm-1'): Promise<IdentifyInput> {
