@@ -78,6 +78,14 @@ export class LabellingWorld {
     const folder = await mkdtemp(join(tmpdir(), 'whet-labelling-'));
     const port = await freePort();
     const attributes = Object.values(SEARCH_ATTRIBUTES).flatMap((name) => ['--search-attribute', `${name}=Keyword`]);
+    const fairness = [
+      '--dynamic-config-value',
+      'matching.enableFairness=true',
+      '--dynamic-config-value',
+      'matching.numTaskqueueReadPartitions=1',
+      '--dynamic-config-value',
+      'matching.numTaskqueueWritePartitions=1',
+    ];
     const database = ['--db-filename', join(folder, 'temporal.db')];
     const processes = new Processes();
     processes.start(temporal, [
@@ -91,6 +99,7 @@ export class LabellingWorld {
       '--log-level',
       'never',
       ...database,
+      ...fairness,
       ...attributes,
     ]);
     const address = `127.0.0.1:${port}`;
