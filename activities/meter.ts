@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   analystUseSchema,
   budgetSpecSchema,
-  dollarsFor,
+  BATCH_KIND,
+  dollarsForUse,
   pricesOf,
   type AnalystPrices,
   type AnalystUse,
@@ -10,7 +11,7 @@ import {
   type CallUse,
   type PreparedSpec,
 } from '../contracts';
-import { failure, refusalOfOneQuestion, type Analyst, type AnalystAnswer, type AnalystRequest } from '../llm';
+import { failure, refusalOfOneQuestion, type Analyst, type AnalystAnswer, type AnalystRequest, type BatchAnswer, type BatchOptions } from '../llm';
 import { layout, StoreConflictError, type ArtifactStore } from '../store';
 
 /** Milliseconds between two writings of what was counted; what a killed worker had not written is missing from the count. */
@@ -80,6 +81,7 @@ export class Meter {
     return {
       model: analyst.model,
       ask: (request) => this.ask(analyst, request),
+      askBatch: (requests, options) => this.askBatch(analyst, requests, options),
       settle: async () => {
         // What cannot be written now is kept and goes with the next writing; an activity does not fail for it.
         await this.write().catch(() => undefined);
@@ -103,14 +105,30 @@ export class Meter {
     }
   }
 
-  private count(
-    request: Pick<AnalystRequest<unknown>, 'kind' | 'shortened'>,
-    answer: Omit<AnalystAnswer<unknown>, 'value' | 'model'>,
-    unanswered: boolean,
-  ): void {
+  /** A batch is paid for as a whole, so it is only begun when all of it probably fits the budget. */
+  private async askBatch<T>(analyst: Analyst, requests: readonly AnalystRequest<T>[], options?: BatchOptions): Promise<BatchAnswer<T>[]> {
+    await this.admit(requests.length);
+    try {
+      const answers = await analyst.askBatch(requests, options);
+      answers.forEach(({ answer, wasted }, i) => {
+        const request = { ...(requests[i] as AnalystRequest<T>), kind: `${requests[i]?.kind}${BATCH_KIND}` };
+        if (answer !== null) this.count(request, answer, false);
+        else if (wasted.promptTokens > 0) this.add(request.kind, { ...NOTHING, asks: 1, tries: 1, ...wasted });
+      });
+      return answers;
+    } finally {
+      this.running -= requests.length;
+    }
+  }
+
+  private count(request: { kind: string; shortened?: boolean }, answer: Omit<AnalystAnswer<unknown>, 'value' | 'model'>, unanswered: boolean): void {
     const { usage, asks, tries, redacted } = answer;
     const use: CallUse = { calls: 1, asks, tries, ...usage, unanswered: unanswered ? 1 : 0, shortened: request.shortened ? 1 : 0, redacted };
-    this.own[request.kind] = addUse(this.own[request.kind] ?? NOTHING, use);
+    this.add(request.kind, use);
+  }
+
+  private add(kind: string, use: CallUse): void {
+    this.own[kind] = addUse(this.own[kind] ?? NOTHING, use);
     if (Date.now() - this.lastWrite > WRITE_MS) void this.write().catch(() => undefined);
   }
 
@@ -118,16 +136,16 @@ export class Meter {
    * Counts the call as under way. Throws Budget.Spent when it and the others under way would probably pass the budget. Between looking and
    * counting nothing may be awaited: calls that begin together would not see each other.
    */
-  private async admit(): Promise<void> {
+  private async admit(calls = 1): Promise<void> {
     if (this.budget === null) await this.refresh();
-    if (this.excess()) {
+    if (this.excess(calls)) {
       // What others spent, or a person allowed, since we looked.
       await this.write();
       await this.refresh();
-      const excess = this.excess();
+      const excess = this.excess(calls);
       if (excess) throw failure('Budget.Spent', excess);
     }
-    this.running++;
+    this.running += calls;
   }
 
   private async refresh(): Promise<void> {
@@ -135,17 +153,18 @@ export class Meter {
     this.budget = await readBudget(this.store, this.runId, this.spec.budget);
   }
 
-  private excess(): string | null {
+  private excess(more: number): string | null {
     const { usd, tokens } = this.budget ?? {};
     if (usd === undefined && tokens === undefined) return null;
-    const uses = Object.values(addAll(this.shared, this.own));
+    const use = addAll(this.shared, this.own);
+    const uses = Object.values(use);
     const calls = uses.reduce((sum, use) => sum + use.calls, 0);
-    const withRunning = (spent: number) => spent * (1 + (calls === 0 ? 0 : (this.running + 1) / calls));
+    const withRunning = (spent: number) => spent * (1 + (calls === 0 ? 0 : (this.running + more) / calls));
     const spentTokens = uses.reduce((sum, use) => sum + use.promptTokens + use.completionTokens, 0);
     if (tokens !== undefined && withRunning(spentTokens) > tokens) {
       return `${spentTokens} of ${tokens} tokens are spent on ${calls} calls to the analyst; one more would pass the budget. Raise it with: whet budget ${this.runId} --tokens N`;
     }
-    const dollars = this.prices === null ? 0 : uses.reduce((sum, use) => sum + dollarsFor(use, this.prices as AnalystPrices), 0);
+    const dollars = this.prices === null ? 0 : dollarsForUse(use, this.prices);
     if (usd !== undefined && withRunning(dollars) > usd) {
       return `$${dollars.toFixed(4)} of $${usd} are spent on ${calls} calls to the analyst; one more would pass the budget. Raise it with: whet budget ${this.runId} --usd N`;
     }

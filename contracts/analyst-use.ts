@@ -37,7 +37,15 @@ export function pricesOf(spec: { pricePerMillionInput?: number; pricePerMillionC
   return { input: input ?? 0, cachedInput: cachedInput ?? input ?? 0, output: output ?? 0 };
 }
 
-/** US dollars for tokens; `cachedTokens` are part of `promptTokens`. */
+/** Kinds of calls that went through the Batch API end with this. */
+export const BATCH_KIND = '-batch';
+
+/** US dollars for all that a run has used. */
+export function dollarsForUse(use: AnalystUse, prices: AnalystPrices): number {
+  return Object.entries(use).reduce((sum, [kind, tokens]) => sum + dollarsFor(tokens, prices) * (kind.endsWith(BATCH_KIND) ? BATCH_PRICE : 1), 0);
+}
+
+/** US dollars for tokens at the full price; `cachedTokens` are part of `promptTokens`. */
 export function dollarsFor(use: { promptTokens: number; cachedTokens: number; completionTokens: number }, prices: AnalystPrices): number {
   const fresh = use.promptTokens - use.cachedTokens;
   return (fresh * prices.input + use.cachedTokens * prices.cachedInput + use.completionTokens * prices.output) / 1_000_000;

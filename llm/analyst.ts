@@ -3,6 +3,7 @@ import OpenAI, { APIUserAbortError } from 'openai';
 import type { ChatCompletion, ChatCompletionCreateParamsNonStreaming, ChatCompletionMessageParam } from 'openai/resources/chat/completions';
 import type { z } from 'zod';
 import type { RedactionSpec } from '../contracts';
+import { runBatch, type BatchOptions } from './batch';
 import { checkAnswer } from './check-answer';
 import { refusesPromptOnly, toAnalystFailure, type AnalystFailureDetail } from './errors';
 import { failure } from './failure';
@@ -100,6 +101,14 @@ export interface AnalystOptions {
   redactionSecret?: () => Promise<string>;
 }
 
+/** What a batch has for one question, in the order of the questions. */
+export interface BatchAnswer<T> {
+  /** Null: there is none that is valid; it is to be asked in another way. */
+  answer: AnalystAnswer<T> | null;
+  /** What an answer that is not valid has cost. */
+  wasted: AnalystUsage;
+}
+
 /** An OpenAI-compatible endpoint that answers in a given form. */
 export interface Analyst {
   readonly model: string;
@@ -108,6 +117,11 @@ export interface Analyst {
    * Analyst.RateLimited, .Unavailable, .Unauthorised, .BadRequest, .Malformed; CancelledFailure when the signal fires.
    */
   ask<T>(request: AnalystRequest<T>): Promise<AnalystAnswer<T>>;
+  /**
+   * Asks many questions through the endpoint's Batch API and waits, for hours if need be. The same questions asked again attach to the same
+   * batch. Throws Analyst.BatchFailed when the endpoint has no such API or ends the batch without answers.
+   */
+  askBatch<T>(requests: readonly AnalystRequest<T>[], options?: BatchOptions): Promise<BatchAnswer<T>[]>;
   /** Resolves when what was counted about the calls is written down. */
   settle(): Promise<void>;
 }
@@ -165,6 +179,49 @@ class OpenAiAnalyst implements Analyst {
         { role: 'assistant', content: text || '(no answer)' },
         { role: 'user', content: `That answer is not valid: ${problems}\nAnswer again, with nothing but JSON in the required form.` },
       );
+    }
+  }
+
+  async askBatch<T>(requests: readonly AnalystRequest<T>[], options: BatchOptions = {}): Promise<BatchAnswer<T>[]> {
+    const outgoing = await Promise.all(
+      requests.map(async (request) => {
+        const replacements = new Replacements();
+        return { request, replacements, body: this.body(request, await this.outgoing(request.messages, replacements)) };
+      }),
+    );
+    const outcome = await this.throughBatch(
+      outgoing.map(({ request, body }) => ({ key: request.key, body })),
+      options,
+    );
+    return outgoing.map(({ request, replacements }) => {
+      const wasted: AnalystUsage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+      const completion = outcome.get(request.key);
+      if (!isCompletion(completion)) return { answer: null, wasted };
+      add(wasted, completion);
+      const checked = checkAnswer(completion, request.schema, request.check);
+      if (!('value' in checked)) return { answer: null, wasted };
+      const { counts: redacted } = replacements;
+      return {
+        answer: { value: replacements.restore(checked.value), usage: wasted, asks: 1, tries: 1, redacted, model: completion.model || this.model },
+        wasted,
+      };
+    });
+  }
+
+  private async throughBatch(lines: Parameters<typeof runBatch>[1], options: BatchOptions): Promise<Map<string, ChatCompletion>> {
+    try {
+      const { id, status, errors, completions } = await runBatch(this.client, lines, options);
+      if (completions.size > 0 || status === 'completed') return completions;
+      throw failure('Analyst.BatchFailed', `The batch ${id} of ${lines.length} questions ended as ${status}. ${errors}`.trim());
+    } catch (error) {
+      throwIfCancelled(options.signal);
+      if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error;
+      const mapped = toAnalystFailure(error, { endpoint: this.options.baseUrl, model: this.model });
+      const { status } = mapped.details?.[0] as AnalystFailureDetail;
+      if (status !== 404 && status !== 405) throw mapped;
+      throw failure('Analyst.BatchFailed', `The analyst at ${this.options.baseUrl} has no Batch API (${status}): set analyst.mode to online.`, {
+        cause: mapped,
+      });
     }
   }
 

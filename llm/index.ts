@@ -1,4 +1,5 @@
 export * from './analyst';
+export * from './batch';
 export * from './errors';
 export * from './failure';
 export * from './flow';

@@ -1,4 +1,4 @@
-import { analystUseSchema, budgetSpecSchema, dollarsFor, MESSAGES, preparedSpecSchema, pricesOf, type BudgetSpec } from '../../contracts';
+import { analystUseSchema, budgetSpecSchema, dollarsForUse, MESSAGES, preparedSpecSchema, pricesOf, type BudgetSpec } from '../../contracts';
 import { layout, LocalStore, StoreConflictError, type ArtifactStore } from '../../store';
 import type { Context } from '../context';
 import { CliError } from '../errors';
@@ -32,11 +32,12 @@ export async function budgetCommand({ settings, out }: Context, runId: string, {
       );
     }
     const budget = changes ? await setBudget(store, runId, setting) : await currentBudget(store, runId);
-    const use = Object.values(analystUseSchema.parse((await store.readDocument(layout.analystUse(runId)))?.value ?? {}));
+    const use = analystUseSchema.parse((await store.readDocument(layout.analystUse(runId)))?.value ?? {});
+    const kinds = Object.values(use);
     const spent = {
-      calls: use.reduce((sum, { calls }) => sum + calls, 0),
-      tokens: use.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0),
-      usd: prices === null ? null : use.reduce((sum, kind) => sum + dollarsFor(kind, prices), 0),
+      calls: kinds.reduce((sum, { calls }) => sum + calls, 0),
+      tokens: kinds.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0),
+      usd: prices === null ? null : dollarsForUse(use, prices),
     };
     const woken = changes ? waitingForBudget(state.progress?.waitingFor ?? null) : [];
     for (const key of woken) await client.workflow.getHandle(runId).signal(MESSAGES.retrySignal, key === 'identify' ? {} : { capabilityId: key });

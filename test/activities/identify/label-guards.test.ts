@@ -6,6 +6,7 @@ import { labelRecordSchema, type AgentSpecInput } from '../../../contracts';
 import { getLines, layout } from '../../../store';
 import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
 import { syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';
+import { startFakeBatchEndpoint } from '../../fakes/fake-batch-endpoint';
 import { IdentifyWorld } from './identify-world';
 
 const isLabel = (request: StubRequest) => request.body.response_format?.json_schema.name === 'label';
@@ -130,4 +131,32 @@ test('a spent budget stops the chunk; what was paid for is kept, and the rest is
   await world.fixture.store.swapDocument(layout.budget('run-1'), { tokens: 100_000 }, null);
   await expect(world.label(labelling, 0)).resolves.toMatchObject({ asked: 70, unlabelled: 0 });
   expect(stub.requests.filter(isLabel)).toHaveLength(70);
+});
+
+test('in mode batch a chunk is one batch, at its own price; what it has no valid answer for is asked directly', async () => {
+  await open();
+  const endpoint = await startFakeBatchEndpoint(
+    (body, inBatch) => {
+      if (inBatch && body.messages[1]?.content.includes('Please do number 4.')) return 'not JSON';
+      return (syntheticAnswer({ path: '', headers: {}, body }) as { content: string }).content;
+    },
+    { polls: 0 },
+  );
+  const batched = new IdentifyWorld(endpoint.url, { analyst: { mode: 'batch' } }, (store) => openAnalysts(store, 'x'));
+  try {
+    const { totals } = await batched.identify(await batched.input(60));
+    expect(totals).toMatchObject({ asked: 420, unlabelled: 0, promptTokens: 42_700 });
+    expect(endpoint.batches).toHaveLength(6);
+    expect(endpoint.direct.filter((body) => body.response_format?.json_schema.name === 'label')).toHaveLength(7);
+    expect(await readAnalystUse(batched.fixture.store, 'run-1')).toMatchObject({
+      'label-batch': { calls: 413, asks: 420, promptTokens: 42_000 },
+      label: { calls: 7, asks: 7, promptTokens: 700 },
+    });
+    const again = await batched.identify(await batched.input(60, 'run-2'));
+    expect(again.totals).toMatchObject({ asked: 0, reused: 420 });
+    expect(endpoint.batches).toHaveLength(6);
+  } finally {
+    await endpoint.close();
+    await batched.fixture.dispose();
+  }
 });
