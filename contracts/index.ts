@@ -3,6 +3,7 @@ export * from './artifacts';
 export * from './trajectory';
 export * from './agent-spec';
 export * from './capability';
+export * from './dictionary';
 export * from './environment';
 export * from './training';
 export * from './evaluation';

@@ -10,7 +10,7 @@ import { contentKey } from './keys';
 import { createTransport } from './transport';
 
 /** Kinds of calls, as the ledger counts them. */
-export const CALL_KINDS = ['discover', 'label', 'synthesise'] as const;
+export const CALL_KINDS = ['discover', 'merge', 'label', 'synthesise'] as const;
 export type CallKind = (typeof CALL_KINDS)[number];
 
 /** Tokens that the endpoint billed; zero where it does not say. */

@@ -13,5 +13,7 @@ export const layout = {
   /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */
   labelsCache: (agent: string) => `labels-cache/${agent}`,
   adapters: (agent: string) => `adapters/${agent}`,
+  /** Capabilities that the agent's runs know, with their history. */
+  dictionary: (agent: string) => `dictionary/${agent}.json`,
   registry: (agent: string) => `registry/${agent}.json`,
 } as const;

@@ -7,7 +7,11 @@ const WINDOW = 4;
 /** A history stays well under the server's first warning (10,240 events). */
 const MAX_EVENTS = 1_500;
 
-const add = (a: LabelChunkResult, b: LabelChunkResult): LabelChunkResult => ({
+/** Counts before any chunk. */
+export const NOTHING_LABELLED: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+
+/** Sum of two counts. */
+export const addLabels = (a: LabelChunkResult, b: LabelChunkResult): LabelChunkResult => ({
   asked: a.asked + b.asked,
   reused: a.reused + b.reused,
   unlabelled: a.unlabelled + b.unlabelled,
@@ -29,7 +33,7 @@ export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkRe
       { context, plan, trajectories, candidates, chunk },
     ]);
     // Read `totals` after the await: other lanes add to it meanwhile.
-    totals = add(totals, counts);
+    totals = addLabels(totals, counts);
   };
   const lane = async (): Promise<void> => {
     while (cursor < plan.chunks && !shouldRest()) {

@@ -11,10 +11,7 @@ import { LABEL_PROMPT_VERSION } from './prompts/label';
  * Cuts trajectories x candidates of one labelling run into chunks of about `identify.chunkCalls` labels; a trajectory's candidates stay together. Says for
  * each chunk where earlier runs have left labels of it.
  */
-export async function planLabels(
-  documents: Documents,
-  { context, collected, candidates: candidatesRef, run }: PlanLabelsInput,
-): Promise<LabelPlan> {
+export async function planLabels(documents: Documents, { context, collected, candidates: candidatesRef, run }: PlanLabelsInput): Promise<LabelPlan> {
   const prepared = await documents.prepared(context);
   const { model } = documents.analyst(prepared);
   const candidates = await documents.candidates(candidatesRef);
