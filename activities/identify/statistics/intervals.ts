@@ -6,7 +6,7 @@ import { student95 } from './student';
  * Degrees of freedom with which independent observations count beside the variance found between tasks: with a handful of tasks that
  * variance is little more than noise, and an interval made from it alone is often far too short (see `bench/identification-coverage`).
  */
-export const PRIOR_DF = 4;
+export const PRIOR_DF = 8;
 
 /**
  * 95 % interval of a share whose observations come in tasks: Wilson's score interval at the effective sample size, which is the number of
