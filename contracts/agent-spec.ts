@@ -71,11 +71,16 @@ export const agentSpecSchema = z.strictObject({
     .strictObject({
       runs: z.number().int().min(1).max(30).default(10).describe('Independent labelling runs; every label is asked once in each.'),
       quorum: count.optional().describe('Runs in which a capability has to pass both thresholds. Absent: four fifths of `runs`, rounded up (8 of 10).'),
-      familywiseError: z.number().gt(0).lt(0.5).default(0.05).describe('Chance that any capability without a gap is kept, over all candidates (Holm).'),
+      familywiseError: z.number().gt(0).lt(0.5).default(0.05).describe('Chance that any capability without a gap is kept, over all candidates.'),
       discoveryBatches: count.default(4),
       batchSize: count.default(50).describe('Failed trajectories shown in one discovery call.'),
       maxCandidates: count.default(10),
       chunkCalls: z.number().int().min(10).max(2000).default(200).describe('Labels asked by one activity.'),
+      arm: z
+        .enum(['contrast', 'failures-only', 'random', 'single-run'])
+        .default('contrast')
+        .describe('How capabilities are chosen from the labels. All but `contrast` are for ablations: coverage alone, as many at random, one labelling run.'),
+      ablations: z.boolean().default(false).describe('Report what every arm would choose on the same labels.'),
       minGap: fraction.default(0.2),
       minCoverage: fraction.default(0.1),
       maxUnlabelled: fraction.default(0.05),

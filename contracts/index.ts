@@ -5,6 +5,7 @@ export * from './agent-spec';
 export * from './analyst-spec';
 export * from './analyst-use';
 export * from './capability';
+export * from './dictionary';
 export * from './environment';
 export * from './training';
 export * from './evaluation';

@@ -16,7 +16,7 @@ import { Redactor, redactsFor, Replacements } from './redact';
 import { createTransport } from './transport';
 
 /** Kinds of calls, as the ledger counts them. */
-export const CALL_KINDS = ['discover', 'label', 'synthesise'] as const;
+export const CALL_KINDS = ['discover', 'merge', 'label', 'synthesise'] as const;
 export type CallKind = (typeof CALL_KINDS)[number];
 
 /** Tokens that the endpoint billed; zero where it does not say. */

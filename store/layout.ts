@@ -20,5 +20,7 @@ export const layout = {
   rate: (endpoint: string) => `rates/${endpoint}.json`,
   redactionSecret: 'redaction-secret.json',
   adapters: (agent: string) => `adapters/${agent}`,
+  /** Capabilities that the agent's runs know, with their history. */
+  dictionary: (agent: string) => `dictionary/${agent}.json`,
   registry: (agent: string) => `registry/${agent}.json`,
 } as const;

@@ -11,9 +11,11 @@ const MAX_EVENTS = 1_500;
 const SHARD_CHUNKS = 1_000;
 const MAX_SHARDS = 4;
 
-const NOTHING: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+/** Counts before any chunk. */
+export const NOTHING_LABELLED: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
 
-const add = (a: LabelChunkResult, b: LabelChunkResult): LabelChunkResult => ({
+/** Sum of two counts. */
+export const addLabels = (a: LabelChunkResult, b: LabelChunkResult): LabelChunkResult => ({
   asked: a.asked + b.asked,
   reused: a.reused + b.reused,
   unlabelled: a.unlabelled + b.unlabelled,
@@ -36,7 +38,7 @@ export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkRe
       { context, plan, trajectories, candidates, chunk },
     ]);
     // Read `totals` after the await: other lanes add to it meanwhile.
-    totals = add(totals, counts);
+    totals = addLabels(totals, counts);
   };
   let failed = false;
   const lane = async (): Promise<void> => {
@@ -66,11 +68,11 @@ async function labelShards(input: LabelChunksInput): Promise<LabelChunkResult> {
       executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
         workflowId: `${workflowInfo().workflowId}/${shard + 1}-of-${shards}`,
         staticSummary: `chunks ${border(shard) + 1} to ${border(shard + 1)} of ${plan.chunks}`,
-        args: [{ ...input, plan: { ...plan, window }, cursor: border(shard), end: border(shard + 1), totals: NOTHING }],
+        args: [{ ...input, plan: { ...plan, window }, cursor: border(shard), end: border(shard + 1), totals: NOTHING_LABELLED }],
       }),
     ),
   );
-  return results.reduce(add, input.totals);
+  return results.reduce(addLabels, input.totals);
 }
 
 /**

@@ -3,11 +3,11 @@ import {
   calibrationResultSchema,
   environmentAttemptSchema,
   identificationSchema,
-  labelRecordSchema,
+  consensusLabelSchema,
   preparedSpecSchema,
   trajectorySchema,
   type AttemptRefs,
-  type LabelRecord,
+  type ConsensusLabel,
   type LlmActivities,
   type PreparedSpec,
   type SynthesisInput,
@@ -35,7 +35,7 @@ export interface SynthesiseDeps {
 /** Activities of the synthesise stage (paper, section 3). */
 export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivities, 'synthesiseEnvironment'> {
   const trajectoriesOf = lineFiles(deps.store, trajectorySchema);
-  const labelsOf = lineFiles(deps.store, labelRecordSchema);
+  const labelsOf = lineFiles(deps.store, consensusLabelSchema);
 
   async function material(input: SynthesisInput, prepared: PreparedSpec): Promise<SynthesisMaterial> {
     const { context, capability } = input;
@@ -49,7 +49,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       indexOf.set(trajectory.id, indexOf.size);
       success.set(trajectory.id, trajectory.success);
     }
-    const own: LabelRecord[] = [];
+    const own: ConsensusLabel[] = [];
     for await (const label of await labelsOf(input.labels)) {
       if (label.capabilityId === capability.id) own.push(label);
     }

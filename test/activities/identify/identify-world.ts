@@ -5,7 +5,9 @@ import {
   type IdentifyInput,
   type LabelChunkResult,
   type LabelChunksInput,
+  type LabelPlan,
   type RunContext,
+  type TallyResult,
   type Trajectory,
 } from '../../../contracts';
 import { createAnalyst, type AnalystSource } from '../../../llm';
@@ -73,20 +75,46 @@ export class IdentifyWorld {
 
   /** The whole stage, as the workflow runs it. */
   async identify(input: IdentifyInput) {
-    const { discovery, plan, labelling } = await this.plan(input);
+    const { context, collected } = input;
+    const { trajectories } = collected;
+    const discovery = await this.fixture.run(this.activities.discoverCandidates, input);
     const totals = { ...NOTHING };
-    for (let chunk = 0; chunk < plan.chunks; chunk++) {
-      const result = await this.label(labelling, chunk);
-      for (const name of Object.keys(totals) as (keyof LabelChunkResult)[]) totals[name] += result[name];
+    const plans: LabelPlan[] = [];
+    const tallies: TallyResult[] = [];
+    for (let run = 0, open = discovery.count > 0 ? discovery.candidates : null; open !== null; run++) {
+      const plan = await this.fixture.run(this.activities.planLabels, { ...input, candidates: open, run: (input.independent?.firstRun ?? 0) + run });
+      plans.push(plan);
+      const labelling = { context, plan, trajectories, candidates: open };
+      for (let chunk = 0; chunk < plan.chunks; chunk++) {
+        const result = await this.label(labelling, chunk);
+        for (const name of Object.keys(totals) as (keyof LabelChunkResult)[]) totals[name] += result[name];
+      }
+      const previous = tallies.at(-1)?.tally ?? null;
+      const tallied = await this.fixture.run(this.activities.tallyRun, { ...labelling, run, discovered: discovery.candidates, totals, previous });
+      tallies.push(tallied);
+      open = tallied.open;
     }
-    const result = await this.fixture.run(this.activities.contrastCapabilities, { ...labelling, totals, discoveryCalls: discovery.calls });
-    return { discovery, plan, totals, result };
+    const tally = tallies.at(-1)?.tally ?? null;
+    const { independent } = input;
+    const result = await this.fixture.run(this.activities.contrastCapabilities, {
+      context,
+      trajectories,
+      discovery,
+      tally,
+      totals,
+      ...(independent && { independent }),
+    });
+    return { discovery, plan: plans[0], plans, totals, result };
   }
 
   private async context(runId: string, model: string): Promise<RunContext> {
     const context = await this.fixture.prepare(
       'http://127.0.0.1:1/v1',
-      { identify: { chunkCalls: 70, maxCandidates: 7, runs: 1 }, analyst: { maxReasks: 1, concurrency: 8 }, ...this.spec },
+      {
+        ...this.spec,
+        identify: { chunkCalls: 70, maxCandidates: 7, runs: 1, ...this.spec.identify },
+        analyst: { maxReasks: 1, concurrency: 8, ...this.spec.analyst },
+      },
       'parcel_desk.py',
       runId,
     );

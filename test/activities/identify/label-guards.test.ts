@@ -2,7 +2,7 @@
 import { CancelledFailure } from '@temporalio/common';
 import { openAnalysts } from '../../../activities/analyst-door';
 import { readAnalystUse } from '../../../activities/meter';
-import { labelRecordSchema, type AgentSpecInput } from '../../../contracts';
+import { consensusLabelSchema, type AgentSpecInput } from '../../../contracts';
 import { getLines, layout } from '../../../store';
 import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
 import { syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';
@@ -19,7 +19,7 @@ let special: (request: StubRequest) => StubAnswer | null = () => null;
 async function open(analyst: AgentSpecInput['analyst'] = {}, more: Partial<AgentSpecInput> = {}): Promise<IdentifyWorld> {
   special = () => null;
   stub = await startStubLlm((request) => special(request) ?? syntheticAnswer(request));
-  world = new IdentifyWorld(stub.url, { analyst: { concurrency: 8, ...analyst }, ...more }, (store) => openAnalysts(store, 'x'));
+  world = new IdentifyWorld(stub.url, { analyst: { concurrency: 8, maxReasks: 2, ...analyst }, ...more }, (store) => openAnalysts(store, 'x'));
   return world;
 }
 
@@ -105,7 +105,7 @@ test('what must not leave does not: the analyst sees placeholders, the labels th
   };
   const { result } = await world.identify(await world.inputOf(episodes, 'run-1', 'm-1'));
   for (const { body } of stub.requests) expect(JSON.stringify(body.messages)).not.toMatch(/ana\.ruiz|number \d/);
-  const labels = await getLines(world.fixture.store, result.labels, labelRecordSchema);
+  const labels = await getLines(world.fixture.store, result.labels, consensusLabelSchema);
   expect(new Set(labels.map(({ reason }) => reason))).toEqual(new Set([`it wrote to ${mail}`]));
   expect((await readAnalystUse(world.fixture.store, 'run-1')).label?.redacted).toMatchObject({ email: 280, customer: 280 });
 });
