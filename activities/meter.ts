@@ -189,6 +189,8 @@ export class Meter {
         await this.store.swapDocument(key, sum, document?.etag ?? null);
         this.shared = sum;
         this.own = minus(this.own, adding);
+        // A budget that was lowered meanwhile is seen here, one that was raised when the old one is spent.
+        this.budget = await readBudget(this.store, this.runId, this.spec.budget);
         return;
       } catch (error) {
         if (!(error instanceof StoreConflictError) || attempt === 20) throw error;

@@ -1,8 +1,8 @@
 // integration: fairness between agents on a real Temporal server, with fakes of the activities and one worker that does one thing at a time.
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import { TASK_QUEUES, WORKFLOWS } from '../../contracts';
-import { artifact, fakeActivities } from '../helpers/fake-activities';
+import { TASK_QUEUES, WORKFLOWS, type LlmActivities } from '../../contracts';
+import { artifact } from '../helpers/fake-activities';
 import { startTemporal, workflowBundle } from '../helpers/temporal';
 
 let temporal: TestWorkflowEnvironment;
@@ -10,9 +10,8 @@ beforeAll(async () => void (temporal = await startTemporal()));
 afterAll(() => temporal.teardown());
 
 test('a small run is done long before the large one of another agent that began before it', async () => {
-  const { activities } = fakeActivities({});
   const order: string[] = [];
-  const labelChunk: typeof activities.llm.labelChunk = async ({ context }) => {
+  const labelChunk: LlmActivities['labelChunk'] = async ({ context }) => {
     order.push(context.agent);
     await new Promise((resolve) => setTimeout(resolve, 10));
     return { asked: 1, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
