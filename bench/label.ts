@@ -3,7 +3,7 @@
  * `openai` client at the same concurrency, both in front of the same stub with 200 ms latency: what the fan-out costs. Bare client and
  * worker are fresh processes each time, and take turns. The last line is JSON.
  *
- *     node dist/bench/label.js [--calls 20000] [--concurrency 64,256,512] [--latency-ms 200] [--padding 2000] [--rounds 1]
+ *     node dist/bench/label.js [--calls 20000] [--concurrency 64,256,512] [--latency-ms 200] [--padding 2000] [--rounds N]
  */
 import { parseArgs } from 'node:util';
 import type { LabelChunkResult } from '../contracts';
@@ -18,8 +18,8 @@ interface Options {
   latencyMs: number;
   /** Characters of the tool result in each trajectory. */
   padding: number;
-  /** Turns of bare client and worker at each concurrency; their medians are compared. */
-  rounds: number;
+  /** Turns of bare client and worker at each concurrency; their medians are compared. Null: as many as make about a minute, at most 5. */
+  rounds: number | null;
 }
 
 interface Turn {
@@ -62,6 +62,13 @@ async function oursOnce(world: LabellingWorld, runId: string, stubUrl: string, c
   };
 }
 
+/** The shorter a turn is, the more it takes part in what else the machine does. An odd number has a median that was measured. */
+function roundsOf({ rounds, calls, latencyMs }: Options, concurrency: number): number {
+  if (rounds !== null) return rounds;
+  const turnSeconds = (calls * latencyMs) / concurrency / 1000;
+  return [1, 3, 5].find((count) => count * turnSeconds >= 35) ?? 5;
+}
+
 const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
 
 async function measure(options: Options): Promise<void> {
@@ -76,7 +83,7 @@ async function measure(options: Options): Promise<void> {
     const turns: Turn[] = [];
     for (const concurrency of options.concurrency) {
       const [bare, ours]: [number[], Turn[]] = [[], []];
-      for (let round = 0; round < options.rounds; round++) {
+      for (let round = 0; round < roundsOf(options, concurrency); round++) {
         const peer: BareOptions = { stubUrl, trajectories: options.calls / CANDIDATES.length, padding: options.padding, concurrency };
         bare.push(Number(await children.output(__filename, ['bare', JSON.stringify(peer)])));
         ours.push(await oursOnce(world, `label-${concurrency}-${round}`, stubUrl, concurrency, options));
@@ -112,7 +119,7 @@ async function main(): Promise<void> {
   if (mode === 'bare') return console.log(await bareSeconds(JSON.parse(rest[0] as string) as BareOptions));
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
-    options: { calls: string('20000'), concurrency: string('64,256,512'), 'latency-ms': string('200'), padding: string('2000'), rounds: string('1') },
+    options: { calls: string('20000'), concurrency: string('64,256,512'), 'latency-ms': string('200'), padding: string('2000'), rounds: { type: 'string' } },
   });
   const whole = (name: string, text: string): number => {
     const value = Number(text);
@@ -127,7 +134,7 @@ async function main(): Promise<void> {
     concurrency,
     latencyMs: whole('latency-ms', values['latency-ms']),
     padding: whole('padding', values.padding),
-    rounds: whole('rounds', values.rounds),
+    rounds: values.rounds === undefined ? null : whole('rounds', values.rounds),
   });
 }
 

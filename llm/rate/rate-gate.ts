@@ -110,7 +110,7 @@ export class RateGate {
     this.timer.unref();
   }
 
-  /** Tells the board what was seen and takes the next portion. A board that fails must not stop the calls: then the limits hold for this process alone. */
+  /** Tells the board what was seen and takes the next portion. While the board cannot be changed, calls under a limit wait, and the news is kept. */
   private async sync(): Promise<void> {
     this.syncing = true;
     const news = { ...this.news, ...known(this.configured) };
