@@ -28,7 +28,7 @@ const storedCallSchema = callRecordSchema.extend({
 type StoredCall = z.infer<typeof storedCallSchema>;
 
 /** The ledger's record of an answer. */
-export function callRecord(request: { kind: string; key: string }, answer: Omit<AnalystAnswer<unknown>, 'value'>): CallRecord {
+export function callRecord(request: { kind: string; key: string }, answer: Pick<AnalystAnswer<unknown>, 'usage' | 'asks' | 'model'>): CallRecord {
   return { kind: request.kind, key: request.key, model: answer.model, asks: answer.asks, ...answer.usage };
 }
 
@@ -87,7 +87,7 @@ export class RecordedCalls {
 
   private async keep<T>(
     request: AnalystRequest<T>,
-    answer: Omit<AnalystAnswer<T>, 'value'>,
+    answer: Pick<AnalystAnswer<T>, 'usage' | 'asks' | 'model'>,
     extra: Pick<StoredCall, 'answer' | 'malformed'>,
   ): Promise<CallRecord> {
     const record: StoredCall = { ...callRecord(request, answer), promptSha256: contentKey(JSON.stringify(request.messages)), ...extra };

@@ -1,6 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { answerCommand, approveCommand } from './commands/answers';
+import { type BudgetFlags, budgetCommand } from './commands/budget';
 import { demoCommand } from './commands/demo';
+import { dryRunCommand } from './commands/dry-run';
 import { lsCommand } from './commands/ls';
 import { promoteCommand, rollbackCommand } from './commands/registry';
 import { reportCommand } from './commands/report';
@@ -24,6 +26,12 @@ function wholeNumber(text: string): number {
 function positiveNumber(text: string): number {
   const value = wholeNumber(text);
   if (value < 1) throw new InvalidArgumentError('It must be 1 or more.');
+  return value;
+}
+
+function positiveAmount(text: string): number {
+  const value = Number(text);
+  if (!/^\d*\.?\d+$/.test(text) || !(value > 0)) throw new InvalidArgumentError(`${JSON.stringify(text)} is no amount above 0.`);
   return value;
 }
 
@@ -56,7 +64,12 @@ export function createProgram(): Command {
   command('run <agent.yaml>', 'start an improvement run')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
     .option('--follow', 'show its stages until it ends')
-    .action(withContext(runCommand));
+    .option('--dry-run', 'print calls, tokens and cost of each stage, and start nothing')
+    .action(
+      withContext((context: Context, path: string, options: { seed?: number; follow?: boolean; dryRun?: boolean }) =>
+        options.dryRun === true ? dryRunCommand(context, path) : runCommand(context, path, options),
+      ),
+    );
   command('ls', 'list runs, the newest first')
     .option('--agent <name>', 'only of this agent')
     .option('--limit <n>', 'at most so many', positiveNumber, 20)
@@ -67,6 +80,10 @@ export function createProgram(): Command {
   command('why <run>', 'what a run waits for, and why').action(withContext(whyCommand));
   command('report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
   command('approve <run>', 'let a run promote that waits for a person').action(withContext(approveCommand));
+  command('budget <run>', 'what a run has spent on the analyst, and what it may spend')
+    .option('--usd <n>', 'US dollars that it may spend', positiveAmount)
+    .option('--tokens <n>', 'tokens that it may spend', positiveNumber)
+    .action(withContext((context: Context, run: string, flags: BudgetFlags) => budgetCommand(context, run, flags)));
   command('retry <run> [capability]', 'let a run that waits try again').action(
     withContext((context: Context, run: string, capability: string | undefined) => answerCommand(context, 'retry', run, capability)),
   );

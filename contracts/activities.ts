@@ -15,13 +15,13 @@ export interface OrchestrationActivities {
 /** Queue `whet-llm`: calls to the analyst. */
 export interface LlmActivities {
   discoverCandidates(input: run.IdentifyInput): Promise<run.DiscoveryResult>;
-  planLabels(input: run.IdentifyInput & { candidates: run.DiscoveryResult }): Promise<run.LabelPlan>;
+  planLabels(input: run.PlanLabelsInput): Promise<run.LabelPlan>;
   /** Labels one chunk; writes each label before it heartbeats; a retry resumes and asks nothing twice. */
   labelChunk(input: Omit<run.LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<run.LabelChunkResult>;
-  /** Merges the labels, contrasts, selects. Throws Identify.TooManyUnlabelled. */
-  contrastCapabilities(
-    input: Omit<run.LabelChunksInput, 'cursor'> & { discoveryCalls: number },
-  ): Promise<Omit<run.IdentifyResult, 'tokens'> & { tokens: run.TokenUse[] }>;
+  /** Merges the labels of one run and says which candidates need another one. Throws Identify.TooManyUnlabelled. */
+  tallyRun(input: run.TallyInput): Promise<run.TallyResult>;
+  /** Contrasts over all runs, gives verdicts, selects, and writes the agent's dictionary. */
+  contrastCapabilities(input: run.ContrastInput): Promise<run.IdentifyResult>;
   synthesiseEnvironment(input: run.SynthesisInput): Promise<run.SynthesisResult>;
 }
 

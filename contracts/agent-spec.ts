@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 
 const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
@@ -66,22 +67,23 @@ export const agentSpecSchema = z.strictObject({
     temperature: z.number().nonnegative().default(1).describe('Sampling temperature of the deployed agent.'),
     maxCompletionTokens: count.default(512),
   }),
-  analyst: z
-    .strictObject({
-      baseUrl: z.url().optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
-      model: z.string().optional().describe('Absent: WHET_ANALYST_MODEL.'),
-      concurrency: count.default(16),
-      maxReasks: z.number().int().nonnegative().default(2).describe('Times a malformed answer is asked again with its errors.'),
-      timeoutSeconds: count.default(120),
-    })
-    .prefault({}),
+  analyst: analystSpecSchema,
+  budget: budgetSpecSchema,
   collect: z.strictObject({ trials: count.default(2), concurrency: count.default(64) }).prefault({}),
   identify: z
     .strictObject({
+      runs: z.number().int().min(1).max(30).default(10).describe('Independent labelling runs; every label is asked once in each.'),
+      quorum: count.optional().describe('Runs in which a capability has to pass both thresholds. Absent: four fifths of `runs`, rounded up (8 of 10).'),
+      familywiseError: z.number().gt(0).lt(0.5).default(0.05).describe('Chance that any capability without a gap is kept, over all candidates.'),
       discoveryBatches: count.default(4),
       batchSize: count.default(50).describe('Failed trajectories shown in one discovery call.'),
       maxCandidates: count.default(10),
       chunkCalls: z.number().int().min(10).max(2000).default(200).describe('Labels asked by one activity.'),
+      arm: z
+        .enum(['contrast', 'failures-only', 'random', 'single-run'])
+        .default('contrast')
+        .describe('How capabilities are chosen from the labels. All but `contrast` are for ablations: coverage alone, as many at random, one labelling run.'),
+      ablations: z.boolean().default(false).describe('Report what every arm would choose on the same labels.'),
       minGap: fraction.default(0.2),
       minCoverage: fraction.default(0.1),
       maxUnlabelled: fraction.default(0.05),

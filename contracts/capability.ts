@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { intervalSchema } from './evaluation';
 
 /** A capability as the analyst names it. */
 export const candidateSchema = z.strictObject({
@@ -28,27 +29,90 @@ export const labelRecordSchema = z.strictObject({
 });
 export type LabelRecord = z.infer<typeof labelRecordSchema>;
 
-/** Contrast of one candidate over all labelled trajectories (paper, section 2). */
-export const contrastSchema = z.strictObject({
-  capabilityId: z.string().describe('The candidate.'),
-  errorRateSuccess: z.number().nullable().describe('ER+: share LACKING among successes where the capability is not NA; null when there is none.'),
-  errorRateFailure: z.number().nullable().describe('ER-: share LACKING among failures where the capability is not NA; null when there is none.'),
-  gap: z.number().nullable().describe('errorRateFailure - errorRateSuccess; null when either is.'),
-  gapLow: z.number().nullable().describe("Lower end of the gap's 95 % interval."),
-  gapHigh: z.number().nullable().describe("Upper end of the gap's 95 % interval."),
+/** One line of the labels artifact of an identification: what the labelling runs say together about one trajectory and capability. */
+export const consensusLabelSchema = z.strictObject({
+  trajectoryId: z.string(),
+  capabilityId: z.string(),
+  /** The label that most runs gave; PRESENT before NA before LACKING where they are split. Null when no run has one. */
+  label: z.enum(LABELS).nullable(),
+  /** Step and reason of the first run that gave this label. */
+  step: z.number().int().nonnegative().nullable(),
+  reason: z.string().max(500),
+  /** Runs that gave each label. */
+  votes: z.strictObject({ NA: z.number().int(), PRESENT: z.number().int(), LACKING: z.number().int() }),
+});
+export type ConsensusLabel = z.infer<typeof consensusLabelSchema>;
+
+/** Thresholds by which a capability can fail. */
+export const THRESHOLDS = ['gap', 'coverage', 'significance'] as const;
+export const IDENTIFY_VERDICTS = ['kept', 'rejected', 'not-enough-data'] as const;
+/** What has become of a capability since the last run of the agent. */
+export const CAPABILITY_STATUSES = ['new', 'recurring', 'fixed', 'regressed'] as const;
+
+const count = z.number().int();
+
+/** What one labelling run says about one candidate (paper, section 2). */
+export const runContrastSchema = z.strictObject({
+  run: count.describe('Labelling run, from 0.'),
+  errorRateSuccess: z.number().nullable().describe('ER+ in this run.'),
+  errorRateFailure: z.number().nullable().describe('ER- in this run.'),
+  gap: z.number().nullable().describe('Their difference.'),
   coverage: z.number().describe('Share of all failures in which it is LACKING.'),
+  pValue: z.number().describe('One-sided p-value of "no gap", from a score test that takes whole tasks as independent.'),
+  passed: z.boolean().describe('Both thresholds are reached in this run.'),
   counts: z
     .strictObject({
-      successLacking: z.number().int().describe('Successes labelled LACKING.'),
-      successApplicable: z.number().int().describe('Successes not labelled NA.'),
-      failureLacking: z.number().int().describe('Failures labelled LACKING.'),
-      failureApplicable: z.number().int().describe('Failures not labelled NA.'),
-      failures: z.number().int().describe('All failures.'),
-      unlabelled: z.number().int().describe('Trajectories without a valid label.'),
+      successLacking: count.describe('Successes labelled LACKING.'),
+      successApplicable: count.describe('Successes not labelled NA.'),
+      failureLacking: count.describe('Failures labelled LACKING.'),
+      failureApplicable: count.describe('Failures not labelled NA.'),
+      failures: count.describe('All failures.'),
+      unlabelled: count.describe('Trajectories without a valid label.'),
     })
     .describe('Trajectories behind the rates.'),
-  kept: z.boolean().describe('Both thresholds are reached.'),
+});
+export type RunContrast = z.infer<typeof runContrastSchema>;
+
+const quantities = (about: (name: string) => z.ZodType<number | null>) =>
+  ({ errorRateSuccess: about('ER+'), errorRateFailure: about('ER-'), gap: about('gap'), coverage: about('coverage') }) as const;
+
+/** Contrast of one candidate over all labelled trajectories and runs (paper, section 2; docs/identification.md). */
+export const contrastSchema = z.strictObject({
+  capabilityId: z.string().describe('The candidate.'),
+  errorRateSuccess: z
+    .number()
+    .nullable()
+    .describe('ER+: share LACKING among successes where the capability is not NA, mean over runs; null when there is none.'),
+  errorRateFailure: z
+    .number()
+    .nullable()
+    .describe('ER-: share LACKING among failures where the capability is not NA, mean over runs; null when there is none.'),
+  gap: z.number().nullable().describe('errorRateFailure - errorRateSuccess; null when either is.'),
+  coverage: z.number().describe('Share of all failures in which it is LACKING, mean over runs.'),
+  standardDeviation: z
+    .strictObject(quantities((name) => z.number().nullable().describe(`Of the ${name}; null with fewer than two runs.`)))
+    .describe('Between runs: how far the labeller agrees with itself.'),
+  intervals: z
+    .strictObject({
+      errorRateSuccess: intervalSchema.nullable().describe('Of ER+.'),
+      errorRateFailure: intervalSchema.nullable().describe('Of ER-.'),
+      gap: intervalSchema.nullable().describe('Of the gap.'),
+      coverage: intervalSchema.nullable().describe('Of the coverage.'),
+    })
+    .describe('95 % intervals of the means under sampling of whole tasks; null where there is no estimate.'),
+  runs: z.array(runContrastSchema).describe('Each labelling run that was made for it.'),
+  runsPassed: count.describe('Runs in which both thresholds are reached.'),
+  adjustedPValue: z.number().describe('p-value of "no gap", merged over runs and adjusted over candidates (Bonferroni); an upper bound where runs were saved.'),
+  agreement: z.number().nullable().describe("Fleiss' kappa of the runs; null with fewer than two, or where only one label was ever given."),
+  verdict: z.enum(IDENTIFY_VERDICTS).describe('Kept, rejected, or not enough data for either.'),
+  missed: z.array(z.enum(THRESHOLDS)).describe('Thresholds that it misses; for a rejection: clearly, with the whole interval.'),
+  moreFailures: count.nullable().describe('Not enough data: about so many more failed trajectories are needed; null when that cannot be said.'),
+  kept: z.boolean().describe('The verdict is "kept".'),
   reason: z.string().describe('Why it was kept or which threshold it missed.'),
+  status: z
+    .enum(CAPABILITY_STATUSES)
+    .nullable()
+    .describe("Against the agent's last run: new, recurring, fixed, regressed; null when it is not kept and never was, or not enough data tell."),
 });
 export type Contrast = z.infer<typeof contrastSchema>;
 
@@ -68,26 +132,80 @@ export const plantedSchema = z.strictObject({
   decoysKept: z.array(z.string()).describe('Decoys that a kept capability matches; there should be none.'),
 });
 
+/** A candidate that turned out to be another one in other words. */
+export const mergeSchema = z.strictObject({
+  id: z.string().describe('The one that went.'),
+  name: z.string().describe('Its name.'),
+  description: z.string().describe('Its description.'),
+  into: z.string().describe('Id of the one that stayed.'),
+  reason: z.string().describe('Why the analyst calls them the same.'),
+});
+export type Merge = z.infer<typeof mergeSchema>;
+
+/** One trajectory that shows a capability lacking, for people and for synthesis. */
+export const evidenceSchema = z.strictObject({
+  capabilityId: z.string().describe('What it lacks.'),
+  trajectoryId: z.string().describe('Id of the trajectory.'),
+  task: count.describe('Seed of its task.'),
+  trial: count.describe('Trial of the task, from 0.'),
+  step: count.describe('Number of the message that shows it best.'),
+  quote: z.string().describe('That message.'),
+  reason: z.string().describe("The analyst's words."),
+  runsLacking: count.describe('Labelling runs that say LACKING.'),
+  runs: count.describe('Labelling runs that say anything.'),
+});
+export type EvidenceQuote = z.infer<typeof evidenceSchema>;
+
+/** Ways to choose capabilities: the method, and what it is compared with. */
+export const IDENTIFY_ARMS = ['contrast', 'failures-only', 'random', 'single-run'] as const;
+export type IdentifyArm = (typeof IDENTIFY_ARMS)[number];
+
+export const ablationSchema = z.strictObject({
+  arm: z
+    .enum(IDENTIFY_ARMS)
+    .describe(
+      '`contrast`: the method. `failures-only`: coverage alone. `random`: as many, drawn from the candidates. `single-run`: the first labelling run alone.',
+    ),
+  kept: z.array(z.string()).describe('Capabilities that this arm chooses.'),
+  planted: plantedSchema.optional().describe('Against what was planted.'),
+});
+export type Ablation = z.infer<typeof ablationSchema>;
+
 export const identificationSchema = z.strictObject({
   candidates: z.array(candidateSchema).describe('Capabilities that the analyst named.'),
+  merges: z.array(mergeSchema).describe('Names that were found to mean another candidate.'),
   contrasts: z.array(contrastSchema).describe('One for each candidate.'),
-  kept: z.array(z.string()).describe('Ids of the kept ones, most important first.'),
+  kept: z.array(z.string()).describe('Ids of the chosen ones, most important first.'),
+  arm: z.enum(IDENTIFY_ARMS).describe('How they were chosen: `contrast` but for an ablation.'),
+  ablations: z.array(ablationSchema).optional().describe('What each way of choosing gives on the same labels, where that was asked for.'),
+  gone: z
+    .array(z.string())
+    .describe('Ids of capabilities that the last run kept and this run did not look at, because nothing named them and there was no room.'),
+  evidence: z.array(evidenceSchema).describe('Trajectories that show a candidate lacking best: the labelling runs agree most.'),
   thresholds: z
     .strictObject({ minGap: z.number().describe('Smallest gap that is kept.'), minCoverage: z.number().describe('Smallest coverage that is kept.') })
     .describe('Paper: 0.20 and 0.10.'),
+  rule: z
+    .strictObject({
+      runs: count.describe('Labelling runs planned.'),
+      quorum: count.describe('Runs that have to pass both thresholds.'),
+      familywiseError: z.number().describe('Highest chance that any capability without a gap is kept.'),
+    })
+    .describe('How runs become a verdict.'),
   calls: z
     .strictObject({
-      discovery: z.number().int().describe('Discovery calls.'),
-      label: z.number().int().describe('Label calls made by this run.'),
-      reused: z.number().int().describe('Labels that were there already.'),
-      unlabelled: z.number().int().describe('Labels that could not be obtained.'),
+      discovery: count.describe('Discovery calls, and the call that merges names.'),
+      label: count.describe('Label calls made by this run.'),
+      reused: count.describe('Labels that were there already.'),
+      unlabelled: count.describe('Labels that could not be obtained.'),
+      saved: count.describe('Labels that were not needed, because the verdict could not change any more.'),
     })
     .describe('Calls to the analyst.'),
   usage: z
     .strictObject({
-      promptTokens: z.number().int().describe('Tokens sent.'),
-      completionTokens: z.number().int().describe('Tokens received.'),
-      cachedTokens: z.number().int().describe('Of those sent: served from the cache of the endpoint.'),
+      promptTokens: count.describe('Tokens sent.'),
+      completionTokens: count.describe('Tokens received.'),
+      cachedTokens: count.describe('Of those sent: served from the cache of the endpoint.'),
     })
     .describe('Tokens of the analyst.'),
   analyst: z.string().describe('Who labelled, by display name.'),

@@ -89,6 +89,16 @@ export const FAILURES = {
     meaning: 'The analyst answered, but not in the required form, also after being shown the errors.',
     remedy: 'Use a model with structured outputs, or read the kept answer named in the message.',
   },
+  'Analyst.BatchFailed': {
+    retryable: false,
+    meaning: 'The endpoint ended a batch without its answers.',
+    remedy: 'Read the message; `whet retry RUN` sends what is missing in a new batch. Where the endpoint has no Batch API, set analyst.mode to online.',
+  },
+  'Budget.Spent': {
+    retryable: false,
+    meaning: 'The next call to the analyst would pass the budget of this run.',
+    remedy: '`whet budget RUN --usd N` (or `--tokens N`) raises it and lets the run go on; what was paid for is kept.',
+  },
   'Identify.TooManyUnlabelled': {
     retryable: false,
     meaning: 'More than 5 % of the labels could not be obtained.',
@@ -148,6 +158,8 @@ export const PAUSING_FAILURES: readonly FailureType[] = [
   'Analyst.Unauthorised',
   'Analyst.BadRequest',
   'Analyst.Malformed',
+  'Analyst.BatchFailed',
+  'Budget.Spent',
   'Identify.TooManyUnlabelled',
   'Model.Refused',
   'Sandbox.Unavailable',
@@ -160,6 +172,7 @@ export const PAUSING_FAILURES: readonly FailureType[] = [
 /** Ids of child workflows derive from the run's. */
 export const childWorkflowId = {
   identify: (runId: string) => `${runId}/identify`,
-  labels: (runId: string) => `${runId}/labels`,
+  /** One child for each labelling run. */
+  labels: (runId: string, run: number) => `${runId}/labels/${run}`,
   sharpen: (runId: string, capabilityId: string) => `${runId}/sharpen/${capabilityId}`,
 } as const;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** An estimate with its bootstrap interval. Shares are in [0, 1], differences in [-1, 1]. */
+/** An estimate with its interval. Shares are in [0, 1], differences in [-1, 1]. */
 export const intervalSchema = z.strictObject({
   estimate: z.number().describe('The figure itself.'),
   low: z.number().describe('Lower end of its interval.'),

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import { type AgentSpec, agentSpecSchema } from './agent-spec';
+import { pricesOf } from './analyst-use';
 
 /** One thing that is wrong in an agent.yaml. */
 export interface SpecProblem {
@@ -106,7 +107,7 @@ function knownFields(path: readonly PropertyKey[]): string[] | null {
 }
 
 /** What a schema of single fields cannot say. */
-function crossChecks({ environment, model }: AgentSpec, folder: string): SpecProblem[] {
+function crossChecks({ environment, model, identify, analyst, budget }: AgentSpec, folder: string): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const mustExist = (path: string, value: string | undefined) => {
     if (value !== undefined && !existsSync(resolve(folder, value))) problems.push({ path, message: `${JSON.stringify(value)} does not exist in ${folder}.` });
@@ -123,6 +124,15 @@ function crossChecks({ environment, model }: AgentSpec, folder: string): SpecPro
   }
   if (model.baseUrl === undefined && model.recipe === undefined && model.path === undefined) {
     problems.push({ path: 'model', message: 'has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.' });
+  }
+  if (identify.quorum !== undefined && identify.quorum > identify.runs) {
+    problems.push({ path: 'identify.quorum', message: `${identify.quorum} is not allowed. Allowed: 1 to identify.runs, which is ${identify.runs}.` });
+  }
+  if (budget.usd !== undefined && pricesOf(analyst) === null) {
+    problems.push({
+      path: 'budget.usd',
+      message: `${budget.usd} cannot be watched without prices. Set analyst.pricePerMillionInput and analyst.pricePerMillionOutput, or budget.tokens instead.`,
+    });
   }
   return problems;
 }

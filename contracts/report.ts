@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { budgetSpecSchema } from './analyst-spec';
+import { analystUseSchema } from './analyst-use';
 import { artifactRefSchema } from './artifacts';
 import { STAGES, VERDICTS } from './constants';
 import { candidateSchema, identificationSchema } from './capability';
@@ -96,6 +98,14 @@ export const reportSchema = z.strictObject({
       }),
     )
     .describe('Tokens by stage and model.'),
+  analystUse: z
+    .strictObject({
+      calls: analystUseSchema.describe('By kind of call: `discover`, `label`, `synthesise`.'),
+      usd: z.number().nullable().describe('By the prices of agent.yaml; null where it has none.'),
+      budget: budgetSpecSchema.describe('What the run was allowed to spend in the end.'),
+    })
+    .optional()
+    .describe('What the run used of the analyst: counted while it ran, so that a killed worker may have left out its last second.'),
   artifacts: z
     .array(z.strictObject({ role: z.string().describe('What it is.'), ref: artifactRefSchema.describe('Where it lies.') }))
     .describe('Every artifact that the report was made from.'),

@@ -63,8 +63,17 @@ export interface CapabilityBrief {
 export interface DiscoveryResult {
   /** JSON array of Candidate. */
   candidates: ArtifactRef;
+  /** JSON: merges, and the agent's dictionary as it was. */
+  detail: ArtifactRef;
   count: number;
   calls: number;
+}
+
+/** What one labelling run is planned from. */
+export interface PlanLabelsInput extends IdentifyInput {
+  candidates: ArtifactRef;
+  /** Independent labelling run, from 0. */
+  run: number;
 }
 
 export interface LabelPlan {
@@ -72,6 +81,8 @@ export interface LabelPlan {
   plan: ArtifactRef;
   chunks: number;
   calls: number;
+  /** Chunks in flight that keep the analyst's `concurrency` busy while others begin and end. Default 4. */
+  window?: number;
 }
 
 export interface LabelChunkResult {
@@ -90,18 +101,61 @@ export interface LabelChunksInput {
   candidates: ArtifactRef;
   /** First chunk not yet finished; moves on with continue-as-new. */
   cursor: number;
+  /** Chunk before which to stop; absent: label the whole plan, split among children where it is large. */
+  end?: number;
   totals: LabelChunkResult;
 }
 
 export interface IdentifyInput {
   context: RunContext;
   collected: RolloutSummary;
+  /**
+   * For studies: an identification that knows nothing of the agent's dictionary and leaves nothing in it. Its labelling runs count from
+   * `firstRun`, so that its labels are its own.
+   */
+  independent?: { firstRun: number };
+}
+
+/** What one labelling run leaves. */
+export interface TallyInput {
+  context: RunContext;
+  plan: LabelPlan;
+  /** Labelling run, from 0 in this identification. */
+  run: number;
+  trajectories: ArtifactRef;
+  /** JSON array of Candidate: those that were labelled in this run. */
+  candidates: ArtifactRef;
+  /** JSON array of Candidate: all of this identification. */
+  discovered: ArtifactRef;
+  totals: LabelChunkResult;
+  /** Tally of the run before. */
+  previous: ArtifactRef | null;
+}
+
+export interface TallyResult {
+  /** JSON: the labels of this run, and a reference to the tally before. */
+  tally: ArtifactRef;
+  /** JSON array of Candidate: those that need another run; null when none does or all runs are made. */
+  open: ArtifactRef | null;
+  /** One line for people. */
+  note: string;
+}
+
+export interface ContrastInput {
+  context: RunContext;
+  trajectories: ArtifactRef;
+  discovery: DiscoveryResult;
+  /** The last one; null without candidates. */
+  tally: ArtifactRef | null;
+  /** Of all labelling runs. */
+  totals: LabelChunkResult;
+  independent?: { firstRun: number };
 }
 
 export interface IdentifyResult {
   /** JSON of Identification. */
   identification: ArtifactRef;
-  /** JSONL of LabelRecord, in the order of the plan. */
+  /** JSONL of ConsensusLabel, by trajectory and candidate. */
   labels: ArtifactRef;
   kept: CapabilityBrief[];
   candidates: number;

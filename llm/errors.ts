@@ -79,6 +79,9 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
   if (error instanceof APIConnectionTimeoutError) {
     return make('Analyst.Unavailable', `The analyst at ${place.endpoint} did not answer in time: raise analyst.timeoutSeconds if its answers take longer.`);
   }
+  if (error instanceof SyntaxError) {
+    return make('Analyst.Unavailable', `The analyst at ${place.endpoint} answered something that is not JSON.${said}`);
+  }
   return make('Analyst.Unavailable', `The analyst at ${place.endpoint} could not be reached: check that it runs and that the address is right.${said}`);
 }
 

@@ -1,39 +1,44 @@
 import { CancelledFailure } from '@temporalio/common';
 
-/** Lets at most `limit` actions run at once; the others wait in order. */
+/**
+ * Lets at most `limit` actions run at once. The others wait: a lower turn goes first, and in one turn, who came first. Chunks that run side
+ * by side then end one after the other instead of all together, so that there is always one with work left while the next is fetched.
+ */
 export class Limiter {
   private running = 0;
-  private readonly waiting: (() => void)[] = [];
+  /** Waiting actions by turn, the lowest turn first. */
+  private readonly lines: { turn: number; waiting: (() => void)[]; next: number }[] = [];
 
   constructor(private readonly limit: number) {}
 
   /** Runs the action when a place is free and gives the place back however it ends. */
-  async run<T>(action: () => Promise<T>): Promise<T> {
-    if (this.running >= this.limit) await new Promise<void>((resolve) => this.waiting.push(resolve));
+  async run<T>(action: () => Promise<T>, turn = 0): Promise<T> {
+    if (this.running >= this.limit) await new Promise<void>((resolve) => this.line(turn).waiting.push(resolve));
     else this.running++;
     try {
       return await action();
     } finally {
       // The place goes to the next in line without being freed in between, so that nobody can overtake.
-      const next = this.waiting.shift();
+      const next = this.leave();
       if (next) next();
       else this.running--;
     }
   }
-}
 
-/** A pause that all calls to one endpoint share: when one is told to slow down, the others wait as well. */
-export class Pause {
-  private until = 0;
-
-  /** No call starts in the next `ms` milliseconds. */
-  extend(ms: number): void {
-    this.until = Math.max(this.until, Date.now() + ms);
+  private line(turn: number) {
+    const at = this.lines.findIndex((line) => line.turn >= turn);
+    const found = this.lines[at];
+    if (found?.turn === turn) return found;
+    const line = { turn, waiting: [], next: 0 };
+    this.lines.splice(at === -1 ? this.lines.length : at, 0, line);
+    return line;
   }
 
-  /** Resolves when the pause is over. Throws CancelledFailure when the signal fires before. */
-  async over(signal?: AbortSignal): Promise<void> {
-    for (let left = this.until - Date.now(); left > 0; left = this.until - Date.now()) await sleep(left, signal);
+  private leave(): (() => void) | undefined {
+    const line = this.lines[0];
+    const next = line?.waiting[line.next++];
+    if (line && line.next >= line.waiting.length) this.lines.shift();
+    return next;
   }
 }
 

@@ -11,10 +11,11 @@ export function createTransport(baseUrl: string, connections: number): (url: str
   const options = { connections, headersTimeout: 0, bodyTimeout: 0 };
   const dispatcher: Dispatcher = LOOPBACK.test(new URL(baseUrl).hostname) ? new Agent(options) : new EnvHttpProxyAgent(options);
   return async (url, init = {}) => {
+    const { body, headers: sent } = await encoded(init);
     const response = await request(url instanceof Request ? url.url : url, {
       method: init.method ?? 'GET',
-      headers: Object.fromEntries(new Headers(init.headers)),
-      body: typeof init.body === 'string' ? init.body : null,
+      headers: sent,
+      body,
       signal: init.signal ?? null,
       dispatcher,
     });
@@ -22,4 +23,13 @@ export function createTransport(baseUrl: string, connections: number): (url: str
     for (const [name, value] of Object.entries(response.headers)) for (const item of [value ?? []].flat()) headers.append(name, item);
     return new Response(await response.body.text(), { status: response.statusCode, headers });
   };
+}
+
+/** Body and headers as undici takes them. Anything but text (the form of a file upload) is encoded by the platform, which sets its type. */
+async function encoded({ body, headers }: RequestInit): Promise<{ body: string | Buffer | null; headers: Record<string, string> }> {
+  const own = Object.fromEntries(new Headers(headers));
+  if (body === undefined || body === null || typeof body === 'string') return { body: body ?? null, headers: own };
+  const form = new Response(body);
+  const type = form.headers.get('content-type');
+  return { body: Buffer.from(await form.arrayBuffer()), headers: { ...own, ...(type === null ? {} : { 'content-type': type }) } };
 }

@@ -1,6 +1,7 @@
 /** Documents that are made from the contracts, so that they cannot say anything else. Pure: text by path. */
 import { z } from 'zod';
 import {
+  ablationSchema,
   agentSpecSchema,
   armSchema,
   artifactRefSchema,
@@ -9,12 +10,15 @@ import {
   contrastSchema,
   environmentAttemptSchema,
   evaluationSchema,
+  evidenceSchema,
   FAILURES,
   gateSchema,
   identificationSchema,
   intervalSchema,
+  mergeSchema,
   plantedSchema,
   reportSchema,
+  runContrastSchema,
 } from '../contracts';
 import { fieldRows, fieldTable, type NamedSchemas } from './schema-tables';
 
@@ -26,6 +30,10 @@ export const REPORT_PARTS: NamedSchemas = {
   Identification: identificationSchema,
   Candidate: candidateSchema,
   Contrast: contrastSchema,
+  'Run contrast': runContrastSchema,
+  Merge: mergeSchema,
+  Evidence: evidenceSchema,
+  Ablation: ablationSchema,
   Planted: plantedSchema,
   Attempt: environmentAttemptSchema,
   Calibration: calibrationResultSchema,

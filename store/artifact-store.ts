@@ -28,6 +28,13 @@ export interface ArtifactStore {
   put(directory: string, name: string, data: string | Uint8Array, options?: { mediaType?: string; records?: number }): Promise<ArtifactRef>;
   /** The artifact's bytes. Throws StoreCorruptError when they do not match the reference. */
   get(ref: ArtifactRef): Promise<Buffer>;
+  /** Bytes `start` (inclusive) to `end` (exclusive) of an artifact. Throws StoreCorruptError when their sha256 is another one. */
+  range(ref: ArtifactRef, part: { start: number; end: number; sha256: string }): Promise<Buffer>;
+  /**
+   * The artifact's lines with their line feeds and the offset behind each, without holding the whole of it. Throws StoreCorruptError behind
+   * the last one when the bytes do not match the reference.
+   */
+  lines(ref: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }>;
   /** Adds a directory under `<directory>/<stem>-<first 12 hex of sha256>`; the source is moved. A no-op when it is there already. */
   adoptDirectory(directory: string, stem: string, sha256: string, sourcePath: string): Promise<string>;
   /** Reads a mutable document; null when there is none. */

@@ -1,4 +1,5 @@
 export * from './artifact-store';
+export * from './dictionary';
 export * from './errors';
 export * from './layout';
 export * from './line-file';

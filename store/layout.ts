@@ -12,6 +12,15 @@ export const layout = {
   work: (runId: string, name: string) => `runs/${runId}/work/${name}.jsonl`,
   /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */
   labelsCache: (agent: string) => `labels-cache/${agent}`,
+  /** What a run has used of the analyst, added up by all workers. */
+  analystUse: (runId: string) => `runs/${runId}/analyst-use.json`,
+  /** What `whet budget` allowed a run. */
+  budget: (runId: string) => `runs/${runId}/budget.json`,
+  /** The pace of an endpoint, shared by all workers. */
+  rate: (endpoint: string) => `rates/${endpoint}.json`,
+  redactionSecret: 'redaction-secret.json',
   adapters: (agent: string) => `adapters/${agent}`,
+  /** Capabilities that the agent's runs know, with their history. */
+  dictionary: (agent: string) => `dictionary/${agent}.json`,
   registry: (agent: string) => `registry/${agent}.json`,
 } as const;

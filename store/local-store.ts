@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { link, mkdir, open, readFile, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts';
@@ -14,6 +15,9 @@ const MEDIA_TYPES: Record<string, string> = {
 };
 
 const sha256Hex = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex');
+
+const corrupt = ({ key, sha256 }: ArtifactRef) =>
+  new StoreCorruptError(`Artifact ${key} does not match its sha256 ${sha256.slice(0, 12)}…: restore it, or delete it and run its stage again.`);
 
 const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
@@ -43,11 +47,41 @@ export class LocalStore implements ArtifactStore {
   async get(ref: ArtifactRef): Promise<Buffer> {
     const data = await readFile(this.localPath(ref.key));
     if (sha256Hex(data) !== ref.sha256) {
-      throw new StoreCorruptError(
-        `Artifact ${ref.key} does not match its sha256 ${ref.sha256.slice(0, 12)}…: restore it, or delete it and run its stage again.`,
-      );
+      throw corrupt(ref);
     }
     return data;
+  }
+
+  async range({ key }: ArtifactRef, { start, end, sha256 }: { start: number; end: number; sha256: string }): Promise<Buffer> {
+    const file = await open(this.localPath(key));
+    try {
+      const data = Buffer.alloc(end - start);
+      const { bytesRead } = await file.read(data, 0, data.length, start);
+      if (bytesRead === data.length && sha256Hex(data) === sha256) return data;
+    } finally {
+      await file.close();
+    }
+    throw new StoreCorruptError(`Bytes ${start} to ${end} of artifact ${key} are not what they were: restore it, or delete it and run its stage again.`);
+  }
+
+  async *lines(ref: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }> {
+    const hash = createHash('sha256');
+    let end = 0;
+    let rest: Buffer[] = [];
+    for await (const part of createReadStream(this.localPath(ref.key), { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+      hash.update(part);
+      let from = 0;
+      for (let at = part.indexOf(10); at !== -1; at = part.indexOf(10, from)) {
+        const line = Buffer.concat([...rest, part.subarray(from, at + 1)]);
+        rest = [];
+        from = at + 1;
+        yield { line, end: (end += line.length) };
+      }
+      if (from < part.length) rest.push(part.subarray(from));
+    }
+    const line = Buffer.concat(rest);
+    if (line.length > 0) yield { line, end: end + line.length };
+    if (hash.digest('hex') !== ref.sha256) throw corrupt(ref);
   }
 
   async adoptDirectory(directory: string, stem: string, sha256: string, sourcePath: string): Promise<string> {
@@ -143,6 +177,8 @@ export class LocalStore implements ArtifactStore {
 class LocalSegment implements Segment {
   private file: Promise<FileHandle> | null = null;
   private queue: Promise<unknown> = Promise.resolve();
+  /** Lines that wait for the write before them. */
+  private batch: { lines: string[]; written: Promise<void> } | null = null;
 
   constructor(private readonly path: string) {}
 
@@ -165,12 +201,21 @@ class LocalSegment implements Segment {
 
   append(value: unknown): Promise<void> {
     const line = `${JSON.stringify(value)}\n`;
-    const next = this.queue.then(async () => {
-      await (await this.open()).appendFile(line);
+    // Lines that come while a write is under way go together in the next one: a hundred answers a second cost a few writes.
+    if (this.batch) {
+      this.batch.lines.push(line);
+      return this.batch.written;
+    }
+    const lines = [line];
+    const written = this.queue.then(async () => {
+      const file = await this.open();
+      this.batch = null;
+      await file.appendFile(lines.join(''));
     });
-    // A failed append must not block the ones behind it; its own caller sees the error.
-    this.queue = next.catch(() => undefined);
-    return next;
+    this.batch = { lines, written };
+    // A failed append must not block the ones behind it; its own callers see the error.
+    this.queue = written.catch(() => (this.batch = null));
+    return written;
   }
 
   async close(): Promise<void> {

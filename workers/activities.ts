@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobActivities, LlmActivities, OrchestrationActivities, PreparedSpec, QueueKind, SandboxActivities } from '../contracts';
+import { openAnalysts } from '../activities/analyst-door';
 import { systemClock } from '../activities/clock';
 import { createCollectActivities } from '../activities/collect';
 import type { RolloutDeps } from '../activities/deps';
@@ -14,7 +15,6 @@ import { HttpModelClient } from '../activities/rollout';
 import { createSynthesiseActivities } from '../activities/synthesise';
 import { createTrainActivities } from '../activities/train';
 import { createValidationActivities } from '../activities/validate';
-import { analystPool } from '../llm';
 import { openEnvironment, probeJail } from '../sandbox';
 import { LocalStore } from '../store';
 import { PROJECT_ROOT, type WorkerConfig } from './config';
@@ -24,7 +24,7 @@ type ActivitiesByQueue = { orchestration: OrchestrationActivities; llm: LlmActiv
 /** The activities of every queue, wired to the parts that the configuration names. */
 export function activitiesOf(config: WorkerConfig): ActivitiesByQueue & Record<QueueKind, object> {
   const store = new LocalStore(config.storeRoot);
-  const analyst = analystPool(config.analyst.apiKey ?? 'none');
+  const analyst = openAnalysts(store, config.analyst.apiKey ?? 'none');
   const rollout: RolloutDeps = {
     store,
     openEnvironment,

@@ -7,7 +7,7 @@ import { readConfig, type WorkerConfig } from './config';
 import { typedFailures } from './typed-failures';
 
 /** Activities of each kind that run at once in one process. */
-const slots = (config: WorkerConfig): Record<QueueKind, number> => ({ orchestration: 8, llm: 8, sandbox: 3, jobs: config.trainers });
+const slots = (config: WorkerConfig): Record<QueueKind, number> => ({ orchestration: 8, llm: 32, sandbox: 3, jobs: config.trainers });
 
 async function main(): Promise<void> {
   const config = readConfig(process.argv.slice(2));

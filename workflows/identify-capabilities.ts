@@ -1,32 +1,47 @@
 import { executeChild, workflowInfo } from '@temporalio/workflow';
 import { WORKFLOWS, childWorkflowId } from '../contracts/constants';
-import type { IdentifyInput, IdentifyResult, LabelChunkResult } from '../contracts/run';
+import type { IdentifyInput, IdentifyResult, LabelChunkResult, TallyResult } from '../contracts/run';
 import { llm } from './activities';
 import { Hold, noteToRun } from './hold';
-import type { labelChunks } from './label-chunks';
+import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';
 
-const NOTHING: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
-
-/** Discover, label, contrast (paper, section 2). Waits for a person when the analyst refuses. */
+/**
+ * Discover, label, contrast (paper, section 2). The labelling runs go one after the other: each asks only about candidates whose verdict
+ * the remaining runs can still change. Waits for a person when the analyst refuses.
+ */
 export async function identifyCapabilities(input: IdentifyInput): Promise<IdentifyResult> {
-  const { context, collected } = input;
+  const { context, collected, independent } = input;
   const runId = workflowInfo().parent?.workflowId;
   const note = (text: string, waitingFor: string | null = null) =>
-    runId === undefined ? Promise.resolve() : noteToRun(runId, { key: 'identify', text, waitingFor });
+    runId === undefined || independent ? Promise.resolve() : noteToRun(runId, { key: 'identify', text, waitingFor });
   const hold = new Hold((reason) => note('', reason === null ? null : `${reason} Then: whet retry ${context.runId}`));
   // Skipping makes no sense here: without labels there is nothing to go on with, so the question is asked again.
   const insist = async <T>(action: () => Promise<T>): Promise<T> => (await hold.through(action)) ?? insist(action);
 
-  const candidates = await insist(() => llm.discoverCandidates(input));
-  const plan = await insist(() => llm.planLabels({ ...input, candidates }));
-  const labelling = { context, plan, trajectories: collected.trajectories, candidates: candidates.candidates };
-  // Together: a person's retry after too many unlabelled pairs asks those pairs again.
-  return insist(async () => {
-    const totals = await executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
-      workflowId: childWorkflowId.labels(context.runId),
-      staticSummary: `${plan.calls} labels in ${plan.chunks} chunks`,
-      args: [{ ...labelling, cursor: 0, totals: NOTHING }],
+  const discovery = await insist(() => llm.discoverCandidates(input));
+  const { trajectories } = collected;
+  let totals: LabelChunkResult = NOTHING_LABELLED;
+  let tallied: TallyResult | null = null;
+  for (let run = 0, open = discovery.count > 0 ? discovery.candidates : null; open !== null; run++) {
+    const candidates: typeof open = open;
+    const previous: TallyResult['tally'] | null = tallied?.tally ?? null;
+    const plan = await insist(() => llm.planLabels({ ...input, candidates, run: (independent?.firstRun ?? 0) + run }));
+    const labelling = { context, plan, trajectories, candidates };
+    // Together: a person's retry after too many unlabelled pairs asks those pairs again.
+    const result: { labelled: LabelChunkResult; tallied: TallyResult } = await insist(async () => {
+      const labelled = await executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
+        workflowId: childWorkflowId.labels(context.runId, run),
+        staticSummary: `labelling run ${run + 1}: ${plan.calls} labels in ${plan.chunks} chunks`,
+        args: [{ ...labelling, cursor: 0, totals: NOTHING_LABELLED }],
+      });
+      return { labelled, tallied: await llm.tallyRun({ ...labelling, run, discovered: discovery.candidates, totals: labelled, previous }) };
     });
-    return llm.contrastCapabilities({ ...labelling, totals, discoveryCalls: candidates.calls });
-  });
+    totals = addLabels(totals, result.labelled);
+    tallied = result.tallied;
+    await note(tallied.note);
+    open = tallied.open;
+  }
+  return insist(() =>
+    llm.contrastCapabilities({ context, trajectories, discovery, tally: tallied?.tally ?? null, totals, ...(independent && { independent }) }),
+  );
 }

@@ -67,9 +67,13 @@ export async function improvementRun(given: ImprovementRunInput): Promise<Improv
   }
 }
 
+/** Tasks of each agent get an equal share of the workers, so that one large run cannot starve another agent's. Children inherit it. */
+const fairness = ({ agent }: RunPlan['context']) => ({ fairnessKey: agent });
+
 function identify({ context }: RunPlan, collected: RolloutSummary): Promise<IdentifyResult> {
   return executeChild<typeof identifyCapabilities>(WORKFLOWS.identifyCapabilities, {
     workflowId: childWorkflowId.identify(context.runId),
+    priority: fairness(context),
     staticSummary: `contrast ${collected.failures} failures with ${collected.successes} successes`,
     args: [{ context, collected }],
   });
@@ -81,6 +85,7 @@ function sharpenAll(plan: RunPlan, collected: RolloutSummary, identified: Identi
   const one = (capability: IdentifyResult['kept'][number]) =>
     executeChild<typeof sharpenCapability>(WORKFLOWS.sharpenCapability, {
       workflowId: childWorkflowId.sharpen(context.runId, capability.id),
+      priority: fairness(context),
       staticSummary: capability.name,
       args: [{ context, capability, identification, labels, trajectories: collected.trajectories, maxAttempts, onRejected }],
     });

@@ -6,9 +6,12 @@ const MAX_NAME = 80;
 const MAX_SUMMARY = 120;
 const MAX_DESCRIPTION = 2_000;
 
-/** A candidate with the number of failed episodes that the analyst said lack it. */
+/** A candidate with the failed episodes that the analyst said lack it. */
 export interface PooledCandidate extends Candidate {
-  episodes: number;
+  /** Ids of trajectories, each once. */
+  episodes: readonly string[];
+  /** Known from earlier runs of the agent: its wording stays as it is, so that its labels stay valid. */
+  known: boolean;
 }
 
 /** kebab-case id of a name, at most 63 characters; a name without letters or digits gives a hash. */
@@ -23,25 +26,37 @@ export function candidateId(name: string): string {
 }
 
 /**
- * Adds a discovery answer to the pool. Names with the same id are one candidate: its wording is the first one's, its episodes are the
- * sum. Order: as first named. `batchSize` bounds the episode numbers that count.
+ * Adds a discovery answer to the pool. Names with the same id are one candidate: its wording is the first one's, its episodes are those of
+ * both. `batch` has the ids of the trajectories that were shown as episodes 1, 2, ...
  */
-export function poolCandidates(pool: readonly PooledCandidate[], answer: DiscoverAnswer, batchSize: number): PooledCandidate[] {
+export function poolCandidates(pool: readonly PooledCandidate[], answer: DiscoverAnswer, batch: readonly string[]): PooledCandidate[] {
   const merged = new Map(pool.map((candidate) => [candidate.id, candidate]));
   for (const { name, summary, description, episodes } of answer.capabilities) {
     const id = candidateId(name);
-    const shown = new Set(episodes.filter((episode) => episode >= 1 && episode <= batchSize)).size;
-    const known = merged.get(id);
-    const added = { id, name: cut(name, MAX_NAME), summary: cut(summary, MAX_SUMMARY), description: cut(description, MAX_DESCRIPTION), episodes: 0 };
-    merged.set(id, { ...(known ?? added), episodes: (known?.episodes ?? 0) + shown });
+    const shown = episodes.flatMap((episode) => batch[episode - 1] ?? []);
+    const candidate = merged.get(id) ?? {
+      id,
+      name: cut(name, MAX_NAME),
+      summary: cut(summary, MAX_SUMMARY),
+      description: cut(description, MAX_DESCRIPTION),
+      episodes: [],
+      known: false,
+    };
+    merged.set(id, { ...candidate, episodes: [...new Set([...candidate.episodes, ...shown])] });
   }
   return [...merged.values()];
 }
 
-/** The `max` candidates shown by most episodes, most first; ties by id. */
-export function selectCandidates(pool: readonly PooledCandidate[], max: number): Candidate[] {
-  return [...pool]
-    .sort((a, b) => b.episodes - a.episodes || (a.id < b.id ? -1 : 1))
+/**
+ * At most `max` candidates: first those that must be tried (`first`, by id, in that order), then what most episodes show, then `last`,
+ * known capabilities that no episode showed. Ties by id.
+ */
+export function selectCandidates(pool: readonly PooledCandidate[], max: number, first: readonly string[] = [], last: readonly string[] = []): Candidate[] {
+  const byId = new Map(pool.map((candidate) => [candidate.id, candidate]));
+  const named = (ids: readonly string[]) => ids.flatMap((id) => byId.get(id) ?? []);
+  const shown = pool.filter(({ episodes, known }) => episodes.length > 0 || !known);
+  shown.sort((a, b) => b.episodes.length - a.episodes.length || (a.id < b.id ? -1 : 1));
+  return [...new Set([...named(first), ...shown, ...named(last)])]
     .slice(0, max)
     .map(({ id, name, summary, description }) => ({ id, name, summary, description }));
 }

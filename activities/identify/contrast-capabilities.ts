@@ -1,124 +1,127 @@
-import { Context } from '@temporalio/activity';
-import type { Candidate, Identification, IdentifyResult, LabelChunksInput, LabelRecord, PreparedSpec, TokenUse, Trajectory } from '../../contracts';
-import { failure } from '../../llm';
-import { layout, putJson, type LineFile } from '../../store';
+import {
+  IDENTIFY_ARMS,
+  type Ablation,
+  type Candidate,
+  type ContrastInput,
+  type EvidenceQuote,
+  type Identification,
+  type IdentifyResult,
+  type PreparedSpec,
+  type TokenUse,
+} from '../../contracts';
+import { changeDictionary, getJson, layout, putJson } from '../../store';
 import { RecordedCalls, sumCalls } from '../analyst-calls';
-import { startProgress } from '../progress';
-import { contrast, countLabel, noCounts, rankKept } from './contrast';
-import { DISCOVERY_WORK } from './discover';
+import { chooseByArm, type ArmInput } from './arms';
+import { writeConsensus, type Consensus } from './consensus-labels';
+import { contrastCandidates } from './contrast';
+import { discoveryDetailSchema, DISCOVERY_WORK } from './discover';
 import type { Documents } from './documents';
-import { knownLabels, labelKey, type LabelPlanDocument } from './label-store';
+import { bestEvidence, quoteEvidence } from './evidence';
+import { identifyRule } from './identify-rule';
+import { rememberRun, withStatus } from './identity';
 import { comparePlanted } from './planted';
-
-type ContrastInput = Omit<LabelChunksInput, 'cursor'> & { discoveryCalls: number };
+import { outcomesOf } from './statistics/label-table';
+import { labelsOf, readTallies } from './tally-store';
 
 /**
- * Merges the labels of all chunks in the order of the plan, contrasts each candidate and selects. What the artifacts hold follows from
- * the labels alone, in whatever order and by however many attempts they were asked. Throws Identify.TooManyUnlabelled.
+ * Contrasts each candidate over all labelling runs, gives the verdicts, chooses by the spec's arm, quotes the evidence, and brings the
+ * agent's dictionary up to date. All of it follows from the tallies; a repeated call changes nothing.
  */
-export async function contrastCapabilities(documents: Documents, input: ContrastInput): Promise<Omit<IdentifyResult, 'tokens'> & { tokens: TokenUse[] }> {
-  const { context, totals } = input;
+export async function contrastCapabilities(documents: Documents, input: ContrastInput): Promise<IdentifyResult> {
+  const { context, discovery, totals } = input;
   const { store } = documents;
   const prepared = await documents.prepared(context);
-  const candidates = await documents.candidates(input.candidates);
-  const file = await documents.trajectories(input.trajectories);
-  const plan = await documents.plan(input.plan.plan);
-  const merged = await mergeLabels(documents, input, plan, candidates, file);
-  const labels = await store.put(layout.labels(context.runId), 'labels.jsonl', merged.lines.join(''), { records: merged.lines.length });
+  const { identify } = prepared.spec;
+  const rule = identifyRule(identify);
+  const candidates = await documents.candidates(discovery.candidates);
+  const { merges, dictionary } = await getJson(store, discovery.detail, discoveryDetailSchema);
+  const runs = await readTallies(store, input.tally);
+  const { ids, seen, truth } = await readTrajectories(documents, input);
+  const outcomes = outcomesOf(seen);
+  const labelled = candidates.map(({ id }) => ({ id, labels: labelsOf(runs, id) }));
+  const contrasts = withStatus(contrastCandidates(labelled, outcomes, rule), dictionary);
+  const consensus = await writeConsensus(documents, context.runId, runs, candidates, { ids, outcomes });
 
-  const { maxUnlabelled, minGap, minCoverage } = prepared.spec.identify;
-  if (merged.unlabelled > maxUnlabelled * merged.lines.length) {
-    throw failure(
-      'Identify.TooManyUnlabelled',
-      `${merged.unlabelled} of ${merged.lines.length} labels could not be obtained, which is more than ${100 * maxUnlabelled} %: read the lines with label null in ${labels.key} and use a stronger analyst model, or raise identify.maxUnlabelled.`,
-    );
-  }
-  const thresholds = { minGap, minCoverage };
-  const contrasts = candidates.map((candidate, i) => contrast(candidate.id, merged.counts[i] ?? noCounts(merged.failures), thresholds));
-  const kept = rankKept(contrasts);
-  const discovery = await RecordedCalls.open(store, context.runId, DISCOVERY_WORK);
-  const spent = sumCalls(discovery.records);
-  await discovery.close();
+  const arms: ArmInput = { candidates: labelled, outcomes, contrasts, rule, seed: context.seed };
+  const kept = chooseByArm(identify.arm, arms);
+  const against = (chosen: readonly string[]) => plantedOf(prepared, chosen, consensus, truth);
+  const spent = await discoverySpending(documents, context.runId);
   const usage = {
     promptTokens: spent.promptTokens + totals.promptTokens,
     completionTokens: spent.completionTokens + totals.completionTokens,
     cachedTokens: spent.cachedTokens + totals.cachedTokens,
   };
+  const looked = runs.reduce((sum, { codes }) => sum + codes.length, 0);
   const identification: Identification = {
     candidates,
+    merges,
     contrasts,
     kept,
-    thresholds,
-    calls: { discovery: input.discoveryCalls, label: totals.asked, reused: totals.reused, unlabelled: merged.unlabelled },
+    arm: identify.arm,
+    ...(identify.ablations && {
+      ablations: IDENTIFY_ARMS.map((arm): Ablation => {
+        const chosen = chooseByArm(arm, arms);
+        return { arm, kept: chosen, ...against(chosen) };
+      }),
+    }),
+    gone: dictionary.entries.filter(({ id, state }) => state === 'lacking' && !candidates.some((c) => c.id === id)).map(({ id }) => id),
+    evidence: await quotes(documents, input, candidates, consensus),
+    thresholds: { minGap: rule.minGap, minCoverage: rule.minCoverage },
+    rule: { runs: rule.runs, quorum: rule.quorum, familywiseError: rule.familywiseError },
+    calls: {
+      discovery: discovery.calls,
+      label: totals.asked,
+      reused: totals.reused,
+      unlabelled: runs.reduce((sum, { codes }) => sum + codes.reduce((n, code) => n + (code === 0 ? 1 : 0), 0), 0),
+      saved: candidates.length * ids.length * rule.runs - looked,
+    },
     usage,
     analyst: prepared.analyst.displayName,
-    ...plantedOf(prepared, kept, candidates, merged),
+    ...against(kept),
   };
   const ref = await putJson(store, layout.capabilities(context.runId), 'identification.json', identification);
+  if (!input.independent) {
+    await changeDictionary(store, context.agent, (current) => rememberRun(current, { runId: context.runId, candidates, contrasts, merges }));
+  }
   const briefs = kept.flatMap((id) => candidates.filter((c) => c.id === id).map(({ name, summary }) => ({ id, name, summary })));
-  const tokens: TokenUse[] = [{ stage: 'identify', model: plan.model, promptTokens: usage.promptTokens, completionTokens: usage.completionTokens }];
-  return { identification: ref, labels, kept: briefs, candidates: candidates.length, tokens };
+  const tokens: TokenUse[] = [{ stage: 'identify', model: prepared.analyst.model, promptTokens: usage.promptTokens, completionTokens: usage.completionTokens }];
+  return { identification: ref, labels: consensus.labels, kept: briefs, candidates: candidates.length, tokens };
 }
 
-async function mergeLabels(
-  documents: Documents,
-  { context }: ContrastInput,
-  plan: LabelPlanDocument,
-  candidates: readonly Candidate[],
-  file: LineFile<Trajectory>,
-) {
-  const { heartbeat, cancellationSignal } = Context.current();
-  const lines: string[] = [];
-  const lacking = new Map(candidates.map(({ id }) => [id, new Set<number>()]));
-  const truth = new Map<string, Set<number>>();
-  const outcomes: boolean[] = [];
+async function readTrajectories(documents: Documents, { trajectories }: ContrastInput) {
   const ids: string[] = [];
-  for await (const { id, success, diagnostics } of file) {
+  const seen: { success: boolean; task: number }[] = [];
+  const truth = new Map<string, Set<number>>();
+  for await (const { id, success, task, diagnostics } of await documents.trajectories(trajectories)) {
     const index = ids.push(id) - 1;
-    outcomes.push(success);
+    seen.push({ success, task: task.seed });
     for (const [name, state] of Object.entries(diagnostics)) {
       if (state === 'lacking') truth.set(name, (truth.get(name) ?? new Set()).add(index));
     }
   }
-  const failures = outcomes.filter((success) => !success).length;
-  const counts = candidates.map(() => noCounts(failures));
-  let unlabelled = 0;
-  const progress = startProgress({ stage: 'identify', unit: 'merged chunks', total: plan.chunks.length, heartbeat });
-  try {
-    for (const chunk of plan.chunks) {
-      if (cancellationSignal.aborted) throw cancellationSignal.reason;
-      const keys = new Map<string, { trajectory: number; capability: number }>();
-      for (let t = chunk.from; t < chunk.to; t++) {
-        candidates.forEach((candidate, c) => keys.set(labelKey(ids[t] as string, candidate, plan.model), { trajectory: t, capability: c }));
-      }
-      const { labels } = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, new Set(keys.keys()));
-      for (const [key, { trajectory, capability }] of keys) {
-        const record = labels.get(key) ?? missing(ids[trajectory] as string, candidates[capability] as Candidate, key);
-        lines.push(`${JSON.stringify(record)}\n`);
-        if (record.label === null) unlabelled++;
-        if (record.label === 'LACKING') lacking.get(record.capabilityId)?.add(trajectory);
-        counts[capability] = countLabel(counts[capability] ?? noCounts(failures), outcomes[trajectory] === true, record.label);
-      }
-      progress.advance();
-    }
-  } finally {
-    progress.stop();
-  }
-  return { lines, counts, failures, unlabelled, lacking, truth };
+  return { ids, seen, truth };
 }
 
-/** A label that no chunk has left counts as unlabelled rather than being passed over. */
-function missing(trajectoryId: string, capability: Candidate, key: string): LabelRecord {
-  return { trajectoryId, capabilityId: capability.id, label: null, step: null, reason: 'No label is in the store.', key };
+async function quotes(documents: Documents, input: ContrastInput, candidates: readonly Candidate[], { failures }: Consensus): Promise<EvidenceQuote[]> {
+  const file = await documents.trajectories(input.trajectories);
+  return candidates
+    .flatMap(({ id }) => bestEvidence(failures.get(id) ?? [], input.context.seed))
+    .flatMap(({ label, trajectory }) => quoteEvidence(label, file.at(trajectory)) ?? []);
+}
+
+async function discoverySpending({ store }: Documents, runId: string) {
+  const calls = await RecordedCalls.open(store, runId, DISCOVERY_WORK);
+  const spent = sumCalls(calls.records);
+  await calls.close();
+  return spent;
 }
 
 function plantedOf(
-  prepared: PreparedSpec,
+  { spec: { groundTruth } }: PreparedSpec,
   kept: readonly string[],
-  candidates: readonly Candidate[],
-  merged: Awaited<ReturnType<typeof mergeLabels>>,
+  { lacking }: Consensus,
+  truth: ReadonlyMap<string, ReadonlySet<number>>,
 ): Pick<Identification, 'planted'> {
-  const { groundTruth } = prepared.spec;
   if (!groundTruth) return {};
-  return { planted: comparePlanted({ planted: groundTruth.planted, decoys: groundTruth.decoys, kept, labelled: merged.lacking, truth: merged.truth }) };
+  return { planted: comparePlanted({ planted: groundTruth.planted, decoys: groundTruth.decoys, kept, labelled: lacking, truth }) };
 }

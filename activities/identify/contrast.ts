@@ -1,101 +1,125 @@
-import type { Contrast, Label } from '../../contracts';
+import type { Contrast, RunContrast } from '../../contracts';
+import { fleissKappa } from './statistics/agreement';
+import { failuresNeeded } from './statistics/failures-needed';
+import { gapPValue } from './statistics/gap-test';
+import { differenceInterval, shareInterval } from './statistics/intervals';
+import { LABEL_CODES, taskSums, type Outcomes, type RunLabels, type TaskSums } from './statistics/label-table';
+import { clusteredShare, runRates } from './statistics/rates';
+import { judge, passes, type Rule, type RunEvidence } from './statistics/verdict';
+import { verdictReason } from './verdict-reason';
 
-/** Thresholds of the paper, section 2. */
-export interface Thresholds {
-  minGap: number;
-  minCoverage: number;
+/** A candidate with its labels in every run that was made for it. */
+export interface LabelledCandidate {
+  id: string;
+  labels: RunLabels;
 }
 
-/** Labels of one capability, counted. */
-export type Counts = Contrast['counts'];
-
-/** Normal quantile of a two-sided 95 % interval. */
-const Z95 = 1.959963984540054;
-
-/** Counts before any label; `failures` are all failed trajectories, labelled or not. */
-export function noCounts(failures: number): Counts {
-  return { successLacking: 0, successApplicable: 0, failureLacking: 0, failureApplicable: 0, failures, unlabelled: 0 };
+/** Candidates whose verdict the runs still to come can change; those need labels in the next run. Empty when all runs are made. */
+export function undecided(candidates: readonly LabelledCandidate[], outcomes: Outcomes, rule: Rule): string[] {
+  const verdicts = judge(
+    candidates.map(({ labels }) => evidence(taskSums(outcomes, labels))),
+    rule,
+  );
+  return candidates.filter((_, i) => verdicts[i]?.kind === null).map(({ id }) => id);
 }
 
-/** The counts with one more label; null counts as unlabelled and as nothing else. */
-export function countLabel(counts: Counts, success: boolean, label: Label | null): Counts {
-  if (label === null) return { ...counts, unlabelled: counts.unlabelled + 1 };
-  if (label === 'NA') return counts;
-  const lacking = label === 'LACKING' ? 1 : 0;
-  return success
-    ? { ...counts, successApplicable: counts.successApplicable + 1, successLacking: counts.successLacking + lacking }
-    : { ...counts, failureApplicable: counts.failureApplicable + 1, failureLacking: counts.failureLacking + lacking };
-}
-
-/** Error rates, gap with its 95 % interval, coverage and the decision for one capability. */
-export function contrast(capabilityId: string, counts: Counts, thresholds: Thresholds): Contrast {
-  const errorRateSuccess = counts.successApplicable > 0 ? counts.successLacking / counts.successApplicable : null;
-  const errorRateFailure = counts.failureApplicable > 0 ? counts.failureLacking / counts.failureApplicable : null;
-  const gap = errorRateSuccess === null || errorRateFailure === null ? null : errorRateFailure - errorRateSuccess;
-  const interval = gap === null ? null : differenceInterval(counts.failureLacking, counts.failureApplicable, counts.successLacking, counts.successApplicable);
-  const coverage = counts.failures > 0 ? counts.failureLacking / counts.failures : 0;
-  const missed = missedThresholds(errorRateSuccess, errorRateFailure, gap, coverage, thresholds);
-  const numbers = `failures lack it ${percent(errorRateFailure)}, successes ${percent(errorRateSuccess)}, and ${percent(coverage)} of all failures lack it`;
-  return {
-    capabilityId,
-    errorRateSuccess,
-    errorRateFailure,
-    gap,
-    gapLow: interval?.low ?? null,
-    gapHigh: interval?.high ?? null,
-    coverage,
-    counts,
-    kept: missed.length === 0,
-    reason: missed.length === 0 ? `Kept: where it is called for, ${numbers}.` : `Dropped: ${missed.join(' and ')}.`,
-  };
+/** Rates, intervals, agreement and verdict of each candidate; the status against earlier runs is left open. */
+export function contrastCandidates(candidates: readonly LabelledCandidate[], outcomes: Outcomes, rule: Rule): Contrast[] {
+  const sums = candidates.map(({ labels }) => taskSums(outcomes, labels));
+  const verdicts = judge(
+    sums.map((own) => evidence(own)),
+    rule,
+  );
+  return candidates.map(({ id, labels }, i): Contrast => {
+    const own = sums[i] as TaskSums;
+    const { kind, runsPassed, missed, adjustedPValue } = verdicts[i] as (typeof verdicts)[number];
+    // A verdict that is open here was cut short by its caller, who knows why; without more labels there is not enough data.
+    const verdict = kind ?? 'not-enough-data';
+    const failed = clusteredShare(own, 'errorRateFailure');
+    const succeeded = clusteredShare(own, 'errorRateSuccess');
+    const intervals = {
+      errorRateSuccess: shareInterval(succeeded),
+      errorRateFailure: shareInterval(failed),
+      gap: differenceInterval(failed, succeeded),
+      coverage: shareInterval(clusteredShare(own, 'coverage')),
+    };
+    const runs = labels.map((codes, run) => runContrast(own, run, codes, outcomes, rule));
+    const failures = own.failures.reduce((a, b) => a + b, 0);
+    const moreFailures =
+      verdict === 'not-enough-data' ? failuresNeeded({ gap: intervals.gap, coverage: intervals.coverage, missed, adjustedPValue, failures }, rule) : null;
+    const contrast: Contrast = {
+      capabilityId: id,
+      errorRateSuccess: succeeded.estimate,
+      errorRateFailure: failed.estimate,
+      gap: intervals.gap?.estimate ?? null,
+      coverage: intervals.coverage?.estimate ?? 0,
+      standardDeviation: {
+        errorRateSuccess: standardDeviation(runs.map((run) => run.errorRateSuccess)),
+        errorRateFailure: standardDeviation(runs.map((run) => run.errorRateFailure)),
+        gap: standardDeviation(runs.map((run) => run.gap)),
+        coverage: standardDeviation(runs.map((run) => run.coverage)),
+      },
+      intervals,
+      runs,
+      runsPassed,
+      adjustedPValue,
+      agreement: fleissKappa(labels),
+      verdict,
+      missed,
+      moreFailures,
+      kept: verdict === 'kept',
+      reason: '',
+      status: null,
+    };
+    return { ...contrast, reason: verdictReason(contrast, rule) };
+  });
 }
 
 /** Ids of the kept capabilities, largest gap times coverage first; ties by id. */
 export function rankKept(contrasts: readonly Contrast[]): string[] {
+  return rankByWeight(contrasts.filter((c) => c.kept));
+}
+
+/** Ids by gap times coverage, largest first; ties by id. */
+export function rankByWeight(contrasts: readonly Contrast[]): string[] {
   const weight = (c: Contrast) => (c.gap ?? 0) * c.coverage;
-  return contrasts
-    .filter((c) => c.kept)
-    .sort((a, b) => weight(b) - weight(a) || (a.capabilityId < b.capabilityId ? -1 : 1))
-    .map((c) => c.capabilityId);
+  return [...contrasts].sort((a, b) => weight(b) - weight(a) || (a.capabilityId < b.capabilityId ? -1 : 1)).map((c) => c.capabilityId);
 }
 
-/**
- * 95 % interval of the difference of two independent proportions a/m - b/n: Newcombe's hybrid score interval without continuity
- * correction (R. G. Newcombe, Statistics in Medicine 17 (1998) 873-890, method 10). It takes trials of one task for independent.
- */
-export function differenceInterval(a: number, m: number, b: number, n: number): { low: number; high: number } {
-  const first = wilson(a, m);
-  const second = wilson(b, n);
-  const difference = a / m - b / n;
-  return {
-    low: difference - Math.hypot(a / m - first.low, second.high - b / n),
-    high: difference + Math.hypot(first.high - a / m, b / n - second.low),
+/** What each run says, as the verdict needs it. */
+export function evidence(sums: TaskSums): RunEvidence[] {
+  return Array.from({ length: sums.runs }, (_, run) => {
+    const share = (name: Parameters<typeof clusteredShare>[1]) => clusteredShare(sums, name, run, run + 1);
+    const gap = differenceInterval(share('errorRateFailure'), share('errorRateSuccess'));
+    const coverage = shareInterval(share('coverage'));
+    return {
+      gap: gap?.estimate ?? null,
+      coverage: coverage?.estimate ?? 0,
+      gapHigh: gap?.high ?? null,
+      coverageHigh: coverage?.high ?? null,
+      pValue: gapPValue(sums, run),
+    };
+  });
+}
+
+function runContrast(sums: TaskSums, run: number, codes: Uint8Array, { success }: Outcomes, rule: Rule): RunContrast {
+  const rates = runRates(sums, run);
+  const total = (cells: Float64Array) => cells.subarray(run * sums.tasks, (run + 1) * sums.tasks).reduce((a, b) => a + b, 0);
+  const counts = {
+    successLacking: total(sums.successLacking),
+    successApplicable: total(sums.successApplicable),
+    failureLacking: total(sums.failureLacking),
+    failureApplicable: total(sums.failureApplicable),
+    failures: success.reduce((n, s) => n + 1 - s, 0),
+    unlabelled: codes.reduce((n, code) => n + (code === LABEL_CODES.none ? 1 : 0), 0),
   };
+  return { run, ...rates, pValue: gapPValue(sums, run), passed: passes({ ...rates, gapHigh: null, coverageHigh: null, pValue: 1 }, rule), counts };
 }
 
-/** Wilson's 95 % score interval of the proportion x/n, n > 0. */
-export function wilson(x: number, n: number): { low: number; high: number } {
-  const z2 = Z95 * Z95;
-  const centre = (x + z2 / 2) / (n + z2);
-  const half = (Z95 / (n + z2)) * Math.sqrt((x * (n - x)) / n + z2 / 4);
-  return { low: Math.max(0, centre - half), high: Math.min(1, centre + half) };
-}
-
-function missedThresholds(success: number | null, failed: number | null, gap: number | null, coverage: number, { minGap, minCoverage }: Thresholds): string[] {
-  const missed: string[] = [];
-  if (success === null && failed === null) return ['no episode called for it'];
-  if (success === null) missed.push('no success called for it, so there is nothing to contrast with');
-  else if (failed === null) missed.push('no failure called for it');
-  else if (gap !== null && gap < minGap)
-    missed.push(`failures lack it ${percent(failed)} and successes ${percent(success)}: the gap of ${points(gap)} points is below ${points(minGap)}`);
-  if (failed !== null && coverage < minCoverage) missed.push(`${percent(coverage)} of all failures lack it, which is below ${percent(minCoverage)}`);
-  return missed;
-}
-
-function percent(share: number | null): string {
-  return share === null ? 'never' : `${(100 * share).toFixed(1)} %`;
-}
-
-function points(share: number): string {
-  return (100 * share).toFixed(1);
+/** Of the values that are there, with n - 1; null for fewer than two. */
+function standardDeviation(values: readonly (number | null)[]): number | null {
+  const there = values.filter((value) => value !== null);
+  if (there.length < 2) return null;
+  const mean = there.reduce((a, b) => a + b, 0) / there.length;
+  return Math.sqrt(there.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (there.length - 1));
 }

@@ -9,9 +9,9 @@ import {
   type RunContext,
   type Trajectory,
 } from '../../contracts';
-import type { Analyst, AnalystSource } from '../../llm';
-import { getJson, lineFiles, RecentCache, type ArtifactStore, type LineFile } from '../../store';
-import { labelPlanSchema, type LabelPlanDocument } from './label-store';
+import type { AnalystSource } from '../../llm';
+import { getJson, LineFile, lineFiles, RecentCache, type ArtifactStore } from '../../store';
+import { labelPlanSchema, type Chunk, type LabelPlanDocument } from './label-store';
 
 /** What the identify activities need. */
 export interface IdentifyDeps {
@@ -23,14 +23,19 @@ export interface IdentifyDeps {
 export interface Documents {
   store: ArtifactStore;
   prepared(context: RunContext): Promise<PreparedSpec>;
-  analyst(prepared: PreparedSpec): Analyst;
+  analyst: AnalystSource;
   trajectories(ref: ArtifactRef): Promise<LineFile<Trajectory>>;
+  /** The trajectories of one chunk, without reading the others. Throws StoreCorruptError when they are not what the plan saw. */
+  trajectoriesOf(ref: ArtifactRef, chunk: Chunk): Promise<LineFile<Trajectory>>;
   candidates(ref: ArtifactRef): Promise<Candidate[]>;
   plan(ref: ArtifactRef): Promise<LabelPlanDocument>;
+  /** A number that grows with each call: the chunk that began first is answered first. */
+  nextTurn(): number;
 }
 
 /** Reader over a store. */
 export function openDocuments({ store, analyst }: IdentifyDeps): Documents {
+  let turn = 0;
   const small = new RecentCache<unknown>(12);
   const json = <T>(ref: ArtifactRef, schema: z.ZodType<T>) => small.get(ref.sha256, () => getJson(store, ref, schema)) as Promise<T>;
   return {
@@ -38,7 +43,9 @@ export function openDocuments({ store, analyst }: IdentifyDeps): Documents {
     analyst,
     prepared: (context) => json(context.spec, preparedSpecSchema),
     trajectories: lineFiles(store, trajectorySchema),
+    trajectoriesOf: async (ref, { bytes }) => new LineFile(await store.range(ref, bytes), trajectorySchema),
     candidates: (ref) => json(ref, z.array(candidateSchema)),
     plan: (ref) => json(ref, labelPlanSchema),
+    nextTurn: () => ++turn,
   };
 }

@@ -4,6 +4,7 @@ import { discoverCandidates } from './discover';
 import { openDocuments, type IdentifyDeps } from './documents';
 import { labelChunk } from './label-chunk';
 import { planLabels } from './plan-labels';
+import { tallyRun } from './tally-run';
 
 export type { IdentifyDeps } from './documents';
 
@@ -14,6 +15,7 @@ export function createIdentifyActivities(deps: IdentifyDeps): Omit<LlmActivities
     discoverCandidates: (input) => discoverCandidates(documents, input),
     planLabels: (input) => planLabels(documents, input),
     labelChunk: (input) => labelChunk(documents, input),
+    tallyRun: (input) => tallyRun(documents, input),
     contrastCapabilities: (input) => contrastCapabilities(documents, input),
   };
 }

@@ -1,121 +1,66 @@
 import { Context } from '@temporalio/activity';
-import type { Candidate, LabelChunkResult, LabelChunksInput, Trajectory } from '../../contracts';
-import { contentKey, refusalOfOneQuestion, type Analyst } from '../../llm';
-import type { LineFile } from '../../store';
-import { callRecord, sumCalls } from '../analyst-calls';
+import type { LabelChunkResult, LabelChunksInput } from '../../contracts';
+import { sumCalls } from '../analyst-calls';
 import { startProgress } from '../progress';
 import type { Documents } from './documents';
-import { knownLabels, labelKey, labelSegment, type Chunk, type StoredLabel } from './label-store';
-import { labelAnswerSchema, labelMessagesFor, renderEpisode } from './prompts/label';
-
-const MAX_REASON = 500;
-
-/** One label of a chunk that has to be asked. */
-interface Question {
-  key: string;
-  /** Idempotency key of the call: the label's key, or one derived from it when earlier calls gave no label. */
-  callKey: string;
-  trajectory: number;
-  capability: Candidate;
-}
+import { answered, askQuestion, episodeCache, freshKey, labelRequest, questionsOf, type Question } from './label-question';
+import { knownLabels, labelSegment, type StoredLabel } from './label-store';
 
 /**
  * Labels one chunk. Each label is in the chunk's segment before it counts, so that a retry, or another run of the agent, asks nothing
  * that is there. When the analyst fails for good, the answers under way are still kept before the failure is thrown. A pair that the
  * analyst gave no valid label for is left alone by automatic retries; when the chunk is scheduled anew (a person said `retry`), it is
- * asked again.
+ * asked again. In mode `batch` the chunk goes through the Batch API first; what that has no valid answer for is asked directly.
  */
 export async function labelChunk(documents: Documents, input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<LabelChunkResult> {
   const { context } = input;
-  const { heartbeat, cancellationSignal, info } = Context.current();
+  const { heartbeat, cancellationSignal: signal, info } = Context.current();
   const prepared = await documents.prepared(context);
-  const analyst = documents.analyst(prepared);
+  const { concurrency, maxPromptTokens, mode } = prepared.spec.analyst;
+  const analyst = documents.analyst(prepared, context);
   const plan = await documents.plan(input.plan.plan);
   const chunk = plan.chunks[input.chunk];
   if (!chunk) throw new RangeError(`The label plan has ${plan.chunks.length} chunks; chunk ${input.chunk} was asked for.`);
-  const file = await documents.trajectories(input.trajectories);
-  const questions = questionsOf(chunk, file, await documents.candidates(input.candidates), plan.model);
+  const file = await documents.trajectoriesOf(input.trajectories, chunk);
+  const questions = questionsOf(file, await documents.candidates(input.candidates), plan);
   const wanted = new Set(questions.map(({ key }) => key));
   const { labels, own, refusals } = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, wanted);
   const isOpen = ({ key }: Question) => (info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key));
   const open = questions.filter(isOpen).map((question) => freshKey(question, refusals));
-  const episodes = episodeCache(file);
+  const episodes = episodeCache(file, maxPromptTokens);
+  const rest = { signal, turn: documents.nextTurn() };
   const segment = documents.store.segment(labelSegment(context.agent, plan.model, chunk, context.runId));
   const progress = startProgress({ stage: 'identify', unit: 'labels', total: questions.length, done: questions.length - open.length, heartbeat });
+  const keep = async (stored: StoredLabel): Promise<void> => {
+    await segment.append(stored);
+    own.push(stored);
+    labels.set(stored.label.key, stored.label);
+    progress.advance();
+  };
+  const throughBatch = async (): Promise<Question[]> => {
+    const requests = open.map((question) => labelRequest(question, episodes(question.trajectory), rest));
+    const answers = await analyst.askBatch(requests, { signal, say: (status) => progress.say(status) });
+    const left: Question[] = [];
+    for (const [i, question] of open.entries()) {
+      const { answer, wasted } = answers[i] ?? { answer: null };
+      if (answer === null) left.push({ ...question, ...(wasted && { wasted }) });
+      else await keep(answered(question, episodes(question.trajectory), answer));
+    }
+    progress.say(undefined);
+    return left;
+  };
   try {
-    await inParallel(open, prepared.spec.analyst.concurrency, async (question) => {
-      const stored = await ask(analyst, question, episodes(question.trajectory), cancellationSignal);
-      await segment.append(stored);
-      own.push(stored);
-      labels.set(question.key, stored.label);
-      progress.advance();
-    });
+    const direct = mode === 'batch' && open.length > 0 ? await throughBatch() : open;
+    await inParallel(direct, concurrency, async (question) => keep(await askQuestion(analyst, question, episodes(question.trajectory), rest)));
   } finally {
     progress.stop();
     await segment.close();
+    await analyst.settle();
   }
   const { promptTokens, completionTokens, cachedTokens } = sumCalls(own.map(({ call }) => call));
   const asked = new Set(own.map(({ label }) => label.key)).size;
   const unlabelled = [...labels.values()].filter(({ label }) => label === null).length;
   return { asked, reused: questions.length - asked, unlabelled, promptTokens, completionTokens, cachedTokens };
-}
-
-function questionsOf(chunk: Chunk, file: LineFile<Trajectory>, candidates: readonly Candidate[], model: string): Question[] {
-  const questions: Question[] = [];
-  for (let trajectory = chunk.from; trajectory < chunk.to; trajectory++) {
-    const { id } = file.at(trajectory);
-    for (const capability of candidates) {
-      const key = labelKey(id, capability, model);
-      questions.push({ key, callKey: key, trajectory, capability });
-    }
-  }
-  return questions;
-}
-
-/** An endpoint that honours idempotency keys would repeat the answer that was no label, so a question asked again gets a new key. */
-function freshKey(question: Question, refusals: ReadonlyMap<string, number>): Question {
-  const before = refusals.get(question.key) ?? 0;
-  return before === 0 ? question : { ...question, callKey: contentKey(question.key, String(before)) };
-}
-
-interface Episode {
-  id: string;
-  text: string;
-  messages: number;
-}
-
-/** Renders an episode once for all its capabilities; they stand together, so that remembering the last few is enough. */
-function episodeCache(file: LineFile<Trajectory>): (index: number) => Episode {
-  const recent = new Map<number, Episode>();
-  return (index) => {
-    let episode = recent.get(index);
-    if (!episode) {
-      const { id, messages } = file.at(index);
-      episode = { id, text: renderEpisode(messages), messages: messages.length };
-      recent.set(index, episode);
-      if (recent.size > 64) recent.delete(recent.keys().next().value as number);
-    }
-    return episode;
-  };
-}
-
-async function ask(analyst: Analyst, { key, callKey, capability }: Question, episode: Episode, signal: AbortSignal): Promise<StoredLabel> {
-  const about = { trajectoryId: episode.id, capabilityId: capability.id, key };
-  const request = { kind: 'label', key: callKey, messages: labelMessagesFor(episode.text, capability), schema: labelAnswerSchema, signal } as const;
-  try {
-    const answer = await analyst.ask(request);
-    const { label, reason, step } = answer.value;
-    // A step outside the episode is a slip of counting that says nothing about the label.
-    const shown = label !== 'NA' && step !== null && step < episode.messages ? step : null;
-    return { label: { ...about, label, step: shown, reason: reason.slice(0, MAX_REASON) }, call: callRecord(request, answer) };
-  } catch (error) {
-    const refusal = refusalOfOneQuestion(error);
-    if (!refusal) throw error;
-    return {
-      label: { ...about, label: null, step: null, reason: refusal.reason.slice(0, MAX_REASON) },
-      call: callRecord(request, { usage: refusal.usage, asks: refusal.asks, model: analyst.model }),
-    };
-  }
 }
 
 /** Runs the action on all items, `limit` at once, in order. After a first error no new one is started; it is thrown when all have ended. */

@@ -15,18 +15,23 @@ const chunkSchema = z.strictObject({
   to: z.int().positive(),
   /** Hash of the chunk's label keys. */
   hash: z.string(),
+  /** Where the chunk's trajectories lie in the trajectories artifact: byte offsets, the end exclusive, and the hash of these bytes. */
+  bytes: z.strictObject({ start: z.int().nonnegative(), end: z.int().positive(), sha256: z.string() }),
   /** Keys of segments of other runs that hold labels of this chunk. */
   sources: z.array(z.string()),
 });
 export type Chunk = z.infer<typeof chunkSchema>;
 
-/** The plan artifact of `planLabels`. */
-export const labelPlanSchema = z.strictObject({ promptVersion: z.string(), model: z.string(), chunks: z.array(chunkSchema) });
+/** The plan artifact of `planLabels`: one labelling run. */
+export const labelPlanSchema = z.strictObject({ promptVersion: z.string(), model: z.string(), run: z.int().nonnegative(), chunks: z.array(chunkSchema) });
 export type LabelPlanDocument = z.infer<typeof labelPlanSchema>;
 
-/** Content key of a label: a label is asked once per key. */
-export function labelKey(trajectoryId: string, capability: Candidate, model: string): string {
-  return contentKey('label', LABEL_PROMPT_VERSION, model, trajectoryId, capability.id, capability.name, capability.description);
+/**
+ * Content key of a label: a label is asked once per key. `run` counts the independent labelling runs from 0: the same question in another
+ * run is another label.
+ */
+export function labelKey(trajectoryId: string, capability: Candidate, model: string, run: number): string {
+  return contentKey('label', LABEL_PROMPT_VERSION, model, trajectoryId, capability.id, capability.name, capability.description, String(run));
 }
 
 /** Where the labels of one prompt version and model lie, shared by all runs of an agent. */
@@ -77,6 +82,11 @@ export async function knownLabels(store: ArtifactStore, agent: string, model: st
     others.forEach(countRefusal);
   }
   return { labels, own, refusals };
+}
+
+/** Whether any run has left labels for this prompt version and model. */
+export async function hasLabels(store: ArtifactStore, agent: string, model: string): Promise<boolean> {
+  return (await store.list(labelDirectory(agent, model))).length > 0;
 }
 
 /** For each of the wanted keys that an earlier run labelled, the first segment that holds the label. */

@@ -1,12 +1,15 @@
 import {
   type ArtifactRef,
   type AttemptRefs,
+  type AgentSpec,
   calibrationResultSchema,
   type Candidate,
+  dollarsForUse,
   environmentAttemptSchema,
   type EnvironmentAttempt,
   evaluationSchema,
   identificationSchema,
+  pricesOf,
   type Report,
   type ReportInput,
   reportSchema,
@@ -18,6 +21,7 @@ import {
   trainingManifestSchema,
 } from '../../contracts';
 import { type ArtifactStore, getJson } from '../../store';
+import { readAnalystUse, readBudget } from '../meter';
 import { readPreparedSpec } from '../prepared';
 import type { FigureSources } from './document';
 import { reportNotes } from './notes';
@@ -67,9 +71,19 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     promotedVersion: input.promotedVersion,
     stages: input.stages,
     tokens: tokensByStage(input, trained, spec.model.name),
+    ...(await analystUse(store, input.context.runId, spec)),
     artifacts: listArtifacts(input),
   };
   return reportSchema.parse(report);
+}
+
+/** Nothing where the run counted nothing: it asked no analyst, or is older than the count. */
+async function analystUse(store: ArtifactStore, runId: string, spec: AgentSpec): Promise<Pick<Report, 'analystUse'>> {
+  const calls = await readAnalystUse(store, runId);
+  if (Object.keys(calls).length === 0) return {};
+  const prices = pricesOf(spec.analyst);
+  const usd = prices === null ? null : dollarsForUse(calls, prices);
+  return { analystUse: { calls, usd, budget: await readBudget(store, runId, spec.budget) } };
 }
 
 async function readSharpened(

@@ -1,4 +1,4 @@
-import type { ChatMessage, Label, LabelRecord, Trajectory } from '../../contracts';
+import type { ChatMessage, Label, ConsensusLabel, Trajectory } from '../../contracts';
 import { contentKey } from '../../llm';
 import { shorten } from '../identify/render';
 
@@ -11,7 +11,7 @@ const MAX_OPENINGS = 8;
 /** An episode with what the analyst said about the capability in it. */
 export interface Evidence {
   trajectory: Trajectory;
-  label: LabelRecord;
+  label: ConsensusLabel;
 }
 
 /** A call of the target's tools with what it returned. */
@@ -29,19 +29,21 @@ export interface TargetSamples {
 }
 
 /**
- * Labels of one capability that are worth showing: failures that lack it and successes that show it, drawn by seed and id. `success`
- * tells how an episode ended.
+ * Labels of one capability that are worth showing: failures that lack it and successes that show it. Those that the labelling runs agree on
+ * most come first; ties are drawn by seed and id. `success` tells how an episode ended.
  */
-export function chooseEvidence(labels: readonly LabelRecord[], success: ReadonlyMap<string, boolean>, seed: number): LabelRecord[] {
+export function chooseEvidence(labels: readonly ConsensusLabel[], success: ReadonlyMap<string, boolean>, seed: number): ConsensusLabel[] {
   const drawn = (wanted: Label, outcome: boolean, count: number) =>
     labels
       .filter(({ label, trajectoryId }) => label === wanted && success.get(trajectoryId) === outcome)
-      .map((label) => ({ label, rank: contentKey('evidence', String(seed), label.trajectoryId) }))
-      .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+      .map((label) => ({ label, share: agreement(label, wanted), rank: contentKey('evidence', String(seed), label.trajectoryId) }))
+      .sort((a, b) => b.share - a.share || (a.rank < b.rank ? -1 : 1))
       .slice(0, count)
       .map(({ label }) => label);
   return [...drawn('LACKING', false, MAX_LACKING), ...drawn('PRESENT', true, MAX_PRESENT)];
 }
+
+const agreement = ({ votes }: ConsensusLabel, label: Label): number => votes[label] / (votes.NA + votes.PRESENT + votes.LACKING);
 
 /** The system message, some opening messages and some distinct calls of each tool, from trajectories in their order. */
 export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples {

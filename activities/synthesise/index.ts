@@ -3,11 +3,11 @@ import {
   calibrationResultSchema,
   environmentAttemptSchema,
   identificationSchema,
-  labelRecordSchema,
+  consensusLabelSchema,
   preparedSpecSchema,
   trajectorySchema,
   type AttemptRefs,
-  type LabelRecord,
+  type ConsensusLabel,
   type LlmActivities,
   type PreparedSpec,
   type SynthesisInput,
@@ -35,7 +35,7 @@ export interface SynthesiseDeps {
 /** Activities of the synthesise stage (paper, section 3). */
 export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivities, 'synthesiseEnvironment'> {
   const trajectoriesOf = lineFiles(deps.store, trajectorySchema);
-  const labelsOf = lineFiles(deps.store, labelRecordSchema);
+  const labelsOf = lineFiles(deps.store, consensusLabelSchema);
 
   async function material(input: SynthesisInput, prepared: PreparedSpec): Promise<SynthesisMaterial> {
     const { context, capability } = input;
@@ -49,7 +49,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       indexOf.set(trajectory.id, indexOf.size);
       success.set(trajectory.id, trajectory.success);
     }
-    const own: LabelRecord[] = [];
+    const own: ConsensusLabel[] = [];
     for await (const label of await labelsOf(input.labels)) {
       if (label.capabilityId === capability.id) own.push(label);
     }
@@ -71,7 +71,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       const { context, capability, attempt } = input;
       const { heartbeat, cancellationSignal: signal } = Context.current();
       const prepared = await getJson(deps.store, context.spec, preparedSpecSchema);
-      const analyst = deps.analyst(prepared);
+      const analyst = deps.analyst(prepared, context);
       const progress = startProgress({ stage: 'sharpen', unit: 'environments', total: 1, heartbeat });
       const calls = await RecordedCalls.open(deps.store, context.runId, `analyst-synthesise-${capability.id}-${attempt}`);
       try {
@@ -84,6 +84,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       } finally {
         progress.stop();
         await calls.close();
+        await analyst.settle();
       }
     },
   };

@@ -21,6 +21,8 @@ export async function startRun({ client }: Temporal, agent: Agent, seed: number 
       workflowId: runId,
       args: [input],
       memo: { agent: agent.spec.name, seed: seed ?? agent.spec.seed, specPath: agent.path },
+      // One agent's large run must not keep the workers from another's small one: tasks of each agent get an equal share.
+      priority: { fairnessKey: agent.spec.name },
       staticSummary: `improvement run of ${agent.spec.name}, seed ${seed ?? agent.spec.seed}`,
     });
   } catch (error) {

@@ -5,6 +5,12 @@ import { accepts } from './ports';
 import type { ServiceName } from './state';
 import { hasPollerSince } from './temporal-setup';
 
+/**
+ * Without these the fairness keys of runs are stored and nothing else. One partition: the server is fair within each, and chunks are far
+ * too few to need several.
+ */
+const FAIRNESS = ['matching.enableFairness=true', 'matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1'];
+
 /** How one part is started and how it is seen that it works. */
 export interface Service {
   name: ServiceName;
@@ -45,6 +51,7 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
       arguments: () => [
         ...['server', 'start-dev', '--ip', loopback, '--port', String(start.port), '--ui-port', String(start.uiPort)],
         ...['--db-filename', start.database, '--log-level', 'warn', '--ui-disable-news-fetch'],
+        ...FAIRNESS.flatMap((value) => ['--dynamic-config-value', value]),
         ...(plan.temporal.namespace === 'default' ? [] : ['--namespace', plan.temporal.namespace]),
       ],
       environment: shared,

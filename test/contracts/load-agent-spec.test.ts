@@ -42,6 +42,7 @@ test.each([
   ['a missing field', good.replace('name: desk\n', ''), /agent\.yaml: name: is missing\./],
   ['a bad name', good.replace('desk', 'Desk One'), /name: "Desk One" is not allowed\. Allowed: lower-case letters, digits and dashes/],
   ['seeds that overlap', good.replace('start: 1000', 'start: 99'), /environment\.heldOutSeeds: 99 to 198 overlaps trainSeeds, 0 to 99\./],
+  ['a quorum above the runs', `${good}identify: { runs: 3, quorum: 4 }\n`, /identify\.quorum: 4 is not allowed\. Allowed: 1 to identify\.runs, which is 3\./],
   ['a file that is not there', good.replace('env.py', 'nowhere.py'), /environment\.path: "nowhere\.py" does not exist/],
   ['no model', good.replace(/, baseUrl: '[^']*'/, ''), /model: has none of baseUrl, recipe and path/],
   ['broken YAML', 'version: [1\n', /agent\.yaml: .*line 2/s],

@@ -62,5 +62,6 @@ export function syntheticAnswer({ body }: StubRequest): StubAnswer {
     }));
     return { content: JSON.stringify({ capabilities }) };
   }
+  if (body.response_format?.json_schema.name === 'merge') return { content: '{"groups":[]}' };
   return { content: JSON.stringify({ rationale: 'because', source: 'class Environment:\n    pass\n' }) };
 }

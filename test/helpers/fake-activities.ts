@@ -32,6 +32,8 @@ const noLabels: LabelChunkResult = { asked: 10, reused: 0, unlabelled: 0, prompt
 export interface FakeOptions {
   kept?: string[];
   chunks?: number;
+  /** Labelling runs until all verdicts are final. Default 1. */
+  labellingRuns?: number;
   gatePassed?: boolean;
   mixedAdapter?: boolean;
   approval?: boolean;
@@ -74,11 +76,19 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
         },
       },
       llm: {
-        discoverCandidates: async () => ({ candidates: artifact('candidates.json'), count: 3, calls: 1 }),
+        discoverCandidates: async () => ({ candidates: artifact('candidates.json'), detail: artifact('discovery.json'), count: 3, calls: 1 }),
         planLabels: async () => ({ plan: artifact('plan.json'), chunks: options.chunks ?? 3, calls: 10 * (options.chunks ?? 3) }),
         labelChunk: async ({ chunk }) => {
           seen(`labelChunk:${chunk}`);
           return noLabels;
+        },
+        tallyRun: async ({ run }) => {
+          seen(`tally:${run}`);
+          return {
+            tally: artifact(`tally-${run}.json`),
+            open: run + 1 < (options.labellingRuns ?? 1) ? artifact(`open-${run + 1}.json`) : null,
+            note: `run ${run + 1}`,
+          };
         },
         contrastCapabilities: async ({ totals }) => {
           seen(`contrast:${totals.asked}`);

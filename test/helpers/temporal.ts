@@ -16,12 +16,18 @@ export interface QueueActivities {
   jobs?: Partial<JobActivities>;
 }
 
+/** As `whet up` starts the embedded server (cli/supervisor/services.ts). */
+const FAIR = ['matching.enableFairness=true', 'matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1'].flatMap((value) => [
+  '--dynamic-config-value',
+  value,
+]);
+
 /** Starts the server. Throws when there is no Temporal CLI: tests do not pass by skipping. */
 export function startTemporal(): Promise<TestWorkflowEnvironment> {
   const path = temporalExecutable();
   if (path === null) throw new Error('No Temporal CLI: run `make setup`, or set TEMPORAL_CLI_PATH.');
   const searchAttributes = Object.values(SEARCH_ATTRIBUTES).map((name) => defineSearchAttributeKey(name, 'KEYWORD'));
-  return TestWorkflowEnvironment.createLocal({ server: { executable: { type: 'existing-path', path }, searchAttributes } });
+  return TestWorkflowEnvironment.createLocal({ server: { executable: { type: 'existing-path', path }, searchAttributes, extraArgs: FAIR } });
 }
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | null = null;

@@ -39,6 +39,8 @@ test('a valid answer comes back with its usage', async () => {
     value: { label: 'A', step: 3 },
     usage: { promptTokens: 50, completionTokens: 7, cachedTokens: 30 },
     asks: 1,
+    tries: 1,
+    redacted: {},
     model: 'm-1',
   });
   expect(requests).toHaveLength(1);

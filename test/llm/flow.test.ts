@@ -1,6 +1,6 @@
 // tier: unit
 import { CancelledFailure } from '@temporalio/common';
-import { Limiter, Pause, sleep } from '../../llm';
+import { Limiter, sleep } from '../../llm';
 
 test('a place of the limiter is given back when an action throws', async () => {
   const limiter = new Limiter(1);
@@ -15,20 +15,17 @@ test('waiting actions run in the order in which they came', async () => {
   expect(order).toEqual([0, 1, 2, 3, 4]);
 });
 
+test('of those that wait, the lower turn goes first, however late it came', async () => {
+  const limiter = new Limiter(1);
+  const order: string[] = [];
+  const run = (name: string, turn: number) => limiter.run(async () => void order.push(name), turn);
+  await Promise.all([run('first', 9), run('c1', 3), run('c2', 3), run('a', 1), run('b', 2), run('c3', 3)]);
+  expect(order).toEqual(['first', 'a', 'b', 'c1', 'c2', 'c3']);
+});
+
 test('sleeping ends with the cancellation', async () => {
   const controller = new AbortController();
   const slept = sleep(60_000, controller.signal);
   controller.abort(new CancelledFailure('stop'));
   await expect(slept).rejects.toThrow('stop');
-});
-
-test('a pause holds everybody until it is over, and nobody without one', async () => {
-  const pause = new Pause();
-  await pause.over();
-  pause.extend(20);
-  const controller = new AbortController();
-  const held = pause.over(controller.signal);
-  controller.abort();
-  await expect(held).rejects.toBeInstanceOf(CancelledFailure);
-  await pause.over();
 });

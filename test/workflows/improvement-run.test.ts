@@ -50,6 +50,15 @@ test('goes through the stages in the order of the paper and promotes', async () 
   expect(description.searchAttributes).toMatchObject({ [SEARCH_ATTRIBUTES.agent]: ['desk'], [SEARCH_ATTRIBUTES.verdict]: ['promoted'] });
 });
 
+test('labels run after run, until no verdict is open any more', async () => {
+  const { outcome, calls } = await runToEnd({ labellingRuns: 3, chunks: 2 }, 'three-labelling-runs');
+  expect(outcome.verdict).toBe('promoted');
+  const identification = calls.filter((c) => /^(labelChunk|tally|contrast)/.test(c));
+  expect(identification.filter((c) => c.startsWith('tally'))).toEqual(['tally:0', 'tally:1', 'tally:2']);
+  expect(identification.filter((c) => c.startsWith('labelChunk'))).toHaveLength(6);
+  expect(identification.at(-1)).toBe('contrast:60');
+});
+
 test('does not promote when the gate fails, and says so', async () => {
   const { outcome, calls, progress } = await runToEnd({ gatePassed: false });
   expect(outcome.verdict).toBe('not-promoted');

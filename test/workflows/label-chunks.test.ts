@@ -1,4 +1,5 @@
 // integration: the label fan-out on a real Temporal server, with fakes of the activities.
+import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { TASK_QUEUES, WORKFLOWS, type LabelChunkResult } from '../../contracts';
 import { artifact, fakeActivities } from '../helpers/fake-activities';
@@ -9,33 +10,74 @@ let temporal: TestWorkflowEnvironment;
 beforeAll(async () => void (temporal = await startTemporal()));
 afterAll(() => temporal.teardown());
 
+const NOTHING: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+
+const start = (workflowId: string, chunks: number, window?: number) =>
+  temporal.client.workflow.start(WORKFLOWS.labelChunks, {
+    workflowId,
+    taskQueue: TASK_QUEUES.orchestration,
+    args: [
+      {
+        context: { runId: 'r', agent: 'desk', spec: artifact('s'), seed: 1 },
+        plan: { plan: artifact('p'), chunks, calls: 10 * chunks, ...(window === undefined ? {} : { window }) },
+        trajectories: artifact('t'),
+        candidates: artifact('c'),
+        cursor: 0,
+        totals: NOTHING,
+      },
+    ],
+  });
+
+/** Events of each execution under a workflow id, its children included. */
+async function historyLengths(workflowId: string): Promise<number[]> {
+  const lengths: number[] = [];
+  for await (const run of temporal.client.workflow.list()) if (run.workflowId.startsWith(workflowId)) lengths.push(run.historyLength);
+  return lengths;
+}
+
+const chunksOf = (calls: readonly string[]) => calls.map((c) => Number(c.split(':')[1])).sort((a, b) => a - b);
+
 test('labels every chunk exactly once and keeps each history short by continuing as new', async () => {
   const chunks = 500;
   const { activities, calls } = fakeActivities({ chunks });
-  const { totals, runs, longest } = await withWorkers(temporal, activities, async () => {
-    const context = { runId: 'r', agent: 'desk', spec: artifact('s'), seed: 1 };
-    const handle = await temporal.client.workflow.start(WORKFLOWS.labelChunks, {
-      workflowId: 'labels-500',
-      taskQueue: TASK_QUEUES.orchestration,
-      args: [
-        {
-          context,
-          plan: { plan: artifact('p'), chunks, calls: 5000 },
-          trajectories: artifact('t'),
-          candidates: artifact('c'),
-          cursor: 0,
-          totals: { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 },
-        },
-      ],
-    });
+  const { totals, lengths } = await withWorkers(temporal, activities, async () => {
+    const handle = await start('labels-500', chunks);
     const result = (await handle.result()) as LabelChunkResult;
     await keepHistories(temporal, 'labels-500', 'continued-as-new');
-    const lengths: number[] = [];
-    for await (const run of temporal.client.workflow.list({ query: "WorkflowId = 'labels-500'" })) lengths.push(run.historyLength);
-    return { totals: result, runs: lengths.length, longest: Math.max(...lengths) };
+    return { totals: result, lengths: await historyLengths('labels-500') };
   });
   expect(totals.asked).toBe(5000);
-  expect(calls.map((c) => Number(c.split(':')[1])).sort((a, b) => a - b)).toEqual([...Array(chunks).keys()]);
-  expect(runs).toBeGreaterThan(1);
-  expect(longest).toBeLessThan(2000);
+  expect(chunksOf(calls)).toEqual([...Array(chunks).keys()]);
+  expect(lengths.length).toBeGreaterThan(1);
+  expect(Math.max(...lengths)).toBeLessThan(2000);
+});
+
+test('splits a large plan among coordinators and adds up what they report', async () => {
+  const chunks = 1_003;
+  const { activities, calls } = fakeActivities({ chunks });
+  const { totals, lengths } = await withWorkers(temporal, activities, async () => {
+    const result = (await (await start('labels-1003', chunks, 16)).result()) as LabelChunkResult;
+    return { totals: result, lengths: await historyLengths('labels-1003') };
+  });
+  expect(totals.asked).toBe(10 * chunks);
+  expect(chunksOf(calls)).toEqual([...Array(chunks).keys()]);
+  expect(lengths.length).toBeGreaterThan(3);
+  expect(Math.max(...lengths)).toBeLessThan(2000);
+});
+
+test('a chunk that fails ends the workflow only when those beside it have ended, and no new one begins', async () => {
+  const { activities, calls } = fakeActivities({ chunks: 50 });
+  let ended = 0;
+  const labelChunk: typeof activities.llm.labelChunk = async ({ chunk }) => {
+    calls.push(`labelChunk:${chunk}`);
+    if (chunk === 0) throw ApplicationFailure.nonRetryable('no key', 'Analyst.Unauthorised');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    ended++;
+    return { ...NOTHING, asked: 10 };
+  };
+  await withWorkers(temporal, { ...activities, llm: { ...activities.llm, labelChunk } }, async () => {
+    await expect((await start('labels-failing', 50, 3)).result()).rejects.toMatchObject({ cause: { cause: { type: 'Analyst.Unauthorised' } } });
+  });
+  expect(calls.length).toBeLessThanOrEqual(3);
+  expect(ended).toBe(calls.length - 1);
 });

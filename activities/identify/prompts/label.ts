@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LABELS, type Candidate, type ChatMessage } from '../../../contracts';
 import type { AnalystMessage } from '../../../llm';
+import { fitEpisode, type FittedEpisode } from '../fit';
 import { renderMessages } from '../render';
 
 /** Part of every label's key: raise it with any change of this file that can change an answer (a test holds the text to it). */
@@ -25,6 +26,16 @@ export function labelMessages(messages: readonly ChatMessage[], capability: Cand
 /** The episode's part of the prompt: the same for all its capabilities. */
 export function renderEpisode(messages: readonly ChatMessage[]): string {
   return renderMessages(messages, { maxMessageChars: MAX_MESSAGE_CHARS });
+}
+
+/** Characters of the prompt around the episode, generously: system message, capability, question. */
+const AROUND_CHARS = 4_000;
+/** Few texts have fewer characters to a token than this. */
+const CHARS_PER_TOKEN = 3;
+
+/** As `renderEpisode`, shortened by the rule of `fitEpisode` where the prompt would have more than `maxPromptTokens`. */
+export function renderEpisodeWithin(messages: readonly ChatMessage[], maxPromptTokens: number): FittedEpisode {
+  return fitEpisode(messages, { maxMessageChars: MAX_MESSAGE_CHARS }, Math.max(1_000, maxPromptTokens * CHARS_PER_TOKEN - AROUND_CHARS));
 }
 
 /** As `labelMessages`, from an episode that is rendered already. */

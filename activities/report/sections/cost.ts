@@ -1,16 +1,16 @@
-import type { ArtifactRef, Report } from '../../../contracts';
+import type { ArtifactRef, CallUse, Report } from '../../../contracts';
 import { barsPlot, countAxis, timeAxis } from '../charts/bars';
 import { bothLayouts } from '../charts/svg';
 import type { ReportDocument } from '../document';
 import { dataTable, figure } from '../figure';
-import { bytes, compact, count, duration } from '../format';
+import { bytes, compact, count, duration, percent, plural } from '../format';
 import { artifactLink, hrefFrom } from '../links';
 import { markup, type Markup } from '../markup';
 
 /** Time and tokens by stage. */
 export function costSection({ report, sources }: ReportDocument): Markup {
   return markup`<h2 id="cost">What it cost</h2>
-    ${timeFigure(report, sources.report)} ${tokensFigure(report, sources.report)}`;
+    ${timeFigure(report, sources.report)} ${tokensFigure(report, sources.report)} ${analystTable(report)}`;
 }
 
 function timeFigure({ runId, stages }: Report, source: ArtifactRef): Markup | null {
@@ -64,6 +64,32 @@ function tokensFigure({ runId, tokens }: Report, source: ArtifactRef): Markup | 
     data: { head: ['Stage', 'Model', 'Read', 'Generated'], rows: tokens.map((t) => [t.stage, t.model, count(t.promptTokens), count(t.completionTokens)]) },
     sources: [source],
   });
+}
+
+/** Calls to the analyst, with what the endpoint's cache saved and what was left out or replaced in prompts: never silently. */
+function analystTable({ analystUse }: Report): Markup | null {
+  if (analystUse === undefined) return null;
+  const uses = Object.entries(analystUse.calls);
+  const sum = (of: (use: CallUse) => number) => uses.reduce((total, [, use]) => total + of(use), 0);
+  const [read, cached, shortened] = [sum((u) => u.promptTokens), sum((u) => u.cachedTokens), sum((u) => u.shortened)];
+  const replaced = (use: CallUse) => Object.values(use.redacted).reduce((total, places) => total + places, 0);
+  const sentences = [
+    `${percent(read === 0 ? 0 : cached / read)} of the tokens sent came from the endpoint's prefix cache.`,
+    analystUse.usd === null
+      ? 'agent.yaml has no prices, so there is no cost in dollars.'
+      : `By the prices of agent.yaml that is $${analystUse.usd.toFixed(2)}.`,
+    shortened === 0 ? 'No episode had to be shortened.' : `${plural(shortened, 'call')} saw an episode shortened to fit, old tool results first.`,
+    sum(replaced) === 0 ? 'Nothing in the prompts was replaced.' : `${count(sum(replaced))} places in the prompts were replaced before they left.`,
+  ];
+  return markup`<h3 id="analyst-use">Calls to the analyst</h3>
+    <p>${sentences.join(' ')}</p>
+    ${dataTable({
+      head: ['Calls for', 'Calls', 'Answers billed', 'Requests sent', 'Tokens in', 'Cached', 'Tokens out', 'Without an answer', 'Shortened', 'Replaced'],
+      rows: uses.map(([kind, use]) => [
+        kind,
+        ...[use.calls, use.asks, use.tries, use.promptTokens, use.cachedTokens, use.completionTokens, use.unanswered, use.shortened, replaced(use)].map(count),
+      ]),
+    })}`;
 }
 
 /** Every artifact with its hash, and the adapters. */

@@ -4,7 +4,7 @@ import { RULES, type Judgement } from './rules';
 import { parseTranscript } from './transcript';
 
 /** Kinds of questions that the analyst recognises by their words. */
-export const QUESTION_KINDS = ['discover', 'label', 'synthesise'] as const;
+export const QUESTION_KINDS = ['discover', 'merge', 'label', 'synthesise'] as const;
 export type QuestionKind = (typeof QUESTION_KINDS)[number];
 
 /** A capability as the analyst names it; the ids are those of `RULES`. */
@@ -52,8 +52,10 @@ export function openRuleBook(directory: string): RuleBook {
       if (wanted) return { kind: 'synthesise', value: synthesise(prompt, wanted[1] as string) };
       if (/\nLabel this capability in this episode\.\s*$/.test(prompt)) return { kind: 'label', value: { ...label(prompt, named) } };
       if (/\nWhich capabilities does the agent lack\?\s*$/.test(prompt)) return { kind: 'discover', value: { capabilities: discover(prompt, capabilities) } };
+      // It has one name for each of its capabilities, so that none is there twice.
+      if (/\nWhich of these capabilities are the same\?\s*$/.test(prompt)) return { kind: 'merge', value: { groups: [] } };
       throw new UnknownQuestionError(
-        'The demo analyst (rule-based) did not recognise the question: it answers discovery, labelling and synthesis prompts only.',
+        'The demo analyst (rule-based) did not recognise the question: it answers discovery, merge, labelling and synthesis prompts only.',
       );
     },
   };

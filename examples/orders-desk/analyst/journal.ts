@@ -38,8 +38,8 @@ export class Journal {
   private readonly answers = new Map<string, BilledAnswer>();
   private readonly bodies = new Set<string>();
   private readonly repeatedKeys = new Set<string>();
-  private readonly billed = { discover: 0, label: 0, synthesise: 0 };
-  private readonly replays = { discover: 0, label: 0, synthesise: 0 };
+  private readonly billed = { discover: 0, merge: 0, label: 0, synthesise: 0 };
+  private readonly replays = { discover: 0, merge: 0, label: 0, synthesise: 0 };
   private billedTwice = 0;
   private file: number | null = null;
   private pending: string[] = [];
@@ -75,10 +75,15 @@ export class Journal {
   }
 
   get stats(): AnalystStats {
-    const sum = (counts: Record<QuestionKind, number>) => counts.discover + counts.label + counts.synthesise;
+    const sum = (counts: Record<QuestionKind, number>) => counts.discover + counts.merge + counts.label + counts.synthesise;
     const { billed, replays } = this;
     return {
-      requests: { discover: billed.discover + replays.discover, label: billed.label + replays.label, synthesise: billed.synthesise + replays.synthesise },
+      requests: {
+        discover: billed.discover + replays.discover,
+        merge: billed.merge + replays.merge,
+        label: billed.label + replays.label,
+        synthesise: billed.synthesise + replays.synthesise,
+      },
       billed: { ...billed },
       billedCalls: sum(billed),
       replayed: sum(replays),

@@ -5,38 +5,43 @@ import {
   type IdentifyInput,
   type LabelChunkResult,
   type LabelChunksInput,
+  type LabelPlan,
   type RunContext,
+  type TallyResult,
   type Trajectory,
 } from '../../../contracts';
-import { createAnalyst } from '../../../llm';
-import { getJson, layout, putJson, putLines } from '../../../store';
+import { createAnalyst, type AnalystSource } from '../../../llm';
+import { getJson, layout, putJson, putLines, type ArtifactStore } from '../../../store';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { RunFixture } from '../run-fixture';
 
 const NOTHING: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
 
+const impatient: AnalystSource = ({ spec, analyst }) =>
+  createAnalyst({
+    baseUrl: analyst.baseUrl,
+    apiKey: 'x',
+    model: analyst.model,
+    concurrency: spec.analyst.concurrency,
+    maxReasks: spec.analyst.maxReasks,
+    timeoutMs: 5_000,
+    firstWaitMs: 1,
+    maxTries: 2,
+  });
+
 /** Synthetic trajectories in a store, and the identify activities against an endpoint. */
 export class IdentifyWorld {
   readonly fixture = new RunFixture();
-  readonly activities = createIdentifyActivities({
-    store: this.fixture.store,
-    analyst: ({ spec, analyst }) =>
-      createAnalyst({
-        baseUrl: analyst.baseUrl,
-        apiKey: 'x',
-        model: analyst.model,
-        concurrency: spec.analyst.concurrency,
-        maxReasks: spec.analyst.maxReasks,
-        timeoutMs: 5_000,
-        firstWaitMs: 1,
-        maxTries: 2,
-      }),
-  });
+  readonly activities: ReturnType<typeof createIdentifyActivities>;
 
+  /** `analyst` opens the analysts on the world's store; default: a bare client that gives up soon. */
   constructor(
     private readonly url: string,
     private readonly spec: Partial<AgentSpecInput> = {},
-  ) {}
+    analyst: (store: ArtifactStore) => AnalystSource = () => impatient,
+  ) {
+    this.activities = createIdentifyActivities({ store: this.fixture.store, analyst: analyst(this.fixture.store) });
+  }
 
   /** Input of the stage for a run over `episodes` synthetic trajectories. */
   input(episodes: number, runId = 'run-1', model = 'm-1'): Promise<IdentifyInput> {
@@ -59,7 +64,7 @@ export class IdentifyWorld {
   /** Discovery and plan. */
   async plan(input: IdentifyInput) {
     const discovery = await this.fixture.run(this.activities.discoverCandidates, input);
-    const plan = await this.fixture.run(this.activities.planLabels, { ...input, candidates: discovery });
+    const plan = await this.fixture.run(this.activities.planLabels, { ...input, candidates: discovery.candidates, run: 0 });
     const labelling = { context: input.context, plan, trajectories: input.collected.trajectories, candidates: discovery.candidates };
     return { discovery, plan, labelling };
   }
@@ -70,20 +75,46 @@ export class IdentifyWorld {
 
   /** The whole stage, as the workflow runs it. */
   async identify(input: IdentifyInput) {
-    const { discovery, plan, labelling } = await this.plan(input);
+    const { context, collected } = input;
+    const { trajectories } = collected;
+    const discovery = await this.fixture.run(this.activities.discoverCandidates, input);
     const totals = { ...NOTHING };
-    for (let chunk = 0; chunk < plan.chunks; chunk++) {
-      const result = await this.label(labelling, chunk);
-      for (const name of Object.keys(totals) as (keyof LabelChunkResult)[]) totals[name] += result[name];
+    const plans: LabelPlan[] = [];
+    const tallies: TallyResult[] = [];
+    for (let run = 0, open = discovery.count > 0 ? discovery.candidates : null; open !== null; run++) {
+      const plan = await this.fixture.run(this.activities.planLabels, { ...input, candidates: open, run: (input.independent?.firstRun ?? 0) + run });
+      plans.push(plan);
+      const labelling = { context, plan, trajectories, candidates: open };
+      for (let chunk = 0; chunk < plan.chunks; chunk++) {
+        const result = await this.label(labelling, chunk);
+        for (const name of Object.keys(totals) as (keyof LabelChunkResult)[]) totals[name] += result[name];
+      }
+      const previous = tallies.at(-1)?.tally ?? null;
+      const tallied = await this.fixture.run(this.activities.tallyRun, { ...labelling, run, discovered: discovery.candidates, totals, previous });
+      tallies.push(tallied);
+      open = tallied.open;
     }
-    const result = await this.fixture.run(this.activities.contrastCapabilities, { ...labelling, totals, discoveryCalls: discovery.calls });
-    return { discovery, plan, totals, result };
+    const tally = tallies.at(-1)?.tally ?? null;
+    const { independent } = input;
+    const result = await this.fixture.run(this.activities.contrastCapabilities, {
+      context,
+      trajectories,
+      discovery,
+      tally,
+      totals,
+      ...(independent && { independent }),
+    });
+    return { discovery, plan: plans[0], plans, totals, result };
   }
 
   private async context(runId: string, model: string): Promise<RunContext> {
     const context = await this.fixture.prepare(
       'http://127.0.0.1:1/v1',
-      { identify: { chunkCalls: 70, maxCandidates: 7 }, analyst: { maxReasks: 1, concurrency: 8 }, ...this.spec },
+      {
+        ...this.spec,
+        identify: { chunkCalls: 70, maxCandidates: 7, runs: 1, ...this.spec.identify },
+        analyst: { maxReasks: 1, concurrency: 8, ...this.spec.analyst },
+      },
       'parcel_desk.py',
       runId,
     );

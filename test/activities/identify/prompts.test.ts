@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { DISCOVER_PROMPT_VERSION, discoverMessages } from '../../../activities/identify/prompts/discover';
 import { LABEL_PROMPT_VERSION, labelMessages } from '../../../activities/identify/prompts/label';
+import { MERGE_PROMPT_VERSION, mergeMessages } from '../../../activities/identify/prompts/merge';
 import type { Candidate } from '../../../contracts';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 
@@ -12,11 +13,13 @@ test('a changed prompt text needs a new version: labels are reused by version', 
   const prompts = {
     [LABEL_PROMPT_VERSION]: hash(labelMessages(syntheticEpisode(1).messages, capability)),
     [DISCOVER_PROMPT_VERSION]: hash([discoverMessages([syntheticEpisode(1)], []), discoverMessages([syntheticEpisode(1)], [capability])]),
+    [MERGE_PROMPT_VERSION]: hash(mergeMessages([capability, { ...capability, name: 'Look twice', description: 'It is\nchecked.' }])),
   };
   expect(prompts).toMatchInlineSnapshot(`
    {
      "discover-1": "c69f2b8c5ba5",
      "label-1": "4ca18ea8a964",
+     "merge-1": "3a990f7622a5",
    }
   `);
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createReportActivities } from '../../../activities/report';
 import { type Report, reportSchema } from '../../../contracts';
-import { LocalStore } from '../../../store';
+import { layout, LocalStore } from '../../../store';
 import { sampleRun, sampleRunWithoutAdapters } from './sample-run';
 
 const now = () => new Date('2026-11-21T03:10:00Z');
@@ -62,6 +62,19 @@ describe('renderReport', () => {
     const sharpening = report.tokens.filter((use) => use.stage === 'sharpen');
     expect(sharpening.find((use) => use.model === 'demo-analyst')).toMatchObject({ promptTokens: 36_000, completionTokens: 20_800 });
     expect(sharpening.find((use) => use.model.startsWith('mixed@'))!.completionTokens).toBe(160 * 16 * 38);
+  });
+
+  it('says what the analyst was used for: cached tokens, what was shortened and what was replaced', async () => {
+    const input = await sampleRun(store);
+    const use = { calls: 700, asks: 712, tries: 730, promptTokens: 1_000_000, cachedTokens: 800_000, completionTokens: 50_000, unanswered: 3, shortened: 14 };
+    await store.swapDocument(layout.analystUse(input.context.runId), { label: { ...use, redacted: { email: 20, phone: 2 } } }, null);
+    const { page, report } = await render(input);
+    expect(report.analystUse).toMatchObject({ calls: { label: use }, usd: null, budget: {} });
+    expect(nestingErrors(page)).toEqual([]);
+    const text = page.replace(/\u202f/g, ' ');
+    expect(text).toContain('80.0 % of the tokens sent came from the');
+    expect(text).toContain('14 calls saw an episode shortened to fit, old tool results first.');
+    expect(text).toContain('22 places in the prompts were replaced before they left.');
   });
 
   it('is one well-formed page that needs nothing from elsewhere', async () => {

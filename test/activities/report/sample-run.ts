@@ -2,7 +2,10 @@
 import { randomSource, type RandomSource } from '../../../activities/evaluate/random';
 import { decideGate } from '../../../activities/evaluate/gate';
 import { summaryLine } from '../../../activities/evaluate/compare';
-import { contrast } from '../../../activities/identify/contrast';
+import { contrastCandidates, undecided } from '../../../activities/identify/contrast';
+import { withStatus } from '../../../activities/identify/identity';
+import { LABEL_CODES, type Outcomes } from '../../../activities/identify/statistics/label-table';
+import type { Rule } from '../../../activities/identify/statistics/verdict';
 import {
   agentSpecSchema,
   type AgentSpecInput,
@@ -10,6 +13,7 @@ import {
   type ArtifactRef,
   type AttemptRefs,
   type CalibrationResult,
+  type Contrast,
   type EnvironmentAttempt,
   type Identification,
   type PreparedSpec,
@@ -18,6 +22,7 @@ import {
   type TrainedAdapter,
 } from '../../../contracts';
 import { type ArtifactStore, layout, putJson, putLines } from '../../../store';
+import { labelsFrom, outcomesFrom, type LabelCounts } from '../identify/labels-from-counts';
 import { sampleAdapter, sampleEvaluation, SKILLS, type SampleSkill } from '../evaluate/sample-evaluation';
 
 const RUN = 'orders-desk-2026-11-21-0300';
@@ -133,13 +138,11 @@ function identify(hostile?: string): Identification {
     { id: 'legal-escalation', name: 'Escalating legal threats', summary: 'hand legal threats to a human', tag: '' },
     { id: 'polite-closing', name: 'Polite closing of the conversation', summary: 'close politely', tag: '' },
   ];
-  const counts = (sl: number, sa: number, fl: number, fa: number) => ({
-    successLacking: sl,
-    successApplicable: sa,
-    failureLacking: fl,
-    failureApplicable: fa,
-    failures: 391,
-    unlabelled: 0,
+  const counts = (successLacking: number, successApplicable: number, failureLacking: number, failureApplicable: number): LabelCounts => ({
+    successLacking,
+    successApplicable,
+    failureLacking,
+    failureApplicable,
   });
   const rows = [
     counts(4, 40, 121, 133),
@@ -148,9 +151,10 @@ function identify(hostile?: string): Identification {
     counts(2, 29, 88, 101),
     counts(119, 209, 228, 391),
     counts(1, 6, 9, 12),
-    counts(12, 160, 41, 300),
+    counts(12, 160, 71, 300),
   ];
-  const thresholds = { minGap: 0.2, minCoverage: 0.1 };
+  const rule: Rule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
+  const outcomes = outcomesFrom(391, 209, 2);
   const candidates = [...SKILLS, ...decoys].map(({ id, name, summary }) => ({
     id,
     name,
@@ -160,10 +164,43 @@ function identify(hostile?: string): Identification {
   if (hostile) candidates[0]!.name = hostile.slice(0, 80);
   return {
     candidates,
-    contrasts: candidates.map(({ id }, i) => contrast(id, rows[i]!, thresholds)),
+    merges: [
+      {
+        id: 'say-hello',
+        name: 'Saying hello',
+        description: 'Opens with a greeting.',
+        into: 'greeting',
+        reason: hostile ?? 'Both ask for a greeting in the reply.',
+      },
+    ],
+    contrasts: withStatus(sampleContrasts(candidates, rows, outcomes, rule), {
+      agent: 'orders-desk',
+      entries: [
+        { ...candidates[0]!, state: 'lacking', aliases: [], history: [] },
+        { ...candidates[1]!, state: 'fixed', aliases: [], history: [] },
+      ],
+    }),
     kept: SKILLS.map((skill) => skill.id),
-    thresholds,
-    calls: { discovery: 4, label: 4200, reused: 0, unlabelled: 3 },
+    arm: 'contrast',
+    ablations: (['contrast', 'failures-only', 'random', 'single-run'] as const).map((arm) => ({
+      arm,
+      kept: arm === 'random' ? ['greeting'] : SKILLS.map(({ id }) => id),
+    })),
+    gone: [],
+    evidence: SKILLS.map(({ id }, i) => ({
+      capabilityId: id,
+      trajectoryId: SHA,
+      task: 17 + i,
+      trial: 1,
+      step: 4,
+      quote: hostile ?? 'assistant: refund_order {"order":"O7"}',
+      reason: 'The refund was paid before anything was checked.',
+      runsLacking: 8,
+      runs: 8,
+    })),
+    thresholds: { minGap: rule.minGap, minCoverage: rule.minCoverage },
+    rule: { runs: rule.runs, quorum: rule.quorum, familywiseError: rule.familywiseError },
+    calls: { discovery: 5, label: 31_200, reused: 0, unlabelled: 3, saved: 10_800 },
     usage: { promptTokens: 2_310_000, completionTokens: 141_000, cachedTokens: 0 },
     analyst: 'demo analyst (rule-based)',
     planted: {
@@ -173,6 +210,20 @@ function identify(hostile?: string): Identification {
       decoysKept: [],
     },
   };
+}
+
+/** Labelling runs that differ a little from each other, as many as each verdict takes. */
+function sampleContrasts(candidates: readonly { id: string }[], rows: readonly LabelCounts[], outcomes: Outcomes, rule: Rule): Contrast[] {
+  const random = randomSource(23);
+  const labelled = candidates.map(({ id }) => ({ id, labels: [] as Uint8Array[] }));
+  for (let run = 0; run < rule.runs; run++) {
+    const open = run === 0 ? labelled.map(({ id }) => id) : undecided(labelled, outcomes, rule);
+    labelled.forEach(({ id, labels }, i) => {
+      if (!open.includes(id)) return;
+      labels.push(labelsFrom(outcomes, rows[i]!).map((code) => (random.uniform() < 0.02 ? LABEL_CODES.PRESENT : code)));
+    });
+  }
+  return contrastCandidates(labelled, outcomes, rule);
 }
 
 async function sharpen(store: ArtifactStore, skill: SampleSkill, i: number, random: RandomSource, hostile?: string): Promise<SharpenResult> {

@@ -1,15 +1,15 @@
 // tier: unit
 import { chooseEvidence, sampleTarget } from '../../../activities/synthesise/evidence';
-import type { Label, LabelRecord, Trajectory } from '../../../contracts';
+import type { ConsensusLabel, Label, Trajectory } from '../../../contracts';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 
-const record = (trajectoryId: string, label: Label | null): LabelRecord => ({
+const record = (trajectoryId: string, label: Label | null, runs = 1): ConsensusLabel => ({
   trajectoryId,
   capabilityId: 'c',
   label,
   step: 1,
   reason: 'because',
-  key: trajectoryId,
+  votes: { NA: label === 'NA' ? runs : 0, PRESENT: label === 'PRESENT' ? runs : 3 - runs, LACKING: label === 'LACKING' ? runs : 0 },
 });
 
 describe('evidence', () => {
@@ -27,6 +27,17 @@ describe('evidence', () => {
   test('depends on seed and ids, not on the order of the labels', () => {
     expect(chooseEvidence([...labels].reverse(), success, 1)).toEqual(chooseEvidence(labels, success, 1));
     expect(chooseEvidence(labels, success, 2)).not.toEqual(chooseEvidence(labels, success, 1));
+  });
+
+  test('is what the labelling runs agree on, before what they are split about', () => {
+    const all = Array.from({ length: 40 }, (_, i) => record(`t${i}`, 'LACKING', i >= 37 ? 3 : 2));
+    const chosen = chooseEvidence(all, new Map(all.map(({ trajectoryId }) => [trajectoryId, false])), 1);
+    expect(
+      chosen
+        .slice(0, 3)
+        .map(({ trajectoryId }) => trajectoryId)
+        .sort(),
+    ).toEqual(['t37', 't38', 't39']);
   });
 
   test('is empty when nothing fits', () => {

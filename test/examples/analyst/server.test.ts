@@ -81,8 +81,8 @@ describe('an idempotency key', () => {
     const second = (await post(bodyFor('hello'), 'k1')).json;
     expect(second).toEqual(first);
     expect(await stats()).toEqual({
-      requests: { discover: 0, label: 2, synthesise: 0 },
-      billed: { discover: 0, label: 1, synthesise: 0 },
+      requests: { discover: 0, merge: 0, label: 2, synthesise: 0 },
+      billed: { discover: 0, merge: 0, label: 1, synthesise: 0 },
       billedCalls: 1,
       replayed: 1,
       duplicateKeys: 1,

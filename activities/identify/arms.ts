@@ -1,0 +1,44 @@
+import type { Contrast, IdentifyArm } from '../../contracts';
+import { contentKey } from '../../llm';
+import { contrastCandidates, rankByWeight, rankKept, type LabelledCandidate } from './contrast';
+import type { Outcomes } from './statistics/label-table';
+import type { Rule } from './statistics/verdict';
+
+/** What every way of choosing starts from. */
+export interface ArmInput {
+  candidates: readonly LabelledCandidate[];
+  outcomes: Outcomes;
+  /** Of the same candidates, over all runs. */
+  contrasts: readonly Contrast[];
+  rule: Rule;
+  seed: number;
+}
+
+/**
+ * Ids of the capabilities that an arm chooses, most important first.
+ *
+ * - `contrast`: the method, with its verdicts;
+ * - `failures-only`: as if there were no successes to contrast with: enough failures lack it, on average over the runs; largest coverage first;
+ * - `random`: as many as `contrast` keeps, drawn from all candidates by the seed;
+ * - `single-run`: the method on the first labelling run alone.
+ */
+export function chooseByArm(arm: IdentifyArm, { candidates, outcomes, contrasts, rule, seed }: ArmInput): string[] {
+  switch (arm) {
+    case 'contrast':
+      return rankKept(contrasts);
+    case 'failures-only':
+      return [...contrasts]
+        .filter(({ coverage }) => coverage >= rule.minCoverage)
+        .sort((a, b) => b.coverage - a.coverage || (a.capabilityId < b.capabilityId ? -1 : 1))
+        .map(({ capabilityId }) => capabilityId);
+    case 'random': {
+      const rank = (id: string) => contentKey('random-arm', String(seed), id);
+      const drawn = [...contrasts].sort((a, b) => (rank(a.capabilityId) < rank(b.capabilityId) ? -1 : 1)).slice(0, rankKept(contrasts).length);
+      return rankByWeight(drawn);
+    }
+    case 'single-run': {
+      const first = candidates.map(({ id, labels }) => ({ id, labels: labels.slice(0, 1) }));
+      return rankKept(contrastCandidates(first, outcomes, { ...rule, runs: 1, quorum: 1 }));
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { setImmediate } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import { labelRecordSchema, type ArtifactRef, type Candidate, type ConsensusLabel } from '../../contracts';
+import { layout, lineFiles } from '../../store';
+import { startProgress } from '../progress';
+import { vote } from './consensus';
+import type { Documents } from './documents';
+import type { LackingFailure } from './evidence';
+import type { Outcomes } from './statistics/label-table';
+import type { TalliedRun } from './tally-store';
+
+/** Lines that are turned into bytes together. */
+const BLOCK = 1_000;
+
+/** What the runs say together. */
+export interface Consensus {
+  /** JSONL of ConsensusLabel, trajectory by trajectory. */
+  labels: ArtifactRef;
+  /** Trajectories that lack a capability, by its id. */
+  lacking: Map<string, Set<number>>;
+  /** Of those, failures with their label. */
+  failures: Map<string, LackingFailure[]>;
+}
+
+/** Writes the label that the runs give together to each trajectory and candidate, with step and reason of the first run that gave it. */
+export async function writeConsensus(
+  documents: Documents,
+  runId: string,
+  runs: readonly TalliedRun[],
+  candidates: readonly Candidate[],
+  trajectories: { ids: readonly string[]; outcomes: Outcomes },
+): Promise<Consensus> {
+  const { ids, outcomes } = trajectories;
+  const open = lineFiles(documents.store, labelRecordSchema, Math.max(1, runs.length));
+  const files = await Promise.all(runs.map(({ labels }) => open(labels)));
+  // A candidate whose verdict was final early has labels in the first runs only.
+  const places = candidates.map(({ id }) => runs.map(({ capabilities }) => capabilities.indexOf(id)).filter((place) => place >= 0));
+  const lacking = new Map(candidates.map(({ id }) => [id, new Set<number>()]));
+  const failures = new Map(candidates.map(({ id }) => [id, [] as LackingFailure[]]));
+  const bytes: Buffer[] = [];
+  let lines: string[] = [];
+  const flush = () => {
+    bytes.push(Buffer.from(lines.join('')));
+    lines = [];
+  };
+  const progress = startProgress({ stage: 'identify', unit: 'contrasted trajectories', total: ids.length, heartbeat: Context.current().heartbeat });
+  try {
+    for (const [t, trajectoryId] of ids.entries()) {
+      for (const [c, { id: capabilityId }] of candidates.entries()) {
+        const lineOf = (run: number) => t * (runs[run]?.capabilities.length ?? 0) + (places[c]?.[run] ?? 0);
+        const { label, votes, run } = vote((places[c] ?? []).map((_, r) => runs[r]?.codes[lineOf(r)] ?? 0));
+        // Without a label the first run says why.
+        const record = files[run ?? 0]?.at(lineOf(run ?? 0));
+        const consensus: ConsensusLabel = {
+          trajectoryId,
+          capabilityId,
+          label,
+          step: record?.step ?? null,
+          reason: record?.reason ?? 'No run has a label.',
+          votes,
+        };
+        lines.push(`${JSON.stringify(consensus)}\n`);
+        if (label === 'LACKING') {
+          lacking.get(capabilityId)?.add(t);
+          if (outcomes.success[t] === 0) failures.get(capabilityId)?.push({ label: consensus, trajectory: t });
+        }
+      }
+      progress.advance();
+      if (lines.length >= BLOCK) {
+        flush();
+        // Heartbeats and other activities of the process get their turn.
+        await setImmediate();
+      }
+    }
+  } finally {
+    progress.stop();
+  }
+  flush();
+  const labels = await documents.store.put(layout.labels(runId), 'labels.jsonl', Buffer.concat(bytes), {
+    mediaType: 'application/jsonl',
+    records: ids.length * candidates.length,
+  });
+  return { labels, lacking, failures };
+}

@@ -1,0 +1,38 @@
+import type { ChatMessage, ConsensusLabel, EvidenceQuote, Trajectory } from '../../contracts';
+import { contentKey } from '../../llm';
+import { shorten } from './render';
+
+/** Trajectories shown for each capability. */
+export const EVIDENCE_PER_CAPABILITY = 3;
+const MAX_QUOTE = 400;
+
+/** A failure that lacks a capability, with its place among the trajectories. */
+export interface LackingFailure {
+  label: ConsensusLabel;
+  trajectory: number;
+}
+
+/** The failures that show a capability lacking best: the largest share of runs agrees, and a step is named. Ties are drawn by the seed. */
+export function bestEvidence(lacking: readonly LackingFailure[], seed: number): LackingFailure[] {
+  const agreement = ({ label: { votes } }: LackingFailure) => votes.LACKING / (votes.NA + votes.PRESENT + votes.LACKING);
+  const rank = ({ label }: LackingFailure) => contentKey('evidence', String(seed), label.trajectoryId);
+  return lacking
+    .filter(({ label }) => label.step !== null)
+    .map((failure) => ({ failure, share: agreement(failure), rank: rank(failure) }))
+    .sort((a, b) => b.share - a.share || (a.rank < b.rank ? -1 : 1))
+    .slice(0, EVIDENCE_PER_CAPABILITY)
+    .map(({ failure }) => failure);
+}
+
+/** The evidence with its step quoted; null when the step is not in the trajectory. */
+export function quoteEvidence({ capabilityId, step, reason, votes }: ConsensusLabel, { id, task, trial, messages }: Trajectory): EvidenceQuote | null {
+  const message = step === null ? undefined : messages[step];
+  if (step === null || message === undefined) return null;
+  const runs = votes.NA + votes.PRESENT + votes.LACKING;
+  return { capabilityId, trajectoryId: id, task: task.seed, trial, step, quote: quoteOf(message), reason, runsLacking: votes.LACKING, runs };
+}
+
+function quoteOf({ role, content, tool_calls }: ChatMessage): string {
+  const calls = (tool_calls ?? []).map(({ function: f }) => `${f.name} ${f.arguments}`);
+  return shorten(`${role}: ${[...(content ? [content] : []), ...calls].join('; ')}`.replace(/\s+/g, ' ').trim(), MAX_QUOTE);
+}

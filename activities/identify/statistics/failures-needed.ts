@@ -1,0 +1,43 @@
+import type { Interval } from '../../../contracts';
+import type { Rule, Threshold } from './verdict';
+
+/** Beyond this many times the failures at hand, the value lies so near its threshold that no number would be honest. */
+const MOST = 100;
+
+export interface Estimates {
+  gap: Interval | null;
+  coverage: Interval | null;
+  missed: readonly Threshold[];
+  adjustedPValue: number;
+  /** Failures at hand. */
+  failures: number;
+}
+
+/**
+ * About how many more failed trajectories a verdict needs, if the estimates are right: the width of an interval shrinks with the square
+ * root of their number, so it takes (width / distance to the threshold)^2 times as many. Null when nothing can be said: there is no gap to
+ * estimate, or it would take more than 100 times as many.
+ */
+export function failuresNeeded({ gap, coverage, missed, adjustedPValue, failures }: Estimates, rule: Rule): number | null {
+  if (gap === null || coverage === null || failures === 0) return null;
+  const below: number[] = [];
+  const above: number[] = [];
+  for (const [{ estimate, low, high }, threshold] of [
+    [gap, rule.minGap],
+    [coverage, rule.minCoverage],
+  ] as const) {
+    if (estimate < threshold) below.push(((high - estimate) / (threshold - estimate)) ** 2);
+    else above.push(((estimate - low) / (estimate - threshold)) ** 2);
+  }
+  // One threshold that is clearly missed is enough to reject; to keep, both have to be clearly reached.
+  let times = below.length > 0 ? Math.min(...below) : Math.max(...above);
+  if (missed.includes('significance')) times = (normalScore(rule.familywiseError) / normalScore(Math.min(0.49, adjustedPValue))) ** 2;
+  if (!(times <= MOST)) return null;
+  return Math.max(1, Math.ceil(failures * (times - 1)));
+}
+
+/** Upper quantile of the normal at a tail p < 0.5, to three digits (Abramowitz and Stegun 1964, 26.2.23). */
+function normalScore(p: number): number {
+  const t = Math.sqrt(-2 * Math.log(p));
+  return t - (2.515517 + 0.802853 * t + 0.010328 * t * t) / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t ** 3);
+}

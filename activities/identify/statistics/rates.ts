@@ -1,0 +1,94 @@
+import type { TaskSums } from './label-table';
+
+/** What one labelling run says about a capability (paper, section 2). Shares in [0, 1]; null where nothing is in the denominator. */
+export interface Rates {
+  /** ER+: share LACKING among successes where the capability is not NA. */
+  errorRateSuccess: number | null;
+  /** ER-: share LACKING among failures where the capability is not NA. */
+  errorRateFailure: number | null;
+  /** errorRateFailure - errorRateSuccess. */
+  gap: number | null;
+  /** Share of all failures in which it is LACKING; 0 without failures. */
+  coverage: number;
+}
+
+/** A share of sums over tasks, averaged over runs, with each task's influence on it. */
+export interface ClusteredShare {
+  /** Null when no run has anything in the denominator. */
+  estimate: number | null;
+  /**
+   * Linearised contribution of each task (Taylor series of the ratio; Woodruff 1971, JASA 66:411-414): they sum to zero, and
+   * tasks / (tasks - 1) times the sum of their squares estimates the variance of the estimate under sampling of whole tasks.
+   */
+  influence: Float64Array;
+  /** Sum over tasks of the denominator, averaged over runs. */
+  size: number;
+  /** Tasks with anything in the denominator of any run. */
+  clusters: number;
+  /** Kish's number of independent tasks for these denominators: (sum of sizes)^2 / sum of squared sizes. */
+  kish: number;
+}
+
+/** Rates of one run. */
+export function runRates(sums: TaskSums, run: number): Rates {
+  const total = (cells: Float64Array) => {
+    let sum = 0;
+    for (let t = run * sums.tasks; t < (run + 1) * sums.tasks; t++) sum += cells[t]!;
+    return sum;
+  };
+  const share = (part: number, whole: number) => (whole > 0 ? part / whole : null);
+  const errorRateSuccess = share(total(sums.successLacking), total(sums.successApplicable));
+  const errorRateFailure = share(total(sums.failureLacking), total(sums.failureApplicable));
+  const failures = sums.failures.reduce((a, b) => a + b, 0);
+  return {
+    errorRateSuccess,
+    errorRateFailure,
+    gap: errorRateSuccess === null || errorRateFailure === null ? null : errorRateFailure - errorRateSuccess,
+    coverage: share(total(sums.failureLacking), failures) ?? 0,
+  };
+}
+
+/** Which of the shares of a capability. */
+export type ShareName = 'errorRateFailure' | 'errorRateSuccess' | 'coverage';
+
+/** The share averaged over runs `from` (inclusive) to `to` (exclusive), default all; runs without a denominator are left out. */
+export function clusteredShare(sums: TaskSums, name: ShareName, from = 0, to = sums.runs): ClusteredShare {
+  const { tasks } = sums;
+  const parts = name === 'errorRateSuccess' ? sums.successLacking : sums.failureLacking;
+  const wholes = name === 'coverage' ? null : name === 'errorRateSuccess' ? sums.successApplicable : sums.failureApplicable;
+  const influence = new Float64Array(tasks);
+  const sizes = new Float64Array(tasks);
+  let sum = 0;
+  let used = 0;
+  for (let run = from; run < to; run++) {
+    const offset = run * tasks;
+    const whole = (t: number) => (wholes === null ? sums.failures[t]! : wholes[offset + t]!);
+    let part = 0;
+    let total = 0;
+    for (let t = 0; t < tasks; t++) {
+      part += parts[offset + t]!;
+      total += whole(t);
+    }
+    if (total === 0) continue;
+    const share = part / total;
+    for (let t = 0; t < tasks; t++) {
+      influence[t]! += (parts[offset + t]! - share * whole(t)) / total;
+      sizes[t]! += whole(t);
+    }
+    sum += share;
+    used++;
+  }
+  let size = 0;
+  let squares = 0;
+  let clusters = 0;
+  for (let t = 0; t < tasks; t++) {
+    if (used > 0) {
+      influence[t]! /= used;
+      sizes[t]! /= used;
+    }
+    size += sizes[t]!;
+    squares += sizes[t]! ** 2;
+    if (sizes[t]! > 0) clusters++;
+  }
+  return { estimate: used === 0 ? null : sum / used, influence, size, clusters, kish: squares === 0 ? 0 : size ** 2 / squares };
+}

@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  analystUseSchema,
+  budgetSpecSchema,
+  BATCH_KIND,
+  dollarsForUse,
+  pricesOf,
+  type AnalystPrices,
+  type AnalystUse,
+  type BudgetSpec,
+  type CallUse,
+  type PreparedSpec,
+} from '../contracts';
+import { failure, refusalOfOneQuestion, type Analyst, type AnalystAnswer, type AnalystRequest, type BatchAnswer, type BatchOptions } from '../llm';
+import { layout, StoreConflictError, type ArtifactStore } from '../store';
+
+/** Milliseconds between two writings of what was counted; what a killed worker had not written is missing from the count. */
+const WRITE_MS = 1_000;
+
+const NOTHING: CallUse = {
+  calls: 0,
+  asks: 0,
+  tries: 0,
+  promptTokens: 0,
+  cachedTokens: 0,
+  completionTokens: 0,
+  unanswered: 0,
+  shortened: 0,
+  redacted: {},
+};
+
+const addUse = (a: CallUse, b: CallUse): CallUse => {
+  const redacted = { ...a.redacted };
+  for (const [rule, count] of Object.entries(b.redacted)) redacted[rule] = (redacted[rule] ?? 0) + count;
+  const sum = Object.fromEntries(
+    Object.keys(NOTHING).flatMap((name) => (name === 'redacted' ? [] : [[name, a[name as 'calls'] + b[name as 'calls']]])),
+  ) as unknown as Omit<CallUse, 'redacted'>;
+  return { ...sum, redacted };
+};
+
+const addAll = (a: AnalystUse, b: AnalystUse): AnalystUse => {
+  const sum = { ...a };
+  for (const [kind, use] of Object.entries(b)) sum[kind] = addUse(sum[kind] ?? NOTHING, use);
+  return sum;
+};
+
+/** What a run has used of the analyst so far; empty where nothing was counted. */
+export async function readAnalystUse(store: ArtifactStore, runId: string): Promise<AnalystUse> {
+  return analystUseSchema.parse((await store.readDocument(layout.analystUse(runId)))?.value ?? {});
+}
+
+/** A run's budget: what `whet budget` set, else what agent.yaml says. */
+export async function readBudget(store: ArtifactStore, runId: string, spec: BudgetSpec): Promise<BudgetSpec> {
+  const document = await store.readDocument(layout.budget(runId));
+  return document === null ? spec : { ...spec, ...budgetSpecSchema.parse(document.value) };
+}
+
+/**
+ * Counts what one run's calls use, in a document that all workers add to, and refuses the call that would pass the budget. Workers see
+ * each other's spending about a second late.
+ */
+export class Meter {
+  private shared: AnalystUse = {};
+  private own: AnalystUse = {};
+  private budget: BudgetSpec | null = null;
+  private running = 0;
+  private lastWrite = Date.now();
+  private writing: Promise<void> = Promise.resolve();
+  private readonly prices: AnalystPrices | null;
+
+  constructor(
+    private readonly store: ArtifactStore,
+    private readonly runId: string,
+    private readonly spec: PreparedSpec['spec'],
+  ) {
+    this.prices = pricesOf(spec.analyst);
+  }
+
+  /** The analyst with its calls counted against the run's budget. Its `ask` throws Budget.Spent before a call that would pass it. */
+  around(analyst: Analyst): Analyst {
+    return {
+      model: analyst.model,
+      ask: (request) => this.ask(analyst, request),
+      askBatch: (requests, options) => this.askBatch(analyst, requests, options),
+      settle: async () => {
+        // What cannot be written now is kept and goes with the next writing; an activity does not fail for it.
+        await this.write().catch(() => undefined);
+        await analyst.settle();
+      },
+    };
+  }
+
+  private async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
+    await this.admit();
+    try {
+      const answer = await analyst.ask(request);
+      this.count(request, answer, false);
+      return answer;
+    } catch (error) {
+      const refusal = refusalOfOneQuestion(error);
+      if (refusal) this.count(request, refusal, true);
+      throw error;
+    } finally {
+      this.running--;
+    }
+  }
+
+  /** A batch is paid for as a whole, so it is only begun when all of it probably fits the budget. */
+  private async askBatch<T>(analyst: Analyst, requests: readonly AnalystRequest<T>[], options?: BatchOptions): Promise<BatchAnswer<T>[]> {
+    await this.admit(requests.length);
+    try {
+      const answers = await analyst.askBatch(requests, options);
+      answers.forEach(({ answer, wasted }, i) => {
+        const request = { ...(requests[i] as AnalystRequest<T>), kind: `${requests[i]?.kind}${BATCH_KIND}` };
+        if (answer !== null) this.count(request, answer, false);
+        else if (wasted.promptTokens > 0) this.add(request.kind, { ...NOTHING, asks: 1, tries: 1, ...wasted });
+      });
+      return answers;
+    } finally {
+      this.running -= requests.length;
+    }
+  }
+
+  private count(request: { kind: string; shortened?: boolean }, answer: Omit<AnalystAnswer<unknown>, 'value' | 'model'>, unanswered: boolean): void {
+    const { usage, asks, tries, redacted } = answer;
+    const use: CallUse = { calls: 1, asks, tries, ...usage, unanswered: unanswered ? 1 : 0, shortened: request.shortened ? 1 : 0, redacted };
+    this.add(request.kind, use);
+  }
+
+  private add(kind: string, use: CallUse): void {
+    this.own[kind] = addUse(this.own[kind] ?? NOTHING, use);
+    if (Date.now() - this.lastWrite > WRITE_MS) void this.write().catch(() => undefined);
+  }
+
+  /**
+   * Counts the call as under way. Throws Budget.Spent when it and the others under way would probably pass the budget. Between looking and
+   * counting nothing may be awaited: calls that begin together would not see each other.
+   */
+  private async admit(calls = 1): Promise<void> {
+    if (this.budget === null) await this.refresh();
+    if (this.excess(calls)) {
+      // What others spent, or a person allowed, since we looked.
+      await this.write();
+      await this.refresh();
+      const excess = this.excess(calls);
+      if (excess) throw failure('Budget.Spent', excess);
+    }
+    this.running += calls;
+  }
+
+  private async refresh(): Promise<void> {
+    this.shared = await readAnalystUse(this.store, this.runId);
+    this.budget = await readBudget(this.store, this.runId, this.spec.budget);
+  }
+
+  private excess(more: number): string | null {
+    const { usd, tokens } = this.budget ?? {};
+    if (usd === undefined && tokens === undefined) return null;
+    const use = addAll(this.shared, this.own);
+    const uses = Object.values(use);
+    const calls = uses.reduce((sum, use) => sum + use.calls, 0);
+    const withRunning = (spent: number) => spent * (1 + (calls === 0 ? 0 : (this.running + more) / calls));
+    const spentTokens = uses.reduce((sum, use) => sum + use.promptTokens + use.completionTokens, 0);
+    if (tokens !== undefined && withRunning(spentTokens) > tokens) {
+      return `${spentTokens} of ${tokens} tokens are spent on ${calls} calls to the analyst; one more would pass the budget. Raise it with: whet budget ${this.runId} --tokens N`;
+    }
+    const dollars = this.prices === null ? 0 : dollarsForUse(use, this.prices);
+    if (usd !== undefined && withRunning(dollars) > usd) {
+      return `$${dollars.toFixed(4)} of $${usd} are spent on ${calls} calls to the analyst; one more would pass the budget. Raise it with: whet budget ${this.runId} --usd N`;
+    }
+    return null;
+  }
+
+  /** Adds what was counted here to the run's document. */
+  private write(): Promise<void> {
+    this.lastWrite = Date.now();
+    this.writing = this.writing.catch(() => undefined).then(() => this.writeNow());
+    return this.writing;
+  }
+
+  private async writeNow(): Promise<void> {
+    const key = layout.analystUse(this.runId);
+    const adding = { ...this.own };
+    if (Object.keys(adding).length === 0) return;
+    for (let attempt = 1; ; attempt++) {
+      const document = await this.store.readDocument(key);
+      const sum = addAll(analystUseSchema.parse(document?.value ?? {}), adding);
+      try {
+        await this.store.swapDocument(key, sum, document?.etag ?? null);
+        this.shared = sum;
+        this.own = minus(this.own, adding);
+        // A budget that was lowered meanwhile is seen here, one that was raised when the old one is spent.
+        this.budget = await readBudget(this.store, this.runId, this.spec.budget);
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreConflictError) || attempt === 20) throw error;
+        await sleep(Math.random() * 20 * attempt);
+      }
+    }
+  }
+}
+
+/** What was counted while `written` was on its way. */
+function minus(now: AnalystUse, written: AnalystUse): AnalystUse {
+  const rest: AnalystUse = {};
+  for (const [kind, use] of Object.entries(now)) {
+    const before = written[kind];
+    if (before === use) continue;
+    rest[kind] = before === undefined ? use : subtractUse(use, before);
+  }
+  return rest;
+}
+
+function subtractUse(a: CallUse, b: CallUse): CallUse {
+  const negated = Object.fromEntries(Object.entries(b).map(([name, value]) => [name, typeof value === 'number' ? -value : value])) as unknown as CallUse;
+  return addUse(a, { ...negated, redacted: Object.fromEntries(Object.entries(b.redacted).map(([rule, count]) => [rule, -count])) });
+}

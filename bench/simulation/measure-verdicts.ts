@@ -1,0 +1,107 @@
+import { randomSource } from '../../activities/evaluate/random';
+import { evidence } from '../../activities/identify/contrast';
+import { differenceInterval, shareInterval } from '../../activities/identify/statistics/intervals';
+import { taskSums } from '../../activities/identify/statistics/label-table';
+import { clusteredShare } from '../../activities/identify/statistics/rates';
+import { judge, passes, type Rule, type Verdict } from '../../activities/identify/statistics/verdict';
+import type { Interval } from '../../contracts';
+import { drawLabels, type Truth, type World } from './draw-labels';
+import { percentileGap } from './percentile-bootstrap';
+
+/** Quantities with an interval. */
+export const QUANTITIES = ['errorRateFailure', 'errorRateSuccess', 'gap', 'coverage'] as const;
+export type Quantity = (typeof QUANTITIES)[number];
+
+/** Counts over the repetitions of one setting. */
+export interface SettingResult {
+  truth: Truth;
+  repetitions: number;
+  /** Intervals that hold the truth, and intervals that exist. */
+  covered: Record<Quantity, number>;
+  made: Record<Quantity, number>;
+  /** The same for the plain percentile bootstrap of the gap; 0 when it was not asked for. */
+  percentile: { covered: number; made: number };
+  verdicts: Record<'kept' | 'rejected' | 'not-enough-data', number>;
+  /** Kept by the published rule alone: a quorum of runs whose estimates pass. */
+  keptByEstimates: number;
+  /** Labelling runs that were made before the verdict was final. */
+  runsMade: number;
+}
+
+export interface MeasureOptions {
+  world: World;
+  rule: Rule;
+  /** Candidates that share the familywise error. */
+  candidates: number;
+  repetitions: number;
+  seed: number;
+  /** Resamples of the percentile bootstrap; 0: leave it out. */
+  bootstrapSamples: number;
+}
+
+/** Draws one setting again and again and counts how often intervals and verdicts are right. */
+export function measureSetting(truth: Truth, options: MeasureOptions): SettingResult {
+  const { world, rule, candidates, repetitions, seed, bootstrapSamples } = options;
+  const random = randomSource(seed);
+  const zero = () => ({ errorRateFailure: 0, errorRateSuccess: 0, gap: 0, coverage: 0 });
+  const result: SettingResult = {
+    truth,
+    repetitions,
+    covered: zero(),
+    made: zero(),
+    percentile: { covered: 0, made: 0 },
+    verdicts: { kept: 0, rejected: 0, 'not-enough-data': 0 },
+    keptByEstimates: 0,
+    runsMade: 0,
+  };
+  const gap = truth.errorRateFailure - truth.errorRateSuccess;
+  const truths: Record<Quantity, number> = { ...truth, gap };
+  for (let repetition = 0; repetition < repetitions; repetition++) {
+    const { outcomes, labels } = drawLabels(truth, world, random);
+    const sums = taskSums(outcomes, labels);
+    const failed = clusteredShare(sums, 'errorRateFailure');
+    const succeeded = clusteredShare(sums, 'errorRateSuccess');
+    const intervals: Record<Quantity, Interval | null> = {
+      errorRateFailure: shareInterval(failed),
+      errorRateSuccess: shareInterval(succeeded),
+      gap: differenceInterval(failed, succeeded),
+      coverage: shareInterval(clusteredShare(sums, 'coverage')),
+    };
+    for (const name of QUANTITIES) {
+      const interval = intervals[name];
+      if (interval === null) continue;
+      result.made[name]++;
+      if (holds(interval, truths[name])) result.covered[name]++;
+    }
+    if (bootstrapSamples > 0) {
+      const interval = percentileGap(sums, random, bootstrapSamples);
+      if (interval !== null) result.percentile.made++;
+      if (interval !== null && holds(interval, gap)) result.percentile.covered++;
+    }
+    const runs = evidence(sums);
+    // Alone, at its share of the error: what Bonferroni's correction over so many candidates comes to.
+    const own = { ...rule, familywiseError: rule.familywiseError / candidates };
+    let made = 0;
+    let verdict: Verdict | undefined;
+    do {
+      made++;
+      [verdict] = judge([runs.slice(0, made)], own);
+    } while (verdict?.kind === null && made < rule.runs);
+    result.verdicts[verdict?.kind ?? 'not-enough-data']++;
+    result.runsMade += made;
+    if (runs.filter((run) => passes(run, rule)).length >= rule.quorum) result.keptByEstimates++;
+  }
+  return result;
+}
+
+const holds = ({ low, high }: { low: number; high: number }, truth: number): boolean => low <= truth + 1e-12 && truth <= high + 1e-12;
+
+/** Whether a capability with these true rates ought to be kept. */
+export function oughtToBeKept({ errorRateFailure, errorRateSuccess, coverage }: Truth, { minGap, minCoverage }: Rule): boolean {
+  return errorRateFailure - errorRateSuccess >= minGap - 1e-9 && coverage >= minCoverage - 1e-9;
+}
+
+/** Whether the truth lies on neither threshold: what more data must in the end decide. */
+export function isClear({ errorRateFailure, errorRateSuccess, coverage }: Truth, { minGap, minCoverage }: Rule): boolean {
+  return Math.abs(errorRateFailure - errorRateSuccess - minGap) > 1e-9 && Math.abs(coverage - minCoverage) > 1e-9;
+}

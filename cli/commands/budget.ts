@@ -1,0 +1,82 @@
+import { analystUseSchema, budgetSpecSchema, dollarsForUse, MESSAGES, preparedSpecSchema, pricesOf, type BudgetSpec } from '../../contracts';
+import { layout, LocalStore, StoreConflictError, type ArtifactStore } from '../../store';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import { withTemporal } from '../temporal';
+import { readRunState } from '../view/run-state';
+
+/** Flags of `whet budget`. */
+export interface BudgetFlags {
+  usd?: number;
+  tokens?: number;
+}
+
+/**
+ * `whet budget RUN [--usd N] [--tokens N]`: says what the run has spent, and raises or lowers what it may spend. What waits for the budget
+ * goes on.
+ */
+export async function budgetCommand({ settings, out }: Context, runId: string, { usd, tokens }: BudgetFlags): Promise<void> {
+  const store = new LocalStore(settings.storeRoot);
+  await withTemporal(settings, async ({ client }) => {
+    const state = await readRunState(client, runId);
+    const setting: BudgetSpec = { ...(usd === undefined ? {} : { usd }), ...(tokens === undefined ? {} : { tokens }) };
+    const changes = Object.keys(setting).length > 0;
+    if (changes && state.status !== 'running') {
+      throw new CliError(`${runId} has ended (${state.result?.verdict ?? state.status}), so its budget decides nothing any more.`, { type: 'Run.Ended' });
+    }
+    const prices = await pricesOfRun(store, runId);
+    if (usd !== undefined && prices === null) {
+      throw new CliError(
+        `--usd ${usd}: the agent.yaml of ${runId} has no prices, so dollars cannot be watched. Use --tokens, or set analyst.pricePerMillionInput and analyst.pricePerMillionOutput for the next run.`,
+        { exitCode: 2, type: 'Budget.NoPrices' },
+      );
+    }
+    const budget = changes ? await setBudget(store, runId, setting) : await currentBudget(store, runId);
+    const use = analystUseSchema.parse((await store.readDocument(layout.analystUse(runId)))?.value ?? {});
+    const kinds = Object.values(use);
+    const spent = {
+      calls: kinds.reduce((sum, { calls }) => sum + calls, 0),
+      tokens: kinds.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0),
+      usd: prices === null ? null : dollarsForUse(use, prices),
+    };
+    const woken = changes ? waitingForBudget(state.progress?.waitingFor ?? null) : [];
+    for (const key of woken) await client.workflow.getHandle(runId).signal(MESSAGES.retrySignal, key === 'identify' ? {} : { capabilityId: key });
+    const limits = [...(budget.usd === undefined ? [] : [`$${budget.usd}`]), ...(budget.tokens === undefined ? [] : [`${budget.tokens} tokens`])];
+    const text = [
+      `${runId}: ${spent.tokens} tokens${spent.usd === null ? '' : `, $${spent.usd.toFixed(4)}`} spent on ${spent.calls} calls to the analyst; budget: ${limits.join(', ') || 'none'}`,
+      ...(woken.length === 0 ? [] : [`goes on: ${woken.join(', ')}`]),
+    ];
+    out.result({ runId, budget, spent, resumed: woken }, text.join('\n'));
+  });
+}
+
+/** Which children of a run wait because its budget is spent: `identify`, or ids of capabilities. */
+function waitingForBudget(waitingFor: string | null): string[] {
+  return (waitingFor ?? '').split('\n').flatMap((line) => /^([a-z0-9-]+): Budget\.Spent:/.exec(line)?.[1] ?? []);
+}
+
+async function currentBudget(store: ArtifactStore, runId: string): Promise<BudgetSpec> {
+  return budgetSpecSchema.parse((await store.readDocument(layout.budget(runId)))?.value ?? (await specOf(store, runId))?.spec.budget ?? {});
+}
+
+async function setBudget(store: ArtifactStore, runId: string, setting: BudgetSpec): Promise<BudgetSpec> {
+  for (let attempt = 0; ; attempt++) {
+    const document = await store.readDocument(layout.budget(runId));
+    const budget: BudgetSpec = { ...(await currentBudget(store, runId)), ...setting };
+    try {
+      await store.swapDocument(layout.budget(runId), budget, document?.etag ?? null);
+      return budget;
+    } catch (error) {
+      if (!(error instanceof StoreConflictError) || attempt === 5) throw error;
+    }
+  }
+}
+
+const pricesOfRun = async (store: ArtifactStore, runId: string) => pricesOf((await specOf(store, runId))?.spec.analyst ?? {});
+
+/** The run's frozen spec; null while the run has none yet. */
+async function specOf(store: ArtifactStore, runId: string) {
+  const name = (await store.list(layout.run(runId))).find((entry) => /^spec-[0-9a-f]{12}\.json$/.test(entry));
+  const document = name === undefined ? null : await store.readDocument(`${layout.run(runId)}/${name}`);
+  return document === null ? null : preparedSpecSchema.parse(document.value);
+}

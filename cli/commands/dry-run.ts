@@ -1,0 +1,40 @@
+import { LocalStore } from '../../store';
+import { readAgent } from '../agent';
+import type { Context } from '../context';
+import { estimateRun, lastSizes } from '../estimate';
+import { table } from '../output';
+
+const whole = (value: number) => Math.round(value).toLocaleString('en-US');
+const dollars = (usd: number | null) => (usd === null ? '–' : `$${usd.toFixed(2)}`);
+
+/** `whet run AGENT_YAML --dry-run`: calls, tokens and cost of each stage; starts nothing. */
+export async function dryRunCommand({ settings, out }: Context, path: string): Promise<void> {
+  const { spec } = readAgent(path);
+  const estimate = estimateRun(spec, await lastSizes(new LocalStore(settings.storeRoot), spec.name));
+  const { budget } = spec;
+  const over = [
+    ...(budget.usd !== undefined && estimate.usd !== null && estimate.usd > budget.usd ? [`$${budget.usd}`] : []),
+    ...(budget.tokens !== undefined && estimate.tokens > budget.tokens ? [`${whole(budget.tokens)} tokens`] : []),
+  ];
+  const rows = estimate.stages.map((s) => [
+    s.stage,
+    s.what,
+    whole(s.calls),
+    whole(s.promptTokens),
+    whole(s.cachedTokens),
+    whole(s.completionTokens),
+    dollars(s.usd),
+  ]);
+  const text = [
+    table([['stage', 'what', 'calls', 'tokens in', 'cached', 'tokens out', 'cost'], ...rows], [2, 3, 4, 5, 6]),
+    '',
+    `The analyst: at most ${whole(estimate.tokens)} tokens${estimate.usd === null ? '' : `, ${dollars(estimate.usd)}`}.`,
+    ...(estimate.usd === null ? ['agent.yaml has no prices (analyst.pricePerMillionInput, analyst.pricePerMillionOutput), so there is no cost.'] : []),
+    estimate.basis,
+    ...(over.length === 0
+      ? []
+      : [`That is more than the budget of agent.yaml (${over.join(', ')}): the run would pause there until \`whet budget RUN\` raises it.`]),
+    'Nothing was started.',
+  ];
+  out.result({ agent: spec.name, ...estimate, budget, overBudget: over.length > 0 }, text.join('\n'));
+}

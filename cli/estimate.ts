@@ -1,0 +1,114 @@
+import { analystUseSchema, BATCH_PRICE, dollarsFor, pricesOf, type AgentSpec, type AnalystUse } from '../contracts';
+import { layout, type ArtifactStore } from '../store';
+
+/** Calls of one stage to one model, with the tokens that they are expected to use. */
+export interface StageEstimate {
+  stage: string;
+  what: string;
+  calls: number;
+  promptTokens: number;
+  /** Of those, from the endpoint's prefix cache, if it has one. */
+  cachedTokens: number;
+  completionTokens: number;
+  /** Null: agent.yaml has no prices, or the model is one's own. */
+  usd: number | null;
+}
+
+/** What a run is expected to need, before it is started. */
+export interface RunEstimate {
+  stages: StageEstimate[];
+  tokens: number;
+  usd: number | null;
+  /** Where the sizes of calls come from. */
+  basis: string;
+}
+
+/** Tokens of a call where no earlier run says how large one is. */
+interface CallSize {
+  promptTokens: number;
+  cachedTokens: number;
+  completionTokens: number;
+}
+
+/** Characters around the episode in a label prompt, in tokens; a turn of an episode; an answer. Rough, and said to be so. */
+const AROUND_TOKENS = 450;
+const TURN_TOKENS = 150;
+const ANSWER_TOKENS = { discover: 900, label: 80, synthesise: 3_000 };
+/** Synthesis shows a prompt with rules, tools and a few episodes. */
+const SYNTHESIS_TOKENS = 12_000;
+
+type Kind = 'discover' | 'label' | 'synthesise';
+
+/** Mean sizes of the calls of the agent's last run in this store; empty where there is none. */
+export async function lastSizes(store: ArtifactStore, agent: string): Promise<{ runId: string | null; sizes: Partial<Record<Kind, CallSize>> }> {
+  const runs = (await store.list('runs')).filter((name) => name.startsWith(`run-${agent}-`)).reverse();
+  for (const runId of runs) {
+    const document = await store.readDocument(layout.analystUse(runId));
+    const use = analystUseSchema.safeParse(document?.value);
+    if (use.success && (use.data['label']?.calls ?? 0) > 0) return { runId, sizes: meansOf(use.data) };
+  }
+  return { runId: null, sizes: {} };
+}
+
+function meansOf(use: AnalystUse): Partial<Record<Kind, CallSize>> {
+  const mean = (total: number, calls: number) => total / calls;
+  return Object.fromEntries(
+    Object.entries(use)
+      .filter(([, { calls }]) => calls > 0)
+      .map(([kind, { calls, promptTokens, cachedTokens, completionTokens }]) => [
+        kind,
+        { promptTokens: mean(promptTokens, calls), cachedTokens: mean(cachedTokens, calls), completionTokens: mean(completionTokens, calls) },
+      ]),
+  );
+}
+
+/** Estimates a run. Labels already in the store are not taken off, so that it is an upper bound for the labels. */
+export function estimateRun(spec: AgentSpec, last: Awaited<ReturnType<typeof lastSizes>>): RunEstimate {
+  const { environment, collect, identify, synthesis, analyst } = spec;
+  const episodes = environment.trainSeeds.count * collect.trials;
+  const episodeTokens = Math.min(environment.maxTurns * TURN_TOKENS, analyst.maxPromptTokens);
+  const assumed: Record<Kind, CallSize> = {
+    discover: { promptTokens: identify.batchSize * episodeTokens, cachedTokens: 0, completionTokens: ANSWER_TOKENS.discover },
+    label: { promptTokens: episodeTokens + AROUND_TOKENS, cachedTokens: 0, completionTokens: ANSWER_TOKENS.label },
+    synthesise: { promptTokens: SYNTHESIS_TOKENS, cachedTokens: 0, completionTokens: ANSWER_TOKENS.synthesise },
+  };
+  const prices = pricesOf(analyst);
+  const row = (stage: string, what: string, kind: Kind, calls: number): StageEstimate => {
+    const size = last.sizes[kind] ?? assumed[kind];
+    const use = {
+      promptTokens: Math.round(size.promptTokens * calls),
+      cachedTokens: Math.round(size.cachedTokens * calls),
+      completionTokens: Math.round(size.completionTokens * calls),
+    };
+    const share = kind === 'label' && analyst.mode === 'batch' ? BATCH_PRICE : 1;
+    return { stage, what, calls, ...use, usd: prices === null ? null : dollarsFor(use, prices) * share };
+  };
+  const rollouts = (stage: string, what: string, calls: number): StageEstimate => ({
+    stage,
+    what,
+    calls: calls * environment.maxTurns,
+    promptTokens: Math.round((calls * environment.maxTurns * episodeTokens) / 2),
+    cachedTokens: 0,
+    completionTokens: Math.round((calls * episodeTokens) / 2),
+    usd: null,
+  });
+  const heldOut = environment.heldOutSeeds.count * spec.evaluation.trials;
+  const stages = [
+    rollouts('collect', 'base model, at most', episodes),
+    row('identify', 'discovery', 'discover', identify.discoveryBatches),
+    row('identify', `labels, ${identify.runs} run${identify.runs === 1 ? '' : 's'}, at most`, 'label', episodes * identify.maxCandidates * identify.runs),
+    row('sharpen', 'environments, at most', 'synthesise', identify.maxCandidates * synthesis.maxAttempts),
+    rollouts('evaluate', 'base model and adapters, at most', heldOut * (identify.maxCandidates + 2)),
+  ];
+  const asked = stages.filter(({ stage }) => stage === 'identify' || stage === 'sharpen');
+  const sum = (name: 'promptTokens' | 'completionTokens') => asked.reduce((total, stage) => total + stage[name], 0);
+  return {
+    stages,
+    tokens: sum('promptTokens') + sum('completionTokens'),
+    usd: prices === null ? null : asked.reduce((total, { usd }) => total + (usd ?? 0), 0),
+    basis:
+      last.runId === null
+        ? `No earlier run of this agent is in the store: a turn of an episode is taken to have ${TURN_TOKENS} tokens, and every episode environment.maxTurns of them.`
+        : `Sizes of analyst calls are the means of ${last.runId}.`,
+  };
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+
+const count = z.number().int().positive();
+const dollars = z.number().nonnegative();
+
+/** What can be recognised without being told how it looks. */
+export const REDACTION_RULES = ['email', 'phone', 'card', 'key'] as const;
+export type RedactionRule = (typeof REDACTION_RULES)[number];
+
+const redactionSchema = z
+  .strictObject({
+    when: z
+      .enum(['remote', 'always', 'never'])
+      .default('remote')
+      .describe('remote: unless the endpoint is on this machine, because then no text leaves it. always, never: whatever the endpoint.'),
+    rules: z.array(z.enum(REDACTION_RULES)).default([...REDACTION_RULES]),
+    patterns: z
+      .array(
+        z.strictObject({
+          name: z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, 'lower-case letters, digits and dashes'),
+          pattern: z.string().min(1).refine(isPattern, 'a JavaScript regular expression that matches no empty text'),
+        }),
+      )
+      .default([])
+      .describe('Own rules, applied before the others: what the pattern matches becomes [name:...].'),
+  })
+  .prefault({});
+export type RedactionSpec = z.infer<typeof redactionSchema>;
+
+/** The analyst of an agent, as its owner writes it. */
+export const analystSpecSchema = z
+  .strictObject({
+    baseUrl: z.url().optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
+    model: z.string().optional().describe('Absent: WHET_ANALYST_MODEL.'),
+    concurrency: count.default(16),
+    maxReasks: z.number().int().nonnegative().default(2).describe('Times a malformed answer is asked again with its errors.'),
+    timeoutSeconds: count.default(120),
+    mode: z.enum(['online', 'batch']).default('online').describe("batch: labels go through the endpoint's Batch API, at its price and pace."),
+    requestsPerMinute: count.optional().describe('Limit of the endpoint, over all workers. Absent: learned from its headers and from 429 answers.'),
+    tokensPerMinute: count.optional().describe('As requestsPerMinute.'),
+    maxPromptTokens: z.number().int().min(500).default(100_000).describe('A longer episode is shortened, old tool results first, and the report counts it.'),
+    pricePerMillionInput: dollars.optional().describe('US dollars for a million prompt tokens.'),
+    pricePerMillionCachedInput: dollars.optional().describe("For prompt tokens from the endpoint's prefix cache. Absent: as pricePerMillionInput."),
+    pricePerMillionOutput: dollars.optional().describe('US dollars for a million completion tokens.'),
+    redaction: redactionSchema,
+  })
+  .prefault({});
+export type AnalystSpec = z.infer<typeof analystSpecSchema>;
+
+/** What a run may spend on the analyst; at the limit it pauses until `whet budget RUN` raises it. */
+export const budgetSpecSchema = z
+  .strictObject({
+    usd: z.number().positive().optional().describe("US dollars, by the analyst's prices. Absent: no limit."),
+    tokens: count.optional().describe('Prompt and completion tokens together. Absent: no limit.'),
+  })
+  .prefault({});
+export type BudgetSpec = z.infer<typeof budgetSpecSchema>;
+
+function isPattern(text: string): boolean {
+  try {
+    return !new RegExp(text, 'u').test('');
+  } catch {
+    return false;
+  }
+}

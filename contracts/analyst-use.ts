@@ -1,0 +1,52 @@
+import { z } from 'zod';
+
+const count = z.number().int().nonnegative();
+
+/** What one kind of calls to the analyst has used. */
+export const callUseSchema = z.strictObject({
+  calls: count.describe('Questions that were answered or given up.'),
+  asks: count.describe('Answers that were billed: 1 for each question plus re-asks.'),
+  tries: count.describe('Requests that were sent: asks plus repetitions after failures.'),
+  promptTokens: count.describe('Tokens sent.'),
+  cachedTokens: count.describe("Of those, from the endpoint's prefix cache."),
+  completionTokens: count.describe('Tokens received.'),
+  unanswered: count.describe('Questions without a valid answer after all re-asks.'),
+  shortened: count.describe('Questions whose episode was shortened to fit the context.'),
+  redacted: z.record(z.string(), count).describe('Places in prompts where a value was replaced, by rule.'),
+});
+export type CallUse = z.infer<typeof callUseSchema>;
+
+/** What a run has used of the analyst, by kind of call (`discover`, `label`, `synthesise`). */
+export const analystUseSchema = z.record(z.string(), callUseSchema);
+export type AnalystUse = z.infer<typeof analystUseSchema>;
+
+/** Part of the price that a call costs through the Batch API (OpenAI's discount). */
+export const BATCH_PRICE = 0.5;
+
+/** US dollars for a million tokens; null where agent.yaml has no prices. */
+export interface AnalystPrices {
+  input: number;
+  cachedInput: number;
+  output: number;
+}
+
+/** The analyst's prices, null when neither input nor output has one. */
+export function pricesOf(spec: { pricePerMillionInput?: number; pricePerMillionCachedInput?: number; pricePerMillionOutput?: number }): AnalystPrices | null {
+  const { pricePerMillionInput: input, pricePerMillionCachedInput: cachedInput, pricePerMillionOutput: output } = spec;
+  if (input === undefined && output === undefined) return null;
+  return { input: input ?? 0, cachedInput: cachedInput ?? input ?? 0, output: output ?? 0 };
+}
+
+/** Kinds of calls that went through the Batch API end with this. */
+export const BATCH_KIND = '-batch';
+
+/** US dollars for all that a run has used. */
+export function dollarsForUse(use: AnalystUse, prices: AnalystPrices): number {
+  return Object.entries(use).reduce((sum, [kind, tokens]) => sum + dollarsFor(tokens, prices) * (kind.endsWith(BATCH_KIND) ? BATCH_PRICE : 1), 0);
+}
+
+/** US dollars for tokens at the full price; `cachedTokens` are part of `promptTokens`. */
+export function dollarsFor(use: { promptTokens: number; cachedTokens: number; completionTokens: number }, prices: AnalystPrices): number {
+  const fresh = use.promptTokens - use.cachedTokens;
+  return (fresh * prices.input + use.cachedTokens * prices.cachedInput + use.completionTokens * prices.output) / 1_000_000;
+}

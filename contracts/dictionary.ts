@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { candidateSchema, CAPABILITY_STATUSES, IDENTIFY_VERDICTS } from './capability';
+
+/** What one run found about a known capability. */
+export const dictionaryEventSchema = z.strictObject({
+  runId: z.string(),
+  verdict: z.enum(IDENTIFY_VERDICTS),
+  status: z.enum(CAPABILITY_STATUSES).nullable(),
+  gap: z.number().nullable(),
+  coverage: z.number(),
+});
+
+/** A capability that an earlier run of the agent looked at. */
+export const dictionaryEntrySchema = candidateSchema.extend({
+  /** `lacking`: kept by the last run that could tell. `fixed`: kept once, rejected since. `never`: never kept. */
+  state: z.enum(['lacking', 'fixed', 'never']),
+  /** Names that were merged into it. */
+  aliases: z.array(z.string()),
+  /** Oldest first; at most the last 50. */
+  history: z.array(dictionaryEventSchema),
+});
+export type DictionaryEntry = z.infer<typeof dictionaryEntrySchema>;
+
+/** The capabilities of one agent over all its runs; replaced as a whole by compare-and-swap. */
+export const dictionarySchema = z.strictObject({ agent: z.string(), entries: z.array(dictionaryEntrySchema) });
+export type Dictionary = z.infer<typeof dictionarySchema>;

@@ -1,0 +1,79 @@
+// tier: unit
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dryRunCommand } from '../../cli/commands/dry-run';
+import type { RunEstimate } from '../../cli/estimate';
+import { readSettings } from '../../cli/settings';
+import { layout, LocalStore } from '../../store';
+
+const folder = mkdtempSync(join(tmpdir(), 'whet-estimate-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const path = join(folder, 'agent.yaml');
+writeFileSync(join(folder, 'env.py'), '');
+const agent = (analyst: string, more = '') =>
+  writeFileSync(
+    path,
+    `version: 1
+name: desk
+environment: { path: env.py, trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 100 }, maxTurns: 4 }
+model: { name: base, baseUrl: 'http://127.0.0.1:1/v1' }
+identify: { runs: 3, maxCandidates: 5 }
+analyst: ${analyst}
+${more}`,
+  );
+
+async function dryRun(): Promise<{ value: RunEstimate & { overBudget: boolean }; text: string }> {
+  let printed: { value: unknown; text: string } | null = null;
+  const out = {
+    json: false,
+    live: false,
+    line: () => undefined,
+    result: (value: unknown, text: string) => void (printed = { value, text }),
+    redraw: () => undefined,
+    settle: () => undefined,
+  };
+  await dryRunCommand({ settings: readSettings({ WHET_HOME: folder }), out }, path);
+  return printed as unknown as { value: RunEstimate & { overBudget: boolean }; text: string };
+}
+
+const labels = ({ stages }: RunEstimate) => stages.find(({ what }) => what.startsWith('labels'))!;
+
+test('without prices there are calls and tokens, and it says what to set', async () => {
+  agent('{}');
+  const { value, text } = await dryRun();
+  // 100 tasks x 2 trials x 5 candidates x 3 runs.
+  expect(labels(value)).toMatchObject({ calls: 3_000, promptTokens: 3_000 * (600 + 450), usd: null });
+  expect(value.usd).toBeNull();
+  expect(text).toMatch(/identify +labels, 3 runs, at most +3,000/);
+  expect(text).toContain('analyst.pricePerMillionInput');
+  expect(text).toContain('Nothing was started.');
+});
+
+test('with prices there is a cost, and a budget below it is pointed out', async () => {
+  agent('{ pricePerMillionInput: 1, pricePerMillionOutput: 4 }', 'budget: { usd: 1 }\n');
+  const { value, text } = await dryRun();
+  expect(labels(value).usd).toBeCloseTo((3_000 * 1050 + 3_000 * 80 * 4) / 1e6, 6);
+  expect(value.overBudget).toBe(true);
+  expect(text).toContain('more than the budget of agent.yaml ($1)');
+});
+
+test('the Batch API halves the price of labels', async () => {
+  agent('{ pricePerMillionInput: 1, pricePerMillionOutput: 4, mode: batch }');
+  expect(labels((await dryRun()).value).usd).toBeCloseTo((3_000 * 1050 + 3_000 * 80 * 4) / 2e6, 6);
+});
+
+test('an earlier run of the agent says how large its calls are', async () => {
+  agent('{}');
+  const use = { calls: 10, asks: 10, tries: 10, promptTokens: 20_000, cachedTokens: 5_000, completionTokens: 400, unanswered: 0, shortened: 0, redacted: {} };
+  await new LocalStore(join(folder, 'store')).swapDocument(layout.analystUse('run-desk-20261121-000000-aaaa'), { label: use }, null);
+  const { value } = await dryRun();
+  expect(labels(value)).toMatchObject({ promptTokens: 6_000_000, cachedTokens: 1_500_000, completionTokens: 120_000 });
+  expect(value.basis).toContain('run-desk-20261121-000000-aaaa');
+});
+
+test('a budget in dollars without prices is refused with the path of the field', async () => {
+  agent('{}', 'budget: { usd: 1 }\n');
+  await expect(dryRun()).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('budget.usd: 1 cannot be watched without prices') });
+});
