@@ -30,7 +30,6 @@ const POLL_MS = 100;
 
 interface AnalystStats {
   billedCalls: number;
-  billedTwice: number;
 }
 
 interface Outcome {
@@ -115,10 +114,13 @@ async function runOnce(name: string, home: string, agent: Agent, killer: Killer 
 
 function compare(calm: Outcome, disturbed: Outcome): { text: string; problems: string[] } {
   const same = (what: string, a: string, b: string): string[] => (a === b ? [] : [`${what} differ: ${a} undisturbed, ${b} disturbed`]);
+  // Two trials that went the same way are two episodes with the same question, killed or not: what the kills cost is the difference.
+  const twice = disturbed.stats.billedCalls - calm.stats.billedCalls;
   const problems = [
     ...same('labels', calm.labels, disturbed.labels),
     ...same('kept capabilities', calm.kept.join(', '), disturbed.kept.join(', ')),
-    ...[calm, disturbed].flatMap(({ stats }) => (stats.billedTwice === 0 ? [] : [`${stats.billedTwice} analyst calls were billed twice`])),
+    ...same('adapters', calm.adapters.join(', '), disturbed.adapters.join(', ')),
+    ...(twice === 0 ? [] : [`${twice} analyst calls were billed twice`]),
   ];
   const row = (what: string, value: (o: Outcome) => string) => [what, value(calm), value(disturbed)];
   const text = table([
@@ -129,7 +131,7 @@ function compare(calm: Outcome, disturbed: Outcome): { text: string; problems: s
     row('kept capabilities', (o) => o.kept.join(', ')),
     row('adapters (sha256)', (o) => o.adapters.join(', ')),
     row('analyst calls billed', (o) => String(o.stats.billedCalls)),
-    row('analyst calls billed twice', (o) => String(o.stats.billedTwice)),
+    ['calls made twice because of a kill', '', String(twice)],
     row('services restarted', (o) => o.restarts),
     row('time', (o) => duration(o.seconds)),
   ]);
