@@ -8,6 +8,7 @@ import { runCommand } from './commands/run';
 import { type ScheduleFlags, scheduleCommand } from './commands/schedule';
 import { downCommand, upCommand } from './commands/services';
 import { statusCommand, whyCommand } from './commands/status';
+import { studyStabilityCommand } from './commands/study';
 import { validateCommand } from './commands/validate';
 import { workerCommand } from './commands/worker';
 import { type CommonOptions, type Context, openContext } from './context';
@@ -73,6 +74,14 @@ export function createProgram(): Command {
   command('skip <run> <capability>', 'let a run that waits go on without a capability').action(
     withContext((context: Context, run: string, capability: string) => answerCommand(context, 'skip', run, capability)),
   );
+  const study = program.command('study').description('experiments on what an agent has done already');
+  study
+    .command('stability <agent>')
+    .description('identify again and again from the same trajectories, independently, and compare')
+    .option('--json', 'print JSON')
+    .option('--runs <n>', 'independent identifications', positiveNumber, 10)
+    .option('--from <run>', 'take the trajectories of this run; default: the last one of the agent that has any')
+    .action(withContext(studyStabilityCommand));
   command('promote <agent> <version>', "make a version of the agent's adapters the active one").action(
     withContext((context: Context, agent: string, version: string) => promoteCommand(context, agent, positiveNumber(version))),
   );

@@ -325,6 +325,41 @@ export interface ReportResult {
   directory: string;
 }
 
+/** Input of `studyStability`. */
+export interface StudyInput {
+  /** Also the workflow id. */
+  studyId: string;
+  agent: string;
+  /** Independent identifications. */
+  identifications: number;
+  /** Run whose trajectories are used; null: the agent's last one that has any. */
+  sourceRun: string | null;
+}
+
+export interface StudyPlan {
+  /** Frozen spec with one labelling run for each identification; `runId` is the study's. */
+  context: RunContext;
+  sourceRun: string;
+  collected: RolloutSummary;
+}
+
+export interface StudyRecord {
+  plan: StudyPlan;
+  seed: number;
+  identified: IdentifyResult;
+  /** What was recorded before; null for the first. */
+  previous: ArtifactRef | null;
+}
+
+export interface StudyResult {
+  /** Absolute directory with study.html, study.json and stability.svg. */
+  directory: string;
+  json: ArtifactRef;
+  html: ArtifactRef;
+  /** For people. */
+  summary: string;
+}
+
 /** Result of `improvementRun`. */
 export interface ImprovementRunResult {
   runId: string;
