@@ -1,4 +1,5 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { IDENTIFY_ARMS } from '../contracts';
 import { answerCommand, approveCommand } from './commands/answers';
 import { demoCommand } from './commands/demo';
 import { lsCommand } from './commands/ls';
@@ -57,6 +58,8 @@ export function createProgram(): Command {
   command('run <agent.yaml>', 'start an improvement run')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
     .option('--follow', 'show its stages until it ends')
+    .addOption(new Option('--arm <name>', 'how capabilities are chosen; all but contrast are ablations').choices(IDENTIFY_ARMS))
+    .option('--ablations', 'report what every arm would choose')
     .action(withContext(runCommand));
   command('ls', 'list runs, the newest first')
     .option('--agent <name>', 'only of this agent')

@@ -1,5 +1,6 @@
 /** Inputs and results of workflows and activities. Types only, so that workflow code may import them. Everything large is a reference. */
 import type { ArtifactRef } from './artifacts';
+import type { IdentifyArm } from './capability';
 import type { StageName, Verdict } from './constants';
 import type { RolloutSummary } from './trajectory';
 import type { TrainedAdapter } from './training';
@@ -13,6 +14,9 @@ export interface ImprovementRunInput {
   specPath: string;
   /** Replaces the spec's seed. */
   seed?: number;
+  /** Replace the spec's `identify.arm` and `identify.ablations`. */
+  arm?: IdentifyArm;
+  ablations?: boolean;
 }
 
 /** What every activity gets: small, and the same in the whole run. */
