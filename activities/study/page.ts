@@ -90,12 +90,13 @@ export function renderStudyPage(study: StabilityStudy): string {
 <header class="top"><p class="eyebrow">Study ${study.studyId}, ${study.createdAt}</p><h1>How stable is identification for ${study.agent}?</h1></header>
 <main>
 <p class="lead">${identifications.length} identifications of the same ${study.trajectories} trajectories (run ${study.sourceRun}), each with its own
-discovery batches and its own labels by ${study.analyst}. ${keptByAll.length} capabilities were kept by all: ${sentenceList(keptByAll.map(nameOf))}.</p>
+discovery batches and its own labels by ${study.analyst}. Kept by all of them: ${sentenceList(keptByAll.map(nameOf))}.</p>
 <figure id="stability">
 <figcaption><h3>Gap and coverage over identifications</h3><p>One mark for each identification, filled where it kept the capability; the upright stroke is
 the mean, the band ±${decimal(BAND)} around it. Capabilities of two identifications are the same when they are lacking in the same trajectories (Jaccard index
 of at least one half), whatever they are called. Agreement of the kept sets over all pairs: ${keptAgreement === null ? 'not known' : decimal(keptAgreement)}.</p></figcaption>
 ${bothLayouts((layout) => stabilityFigure(study, layout))}
+<div class="source">Data: <a href="study.json">study.json</a></div>
 </figure>
 ${dataTable({
   head: ['Capability', 'Named', 'Kept', 'Gap (mean ± SD)', 'Largest deviation', 'Coverage (mean ± SD)', 'Other names'],
