@@ -350,7 +350,7 @@ export interface StudyPlan {
 export interface StudyRecord {
   plan: StudyPlan;
   seed: number;
-  identified: IdentifyResult;
+  identified: Pick<IdentifyResult, 'identification' | 'labels'>;
   /** What was recorded before; null for the first. */
   previous: ArtifactRef | null;
 }

@@ -29,8 +29,8 @@ export async function studyStability(input: StudyInput): Promise<StudyResult> {
   };
   await Promise.all(Array.from({ length: LANES }, lane));
   let recorded: ArtifactRef | null = null;
-  for (const [i, identified] of results.entries()) {
-    recorded = await orchestration.recordIdentification({ plan, seed: context.seed + i, identified, previous: recorded });
+  for (const [i, { identification, labels }] of results.entries()) {
+    recorded = await orchestration.recordIdentification({ plan, seed: context.seed + i, identified: { identification, labels }, previous: recorded });
   }
   return orchestration.renderStudy({ plan, recorded: recorded as ArtifactRef });
 }
