@@ -1,4 +1,5 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { IDENTIFY_ARMS } from '../contracts';
 import { answerCommand, approveCommand } from './commands/answers';
 import { type BudgetFlags, budgetCommand } from './commands/budget';
 import { demoCommand } from './commands/demo';
@@ -6,10 +7,11 @@ import { dryRunCommand } from './commands/dry-run';
 import { lsCommand } from './commands/ls';
 import { promoteCommand, rollbackCommand } from './commands/registry';
 import { reportCommand } from './commands/report';
-import { runCommand } from './commands/run';
+import { type RunFlags, runCommand } from './commands/run';
 import { type ScheduleFlags, scheduleCommand } from './commands/schedule';
 import { downCommand, upCommand } from './commands/services';
 import { statusCommand, whyCommand } from './commands/status';
+import { studyStabilityCommand } from './commands/study';
 import { validateCommand } from './commands/validate';
 import { workerCommand } from './commands/worker';
 import { type CommonOptions, type Context, openContext } from './context';
@@ -64,9 +66,11 @@ export function createProgram(): Command {
   command('run <agent.yaml>', 'start an improvement run')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
     .option('--follow', 'show its stages until it ends')
+    .addOption(new Option('--arm <name>', 'how capabilities are chosen; all but contrast are ablations').choices(IDENTIFY_ARMS))
+    .option('--ablations', 'report what every arm would choose')
     .option('--dry-run', 'print calls, tokens and cost of each stage, and start nothing')
     .action(
-      withContext((context: Context, path: string, options: { seed?: number; follow?: boolean; dryRun?: boolean }) =>
+      withContext((context: Context, path: string, options: RunFlags & { dryRun?: boolean }) =>
         options.dryRun === true ? dryRunCommand(context, path) : runCommand(context, path, options),
       ),
     );
@@ -90,6 +94,14 @@ export function createProgram(): Command {
   command('skip <run> <capability>', 'let a run that waits go on without a capability').action(
     withContext((context: Context, run: string, capability: string) => answerCommand(context, 'skip', run, capability)),
   );
+  const study = program.command('study').description('experiments on what an agent has done already');
+  study
+    .command('stability <agent>')
+    .description('identify again and again from the same trajectories, independently, and compare')
+    .option('--json', 'print JSON')
+    .option('--runs <n>', 'independent identifications', positiveNumber, 10)
+    .option('--from <run>', 'take the trajectories of this run; default: the last one of the agent that has any')
+    .action(withContext(studyStabilityCommand));
   command('promote <agent> <version>', "make a version of the agent's adapters the active one").action(
     withContext((context: Context, agent: string, version: string) => promoteCommand(context, agent, positiveNumber(version))),
   );

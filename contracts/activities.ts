@@ -1,4 +1,5 @@
 /** What each kind of worker can do. Workflows proxy these interfaces; `activities/` implements them. Types only. */
+import type { ArtifactRef } from './artifacts';
 import type * as run from './run';
 import type { RolloutSummary } from './trajectory';
 import type { TrainedAdapter } from './training';
@@ -10,6 +11,12 @@ export interface OrchestrationActivities {
   compareArms(input: run.CompareInput): Promise<run.CompareResult>;
   promoteAdapters(input: run.PromoteInput): Promise<run.PromoteResult>;
   renderReport(input: run.ReportInput): Promise<run.ReportResult>;
+  /** Finds the trajectories of a study and freezes its spec. Throws Study.NoTrajectories. */
+  prepareStudy(input: run.StudyInput): Promise<run.StudyPlan>;
+  /** Adds an identification to what a study has so far. */
+  recordIdentification(input: run.StudyRecord): Promise<ArtifactRef>;
+  /** Matches the identifications and writes the study's page. */
+  renderStudy(input: { plan: run.StudyPlan; recorded: ArtifactRef }): Promise<run.StudyResult>;
 }
 
 /** Queue `whet-llm`: calls to the analyst. */

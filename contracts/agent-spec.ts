@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
+import { IDENTIFY_ARMS } from './capability';
 
 const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
@@ -80,7 +81,7 @@ export const agentSpecSchema = z.strictObject({
       maxCandidates: count.default(10),
       chunkCalls: z.number().int().min(10).max(2000).default(200).describe('Labels asked by one activity.'),
       arm: z
-        .enum(['contrast', 'failures-only', 'random', 'single-run'])
+        .enum(IDENTIFY_ARMS)
         .default('contrast')
         .describe('How capabilities are chosen from the labels. All but `contrast` are for ablations: coverage alone, as many at random, one labelling run.'),
       ablations: z.boolean().default(false).describe('Report what every arm would choose on the same labels.'),

@@ -23,6 +23,7 @@ export const WORKFLOWS = {
   improvementRun: 'improvementRun',
   identifyCapabilities: 'identifyCapabilities',
   labelChunks: 'labelChunks',
+  studyStability: 'studyStability',
   sharpenCapability: 'sharpenCapability',
 } as const;
 
@@ -104,6 +105,11 @@ export const FAILURES = {
     meaning: 'More than 5 % of the labels could not be obtained.',
     remedy: 'Read the unlabelled pairs in the labels artifact; use a stronger analyst model.',
   },
+  'Study.NoTrajectories': {
+    retryable: false,
+    meaning: 'There are no trajectories of the agent to study.',
+    remedy: 'Let a run collect some (`whet run`), or name a run that did: `whet study stability AGENT --from RUN`.',
+  },
   'Sandbox.Unavailable': {
     retryable: false,
     meaning: 'A layer of the jail is missing, so no generated code is run.',
@@ -174,5 +180,7 @@ export const childWorkflowId = {
   identify: (runId: string) => `${runId}/identify`,
   /** One child for each labelling run. */
   labels: (runId: string, run: number) => `${runId}/labels/${run}`,
+  /** One child for each identification of a study. */
+  studied: (studyId: string, identification: number) => `${studyId}/${identification}`,
   sharpen: (runId: string, capabilityId: string) => `${runId}/sharpen/${capabilityId}`,
 } as const;

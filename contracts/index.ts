@@ -11,6 +11,7 @@ export * from './training';
 export * from './evaluation';
 export * from './prepared-spec';
 export * from './registry';
+export * from './study';
 export * from './router-prompt';
 export * from './report';
 export * from './run';

@@ -1,5 +1,6 @@
 /** Inputs and results of workflows and activities. Types only, so that workflow code may import them. Everything large is a reference. */
 import type { ArtifactRef } from './artifacts';
+import type { IdentifyArm } from './capability';
 import type { StageName, Verdict } from './constants';
 import type { RolloutSummary } from './trajectory';
 import type { TrainedAdapter } from './training';
@@ -13,6 +14,9 @@ export interface ImprovementRunInput {
   specPath: string;
   /** Replaces the spec's seed. */
   seed?: number;
+  /** Replace the spec's `identify.arm` and `identify.ablations`. */
+  arm?: IdentifyArm;
+  ablations?: boolean;
 }
 
 /** What every activity gets: small, and the same in the whole run. */
@@ -327,6 +331,41 @@ export interface ReportResult {
   json: ArtifactRef;
   /** Absolute directory, for people. */
   directory: string;
+}
+
+/** Input of `studyStability`. */
+export interface StudyInput {
+  /** Also the workflow id. */
+  studyId: string;
+  agent: string;
+  /** Independent identifications. */
+  identifications: number;
+  /** Run whose trajectories are used; null: the agent's last one that has any. */
+  sourceRun: string | null;
+}
+
+export interface StudyPlan {
+  /** Frozen spec with one labelling run for each identification; `runId` is the study's. */
+  context: RunContext;
+  sourceRun: string;
+  collected: RolloutSummary;
+}
+
+export interface StudyRecord {
+  plan: StudyPlan;
+  seed: number;
+  identified: Pick<IdentifyResult, 'identification' | 'labels'>;
+  /** What was recorded before; null for the first. */
+  previous: ArtifactRef | null;
+}
+
+export interface StudyResult {
+  /** Absolute directory with study.html, study.json and stability.svg. */
+  directory: string;
+  json: ArtifactRef;
+  html: ArtifactRef;
+  /** For people. */
+  summary: string;
 }
 
 /** Result of `improvementRun`. */

@@ -8,6 +8,7 @@ export const layout = {
   training: (runId: string, job: string) => `runs/${runId}/training/${job}`,
   evaluation: (runId: string) => `runs/${runId}/evaluation`,
   report: (runId: string) => `runs/${runId}/report`,
+  study: (studyId: string) => `studies/${studyId}`,
   /** Work files of one activity; not referred to by anything once the activity is done. */
   work: (runId: string, name: string) => `runs/${runId}/work/${name}.jsonl`,
   /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */

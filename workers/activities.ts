@@ -12,6 +12,7 @@ import { createPrepareActivities } from '../activities/prepare';
 import { createPromoteActivities } from '../activities/promote';
 import { createReportActivities } from '../activities/report';
 import { HttpModelClient } from '../activities/rollout';
+import { createStudyActivities } from '../activities/study';
 import { createSynthesiseActivities } from '../activities/synthesise';
 import { createTrainActivities } from '../activities/train';
 import { createValidationActivities } from '../activities/validate';
@@ -37,6 +38,7 @@ export function activitiesOf(config: WorkerConfig): ActivitiesByQueue & Record<Q
       ...createCompareActivities({ store }),
       ...createPromoteActivities({ store }),
       ...createReportActivities({ store }),
+      ...createStudyActivities({ store, endpoints: config }),
     },
     llm: {
       ...createIdentifyActivities({ store, analyst }),

@@ -16,7 +16,8 @@ export async function identifyCapabilities(input: IdentifyInput): Promise<Identi
     runId === undefined || independent ? Promise.resolve() : noteToRun(runId, { key: 'identify', text, waitingFor });
   const hold = new Hold((reason) => note('', reason === null ? null : `${reason} Then: whet retry ${context.runId}`));
   // Skipping makes no sense here: without labels there is nothing to go on with, so the question is asked again.
-  const insist = async <T>(action: () => Promise<T>): Promise<T> => (await hold.through(action)) ?? insist(action);
+  // A study has nobody to ask: it fails with the reason.
+  const insist = async <T>(action: () => Promise<T>): Promise<T> => (independent ? action() : ((await hold.through(action)) ?? insist(action)));
 
   const discovery = await insist(() => llm.discoverCandidates(input));
   const { trajectories } = collected;

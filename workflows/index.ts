@@ -2,3 +2,4 @@ export { identifyCapabilities } from './identify-capabilities';
 export { improvementRun } from './improvement-run';
 export { labelChunks } from './label-chunks';
 export { sharpenCapability } from './sharpen-capability';
+export { studyStability } from './study-stability';

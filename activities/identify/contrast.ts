@@ -46,7 +46,9 @@ export function contrastCandidates(candidates: readonly LabelledCandidate[], out
     const runs = labels.map((codes, run) => runContrast(own, run, codes, outcomes, rule));
     const failures = own.failures.reduce((a, b) => a + b, 0);
     const moreFailures =
-      verdict === 'not-enough-data' ? failuresNeeded({ gap: intervals.gap, coverage: intervals.coverage, missed, adjustedPValue, failures }, rule) : null;
+      verdict === 'not-enough-data'
+        ? failuresNeeded({ gap: intervals.gap, coverage: intervals.coverage, missed, adjustedPValue, candidates: candidates.length, failures }, rule)
+        : null;
     const contrast: Contrast = {
       capabilityId: id,
       errorRateSuccess: succeeded.estimate,

@@ -28,9 +28,9 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
      * Reads and checks agent.yaml, tries every part that the run will need, and freezes the result in the store: an hour later
      * nothing fails that could have failed now, and edits of the file do not reach a run that has begun.
      */
-    async prepareRun({ runId, agent, specPath, seed }: ImprovementRunInput): Promise<RunPlan> {
+    async prepareRun({ runId, agent, specPath, ...changes }: ImprovementRunInput): Promise<RunPlan> {
       const signal = Context.current().cancellationSignal;
-      const spec = readSpec(specPath, seed);
+      const spec = readSpec(specPath, changes);
       if (spec.name !== agent)
         throw failure(
           'Spec.Invalid',
@@ -68,10 +68,12 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
   };
 }
 
-function readSpec(path: string, seed: number | undefined): AgentSpec {
+/** The file's spec with what the start of the run replaces in it. */
+function readSpec(path: string, { seed, arm, ablations }: Pick<ImprovementRunInput, 'seed' | 'arm' | 'ablations'>): AgentSpec {
   try {
     const spec = loadAgentSpec(path);
-    return seed === undefined ? spec : { ...spec, seed };
+    const identify = { ...spec.identify, ...(arm !== undefined && { arm }), ...(ablations !== undefined && { ablations }) };
+    return { ...spec, identify, ...(seed !== undefined && { seed }) };
   } catch (error) {
     if (error instanceof AgentSpecError) throw failure('Spec.Invalid', error.message, { cause: error });
     throw error;

@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, open, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import type { OrchestrationActivities, ReportInput, ReportResult } from '../../contracts';
 import { type ArtifactStore, layout, putJson } from '../../store';
 import { assembleReport, figureSources } from './assemble';
 import { renderPage } from './page';
+import { replaceFile } from './replace-file';
 
 export { assembleReport, figureSources } from './assemble';
 export { renderPage } from './page';
@@ -34,18 +32,4 @@ export function createReportActivities({ store, now = () => new Date() }: Report
       return { html, json, directory: store.localPath(directory) };
     },
   };
-}
-
-/** Writes a file so that a reader sees the old or the new one, never half of it. */
-async function replaceFile(path: string, data: string | Uint8Array): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
-  const file = await open(temporary, 'wx');
-  try {
-    await file.writeFile(data);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
 }

@@ -11,10 +11,13 @@ import type { RunState } from '../view/run-state';
 import { readReport, reportText } from '../view/result-table';
 import { explainRun } from '../view/explain';
 
+/** What a run does otherwise than its spec says, to be compared with it. */
+type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
+
 /** Starts an improvement run and returns its id, which is the workflow's id too. */
-export async function startRun({ client }: Temporal, agent: Agent, seed: number | undefined): Promise<string> {
+export async function startRun({ client }: Temporal, agent: Agent, seed: number | undefined, ablation: Ablation = {}): Promise<string> {
   const runId = newRunId(agent.spec.name);
-  const input: ImprovementRunInput = { runId, agent: agent.spec.name, specPath: agent.path, ...(seed === undefined ? {} : { seed }) };
+  const input: ImprovementRunInput = { runId, agent: agent.spec.name, specPath: agent.path, ...(seed === undefined ? {} : { seed }), ...ablation };
   try {
     await client.workflow.start(WORKFLOWS.improvementRun, {
       taskQueue: TASK_QUEUES.orchestration,
@@ -32,11 +35,15 @@ export async function startRun({ client }: Temporal, agent: Agent, seed: number 
   return runId;
 }
 
-/** `whet run AGENT_YAML [--follow] [--seed N]` */
-export async function runCommand({ settings, out }: Context, path: string, options: { follow?: boolean; seed?: number }): Promise<void> {
+/** Flags of `whet run`. */
+export type RunFlags = { follow?: boolean; seed?: number } & Ablation;
+
+/** `whet run AGENT_YAML [--follow] [--seed N] [--arm NAME] [--ablations]` */
+export async function runCommand({ settings, out }: Context, path: string, options: RunFlags): Promise<void> {
   const agent = readAgent(path);
   await withTemporal(settings, async (temporal) => {
-    const runId = await startRun(temporal, agent, options.seed);
+    const { arm, ablations } = options;
+    const runId = await startRun(temporal, agent, options.seed, { ...(arm !== undefined && { arm }), ...(ablations !== undefined && { ablations }) });
     if (options.follow !== true) {
       out.result({ runId }, `started ${runId}\nfollow it with: whet status ${runId} --follow`);
       return;

@@ -37,6 +37,10 @@ export async function startStubLlm(
   const requests: StubRequest[] = [];
   let served = 0;
   const server = createServer((message, response) => {
+    if (message.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[{"id":"m-1"}]}');
+      return;
+    }
     const parts: Buffer[] = [];
     message.on('data', (part: Buffer) => parts.push(part));
     message.on('end', () => {

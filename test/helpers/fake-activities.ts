@@ -74,6 +74,9 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
           seen(`renderReport:${input.verdict}`);
           return { html: artifact('report.html'), json: artifact('report.json'), directory: '/report' };
         },
+        prepareStudy: async ({ studyId, agent }) => ({ context: { ...context, runId: studyId, agent }, sourceRun: 'run-0', collected: rollouts }),
+        recordIdentification: async () => artifact('identifications.json'),
+        renderStudy: async () => ({ directory: '/study', json: artifact('study.json'), html: artifact('study.html'), summary: 'stable' }),
       },
       llm: {
         discoverCandidates: async () => ({ candidates: artifact('candidates.json'), detail: artifact('discovery.json'), count: 3, calls: 1 }),

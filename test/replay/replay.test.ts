@@ -15,7 +15,7 @@ const replay = async (history: RecordedHistory) => Worker.runReplayHistory({ wor
 
 test('there is a history of every workflow', () => {
   const types = new Set(files.map((f) => f.split('.')[1]));
-  expect([...types].sort()).toEqual(['identifyCapabilities', 'improvementRun', 'labelChunks', 'sharpenCapability']);
+  expect([...types].sort()).toEqual(['identifyCapabilities', 'improvementRun', 'labelChunks', 'sharpenCapability', 'studyStability']);
 });
 
 test.each(files)('%s replays', async (file) => {

@@ -9,6 +9,8 @@ export interface Estimates {
   coverage: Interval | null;
   missed: readonly Threshold[];
   adjustedPValue: number;
+  /** Candidates that the p-value is adjusted for. */
+  candidates: number;
   /** Failures at hand. */
   failures: number;
 }
@@ -18,7 +20,7 @@ export interface Estimates {
  * root of their number, so it takes (width / distance to the threshold)^2 times as many. Null when nothing can be said: there is no gap to
  * estimate, or it would take more than 100 times as many.
  */
-export function failuresNeeded({ gap, coverage, missed, adjustedPValue, failures }: Estimates, rule: Rule): number | null {
+export function failuresNeeded({ gap, coverage, missed, adjustedPValue, candidates, failures }: Estimates, rule: Rule): number | null {
   if (gap === null || coverage === null || failures === 0) return null;
   const below: number[] = [];
   const above: number[] = [];
@@ -31,7 +33,7 @@ export function failuresNeeded({ gap, coverage, missed, adjustedPValue, failures
   }
   // One threshold that is clearly missed is enough to reject; to keep, both have to be clearly reached.
   let times = below.length > 0 ? Math.min(...below) : Math.max(...above);
-  if (missed.includes('significance')) times = (normalScore(rule.familywiseError) / normalScore(Math.min(0.49, adjustedPValue))) ** 2;
+  if (missed.includes('significance')) times = (normalScore(rule.familywiseError / candidates) / normalScore(Math.min(0.49, adjustedPValue / candidates))) ** 2;
   if (!(times <= MOST)) return null;
   return Math.max(1, Math.ceil(failures * (times - 1)));
 }

@@ -16,7 +16,7 @@ export function identificationSection({ report, sources }: ReportDocument): Mark
       id: 'gap-coverage',
       title: 'Gap against coverage',
       takeaway: takeaway(identification),
-      body: markup`${bothLayouts((layout) => scatterPlot(scatterPoints(identification), { minX: identification.thresholds.minCoverage, minY: identification.thresholds.minGap }, layout, description(identification)))}${candidateTable(identification)}`,
+      body: markup`${bothLayouts((layout) => scatterPlot(scatterPoints(identification), { minX: identification.thresholds.minCoverage, minY: identification.thresholds.minGap }, layout, description(identification)))}${candidateTable(identification)}${reasons(identification)}`,
       sources: [sources.identification, sources.labels],
     })}
     ${mergeBlock(identification)} ${evidenceBlock(identification)} ${ablationBlock(identification)} ${plantedBlock(identification)}`;
@@ -65,7 +65,10 @@ function takeaway(identification: Identification): string {
   const undecided = names((c) => c.verdict === 'not-enough-data');
   const unplotted = names((c) => c.gap === null);
   const parts = [
-    'Each mark is a candidate, the mean of its labelling runs; its upright line is the 95 % interval of the gap. Filled circles in the shaded region are kept, open diamonds are not.',
+    'ER− and ER+ are the shares lacking it among failures and successes that call for it. Each mark is a candidate, the mean of its labelling runs; its upright line is the 95 % interval of the gap. Filled circles in the shaded region are kept, open diamonds are not.',
+    identification.rule.runs > 1
+      ? 'In the table: standard deviation of the gap between runs (SD), runs that passed both thresholds, and the agreement of the runs (Fleiss, κ).'
+      : '',
     rejected.length > 0 ? `Rejected: ${sentenceList(rejected)}.` : '',
     undecided.length > 0 ? `Not enough data: ${sentenceList(undecided)}.` : '',
     unplotted.length > 0 ? `Not drawn, because it applies to no success or to no failure: ${sentenceList(unplotted)}.` : '',
@@ -82,18 +85,9 @@ function candidateTable(identification: Identification): Markup {
   const rate = (value: number | null) => (value === null ? '–' : percent(value, 0));
   const several = identification.rule.runs > 1;
   const range = (interval: { low: number; high: number } | null) =>
-    interval === null ? null : markup` <span class="ci">${decimal(interval.low)} to ${decimal(interval.high)}</span>`;
+    interval === null ? null : markup`<br /><span class="ci">${decimal(interval.low)} to ${decimal(interval.high)}</span>`;
   return dataTable({
-    head: [
-      '',
-      'Candidate',
-      'Lacking in failures',
-      'in successes',
-      'Gap (95 %)',
-      'Coverage (95 %)',
-      ...(several ? ['SD of the gap', 'Runs passed', 'Agreement (κ)'] : []),
-      'Verdict',
-    ],
+    head: ['', 'Candidate', 'ER−', 'ER+', 'Gap', 'Coverage', ...(several ? ['SD', 'Passed', 'κ'] : []), 'Verdict'],
     rows: identification.contrasts.map((c, i) => [
       String(i + 1),
       markup`${nameOf(identification, c.capabilityId)}${c.status && markup` <span class="muted">${c.status}</span>`}`,
@@ -108,7 +102,22 @@ function candidateTable(identification: Identification): Markup {
             c.agreement === null ? '–' : decimal(c.agreement),
           ]
         : []),
-      c.kept ? 'kept' : typeset(c.reason),
+      verdictWord(c),
     ]),
   });
+}
+
+/** The verdict in a word or two, for the table. */
+function verdictWord({ verdict, moreFailures }: Contrast): string {
+  if (verdict !== 'not-enough-data') return verdict;
+  return moreFailures === null ? 'not enough data' : `not enough data: about ${count(moreFailures)} more failures`;
+}
+
+/** Why candidates were not kept, with the numbers. Null when all were. */
+function reasons(identification: Identification): Markup | null {
+  const others = identification.contrasts.filter(({ kept }) => !kept);
+  if (others.length === 0) return null;
+  return markup`<ul class="reasons">
+    ${others.map((c) => markup`<li><strong>${nameOf(identification, c.capabilityId)}.</strong> ${typeset(c.reason)}</li>`)}
+  </ul>`;
 }

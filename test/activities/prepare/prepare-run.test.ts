@@ -81,7 +81,7 @@ ${more}`;
     );
 
   test('freezes the spec with what was found', async () => {
-    const plan = await prepare({ input: { seed: 42 } });
+    const plan = await prepare({ input: { seed: 42, arm: 'random', ablations: true } });
     expect(plan).toMatchObject({
       context: { runId: 'run-1', agent: 'parcels', seed: 42 },
       maxAttempts: 3,
@@ -97,7 +97,7 @@ ${more}`;
       analyst: { baseUrl: analyst.url, model: 'rules', displayName: 'demo analyst (rule-based)' },
       sandbox: { mode: 'jail', detail: '1 layers hold; control groups: v2.' },
     });
-    expect(prepared.spec).toMatchObject({ seed: 42, training: { iterations: 40 } });
+    expect(prepared.spec).toMatchObject({ seed: 42, training: { iterations: 40 }, identify: { arm: 'random', ablations: true } });
   });
 
   test('a wrong field is Spec.Invalid with path, value and what is allowed', async () => {

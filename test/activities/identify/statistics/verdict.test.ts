@@ -97,7 +97,7 @@ describe("Fleiss' kappa", () => {
 
 describe('failures that a verdict still needs', () => {
   const interval = (estimate: number, half: number) => ({ estimate, low: estimate - half, high: estimate + half });
-  const wide = { failures: 100, adjustedPValue: 1e-9, missed: ['gap' as const], coverage: interval(0.3, 0.05) };
+  const wide = { failures: 100, adjustedPValue: 1e-9, candidates: 1, missed: ['gap' as const], coverage: interval(0.3, 0.05) };
 
   test('grow with the square of the width over the distance', () => {
     expect(failuresNeeded({ ...wide, gap: interval(0.1, 0.2) }, rule)).toBeGreaterThanOrEqual(300);
@@ -113,5 +113,8 @@ describe('failures that a verdict still needs', () => {
     const needed = failuresNeeded({ ...wide, missed: ['significance'], adjustedPValue: 0.2, gap: interval(0.4, 0.5) }, rule);
     expect(needed).toBeGreaterThan(250);
     expect(needed).toBeLessThan(300);
+    // What is adjusted for six candidates is less unlikely than it looks, and has less far to go.
+    const among = failuresNeeded({ ...wide, missed: ['significance'], adjustedPValue: 0.2, candidates: 6, gap: interval(0.4, 0.5) }, rule);
+    expect(among).toBeLessThan(100);
   });
 });

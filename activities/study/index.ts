@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import {
+  artifactRefSchema,
+  consensusLabelSchema,
+  identificationSchema,
+  preparedSpecSchema,
+  type ArtifactRef,
+  type OrchestrationActivities,
+  type StabilityStudy,
+  stabilityStudySchema,
+  type StudyPlan,
+  type StudyRecord,
+  type StudyResult,
+} from '../../contracts';
+import { type ArtifactStore, getJson, layout, lineFiles, putJson } from '../../store';
+import { replaceFile } from '../report/replace-file';
+import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match';
+import { renderStudyPage, stabilityFigure } from './page';
+import { prepareStudy, type PrepareStudyDeps } from './prepare-study';
+import { standaloneSvg } from '../report/charts/standalone';
+
+export { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match';
+
+const recordSchema = z.array(z.strictObject({ seed: z.int(), identification: artifactRefSchema, labels: artifactRefSchema }));
+type Recorded = z.infer<typeof recordSchema>;
+
+/** What studies need. */
+export interface StudyDeps extends PrepareStudyDeps {
+  /** Wall clock, for `createdAt`. Default: the machine's. */
+  now?: () => Date;
+}
+
+/** Activities of `whet study stability`. */
+export function createStudyActivities(deps: StudyDeps): Pick<OrchestrationActivities, 'prepareStudy' | 'recordIdentification' | 'renderStudy'> {
+  const { store, now = () => new Date() } = deps;
+  return {
+    prepareStudy: (input) => prepareStudy(deps, input),
+
+    async recordIdentification({ plan, seed, identified, previous }: StudyRecord): Promise<ArtifactRef> {
+      const before: Recorded = previous === null ? [] : await getJson(store, previous, recordSchema);
+      const { identification, labels } = identified;
+      return putJson(store, layout.study(plan.context.runId), 'identifications.json', [...before, { seed, identification, labels }]);
+    },
+
+    async renderStudy({ plan, recorded }: { plan: StudyPlan; recorded: ArtifactRef }): Promise<StudyResult> {
+      const study = await assembleStudy(store, plan, await getJson(store, recorded, recordSchema), now());
+      const directory = layout.study(plan.context.runId);
+      const json = await putJson(store, directory, 'study.json', study);
+      const page = renderStudyPage(study);
+      const html = await store.put(directory, 'study.html', page, { mediaType: 'text/html; charset=utf-8' });
+      await replaceFile(store.localPath(`${directory}/study.json`), await store.get(json));
+      await replaceFile(store.localPath(`${directory}/study.html`), page);
+      await replaceFile(store.localPath(`${directory}/stability.svg`), standaloneSvg(stabilityFigure(study, 'wide')));
+      return { directory: store.localPath(directory), json, html, summary: summaryLine(study) };
+    },
+  };
+}
+
+async function assembleStudy(store: ArtifactStore, plan: StudyPlan, recorded: Recorded, createdAt: Date): Promise<StabilityStudy> {
+  const { context, sourceRun, collected } = plan;
+  const { analyst } = await getJson(store, context.spec, preparedSpecSchema);
+  const studied: StudiedIdentification[] = [];
+  for (const { identification, labels } of recorded) {
+    const { candidates, contrasts } = await getJson(store, identification, identificationSchema);
+    studied.push({ names: new Map(candidates.map(({ id, name }) => [id, name])), contrasts, lacking: await lackingOf(store, labels) });
+  }
+  const capabilities = matchCapabilities(studied);
+  const keptBy = (i: number) => capabilities.filter(({ points }) => points.some((p) => p.identification === i && p.verdict === 'kept')).map(({ id }) => id);
+  const kept = recorded.map((_, i) => keptBy(i));
+  return stabilityStudySchema.parse({
+    schemaVersion: 1,
+    studyId: context.runId,
+    agent: context.agent,
+    sourceRun,
+    createdAt: createdAt.toISOString(),
+    analyst: analyst.displayName,
+    trajectories: collected.episodes,
+    identifications: recorded.map(({ seed, identification }, i) => ({ seed, kept: kept[i] ?? [], identification })),
+    capabilities,
+    keptAgreement: pairwiseAgreement(kept.map((ids) => new Set(ids))),
+    keptByAll: capabilities.filter((capability) => capability.kept === recorded.length).map(({ id }) => id),
+  });
+}
+
+async function lackingOf(store: ArtifactStore, labels: ArtifactRef): Promise<Map<string, Set<number>>> {
+  const lacking = new Map<string, Set<number>>();
+  const indexOf = new Map<string, number>();
+  for await (const { trajectoryId, capabilityId, label } of await lineFiles(store, consensusLabelSchema)(labels)) {
+    if (!indexOf.has(trajectoryId)) indexOf.set(trajectoryId, indexOf.size);
+    if (label === 'LACKING') lacking.set(capabilityId, (lacking.get(capabilityId) ?? new Set()).add(indexOf.get(trajectoryId) as number));
+  }
+  return lacking;
+}
+
+function summaryLine({ identifications, keptByAll, keptAgreement, capabilities }: StabilityStudy): string {
+  const deviation = Math.max(0, ...capabilities.filter(({ kept }) => kept > 0).map(({ gap }) => gap?.largestDeviation ?? 0));
+  const agreement = keptAgreement === null ? 'not known' : keptAgreement.toFixed(2);
+  return `${identifications.length} identifications: ${keptByAll.length} capabilities kept by all of them, agreement of the kept ones ${agreement}, gaps within ±${deviation.toFixed(2)} of their means`;
+}

@@ -1,0 +1,118 @@
+import type { StabilityStudy, StudyCapability } from '../../contracts';
+import { bothLayouts, drawing, label, type Layout, line, linear, shorten, ticks, WIDTH, xAxis } from '../report/charts/svg';
+import { dataTable } from '../report/figure';
+import { decimal, sentenceList } from '../report/format';
+import { markup, type Markup } from '../report/markup';
+import { STYLE } from '../report/style';
+
+const ROW = 34;
+/** The paper's measure of stability: gaps of repeated identifications within this distance of their mean. */
+const BAND = 0.05;
+
+/**
+ * As the paper's figure 2: for each capability the gap and the coverage that each identification found, a tick at their mean and a band of
+ * 0.05 around it. Filled circles: kept by that identification.
+ */
+export function stabilityFigure(study: StabilityStudy, layout: Layout): Markup {
+  const { capabilities, identifications } = study;
+  const width = WIDTH[layout];
+  const names = layout === 'wide' ? 250 : 0;
+  const half = (width - names - 60) / 2;
+  const rowHeight = layout === 'wide' ? ROW : ROW + 18;
+  const top = 40;
+  const bottom = top + capabilities.length * rowHeight;
+  const gaps = capabilities.flatMap(({ points }) => points.flatMap(({ gap }) => gap ?? []));
+  const coverages = capabilities.flatMap(({ points }) => points.map(({ coverage }) => coverage));
+  const gap = linear([Math.min(0, ...gaps) - 0.05, Math.max(0.4, ...gaps) + 0.05], [names + 10, names + 10 + half]);
+  const coverage = linear([0, Math.max(0.2, ...coverages) + 0.05], [names + half + 45, width - 10]);
+  const rows = capabilities.flatMap((capability, i) => {
+    const y = top + (i + 0.5) * rowHeight + (layout === 'wide' ? 0 : 9);
+    const count = `${capability.kept} of ${identifications.length}`;
+    return [
+      layout === 'wide'
+        ? label(names - 4, y + 4, `${shorten(capability.name, names - 70)}  ${count}`, { anchor: 'end', look: capability.kept > 0 ? 'strong' : 'muted' })
+        : label(4, y - 14, `${shorten(capability.name, width - 90)}  ${count}`, { look: capability.kept > 0 ? 'strong' : 'muted' }),
+      ...series(capability, y, 'gap', gap),
+      ...series(capability, y, 'coverage', coverage),
+    ];
+  });
+  const text = capabilities
+    .map((c) => `${c.name}: kept by ${c.kept}, gap ${c.gap ? decimal(c.gap.mean) : 'none'}, coverage ${decimal(c.coverage.mean)}`)
+    .join('; ');
+  return drawing(width, bottom + 50, `Gap and coverage of each capability over ${identifications.length} identifications. ${text}.`, [
+    ...xAxis(gap, ticks(gap.domain[0], gap.domain[1], layout === 'wide' ? 6 : 3), top, bottom, (v) => decimal(v, 1), 'gap'),
+    ...xAxis(coverage, ticks(0, coverage.domain[1], layout === 'wide' ? 5 : 3), top, bottom, (v) => decimal(v, 1), 'coverage'),
+    label(layout === 'wide' ? names - 4 : 4, 20, `kept by … of ${identifications.length}`, { anchor: layout === 'wide' ? 'end' : 'start', look: 'muted' }),
+    ...rows,
+  ]);
+}
+
+function series({ name, points, gap, coverage }: StudyCapability, y: number, quantity: 'gap' | 'coverage', x: ReturnType<typeof linear>): Markup[] {
+  const spread = quantity === 'gap' ? gap : coverage;
+  if (spread === null) return [];
+  const dots = points.flatMap((point) => {
+    const value = point[quantity];
+    if (value === null) return [];
+    // The identifications of a row lie a little above each other, so that equal values can be told apart.
+    const shifted = y - 7 + ((point.identification % 5) * 14) / 4;
+    const kept = point.verdict === 'kept';
+    return [
+      markup`<circle cx="${x(value)}" cy="${shifted}" r="4" class="mark ${kept ? 's1' : 'open sx'}"
+        ><title>${name}, identification ${point.identification + 1}: ${quantity} ${decimal(value, 3)}, ${point.verdict}</title></circle
+      >`,
+    ];
+  });
+  return [
+    quantity === 'gap' &&
+      markup`<rect x="${x(spread.mean - BAND)}" y="${y - 12}" width="${x(spread.mean + BAND) - x(spread.mean - BAND)}" height="24" class="region" />`,
+    line(x(spread.mean), y - 12, x(spread.mean), y + 12, 'mean'),
+    ...dots,
+  ].filter((part) => part !== false);
+}
+
+/** The study as one HTML document without scripts and without anything from elsewhere, as reports are. */
+export function renderStudyPage(study: StabilityStudy): string {
+  const { capabilities, identifications, keptByAll, keptAgreement } = study;
+  const nameOf = (id: string) => capabilities.find((c) => c.id === id)?.name ?? id;
+  const spread = (value: StudyCapability['coverage'] | null) =>
+    value === null ? '–' : `${decimal(value.mean)} ± ${value.standardDeviation === null ? '–' : decimal(value.standardDeviation, 3)}`;
+  return markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<meta name="color-scheme" content="light dark">
+<title>Whetstone: stability of identification, ${study.agent}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<header class="top"><p class="eyebrow">Study ${study.studyId}, ${study.createdAt}</p><h1>How stable is identification for ${study.agent}?</h1></header>
+<main>
+<p class="lead">${identifications.length} identifications of the same ${study.trajectories} trajectories (run ${study.sourceRun}), each with its own
+discovery batches and its own labels by ${study.analyst}. Kept by all of them: ${sentenceList(keptByAll.map(nameOf))}.</p>
+<figure id="stability">
+<figcaption><h3>Gap and coverage over identifications</h3><p>One mark for each identification, filled where it kept the capability; the upright stroke is
+the mean, the band ±${decimal(BAND)} around it. Capabilities of two identifications are the same when they are lacking in the same trajectories (Jaccard index
+of at least one half), whatever they are called. Agreement of the kept sets over all pairs: ${keptAgreement === null ? 'not known' : decimal(keptAgreement)}.</p></figcaption>
+${bothLayouts((layout) => stabilityFigure(study, layout))}
+<div class="source">Data: <a href="study.json">study.json</a></div>
+</figure>
+${dataTable({
+  head: ['Capability', 'Named', 'Kept', 'Gap (mean ± SD)', 'Largest deviation', 'Coverage (mean ± SD)', 'Other names'],
+  rows: capabilities.map((c) => [
+    c.name,
+    `${c.named} of ${identifications.length}`,
+    `${c.kept} of ${identifications.length}`,
+    spread(c.gap),
+    c.gap === null ? '–' : decimal(c.gap.largestDeviation, 3),
+    spread(c.coverage),
+    c.names.slice(1).join('; ') || '–',
+  ]),
+})}
+</main>
+<footer>Written by Whetstone. The same figures as data: <a href="study.json">study.json</a>; the figure: <a href="stability.svg">stability.svg</a>.</footer>
+</body>
+</html>
+`.text;
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Context } from '@temporalio/activity';
+import {
+  type ArtifactRef,
+  type PreparedSpec,
+  preparedSpecSchema,
+  type RolloutSummary,
+  type StudyInput,
+  type StudyPlan,
+  trajectorySchema,
+} from '../../contracts';
+import { failure } from '../../llm';
+import { type ArtifactStore, layout, LineFile, putJson } from '../../store';
+import { type KnownEndpoints, resolveEndpoints } from '../prepare/endpoints';
+import { probeAnalyst } from '../prepare/probe-analyst';
+
+/** What preparing a study needs. */
+export interface PrepareStudyDeps {
+  store: ArtifactStore;
+  endpoints: KnownEndpoints;
+}
+
+/**
+ * Takes the trajectories and the frozen spec of a run of the agent; the analyst is the one that this worker knows now. Each identification
+ * of a study has one labelling run: how far those differ is what the study is about. Throws Study.NoTrajectories.
+ */
+export async function prepareStudy({ store, endpoints }: PrepareStudyDeps, { studyId, agent, sourceRun }: StudyInput): Promise<StudyPlan> {
+  const source = await findSource(store, agent, sourceRun);
+  const { spec, environmentPath } = source.prepared;
+  const analyst = await probeAnalyst(
+    resolveEndpoints(spec, endpoints, dirname(environmentPath)),
+    endpoints.analyst.apiKey,
+    Context.current().cancellationSignal,
+  );
+  const { quorum: _, ...identify } = spec.identify;
+  const prepared: PreparedSpec = { ...source.prepared, analyst, spec: { ...spec, identify: { ...identify, runs: 1, arm: 'contrast', ablations: false } } };
+  const context = { runId: studyId, agent, spec: await putJson(store, layout.study(studyId), 'spec.json', prepared), seed: spec.seed };
+  return { context, sourceRun: source.runId, collected: await summary(store, source.key) };
+}
+
+interface Source {
+  runId: string;
+  prepared: PreparedSpec;
+  /** Of its trajectories. */
+  key: string;
+}
+
+/** Ids of an agent's runs sort by their time. */
+async function findSource(store: ArtifactStore, agent: string, wanted: string | null): Promise<Source> {
+  const runs = wanted === null ? (await store.list('runs')).reverse() : [wanted];
+  for (const runId of runs) {
+    const directory = layout.trajectories(runId);
+    const file = (await store.list(directory)).find((name) => /^collected-[0-9a-f]{12}\.jsonl$/.test(name));
+    const spec = (await store.list(layout.run(runId))).find((name) => /^spec-[0-9a-f]{12}\.json$/.test(name));
+    if (file === undefined || spec === undefined) continue;
+    const prepared = preparedSpecSchema.safeParse((await store.readDocument(`${layout.run(runId)}/${spec}`))?.value);
+    if (prepared.success && prepared.data.spec.name === agent) return { runId, prepared: prepared.data, key: `${directory}/${file}` };
+  }
+  const where = wanted === null ? `no run of agent ${agent} has` : `run ${wanted} is none of agent ${agent}'s or has no`;
+  throw failure('Study.NoTrajectories', `There is nothing to study: ${where} collected trajectories in the store.`);
+}
+
+async function summary(store: ArtifactStore, key: string): Promise<RolloutSummary> {
+  const data = await readFile(store.localPath(key));
+  const file = new LineFile(data, trajectorySchema);
+  let successes = 0;
+  for await (const { success } of file) if (success) successes++;
+  const trajectories: ArtifactRef = {
+    key,
+    sha256: createHash('sha256').update(data).digest('hex'),
+    bytes: data.length,
+    mediaType: 'application/jsonl',
+    records: file.length,
+  };
+  return { trajectories, episodes: file.length, successes, failures: file.length - successes, promptTokens: 0, completionTokens: 0, seconds: 0 };
+}

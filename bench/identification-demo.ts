@@ -1,0 +1,178 @@
+/**
+ * Identification against the planted deficits of the orders desk: for each seed a base model is trained by the recipe, rolled out on the
+ * train tasks and identified with the demo analyst (rule-based), with and without contrast. Then the stability study on the first seed's
+ * trajectories. The last line is JSON. One seed takes about a minute and a half on two quiet cores.
+ *
+ *     node dist/bench/identification-demo.js [--seeds 1,2,3] [--size demo|tiny] [--identifications 10] [--cache DIR] [--out DIR]
+ */
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../activities/clock';
+import { createCollectActivities } from '../activities/collect';
+import { createIdentifyActivities } from '../activities/identify';
+import { HttpModelClient } from '../activities/rollout';
+import { createStudyActivities } from '../activities/study';
+import { identificationSchema, type ArtifactRef, type IdentifyArm, type IdentifyInput, type PreparedSpec } from '../contracts';
+import { loadAgentSpec } from '../contracts/load-agent-spec';
+import { openRuleBook } from '../examples/orders-desk/analyst/answers';
+import { Journal } from '../examples/orders-desk/analyst/journal';
+import { createAnalystServer, DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME } from '../examples/orders-desk/analyst/server';
+import { analystPool } from '../llm';
+import { openEnvironment } from '../sandbox';
+import { getJson, layout, LocalStore, putJson } from '../store';
+import { PROJECT_ROOT } from '../workers/config';
+import { sha256OfFile } from './simulation/sha256-of-file';
+import { identifyOnce, runActivity } from './simulation/run-activity';
+
+const DESK = join(PROJECT_ROOT, 'examples', 'orders-desk');
+const PYTHON = join(PROJECT_ROOT, '.toolchain', 'venv', 'bin', 'python');
+const ENVIRONMENT = { ...process.env, PYTHONPATH: join(PROJECT_ROOT, 'trainer-image') };
+
+/** Directory of the seed's base model, trained unless the cache has it. */
+async function trainModel(seed: number, size: string, cache: string): Promise<string> {
+  const child = spawn(PYTHON, [join(DESK, 'recipe.py'), '--seed', String(seed), '--size', size, '--cache', cache], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: ENVIRONMENT,
+  });
+  let output = '';
+  child.stdout.on('data', (data: Buffer) => (output += data.toString()));
+  const code = await new Promise((done) => child.once('exit', done));
+  if (code !== 0) throw new Error(`The recipe ended with ${String(code)}.`);
+  return (JSON.parse(output.trim().split('\n').at(-1) as string) as { path: string }).path;
+}
+
+/** Serves a model while `action` runs; the argument is the base URL. */
+async function withModel<T>(path: string, name: string, action: (url: string) => Promise<T>): Promise<T> {
+  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  const child = spawn(PYTHON, ['-m', 'whetstone.serve', '--model', path, '--port', String(port), '--served-name', name], { stdio: 'ignore', env: ENVIRONMENT });
+  try {
+    for (let attempt = 0; ; attempt++) {
+      const ready = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => null);
+      if (ready?.ok) break;
+      if (attempt === 240 || child.exitCode !== null) throw new Error('The policy server did not start.');
+      await delay(500);
+    }
+    return await action(`http://127.0.0.1:${port}/v1`);
+  } finally {
+    child.kill('SIGTERM');
+  }
+}
+
+interface ArmScore {
+  found: number;
+  missed: number;
+  invented: number;
+}
+
+const precision = ({ found, invented }: ArmScore) => (found + invented === 0 ? null : found / (found + invented));
+const recall = ({ found, missed }: ArmScore) => found / (found + missed);
+
+async function main(): Promise<void> {
+  const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
+  const { values } = parseArgs({
+    options: {
+      seeds: string('1,2,3,4,5,6,7,8,9,10'),
+      size: string('demo'),
+      identifications: string('10'),
+      cache: string(join(PROJECT_ROOT, '.whetstone', 'models')),
+      out: string(''),
+    },
+  });
+  const seeds = values.seeds.split(',').map(Number);
+  if (seeds.some((seed) => !Number.isInteger(seed) || seed < 0 || seed > 999))
+    throw new RangeError(`--seeds ${JSON.stringify(values.seeds)}: whole numbers from 0 to 999.`);
+  const folder = values.out === '' ? await mkdtemp(join(tmpdir(), 'whet-identification-demo-')) : resolve(values.out);
+  await mkdir(folder, { recursive: true });
+  const store = new LocalStore(folder);
+  const analystServer = createAnalystServer({ rules: openRuleBook(join(DESK, 'analyst')), journal: new Journal(null) });
+  const analystUrl = `${await analystServer.listen({ port: 0, host: '127.0.0.1' })}/v1`;
+  const client = new HttpModelClient({ timeoutMs: 120_000 });
+  const collect = createCollectActivities({ store, openEnvironment, model: client, clock: systemClock });
+  const identify = createIdentifyActivities({ store, analyst: analystPool('none') });
+  const spec = loadAgentSpec(join(DESK, values.size === 'tiny' ? 'agent.tiny.yaml' : 'agent.yaml'));
+  const environmentPath = join(DESK, 'environment.py');
+  const scores = new Map<IdentifyArm, ArmScore>();
+  const rows: unknown[] = [];
+  let first: IdentifyInput | null = null;
+  try {
+    for (const seed of seeds) {
+      const began = Date.now();
+      const modelPath = await trainModel(seed, values.size, values.cache);
+      const input = await withModel(modelPath, spec.model.name, async (modelBaseUrl): Promise<IdentifyInput> => {
+        const runId = `run-${spec.name}-seed-${String(seed).padStart(3, '0')}`;
+        const prepared: PreparedSpec = {
+          spec: { ...spec, seed, identify: { ...spec.identify, ablations: true } },
+          environmentPath,
+          environmentSha256: await sha256OfFile(environmentPath),
+          modelBaseUrl,
+          modelPath,
+          baseModelSha256: '0'.repeat(64),
+          analyst: { baseUrl: analystUrl, model: DEMO_ANALYST_MODEL, displayName: DEMO_ANALYST_NAME },
+          sandbox: { mode: 'jail', detail: 'only the owner environment is run' },
+        };
+        const context = { runId, agent: spec.name, spec: await putJson(store, layout.run(runId), 'spec.json', prepared), seed };
+        return { context, collected: await runActivity(collect.collectTrajectories, context) };
+      });
+      first ??= input;
+      // Each seed is another agent: what one lacks must not be looked for in the next.
+      const result = await identifyOnce(identify, { ...input, independent: { firstRun: 0 } });
+      const { ablations = [], contrasts } = await getJson(store, result.identification, identificationSchema);
+      const arms = Object.fromEntries(
+        ablations.map(({ arm, planted }) => {
+          const score = { found: planted?.found.length ?? 0, missed: planted?.missed.length ?? 0, invented: planted?.invented.length ?? 0 };
+          const sum = scores.get(arm) ?? { found: 0, missed: 0, invented: 0 };
+          scores.set(arm, { found: sum.found + score.found, missed: sum.missed + score.missed, invented: sum.invented + score.invented });
+          return [arm, score];
+        }),
+      );
+      const undecided = contrasts.filter(({ verdict }) => verdict === 'not-enough-data').map(({ capabilityId }) => capabilityId);
+      rows.push({ seed, successes: input.collected.successes, failures: input.collected.failures, arms, undecided });
+      console.log(`seed ${seed} (${Math.round((Date.now() - began) / 1000)} s): ${JSON.stringify(rows.at(-1))}`);
+    }
+    const study = first === null ? null : await studyOf(store, analystUrl, first, Number(values.identifications));
+    if (values.out !== '') console.log(`study: ${study?.directory ?? 'none'}`);
+    const arms = Object.fromEntries([...scores].map(([arm, score]) => [arm, { precision: precision(score), recall: recall(score), ...score }]));
+    console.log(
+      JSON.stringify({
+        name: 'identification-demo',
+        size: values.size,
+        seeds: seeds.length,
+        analyst: DEMO_ANALYST_NAME,
+        arms,
+        stability: study?.summary ?? null,
+      }),
+    );
+  } finally {
+    await client.close();
+    await analystServer.close();
+    if (values.out === '') await rm(folder, { recursive: true, force: true });
+  }
+
+  async function studyOf(inStore: LocalStore, url: string, { context, collected }: IdentifyInput, identifications: number) {
+    if (identifications < 2) return null;
+    const endpoints = { modelUrl: 'http://127.0.0.1:1/v1', modelPath: '/none', analyst: { demoUrl: url, model: null, apiKey: null, baseUrl: null } };
+    const activities = createStudyActivities({ store: inStore, endpoints });
+    const plan = await runActivity(activities.prepareStudy, { studyId: 'study-demo', agent: spec.name, identifications, sourceRun: context.runId });
+    let recorded: ArtifactRef | null = null;
+    for (let i = 0; i < identifications; i++) {
+      const seed = plan.context.seed + i;
+      const identified = await identifyOnce(identify, {
+        context: { ...plan.context, runId: `study-demo.${i}`, seed },
+        collected,
+        independent: { firstRun: i },
+      });
+      const previous: ArtifactRef | null = recorded;
+      recorded = await runActivity(activities.recordIdentification, { plan, seed, identified, previous });
+    }
+    return runActivity(activities.renderStudy, { plan, recorded: recorded as ArtifactRef });
+  }
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});

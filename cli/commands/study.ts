@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { stabilityStudySchema, type StudyInput, type StudyResult, TASK_QUEUES, WORKFLOWS } from '../../contracts';
+import { readAgent } from '../agent';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import { table } from '../output';
+import { newRunId } from '../run-id';
+import { withTemporal } from '../temporal';
+
+/** Most identifications of one study: each costs as much as an identification. */
+const MAX_RUNS = 50;
+
+/**
+ * `whet study stability AGENT [--runs N] [--from RUN]`: independent identifications on trajectories that are there already, compared. AGENT
+ * is a name or an agent.yaml.
+ */
+export async function studyStabilityCommand({ settings, out }: Context, agent: string, { runs, from }: { runs: number; from?: string }): Promise<void> {
+  if (runs < 2 || runs > MAX_RUNS) throw new CliError(`--runs ${runs} is not allowed. Allowed: 2 to ${MAX_RUNS}.`, { exitCode: 2 });
+  const name = agentName(agent);
+  const studyId = newRunId(name).replace(/^run-/, 'study-');
+  const input: StudyInput = { studyId, agent: name, identifications: runs, sourceRun: from ?? null };
+  await withTemporal(settings, async ({ client }) => {
+    const handle = await client.workflow.start(WORKFLOWS.studyStability, {
+      taskQueue: TASK_QUEUES.orchestration,
+      workflowId: studyId,
+      args: [input],
+      memo: { agent: name },
+      staticSummary: `stability of identification for ${name}, ${runs} times`,
+    });
+    out.line(`started ${studyId}`);
+    const result = (await handle.result().catch((error: unknown) => {
+      throw studyFailure(studyId, error);
+    })) as StudyResult;
+    const study = stabilityStudySchema.parse(JSON.parse(await readFile(join(result.directory, 'study.json'), 'utf8')));
+    const rows = study.capabilities.map((c) => [
+      c.name,
+      `${c.named}`,
+      `${c.kept}`,
+      c.gap?.mean.toFixed(2) ?? '-',
+      c.gap?.standardDeviation?.toFixed(3) ?? '-',
+      c.coverage.mean.toFixed(2),
+    ]);
+    const text = table([['capability', 'named', 'kept', 'gap', 'sd', 'coverage'], ...rows]);
+    out.result(study, `${text}\n${result.summary}\nfigure: ${result.directory}/stability.svg\nreport: ${result.directory}/study.html`);
+  });
+}
+
+/** The agent's name, from its agent.yaml where one is given. */
+function agentName(agent: string): string {
+  if (/\.ya?ml$/.test(agent) || (existsSync(agent) && agent.includes('/'))) return readAgent(agent).spec.name;
+  if (/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/.test(agent)) return agent;
+  throw new CliError(`${JSON.stringify(agent)} is neither an agent.yaml nor an agent's name (lower-case letters, digits and dashes).`, { exitCode: 2 });
+}
+
+function studyFailure(studyId: string, error: unknown): CliError {
+  let cause: unknown = error;
+  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
+  const type = (cause as { type?: unknown }).type;
+  return new CliError(`${studyId} failed: ${cause instanceof Error ? cause.message : String(cause)}`, {
+    type: typeof type === 'string' ? type : 'Study.Failed',
+    cause: error,
+  });
+}
