@@ -7,6 +7,8 @@ export interface Decision {
   /** Null: the base model, because no version is active. */
   version: number | null;
   arm: 'active' | 'canary';
+  /** The canary that was on when this was decided, for either arm; null: none. Only such conversations are compared. */
+  canaryId: string | null;
   /** Immutable name of the adapter; null: the base model. */
   adapter: string | null;
   capabilityId: string;

@@ -2,6 +2,7 @@
 import type { GatewayConfig, Registry } from '../contracts';
 import { type ArtifactStore } from '../store';
 import { AgentState } from './agent-state';
+import { CanaryWatch } from './canary/watch';
 import { Conversations } from './conversations';
 import { Clients } from './keys';
 import type { Log } from './log';
@@ -27,6 +28,7 @@ export class Gateway {
   readonly conversations: Conversations;
   readonly metrics = new Metrics();
   readonly traces: TraceSampler;
+  readonly canaries: CanaryWatch;
   /** Set by SIGTERM: readiness ends, connections are closed after their answer. */
   draining = false;
   private readonly replicas = new Map<string, Replica>();
@@ -41,6 +43,7 @@ export class Gateway {
     this.clients = new Clients(config.keys);
     this.conversations = new Conversations(config.limits.conversations);
     this.traces = new TraceSampler();
+    this.canaries = new CanaryWatch(deps.store, this.metrics, deps.log);
     for (const settings of config.agents) {
       const replicas = new ReplicaSet(
         settings.replicas.map((url) => this.replica(url)),
@@ -65,7 +68,7 @@ export class Gateway {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.watch.stop(), ...[...this.reconcilers.values()].map((reconciler) => reconciler.stop())]);
+    await Promise.all([this.watch.stop(), this.canaries.stop(), ...[...this.reconcilers.values()].map((reconciler) => reconciler.stop())]);
     await Promise.all([...this.replicas.values()].map(({ pool }) => pool.destroy()));
   }
 
@@ -110,6 +113,7 @@ export class Gateway {
     if (agent === undefined) return;
     agent.registry = registry;
     agent.known = true;
+    this.canaries.registryChanged(name, registry);
     for (const { url } of agent.replicas.all) this.reconcilers.get(url)?.kick();
   }
 

@@ -1,6 +1,11 @@
 /** Everything that is not forwarded: models, outcomes, health, metrics. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Outcome, outcomeSchema } from '../contracts';
+import { schemaProblems } from '../contracts/schema-problems';
+import { internalKey } from './conversations';
 import type { Gateway } from './gateway';
+import { ApiError } from './http/errors';
+import { readBody } from './http/read-body';
 import { sendBytes, sendJson } from './http/respond';
 import type { Client } from './keys';
 import { modelNames } from './resolve-model';
@@ -24,6 +29,21 @@ export const PLAIN_ROUTES: Record<string, PlainRoute> = {
       sendJson(response, 200, { object: 'list', data });
     },
   },
+  '/v1/outcomes': {
+    method: 'POST',
+    isPublic: false,
+    async answer(gateway, request, response, client) {
+      const { limits, timeouts } = gateway.config;
+      const { conversation, reward } = parseOutcome(await readBody(request, limits.bodyBytes, timeouts.requestBodyMs));
+      for (const agent of gateway.agents.keys()) {
+        const key = internalKey(client?.name ?? '', agent, conversation);
+        const decision = gateway.conversations.get(key);
+        if (decision === undefined) continue;
+        return sendJson(response, 200, { object: 'outcome', conversation, ...(await gateway.canaries.add(agent, key, decision, reward)) });
+      }
+      sendJson(response, 200, { object: 'outcome', conversation, counted: false, reason: 'the conversation is not known here' });
+    },
+  },
   '/healthz': {
     method: 'GET',
     isPublic: true,
@@ -45,6 +65,20 @@ export const PLAIN_ROUTES: Record<string, PlainRoute> = {
     },
   },
 };
+
+/** Throws ApiError 400 with the field and what is allowed. */
+function parseOutcome(body: Buffer): Outcome {
+  let raw: unknown;
+  try {
+    raw = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new ApiError(400, 'The request body is not JSON.', { code: 'invalid_json' });
+  }
+  const parsed = outcomeSchema.safeParse(raw);
+  if (parsed.success) return parsed.data;
+  const [problem] = schemaProblems(parsed.error, raw, outcomeSchema);
+  throw new ApiError(400, `${problem?.path ?? ''}: ${problem?.message ?? 'is not allowed.'}`.slice(0, 400), { param: problem?.path ?? null });
+}
 
 /** Answers a plain route. */
 export async function handlePlain(

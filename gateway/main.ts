@@ -1,6 +1,7 @@
 /** Entry point of the gateway process: `node dist/gateway/main.js`. Wiring only. */
+import { GatewayConfigError } from '../contracts/load-gateway-config';
 import { LocalStore } from '../store';
-import { ConfigError, readProcessConfig } from './config';
+import { readProcessConfig } from './config';
 import { Gateway } from './gateway';
 import { GatewayServer } from './http/server';
 import { createLog } from './log';
@@ -26,7 +27,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  const isExpected = error instanceof ConfigError || (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+  const isExpected = error instanceof GatewayConfigError || (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
   console.error(isExpected ? (error as Error).message : error);
-  process.exit(error instanceof ConfigError ? 2 : 1);
+  process.exit(error instanceof GatewayConfigError ? 2 : 1);
 });

@@ -13,5 +13,9 @@ export const layout = {
   /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */
   labelsCache: (agent: string) => `labels-cache/${agent}`,
   adapters: (agent: string) => `adapters/${agent}`,
+  /** Outcomes of one canary; each gateway process appends to a file of its own. */
+  canary: (agent: string, canaryId: string) => `canary/${agent}/${canaryId}`,
+  /** Conversations of live traffic in the trajectory format. */
+  traces: (agent: string, day: string) => `traces/${agent}/${day}`,
   registry: (agent: string) => `registry/${agent}.json`,
 } as const;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayAgent, GatewayConfigInput, Registry, RegistryVersion } from '../../contracts';
-import { checkedConfig } from '../../gateway/config';
+import { checkGatewayConfig } from '../../contracts/load-gateway-config';
 import { Gateway } from '../../gateway/gateway';
 import { GatewayServer } from '../../gateway/http/server';
 import type { Log } from '../../gateway/log';
@@ -65,7 +65,7 @@ export class GatewayFixture {
     for (let i = 0; i < (options.replicas ?? 1); i++) this.replicas.push(await new FakeReplica().start());
     const { registry } = options;
     if (registry !== undefined) await this.setRegistry({ agent: 'desk', active: registry.versions.at(-1)?.version ?? null, ...registry });
-    const config = checkedConfig(
+    const config = checkGatewayConfig(
       {
         version: 1,
         port: 0,

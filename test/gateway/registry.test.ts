@@ -1,6 +1,8 @@
 // tier: integration
+import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { changeRegistry, endCanary, LocalStore, promoteVersion, readRegistry, rollbackAgent, startCanary } from '../../store';
+import { FakeReplica } from './fake-replica';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 
 const versions = [versionOf(1, 'weigh'), versionOf(2, 'weigh'), versionOf(3, 'weigh')];
@@ -78,7 +80,6 @@ describe('the gateway and its registry', () => {
 
   it('serves the base model while an adapter cannot be loaded, and says why', async () => {
     fixture = new GatewayFixture();
-    const { FakeReplica } = await import('./fake-replica');
     const broken = await new FakeReplica().start();
     broken.behaviour = null;
     Object.defineProperty(broken, 'adapters', {
@@ -93,7 +94,6 @@ describe('the gateway and its registry', () => {
 
   it('keeps the last registry when the document is damaged', async () => {
     await started();
-    const { writeFileSync } = await import('node:fs');
     writeFileSync(fixture.store.localPath('registry/desk.json'), '{"agent": ');
     await sleep(100);
     expect(await answeredBy()).toBe(adapterName('weigh', 1));
