@@ -55,7 +55,10 @@ function crossChecks({ agents, keys, host }: GatewayConfig): SpecProblem[] {
     if (unknown.length > 0) problems.push({ path: `keys.${i}.agents`, message: `there is no agent ${unknown.join(', ')}. Allowed: ${names.join(', ')}.` });
   });
   if (keys.length === 0 && !LOOPBACK.includes(host)) {
-    problems.push({ path: 'host', message: `${JSON.stringify(host)} can be reached from outside, and no keys are set. Set keys, or listen on one of ${LOOPBACK.join(', ')}.` });
+    problems.push({
+      path: 'host',
+      message: `${JSON.stringify(host)} can be reached from outside, and no keys are set. Set keys, or listen on one of ${LOOPBACK.join(', ')}.`,
+    });
   }
   agents.forEach(({ traces }, i) =>
     traces.redactPatterns.forEach((pattern, j) => {

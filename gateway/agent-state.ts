@@ -65,7 +65,15 @@ export class AgentState {
     const arm = canary !== undefined && isCanary(canary, key) ? 'canary' : 'active';
     const version = this.version(arm === 'canary' ? (canary?.version ?? null) : active);
     const agent = this.settings.name;
-    const base = { agent, version: version?.version ?? null, arm, canaryId: canary?.id ?? null, adapter: null, capabilityId: NONE_LABEL, probability: null } as const;
+    const base = {
+      agent,
+      version: version?.version ?? null,
+      arm,
+      canaryId: canary?.id ?? null,
+      adapter: null,
+      capabilityId: NONE_LABEL,
+      probability: null,
+    } as const;
     if (version === null) return { ...base, reason: 'no-version' };
     if (version.adapters.length === 0) return { ...base, reason: 'no-adapters' };
     const answer = await this.askRouter(version, key, task);

@@ -44,7 +44,10 @@ describe('a canary', () => {
     }
     expect(rolledBackAfter).toBeGreaterThan(5);
     const { lastCanary, active } = await readRegistry(fixture.store, 'desk');
-    expect([active, lastCanary]).toMatchObject([1, { version: 2, outcome: 'rolled-back', reason: expect.stringContaining('Version 2 is worse: reward 20.0 %') }]);
+    expect([active, lastCanary]).toMatchObject([
+      1,
+      { version: 2, outcome: 'rolled-back', reason: expect.stringContaining('Version 2 is worse: reward 20.0 %') },
+    ]);
     await fixture.until(() => fixture.agent.registry.canary === undefined);
     for (let i = 0; i < 10; i++) expect((await talk(`c${i}`)).version).toBe('1');
   });
