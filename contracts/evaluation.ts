@@ -80,7 +80,9 @@ export const evaluationSchema = z.strictObject({
           measuredOn: z.number().int().describe('Tasks of the other half with one right choice.'),
           errorBefore: z.number().describe('Expected calibration error of the probabilities as they are.'),
           errorAfter: z.number().describe('Expected calibration error after the temperature.'),
-          thresholdGain: z.number().describe('Gain in pass rate by abstaining, per task that went to an adapter; measured, not extrapolated: base ran every task.'),
+          thresholdGain: z
+            .number()
+            .describe('Gain in pass rate by abstaining, per task that went to an adapter; measured, not extrapolated: base ran every task.'),
           reliability: z
             .array(
               z.strictObject({

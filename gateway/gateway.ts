@@ -10,6 +10,7 @@ import { Metrics } from './metrics';
 import { RegistryWatch } from './registry/watch';
 import { createRouter } from './routing';
 import { TraceSampler } from './traces/sampler';
+import { TraceWriter } from './traces/writer';
 import { Reconciler } from './upstream/reconciler';
 import { Replica } from './upstream/replica';
 import { replicaNews, ReplicaSet } from './upstream/replica-set';
@@ -28,6 +29,7 @@ export class Gateway {
   readonly conversations: Conversations;
   readonly metrics = new Metrics();
   readonly traces: TraceSampler;
+  readonly traceWriter: TraceWriter;
   readonly canaries: CanaryWatch;
   /** Set by SIGTERM: readiness ends, connections are closed after their answer. */
   draining = false;
@@ -42,7 +44,8 @@ export class Gateway {
   ) {
     this.clients = new Clients(config.keys);
     this.conversations = new Conversations(config.limits.conversations);
-    this.traces = new TraceSampler();
+    this.traceWriter = new TraceWriter(deps.store, this.metrics, deps.log);
+    this.traces = new TraceSampler(this.traceWriter, this.metrics);
     this.canaries = new CanaryWatch(deps.store, this.metrics, deps.log);
     for (const settings of config.agents) {
       const replicas = new ReplicaSet(
@@ -68,7 +71,12 @@ export class Gateway {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.watch.stop(), this.canaries.stop(), ...[...this.reconcilers.values()].map((reconciler) => reconciler.stop())]);
+    await Promise.all([
+      this.watch.stop(),
+      this.canaries.stop(),
+      this.traceWriter.stop(),
+      ...[...this.reconcilers.values()].map((reconciler) => reconciler.stop()),
+    ]);
     await Promise.all([...this.replicas.values()].map(({ pool }) => pool.destroy()));
   }
 

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { GATEWAY_HEADERS } from '../contracts';
 import type { AgentState } from './agent-state';
-import { conversationKey, type Decision } from './conversations';
+import { conversationKey } from './conversations';
 import { ApiError } from './http/errors';
 import { chatOpening, type InferenceRequest, type Opening, parseInference, promptOpening } from './http/inference-request';
 import { withModel } from './http/json-splice';
@@ -48,7 +48,6 @@ interface Routed {
   version: number | null;
   adapter: string | null;
   reason: string;
-  decision: Decision | null;
 }
 
 /** One request in progress: its clock, its headers, its end. */
@@ -114,7 +113,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   exchange.routed = routed;
   const { agent } = routed;
   const { baseModel, fallback, name } = agent.settings;
-  const tap = routed.conversation === null ? null : gateway.traces.tap(agent, routed.conversation, routed.decision, asked);
+  const tap = routed.conversation === null ? null : gateway.traces.tap(agent, routed.conversation, () => routed.adapter ?? baseModel, asked);
   const target = asked.stream ? streamTarget(exchange, tap === null ? null : (piece) => tap.piece(piece)) : null;
   const headers = upstreamHeaders(request);
   const result = await exchange.waiting(
@@ -162,15 +161,15 @@ async function decide(gateway: Gateway, exchange: Exchange, route: InferenceRout
   const { agent, pin } = resolveModel(asked.model, gateway.agents, client);
   if (route.opening === null) {
     if (pin?.adapter != null) throw new ApiError(400, 'Embeddings come from the base model: name the agent, not an adapter.', { param: 'model' });
-    return { agent, conversation: null, version: null, adapter: null, reason: 'base', decision: null };
+    return { agent, conversation: null, version: null, adapter: null, reason: 'base' };
   }
   const opening = route.opening(asked.parsed);
   const conversation = conversationKey(request.headers[GATEWAY_HEADERS.conversation], client.name, agent.settings.name, opening.text);
-  if (pin !== null) return { agent, conversation, ...pin, reason: pin.adapter === null ? 'base' : 'pinned', decision: null };
+  if (pin !== null) return { agent, conversation, ...pin, reason: pin.adapter === null ? 'base' : 'pinned' };
   const { decision, sticky } = await agent.decide(conversation, () => opening.task);
   const { version, adapter, reason, arm } = decision;
   const parts = [reason, ...(arm === 'canary' ? ['canary'] : []), ...(sticky ? ['sticky'] : [])];
-  return { agent, conversation, version, adapter, reason: parts.join('; '), decision };
+  return { agent, conversation, version, adapter, reason: parts.join('; ') };
 }
 
 /** What a model server is told. The client's key stays here. */

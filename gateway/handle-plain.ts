@@ -35,8 +35,9 @@ export const PLAIN_ROUTES: Record<string, PlainRoute> = {
     async answer(gateway, request, response, client) {
       const { limits, timeouts } = gateway.config;
       const { conversation, reward } = parseOutcome(await readBody(request, limits.bodyBytes, timeouts.requestBodyMs));
-      for (const agent of gateway.agents.keys()) {
+      for (const [agent, state] of gateway.agents) {
         const key = internalKey(client?.name ?? '', agent, conversation);
+        gateway.traces.outcome(state, key, reward);
         const decision = gateway.conversations.get(key);
         if (decision === undefined) continue;
         return sendJson(response, 200, { object: 'outcome', conversation, ...(await gateway.canaries.add(agent, key, decision, reward)) });

@@ -73,7 +73,8 @@ export function calibrateRouter(
 
 /** Temperature with the highest likelihood of the right choices (golden-section search on its logarithm, 0.1 to 10). */
 export function fitTemperature(tasks: readonly Judged[]): number {
-  const loss = (logT: number) => mean(tasks.map(({ probabilities, right }) => -Math.log(Math.max(1e-6, calibrated(probabilities, Math.exp(logT))[right] as number))));
+  const loss = (logT: number) =>
+    mean(tasks.map(({ probabilities, right }) => -Math.log(Math.max(1e-6, calibrated(probabilities, Math.exp(logT))[right] as number))));
   const golden = (Math.sqrt(5) - 1) / 2;
   let [low, high] = [Math.log(0.1), Math.log(10)];
   for (let step = 0; step < 40; step++) {
@@ -113,7 +114,13 @@ function reliability(tasks: readonly Judged[], temperature: number): Calibration
   });
   return Array.from({ length: BINS }, (_, bin) => {
     const inside = rows.filter(({ best }) => Math.min(BINS - 1, Math.floor(best * BINS)) === bin);
-    return { from: bin / BINS, to: (bin + 1) / BINS, tasks: inside.length, meanProbability: mean(inside.map(({ best }) => best)), right: mean(inside.map(({ hit }) => hit)) };
+    return {
+      from: bin / BINS,
+      to: (bin + 1) / BINS,
+      tasks: inside.length,
+      meanProbability: mean(inside.map(({ best }) => best)),
+      right: mean(inside.map(({ hit }) => hit)),
+    };
   }).filter(({ tasks: count }) => count > 0);
 }
 

@@ -14,7 +14,9 @@ function overconfident(temperature: number, tasks = 4_000) {
 }
 
 describe('the temperature', () => {
-  it.each([1, 2, 4, 0.5])('is found again: %d', (temperature) => expect(fitTemperature(overconfident(temperature))).toBeCloseTo(temperature, temperature < 3 ? 0.5 : 0));
+  it.each([1, 2, 4, 0.5])('is found again: %d', (temperature) =>
+    expect(fitTemperature(overconfident(temperature))).toBeCloseTo(temperature, temperature < 3 ? 0.5 : 0),
+  );
 
   it('keeps the order of the options', () => {
     expect(calibrated([0.7, 0.2, 0.1], 3).map((p) => Math.round(p * 100))).toEqual([46, 30, 24]);
@@ -31,8 +33,18 @@ describe('the threshold', () => {
   });
 
   it('is nothing where abstaining earns nothing, or there is too little to tell', () => {
-    expect(fitThreshold(Array.from({ length: 200 }, () => choice(0.6, 0.3, 0.8)), 1)).toBe(0);
-    expect(fitThreshold(Array.from({ length: 10 }, () => choice(0.6, 0.9, 0.1)), 1)).toBe(0);
+    expect(
+      fitThreshold(
+        Array.from({ length: 200 }, () => choice(0.6, 0.3, 0.8)),
+        1,
+      ),
+    ).toBe(0);
+    expect(
+      fitThreshold(
+        Array.from({ length: 10 }, () => choice(0.6, 0.9, 0.1)),
+        1,
+      ),
+    ).toBe(0);
   });
 
   it('sends a choice below it to base', () => {
