@@ -71,10 +71,13 @@ export function calibrateRouter(
   };
 }
 
-/** Temperature with the highest likelihood of the right choices (golden-section search on its logarithm, 0.1 to 10). */
+/** Standard deviation of the prior of log temperature: a router that is right every time says nothing about how sure it should be. */
+const PRIOR_SPREAD = 0.5;
+
+/** Temperature with the highest posterior of the right choices (golden-section search on its logarithm, 0.1 to 10). */
 export function fitTemperature(tasks: readonly Judged[]): number {
-  const loss = (logT: number) =>
-    mean(tasks.map(({ probabilities, right }) => -Math.log(Math.max(1e-6, calibrated(probabilities, Math.exp(logT))[right] as number))));
+  const surprise = ({ probabilities, right }: Judged, temperature: number) => -Math.log(Math.max(1e-6, calibrated(probabilities, temperature)[right] as number));
+  const loss = (logT: number) => mean(tasks.map((task) => surprise(task, Math.exp(logT)))) + logT ** 2 / (2 * PRIOR_SPREAD ** 2 * tasks.length);
   const golden = (Math.sqrt(5) - 1) / 2;
   let [low, high] = [Math.log(0.1), Math.log(10)];
   for (let step = 0; step < 40; step++) {

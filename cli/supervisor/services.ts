@@ -86,7 +86,9 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
 
 /** The gateway goes on when its model server is restarted; /readyz says what is missing. */
 function gatewayService(plan: Plan, { agent, baseModel, replica, port }: NonNullable<Plan['gateway']>, shared: () => Record<string, string>): Service {
-  const config: GatewayConfigInput = { version: 1, port, agents: [{ name: agent, baseModel, replicas: [replica] }] };
+  // One machine does everything here, so a router's call may have to wait its turn behind a trainer.
+  const router = { timeoutMs: 1_000 };
+  const config: GatewayConfigInput = { version: 1, port, agents: [{ name: agent, baseModel, replicas: [replica], router }] };
   return {
     name: 'gateway',
     command: process.execPath,

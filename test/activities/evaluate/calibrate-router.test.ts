@@ -18,6 +18,11 @@ describe('the temperature', () => {
     expect(fitTemperature(overconfident(temperature))).toBeCloseTo(temperature, temperature < 3 ? 0.5 : 0),
   );
 
+  it('stays near 1 for a router that is always right', () => {
+    const sure = Array.from({ length: 200 }, () => ({ probabilities: [0.99, 0.01], right: 0 }));
+    expect(fitTemperature(sure)).toBeGreaterThan(0.8);
+  });
+
   it('keeps the order of the options', () => {
     expect(calibrated([0.7, 0.2, 0.1], 3).map((p) => Math.round(p * 100))).toEqual([46, 30, 24]);
     expect(calibrated([1, 0], 2)).toEqual([1, 0]);
