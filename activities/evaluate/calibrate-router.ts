@@ -76,7 +76,8 @@ const PRIOR_SPREAD = 0.5;
 
 /** Temperature with the highest posterior of the right choices (golden-section search on its logarithm, 0.1 to 10). */
 export function fitTemperature(tasks: readonly Judged[]): number {
-  const surprise = ({ probabilities, right }: Judged, temperature: number) => -Math.log(Math.max(1e-6, calibrated(probabilities, temperature)[right] as number));
+  const surprise = ({ probabilities, right }: Judged, temperature: number) =>
+    -Math.log(Math.max(1e-6, calibrated(probabilities, temperature)[right] as number));
   const loss = (logT: number) => mean(tasks.map((task) => surprise(task, Math.exp(logT)))) + logT ** 2 / (2 * PRIOR_SPREAD ** 2 * tasks.length);
   const golden = (Math.sqrt(5) - 1) / 2;
   let [low, high] = [Math.log(0.1), Math.log(10)];
