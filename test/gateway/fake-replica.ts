@@ -40,7 +40,8 @@ export class FakeReplica {
 
   constructor(readonly baseModel = 'desk-base') {}
 
-  async start(): Promise<this> {
+  /** Listens on the port it had before, else on `port`, else on a free one. */
+  async start(port = 0): Promise<this> {
     const server = createServer((request, response) => {
       const parts: Buffer[] = [];
       request.on('data', (part: Buffer) => parts.push(part));
@@ -52,7 +53,7 @@ export class FakeReplica {
         this.answer({ path: request.url ?? '', headers: request.headers, text, body: text === '' ? {} : (JSON.parse(text) as SeenRequest['body']) }, response);
       });
     });
-    await new Promise<void>((resolve) => server.listen(this.port, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => server.listen(this.port || port, '127.0.0.1', resolve));
     this.port = (server.address() as AddressInfo).port;
     this.server = server;
     return this;
