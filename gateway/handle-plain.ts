@@ -8,7 +8,7 @@ import { ApiError } from './http/errors';
 import { readBody } from './http/read-body';
 import { sendBytes, sendJson } from './http/respond';
 import type { Client } from './keys';
-import { OPENAPI } from './openapi';
+import { openApi } from './openapi';
 import { modelNames } from './resolve-model';
 
 /** A route that the gateway answers itself. */
@@ -59,7 +59,11 @@ export const PLAIN_ROUTES: Record<string, PlainRoute> = {
       sendJson(response, missing.length === 0 ? 200 : 503, missing.length === 0 ? { status: 'ready' } : { status: 'not ready', missing });
     },
   },
-  '/openapi.json': { method: 'GET', isPublic: true, answer: (_gateway, _request, response) => sendJson(response, 200, OPENAPI) },
+  '/openapi.json': {
+    method: 'GET',
+    isPublic: true,
+    answer: ({ agents }, _request, response) => sendJson(response, 200, openApi([...agents.keys()].flatMap((name) => [name, `${name}@base`]))),
+  },
   '/metrics': {
     method: 'GET',
     isPublic: true,

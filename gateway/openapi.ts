@@ -42,8 +42,13 @@ const conversation = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,200}$' },
 };
 
-function inference(summary: string, required: string[], properties: Record<string, unknown>) {
-  const schema = { type: 'object', required: ['model', ...required], additionalProperties: true, properties: { model: { type: 'string' }, ...properties } };
+function inference(models: readonly string[], summary: string, required: string[], properties: Record<string, unknown>) {
+  const schema = {
+    type: 'object',
+    required: ['model', ...required],
+    additionalProperties: true,
+    properties: { model: { anyOf: [{ enum: models }, { type: 'string' }] }, ...properties },
+  };
   const answers = { description: 'The answer as the model server gave it.', content: { ...json(object), 'text/event-stream': { schema: { type: 'string' } } } };
   return {
     post: {
@@ -55,17 +60,19 @@ function inference(summary: string, required: string[], properties: Record<strin
   };
 }
 
+/** A message as far as the gateway looks at it. */
 const message = { type: 'object', required: ['role'], additionalProperties: true, properties: { role: { type: 'string' }, content: {} } };
 const stream = { type: ['boolean', 'null'] };
 
-export const OPENAPI = {
+/** The document of a gateway that answers for these models. */
+export const openApi = (models: readonly string[]) => ({
   openapi: '3.1.0',
   info: { title: 'Whetstone gateway', version: '1', description: "An agent's base model and adapters behind one OpenAI-compatible endpoint." },
   components: { schemas: { Error: error }, securitySchemes: { key: { type: 'http', scheme: 'bearer' } } },
   paths: {
-    '/v1/chat/completions': inference('Answers a conversation', ['messages'], { messages: { type: 'array', minItems: 1, items: message }, stream }),
-    '/v1/completions': inference('Completes a prompt', ['prompt'], { prompt: {}, stream }),
-    '/v1/embeddings': inference('Embeds texts', ['input'], { input: {} }),
+    '/v1/chat/completions': inference(models, 'Answers a conversation', ['messages'], { messages: { type: 'array', minItems: 1, items: message }, stream }),
+    '/v1/completions': inference(models, 'Completes a prompt', ['prompt'], { prompt: {}, stream }),
+    '/v1/embeddings': inference(models, 'Embeds texts', ['input'], { input: {} }),
     '/v1/models': {
       get: { summary: 'Names that can be asked for', responses: { 200: { description: 'A list.', content: json(object) }, 401: REFUSALS[401] } },
     },
@@ -88,7 +95,7 @@ export const OPENAPI = {
     },
     '/openapi.json': { get: { summary: 'This document', responses: { 200: { description: 'It.', content: json(object) } } } },
   },
-};
+});
 
 function withoutSchemaKey({ $schema: _, ...schema }: Record<string, unknown>): Record<string, unknown> {
   return schema;
