@@ -3,14 +3,19 @@ import { emptyRegistry } from '../store';
 import { isCanary } from './canary/assign';
 import type { ConversationKey, Conversations, Decision } from './conversations';
 import type { Metrics } from './metrics';
+import { Mixtures } from './mixtures';
 import type { Router, RoutingAnswer } from './routing/router';
 import type { ReplicaSet } from './upstream/replica-set';
+
+/** Merged adapters held at the model servers for one agent. */
+const MOST_MIXTURES = 16;
 
 /** One agent as it is served now: its registry, its router and its model servers. */
 export class AgentState {
   registry: Registry;
   /** Whether the registry was read at least once. */
   known = false;
+  readonly mixtures: Mixtures;
   private readonly deciding = new Map<string, Promise<Decision>>();
 
   constructor(
@@ -19,7 +24,10 @@ export class AgentState {
     private readonly router: Router,
     private readonly conversations: Conversations,
     private readonly metrics: Metrics,
+    /** Told when the model servers should have something that they did not need before. */
+    onWanted: () => void,
   ) {
+    this.mixtures = new Mixtures(MOST_MIXTURES, onWanted);
     this.registry = emptyRegistry(settings.name);
   }
 
@@ -78,9 +86,13 @@ export class AgentState {
     if (version.adapters.length === 0) return { ...base, reason: 'no-adapters' };
     const answer = await this.askRouter(version, key, task);
     if (typeof answer === 'string') return { ...base, reason: answer };
-    const adapter = version.adapters.find(({ capabilityId }) => capabilityId === answer.capabilityId)?.name ?? null;
     const { capabilityId, reason, probability, mixture } = answer;
-    return { ...base, adapter, capabilityId, reason, probability, ...(mixture === undefined ? {} : { mixture }) };
+    const single = version.adapters.find((adapter) => adapter.capabilityId === capabilityId)?.name ?? null;
+    if (mixture === undefined) return { ...base, adapter: single, capabilityId, reason, probability };
+    const merged = this.mixtures.want(mixture);
+    // The first conversation to want a merge does not wait for it: it gets the likeliest adapter alone.
+    const isThere = this.replicas.all.some((replica) => replica.ready && replica.routable.has(merged));
+    return { ...base, adapter: isThere ? merged : single, capabilityId, reason: isThere ? reason : 'mixture-pending', probability };
   }
 
   /** The router's answer, or why there is none: its budget is over, or it failed. */

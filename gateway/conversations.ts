@@ -16,8 +16,6 @@ export interface Decision {
   reason: string;
   /** Calibrated probability of the choice; null where there is none. */
   probability: number | null;
-  /** Weights of a mixture, for the model server; absent for a single adapter. */
-  mixture?: { adapter: string; weight: number }[];
 }
 
 /** Decisions of the conversations used last. Forgetting one costs one call of the router, which decides the same again. */

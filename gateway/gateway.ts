@@ -9,6 +9,7 @@ import type { Log } from './log';
 import { Metrics } from './metrics';
 import { RegistryWatch } from './registry/watch';
 import { createRouter } from './routing';
+import { knownAdapters, wantedAdapters } from './wanted-adapters';
 import { TraceSampler } from './traces/sampler';
 import { TraceWriter } from './traces/writer';
 import { Reconciler } from './upstream/reconciler';
@@ -52,7 +53,12 @@ export class Gateway {
         settings.replicas.map((url) => this.replica(url)),
         this.news,
       );
-      this.agents.set(settings.name, new AgentState(settings, replicas, createRouter(settings, replicas), this.conversations, this.metrics));
+      this.agents.set(
+        settings.name,
+        new AgentState(settings, replicas, createRouter(settings, replicas, deps.store, deps.modelApiKey ?? null), this.conversations, this.metrics, () =>
+          this.kick(replicas),
+        ),
+      );
     }
     this.watch = new RegistryWatch({
       store: deps.store,
@@ -104,11 +110,8 @@ export class Gateway {
         replica,
         settings: reconcile,
         baseModels: () => users().map(({ settings }) => settings.baseModel),
-        wanted: () =>
-          users()
-            .flatMap((agent) => agent.wantedVersions().flatMap(({ adapters }) => adapters))
-            .map(({ name, key }) => ({ name, path: this.deps.store.localPath(key) })),
-        known: () => new Set(users().flatMap(({ registry }) => registry.versions.flatMap(({ adapters }) => adapters.map(({ name }) => name)))),
+        wanted: () => users().flatMap((agent) => wantedAdapters(agent, this.deps.store)),
+        known: () => new Set(users().flatMap(knownAdapters)),
         onReady: () => this.news.emit('ready'),
         log: this.deps.log,
       }),
@@ -122,7 +125,12 @@ export class Gateway {
     agent.registry = registry;
     agent.known = true;
     this.canaries.registryChanged(name, registry);
-    for (const { url } of agent.replicas.all) this.reconcilers.get(url)?.kick();
+    this.kick(agent.replicas);
+  }
+
+  /** Looks after an agent's model servers at once. */
+  private kick(replicas: ReplicaSet): void {
+    for (const { url } of replicas.all) this.reconcilers.get(url)?.kick();
   }
 
   private watchGauges(): void {

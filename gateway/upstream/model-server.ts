@@ -21,6 +21,12 @@ export class ModelServer {
     await this.send('POST', '/load_lora_adapter', { lora_name: name, lora_path: path }, LOAD_MS);
   }
 
+  /** Merges loaded adapters by weight: the policy server's own call, which vLLM does not have. */
+  async merge(name: string, parts: readonly { adapter: string; weight: number }[]): Promise<void> {
+    const lora_mixture = parts.map(({ adapter, weight }) => ({ lora_name: adapter, weight }));
+    await this.send('POST', '/load_lora_adapter', { lora_name: name, lora_mixture }, LOAD_MS);
+  }
+
   /** Waits at the server until requests under way with it have ended. */
   async unload(name: string): Promise<void> {
     await this.send('POST', '/unload_lora_adapter', { lora_name: name }, LOAD_MS);

@@ -11,8 +11,10 @@ import type { Replica } from './replica';
 /** An adapter that the model servers should have. */
 export interface WantedAdapter {
   name: string;
-  /** Directory in PEFT format, as the model server sees it. */
-  path: string;
+  /** Directory in PEFT format, as the model server sees it; null for a merge that is nowhere on disk. */
+  path: string | null;
+  /** What a merge is made of. */
+  parts?: readonly { adapter: string; weight: number }[];
 }
 
 export interface ReconcilerOptions {
@@ -96,13 +98,16 @@ export class Reconciler {
     await this.removeUnwanted(served, names);
   }
 
-  private async provide({ name, path }: WantedAdapter, served: ReadonlySet<string>, epoch: number): Promise<void> {
+  private async provide({ name, path, parts }: WantedAdapter, served: ReadonlySet<string>, epoch: number): Promise<void> {
     const { replica, settings, onReady, log } = this.options;
     if (replica.routable.has(name)) return;
     const failure = this.failed.get(name);
     if (failure !== undefined && failure.until > Date.now()) return;
     try {
-      if (!served.has(name) && settings.manageAdapters) await this.server.load(name, path);
+      if (!served.has(name) && settings.manageAdapters) {
+        if (path !== null) await this.server.load(name, path);
+        else await this.server.merge(name, parts ?? []);
+      }
       await this.server.probe(name);
       if (replica.epoch !== epoch) return;
       this.failed.delete(name);

@@ -1,0 +1,60 @@
+import { NONE_LABEL, type RegistryVersion, type RouterSettings } from '../../contracts';
+import { RecentCache } from '../../store';
+import type { ReplicaSet } from '../upstream/replica-set';
+import { askLabels } from './ask-labels';
+import type { Embed } from './embed';
+import type { Example } from './examples';
+import { menuOf, readLabels } from './logits';
+import type { Router } from './router';
+
+/** A version's examples with their vectors. */
+interface Index {
+  examples: readonly Example[];
+  vectors: readonly Float32Array[];
+}
+
+/** Versions whose examples are kept: active, canary, and those before. */
+const KEPT_VERSIONS = 4;
+
+/** What a shortlist router needs besides its settings. */
+export interface ShortlistDeps {
+  embed: Embed;
+  readExamples: (version: RegistryVersion) => Promise<readonly Example[]>;
+  replicas: ReplicaSet;
+  baseModel: string;
+}
+
+/**
+ * The paper's variant: the task is compared with successes of each adapter, and the base model chooses only among the capabilities of the
+ * most similar ones. Its prompt stays short when there are many capabilities. Without examples it asks about all.
+ */
+export function shortlistRouter(settings: RouterSettings, { embed, readExamples, replicas, baseModel }: ShortlistDeps): Router {
+  const cache = new RecentCache<Index>(KEPT_VERSIONS);
+  const indexOf = (version: RegistryVersion): Promise<Index> =>
+    cache.get(`${version.version}/${version.runId}`, async () => {
+      const examples = await readExamples(version);
+      // Built once for a version, so not within the budget of the conversation that happens to be first.
+      const vectors = await embed(
+        examples.map(({ task }) => task),
+        AbortSignal.timeout(60_000),
+      );
+      return { examples, vectors };
+    });
+  return {
+    async route(question, signal) {
+      const index = await indexOf(question.version);
+      const all = menuOf(question);
+      const near = index.examples.length === 0 ? null : nearest(index, (await embed([question.task], signal))[0]!, settings.neighbours);
+      const menu = near === null ? all : all.filter(({ id }) => near.has(id));
+      if (menu.length === 0) return { capabilityId: NONE_LABEL, reason: 'shortlist-empty', probability: null, coveredMass: null };
+      return readLabels(await askLabels(replicas, baseModel, menu, question, signal), question, settings);
+    },
+  };
+}
+
+/** Capabilities of the examples most similar to a vector. */
+export function nearest({ examples, vectors }: Index, vector: Float32Array, neighbours: number): Set<string> {
+  const scored = vectors.map((other, i) => ({ i, score: other.reduce((sum, value, d) => sum + value * (vector[d] as number), 0) }));
+  scored.sort((a, b) => b.score - a.score);
+  return new Set(scored.slice(0, neighbours).map(({ i }) => (examples[i] as Example).capabilityId));
+}
