@@ -10,6 +10,7 @@ import { Metrics } from './metrics';
 import { RegistryWatch } from './registry/watch';
 import { createRouter } from './routing';
 import { knownAdapters, wantedAdapters } from './wanted-adapters';
+import type { Tracing } from './tracing';
 import { TraceSampler } from './traces/sampler';
 import { TraceWriter } from './traces/writer';
 import { Reconciler } from './upstream/reconciler';
@@ -22,6 +23,8 @@ export interface GatewayDeps {
   log: Log;
   /** Key for the model servers; default none. */
   modelApiKey?: string | null;
+  /** Null or absent: requests are not traced. */
+  tracing?: Tracing | null;
 }
 
 export class Gateway {
@@ -84,6 +87,7 @@ export class Gateway {
       ...[...this.reconcilers.values()].map((reconciler) => reconciler.stop()),
     ]);
     await Promise.all([...this.replicas.values()].map(({ pool }) => pool.destroy()));
+    await this.deps.tracing?.stop();
   }
 
   /** Sentences about what is missing; empty when every agent can be served. */

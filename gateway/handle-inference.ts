@@ -13,6 +13,7 @@ import { resolveModel } from './resolve-model';
 import type { Gateway } from './gateway';
 import { type AbortHandle, type StreamTarget } from './upstream/attempt';
 import { forward } from './upstream/forward';
+import type { RequestTrace } from './tracing';
 import { SseRelay } from './upstream/sse-relay';
 
 /** A route of OpenAI's API that is forwarded. */
@@ -57,6 +58,8 @@ export class Exchange {
   private waited = 0;
   private waitingSince: number | null = null;
   routed: Routed | null = null;
+  /** Null where requests are not traced. */
+  trace: RequestTrace | null = null;
 
   constructor(
     readonly request: IncomingMessage,
@@ -111,11 +114,12 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   const asked = parseInference(body);
   const routed = await decide(gateway, exchange, route, asked);
   exchange.routed = routed;
+  exchange.trace?.set({ 'gen_ai.request.model': asked.model, 'gen_ai.request.stream': asked.stream });
   const { agent } = routed;
   const { baseModel, fallback, name } = agent.settings;
   const tap = routed.conversation === null ? null : gateway.traces.tap(agent, routed.conversation, () => routed.adapter ?? baseModel, asked);
   const target = asked.stream ? streamTarget(exchange, tap === null ? null : (piece) => tap.piece(piece)) : null;
-  const headers = upstreamHeaders(request);
+  const headers = upstreamHeaders(request, exchange.trace);
   const result = await exchange.waiting(
     forward({
       replicas: agent.replicas,
@@ -173,12 +177,13 @@ async function decide(gateway: Gateway, exchange: Exchange, route: InferenceRout
 }
 
 /** What a model server is told. The client's key stays here. */
-function upstreamHeaders({ headers }: IncomingMessage): Record<string, string> {
+function upstreamHeaders({ headers }: IncomingMessage, trace: RequestTrace | null): Record<string, string> {
   const told: Record<string, string> = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
   for (const name of ['accept', 'traceparent', 'tracestate', 'x-request-id'] as const) {
     const value = headers[name];
     if (typeof value === 'string') told[name] = value;
   }
+  if (trace !== null) told['traceparent'] = trace.traceparent;
   return told;
 }
 

@@ -5,11 +5,12 @@ import { readProcessConfig } from './config';
 import { Gateway } from './gateway';
 import { GatewayServer } from './http/server';
 import { createLog } from './log';
+import { createTracing } from './tracing';
 
 async function main(): Promise<void> {
   const { gateway: config, storeRoot, modelApiKey } = readProcessConfig();
   const log = createLog();
-  const gateway = new Gateway(config, { store: new LocalStore(storeRoot), log, modelApiKey });
+  const gateway = new Gateway(config, { store: new LocalStore(storeRoot), log, modelApiKey, tracing: await createTracing() });
   const server = new GatewayServer(gateway);
   await gateway.start();
   const port = await server.listen(config.host, config.port);

@@ -89,6 +89,7 @@ export class GatewayServer {
     const { metrics } = this.gateway;
     const exchange = new Exchange(request, response, client);
     metrics.inFlight.inc();
+    exchange.trace = this.gateway.deps.tracing?.start(request, OPERATIONS[route.path]) ?? null;
     let status = '499';
     try {
       if (await handleInference(this.gateway, exchange, route)) status = String(response.statusCode);
@@ -98,6 +99,7 @@ export class GatewayServer {
       metrics.inFlight.dec();
       const { routed } = exchange;
       const agent = routed?.agent.settings.name ?? 'none';
+      endTrace({ trace: exchange.trace, routed, overheadMs: exchange.overheadMs() }, agent, status);
       const labels = { agent, client: client.name, adapter: routed?.adapter ?? 'base', route: routed?.reason ?? 'refused', status };
       metrics.requests.inc(labels);
       if (status === '499') metrics.gone.inc({ agent });
@@ -119,6 +121,26 @@ export class GatewayServer {
     sendError(response, new ApiError(500, 'The gateway failed; its log says why.', { code: 'gateway_error' }), headers);
     return 500;
   }
+}
+
+/** Names of the semantic conventions. */
+const OPERATIONS = { '/chat/completions': 'chat', '/completions': 'text_completion', '/embeddings': 'embeddings' } as const;
+
+function endTrace(
+  { trace, routed, overheadMs }: { trace: Exchange['trace']; routed: Exchange['routed']; overheadMs: number },
+  agent: string,
+  status: string,
+): void {
+  if (trace === null) return;
+  trace.set({
+    'gen_ai.agent.name': agent,
+    'gen_ai.response.model': routed?.adapter ?? 'base',
+    'whet.version': routed?.version ?? 0,
+    'whet.route': routed?.reason ?? 'refused',
+    'whet.overhead_ms': overheadMs,
+    ...(routed?.conversation ? { 'gen_ai.conversation.id': routed.conversation.name } : {}),
+  });
+  trace.end(status);
 }
 
 /** Bytes that are no HTTP request. */

@@ -7,6 +7,7 @@ import { checkGatewayConfig } from '../../contracts/load-gateway-config';
 import { Gateway } from '../../gateway/gateway';
 import { GatewayServer } from '../../gateway/http/server';
 import type { Log } from '../../gateway/log';
+import type { Tracing } from '../../gateway/tracing';
 import { layout, LocalStore } from '../../store';
 import { FakeReplica } from './fake-replica';
 
@@ -60,6 +61,7 @@ export class GatewayFixture {
       agent?: Partial<Omit<GatewayAgent, 'router' | 'traces'>> & { router?: Partial<GatewayAgent['router']>; traces?: Partial<GatewayAgent['traces']> };
       config?: Partial<GatewayConfigInput>;
       ready?: boolean;
+      tracing?: Tracing | null;
     } = {},
   ): Promise<this> {
     for (let i = 0; i < (options.replicas ?? 1); i++) this.replicas.push(await new FakeReplica().start());
@@ -76,7 +78,7 @@ export class GatewayFixture {
       },
       'test',
     );
-    this.gateway = new Gateway(config, { store: this.store, log: silent });
+    this.gateway = new Gateway(config, { store: this.store, log: silent, tracing: options.tracing ?? null });
     this.server = new GatewayServer(this.gateway);
     await this.gateway.start();
     this.url = `http://127.0.0.1:${await this.server.listen('127.0.0.1', 0)}`;
