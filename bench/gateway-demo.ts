@@ -136,9 +136,8 @@ async function measure(options: Options): Promise<void> {
     const seconds = (performance.now() - began) / 1000;
     const passRate = found.filter(({ success }) => success).length / found.length;
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    const decisions = Object.fromEntries(
-      [...metrics.matchAll(/whet_gateway_router_total\{.*outcome="([^"]+)"\} (\d+)/g)].map(([, outcome, n]) => [outcome, Number(n)]),
-    );
+    const decisions: Record<string, number> = {};
+    for (const [, outcome, n] of metrics.matchAll(/whet_gateway_router_total\{.*outcome="([^"]+)"\} (\d+)/g)) decisions[outcome as string] = Number(n);
     printTables(evaluation, passRate);
     const { routed, base, oracle } = evaluation;
     const share = (routed.passRate.estimate - base.passRate.estimate) / (oracle.passRate.estimate - base.passRate.estimate);

@@ -114,7 +114,13 @@ export async function startLiteLlm(stub: string, children: ChildProcess[]): Prom
     config,
     `model_list:\n  - model_name: bench-base\n    litellm_params: {model: openai/bench-base, api_base: "${stub}/v1", api_key: none}\nlitellm_settings: {telemetry: false, set_verbose: false}\n`,
   );
-  const environment = { LITELLM_LOG: 'ERROR', LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_MODE: 'PRODUCTION' };
+  const environment = {
+    LITELLM_LOG: 'ERROR',
+    LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+    LITELLM_MODE: 'PRODUCTION',
+    // No gateway in this comparison checks keys.
+    LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true',
+  };
   children.push(start(command, ['--config', config, '--port', String(port), '--host', '127.0.0.1'], environment));
   const origin = `http://127.0.0.1:${port}`;
   await answers(`${origin}/health/liveliness`, 120);

@@ -31,7 +31,7 @@ async function main(): Promise<void> {
     '--workers',
     '2',
   ];
-  const child = spawn(COMMAND, args, { stdio: 'inherit' });
+  const child = spawn(COMMAND, args, { stdio: 'inherit', cwd: join(process.cwd(), '.whetstone') });
   const [code] = (await once(child, 'exit')) as [number | null];
   const { text } = await fixture.get('/metrics');
   const own = [...text.matchAll(/whet_gateway_requests_total\{.*status="(5\d\d)"\} (\d+)/g)].map(([, status, count]) => `${count} x ${status}`);

@@ -1,7 +1,8 @@
 // tier: integration
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { changeRegistry, endCanary, LocalStore, promoteVersion, readRegistry, rollbackAgent, startCanary } from '../../store';
+import type { LocalStore } from '../../store';
+import { changeRegistry, endCanary, promoteVersion, readRegistry, rollbackAgent, startCanary } from '../../store';
 import { FakeReplica } from './fake-replica';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 

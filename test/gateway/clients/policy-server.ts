@@ -29,8 +29,8 @@ export class PolicyServer {
   static async start(model: string, servedName: string): Promise<PolicyServer> {
     const args = ['-m', 'whetstone.serve', '--model', model, '--port', '0', '--served-name', servedName];
     const child = spawn(PYTHON, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
-    const [line] = (await once(createInterface(child.stdout!), 'line')) as [string];
-    return new PolicyServer(child, `${/http:\S+/.exec(line)![0]}/v1`);
+    const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+    return new PolicyServer(child, `${/http:\S+/.exec(line)?.[0] ?? ''}/v1`);
   }
 
   async stop(): Promise<void> {
