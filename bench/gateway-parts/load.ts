@@ -22,7 +22,8 @@ export function shoot(client: Client, shot: Shot, isStream: boolean): Promise<Ti
     const began = performance.now();
     let firstByte = 0;
     let status = 0;
-    let tail: Buffer = Buffer.alloc(0);
+    let bytes = 0;
+    let isDone = false;
     const end = (ok: boolean) => resolve({ firstByte: firstByte - began, total: performance.now() - began, ok });
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart: () => undefined,
@@ -31,10 +32,11 @@ export function shoot(client: Client, shot: Shot, isStream: boolean): Promise<Ti
       },
       onResponseData(_controller, chunk) {
         if (firstByte === 0) firstByte = performance.now();
-        tail = chunk;
+        bytes += chunk.length;
+        if (isStream && chunk.includes('[DONE]')) isDone = true;
       },
       onResponseEnd() {
-        end(status === 200 && (isStream ? tail.includes('[DONE]') : tail.length > 0));
+        end(status === 200 && (isStream ? isDone : bytes > 0));
       },
       onResponseError: () => end(false),
     };
