@@ -4,7 +4,7 @@
  * 8 KB and 100 KB bodies, streamed and not; the headline is the worst of the six. `rps` is at 8 connections with 1 KB bodies; load
  * generator and stub share the cores. The last line is JSON.
  *
- *     node dist/bench/gateway.js [--rounds 12] [--requests 60] [--seconds 4] [--only whetstone,portkey]
+ *     node dist/bench/gateway.js [--rounds 12] [--requests 60] [--seconds 4] [--warm-up 150] [--only whetstone,portkey]
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,15 @@ import { percentile, sequential, type Shot, throughput, type Timing } from './ga
 import { answers, freePort, start, startLiteLlm, startPortkey, startWhetstone, type Target } from './gateway-parts/targets';
 
 const SIZES = { '1KB': 1_000, '8KB': 8_000, '100KB': 100_000 } as const;
-const WARM_UP = 150;
+
+interface Options {
+  rounds: number;
+  /** Of each target in each round. */
+  requests: number;
+  /** Of each target before anything is timed. */
+  warmUp: number;
+  seconds: number;
+}
 
 interface Cell {
   size: keyof typeof SIZES;
@@ -38,10 +46,10 @@ const keyOf = ({ size, isStream }: Cell) => `${size}${isStream ? ' stream' : ''}
 const round = (value: number, digits = 3) => Number(value.toFixed(digits));
 
 /** Times of all targets, cell by cell; within a round every target gets its turn, in changing order. */
-async function latencies(targets: readonly Target[], rounds: number, requests: number): Promise<Map<string, Timing[]>> {
+async function latencies(targets: readonly Target[], { rounds, requests, warmUp }: Options): Promise<Map<string, Timing[]>> {
   const found = new Map<string, Timing[]>();
   for (const cell of CELLS) {
-    for (const target of targets) await sequential(target.origin, shotFor(target, cell), cell.isStream, WARM_UP);
+    for (const target of targets) await sequential(target.origin, shotFor(target, cell), cell.isStream, warmUp);
     for (let turn = 0; turn < rounds; turn++) {
       const order = targets.map((_, i) => targets[(i + turn) % targets.length]!);
       for (const target of order) {
@@ -74,8 +82,8 @@ function added(found: ReadonlyMap<string, Timing[]>, target: Target, cell: Cell)
   };
 }
 
-async function measure(targets: readonly Target[], options: { rounds: number; requests: number; seconds: number }): Promise<Record<string, unknown>> {
-  const found = await latencies(targets, options.rounds, options.requests);
+async function measure(targets: readonly Target[], options: Options): Promise<Record<string, unknown>> {
+  const found = await latencies(targets, options);
   const results: Record<string, Record<string, unknown>> = {};
   const small: Cell = { size: '1KB', isStream: false };
   for (const target of targets) {
@@ -108,9 +116,9 @@ async function measure(targets: readonly Target[], options: { rounds: number; re
 async function main(): Promise<void> {
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
-    options: { rounds: string('12'), requests: string('60'), seconds: string('4'), only: string('whetstone,portkey,litellm') },
+    options: { rounds: string('12'), requests: string('60'), seconds: string('4'), 'warm-up': string('150'), only: string('whetstone,portkey,litellm') },
   });
-  const options = { rounds: Number(values.rounds), requests: Number(values.requests), seconds: Number(values.seconds) };
+  const options = { rounds: Number(values.rounds), requests: Number(values.requests), seconds: Number(values.seconds), warmUp: Number(values['warm-up']) };
   const chosen = values.only.split(',');
   const folder = await mkdtemp(join(tmpdir(), 'whet-bench-gateway-'));
   const children: ChildProcess[] = [];

@@ -31,6 +31,14 @@ export class AgentState {
     this.registry = emptyRegistry(settings.name);
   }
 
+  /** Takes in a new registry. */
+  update(registry: Registry): void {
+    this.registry = registry;
+    this.known = true;
+    // A router that cannot prepare goes on without; its answers say so.
+    for (const version of this.wantedVersions()) this.router.prepare?.(version).catch(() => undefined);
+  }
+
   /** The version with a number; null: the base model, or a number that is not there. */
   version(number: number | null): RegistryVersion | null {
     return this.registry.versions.find(({ version }) => version === number) ?? null;

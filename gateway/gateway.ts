@@ -126,8 +126,7 @@ export class Gateway {
   private registryChanged(name: string, registry: Registry): void {
     const agent = this.agents.get(name);
     if (agent === undefined) return;
-    agent.registry = registry;
-    agent.known = true;
+    agent.update(registry);
     this.canaries.registryChanged(name, registry);
     this.kick(agent.replicas);
   }

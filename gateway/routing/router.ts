@@ -28,4 +28,6 @@ export interface RoutingAnswer {
  */
 export interface Router {
   route(question: RoutingQuestion, signal: AbortSignal): Promise<RoutingAnswer>;
+  /** Told of versions that will be asked about, for what takes longer than a conversation may wait. */
+  prepare?(version: RegistryVersion): Promise<void>;
 }

@@ -16,6 +16,9 @@ interface Index {
 /** Versions whose examples are kept: active, canary, and those before. */
 const KEPT_VERSIONS = 4;
 
+/** For the vectors of all examples of a version, off the path of the requests. */
+const EMBED_MS = 60_000;
+
 /** What a shortlist router needs besides its settings. */
 export interface ShortlistDeps {
   embed: Embed;
@@ -30,21 +33,26 @@ export interface ShortlistDeps {
  */
 export function shortlistRouter(settings: RouterSettings, { embed, readExamples, replicas, baseModel }: ShortlistDeps): Router {
   const cache = new RecentCache<Index>(KEPT_VERSIONS);
-  const indexOf = (version: RegistryVersion): Promise<Index> =>
-    cache.get(`${version.version}/${version.runId}`, async () => {
+  const ready = new Map<string, Index>();
+  const keyOf = ({ version, runId }: RegistryVersion) => `${version}/${runId}`;
+  const prepare = async (version: RegistryVersion): Promise<void> => {
+    const key = keyOf(version);
+    const index = await cache.get(key, async () => {
       const examples = await readExamples(version);
-      // Built once for a version, so not within the budget of the conversation that happens to be first.
-      const vectors = await embed(
-        examples.map(({ task }) => task),
-        AbortSignal.timeout(60_000),
-      );
-      return { examples, vectors };
+      const tasks = examples.map(({ task }) => task);
+      return { examples, vectors: await embed(tasks, AbortSignal.timeout(EMBED_MS)) };
     });
+    ready.set(key, index);
+    for (const oldest of ready.keys()) if (ready.size > KEPT_VERSIONS) ready.delete(oldest);
+  };
   return {
+    prepare,
     async route(question, signal) {
-      const index = await indexOf(question.version);
+      // No conversation waits for the examples of a new version: until they are read, it is asked about all capabilities.
+      const index = ready.get(keyOf(question.version));
+      if (index === undefined) prepare(question.version).catch(() => undefined);
       const all = menuOf(question);
-      const near = index.examples.length === 0 ? null : nearest(index, (await embed([question.task], signal))[0]!, settings.neighbours);
+      const near = index === undefined || index.examples.length === 0 ? null : nearest(index, (await embed([question.task], signal))[0]!, settings.neighbours);
       const menu = near === null ? all : all.filter(({ id }) => near.has(id));
       if (menu.length === 0) return { capabilityId: NONE_LABEL, reason: 'shortlist-empty', probability: null, coveredMass: null };
       return readLabels(await askLabels(replicas, baseModel, menu, question, signal), question, settings);

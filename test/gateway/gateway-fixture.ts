@@ -74,7 +74,16 @@ export class GatewayFixture {
         registryPollMs: 20,
         reconcile: { everyMs: 50, drainMs: 100 },
         ...options.config,
-        agents: [{ name: 'desk', baseModel: 'desk-base', replicas: this.replicas.map(({ url }) => url), ...options.agent }],
+        // A loaded machine must not turn into routes to base; what happens over the budget has a test of its own.
+        agents: [
+          {
+            name: 'desk',
+            baseModel: 'desk-base',
+            replicas: this.replicas.map(({ url }) => url),
+            ...options.agent,
+            router: { timeoutMs: 5_000, ...options.agent?.router },
+          },
+        ],
       },
       'test',
     );

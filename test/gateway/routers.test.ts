@@ -46,9 +46,14 @@ describe('the router shortlist', () => {
     const router = { kind: 'shortlist' as const, neighbours: 3 };
     await fixture.start({ registry: { versions: [versionOf(1, 'weigh', 'stamp', 'seal')] }, agent: { router } });
     fixture.replicas[0]!.behaviour = labels({ A: 0.9, B: 0.1 });
-    const answer = await fixture.chat('the parcel, how heavy in grams?');
+    // The version's examples are read in the background.
+    let answer = await fixture.chat('the parcel, how heavy in grams? 0');
+    await fixture.until(async () => {
+      answer = await fixture.chat(`the parcel, how heavy in grams? ${fixture.replicas[0]!.routerCalls().length}`);
+      return fixture.replicas[0]!.routerCalls().at(-1)!.body.messages![0]!.content.split('\n').length === 5;
+    });
     expect(answer.json['model']).toBe(adapterName('weigh', 1));
-    expect(fixture.replicas[0]!.routerCalls()[0]?.body.messages?.[0]?.content).toContain('\nA: weigh the parcel\nB: none of these\nAnswer:');
+    expect(fixture.replicas[0]!.routerCalls().at(-1)?.body.messages?.[0]?.content).toContain('\nA: weigh the parcel\nB: none of these\nAnswer:');
     await fixture.stop();
   });
 
