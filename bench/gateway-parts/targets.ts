@@ -83,7 +83,10 @@ export async function startWhetstone(stub: string, folder: string, children: Chi
   return { name: 'whetstone', origin, path: '/v1/chat/completions', headers: {}, model: 'bench' };
 }
 
-/** Portkey's gateway from npm. */
+/**
+ * Portkey's gateway from npm. As installed, 1.15.2 answers streams with status 500 (it changes the headers of a fetch answer, which are
+ * immutable; tried with Node 20 and 24), so its streams are left out of the comparison.
+ */
 export async function startPortkey(stub: string, children: ChildProcess[]): Promise<Target> {
   const folder = join(CACHE, 'portkey');
   const script = join(folder, 'node_modules', '@portkey-ai', 'gateway', 'build', 'start-server.js');
