@@ -33,7 +33,13 @@ def message(answer):
 def streamed(client, model):
     content, calls, finish, usage = "", [], None, None
     stream = client.chat.completions.create(
-        model=model, messages=ASK, tools=[TOOL], seed=3, max_tokens=40, stream=True, stream_options={"include_usage": True}
+        model=model,
+        messages=ASK,
+        tools=[TOOL],
+        seed=3,
+        max_tokens=40,
+        stream=True,
+        stream_options={"include_usage": True},
     )
     for chunk in stream:
         usage = chunk.usage.total_tokens if chunk.usage else usage
@@ -56,7 +62,9 @@ def main():
     base_url, model = sys.argv[1:]
     client = openai.OpenAI(base_url=base_url, api_key="none", max_retries=0)
     create = client.chat.completions.create
-    logprobs = create(model=model, messages=ASK, seed=3, max_tokens=2, logprobs=True, top_logprobs=3).choices[0].logprobs
+    logprobs = (
+        create(model=model, messages=ASK, seed=3, max_tokens=2, logprobs=True, top_logprobs=3).choices[0].logprobs
+    )
     choice = {"structured_outputs": {"choice": ["yes", "no"]}}
     results = {
         "chat": message(create(model=model, messages=ASK, seed=3, max_tokens=40)),
