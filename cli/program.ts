@@ -2,8 +2,10 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { IDENTIFY_ARMS } from '../contracts';
 import { answerCommand, approveCommand } from './commands/answers';
 import { type BudgetFlags, budgetCommand } from './commands/budget';
+import { type CanaryFlags, canaryCommand, shareBetween } from './commands/canary';
 import { demoCommand } from './commands/demo';
 import { dryRunCommand } from './commands/dry-run';
+import { gatewayCommand, type GatewayFlags } from './commands/gateway';
 import { lsCommand } from './commands/ls';
 import { promoteCommand, rollbackCommand } from './commands/registry';
 import { reportCommand } from './commands/report';
@@ -105,7 +107,22 @@ export function createProgram(): Command {
   command('promote <agent> <version>', "make a version of the agent's adapters the active one").action(
     withContext((context: Context, agent: string, version: string) => promoteCommand(context, agent, positiveNumber(version))),
   );
-  command('rollback <agent>', 'make the version before the active one active').action(withContext(rollbackCommand));
+  command('rollback <agent>', 'take back the canary, or make the version before the active one active').action(withContext(rollbackCommand));
+  command('canary <agent> [version]', 'give a version a share of the conversations; without a version, show the canary')
+    .option('--share <share>', 'of new conversations, up to 0.5', (text) => shareBetween(0, 0.5, text), 0.1)
+    .option('--false-rollback <chance>', 'of a rollback although it is as good', (text) => shareBetween(0, 0.4, text), 0.05)
+    .option('--stop', 'end the canary')
+    .action(
+      withContext((context: Context, agent: string, version: string | undefined, flags: CanaryFlags) =>
+        canaryCommand(context, agent, version === undefined ? null : positiveNumber(version), flags),
+      ),
+    );
+  command('gateway [agent.yaml...]', "the agents' OpenAI-compatible endpoint, in the foreground")
+    .option('--config <gateway.yaml>', 'instead of agent.yaml files')
+    .option('--host <address>', 'to listen on')
+    .option('--port <port>', 'to listen on (WHET_GATEWAY_PORT, 8400)', wholeNumber)
+    .option('--upstream <url>', 'a model server, ending in /v1; can be given several times', (url: string, all: string[]) => [...all, url], [] as string[])
+    .action(withContext((context: Context, paths: string[], flags: GatewayFlags) => gatewayCommand(context, paths, flags)));
   command('schedule <agent.yaml>', 'run an agent regularly')
     .option('--cron <expression>', "such as '0 2 * * *'")
     .option('--timezone <name>', 'of the cron expression', 'UTC')

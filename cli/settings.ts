@@ -8,6 +8,7 @@ export const PORTS = {
   ui: { variable: 'WHET_TEMPORAL_UI_PORT', fallback: 8233 },
   model: { variable: 'WHET_MODEL_PORT', fallback: 8300 },
   analyst: { variable: 'WHET_ANALYST_PORT', fallback: 8301 },
+  gateway: { variable: 'WHET_GATEWAY_PORT', fallback: 8400 },
 } as const;
 export type PortName = keyof typeof PORTS;
 
@@ -27,6 +28,7 @@ const variables = z.object({
   WHET_TEMPORAL_UI_PORT: port,
   WHET_MODEL_PORT: port,
   WHET_ANALYST_PORT: port,
+  WHET_GATEWAY_PORT: port,
   OPENAI_API_KEY: text,
   OPENAI_BASE_URL: text,
 });
@@ -70,6 +72,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env, direc
       ui: value.WHET_TEMPORAL_UI_PORT ?? PORTS.ui.fallback,
       model: value.WHET_MODEL_PORT ?? PORTS.model.fallback,
       analyst: value.WHET_ANALYST_PORT ?? PORTS.analyst.fallback,
+      gateway: value.WHET_GATEWAY_PORT ?? PORTS.gateway.fallback,
     },
     analystConfigured: value.OPENAI_API_KEY !== undefined || value.OPENAI_BASE_URL !== undefined,
   };

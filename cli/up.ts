@@ -21,6 +21,7 @@ const TITLES: Record<ServiceState['name'], string> = {
   analyst: 'demo analyst',
   model: 'base model (recipe)',
   policy: 'policy server',
+  gateway: 'gateway',
   worker: 'worker',
 };
 

@@ -1,17 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
-import { z } from 'zod';
 import { type AgentSpec, agentSpecSchema } from './agent-spec';
 import { pricesOf } from './analyst-use';
-
-/** One thing that is wrong in an agent.yaml. */
-export interface SpecProblem {
-  /** Dotted path of the field; empty for the file as a whole. */
-  path: string;
-  /** What is wrong and what is allowed. */
-  message: string;
-}
+import { schemaProblems, type SpecProblem } from './schema-problems';
 
 /** An agent.yaml that cannot be used. The message has one line per problem: file, path, value, what is allowed. */
 export class AgentSpecError extends Error {
@@ -46,64 +38,10 @@ export function loadAgentSpec(file: string): AgentSpec {
     );
   const raw: unknown = document.toJS();
   const parsed = agentSpecSchema.safeParse(raw);
-  if (!parsed.success)
-    throw new AgentSpecError(
-      file,
-      parsed.error.issues.flatMap((issue) => describe(issue, raw)),
-    );
+  if (!parsed.success) throw new AgentSpecError(file, schemaProblems(parsed.error, raw, agentSpecSchema));
   const problems = crossChecks(parsed.data, dirname(resolve(file)));
   if (problems.length > 0) throw new AgentSpecError(file, problems);
   return parsed.data;
-}
-
-type Issue = z.core.$ZodIssue;
-
-function describe(issue: Issue, raw: unknown): SpecProblem[] {
-  const path = issue.path.map(String).join('.');
-  if (issue.code === 'unrecognized_keys') {
-    const known = knownFields(issue.path);
-    return issue.keys.map((key) => ({
-      path: [path, key].filter(Boolean).join('.'),
-      message: `unknown field.${known === null ? '' : ` Known here: ${known.join(', ')}.`}`,
-    }));
-  }
-  const value = valueAt(raw, issue.path);
-  const found = value === undefined ? 'is missing' : `${JSON.stringify(value)} is not allowed`;
-  return [{ path, message: `${found}. ${allowed(issue)}` }];
-}
-
-function allowed(issue: Issue): string {
-  switch (issue.code) {
-    case 'invalid_value':
-      return `Allowed: ${issue.values.map((value) => JSON.stringify(value)).join(', ')}.`;
-    case 'too_small':
-      return `Allowed: ${issue.origin === 'string' ? 'a text of' : ''} ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${issue.origin === 'string' ? ' characters' : ''}.`.replace(
-        ':  ',
-        ': ',
-      );
-    case 'too_big':
-      return `Allowed: ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}.`;
-    case 'invalid_type':
-      return `Allowed: ${issue.expected === 'int' ? 'a whole number' : `a value of type ${issue.expected}`}.`;
-    case 'invalid_union':
-      return `Allowed: ${issue.errors
-        .flat()
-        .flatMap((inner) => (inner.code === 'invalid_value' ? inner.values.map((value) => JSON.stringify(value)) : inner.message))
-        .join(', ')}.`;
-    default:
-      return `Allowed: ${issue.message}.`;
-  }
-}
-
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>((inner, key) => (typeof inner === 'object' && inner !== null ? (inner as Record<PropertyKey, unknown>)[key] : undefined), value);
-}
-
-/** Names of the fields at a path of the schema; null where it is no object. */
-function knownFields(path: readonly PropertyKey[]): string[] | null {
-  let node: { properties?: Record<string, unknown> } | undefined = z.toJSONSchema(agentSpecSchema, { io: 'input' });
-  for (const key of path) node = node?.properties?.[String(key)] as typeof node;
-  return node?.properties === undefined ? null : Object.keys(node.properties);
 }
 
 /** What a schema of single fields cannot say. */

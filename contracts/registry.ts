@@ -9,6 +9,12 @@ const registryAdapterSchema = z.strictObject({
   sha256: z.string(),
 });
 
+/** How the gateway reads the router's probabilities for this version; see RouterCalibration. */
+export const routerCalibrationSchema = z.strictObject({
+  temperature: z.number().positive().describe('Divides the log probabilities of the labels; 1 leaves them as they are.'),
+  threshold: z.number().min(0).max(1).describe('A best label below this calibrated probability sends the conversation to the base model.'),
+});
+
 /** One promoted set of adapters. */
 export const registryVersionSchema = z.strictObject({
   version: z.number().int().positive(),
@@ -17,13 +23,41 @@ export const registryVersionSchema = z.strictObject({
   baseModelSha256: z.string(),
   adapters: z.array(registryAdapterSchema),
   routedMinusBase: intervalSchema,
+  /** Absent for versions whose evaluation fitted none: probabilities count as they are, and nothing abstains. */
+  router: routerCalibrationSchema.optional(),
 });
 export type RegistryVersion = z.infer<typeof registryVersionSchema>;
+
+/** A version that gets a share of the conversations, beside the active one that gets the rest. */
+export const canarySchema = z.strictObject({
+  /** Distinguishes two canaries of the same version; also salts the hash that assigns conversations. */
+  id: z.string().regex(/^[0-9a-f]{12}$/),
+  version: z.number().int().positive(),
+  /** Share of conversations, by hash of their key. */
+  share: z.number().gt(0).lte(0.5),
+  /** Chance of a rollback although the canary is as good, over its whole life. */
+  falseRollback: z.number().gt(0).lt(0.5),
+  startedAt: z.string(),
+});
+export type Canary = z.infer<typeof canarySchema>;
+
+/** What became of the last canary. */
+export const canaryEndSchema = z.strictObject({
+  id: z.string(),
+  version: z.number().int().positive(),
+  outcome: z.enum(['promoted', 'stopped', 'rolled-back', 'superseded']),
+  endedAt: z.string(),
+  /** A sentence with the numbers that decided. */
+  reason: z.string(),
+});
+export type CanaryEnd = z.infer<typeof canaryEndSchema>;
 
 /** The adapter registry of one agent; replaced as a whole by compare-and-swap. `active: null` serves the base model alone. */
 export const registrySchema = z.strictObject({
   agent: z.string(),
   active: z.number().int().positive().nullable(),
   versions: z.array(registryVersionSchema),
+  canary: canarySchema.optional(),
+  lastCanary: canaryEndSchema.optional(),
 });
 export type Registry = z.infer<typeof registrySchema>;

@@ -22,7 +22,7 @@ export const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'environmen
 export const trajectorySchema = z.strictObject({
   /** sha256 of the canonical JSON of task, trial, model and messages. */
   id: z.string().regex(/^[0-9a-f]{64}$/),
-  task: z.strictObject({ seed: z.number().int().nonnegative(), split: z.enum(['train', 'held-out', 'synthetic']) }),
+  task: z.strictObject({ seed: z.number().int().nonnegative(), split: z.enum(['train', 'held-out', 'synthetic', 'live']) }),
   trial: z.number().int().nonnegative(),
   /** Served model name: base or adapter. */
   model: z.string(),

@@ -23,5 +23,9 @@ export const layout = {
   adapters: (agent: string) => `adapters/${agent}`,
   /** Capabilities that the agent's runs know, with their history. */
   dictionary: (agent: string) => `dictionary/${agent}.json`,
+  /** Outcomes of one canary; each gateway process appends to a file of its own. */
+  canary: (agent: string, canaryId: string) => `canary/${agent}/${canaryId}`,
+  /** Conversations of live traffic in the trajectory format. */
+  traces: (agent: string, day: string) => `traces/${agent}/${day}`,
   registry: (agent: string) => `registry/${agent}.json`,
 } as const;

@@ -1,4 +1,4 @@
-import { type Registry, type RegistryVersion, registrySchema } from '../contracts';
+import { type Canary, type CanaryEnd, type Registry, type RegistryVersion, registrySchema } from '../contracts';
 import type { ArtifactStore } from './artifact-store';
 import { StoreConflictError } from './errors';
 import { layout } from './layout';
@@ -27,23 +27,59 @@ export function addVersion(registry: Registry, version: Omit<RegistryVersion, 'v
   const existing = registry.versions.find((v) => v.runId === version.runId);
   if (existing) return { registry, changed: false, result: existing.version };
   const number = Math.max(0, ...registry.versions.map((v) => v.version)) + 1;
-  return { registry: { ...registry, active: number, versions: [...registry.versions, { ...version, version: number }] }, changed: true, result: number };
-}
-
-/** Makes a version the active one; null: the base model alone. Pure. Throws RegistryError for a number that is not there. */
-export function activateVersion(registry: Registry, version: number | null): Transition {
-  if (version !== null && !registry.versions.some((v) => v.version === version)) {
-    const there = registry.versions.map((v) => v.version).join(', ') || 'none';
-    throw new RegistryError(`Agent ${registry.agent} has no version ${version} in its registry (versions: ${there}).`);
-  }
-  return { registry: { ...registry, active: version }, changed: registry.active !== version, result: version };
+  const without = withoutCanary(registry, 'superseded', version.createdAt, `Version ${number} was promoted.`);
+  return { registry: { ...without, active: number, versions: [...registry.versions, { ...version, version: number }] }, changed: true, result: number };
 }
 
 /**
- * Goes back to the version with the next lower number; from the lowest one to the base model alone. Pure. Throws RegistryError when the
- * base model is active already.
+ * Makes a version the active one; null: the base model alone. A canary ends with it. Pure. Throws RegistryError for a number that is not
+ * there.
+ */
+export function activateVersion(registry: Registry, version: number | null, now: Date = new Date()): Transition {
+  requireVersion(registry, version);
+  const outcome = registry.canary?.version === version ? 'promoted' : 'superseded';
+  const reason = version === null ? 'The base model was activated.' : `Version ${version} was activated.`;
+  const without = withoutCanary(registry, outcome, now.toISOString(), reason);
+  return { registry: { ...without, active: version }, changed: registry.active !== version || registry.canary !== undefined, result: version };
+}
+
+function requireVersion(registry: Registry, version: number | null): void {
+  if (version === null || registry.versions.some((v) => v.version === version)) return;
+  const there = registry.versions.map((v) => v.version).join(', ') || 'none';
+  throw new RegistryError(`Agent ${registry.agent} has no version ${version} in its registry (versions: ${there}).`);
+}
+
+function withoutCanary(registry: Registry, outcome: CanaryEnd['outcome'], endedAt: string, reason: string): Registry {
+  const { canary, ...rest } = registry;
+  return canary === undefined ? rest : { ...rest, lastCanary: { id: canary.id, version: canary.version, outcome, endedAt, reason } };
+}
+
+/** Gives a version a share of the conversations, in place of a canary that is there. Pure. Throws RegistryError where that means nothing. */
+export function startCanary(registry: Registry, canary: Canary): Transition<Canary> {
+  requireVersion(registry, canary.version);
+  if (registry.active === canary.version) throw new RegistryError(`Version ${canary.version} of ${registry.agent} gets all conversations already.`);
+  const without = withoutCanary(registry, 'superseded', canary.startedAt, `A canary of version ${canary.version} was started.`);
+  return { registry: { ...without, canary }, changed: true, result: canary };
+}
+
+/**
+ * Ends the canary: all conversations go to the active version. Pure. With `id`, a canary that is not that one any more is left alone, so
+ * that a verdict which comes late cannot end its successor. Throws RegistryError when there is none.
+ */
+export function endCanary(registry: Registry, outcome: CanaryEnd['outcome'], reason: string, now: Date, id?: string): Transition {
+  if (registry.canary === undefined || (id !== undefined && registry.canary.id !== id)) {
+    if (id !== undefined) return { registry, changed: false, result: registry.active };
+    throw new RegistryError(`Agent ${registry.agent} has no canary.`);
+  }
+  return { registry: withoutCanary(registry, outcome, now.toISOString(), reason), changed: true, result: registry.active };
+}
+
+/**
+ * Takes back the newest change: a canary, if there is one; else goes back to the version with the next lower number, from the lowest one
+ * to the base model alone. Pure. Throws RegistryError when the base model is active already.
  */
 export function rollbackVersion(registry: Registry): Transition {
+  if (registry.canary !== undefined) return endCanary(registry, 'rolled-back', 'Rolled back by hand.', new Date());
   const { active } = registry;
   if (active === null) throw new RegistryError(`Agent ${registry.agent} serves its base model already: there is nothing to roll back.`);
   const lower = registry.versions.map((v) => v.version).filter((v) => v < active);

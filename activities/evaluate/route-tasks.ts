@@ -2,7 +2,16 @@ import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
-import { routerMenu, routerPrompt, type RoutingInput, type RoutingRecord, routingRecordSchema, type RoutingResult } from '../../contracts';
+import {
+  ROUTER_TOP_LOGPROBS,
+  routerMenu,
+  routerPrompt,
+  routingDecision,
+  type RoutingInput,
+  type RoutingRecord,
+  routingRecordSchema,
+  type RoutingResult,
+} from '../../contracts';
 import { layout, putLines } from '../../store';
 import { SandboxError } from '../../sandbox';
 import type { RolloutDeps } from '../deps';
@@ -10,10 +19,6 @@ import { ownerFailure, readOwnerEnvironment, readPreparedSpec } from '../prepare
 import { startProgress } from '../progress';
 import { PolicyModel } from '../rollout';
 import { inParallel } from '../rollout/in-parallel';
-import { routingDecision } from './routing-decision';
-
-/** As many as OpenAI's API allows; a menu has at most 26 labels. */
-const TOP_LOGPROBS = 20;
 
 /**
  * `routeTasks`: asks the base model, once per held-out task, which capability the task needs. Decisions are kept as they come; a
@@ -66,7 +71,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
           temperature: 0,
           seed: 0,
           maxTokens: 1,
-          topLogprobs: TOP_LOGPROBS,
+          topLogprobs: ROUTER_TOP_LOGPROBS,
           choice: menu.map(({ label }) => label),
         });
         const record = routingDecision(seed, menu, answer);

@@ -1,5 +1,6 @@
 import type { Arm, CapabilityBrief, Evaluation, Interval, RoutingRecord, TrainedAdapter } from '../../contracts';
 import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from './bootstrap';
+import { calibrateRouter } from './calibrate-router';
 import { evaluationCaveats } from './caveats';
 import { oracleRates } from './oracle';
 import { armTable, mean, type OutcomeTable, taskRates, UnpairedError } from './outcomes';
@@ -51,6 +52,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
   const kinds = taskKinds(table);
   const expected = expectedChoices(table, kinds, options.adapters, bootstrap);
   const oracleCeiling = mean(ceiling);
+  const calibration = calibrateRouter(table, kinds, options.capabilities, options.adapters, options.routing, expected);
   return {
     tasks: table.seeds.length,
     trials: table.trials,
@@ -68,7 +70,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     ...(routedMinusMixed && { routedMinusMixed }),
     regression,
     byTag: compareByKind(kinds, baseRates, routedRates, bootstrap),
-    router: routerQuality(table, kinds, options.capabilities, options.routing, expected),
+    router: { ...routerQuality(table, kinds, options.capabilities, options.routing, expected), ...(calibration && { calibration }) },
     caveats: evaluationCaveats({ table, adapters: single.length, oracleCeiling, selectionBias, confidence: bootstrap.confidence, samples: bootstrap.samples }),
   };
 }

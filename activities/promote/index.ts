@@ -19,7 +19,8 @@ export function createPromoteActivities({ store, now = () => new Date() }: Promo
      */
     async promoteAdapters({ context, adapters, capabilities, evaluation }: PromoteInput): Promise<PromoteResult> {
       const { baseModelSha256 } = await readPreparedSpec(store, context.spec);
-      const { routedMinusBase } = await getJson(store, evaluation, evaluationSchema);
+      const { routedMinusBase, router } = await getJson(store, evaluation, evaluationSchema);
+      const { temperature, threshold } = router.calibration ?? {};
       const summaries = new Map(capabilities.map((capability) => [capability.id, capability.summary]));
       const version: Omit<RegistryVersion, 'version'> = {
         runId: context.runId,
@@ -34,6 +35,7 @@ export function createPromoteActivities({ store, now = () => new Date() }: Promo
           sha256,
         })),
         routedMinusBase,
+        ...(temperature === undefined || threshold === undefined ? {} : { router: { temperature, threshold } }),
       };
       try {
         return { version: (await changeRegistry(store, context.agent, (registry) => addVersion(registry, version))).result };

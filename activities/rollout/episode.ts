@@ -6,7 +6,7 @@ import type { EnvironmentHandle } from '../deps';
 import { isProcessFault } from './environment-seat';
 import type { ChatAnswer, ChatRequest } from './model-client';
 import { ModelFault } from './model-errors';
-import { trajectoryId } from './trajectory-id';
+import { trajectoryId } from '../../contracts/trajectory-id';
 
 /** Which episode to run. */
 export interface EpisodePlan {

@@ -1,7 +1,7 @@
 import type { EnvironmentCall, EnvironmentTool, OpeningMessage } from '../../contracts/environment-protocol';
 import { SYNTHETIC_SEEDS } from '../../contracts/seed-ranges';
 import type { EnvironmentHandle } from '../deps';
-import { canonicalJson } from '../rollout/trajectory-id';
+import { canonicalJson } from '../../contracts/trajectory-id';
 import { CLAIM, claimThrough, clumsyCalls, type PolicyView, randomCalls, repeatTool, seededRandom } from './scripted-policies';
 
 /** What a check found. `detail` is a sentence with the numbers, also when it passed. */

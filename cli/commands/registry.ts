@@ -8,24 +8,37 @@ export function promoteCommand(context: Context, agent: string, version: number)
   return change(context, agent, (registry) => activateVersion(registry, version));
 }
 
-/** `whet rollback AGENT` */
+/** `whet rollback AGENT`: takes back a canary, if there is one, else the active version. */
 export function rollbackCommand(context: Context, agent: string): Promise<void> {
   return change(context, agent, rollbackVersion);
 }
 
-async function change({ settings, out }: Context, agent: string, transition: (registry: Registry) => Transition): Promise<void> {
-  const store = new LocalStore(settings.storeRoot);
+async function change(context: Context, agent: string, transition: (registry: Registry) => Transition): Promise<void> {
+  const store = new LocalStore(context.settings.storeRoot);
   const before = await readRegistry(store, agent);
-  if (before.versions.length === 0) {
-    throw new CliError(`${agent} has no version in ${settings.storeRoot}: no run has promoted anything yet, or WHET_HOME or WHET_STORE points elsewhere.`, {
-      exitCode: 2,
-      type: 'Registry.Missing',
-    });
-  }
+  requireVersions(context, agent, before);
+  const { result, registry } = await changeOrRefuse(store, agent, transition);
+  const name = (version: number | null) => (version === null ? 'the base model alone' : `version ${version}`);
+  const ended = before.canary !== undefined && registry.canary === undefined ? `; the canary of version ${before.canary.version} has ended` : '';
+  context.out.result(
+    { agent, before: before.active, active: result, ...(ended === '' ? {} : { endedCanary: before.canary?.version }) },
+    `${agent}: ${name(result)} is active now (before: ${name(before.active)})${ended}`,
+  );
+}
+
+/** @throws CliError (exit 2) for an agent that nothing was ever promoted for. */
+export function requireVersions({ settings }: Context, agent: string, { versions }: Registry): void {
+  if (versions.length > 0) return;
+  throw new CliError(`${agent} has no version in ${settings.storeRoot}: no run has promoted anything yet, or WHET_HOME or WHET_STORE points elsewhere.`, {
+    exitCode: 2,
+    type: 'Registry.Missing',
+  });
+}
+
+/** @throws CliError (exit 2) for a change that the registry does not allow. */
+export async function changeOrRefuse<T>(store: LocalStore, agent: string, transition: (registry: Registry) => Transition<T>): Promise<Transition<T>> {
   try {
-    const { result } = await changeRegistry(store, agent, transition);
-    const name = (version: number | null) => (version === null ? 'the base model alone' : `version ${version}`);
-    out.result({ agent, before: before.active, active: result }, `${agent}: ${name(result)} is active now (before: ${name(before.active)})`);
+    return await changeRegistry(store, agent, transition);
   } catch (error) {
     if (error instanceof RegistryError) throw new CliError(error.message, { exitCode: 2, type: error.type, cause: error });
     throw error;

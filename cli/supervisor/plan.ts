@@ -22,6 +22,8 @@ export interface Plan {
   temporal: { address: string; namespace: string; start: { cli: string; port: number; uiPort: number; database: string } | null };
   /** Null: the agent names an endpoint of its own, or there is no agent. */
   model: { source: ModelSource; servedName: string; port: number } | null;
+  /** The routing gateway in front of the agent's model; null without an agent. */
+  gateway: { agent: string; baseModel: string; replica: string; port: number } | null;
   /** The demo analyst of the agent's folder; null when a real one is set or the folder has none. */
   analyst: { script: string; port: number } | null;
 }
@@ -55,6 +57,8 @@ export async function makePlan(settings: Settings, { instance, agent, modelSeed,
   const temporalPort = own ? await choose('temporal') : 0;
   const source = agent === null ? null : modelSource(agent, modelSeed ?? agent.spec.seed);
   const analyst = settings.analystConfigured || agent === null || agent.spec.analyst.baseUrl !== undefined ? null : demoAnalyst(agent.path, root);
+  const model = source === null || agent === null ? null : { source, servedName: agent.spec.model.name, port: await choose('model') };
+  const replica = model === null ? agent?.spec.model.baseUrl : `http://127.0.0.1:${model.port}/v1`;
   return {
     instance,
     home: settings.home,
@@ -70,7 +74,9 @@ export async function makePlan(settings: Settings, { instance, agent, modelSeed,
         ? { cli: findTemporalCli(settings.temporalCliPath), port: temporalPort, uiPort: await choose('ui'), database: join(settings.home, 'temporal.sqlite') }
         : null,
     },
-    model: source === null || agent === null ? null : { source, servedName: agent.spec.model.name, port: await choose('model') },
+    model,
+    gateway:
+      agent === null || replica === undefined ? null : { agent: agent.spec.name, baseModel: agent.spec.model.name, replica, port: await choose('gateway') },
     analyst: analyst === null ? null : { script: analyst, port: await choose('analyst') },
   };
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { GatewayConfigInput } from '../../contracts';
 import { INSTANCE_VARIABLE, type ProcessId } from './process-id';
 import type { Plan } from './plan';
 import { accepts } from './ports';
@@ -76,6 +77,7 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
     });
   }
   if (plan.model !== null) list.push(...modelServices(plan, plan.model, modelDirectory));
+  if (plan.gateway !== null) list.push(gatewayService(plan, plan.gateway, shared));
   list.push({
     name: 'worker',
     command: process.execPath,
@@ -87,6 +89,22 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
     isReady: (_, startedAt) => hasPollerSince(plan.temporal, startedAt),
   });
   return list;
+}
+
+/** The gateway goes on when its model server is restarted; /readyz says what is missing. */
+function gatewayService(plan: Plan, { agent, baseModel, replica, port }: NonNullable<Plan['gateway']>, shared: () => Record<string, string>): Service {
+  // One machine does everything here, so a router's call may have to wait its turn behind a trainer.
+  const router = { timeoutMs: 1_000 };
+  const config: GatewayConfigInput = { version: 1, port, agents: [{ name: agent, baseModel, replicas: [replica], router }] };
+  return {
+    name: 'gateway',
+    command: process.execPath,
+    arguments: () => ['--enable-source-maps', join(plan.root, 'dist', 'gateway', 'main.js')],
+    environment: () => ({ ...shared(), WHET_STORE: plan.storeRoot, WHET_GATEWAY_CONFIG: JSON.stringify(config) }),
+    url: `http://${loopback}:${port}/v1`,
+    needs: plan.model === null ? [] : ['policy'],
+    isReady: () => answersOk(`http://${loopback}:${port}/healthz`),
+  };
 }
 
 function modelServices(plan: Plan, { source, servedName, port }: NonNullable<Plan['model']>, modelDirectory: () => string | null): Service[] {

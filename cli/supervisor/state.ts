@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { isRunning, type ProcessId } from './process-id';
 
 /** Parts of the embedded default. `model` is the recipe: it runs once and ends. */
-export const SERVICES = ['temporal', 'analyst', 'model', 'policy', 'worker'] as const;
+export const SERVICES = ['temporal', 'analyst', 'model', 'policy', 'gateway', 'worker'] as const;
 export type ServiceName = (typeof SERVICES)[number];
 
 export interface ServiceState {

@@ -10,7 +10,7 @@ import { ensureSearchAttributes } from './temporal-setup';
 
 /** Time for a worker to let its trainers write a checkpoint, and for Temporal to close its database. */
 const GRACE_MS = 15_000;
-const STOP_ORDER: ServiceName[] = ['worker', 'model', 'policy', 'analyst', 'temporal'];
+const STOP_ORDER: ServiceName[] = ['worker', 'gateway', 'model', 'policy', 'analyst', 'temporal'];
 /** A new server answers before its namespace is there. */
 const SETUP_TRIES = 20;
 

@@ -18,7 +18,7 @@ import {
 import { sampleEvaluation } from '../evaluate/sample-evaluation';
 import { RunFixture } from '../run-fixture';
 
-const EVALUATION = sampleEvaluation(20);
+const EVALUATION = sampleEvaluation(120);
 const HASH = 'b'.repeat(64);
 const now = () => new Date('2026-11-21T03:00:00Z');
 const version = (runId: string) => ({
@@ -130,6 +130,7 @@ describe('promoteAdapters', () => {
             },
           ],
           routedMinusBase: EVALUATION.routedMinusBase,
+          router: { temperature: EVALUATION.router.calibration?.temperature, threshold: EVALUATION.router.calibration?.threshold },
         },
       ],
     });

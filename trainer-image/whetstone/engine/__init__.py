@@ -1,6 +1,6 @@
 """Inference engine for Llama-architecture checkpoints: continuous batching, LoRA adapters, reproducible sampling."""
 
-from .adapter import Adapter, live_adapter, read_adapter
+from .adapter import Adapter, live_adapter, merge_adapters, read_adapter
 from .config import LlamaShape, ModelError, read_shape
 from .engine import Engine, Request, derive_seed
 from .weights import Weights
@@ -14,6 +14,7 @@ __all__ = [
     "Weights",
     "derive_seed",
     "live_adapter",
+    "merge_adapters",
     "read_adapter",
     "read_shape",
 ]

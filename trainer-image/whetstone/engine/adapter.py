@@ -93,6 +93,18 @@ def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
     return adapter
 
 
+def merge_adapters(weighted: list[tuple[Adapter, float]]) -> Adapter:
+    """The weighted sum of the adapters' updates, exactly: factors stacked along the rank (PEFT's `cat`)."""
+    keys = sorted({key for adapter, _ in weighted for key in adapter.parts})
+    parts = {}
+    for key in keys:
+        pairs = [(*adapter.parts[key], adapter.scale * weight) for adapter, weight in weighted if key in adapter.parts]
+        a = torch.cat([a for a, _, _ in pairs], dim=0)
+        b = torch.cat([b * factor for _, b, factor in pairs], dim=1)
+        parts[key] = (a, b)
+    return Adapter(1.0, parts)
+
+
 def live_adapter(model: nn.Module, scale: float) -> Adapter:
     """The LoRA factors of a PEFT model: its parameters themselves, where they are float32. `scale` is alpha / rank."""
     tensors = {name: tensor for name, tensor in model.named_parameters() if ".lora_" in name}

@@ -15,7 +15,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from whetstone.engine import Engine, ModelError, Request, read_adapter
+from whetstone.engine import Adapter, Engine, ModelError, Request, merge_adapters, read_adapter
 
 from .answers import Answer
 from .chat import Chat
@@ -87,20 +87,39 @@ class PolicyServer:
         return JSONResponse({"object": "list", "data": cards})
 
     async def _load(self, http: HttpRequest) -> Response:
-        name, path, body = await _adapter_fields(http, path=True)
+        name, path, body = await _adapter_fields(http)
         replace = body.get("load_inplace") is True
         self._check_name(name, replace)
-        try:
-            adapter = read_adapter(Path(path), self._engine.weights.shape)
-        except ModelError as error:
-            raise ApiError(400, str(error), "lora_path") from None
+        if "lora_mixture" in body:
+            adapter, path = self._mixture(body["lora_mixture"]), f"mixture of {len(body['lora_mixture'])}"
+        else:
+            adapter = self._read(path, "lora_path")
         await self._drain(name)
         await self._loop.between_steps(lambda: self._engine.put_adapter(name, adapter))
         self._adapters[name] = path
         return PlainTextResponse(f"Success: LoRA adapter '{name}' added successfully.")
 
+    def _read(self, path: str, field: str) -> Adapter:
+        try:
+            return read_adapter(Path(path), self._engine.weights.shape)
+        except ModelError as error:
+            raise ApiError(400, str(error), field) from None
+
+    def _mixture(self, parts: object) -> Adapter:
+        """The weighted sum of loaded adapters; raises ApiError (400, 404)."""
+        if not isinstance(parts, list) or not parts or not all(_is_part(part) for part in parts):
+            message = 'lora_mixture must be a list of {"lora_name": string, "weight": number above 0}'
+            raise ApiError(400, message, "lora_mixture")
+        for part in parts:
+            if part["lora_name"] not in self._adapters:
+                raise ApiError(404, f"adapter {part['lora_name']} is not loaded", "lora_mixture", "model_not_found")
+        read = [
+            (self._read(self._adapters[part["lora_name"]], "lora_mixture"), float(part["weight"])) for part in parts
+        ]
+        return merge_adapters(read)
+
     async def _unload(self, http: HttpRequest) -> Response:
-        name, _, _ = await _adapter_fields(http, path=False)
+        name, _, _ = await _adapter_fields(http)
         if name not in self._adapters:
             raise ApiError(404, f"adapter {name} is not loaded", "lora_name", "model_not_found")
         await self._drain(name)
@@ -197,9 +216,23 @@ async def _json(http: HttpRequest):
         raise ApiError(400, f"the body is not JSON: {error}") from None
 
 
-async def _adapter_fields(http: HttpRequest, path: bool) -> tuple[str, str, dict]:
+def _is_part(part: object) -> bool:
+    if not isinstance(part, dict) or not isinstance(part.get("lora_name"), str):
+        return False
+    weight = part.get("weight")
+    return isinstance(weight, (int, float)) and not isinstance(weight, bool) and 0 < weight < float("inf")
+
+
+async def _adapter_fields(http: HttpRequest) -> tuple[str, str, dict]:
+    """Name, path (empty where none is needed) and body of an adapter call; raises ApiError."""
     body = await _json(http)
-    for name in ("lora_name", "lora_path") if path else ("lora_name",):
+    loads = http.url.path.endswith("/load_lora_adapter")
+    needed = (
+        ("lora_name", "lora_path")
+        if loads and "lora_mixture" not in (body if isinstance(body, dict) else {})
+        else ("lora_name",)
+    )
+    for name in needed:
         if not isinstance(body, dict) or not isinstance(body.get(name), str) or not body[name]:
             raise ApiError(400, f"{name} must be a non-empty string", name)
     return body["lora_name"], body.get("lora_path", ""), body

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Trajectory } from '../../contracts';
+import type { Trajectory } from './trajectory';
 
 /** JSON with sorted keys, so that equal values have equal text. Members that are undefined are left out. */
 export function canonicalJson(value: unknown): string {

@@ -1,0 +1,189 @@
+/**
+ * The demo's held-out tasks once more, through the gateway: same environment, same sampling seeds, but the client says only the agent's
+ * name, and the gateway routes. Needs the state directory of a finished demo run. Prints the pass rate beside the evaluation's, the router's
+ * regret and its reliability. The last line is JSON.
+ *
+ *     node dist/bench/gateway-demo.js --home .whetstone [--agent examples/orders-desk/agent.yaml] [--tasks 420] [--concurrency 16]
+ */
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { evaluateTable } from '../activities/evaluate/statistics';
+import { outcomeSchema, pairOutcomes } from '../activities/evaluate/outcomes';
+import { runEpisode } from '../activities/rollout/episode';
+import { HttpModelClient, samplingSeed } from '../activities/rollout';
+import { inParallel } from '../activities/rollout/in-parallel';
+import { type AgentSpec, type Evaluation, type GatewayConfigInput, type RegistryVersion, routingRecordSchema, type Trajectory } from '../contracts';
+import { loadAgentSpec } from '../contracts/load-agent-spec';
+import { openEnvironment } from '../sandbox';
+import { layout, LocalStore, readRegistry } from '../store';
+import { answers, freePort, start } from './gateway-parts/targets';
+
+interface Options {
+  home: string;
+  agentPath: string;
+  tasks: number;
+  concurrency: number;
+  /** Budget of the router's call in milliseconds. */
+  routerMs: number;
+}
+
+const lines = (path: string): unknown[] =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as unknown);
+
+/** The run's evaluation, worked out again from its arms, so that it has everything that this version of the code reports. */
+function evaluationOf(store: LocalStore, spec: AgentSpec, { runId, adapters }: RegistryVersion): Evaluation {
+  const folder = store.localPath(layout.evaluation(runId));
+  const files = readdirSync(folder);
+  const names = ['base', 'routed', ...adapters.map(({ name }) => name)];
+  const arms = names.map((name) => {
+    const file = files.find((candidate) => candidate.startsWith(`arm-${name.replace(/[^A-Za-z0-9.-]+/g, '-')}-`));
+    if (file === undefined) throw new Error(`${folder} has no trajectories of ${name}.`);
+    return { name, outcomes: lines(join(folder, file)).map((line) => outcomeSchema.parse(line)) };
+  });
+  const routing = lines(join(folder, files.find((file) => file.startsWith('routing-')) ?? '')).map((line) => routingRecordSchema.parse(line));
+  return evaluateTable(pairOutcomes(arms, spec.evaluation.trials), {
+    capabilities: adapters.map(({ capabilityId: id, summary }) => ({ id, name: id, summary })),
+    adapters: adapters.map((adapter) => adapter as never),
+    routing,
+    bootstrapSamples: spec.evaluation.bootstrapSamples,
+    confidence: spec.evaluation.confidence,
+    seed: spec.seed,
+  });
+}
+
+/** Episodes of all held-out tasks and trials through the gateway. */
+async function rollOut(spec: AgentSpec, baseUrl: string, { agentPath, tasks, concurrency }: Options): Promise<Trajectory[]> {
+  const path = resolve(dirname(agentPath), spec.environment.path);
+  const environment = await openEnvironment({ source: readFileSync(path, 'utf8'), trust: 'owner', name: path });
+  const client = new HttpModelClient();
+  const { tools, hasSay } = await environment.describe();
+  const { trials } = spec.evaluation;
+  const count = Math.min(tasks, spec.environment.heldOutSeeds.count);
+  const plans = Array.from({ length: count * trials }, (_, i) => {
+    const seed = spec.environment.heldOutSeeds.start + Math.floor(i / trials);
+    const trial = i % trials;
+    return { seed, split: 'held-out' as const, trial, model: spec.name, samplingSeed: samplingSeed(spec.seed, seed, trial) };
+  });
+  const settings = {
+    temperature: spec.model.temperature,
+    maxTurns: spec.environment.maxTurns,
+    maxCompletionTokens: spec.model.maxCompletionTokens,
+    successReward: spec.environment.successReward,
+  };
+  const found: Trajectory[] = [];
+  const stop = new AbortController();
+  try {
+    await inParallel(plans, concurrency, stop.signal, stop, async (plan) => {
+      const chat: Parameters<typeof runEpisode>[1]['chat'] = (request) => client.chat({ ...request, baseUrl });
+      found.push(await runEpisode(plan, { environment, chat, tools, hasSay, settings, toleratesFaults: false }, `${plan.seed}-${plan.trial}`));
+    });
+  } finally {
+    await environment.close();
+    await client.close();
+  }
+  return found;
+}
+
+const percent = (value: number) => `${(value * 100).toFixed(1)} %`;
+
+function printTables({ base, bestSingle, routed, oracle, router }: Evaluation, gateway: number): void {
+  console.log('\narm             pass rate   regret (to the oracle)');
+  const rows: [string, number][] = [
+    ['base', base.passRate.estimate],
+    ['best single', bestSingle.passRate.estimate],
+    ['routed', routed.passRate.estimate],
+    ['gateway', gateway],
+    ['oracle', oracle.passRate.estimate],
+  ];
+  for (const [name, rate] of rows) console.log(`${name.padEnd(14)} ${percent(rate).padStart(9)} ${percent(oracle.passRate.estimate - rate).padStart(12)}`);
+  if (router.calibration === undefined) return;
+  const { temperature, threshold, errorBefore, errorAfter, reliability } = router.calibration;
+  console.log(`\nrouter: temperature ${temperature}, threshold ${threshold}, calibration error ${percent(errorBefore)} before, ${percent(errorAfter)} after`);
+  for (const { from, to, tasks, meanProbability, right } of reliability) {
+    console.log(`  ${from.toFixed(1)} to ${to.toFixed(1)}: ${String(tasks).padStart(4)} tasks, said ${percent(meanProbability)}, right ${percent(right)}`);
+  }
+}
+
+async function measure(options: Options): Promise<void> {
+  const spec = loadAgentSpec(options.agentPath);
+  const store = new LocalStore(join(options.home, 'store'));
+  const registry = await readRegistry(store, spec.name);
+  const version = registry.versions.find((candidate) => candidate.version === registry.active);
+  if (version === undefined) throw new Error(`${spec.name} has no active version in ${options.home}: run the demo first (make demo).`);
+  const evaluation = evaluationOf(store, spec, version);
+  const models = join(options.home, 'models');
+  const children: ChildProcess[] = [];
+  try {
+    const [modelPort, port] = [await freePort(), await freePort()];
+    const python = process.env['WHET_PYTHON'] || '.toolchain/venv/bin/python';
+    const model = join(models, readdirSync(models)[0] ?? '');
+    const server = ['-m', 'whetstone.serve', '--model', model, '--port', String(modelPort), '--served-name', spec.model.name];
+    children.push(start(python, server, { PYTHONPATH: 'trainer-image', HF_HUB_OFFLINE: '1' }));
+    await answers(`http://127.0.0.1:${modelPort}/healthz`, 120);
+    const agent = { name: spec.name, baseModel: spec.model.name, replicas: [`http://127.0.0.1:${modelPort}/v1`], router: { timeoutMs: options.routerMs } };
+    const config: GatewayConfigInput = { version: 1, port, agents: [agent] };
+    const environment = { WHET_GATEWAY_CONFIG: JSON.stringify(config), WHET_HOME: options.home, WHET_LOG_LEVEL: 'warn' };
+    children.push(start(process.execPath, [join(__dirname, '..', 'gateway', 'main.js')], environment));
+    await answers(`http://127.0.0.1:${port}/readyz`, 60);
+    const began = performance.now();
+    const found = await rollOut(spec, `http://127.0.0.1:${port}/v1`, options);
+    const seconds = (performance.now() - began) / 1000;
+    const passRate = found.filter(({ success }) => success).length / found.length;
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const decisions: Record<string, number> = {};
+    for (const [, outcome, n] of metrics.matchAll(/whet_gateway_router_total\{.*outcome="([^"]+)"\} (\d+)/g)) decisions[outcome as string] = Number(n);
+    printTables(evaluation, passRate);
+    const { routed, base, oracle } = evaluation;
+    const share = (routed.passRate.estimate - base.passRate.estimate) / (oracle.passRate.estimate - base.passRate.estimate);
+    console.log(`\n${found.length} episodes in ${seconds.toFixed(0)} s, decisions ${JSON.stringify(decisions)}`);
+    console.log(
+      JSON.stringify({
+        name: 'gateway-demo',
+        episodes: found.length,
+        gatewayPassRate: Number(passRate.toFixed(4)),
+        evaluationPassRate: routed.passRate,
+        withinInterval: passRate >= routed.passRate.low && passRate <= routed.passRate.high,
+        base: base.passRate.estimate,
+        bestSingle: evaluation.bestSingle.passRate.estimate,
+        oracle: oracle.passRate.estimate,
+        shareOfOracleGain: Number(share.toFixed(3)),
+        calibration: evaluation.router.calibration,
+        decisions,
+      }),
+    );
+  } finally {
+    for (const child of children) child.kill('SIGTERM');
+    await Promise.all(children.filter((child) => child.exitCode === null && child.signalCode === null).map((child) => once(child, 'exit')));
+  }
+}
+
+async function main(): Promise<void> {
+  const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
+  const { values } = parseArgs({
+    options: {
+      home: string('.whetstone'),
+      agent: string('examples/orders-desk/agent.yaml'),
+      tasks: string('1000000'),
+      concurrency: string('16'),
+      'router-ms': string('150'),
+    },
+  });
+  await measure({
+    home: resolve(values.home),
+    agentPath: resolve(values.agent),
+    tasks: Number(values.tasks),
+    concurrency: Number(values.concurrency),
+    routerMs: Number(values['router-ms']),
+  });
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});

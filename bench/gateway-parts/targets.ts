@@ -1,0 +1,131 @@
+/** What is compared: the stub itself, this gateway, Portkey's and LiteLLM's, all in front of the same stub. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { GatewayConfigInput, Registry } from '../../contracts';
+import { layout, LocalStore } from '../../store';
+
+/** A server under measurement. */
+export interface Target {
+  name: string;
+  origin: string;
+  path: string;
+  headers: Record<string, string>;
+  model: string;
+}
+
+/** Where the two peers are installed; apart from the project's own packages. */
+export const CACHE = join(process.cwd(), '.whetstone', 'bench');
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Starts a process; its output is thrown away unless WHET_BENCH_LOGS is set. */
+export function start(command: string, args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
+  const output = process.env['WHET_BENCH_LOGS'] ? 'inherit' : 'ignore';
+  return spawn(command, args, { env: { ...process.env, ...environment }, stdio: ['ignore', output, output] });
+}
+
+/** Waits until a path answers 200. */
+export async function answers(url: string, limitSeconds: number): Promise<void> {
+  const deadline = Date.now() + limitSeconds * 1000;
+  for (;;) {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
+    await response?.arrayBuffer();
+    if (response?.ok === true) return;
+    if (Date.now() > deadline) throw new Error(`${url} does not answer after ${limitSeconds} s.`);
+    await sleep(100);
+  }
+}
+
+/** A registry with one version of two adapters, so that the gateway has something to route between. */
+export async function writeRegistry(storeRoot: string, agent: string): Promise<void> {
+  const adapter = (name: string, summary: string) => ({
+    name: `${name}@0123456789ab`,
+    capabilityId: name,
+    summary,
+    key: `adapters/${agent}/${name}`,
+    sha256: 'a'.repeat(64),
+  });
+  const registry: Registry = {
+    agent,
+    active: 1,
+    versions: [
+      {
+        version: 1,
+        runId: 'run-bench',
+        createdAt: new Date(0).toISOString(),
+        baseModelSha256: 'a'.repeat(64),
+        adapters: [adapter('alpha', 'alpha things'), adapter('beta', 'beta things')],
+        routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+      },
+    ],
+  };
+  await new LocalStore(storeRoot).swapDocument(layout.registry(agent), registry, null);
+}
+
+/** This project's gateway, built, with its defaults. */
+export async function startWhetstone(stub: string, folder: string, children: ChildProcess[]): Promise<Target> {
+  await writeRegistry(join(folder, 'store'), 'bench');
+  const port = await freePort();
+  const config: GatewayConfigInput = { version: 1, port, agents: [{ name: 'bench', baseModel: 'bench-base', replicas: [`${stub}/v1`] }] };
+  const environment = { WHET_GATEWAY_CONFIG: JSON.stringify(config), WHET_HOME: folder, WHET_LOG_LEVEL: 'warn', NODE_ENV: 'production' };
+  children.push(start(process.execPath, [join(__dirname, '..', '..', 'gateway', 'main.js')], environment));
+  const origin = `http://127.0.0.1:${port}`;
+  await answers(`${origin}/readyz`, 20);
+  return { name: 'whetstone', origin, path: '/v1/chat/completions', headers: {}, model: 'bench' };
+}
+
+/**
+ * Portkey's gateway from npm. As installed, 1.15.2 answers streams with status 500 (it changes the headers of a fetch answer, which are
+ * immutable; tried with Node 20 and 24), so its streams are left out of the comparison.
+ */
+export async function startPortkey(stub: string, children: ChildProcess[]): Promise<Target> {
+  const folder = join(CACHE, 'portkey');
+  const script = join(folder, 'node_modules', '@portkey-ai', 'gateway', 'build', 'start-server.js');
+  if (!existsSync(script)) {
+    mkdirSync(folder, { recursive: true });
+    execFileSync('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', '@portkey-ai/gateway@1.15.2'], { stdio: 'inherit' });
+  }
+  const port = await freePort();
+  children.push(start(process.execPath, [script, `--port=${port}`, '--headless'], { NODE_ENV: 'production', TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost' }));
+  const origin = `http://127.0.0.1:${port}`;
+  await answers(`${origin}/`, 30);
+  const headers = { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${stub}/v1`, authorization: 'Bearer none' };
+  return { name: 'portkey', origin, path: '/v1/chat/completions', headers, model: 'bench-base' };
+}
+
+/** LiteLLM's proxy from PyPI. */
+export async function startLiteLlm(stub: string, children: ChildProcess[]): Promise<Target> {
+  const folder = join(CACHE, 'litellm');
+  const command = join(folder, 'bin', 'litellm');
+  if (!existsSync(command)) {
+    mkdirSync(CACHE, { recursive: true });
+    execFileSync('uv', ['venv', '--quiet', '--python', join(process.cwd(), '.toolchain', 'venv', 'bin', 'python'), folder], { stdio: 'inherit' });
+    execFileSync('uv', ['pip', 'install', '--quiet', '--python', join(folder, 'bin', 'python'), 'litellm[proxy]'], { stdio: 'inherit' });
+  }
+  const port = await freePort();
+  const config = join(CACHE, 'litellm.yaml');
+  writeFileSync(
+    config,
+    `model_list:\n  - model_name: bench-base\n    litellm_params: {model: openai/bench-base, api_base: "${stub}/v1", api_key: none}\nlitellm_settings: {telemetry: false, set_verbose: false}\n`,
+  );
+  const environment = {
+    LITELLM_LOG: 'ERROR',
+    LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+    LITELLM_MODE: 'PRODUCTION',
+    // No gateway in this comparison checks keys.
+    LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true',
+  };
+  children.push(start(command, ['--config', config, '--port', String(port), '--host', '127.0.0.1'], environment));
+  const origin = `http://127.0.0.1:${port}`;
+  await answers(`${origin}/health/liveliness`, 120);
+  return { name: 'litellm', origin, path: '/v1/chat/completions', headers: { authorization: 'Bearer none' }, model: 'bench-base' };
+}

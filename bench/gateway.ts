@@ -1,0 +1,154 @@
+/**
+ * What a gateway adds to a request: this one, Portkey's (npm) and LiteLLM's (PyPI) in front of the same stub, interleaved on one machine.
+ * `added` is a percentile of the times through the gateway minus the same percentile of the times without it, in milliseconds, over 1 KB,
+ * 8 KB and 100 KB bodies, streamed and not; the headline is the worst of the six. `rps` is at 8 connections with 1 KB bodies; load
+ * generator and stub share the cores. The last line is JSON.
+ *
+ *     node dist/bench/gateway.js [--rounds 12] [--requests 60] [--seconds 4] [--warm-up 150] [--only whetstone,portkey]
+ */
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { percentile, sequential, type Shot, throughput, type Timing } from './gateway-parts/load';
+import { answers, freePort, start, startLiteLlm, startPortkey, startWhetstone, type Target } from './gateway-parts/targets';
+
+const SIZES = { '1KB': 1_000, '8KB': 8_000, '100KB': 100_000 } as const;
+
+interface Options {
+  rounds: number;
+  /** Of each target in each round. */
+  requests: number;
+  /** Of each target before anything is timed. */
+  warmUp: number;
+  seconds: number;
+}
+
+interface Cell {
+  size: keyof typeof SIZES;
+  isStream: boolean;
+}
+
+const CELLS: Cell[] = (Object.keys(SIZES) as Cell['size'][]).flatMap((size) => [false, true].map((isStream) => ({ size, isStream })));
+
+/** A request of a size, as the official clients order its fields. */
+function shotFor(target: Target, { size, isStream }: Cell): Shot {
+  const envelope = { messages: [{ role: 'user', content: '' }], model: target.model, temperature: 0.7, stream: isStream };
+  const room = SIZES[size] - JSON.stringify(envelope).length;
+  const sentence = 'The customer asks whether the "express" order of last week can still be changed.\n';
+  envelope.messages[0]!.content = sentence.repeat(Math.ceil(room / sentence.length)).slice(0, room);
+  return { path: target.path, headers: target.headers, body: Buffer.from(JSON.stringify(envelope)) };
+}
+
+const keyOf = ({ size, isStream }: Cell) => `${size}${isStream ? ' stream' : ''}`;
+const round = (value: number, digits = 3) => Number(value.toFixed(digits));
+
+/** Times of all targets, cell by cell; within a round every target gets its turn, in changing order. */
+async function latencies(targets: readonly Target[], { rounds, requests, warmUp }: Options): Promise<Map<string, Timing[]>> {
+  const found = new Map<string, Timing[]>();
+  for (const cell of CELLS) {
+    for (const target of targets) await sequential(target.origin, shotFor(target, cell), cell.isStream, warmUp);
+    for (let turn = 0; turn < rounds; turn++) {
+      const order = targets.map((_, i) => targets[(i + turn) % targets.length]!);
+      for (const target of order) {
+        const timings = await sequential(target.origin, shotFor(target, cell), cell.isStream, requests);
+        const key = `${target.name} ${keyOf(cell)}`;
+        // The first request opens the connection.
+        found.set(key, [...(found.get(key) ?? []), ...timings.slice(1)]);
+      }
+    }
+  }
+  return found;
+}
+
+interface Added {
+  p50: number;
+  p99: number;
+  firstByteP50: number;
+}
+
+/** Null for a peer that answers this cell wrongly: its times would say nothing. */
+function added(found: ReadonlyMap<string, Timing[]>, target: Target, cell: Cell): Added | null {
+  const own = found.get(`${target.name} ${keyOf(cell)}`) ?? [];
+  const direct = found.get(`direct ${keyOf(cell)}`) ?? [];
+  const bad = own.filter(({ ok }) => !ok).length;
+  if (bad > 0) {
+    const text = `${target.name} answered ${bad} of ${own.length} requests wrongly (${keyOf(cell)})`;
+    if (target.name === 'whetstone') throw new Error(`${text}.`);
+    console.log(`${text}: left out`);
+    return null;
+  }
+  const difference = (of: (timing: Timing) => number, share: number) => percentile(own.map(of), share) - percentile(direct.map(of), share);
+  return {
+    p50: round(difference(({ total }) => total, 0.5)),
+    p99: round(difference(({ total }) => total, 0.99)),
+    firstByteP50: round(difference(({ firstByte }) => firstByte, 0.5)),
+  };
+}
+
+async function measure(targets: readonly Target[], options: Options): Promise<Record<string, unknown>> {
+  const found = await latencies(targets, options);
+  const results: Record<string, Record<string, unknown>> = {};
+  const small: Cell = { size: '1KB', isStream: false };
+  for (const target of targets) {
+    const load = await throughput(target.origin, shotFor(target, small), false, 8, options.seconds);
+    if (load.failed > 0) throw new Error(`${target.name} failed ${load.failed} requests under load.`);
+    if (target.name === 'direct') {
+      results['direct'] = { rps: Math.round(load.rps) };
+      continue;
+    }
+    const cells = CELLS.flatMap((cell) => {
+      const figures = added(found, target, cell);
+      return figures === null ? [] : [[keyOf(cell), figures] as const];
+    });
+    for (const [key, { p50, p99, firstByteP50 }] of cells) {
+      console.log(
+        `${target.name.padEnd(10)} ${key.padEnd(13)} added p50 ${p50.toFixed(3)} ms, p99 ${p99.toFixed(3)} ms, first byte p50 ${firstByteP50.toFixed(3)} ms`,
+      );
+    }
+    console.log(`${target.name.padEnd(10)} ${Math.round(load.rps)} requests/s at 8 connections`);
+    const worst = (of: (cell: Added) => number) => Math.max(...cells.map(([, cell]) => of(cell)));
+    results[target.name] = {
+      addedP50Ms: worst(({ p50 }) => p50),
+      addedP99Ms: worst(({ p99 }) => p99),
+      addedFirstByteP50Ms: worst(({ firstByteP50 }) => firstByteP50),
+      rps: Math.round(load.rps),
+      cells: Object.fromEntries(cells),
+    };
+  }
+  const { whetstone, ...others } = results;
+  return { name: 'gateway', cores: cpus().length, ...whetstone, ...others };
+}
+
+async function main(): Promise<void> {
+  const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
+  const { values } = parseArgs({
+    options: { rounds: string('12'), requests: string('60'), seconds: string('4'), 'warm-up': string('150'), only: string('whetstone,portkey,litellm') },
+  });
+  const options = { rounds: Number(values.rounds), requests: Number(values.requests), seconds: Number(values.seconds), warmUp: Number(values['warm-up']) };
+  const chosen = values.only.split(',');
+  const folder = await mkdtemp(join(tmpdir(), 'whet-bench-gateway-'));
+  const children: ChildProcess[] = [];
+  try {
+    const port = await freePort();
+    const stub = `http://127.0.0.1:${port}`;
+    children.push(start(process.execPath, [join(__dirname, 'gateway-parts', 'stub.js'), String(port)]));
+    await answers(`${stub}/v1/models`, 10);
+    const targets: Target[] = [{ name: 'direct', origin: stub, path: '/v1/chat/completions', headers: {}, model: 'bench-base' }];
+    if (chosen.includes('whetstone')) targets.push(await startWhetstone(stub, folder, children));
+    if (chosen.includes('portkey')) targets.push(await startPortkey(stub, children));
+    if (chosen.includes('litellm')) targets.push(await startLiteLlm(stub, children));
+    console.log(JSON.stringify(await measure(targets, options)));
+  } finally {
+    for (const child of children) child.kill('SIGTERM');
+    await Promise.all(children.filter((child) => child.exitCode === null && child.signalCode === null).map((child) => once(child, 'exit')));
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import type { Canary, Registry } from '../../contracts';
+import { endCanary, LocalStore, readRegistry, startCanary } from '../../store';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import { changeOrRefuse, requireVersions } from './registry';
+
+export interface CanaryFlags {
+  share: number;
+  falseRollback: number;
+  stop?: boolean;
+}
+
+/** `whet canary AGENT [VERSION] [--share S] [--stop]`: starts, shows or stops a canary. */
+export async function canaryCommand(context: Context, agent: string, version: number | null, flags: CanaryFlags): Promise<void> {
+  const { settings, out } = context;
+  const store = new LocalStore(settings.storeRoot);
+  const registry = await readRegistry(store, agent);
+  requireVersions(context, agent, registry);
+  if (flags.stop === true) {
+    if (version !== null) throw new CliError('--stop takes no version: it ends the canary that is on.', { exitCode: 2, type: 'Canary.Usage' });
+    await changeOrRefuse(store, agent, (now) => endCanary(now, 'stopped', 'Stopped by hand.', new Date()));
+    return out.result({ agent, active: registry.active, canary: null }, `${agent}: no canary any more; all conversations go to ${nameOf(registry.active)}`);
+  }
+  if (version === null)
+    return out.result({ agent, active: registry.active, canary: registry.canary ?? null, lastCanary: registry.lastCanary ?? null }, describe(registry));
+  const canary: Canary = {
+    id: randomBytes(6).toString('hex'),
+    version,
+    share: flags.share,
+    falseRollback: flags.falseRollback,
+    startedAt: new Date().toISOString(),
+  };
+  await changeOrRefuse(store, agent, (now) => startCanary(now, canary));
+  out.result(
+    { agent, active: registry.active, canary },
+    `${agent}: version ${version} gets ${(flags.share * 100).toFixed(0)} % of new conversations, ${nameOf(registry.active)} the rest.\n` +
+      `Post outcomes to the gateway's /v1/outcomes; a significant loss rolls it back. Go on with \`whet promote ${agent} ${version}\` or \`whet canary ${agent} --stop\`.`,
+  );
+}
+
+const nameOf = (version: number | null): string => (version === null ? 'the base model alone' : `version ${version}`);
+
+function describe({ agent, active, canary, lastCanary }: Registry): string {
+  const now =
+    canary === undefined
+      ? `${agent}: no canary; all conversations go to ${nameOf(active)}`
+      : `${agent}: version ${canary.version} gets ${(canary.share * 100).toFixed(0)} % of conversations since ${canary.startedAt}, ${nameOf(active)} the rest`;
+  return lastCanary === undefined
+    ? now
+    : `${now}\nthe last one, version ${lastCanary.version}: ${lastCanary.outcome}, ${lastCanary.endedAt}. ${lastCanary.reason}`;
+}
+
+/** A number strictly between two others, for commander. */
+export function shareBetween(low: number, high: number, text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !(value > low && value <= high))
+    throw new CliError(`${JSON.stringify(text)} is not allowed. Allowed: more than ${low}, at most ${high}.`, { exitCode: 2, type: 'Canary.Usage' });
+  return value;
+}

@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { GatewayConfig } from '../../contracts';
+import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../../contracts/load-gateway-config';
+import { readAgent } from '../agent';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import type { Settings } from '../settings';
+import { projectRoot } from '../supervisor/programs';
+import { runningState } from '../supervisor/state';
+
+export interface GatewayFlags {
+  config?: string;
+  host?: string;
+  port?: number;
+  upstream: string[];
+}
+
+/** `whet gateway [AGENT_YAML...] [--config gateway.yaml]`: the routing gateway in the foreground. */
+export async function gatewayCommand({ settings }: Context, agentPaths: string[], flags: GatewayFlags): Promise<void> {
+  const config = gatewayConfig(settings, agentPaths, flags);
+  const child = spawn(process.execPath, ['--enable-source-maps', join(projectRoot(), 'dist', 'gateway', 'main.js')], {
+    stdio: 'inherit',
+    env: { ...process.env, WHET_HOME: settings.home, WHET_STORE: settings.storeRoot, WHET_GATEWAY_CONFIG: JSON.stringify(config) },
+  });
+  // The gateway gets the terminal's Ctrl-C itself; this process only waits for it.
+  process.on('SIGINT', () => undefined);
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', resolve);
+  });
+  process.exitCode = code ?? 1;
+}
+
+/** The file's configuration, or one made from agent.yaml files; flags win. @throws CliError (exit 2) with path, value and what is allowed. */
+export function gatewayConfig(settings: Settings, agentPaths: string[], { config: file, host, port, upstream }: GatewayFlags): GatewayConfig {
+  if ((file === undefined) === (agentPaths.length === 0)) {
+    throw new CliError('Name either agent.yaml files or --config gateway.yaml.', { exitCode: 2, type: 'Gateway.Usage' });
+  }
+  if (file !== undefined && upstream.length > 0) {
+    throw new CliError('--upstream goes with agent.yaml files; gateway.yaml names its replicas itself.', { exitCode: 2, type: 'Gateway.Usage' });
+  }
+  const listen = { ...(host === undefined ? {} : { host }), ...(port === undefined ? {} : { port }) };
+  try {
+    if (file !== undefined) return checkGatewayConfig({ ...loadGatewayConfig(file), ...listen }, file);
+    const agents = agentPaths.map((path) => {
+      const { spec } = readAgent(path);
+      const served = spec.model.baseUrl ?? policyServer(settings);
+      return { name: spec.name, baseModel: spec.model.name, replicas: upstream.length > 0 ? upstream : [served] };
+    });
+    return checkGatewayConfig({ version: 1, port: settings.ports.gateway, agents, ...listen }, 'whet gateway');
+  } catch (error) {
+    if (error instanceof GatewayConfigError) throw new CliError(error.message, { exitCode: 2, type: error.type, cause: error });
+    throw error;
+  }
+}
+
+/** The policy server of `whet up` in this state directory, else its usual address. */
+function policyServer(settings: Settings): string {
+  const url = runningState(settings.home)?.services.find(({ name }) => name === 'policy')?.url;
+  return `${url ?? `http://127.0.0.1:${settings.ports.model}`}/v1`;
+}

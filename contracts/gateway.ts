@@ -1,0 +1,121 @@
+/** What the gateway is told (gateway.yaml) and what clients post to it. Every field has a default but the agents. */
+import { z } from 'zod';
+
+const count = z.number().int().positive();
+const milliseconds = z.number().int().positive();
+const agentName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, 'lower-case letters, digits and dashes, 1 to 40 characters');
+
+/** Routers by name; each is one file in gateway/routers. */
+export const ROUTERS = ['logits', 'shortlist', 'mixture', 'fixed'] as const;
+export type RouterName = (typeof ROUTERS)[number];
+
+const routerSchema = z
+  .strictObject({
+    kind: z
+      .enum(ROUTERS)
+      .default('logits')
+      .describe(
+        'logits: the base model picks a label. shortlist: among the capabilities of similar successes. mixture: a weighted merge. fixed: always the same.',
+      ),
+    timeoutMs: milliseconds.default(150).describe("Budget of the router's own call; beyond it the conversation goes to base."),
+    minCoveredMass: z.number().min(0).max(1).default(0).describe("Below this mass on the menu's labels the router's answer is not believed."),
+    capability: z.string().optional().describe("fixed: the capability that gets every conversation; absent: the version's first."),
+    neighbours: count.default(8).describe('shortlist: similar successes looked at.'),
+    topP: z.number().gt(0).lte(1).default(0.9).describe('mixture: smallest set of capabilities with this much probability.'),
+  })
+  .prefault({});
+export type RouterSettings = z.infer<typeof routerSchema>;
+
+const tracesSchema = z
+  .strictObject({
+    sample: z.number().min(0).max(1).default(0).describe('Share of conversations, by hash, that are written to the store once their outcome is known.'),
+    redact: z
+      .array(z.enum(['email', 'phone', 'card', 'key']))
+      .default([])
+      .describe('Kinds of text that are replaced before anything is written.'),
+    redactPatterns: z.array(z.string()).default([]).describe('Further regular expressions; matches are replaced.'),
+    successReward: z.number().min(0).max(1).default(1).describe('A conversation with at least this reward is a success.'),
+  })
+  .prefault({});
+export type TraceSettings = z.infer<typeof tracesSchema>;
+
+/** One agent behind the gateway. */
+export const gatewayAgentSchema = z.strictObject({
+  name: agentName.describe('What clients say as `model`, and the name of its registry.'),
+  baseModel: z.string().min(1).describe('Served name of the base model at the model servers.'),
+  replicas: z.array(z.url()).min(1).describe('Model servers, each ending in /v1.'),
+  embeddings: z
+    .strictObject({ baseUrl: z.url(), model: z.string().min(1) })
+    .optional()
+    .describe('Endpoint for /v1/embeddings and for the router shortlist; absent: the replicas are asked, and shortlist compares words.'),
+  router: routerSchema,
+  fallback: z.enum(['base', 'error']).default('base').describe('When the chosen adapter cannot answer: the base model, or an error.'),
+  traces: tracesSchema,
+});
+export type GatewayAgent = z.infer<typeof gatewayAgentSchema>;
+
+/** One client application. Keys are kept as hashes only. */
+export const gatewayKeySchema = z.strictObject({
+  client: z.string().min(1).describe('Name in metrics and logs.'),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .describe('sha256 of the key, in hex: `printf %s "$KEY" | sha256sum`.'),
+  agents: z.array(agentName).optional().describe('Agents it may use; absent: all.'),
+  requestsPerMinute: count.optional().describe('Absent: no limit.'),
+  concurrent: count.optional().describe('Requests in flight; absent: no limit.'),
+});
+export type GatewayKey = z.infer<typeof gatewayKeySchema>;
+
+/** gateway.yaml */
+export const gatewayConfigSchema = z.strictObject({
+  version: z.literal(1),
+  host: z.string().default('127.0.0.1'),
+  port: z.number().int().min(0).max(65535).default(8400).describe('0 takes a free one.'),
+  agents: z.array(gatewayAgentSchema).min(1),
+  keys: z.array(gatewayKeySchema).default([]).describe('Empty: no key is asked for. Then listen on a loopback address only.'),
+  limits: z
+    .strictObject({
+      bodyBytes: count.default(10_000_000).describe('Largest request body.'),
+      answerBytes: count.default(64_000_000).describe('Largest answer that is not streamed.'),
+      conversations: count.default(200_000).describe('Conversations remembered; the longest unused are forgotten first.'),
+    })
+    .prefault({}),
+  timeouts: z
+    .strictObject({
+      connectMs: milliseconds.default(2_000),
+      firstByteMs: milliseconds.default(120_000).describe('Until a model server begins to answer.'),
+      idleMs: milliseconds.default(60_000).describe('Between two pieces of an answer.'),
+      replicaMs: z.number().int().nonnegative().default(10_000).describe('How long a request waits for a model server when none is ready.'),
+      requestBodyMs: milliseconds.default(30_000).describe('Until a client has sent its request.'),
+      drainMs: milliseconds.default(30_000).describe('After SIGTERM, for requests under way.'),
+    })
+    .prefault({}),
+  retries: z.number().int().nonnegative().default(2).describe('Further attempts on another or a restarted model server, before the first byte only.'),
+  registryPollMs: milliseconds.default(250),
+  reconcile: z
+    .strictObject({
+      everyMs: milliseconds.default(1_000),
+      manageAdapters: z.boolean().default(true).describe('false: the servers resolve adapters themselves (vLLM filesystem resolver); the gateway only probes.'),
+      drainMs: z.number().int().nonnegative().default(10_000).describe('An adapter that is no longer wanted stays this long before it is unloaded.'),
+    })
+    .prefault({}),
+});
+export type GatewayConfig = z.infer<typeof gatewayConfigSchema>;
+export type GatewayConfigInput = z.input<typeof gatewayConfigSchema>;
+
+/** POST /v1/outcomes: how a conversation went. */
+export const outcomeSchema = z.strictObject({
+  conversation: z.string().min(1).max(200).describe('As the answers said in `x-whet-conversation`.'),
+  reward: z.number().min(0).max(1).describe('1 is success.'),
+});
+export type Outcome = z.infer<typeof outcomeSchema>;
+
+/** Headers of requests and answers. */
+export const GATEWAY_HEADERS = {
+  conversation: 'x-whet-conversation',
+  adapter: 'x-whet-adapter',
+  version: 'x-whet-version',
+  route: 'x-whet-route',
+  overhead: 'x-whet-overhead-ms',
+} as const;

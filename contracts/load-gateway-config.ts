@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { parseDocument } from 'yaml';
+import { type GatewayConfig, gatewayConfigSchema } from './gateway';
+import { schemaProblems, type SpecProblem } from './schema-problems';
+
+/** A gateway configuration that cannot be used. The message has one line per problem: source, path, value, what is allowed. */
+export class GatewayConfigError extends Error {
+  readonly type = 'Gateway.ConfigInvalid';
+
+  constructor(source: string, problems: readonly SpecProblem[]) {
+    super(problems.map(({ path, message }) => `${source}: ${path === '' ? '' : `${path}: `}${message}`).join('\n'));
+    this.name = 'GatewayConfigError';
+  }
+}
+
+/** Reads and checks a gateway.yaml and fills in all defaults. @throws GatewayConfigError with every problem that was found. */
+export function loadGatewayConfig(file: string): GatewayConfig {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    throw new GatewayConfigError(file, [{ path: '', message: missing ? 'there is no such file.' : `cannot be read: ${(error as Error).message}.` }]);
+  }
+  const document = parseDocument(text);
+  if (document.errors.length > 0) {
+    throw new GatewayConfigError(
+      file,
+      document.errors.map((error) => ({ path: '', message: error.message.trimEnd() })),
+    );
+  }
+  return checkGatewayConfig(document.toJS(), file);
+}
+
+/** Checks a configuration and fills in its defaults. @throws GatewayConfigError */
+export function checkGatewayConfig(raw: unknown, source: string): GatewayConfig {
+  const parsed = gatewayConfigSchema.safeParse(raw);
+  if (!parsed.success) throw new GatewayConfigError(source, schemaProblems(parsed.error, raw, gatewayConfigSchema));
+  const problems = crossChecks(parsed.data);
+  if (problems.length > 0) throw new GatewayConfigError(source, problems);
+  return parsed.data;
+}
+
+const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
+
+/** What a schema of single fields cannot say. */
+function crossChecks({ agents, keys, host }: GatewayConfig): SpecProblem[] {
+  const problems: SpecProblem[] = [];
+  const names = agents.map(({ name }) => name);
+  names.forEach((name, i) => {
+    if (names.indexOf(name) !== i) problems.push({ path: `agents.${i}.name`, message: `${JSON.stringify(name)} is there twice. Allowed: each agent once.` });
+  });
+  keys.forEach(({ agents: allowed }, i) => {
+    const unknown = allowed?.filter((name) => !names.includes(name)) ?? [];
+    if (unknown.length > 0) problems.push({ path: `keys.${i}.agents`, message: `there is no agent ${unknown.join(', ')}. Allowed: ${names.join(', ')}.` });
+  });
+  if (keys.length === 0 && !LOOPBACK.includes(host)) {
+    problems.push({
+      path: 'host',
+      message: `${JSON.stringify(host)} can be reached from outside, and no keys are set. Set keys, or listen on one of ${LOOPBACK.join(', ')}.`,
+    });
+  }
+  agents.forEach(({ traces }, i) =>
+    traces.redactPatterns.forEach((pattern, j) => {
+      try {
+        new RegExp(pattern, 'g');
+      } catch (error) {
+        problems.push({ path: `agents.${i}.traces.redactPatterns.${j}`, message: `${(error as Error).message}. Allowed: regular expressions of JavaScript.` });
+      }
+    }),
+  );
+  return problems;
+}

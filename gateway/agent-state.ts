@@ -1,0 +1,122 @@
+import { type GatewayAgent, NONE_LABEL, type Registry, type RegistryVersion } from '../contracts';
+import { emptyRegistry } from '../store';
+import { isCanary } from './canary/assign';
+import type { ConversationKey, Conversations, Decision } from './conversations';
+import type { Metrics } from './metrics';
+import { Mixtures } from './mixtures';
+import type { Router, RoutingAnswer } from './routing/router';
+import type { ReplicaSet } from './upstream/replica-set';
+
+/** Merged adapters held at the model servers for one agent. */
+const MOST_MIXTURES = 16;
+
+/** One agent as it is served now: its registry, its router and its model servers. */
+export class AgentState {
+  registry: Registry;
+  /** Whether the registry was read at least once. */
+  known = false;
+  readonly mixtures: Mixtures;
+  private readonly deciding = new Map<string, Promise<Decision>>();
+
+  constructor(
+    readonly settings: GatewayAgent,
+    readonly replicas: ReplicaSet,
+    private readonly router: Router,
+    private readonly conversations: Conversations,
+    private readonly metrics: Metrics,
+    /** Told when the model servers should have something that they did not need before. */
+    onWanted: () => void,
+  ) {
+    this.mixtures = new Mixtures(MOST_MIXTURES, onWanted);
+    this.registry = emptyRegistry(settings.name);
+  }
+
+  /** Takes in a new registry. */
+  update(registry: Registry): void {
+    this.registry = registry;
+    this.known = true;
+    // A router that cannot prepare goes on without; its answers say so.
+    for (const version of this.wantedVersions()) this.router.prepare?.(version).catch(() => undefined);
+  }
+
+  /** The version with a number; null: the base model, or a number that is not there. */
+  version(number: number | null): RegistryVersion | null {
+    return this.registry.versions.find(({ version }) => version === number) ?? null;
+  }
+
+  /** Versions whose adapters must be at the model servers: active, canary, and the one before, so that a rollback has nothing to load. */
+  wantedVersions(): RegistryVersion[] {
+    const { active, canary, versions } = this.registry;
+    const before = versions.filter(({ version }) => active !== null && version < active).at(-1)?.version;
+    const numbers = new Set([active, canary?.version ?? null, before ?? null]);
+    return versions.filter(({ version }) => numbers.has(version));
+  }
+
+  /** The registry entry of an adapter in any version; null for other names. */
+  adapterVersion(name: string): RegistryVersion | null {
+    return this.registry.versions.findLast(({ adapters }) => adapters.some((adapter) => adapter.name === name)) ?? null;
+  }
+
+  /** Where a conversation goes: as decided before, while that version is still served; else its first turn decides now. */
+  async decide({ key }: ConversationKey, task: () => string): Promise<{ decision: Decision; sticky: boolean }> {
+    const former = this.conversations.get(key);
+    if (former !== undefined && this.serves(former)) return { decision: former, sticky: true };
+    // Several requests of one conversation at once make one decision.
+    const running = this.deciding.get(key);
+    if (running !== undefined) return { decision: await running, sticky: true };
+    const decided = this.decideAnew(key, task()).finally(() => this.deciding.delete(key));
+    this.deciding.set(key, decided);
+    const decision = await decided;
+    this.conversations.set(key, decision);
+    return { decision, sticky: false };
+  }
+
+  private serves({ version, arm }: Decision): boolean {
+    const { active, canary } = this.registry;
+    return arm === 'canary' && canary !== undefined ? version === canary.version : version === active;
+  }
+
+  private async decideAnew(key: string, task: string): Promise<Decision> {
+    const { active, canary } = this.registry;
+    const arm = canary !== undefined && isCanary(canary, key) ? 'canary' : 'active';
+    const version = this.version(arm === 'canary' ? (canary?.version ?? null) : active);
+    const agent = this.settings.name;
+    const base = {
+      agent,
+      version: version?.version ?? null,
+      arm,
+      canaryId: canary?.id ?? null,
+      adapter: null,
+      capabilityId: NONE_LABEL,
+      probability: null,
+    } as const;
+    if (version === null) return { ...base, reason: 'no-version' };
+    if (version.adapters.length === 0) return { ...base, reason: 'no-adapters' };
+    const answer = await this.askRouter(version, key, task);
+    if (typeof answer === 'string') return { ...base, reason: answer };
+    const { capabilityId, reason, probability, mixture } = answer;
+    const single = version.adapters.find((adapter) => adapter.capabilityId === capabilityId)?.name ?? null;
+    if (mixture === undefined) return { ...base, adapter: single, capabilityId, reason, probability };
+    const merged = this.mixtures.want(mixture);
+    // The first conversation to want a merge does not wait for it: it gets the likeliest adapter alone.
+    const isThere = this.replicas.all.some((replica) => replica.ready && replica.routable.has(merged));
+    return { ...base, adapter: isThere ? merged : single, capabilityId, reason: isThere ? reason : 'mixture-pending', probability };
+  }
+
+  /** The router's answer, or why there is none: its budget is over, or it failed. */
+  private async askRouter(version: RegistryVersion, prefix: string, task: string): Promise<RoutingAnswer | string> {
+    const { timeoutMs } = this.settings.router;
+    const signal = AbortSignal.timeout(timeoutMs);
+    const began = performance.now();
+    let outcome: string;
+    try {
+      const answer = await this.router.route({ version, task, prefix }, signal);
+      this.metrics.routed(this.settings.name, answer.reason, (performance.now() - began) / 1000, answer);
+      return answer;
+    } catch {
+      outcome = signal.aborted ? 'router-timeout' : 'router-failed';
+    }
+    this.metrics.routed(this.settings.name, outcome, (performance.now() - began) / 1000, null);
+    return outcome;
+  }
+}

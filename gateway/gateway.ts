@@ -1,0 +1,154 @@
+/** The gateway's parts, put together: agents, model servers, their reconcilers, the registry watch, clients, metrics. */
+import type { GatewayConfig, Registry } from '../contracts';
+import { type ArtifactStore } from '../store';
+import { AgentState } from './agent-state';
+import { CanaryWatch } from './canary/watch';
+import { Conversations } from './conversations';
+import { Clients } from './keys';
+import type { Log } from './log';
+import { Metrics } from './metrics';
+import { RegistryWatch } from './registry/watch';
+import { createRouter } from './routing';
+import { knownAdapters, wantedAdapters } from './wanted-adapters';
+import type { Tracing } from './tracing';
+import { TraceSampler } from './traces/sampler';
+import { TraceWriter } from './traces/writer';
+import { Reconciler } from './upstream/reconciler';
+import { Replica } from './upstream/replica';
+import { replicaNews, ReplicaSet } from './upstream/replica-set';
+
+/** What a gateway needs from outside. */
+export interface GatewayDeps {
+  store: ArtifactStore;
+  log: Log;
+  /** Key for the model servers; default none. */
+  modelApiKey?: string | null;
+  /** Null or absent: requests are not traced. */
+  tracing?: Tracing | null;
+}
+
+export class Gateway {
+  readonly agents = new Map<string, AgentState>();
+  readonly clients: Clients;
+  readonly conversations: Conversations;
+  readonly metrics = new Metrics();
+  readonly traces: TraceSampler;
+  readonly traceWriter: TraceWriter;
+  readonly canaries: CanaryWatch;
+  /** Set by SIGTERM: readiness ends, connections are closed after their answer. */
+  draining = false;
+  private readonly replicas = new Map<string, Replica>();
+  private readonly reconcilers = new Map<string, Reconciler>();
+  private readonly watch: RegistryWatch;
+  private readonly news = replicaNews();
+
+  constructor(
+    readonly config: GatewayConfig,
+    readonly deps: GatewayDeps,
+  ) {
+    this.clients = new Clients(config.keys);
+    this.conversations = new Conversations(config.limits.conversations);
+    this.traceWriter = new TraceWriter(deps.store, this.metrics, deps.log);
+    this.traces = new TraceSampler(this.traceWriter, this.metrics);
+    this.canaries = new CanaryWatch(deps.store, this.metrics, deps.log);
+    for (const settings of config.agents) {
+      const replicas = new ReplicaSet(
+        settings.replicas.map((url) => this.replica(url)),
+        this.news,
+      );
+      this.agents.set(
+        settings.name,
+        new AgentState(settings, replicas, createRouter(settings, replicas, deps.store, deps.modelApiKey ?? null), this.conversations, this.metrics, () =>
+          this.kick(replicas),
+        ),
+      );
+    }
+    this.watch = new RegistryWatch({
+      store: deps.store,
+      agents: [...this.agents.keys()],
+      everyMs: config.registryPollMs,
+      onChange: (agent, registry) => this.registryChanged(agent, registry),
+      log: deps.log,
+    });
+    this.watchGauges();
+  }
+
+  /** Reads the registries, then starts to look after the model servers. Does not wait until they are ready. */
+  async start(): Promise<void> {
+    await this.watch.start();
+    for (const reconciler of this.reconcilers.values()) reconciler.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([
+      this.watch.stop(),
+      this.canaries.stop(),
+      this.traceWriter.stop(),
+      ...[...this.reconcilers.values()].map((reconciler) => reconciler.stop()),
+    ]);
+    await Promise.all([...this.replicas.values()].map(({ pool }) => pool.destroy()));
+    await this.deps.tracing?.stop();
+  }
+
+  /** Sentences about what is missing; empty when every agent can be served. */
+  unready(): string[] {
+    if (this.draining) return ['The gateway is shutting down.'];
+    return [...this.agents.values()].flatMap(({ settings: { name }, known, replicas }) => [
+      ...(known ? [] : [`The registry of ${name} could not be read.`]),
+      ...(replicas.anyReady() ? [] : [`No model server of ${name} is ready.`]),
+    ]);
+  }
+
+  /** Agents that use one address share one server. */
+  private replica(url: string): Replica {
+    const address = url.replace(/\/$/, '');
+    const existing = this.replicas.get(address);
+    if (existing !== undefined) return existing;
+    const { timeouts, reconcile } = this.config;
+    const replica = new Replica(address, this.deps.modelApiKey ?? null, timeouts, () => this.reconcilers.get(address)?.kick());
+    this.replicas.set(address, replica);
+    const users = () => [...this.agents.values()].filter(({ replicas }) => replicas.all.includes(replica));
+    this.reconcilers.set(
+      address,
+      new Reconciler({
+        replica,
+        settings: reconcile,
+        baseModels: () => users().map(({ settings }) => settings.baseModel),
+        wanted: () => users().flatMap((agent) => wantedAdapters(agent, this.deps.store)),
+        known: () => new Set(users().flatMap(knownAdapters)),
+        onReady: () => this.news.emit('ready'),
+        log: this.deps.log,
+      }),
+    );
+    return replica;
+  }
+
+  private registryChanged(name: string, registry: Registry): void {
+    const agent = this.agents.get(name);
+    if (agent === undefined) return;
+    agent.update(registry);
+    this.canaries.registryChanged(name, registry);
+    this.kick(agent.replicas);
+  }
+
+  /** Looks after an agent's model servers at once. */
+  private kick(replicas: ReplicaSet): void {
+    for (const { url } of replicas.all) this.reconcilers.get(url)?.kick();
+  }
+
+  private watchGauges(): void {
+    this.metrics.watch('whet_gateway_replica_ready', 'Whether a model server takes traffic.', ['replica'], (set) => {
+      for (const { url, ready } of this.replicas.values()) set({ replica: url }, ready ? 1 : 0);
+    });
+    this.metrics.watch('whet_gateway_replica_adapters', 'Adapters that take traffic at a model server.', ['replica'], (set) => {
+      for (const { url, routable } of this.replicas.values()) set({ replica: url }, routable.size);
+    });
+    this.metrics.watch('whet_gateway_replica_in_flight', 'Requests under way at a model server.', ['replica'], (set) => {
+      for (const { url, inFlight } of this.replicas.values()) set({ replica: url }, inFlight);
+    });
+    this.metrics.watch('whet_gateway_active_version', 'Active version of the registry; 0 is the base model.', ['agent'], (set) => {
+      for (const { settings, registry } of this.agents.values()) set({ agent: settings.name }, registry.active ?? 0);
+    });
+    this.metrics.watch('whet_gateway_conversations', 'Conversations remembered.', [], (set) => set({}, this.conversations.size));
+  }
+}

@@ -1,0 +1,208 @@
+/** POST /v1/chat/completions, /v1/completions and /v1/embeddings: resolve, route once, forward, answer. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { GATEWAY_HEADERS } from '../contracts';
+import type { AgentState } from './agent-state';
+import { conversationKey } from './conversations';
+import { ApiError } from './http/errors';
+import { chatOpening, type InferenceRequest, type Opening, parseInference, promptOpening } from './http/inference-request';
+import { withModel } from './http/json-splice';
+import { readBody } from './http/read-body';
+import { sendBytes } from './http/respond';
+import type { Client } from './keys';
+import { resolveModel } from './resolve-model';
+import type { Gateway } from './gateway';
+import { type AbortHandle, type StreamTarget } from './upstream/attempt';
+import { forward } from './upstream/forward';
+import type { RequestTrace } from './tracing';
+import { SseRelay } from './upstream/sse-relay';
+
+/** A route of OpenAI's API that is forwarded. */
+export interface InferenceRoute {
+  /** Below /v1. */
+  path: '/chat/completions' | '/completions' | '/embeddings';
+  /** What a conversation is known by; null: nothing is routed, the base model answers. */
+  opening: ((fields: Record<string, unknown>) => Opening) | null;
+}
+
+export const INFERENCE_ROUTES: Record<string, InferenceRoute> = {
+  '/v1/chat/completions': { path: '/chat/completions', opening: chatOpening },
+  '/v1/completions': { path: '/completions', opening: promptOpening },
+  '/v1/embeddings': { path: '/embeddings', opening: null },
+};
+
+/** Upstream headers that are not passed on: they belong to the connection, or are written anew. */
+const DROPPED = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date', 'server', 'trailer', 'upgrade', 'set-cookie']);
+
+function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const kept: Record<string, string | string[]> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    if (value !== undefined && !DROPPED.has(name)) kept[name] = value;
+  }
+  return kept;
+}
+
+/** Where a request goes and what its answer says about that. */
+interface Routed {
+  agent: AgentState;
+  conversation: { name: string; key: string } | null;
+  version: number | null;
+  adapter: string | null;
+  reason: string;
+}
+
+/** One request in progress: its clock, its headers, its end. */
+export class Exchange {
+  readonly began = performance.now();
+  /** Time spent waiting for clients and model servers, in milliseconds: what is left is the gateway's own. */
+  private waited = 0;
+  private waitingSince: number | null = null;
+  routed: Routed | null = null;
+  /** Null where requests are not traced. */
+  trace: RequestTrace | null = null;
+
+  constructor(
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
+    readonly client: Client,
+  ) {}
+
+  /** Runs a wait that is not the gateway's own time. */
+  async waiting<T>(wait: Promise<T>): Promise<T> {
+    this.waitingSince = performance.now();
+    try {
+      return await wait;
+    } finally {
+      this.stopWaiting();
+    }
+  }
+
+  /** Ends the running wait, when a stream begins before its promise resolves. */
+  stopWaiting(): void {
+    if (this.waitingSince !== null) this.waited += performance.now() - this.waitingSince;
+    this.waitingSince = null;
+  }
+
+  overheadMs(): number {
+    return performance.now() - this.began - this.waited;
+  }
+
+  headers(): Record<string, string> {
+    const headers: Record<string, string> = { [GATEWAY_HEADERS.overhead]: this.overheadMs().toFixed(3) };
+    if (this.routed === null) return headers;
+    const { adapter, version, reason, conversation } = this.routed;
+    headers[GATEWAY_HEADERS.adapter] = adapter ?? 'base';
+    headers[GATEWAY_HEADERS.version] = version === null ? 'base' : String(version);
+    headers[GATEWAY_HEADERS.route] = reason;
+    if (conversation !== null) headers[GATEWAY_HEADERS.conversation] = conversation.name;
+    return headers;
+  }
+}
+
+/** Answers one inference request. Throws ApiError while nothing has been written. Returns false when the client went away. */
+export async function handleInference(gateway: Gateway, exchange: Exchange, route: InferenceRoute): Promise<boolean> {
+  const { config } = gateway;
+  const { request, response } = exchange;
+  const handle: AbortHandle = { abort: null };
+  let gone = false;
+  response.once('close', () => {
+    if (response.writableFinished) return;
+    gone = true;
+    handle.abort?.();
+  });
+  const body = await exchange.waiting(readBody(request, config.limits.bodyBytes, config.timeouts.requestBodyMs));
+  const asked = parseInference(body);
+  const routed = await decide(gateway, exchange, route, asked);
+  exchange.routed = routed;
+  exchange.trace?.set({ 'gen_ai.request.model': asked.model, 'gen_ai.request.stream': asked.stream });
+  const { agent } = routed;
+  const { baseModel, fallback, name } = agent.settings;
+  const tap = routed.conversation === null ? null : gateway.traces.tap(agent, routed.conversation, () => routed.adapter ?? baseModel, asked);
+  const target = asked.stream ? streamTarget(exchange, tap === null ? null : (piece) => tap.piece(piece)) : null;
+  const headers = upstreamHeaders(request, exchange.trace);
+  const result = await exchange.waiting(
+    forward({
+      replicas: agent.replicas,
+      adapter: routed.adapter,
+      baseModel,
+      fallback: routed.reason === 'pinned' ? 'error' : fallback,
+      prefix: routed.conversation?.key ?? '',
+      requestFor: (model) => ({
+        method: 'POST',
+        path: route.path,
+        body: withModel(asked.body, asked.parsed, model),
+        headers,
+        model,
+        answerBytes: config.limits.answerBytes,
+      }),
+      target,
+      handle,
+      isGone: () => gone,
+      retries: config.retries,
+      replicaMs: config.timeouts.replicaMs,
+      onFallback: (reason) => {
+        routed.adapter = null;
+        routed.reason = reason;
+        gateway.metrics.fallbacks.inc({ agent: name, reason });
+      },
+      onRetry: (reason) => gateway.metrics.retries.inc({ agent: name, reason }),
+    }),
+  );
+  if (result.kind === 'client-gone') return false;
+  if (result.kind === 'streamed') {
+    if (!result.complete) gateway.metrics.cut.inc({ agent: name });
+    tap?.end(result.complete);
+    return true;
+  }
+  sendBytes(response, result.status, result.body, { ...passedOn(result.headers), ...exchange.headers() });
+  tap?.piece(result.body);
+  tap?.end(true);
+  return true;
+}
+
+async function decide(gateway: Gateway, exchange: Exchange, route: InferenceRoute, asked: InferenceRequest): Promise<Routed> {
+  const { client, request } = exchange;
+  const { agent, pin } = resolveModel(asked.model, gateway.agents, client);
+  if (route.opening === null) {
+    if (pin?.adapter != null) throw new ApiError(400, 'Embeddings come from the base model: name the agent, not an adapter.', { param: 'model' });
+    return { agent, conversation: null, version: null, adapter: null, reason: 'base' };
+  }
+  const opening = route.opening(asked.parsed);
+  const conversation = conversationKey(request.headers[GATEWAY_HEADERS.conversation], client.name, agent.settings.name, opening.text);
+  if (pin !== null) return { agent, conversation, ...pin, reason: pin.adapter === null ? 'base' : 'pinned' };
+  const { decision, sticky } = await agent.decide(conversation, () => opening.task);
+  const { version, adapter, reason, arm } = decision;
+  const parts = [reason, ...(arm === 'canary' ? ['canary'] : []), ...(sticky ? ['sticky'] : [])];
+  return { agent, conversation, version, adapter, reason: parts.join('; ') };
+}
+
+/** What a model server is told. The client's key stays here. */
+function upstreamHeaders({ headers }: IncomingMessage, trace: RequestTrace | null): Record<string, string> {
+  const told: Record<string, string> = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
+  for (const name of ['accept', 'traceparent', 'tracestate', 'x-request-id'] as const) {
+    const value = headers[name];
+    if (typeof value === 'string') told[name] = value;
+  }
+  if (trace !== null) told['traceparent'] = trace.traceparent;
+  return told;
+}
+
+function streamTarget(exchange: Exchange, tap: ((piece: Buffer) => void) | null): StreamTarget {
+  const { response } = exchange;
+  let started = false;
+  return {
+    open: (headers) =>
+      new SseRelay(
+        response,
+        () => {
+          if (started) return;
+          started = true;
+          exchange.stopWaiting();
+          response.writeHead(200, { ...passedOn(headers), ...exchange.headers() });
+        },
+        tap,
+      ),
+    started: () => started,
+    onDrain: (resume) => response.once('drain', resume),
+  };
+}

@@ -1,0 +1,99 @@
+/** Everything that is not forwarded: models, outcomes, health, metrics. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Outcome, outcomeSchema } from '../contracts';
+import { schemaProblems } from '../contracts/schema-problems';
+import { internalKey } from './conversations';
+import type { Gateway } from './gateway';
+import { ApiError } from './http/errors';
+import { readBody } from './http/read-body';
+import { sendBytes, sendJson } from './http/respond';
+import type { Client } from './keys';
+import { openApi } from './openapi';
+import { modelNames } from './resolve-model';
+
+/** A route that the gateway answers itself. */
+export interface PlainRoute {
+  method: 'GET' | 'POST';
+  /** Needs no key: for probes and scrapers inside the deployment. */
+  isPublic: boolean;
+  answer(gateway: Gateway, request: IncomingMessage, response: ServerResponse, client: Client | null): Promise<void> | void;
+}
+
+const STARTED = Math.floor(Date.now() / 1000);
+
+export const PLAIN_ROUTES: Record<string, PlainRoute> = {
+  '/v1/models': {
+    method: 'GET',
+    isPublic: false,
+    answer(gateway, _request, response, client) {
+      const data = client === null ? [] : modelNames(gateway.agents, client).map((model) => ({ ...model, object: 'model', created: STARTED }));
+      sendJson(response, 200, { object: 'list', data });
+    },
+  },
+  '/v1/outcomes': {
+    method: 'POST',
+    isPublic: false,
+    async answer(gateway, request, response, client) {
+      const { limits, timeouts } = gateway.config;
+      const { conversation, reward } = parseOutcome(await readBody(request, limits.bodyBytes, timeouts.requestBodyMs));
+      for (const [agent, state] of gateway.agents) {
+        const key = internalKey(client?.name ?? '', agent, conversation);
+        gateway.traces.outcome(state, key, reward);
+        const decision = gateway.conversations.get(key);
+        if (decision === undefined) continue;
+        return sendJson(response, 200, { object: 'outcome', conversation, ...(await gateway.canaries.add(agent, key, decision, reward)) });
+      }
+      sendJson(response, 200, { object: 'outcome', conversation, counted: false, reason: 'the conversation is not known here' });
+    },
+  },
+  '/healthz': {
+    method: 'GET',
+    isPublic: true,
+    answer: (_gateway, _request, response) => sendJson(response, 200, { status: 'ok' }),
+  },
+  '/readyz': {
+    method: 'GET',
+    isPublic: true,
+    answer(gateway, _request, response) {
+      const missing = gateway.unready();
+      sendJson(response, missing.length === 0 ? 200 : 503, missing.length === 0 ? { status: 'ready' } : { status: 'not ready', missing });
+    },
+  },
+  '/openapi.json': {
+    method: 'GET',
+    isPublic: true,
+    answer: ({ agents }, _request, response) => sendJson(response, 200, openApi([...agents.keys()].flatMap((name) => [name, `${name}@base`]))),
+  },
+  '/metrics': {
+    method: 'GET',
+    isPublic: true,
+    async answer({ metrics }, _request, response) {
+      sendBytes(response, 200, Buffer.from(await metrics.registry.metrics()), { 'content-type': metrics.registry.contentType });
+    },
+  },
+};
+
+/** Throws ApiError 400 with the field and what is allowed. */
+function parseOutcome(body: Buffer): Outcome {
+  let raw: unknown;
+  try {
+    raw = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new ApiError(400, 'The request body is not JSON.', { code: 'invalid_json' });
+  }
+  const parsed = outcomeSchema.safeParse(raw);
+  if (parsed.success) return parsed.data;
+  const [problem] = schemaProblems(parsed.error, raw, outcomeSchema);
+  throw new ApiError(400, `${problem?.path ?? ''}: ${problem?.message ?? 'is not allowed.'}`.slice(0, 400), { param: problem?.path ?? null });
+}
+
+/** Answers a plain route. */
+export async function handlePlain(
+  gateway: Gateway,
+  route: PlainRoute,
+  request: IncomingMessage,
+  response: ServerResponse,
+  client: Client | null,
+): Promise<void> {
+  await route.answer(gateway, request, response, client);
+}

@@ -1,0 +1,34 @@
+import { openAiError, type OpenAiErrorBody } from '../../contracts';
+
+/** A request that is answered with an error in OpenAI's format. The message goes to the client: no stacks, no paths, no upstream bodies. */
+export class ApiError extends Error {
+  readonly type: string;
+  readonly code: string | null;
+  readonly param: string | null;
+  readonly headers: Record<string, string>;
+
+  constructor(
+    readonly status: number,
+    message: string,
+    { code = null, param = null, headers = {} }: { code?: string | null; param?: string | null; headers?: Record<string, string> } = {},
+  ) {
+    super(message);
+    this.name = 'ApiError';
+    this.type = typeOf(status);
+    this.code = code;
+    this.param = param;
+    this.headers = headers;
+  }
+
+  body(): OpenAiErrorBody {
+    return openAiError(this.message, this.type, this.param, this.code);
+  }
+}
+
+/** OpenAI's error type for a status. */
+function typeOf(status: number): string {
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  if (status === 429) return 'rate_limit_error';
+  return status < 500 ? 'invalid_request_error' : 'server_error';
+}

@@ -1,0 +1,81 @@
+import { isUtf8 } from 'node:buffer';
+import { ApiError } from './errors';
+
+/** What the gateway reads of a request; everything else goes to the model server as it came. */
+export interface InferenceRequest {
+  model: string;
+  stream: boolean;
+  /** Chat messages or the prompt, as sent. */
+  parsed: Record<string, unknown>;
+  body: Buffer;
+}
+
+/** Throws ApiError 400 for what is no JSON object with a model name. */
+export function parseInference(body: Buffer): InferenceRequest {
+  if (!isUtf8(body)) throw new ApiError(400, 'The request body is not UTF-8.', { code: 'invalid_json' });
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString('utf8'));
+  } catch (error) {
+    // V8's message may quote the body, which is the client's own.
+    throw new ApiError(400, `The request body is not JSON: ${(error as Error).message.slice(0, 160)}`, { code: 'invalid_json' });
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw new ApiError(400, 'The request body must be a JSON object.', { code: 'invalid_json' });
+  }
+  const fields = parsed as Record<string, unknown>;
+  const { model, stream } = fields;
+  if (typeof model !== 'string' || model === '') {
+    throw new ApiError(400, 'model is missing: it must be a name that GET /v1/models lists.', { param: 'model', code: 'missing_model' });
+  }
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
+    throw new ApiError(400, `stream must be true or false, found ${JSON.stringify(stream).slice(0, 40)}.`, { param: 'stream' });
+  }
+  return { model, stream: stream === true, parsed: fields, body };
+}
+
+/** The opening of a conversation: what its key and its route are made from. */
+export interface Opening {
+  /** Text of all messages up to and with the first user turn, with their roles: equal for all turns of a conversation. */
+  text: string;
+  /** Text of the first user turn alone: what the router is shown. */
+  task: string;
+}
+
+/** Throws ApiError 400 when chat messages are missing or no objects. */
+export function chatOpening({ messages }: Record<string, unknown>): Opening {
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw new ApiError(400, 'messages is missing: it must be a list with at least one message.', { param: 'messages' });
+  }
+  let text = '';
+  for (const [index, message] of (messages as unknown[]).entries()) {
+    if (typeof message !== 'object' || message === null) {
+      throw new ApiError(400, `messages[${index}] must be an object with a role.`, { param: `messages[${index}]` });
+    }
+    const { role, content } = message as { role?: unknown; content?: unknown };
+    const said = contentText(content);
+    text += `${typeof role === 'string' ? role : ''}\u0000${said}\u0000`;
+    if (role === 'user') return { text, task: said };
+  }
+  // No user turn: the last message is all there is to go by, as in evaluation.
+  return { text, task: contentText((messages.at(-1) as { content?: unknown }).content) };
+}
+
+/** Opening of a plain completion: the prompt. */
+export function promptOpening({ prompt }: Record<string, unknown>): Opening {
+  const text = typeof prompt === 'string' ? prompt : (JSON.stringify(prompt) ?? '');
+  return { text, task: text };
+}
+
+/** A message's text: a string, or the text parts of a list; other parts count by their JSON. */
+function contentText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (content === null || content === undefined) return '';
+  if (!Array.isArray(content)) return JSON.stringify(content);
+  return content
+    .map((part: unknown) => {
+      const text = (part as { text?: unknown } | null)?.text;
+      return typeof text === 'string' ? text : JSON.stringify(part);
+    })
+    .join('\n');
+}

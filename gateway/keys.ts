@@ -1,0 +1,84 @@
+import { hash } from 'node:crypto';
+import type { GatewayKey } from '../contracts';
+import { ApiError } from './http/errors';
+
+/** A client application at work. `release` must be called once for each `enter` that did not throw. */
+export interface Client {
+  name: string;
+  mayUse(agent: string): boolean;
+  /** Throws ApiError 429 when a limit is reached. */
+  enter(): void;
+  release(): void;
+}
+
+const ANYBODY: Client = { name: 'anonymous', mayUse: () => true, enter: () => undefined, release: () => undefined };
+
+/** Token bucket that holds one minute's worth and refills evenly; and a count of requests in flight. */
+class LimitedClient implements Client {
+  readonly name: string;
+  private inFlight = 0;
+  private tokens: number;
+  private filledAt: number;
+
+  constructor(
+    private readonly settings: GatewayKey,
+    private readonly now: () => number,
+  ) {
+    this.name = settings.client;
+    this.tokens = settings.requestsPerMinute ?? 0;
+    this.filledAt = now();
+  }
+
+  mayUse(agent: string): boolean {
+    return this.settings.agents?.includes(agent) ?? true;
+  }
+
+  enter(): void {
+    const { concurrent, requestsPerMinute } = this.settings;
+    if (concurrent !== undefined && this.inFlight >= concurrent) {
+      throw new ApiError(429, `Client ${this.name} has ${concurrent} requests in flight, its limit.`, {
+        code: 'concurrency_limit_exceeded',
+        headers: { 'retry-after': '1' },
+      });
+    }
+    if (requestsPerMinute !== undefined) {
+      const now = this.now();
+      this.tokens = Math.min(requestsPerMinute, this.tokens + ((now - this.filledAt) * requestsPerMinute) / 60_000);
+      this.filledAt = now;
+      if (this.tokens < 1) {
+        const seconds = Math.ceil(((1 - this.tokens) * 60) / requestsPerMinute);
+        throw new ApiError(429, `Client ${this.name} has used its ${requestsPerMinute} requests a minute.`, {
+          code: 'rate_limit_exceeded',
+          headers: { 'retry-after': String(seconds) },
+        });
+      }
+      this.tokens -= 1;
+    }
+    this.inFlight += 1;
+  }
+
+  release(): void {
+    this.inFlight -= 1;
+  }
+}
+
+/** Finds the client that a key belongs to. With no keys configured everybody is `anonymous`. */
+export class Clients {
+  private readonly byHash: Map<string, Client>;
+
+  constructor(keys: readonly GatewayKey[], now: () => number = () => performance.now()) {
+    this.byHash = new Map(keys.map((key) => [key.sha256, new LimitedClient(key, now)]));
+  }
+
+  /** Throws ApiError 401 for a missing or unknown key. The comparison is of hashes, so its time says nothing about the key. */
+  identify(authorization: string | undefined): Client {
+    if (this.byHash.size === 0) return ANYBODY;
+    const key = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+    if (key === undefined) {
+      throw new ApiError(401, 'A key is needed: send it as Authorization: Bearer KEY.', { code: 'missing_api_key', headers: { 'www-authenticate': 'Bearer' } });
+    }
+    const client = this.byHash.get(hash('sha256', key, 'hex'));
+    if (client === undefined) throw new ApiError(401, 'The key is not known here.', { code: 'invalid_api_key', headers: { 'www-authenticate': 'Bearer' } });
+    return client;
+  }
+}

@@ -1,0 +1,34 @@
+/** Entry point of the gateway process: `node dist/gateway/main.js`. Wiring only. */
+import { GatewayConfigError } from '../contracts/load-gateway-config';
+import { LocalStore } from '../store';
+import { readProcessConfig } from './config';
+import { Gateway } from './gateway';
+import { GatewayServer } from './http/server';
+import { createLog } from './log';
+import { createTracing } from './tracing';
+
+async function main(): Promise<void> {
+  const { gateway: config, storeRoot, modelApiKey } = readProcessConfig();
+  const log = createLog();
+  const gateway = new Gateway(config, { store: new LocalStore(storeRoot), log, modelApiKey, tracing: await createTracing() });
+  const server = new GatewayServer(gateway);
+  await gateway.start();
+  const port = await server.listen(config.host, config.port);
+  console.log(`listening on http://${config.host}:${port}`);
+  let stopping = false;
+  const stop = async () => {
+    if (stopping) return;
+    stopping = true;
+    const cut = await server.drain(config.timeouts.drainMs);
+    await gateway.stop();
+    log.info({ cut }, 'stopped');
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
+}
+
+main().catch((error: unknown) => {
+  const isExpected = error instanceof GatewayConfigError || (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+  console.error(isExpected ? (error as Error).message : error);
+  process.exit(error instanceof GatewayConfigError ? 2 : 1);
+});

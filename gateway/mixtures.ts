@@ -1,0 +1,30 @@
+import { type Part, mixtureName } from './routing/mixture';
+
+/** Merged adapters that conversations asked for last; the model servers hold these. */
+export class Mixtures {
+  /** Names of all merges that this process has asked for. */
+  readonly everWanted = new Set<string>();
+  private readonly recent = new Map<string, readonly Part[]>();
+
+  constructor(
+    private readonly capacity: number,
+    /** Told of a merge that was not wanted before. */
+    private readonly onNew: () => void,
+  ) {}
+
+  /** Name of the merge; wanted from now on. */
+  want(parts: readonly Part[]): string {
+    const name = mixtureName(parts);
+    const isNew = !this.recent.delete(name);
+    this.recent.set(name, parts);
+    this.everWanted.add(name);
+    if (this.recent.size > this.capacity) this.recent.delete(this.recent.keys().next().value as string);
+    if (isNew) this.onNew();
+    return name;
+  }
+
+  /** Merges of adapters that are all among `served`. */
+  of(served: ReadonlySet<string>): { name: string; parts: readonly Part[] }[] {
+    return [...this.recent].filter(([, parts]) => parts.every(({ adapter }) => served.has(adapter))).map(([name, parts]) => ({ name, parts }));
+  }
+}

@@ -1,0 +1,102 @@
+/** The gateway's OpenAPI document, served at /openapi.json. Bodies of OpenAI's API are described as far as the gateway reads them. */
+import { z } from 'zod';
+import { GATEWAY_HEADERS, outcomeSchema } from '../contracts';
+
+const error = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['message', 'type', 'param', 'code'],
+      properties: { message: { type: 'string' }, type: { type: 'string' }, param: { type: ['string', 'null'] }, code: { type: ['string', 'null'] } },
+    },
+  },
+};
+const json = (schema: unknown) => ({ 'application/json': { schema } });
+const failure = (description: string) => ({ description, content: json({ $ref: '#/components/schemas/Error' }) });
+const object = { type: 'object' };
+
+const REFUSALS = {
+  400: failure('The request is not what it should be.'),
+  401: failure('A key is missing or unknown.'),
+  403: failure('The client may not use this agent.'),
+  404: failure('There is no such model or route.'),
+  405: failure('Another method is needed.'),
+  408: failure('The body did not arrive in time.'),
+  413: failure('The body is too large.'),
+  415: failure('The body is compressed.'),
+  429: failure('A limit is reached.'),
+};
+const UPSTREAM = {
+  502: failure('No model server gave a usable answer.'),
+  503: failure('No model server is ready.'),
+  504: failure('The model server did not answer in time.'),
+};
+
+const conversation = {
+  name: GATEWAY_HEADERS.conversation,
+  in: 'header',
+  required: false,
+  description: 'Names the conversation; absent: it is known by its opening messages.',
+  schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,200}$' },
+};
+
+function inference(models: readonly string[], summary: string, required: string[], properties: Record<string, unknown>) {
+  const schema = {
+    type: 'object',
+    required: ['model', ...required],
+    additionalProperties: true,
+    properties: { model: { anyOf: [{ enum: models }, { type: 'string' }] }, ...properties },
+  };
+  const answers = { description: 'The answer as the model server gave it.', content: { ...json(object), 'text/event-stream': { schema: { type: 'string' } } } };
+  return {
+    post: {
+      summary,
+      parameters: [conversation],
+      requestBody: { required: true, content: json(schema) },
+      responses: { 200: answers, ...REFUSALS, 422: failure('The model server refused the request.'), ...UPSTREAM },
+    },
+  };
+}
+
+/** A message as far as the gateway looks at it. */
+const message = { type: 'object', required: ['role'], additionalProperties: true, properties: { role: { type: 'string' }, content: {} } };
+const stream = { type: ['boolean', 'null'] };
+
+/** The document of a gateway that answers for these models. */
+export const openApi = (models: readonly string[]) => ({
+  openapi: '3.1.0',
+  info: { title: 'Whetstone gateway', version: '1', description: "An agent's base model and adapters behind one OpenAI-compatible endpoint." },
+  components: { schemas: { Error: error }, securitySchemes: { key: { type: 'http', scheme: 'bearer' } } },
+  paths: {
+    '/v1/chat/completions': inference(models, 'Answers a conversation', ['messages'], { messages: { type: 'array', minItems: 1, items: message }, stream }),
+    '/v1/completions': inference(models, 'Completes a prompt', ['prompt'], { prompt: {}, stream }),
+    '/v1/embeddings': inference(models, 'Embeds texts', ['input'], { input: {} }),
+    '/v1/models': {
+      get: { summary: 'Names that can be asked for', responses: { 200: { description: 'A list.', content: json(object) }, 401: REFUSALS[401] } },
+    },
+    '/v1/outcomes': {
+      post: {
+        summary: 'Says how a conversation went',
+        requestBody: { required: true, content: json(withoutSchemaKey(z.toJSONSchema(outcomeSchema))) },
+        responses: { 200: { description: 'Whether it was counted.', content: json(object) }, ...REFUSALS },
+      },
+    },
+    '/healthz': { get: { summary: 'Whether the process lives', responses: { 200: { description: 'It does.', content: json(object) } } } },
+    '/readyz': {
+      get: {
+        summary: 'Whether every agent can be served',
+        responses: { 200: { description: 'It can.', content: json(object) }, 503: { description: 'What is missing.', content: json(object) } },
+      },
+    },
+    '/metrics': {
+      get: { summary: 'Prometheus metrics', responses: { 200: { description: 'Text.', content: { 'text/plain': { schema: { type: 'string' } } } } } },
+    },
+    '/openapi.json': { get: { summary: 'This document', responses: { 200: { description: 'It.', content: json(object) } } } },
+  },
+});
+
+function withoutSchemaKey({ $schema: _, ...schema }: Record<string, unknown>): Record<string, unknown> {
+  return schema;
+}

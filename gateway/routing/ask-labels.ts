@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { ROUTER_TOP_LOGPROBS, routerMenu, routerPrompt, routingDecision, type RoutingRecord } from '../../contracts';
+import { candidates } from '../upstream/affinity';
+import type { ReplicaSet } from '../upstream/replica-set';
+
+const tokenSchema = z.object({ token: z.string(), logprob: z.number() });
+const answerSchema = z.object({
+  choices: z
+    .array(
+      z.object({
+        message: z.object({ content: z.string().nullish() }),
+        logprobs: z.object({ content: z.array(z.object({ top_logprobs: z.array(tokenSchema).nullish() })).nullish() }).nullish(),
+      }),
+    )
+    .min(1),
+});
+
+/**
+ * Asks the base model which capability a task needs, in the words of the evaluation (docs/protocols.md, section 7), and reads the
+ * probabilities of the labels. Rejects when no server is ready or the answer is none.
+ */
+export async function askLabels(
+  replicas: ReplicaSet,
+  baseModel: string,
+  capabilities: readonly { id: string; summary: string }[],
+  { task, prefix }: { task: string; prefix: string },
+  signal: AbortSignal,
+): Promise<RoutingRecord> {
+  const menu = routerMenu(capabilities);
+  const replica = candidates(replicas.all, null, prefix)[0];
+  if (replica === undefined) throw new Error('No model server is ready for the router.');
+  const body = JSON.stringify({
+    model: baseModel,
+    messages: [{ role: 'user', content: routerPrompt(task, menu) }],
+    temperature: 0,
+    seed: 0,
+    max_tokens: 1,
+    logprobs: true,
+    top_logprobs: ROUTER_TOP_LOGPROBS,
+    structured_outputs: { choice: menu.map(({ label }) => label) },
+  });
+  const headers = { 'content-type': 'application/json', ...(replica.apiKey === null ? {} : { authorization: `Bearer ${replica.apiKey}` }) };
+  replica.begin(baseModel);
+  try {
+    const answer = await replica.pool.request({ method: 'POST', path: `${replica.basePath}/chat/completions`, headers, body, signal });
+    const text = await answer.body.text();
+    if (answer.statusCode !== 200) throw new Error(`The router's call was answered with status ${answer.statusCode}.`);
+    const { message, logprobs } = answerSchema.parse(JSON.parse(text)).choices[0]!;
+    return routingDecision(0, menu, { content: message.content ?? null, firstToken: logprobs?.content?.[0]?.top_logprobs ?? [] });
+  } finally {
+    replica.end(baseModel);
+  }
+}

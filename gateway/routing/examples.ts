@@ -1,0 +1,40 @@
+import { type RegistryVersion, type Trajectory, trajectorySchema } from '../../contracts';
+import { type ArtifactStore, layout } from '../../store';
+import { readFile } from 'node:fs/promises';
+
+/** A task that a capability's adapter solved and the base model did not. */
+export interface Example {
+  capabilityId: string;
+  task: string;
+}
+
+/** Enough to tell capabilities apart, few enough to compare with in a millisecond or two. */
+const MOST_PER_CAPABILITY = 500;
+
+/**
+ * Examples of a version, from the evaluation that it was promoted on: what each adapter solved alone in trials that base failed. Empty where
+ * the run's trajectories are gone.
+ */
+export async function readExamples(store: ArtifactStore, { runId, adapters }: RegistryVersion): Promise<Example[]> {
+  const folder = layout.evaluation(runId);
+  const files = await store.list(folder);
+  const arm = async (name: string): Promise<Trajectory[]> => {
+    const stem = `arm-${name.replace(/[^A-Za-z0-9.-]+/g, '-')}-`;
+    const file = files.find((candidate) => candidate.startsWith(stem));
+    if (file === undefined) return [];
+    const text = await readFile(store.localPath(`${folder}/${file}`), 'utf8');
+    return text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => trajectorySchema.parse(JSON.parse(line)));
+  };
+  const trialOf = ({ task, trial }: Trajectory) => `${task.seed}/${trial}`;
+  const passed = new Set((await arm('base')).filter(({ success }) => success).map(trialOf));
+  const examples: Example[] = [];
+  for (const { name, capabilityId } of adapters) {
+    const solved = (await arm(name)).filter((trajectory) => trajectory.success && !passed.has(trialOf(trajectory)));
+    const tasks = new Set(solved.flatMap(({ messages }) => messages.find(({ role }) => role === 'user')?.content ?? []));
+    examples.push(...[...tasks].slice(0, MOST_PER_CAPABILITY).map((task) => ({ capabilityId, task })));
+  }
+  return examples;
+}

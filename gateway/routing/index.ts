@@ -1,0 +1,27 @@
+import type { GatewayAgent } from '../../contracts';
+import type { ArtifactStore } from '../../store';
+import type { ReplicaSet } from '../upstream/replica-set';
+import { endpointEmbed, lexicalEmbed } from './embed';
+import { readExamples } from './examples';
+import { fixedRouter } from './fixed';
+import { logitsRouter } from './logits';
+import { mixtureRouter } from './mixture';
+import type { Router } from './router';
+import { shortlistRouter } from './shortlist';
+
+/** The router that an agent's settings name. */
+export function createRouter(agent: GatewayAgent, replicas: ReplicaSet, store: ArtifactStore, apiKey: string | null): Router {
+  const { router: settings, baseModel, embeddings } = agent;
+  switch (settings.kind) {
+    case 'logits':
+      return logitsRouter(settings, replicas, baseModel);
+    case 'fixed':
+      return fixedRouter(settings);
+    case 'shortlist': {
+      const embed = embeddings === undefined ? lexicalEmbed : endpointEmbed(embeddings, apiKey);
+      return shortlistRouter(settings, { embed, readExamples: (version) => readExamples(store, version), replicas, baseModel });
+    }
+    case 'mixture':
+      return mixtureRouter(settings, replicas, baseModel);
+  }
+}

@@ -1,0 +1,68 @@
+/** Requests and answers of OpenAI's API as the messages of a trajectory. */
+import { type ChatMessage, chatMessageSchema } from '../../contracts';
+
+interface WireMessage {
+  role?: unknown;
+  content?: unknown;
+  tool_calls?: unknown;
+  tool_call_id?: unknown;
+}
+
+/** A message in the trajectory's form: text parts joined, `developer` as `system`. Throws ZodError for what has no text form. */
+export function toChatMessage(message: WireMessage): ChatMessage {
+  const { content, role, tool_calls: calls, tool_call_id: id } = message;
+  const text = Array.isArray(content) ? (content as { text?: unknown }[]).map((part) => part.text).join('\n') : (content ?? null);
+  return chatMessageSchema.parse({
+    role: role === 'developer' ? 'system' : role,
+    content: text,
+    ...(Array.isArray(calls) && calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(typeof id === 'string' ? { tool_call_id: id } : {}),
+  });
+}
+
+/** What an answer said and cost. */
+export interface AnswerRead {
+  message: ChatMessage;
+  promptTokens: number;
+  completionTokens: number;
+}
+
+interface Delta {
+  content?: string | null;
+  tool_calls?: { index: number; id?: string; function?: { name?: string; arguments?: string } }[];
+}
+
+interface WireAnswer {
+  choices?: { index?: number; message?: WireMessage; delta?: Delta }[];
+  usage?: { prompt_tokens?: number; completion_tokens?: number } | null;
+}
+
+const usageOf = ({ usage }: WireAnswer) => ({ promptTokens: usage?.prompt_tokens ?? 0, completionTokens: usage?.completion_tokens ?? 0 });
+
+/** The first choice of an answer that came whole. Throws where it has none. */
+export function readWhole(body: string): AnswerRead {
+  const answer = JSON.parse(body) as WireAnswer;
+  return { message: toChatMessage(answer.choices?.[0]?.message ?? {}), ...usageOf(answer) };
+}
+
+/** The first choice of a streamed answer, put together from its events. Throws where an event is not what it should be. */
+export function readStream(body: string): AnswerRead {
+  let content = '';
+  const calls: { id: string; type: 'function'; function: { name: string; arguments: string } }[] = [];
+  let usage = { promptTokens: 0, completionTokens: 0 };
+  for (const line of body.split('\n')) {
+    if (!line.startsWith('data:') || line.includes('[DONE]')) continue;
+    const event = JSON.parse(line.slice(5)) as WireAnswer;
+    if (event.usage) usage = usageOf(event);
+    const delta = event.choices?.find(({ index }) => (index ?? 0) === 0)?.delta;
+    content += delta?.content ?? '';
+    for (const part of delta?.tool_calls ?? []) {
+      const call = (calls[part.index] ??= { id: '', type: 'function', function: { name: '', arguments: '' } });
+      call.id += part.id ?? '';
+      call.function.name += part.function?.name ?? '';
+      call.function.arguments += part.function?.arguments ?? '';
+    }
+  }
+  const message = toChatMessage({ role: 'assistant', content: content === '' && calls.length > 0 ? null : content, tool_calls: calls });
+  return { message, ...usage };
+}

@@ -1,0 +1,129 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { Replica } from './replica';
+import { ClientGone } from './replica';
+import type { SseRelay } from './sse-relay';
+
+/** A request as it goes to a model server. */
+export interface UpstreamRequest {
+  method: 'GET' | 'POST';
+  /** Below the replica's base path: `/chat/completions`. */
+  path: string;
+  body: Buffer | null;
+  headers: Record<string, string>;
+  /** Served name, for counting what is under way. */
+  model: string;
+  /** Largest answer that is not streamed. */
+  answerBytes: number;
+}
+
+/** How an attempt ended. Only `streamed` has written to the client. */
+export type AttemptResult =
+  | { kind: 'whole'; status: number; headers: IncomingHttpHeaders; body: Buffer }
+  | { kind: 'streamed'; complete: boolean }
+  | { kind: 'failed'; why: 'connect' | 'cut' | 'timeout' | 'too-large' | 'client-gone'; message: string };
+
+/** Where an answer goes that comes as a stream of events; made when it begins. */
+export interface StreamTarget {
+  open(headers: IncomingHttpHeaders): SseRelay;
+  /** Whether anything has been written to the client. */
+  started(): boolean;
+  /** Calls back once, when the client takes more. */
+  onDrain(resume: () => void): void;
+}
+
+/** Lets the owner of an attempt give it up, because the client has gone. */
+export interface AbortHandle {
+  abort: (() => void) | null;
+}
+
+/** One request to one model server. Never rejects. */
+export function attempt(replica: Replica, request: UpstreamRequest, target: StreamTarget | null, handle: AbortHandle): Promise<AttemptResult> {
+  return new Promise((resolve) => {
+    replica.begin(request.model);
+    const settle = (result: AttemptResult) => {
+      handle.abort = null;
+      replica.end(request.model);
+      resolve(result);
+    };
+    const auth = replica.apiKey === null ? {} : { authorization: `Bearer ${replica.apiKey}` };
+    const { method, body } = request;
+    replica.pool.dispatch(
+      { method, path: replica.basePath + request.path, body, headers: { ...request.headers, ...auth } },
+      new AttemptHandler(request, target, handle, settle),
+    );
+  });
+}
+
+class AttemptHandler implements Dispatcher.DispatchHandler {
+  private status = 0;
+  private headers: IncomingHttpHeaders = {};
+  private chunks: Buffer[] = [];
+  private size = 0;
+  private relay: SseRelay | null = null;
+  private ended = false;
+
+  constructor(
+    private readonly request: UpstreamRequest,
+    private readonly target: StreamTarget | null,
+    private readonly handle: AbortHandle,
+    private readonly settle: (result: AttemptResult) => void,
+  ) {}
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.handle.abort = () => controller.abort(new ClientGone());
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    this.status = status;
+    this.headers = headers;
+    const isStream = status === 200 && (headers['content-type'] ?? '').startsWith('text/event-stream');
+    if (isStream && this.target !== null) this.relay = this.target.open(headers);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.relay !== null) {
+      // undici reuses its buffers for nothing else: a chunk stays valid after this call.
+      if (!this.relay.push(chunk)) {
+        controller.pause();
+        this.target?.onDrain(() => controller.resume());
+      }
+      return;
+    }
+    this.size += chunk.length;
+    if (this.size > this.request.answerBytes) {
+      this.finish({ kind: 'failed', why: 'too-large', message: `answered with more than ${this.request.answerBytes} bytes` });
+      controller.abort(new ClientGone());
+      return;
+    }
+    this.chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (this.relay === null) {
+      const body = this.chunks.length === 1 ? (this.chunks[0] as Buffer) : Buffer.concat(this.chunks, this.size);
+      return this.finish({ kind: 'whole', status: this.status, headers: this.headers, body });
+    }
+    if (this.target?.started() !== true) return this.finish({ kind: 'failed', why: 'cut', message: 'ended its stream without an event' });
+    this.relay.end();
+    this.finish({ kind: 'streamed', complete: true });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error & { code?: string }): void {
+    if (error instanceof ClientGone) return this.finish({ kind: 'failed', why: 'client-gone', message: error.message });
+    if (this.relay !== null && this.target?.started() === true) {
+      this.relay.fail('The model server broke off its answer.');
+      return this.finish({ kind: 'streamed', complete: false });
+    }
+    const code = error.code ?? '';
+    const isTimeout = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
+    const isConnect = code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ENOTFOUND' || code === 'EHOSTUNREACH';
+    this.finish({ kind: 'failed', why: isTimeout ? 'timeout' : isConnect ? 'connect' : 'cut', message: error.message });
+  }
+
+  private finish(result: AttemptResult): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.settle(result);
+  }
+}

@@ -1,0 +1,121 @@
+/** One request to whichever model server can answer it: choice, retries before the first byte, fallback to the base model. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { ApiError } from '../http/errors';
+import { candidates } from './affinity';
+import { attempt, type AbortHandle, type AttemptResult, type StreamTarget, type UpstreamRequest } from './attempt';
+import type { Replica } from './replica';
+import type { ReplicaSet } from './replica-set';
+import { isJsonObject, passedOnError, saysUnknownModel } from './upstream-answers';
+
+/** What is to be forwarded. */
+export interface ForwardPlan {
+  replicas: ReplicaSet;
+  /** Null: the base model. */
+  adapter: string | null;
+  baseModel: string;
+  fallback: 'base' | 'error';
+  /** Conversation, for affinity. */
+  prefix: string;
+  /** The request for a served model name. */
+  requestFor(model: string): UpstreamRequest;
+  /** Null where no stream was asked for. */
+  target: StreamTarget | null;
+  handle: AbortHandle;
+  isGone(): boolean;
+  retries: number;
+  replicaMs: number;
+  /** Told before an adapter is given up for the base model. */
+  onFallback(reason: string): void;
+  onRetry(reason: string): void;
+}
+
+/** What the client gets; `streamed` is written already. */
+export type ForwardResult =
+  { kind: 'whole'; status: number; headers: IncomingHttpHeaders; body: Buffer } | { kind: 'streamed'; complete: boolean } | { kind: 'client-gone' };
+
+type Verdict = { done: ForwardResult } | { retry: string; error: ApiError; mayFallBack: boolean };
+
+/** @throws ApiError when no server answered; never after something was written to the client. */
+export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
+  let { adapter } = plan;
+  let failures = 0;
+  const tried = new Set<Replica>();
+  const deadline = performance.now() + plan.replicaMs;
+  const fallBack = (reason: string): boolean => {
+    if (adapter === null || plan.fallback !== 'base') return false;
+    plan.onFallback(reason);
+    adapter = null;
+    tried.clear();
+    failures = 0;
+    return true;
+  };
+  for (;;) {
+    if (plan.isGone()) return { kind: 'client-gone' };
+    const able = candidates(plan.replicas.all, adapter, plan.prefix);
+    const replica = able.find((r) => !tried.has(r)) ?? able[0];
+    if (replica === undefined) {
+      if (adapter !== null && plan.replicas.anyReady()) {
+        if (fallBack('adapter-not-ready')) continue;
+        throw new ApiError(503, `The adapter ${adapter} is not loaded at any model server yet.`, {
+          code: 'adapter_not_ready',
+          headers: { 'retry-after': '1' },
+        });
+      }
+      if (await plan.replicas.someReady(deadline - performance.now())) continue;
+      throw new ApiError(503, 'No model server is ready.', { code: 'upstream_unavailable', headers: { 'retry-after': '2' } });
+    }
+    tried.add(replica);
+    const result = await attempt(replica, plan.requestFor(adapter ?? plan.baseModel), plan.target, plan.handle);
+    const verdict = judge(
+      result,
+      replica,
+      adapter,
+      able.every((r) => tried.has(r)),
+    );
+    if ('done' in verdict) return verdict.done;
+    if (failures++ < plan.retries) {
+      plan.onRetry(verdict.retry);
+      continue;
+    }
+    if (verdict.mayFallBack && fallBack('adapter-failed')) continue;
+    throw verdict.error;
+  }
+}
+
+/** What an attempt's end means. Marks servers that cannot be trusted any more. */
+function judge(result: AttemptResult, replica: Replica, adapter: string | null, triedAll: boolean): Verdict {
+  if (result.kind === 'streamed') return { done: result };
+  if (result.kind === 'failed') {
+    if (result.why === 'client-gone') return { done: { kind: 'client-gone' } };
+    // A second wait as long as the first helps nobody.
+    if (result.why === 'timeout') throw new ApiError(504, 'The model server did not answer in time.', { code: 'upstream_timeout' });
+    if (result.why === 'too-large') throw new ApiError(502, `The model server ${result.message}.`, { code: 'upstream_too_large' });
+    replica.suspect();
+    const message = result.why === 'connect' ? 'The model server cannot be reached.' : 'The model server broke off before it had answered.';
+    return { retry: result.why, error: new ApiError(502, message, { code: 'upstream_unavailable' }), mayFallBack: false };
+  }
+  const { status, headers, body } = result;
+  if (status < 300) {
+    if (isJsonObject(body)) return { done: result };
+    return {
+      retry: 'junk',
+      error: new ApiError(502, 'The model server answered with something that is not JSON.', { code: 'upstream_junk' }),
+      mayFallBack: true,
+    };
+  }
+  if (status === 404 && saysUnknownModel(body)) {
+    // It was restarted, or somebody unloaded the adapter: check before the next request.
+    replica.suspect();
+    const name = adapter === null ? 'the base model' : `adapter ${adapter}`;
+    return { retry: 'lost-model', error: new ApiError(503, `The model server has lost ${name}.`, { code: 'adapter_not_ready' }), mayFallBack: true };
+  }
+  if (status < 500) {
+    if (status === 429 && !triedAll) return { retry: 'busy', error: passedOnError(status, headers, body), mayFallBack: false };
+    throw passedOnError(status, headers, body);
+  }
+  return {
+    retry: `status-${status}`,
+    error: new ApiError(502, `The model server failed with status ${status}.`, { code: 'upstream_error' }),
+    mayFallBack: true,
+  };
+}

@@ -1,0 +1,84 @@
+// tier: integration
+import { readFileSync } from 'node:fs';
+import { trajectorySchema } from '../../contracts';
+import { createRedaction } from '../../gateway/traces/redact';
+import { send } from './fake-replica';
+import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
+
+const TOOL_CALL = { id: 'call_1', type: 'function', function: { name: 'weigh', arguments: '{"parcel":"P1"}' } };
+
+describe('traces', () => {
+  const fixture = new GatewayFixture();
+  beforeAll(() =>
+    fixture.start({ registry: { versions: [versionOf(1, 'weigh')] }, agent: { traces: { sample: 1, redact: ['email'], redactPatterns: ['P\\d+'] } } }),
+  );
+  afterAll(() => fixture.stop());
+  const day = () => `traces/desk/${new Date().toISOString().slice(0, 10)}`;
+  const written = async () => {
+    await fixture.gateway.traceWriter.flush();
+    const names = await fixture.store.list(day());
+    return names.flatMap((name) =>
+      readFileSync(fixture.store.localPath(`${day()}/${name}`), 'utf8')
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => trajectorySchema.parse(JSON.parse(line))),
+    );
+  };
+
+  it('a conversation is written in the trajectory format once its outcome is known, redacted', async () => {
+    fixture.replicas[0]!.behaviour = ({ body }, response) => {
+      if (body.structured_outputs !== undefined) return false;
+      send(response, 200, {
+        choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [TOOL_CALL] } }],
+        usage: { prompt_tokens: 7, completion_tokens: 3 },
+      });
+      return true;
+    };
+    const headers = { 'x-whet-conversation': 'c-1' };
+    await fixture.chat('need:weigh P77, says ann@example.org', {}, headers);
+    expect(await written()).toEqual([]);
+    await fixture.post('/v1/outcomes', { conversation: 'c-1', reward: 1 });
+    expect(await written()).toEqual([
+      expect.objectContaining({
+        task: { seed: expect.any(Number), split: 'live' },
+        model: adapterName('weigh', 1),
+        messages: [
+          { role: 'user', content: 'need:weigh [redacted], says [email]' },
+          { role: 'assistant', content: null, tool_calls: [{ ...TOOL_CALL, function: { name: 'weigh', arguments: '{"parcel":"[redacted]"}' } }] },
+        ],
+        reward: 1,
+        success: true,
+        steps: 1,
+        usage: { promptTokens: 7, completionTokens: 3, cachedTokens: 0 },
+      }),
+    ]);
+    fixture.replicas[0]!.behaviour = null;
+  });
+
+  it('a streamed answer is put together, and a second outcome writes nothing more', async () => {
+    const headers = { 'x-whet-conversation': 'c-2' };
+    await fixture.chat('need:weigh once', { stream: true }, headers);
+    await fixture.post('/v1/outcomes', { conversation: 'c-2', reward: 0 });
+    await fixture.post('/v1/outcomes', { conversation: 'c-2', reward: 1 });
+    const found = (await written()).filter(({ reward }) => reward === 0);
+    expect(found.map(({ messages, success }) => [messages.at(-1), success])).toEqual([[{ role: 'assistant', content: 'hello' }, false]]);
+    expect(await written()).toHaveLength(2);
+  });
+
+  it('what the format has no place for is counted and left out', async () => {
+    const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:' } }] }];
+    await fixture.post('/v1/chat/completions', { model: 'desk', messages: [{ role: 'robot', content: 'x' }, ...messages] }, { 'x-whet-conversation': 'c-3' });
+    await fixture.post('/v1/outcomes', { conversation: 'c-3', reward: 1 });
+    expect((await fixture.get('/metrics')).text).toContain('whet_gateway_traces_total{agent="desk",result="unreadable"} 1');
+  });
+});
+
+test.each([
+  ['email', 'to ann.b+c@mail.example.co.uk now', 'to [email] now'],
+  ['phone', 'call +49 (30) 1234-5678 today, order 12345', 'call [phone] today, order 12345'],
+  ['card', 'card 4111 1111 1111 1111.', 'card [card].'],
+  ['key', 'key sk-abcdefghijklmnop', 'key [key]'],
+] as const)('redaction of %s', (kind, text, expected) => {
+  const redact = createRedaction({ sample: 1, redact: [kind], redactPatterns: [], successReward: 1 });
+  expect(redact({ role: 'user', content: text }).content).toBe(expected);
+});
