@@ -155,8 +155,9 @@ def main(argv: list[str] | None = None) -> int:
     if arguments.out is not None and arguments.out.exists():
         parser.error(f"--out {arguments.out} exists already; name a new directory")
 
-    # Threads that spin while they wait for each other slow down several times as soon as another program wants a core.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Threads that spin long while they wait for each other slow each other down as soon as another program wants a core; threads
+    # that do not spin at all are slow on a quiet machine.
+    os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     started = time.perf_counter()
     size = SIZES[arguments.size]
     path = arguments.cache.resolve() / fingerprint(size, arguments.seed)
