@@ -68,7 +68,9 @@ describe('a tiny run, end to end', () => {
   test('compares base, adapters, routed and oracle on the same held-out tasks', () => {
     const { evaluation } = report;
     expect(evaluation?.base.episodes).toBe(evaluation?.routed.episodes);
-    expect(evaluation?.oracle.passRate.estimate).toBeGreaterThanOrEqual(evaluation?.bestSingle.passRate.estimate ?? 1);
+    // The oracle picks each task's arm without the trial it is scored on, so on 60 tasks it may fall below an arm; its ceiling cannot.
+    const rates = [evaluation?.base, evaluation?.bestSingle, evaluation?.oracle].map((arm) => arm?.passRate.estimate ?? 1);
+    expect(evaluation?.oracleCeiling).toBeGreaterThanOrEqual(Math.max(...rates));
     expect(evaluation?.adapters).toHaveLength(report.sharpened.filter((s) => s.status === 'trained').length);
   });
 
