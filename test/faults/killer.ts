@@ -26,8 +26,9 @@ export interface KillRecord {
   pid: number;
 }
 
-const inTheMiddle = ({ status, progress }: PendingActivity): boolean =>
-  status === 'started' && progress !== null && progress.done > 0 && progress.done < progress.total;
+/** An arm's rollouts take less than the second between two heartbeats; the stage has several arms, so a started one is its middle. */
+const inTheMiddle = ({ status, activityType, progress }: PendingActivity): boolean =>
+  status === 'started' && (activityType === 'rollOutArm' || (progress !== null && progress.done > 0 && progress.done < progress.total));
 
 /** Kills each victim once, as soon as its stage is in its middle. */
 export class Killer {
@@ -43,9 +44,9 @@ export class Killer {
     for (const { victim, stage, activity } of KILLS.filter((kill) => !this.records.some((done) => done.victim === kill.victim))) {
       const target = state.activities.find((a) => a.activityType === activity && inTheMiddle(a));
       const process_ = target === undefined ? null : this.find(victim);
-      if (!target?.progress || process_ === null) continue;
+      if (target === undefined || process_ === null) continue;
       process.kill(process_.pid, 'SIGKILL');
-      const at = `${target.progress.done} of ${target.progress.total} ${target.progress.unit}`;
+      const at = target.progress === null ? activity : `${target.progress.done} of ${target.progress.total} ${target.progress.unit}`;
       this.records.push({ victim, stage, at, pid: process_.pid });
       this.say(`SIGKILL ${victim} (pid ${process_.pid}) in ${stage} at ${at}`);
       return;
