@@ -19,7 +19,8 @@ import { type AgentSpec, type Evaluation, type GatewayConfigInput, type Registry
 import { loadAgentSpec } from '../contracts/load-agent-spec';
 import { openEnvironment } from '../sandbox';
 import { layout, LocalStore, readRegistry } from '../store';
-import { answers, freePort, start } from './gateway-parts/targets';
+import { answers, start } from './gateway-parts/targets';
+import { freePort } from './support/processes';
 
 interface Options {
   home: string;

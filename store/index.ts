@@ -5,3 +5,4 @@ export * from './layout';
 export * from './line-file';
 export * from './local-store';
 export * from './registry';
+export * from './replace-file';

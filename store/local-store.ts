@@ -5,6 +5,7 @@ import { dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts';
 import type { ArtifactStore, Segment, StoredDocument } from './artifact-store';
 import { StoreConflictError, StoreCorruptError } from './errors';
+import { replaceFile } from './replace-file';
 
 const MEDIA_TYPES: Record<string, string> = {
   '.json': 'application/json',
@@ -40,7 +41,7 @@ export class LocalStore implements ArtifactStore {
     const mediaType = options.mediaType ?? MEDIA_TYPES[extension] ?? 'application/octet-stream';
     const ref: ArtifactRef = { key, sha256, bytes: bytes.byteLength, mediaType, ...(options.records === undefined ? {} : { records: options.records }) };
     const existing = await readFile(this.localPath(key)).catch(() => null);
-    if (existing === null || sha256Hex(existing) !== sha256) await this.writeAtomically(this.localPath(key), bytes);
+    if (existing === null || sha256Hex(existing) !== sha256) await replaceFile(this.localPath(key), bytes);
     return ref;
   }
 
@@ -113,7 +114,7 @@ export class LocalStore implements ArtifactStore {
     return this.withLock(path, async () => {
       const current = (await this.readDocument(key))?.etag ?? null;
       if (current !== expected) throw new StoreConflictError(`Document ${key} was changed by somebody else: read it again and repeat the change.`);
-      await this.writeAtomically(path, data);
+      await replaceFile(path, data);
       return sha256Hex(data);
     });
   }
@@ -129,19 +130,6 @@ export class LocalStore implements ArtifactStore {
       if (isMissing(error)) return [];
       throw error;
     }
-  }
-
-  private async writeAtomically(path: string, data: Uint8Array): Promise<void> {
-    await mkdir(dirname(path), { recursive: true });
-    const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
-    const file = await open(temporary, 'wx');
-    try {
-      await file.writeFile(data);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
   }
 
   /** A lock file made by link(2); one that is older than 10 s belonged to a process that died and is taken over. */

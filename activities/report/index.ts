@@ -1,8 +1,7 @@
 import type { OrchestrationActivities, ReportInput, ReportResult } from '../../contracts';
-import { type ArtifactStore, layout, putJson } from '../../store';
+import { type ArtifactStore, layout, putJson, replaceFile } from '../../store';
 import { assembleReport, figureSources } from './assemble';
 import { renderPage } from './page';
-import { replaceFile } from './replace-file';
 
 export { assembleReport, figureSources } from './assemble';
 export { renderPage } from './page';

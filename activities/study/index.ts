@@ -12,8 +12,7 @@ import {
   type StudyRecord,
   type StudyResult,
 } from '../../contracts';
-import { type ArtifactStore, getJson, layout, lineFiles, putJson } from '../../store';
-import { replaceFile } from '../report/replace-file';
+import { type ArtifactStore, getJson, layout, lineFiles, putJson, replaceFile } from '../../store';
 import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match';
 import { renderStudyPage, stabilityFigure } from './page';
 import { prepareStudy, type PrepareStudyDeps } from './prepare-study';

@@ -1,9 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type PreparedSpec, type TrainInput, type TrainingJob, trainingJobSchema } from '../../contracts';
 import { SYNTHETIC_SEEDS } from '../../contracts/seed-ranges';
-import { type ArtifactStore, layout } from '../../store';
+import { type ArtifactStore, layout, replaceFile } from '../../store';
 
 /** A job's directory, and its job file's content. */
 export interface PlannedJob {
@@ -67,15 +66,8 @@ export async function planTraining(store: ArtifactStore, prepared: PreparedSpec,
 
 /** Writes the job file and the environments; the same bytes each time. The job file comes last. */
 export async function writeJobFiles({ directory, job, sources }: PlannedJob): Promise<void> {
-  await mkdir(join(directory, 'environments'), { recursive: true });
   for (const [file, content] of sources) await replaceFile(join(directory, 'environments', file), content);
   await replaceFile(join(directory, 'job.json'), `${JSON.stringify(job, null, 2)}\n`);
-}
-
-async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  await writeFile(temporary, content);
-  await rename(temporary, path);
 }
 
 function sha256(text: string): string {

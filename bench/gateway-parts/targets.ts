@@ -1,11 +1,11 @@
 /** What is compared: the stub itself, this gateway, Portkey's and LiteLLM's, all in front of the same stub. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayConfigInput, Registry } from '../../contracts';
 import { layout, LocalStore } from '../../store';
+import { freePort } from '../support/processes';
 
 /** A server under measurement. */
 export interface Target {
@@ -18,14 +18,6 @@ export interface Target {
 
 /** Where the two peers are installed; apart from the project's own packages. */
 export const CACHE = join(process.cwd(), '.whetstone', 'bench');
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** Starts a process; its output is thrown away unless WHET_BENCH_LOGS is set. */
 export function start(command: string, args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
