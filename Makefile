@@ -5,10 +5,10 @@ export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
 SEED ?= 1
 AGENT ?= examples/orders-desk/agent.yaml
 
-.PHONY: help setup build demo test e2e bench faults lint format clean
+.PHONY: help setup build demo test e2e bench faults cluster cluster-down test-cluster lint format clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: Node 24, npm and Python packages, Temporal, the jail
 	@scripts/setup.sh
@@ -30,6 +30,15 @@ bench: build ## one measurement: make bench NAME=train
 
 faults: build ## kill each process once in the middle of its stage and compare with an undisturbed run
 	@test/faults/kill
+
+cluster: ## a real Kubernetes of one node on this machine, with the trainer image in it (root; the first time takes minutes)
+	@scripts/cluster.sh up && scripts/cluster.sh image
+
+cluster-down: ## end it
+	@scripts/cluster.sh down
+
+test-cluster: build ## training as Jobs in a real cluster, and every way to get stuck; with KUBECONFIG set, in that cluster
+	@scripts/test-cluster.sh
 
 lint: setup ## check and correct style and types
 	@npm run --silent lint && npm run --silent types:check && ruff check --fix .

@@ -8,9 +8,10 @@ const LAYERS = {
   store: ['contracts'],
   llm: ['contracts'],
   sandbox: ['contracts'],
-  activities: ['contracts', 'store', 'llm', 'sandbox'],
+  k8s: ['contracts'],
+  activities: ['contracts', 'store', 'llm', 'sandbox', 'k8s'],
   workflows: ['contracts'],
-  workers: ['contracts', 'store', 'llm', 'sandbox', 'activities'],
+  workers: ['contracts', 'store', 'llm', 'sandbox', 'k8s', 'activities'],
   cli: ['contracts', 'store'],
   gateway: ['contracts', 'store'],
 };

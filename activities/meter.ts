@@ -11,7 +11,7 @@ import {
   type CallUse,
   type PreparedSpec,
 } from '../contracts';
-import { failure, refusalOfOneQuestion, type Analyst, type AnalystAnswer, type AnalystRequest, type BatchAnswer, type BatchOptions } from '../llm';
+import { failure, type Analyst, type AnalystAnswer, type AnalystRequest, type BatchAnswer, type BatchOptions } from '../llm';
 import { layout, StoreConflictError, type ArtifactStore } from '../store';
 
 /** Milliseconds between two writings of what was counted; what a killed worker had not written is missing from the count. */
@@ -92,16 +92,28 @@ export class Meter {
 
   private async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
     await this.admit();
-    try {
-      const answer = await analyst.ask(request);
-      this.count(request, answer, false);
-      return answer;
-    } catch (error) {
-      const refusal = refusalOfOneQuestion(error);
-      if (refusal) this.count(request, refusal, true);
-      throw error;
-    } finally {
+    let isRunning = true;
+    // A call that is counted and still under way would be counted twice against the budget while its label is written.
+    const end = (count?: () => void): void => {
+      if (!isRunning) return;
+      isRunning = false;
       this.running--;
+      count?.();
+    };
+    try {
+      return await analyst.ask({
+        ...request,
+        keep: async (answer) => {
+          end(() => this.count(request, answer, false));
+          await request.keep?.(answer);
+        },
+        keepRefusal: async (refusal) => {
+          end(() => this.count(request, refusal, true));
+          await request.keepRefusal?.(refusal);
+        },
+      });
+    } finally {
+      end();
     }
   }
 

@@ -28,9 +28,12 @@ export async function readOwnerEnvironment({ environmentPath, environmentSha256 
   return { source, trust: 'owner', name: environmentPath };
 }
 
-/** A fault of the agent's own environment as the failure that Temporal gets to see. */
-export function ownerFailure(error: SandboxError): Error {
-  return failure('Environment.Failed', `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`, { cause: error });
+/** A fault of the agent's own environment as the failure that Temporal gets to see; it is tried again unless `nonRetryable` says otherwise. */
+export function ownerFailure(error: SandboxError, options: { nonRetryable?: boolean } = {}): Error {
+  return failure('Environment.Failed', `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`, {
+    cause: error,
+    ...options,
+  });
 }
 
 /** A synthesised environment of the store. */

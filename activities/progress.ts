@@ -1,4 +1,4 @@
-import type { StageName, StageProgress } from '../contracts';
+import type { StageName, StageProgress, TrainingReason } from '../contracts';
 
 export interface ProgressOptions {
   stage: StageName;
@@ -18,10 +18,12 @@ export interface ProgressOptions {
 export interface Progress {
   /** Call it when the result is in its segment, so that a heartbeat never counts what a retry would repeat. */
   advance(count?: number): void;
-  /** Sets the count, for work that is counted elsewhere. */
+  /** Sets the count, for work that is counted elsewhere. The rate is counted from the first growth: what came before was waiting and loading. */
   reach(done: number): void;
   /** One line for people, e.g. what the stage waits for; undefined brings the first note back. */
   say(note: string | undefined): void;
+  /** Of a training: why it is where it is; undefined when there is nothing to say any more. */
+  because(reason: TrainingReason | undefined): void;
   snapshot(): StageProgress;
   /** Sends a last heartbeat and stops. */
   stop(): void;
@@ -30,15 +32,17 @@ export interface Progress {
 /** Starts heartbeats with the stage's progress, the first at once. */
 export function startProgress(options: ProgressOptions): Progress {
   const { stage, unit, total, heartbeat } = options;
-  const before = options.done ?? 0;
-  const start = Date.now();
+  let before = options.done ?? 0;
+  let start = Date.now();
   let done = before;
+  let isGrowing = false;
   let note = options.note;
+  let reason: TrainingReason | undefined;
   const snapshot = (): StageProgress => {
     const seconds = (Date.now() - start) / 1000;
     const ratePerSecond = seconds > 0 ? (done - before) / seconds : 0;
     const secondsLeft = ratePerSecond > 0 ? (total - done) / ratePerSecond : null;
-    return { stage, unit, done, total, ratePerSecond, secondsLeft, ...(note === undefined ? {} : { note }) };
+    return { stage, unit, done, total, ratePerSecond, secondsLeft, ...(note === undefined ? {} : { note }), ...(reason === undefined ? {} : { reason }) };
   };
   heartbeat(snapshot());
   const timer = setInterval(() => heartbeat(snapshot()), options.everyMs ?? 1000);
@@ -47,10 +51,18 @@ export function startProgress(options: ProgressOptions): Progress {
       done += count;
     },
     reach(count) {
+      if (!isGrowing && count > before) {
+        isGrowing = true;
+        start = Date.now();
+        before = count;
+      }
       done = count;
     },
     say(text) {
       note = text ?? options.note;
+    },
+    because(why) {
+      reason = why;
     },
     snapshot,
     stop() {

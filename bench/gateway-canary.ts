@@ -6,7 +6,7 @@
  */
 import { parseArgs } from 'node:util';
 import { seededRandom, simulateCanary } from '../gateway/canary/simulate';
-import { percentile } from './gateway-parts/load';
+import { percentile } from './support/percentile';
 
 const SHARES = [0.05, 0.1, 0.2, 0.5];
 const FALSE_ROLLBACK = 0.05;

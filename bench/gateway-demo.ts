@@ -13,10 +13,11 @@ import { parseArgs } from 'node:util';
 import { evaluateTable } from '../activities/evaluate/statistics';
 import { outcomeSchema, pairOutcomes } from '../activities/evaluate/outcomes';
 import { runEpisode } from '../activities/rollout/episode';
-import { HttpModelClient, samplingSeed } from '../activities/rollout';
+import { deployedSettings, HttpModelClient, samplingSeed } from '../activities/rollout';
 import { inParallel } from '../activities/rollout/in-parallel';
 import { type AgentSpec, type Evaluation, type GatewayConfigInput, type RegistryVersion, routingRecordSchema, type Trajectory } from '../contracts';
 import { loadAgentSpec } from '../contracts/load-agent-spec';
+import { gatewayArguments } from '../contracts/gateway-process';
 import { openEnvironment } from '../sandbox';
 import { layout, LocalStore, readRegistry } from '../store';
 import { answers, start } from './gateway-parts/targets';
@@ -71,12 +72,7 @@ async function rollOut(spec: AgentSpec, baseUrl: string, { agentPath, tasks, con
     const trial = i % trials;
     return { seed, split: 'held-out' as const, trial, model: spec.name, samplingSeed: samplingSeed(spec.seed, seed, trial) };
   });
-  const settings = {
-    temperature: spec.model.temperature,
-    maxTurns: spec.environment.maxTurns,
-    maxCompletionTokens: spec.model.maxCompletionTokens,
-    successReward: spec.environment.successReward,
-  };
+  const settings = deployedSettings(spec);
   const found: Trajectory[] = [];
   const stop = new AbortController();
   try {
@@ -130,7 +126,7 @@ async function measure(options: Options): Promise<void> {
     const agent = { name: spec.name, baseModel: spec.model.name, replicas: [`http://127.0.0.1:${modelPort}/v1`], router: { timeoutMs: options.routerMs } };
     const config: GatewayConfigInput = { version: 1, port, agents: [agent] };
     const environment = { WHET_GATEWAY_CONFIG: JSON.stringify(config), WHET_HOME: options.home, WHET_LOG_LEVEL: 'warn' };
-    children.push(start(process.execPath, [join(__dirname, '..', 'gateway', 'main.js')], environment));
+    children.push(start(process.execPath, gatewayArguments(join(__dirname, '..')), environment));
     await answers(`http://127.0.0.1:${port}/readyz`, 60);
     const began = performance.now();
     const found = await rollOut(spec, `http://127.0.0.1:${port}/v1`, options);

@@ -12,8 +12,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { percentile, sequential, type Shot, throughput, type Timing } from './gateway-parts/load';
+import { sequential, type Shot, throughput, type Timing } from './gateway-parts/load';
 import { answers, start, startLiteLlm, startPortkey, startWhetstone, type Target } from './gateway-parts/targets';
+import { percentile } from './support/percentile';
 import { freePort } from './support/processes';
 
 const SIZES = { '1KB': 1_000, '8KB': 8_000, '100KB': 100_000 } as const;

@@ -62,8 +62,8 @@ function meansOf(use: AnalystUse): Partial<Record<Kind, CallSize>> {
   );
 }
 
-/** Estimates a run. Labels already in the store are not taken off, so that it is an upper bound for the labels. */
-export function estimateRun(spec: AgentSpec, last: Awaited<ReturnType<typeof lastSizes>>): RunEstimate {
+/** Estimates a run. `live` counts conversations of live traffic that would join the rollouts. Labels already in the store are not taken off, so that it is an upper bound for the labels. */
+export function estimateRun(spec: AgentSpec, last: Awaited<ReturnType<typeof lastSizes>>, live: number): RunEstimate {
   const { environment, collect, identify, synthesis, analyst } = spec;
   const episodes = environment.trainSeeds.count * collect.trials;
   const episodeTokens = Math.min(environment.maxTurns * TURN_TOKENS, analyst.maxPromptTokens);
@@ -96,7 +96,12 @@ export function estimateRun(spec: AgentSpec, last: Awaited<ReturnType<typeof las
   const stages = [
     rollouts('collect', 'base model, at most', episodes),
     row('identify', 'discovery', 'discover', identify.discoveryBatches),
-    row('identify', `labels, ${identify.runs} run${identify.runs === 1 ? '' : 's'}, at most`, 'label', episodes * identify.maxCandidates * identify.runs),
+    row(
+      'identify',
+      `labels, ${identify.runs} run${identify.runs === 1 ? '' : 's'}, at most`,
+      'label',
+      (episodes + live) * identify.maxCandidates * identify.runs,
+    ),
     row('sharpen', 'environments, at most', 'synthesise', identify.maxCandidates * synthesis.maxAttempts),
     rollouts('evaluate', 'base model and adapters, at most', heldOut * (identify.maxCandidates + 2)),
   ];

@@ -6,7 +6,7 @@ import { createProgram } from './program';
 /** Runs `whet` with its arguments and returns the exit code: 0 done, 1 failed, 2 wrong input. */
 async function main(argv: string[]): Promise<number> {
   const program = createProgram().exitOverride();
-  for (const command of program.commands) command.exitOverride();
+  for (const command of program.commands) for (const inner of [command, ...command.commands]) inner.exitOverride();
   const json = argv.includes('--json');
   try {
     await program.parseAsync(argv, { from: 'user' });

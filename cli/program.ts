@@ -5,6 +5,7 @@ import { type BudgetFlags, budgetCommand } from './commands/budget';
 import { type CanaryFlags, canaryCommand, shareBetween } from './commands/canary';
 import { demoCommand } from './commands/demo';
 import { dryRunCommand } from './commands/dry-run';
+import { envCheckCommand, envEditCommand, envRunCommand } from './commands/env';
 import { gatewayCommand, type GatewayFlags } from './commands/gateway';
 import { lsCommand } from './commands/ls';
 import { promoteCommand, rollbackCommand } from './commands/registry';
@@ -96,6 +97,25 @@ export function createProgram(): Command {
   command('skip <run> <capability>', 'let a run that waits go on without a capability').action(
     withContext((context: Context, run: string, capability: string) => answerCommand(context, 'skip', run, capability)),
   );
+  const env = program.command('env').description('environments written by the analyst or by hand');
+  env
+    .command('check <file>')
+    .description('every check of its certificate that needs no model; exit code 1 when one fails')
+    .option('--json', 'print JSON')
+    .option('--agent <agent.yaml>', 'the agent that it is for; default: the one in this directory, else the demo')
+    .action(withContext(envCheckCommand));
+  env
+    .command('run <file>')
+    .description('play one episode in the jail: your moves on standard input, or the reference solution')
+    .option('--json', 'print JSON')
+    .option('--seed <n>', 'seed of the task', wholeNumber, 0)
+    .option('--reference', 'play the reference solution')
+    .action(withContext(envRunCommand));
+  env
+    .command('edit <run> <capability> [file]')
+    .description('without a file: copy the last environment here; with one: give it to the run that waits')
+    .option('--json', 'print JSON')
+    .action(withContext((context: Context, run: string, capability: string, file: string | undefined) => envEditCommand(context, run, capability, file)));
   const study = program.command('study').description('experiments on what an agent has done already');
   study
     .command('stability <agent>')

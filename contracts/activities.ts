@@ -37,7 +37,7 @@ export interface SandboxActivities {
   /** Throws Collect.TooFewToContrast. */
   collectTrajectories(context: run.RunContext): Promise<RolloutSummary>;
   validateEnvironment(input: run.EnvironmentInput): Promise<run.ValidationResult>;
-  calibrateEnvironment(input: run.EnvironmentInput): Promise<run.CalibrationOutcome>;
+  calibrateEnvironment(input: run.CalibrationInput): Promise<run.CalibrationOutcome>;
   routeTasks(input: run.RoutingInput): Promise<run.RoutingResult>;
   rollOutArm(input: run.ArmInput): Promise<run.ArmRollouts>;
 }

@@ -1,9 +1,20 @@
 import { z } from 'zod';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 import { IDENTIFY_ARMS } from './capability';
+import { kubernetesSpecSchema } from './kubernetes-spec';
 
 const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
+
+const liveSchema = z
+  .strictObject({
+    days: z.number().int().min(1).max(90).default(7).describe('Days of traffic, today included.'),
+    most: z.number().int().nonnegative().default(500).describe('Conversations at most, the newest days first; 0: none.'),
+    models: z.enum(['base', 'any']).default('base').describe('base: only those that the base model answered; any: those that adapters answered too.'),
+  })
+  .prefault({})
+  .describe('Conversations of live traffic that join the rollouts; the gateway keeps them where `traces.sample` says so.');
+export type LiveSpec = z.infer<typeof liveSchema>;
 
 /** Paper, section 3 and its public repository: the band in which an environment can teach the base model something. */
 const calibrationSchema = z
@@ -20,10 +31,25 @@ const calibrationSchema = z
   })
   .prefault({});
 
+/** What a synthesised environment's scripted checks look at (docs/environments.md). */
+const certificateSpecSchema = z
+  .strictObject({
+    seeds: z.number().int().min(10).max(1000).default(100).describe('Tasks behind each scripted check.'),
+    diversitySeeds: z
+      .number()
+      .int()
+      .min(45)
+      .max(1000)
+      .default(200)
+      .describe('Tasks compared for near-duplicates. Fewer than 45 that all differ would not show that there are 1,000 tasks.'),
+  })
+  .prefault({});
+
 /** Paper, section 4 and appendix; `rank` must be one that vLLM serves. */
 const trainingSchema = z
   .strictObject({
-    backend: z.enum(['local']).default('local').describe('local: child process on this machine.'),
+    backend: z.enum(['local', 'kubernetes']).default('local').describe('local: child process of the worker; kubernetes: Jobs.'),
+    kubernetes: kubernetesSpecSchema.optional().describe('Needed by backend kubernetes.'),
     rank: z.union([z.literal(1), z.literal(8), z.literal(16), z.literal(32), z.literal(64), z.literal(128)]).default(32),
     alpha: z.number().positive().default(64),
     groups: count.default(4).describe('Tasks per iteration (G).'),
@@ -36,9 +62,42 @@ const trainingSchema = z
     maxCompletionTokens: count.default(512).describe('Per turn.'),
     warmupIterations: z.number().int().nonnegative().default(2),
     maxGradNorm: z.number().positive().default(1),
-    dropConstantGroups: z.boolean().default(true),
+    dropConstantGroups: z.boolean().default(true).describe('Leave tasks whose rollouts all earn the same out of the update.'),
+    hintShare: fraction.default(0).describe("Share of rollouts that see the environment's hints; the update does not see them. Published: 0.25 to 0.5."),
+    decisionTurnsOnly: z.boolean().default(false).describe('Leave turns without a tool call out of the loss.'),
+    supervisedWeight: z.number().min(0).max(100).default(0).describe('Weight of the cross-entropy of the reference solutions, added to the loss.'),
+    updateTokens: z
+      .number()
+      .int()
+      .min(0)
+      .max(2 ** 31)
+      .default(0)
+      .describe('Tokens of a minibatch of the update, rollouts sorted by length; 0: one pass. Changes memory, not the step.'),
+    rewardCollapse: z
+      .number()
+      .min(0)
+      .lt(1)
+      .default(0.5)
+      .describe('Stop when the mean reward falls below this share of the best before, by more than chance; 0: never.'),
     checkpointEvery: count.default(5).describe('Iterations between checkpoints.'),
     threads: count.default(1).describe('CPU threads of one trainer.'),
+    packing: z
+      .number()
+      .int()
+      .min(1)
+      .max(16)
+      .default(1)
+      .describe('Most adapters that one trainer trains side by side over one base model in memory; 1: a trainer each (docs/kubernetes.md, Packing).'),
+    packingWaitSeconds: z
+      .number()
+      .min(0)
+      .max(86_400)
+      .default(300)
+      .describe('Longest wait of the first training of a pack for the others: one more attempt at an environment takes minutes, a training on a GPU hours.'),
+  })
+  .refine(({ backend, kubernetes }) => backend !== 'kubernetes' || kubernetes !== undefined, {
+    error: 'backend kubernetes needs this section, with at least image and store',
+    path: ['kubernetes'],
   })
   .prefault({});
 
@@ -70,7 +129,7 @@ export const agentSpecSchema = z.strictObject({
   }),
   analyst: analystSpecSchema,
   budget: budgetSpecSchema,
-  collect: z.strictObject({ trials: count.default(2), concurrency: count.default(64) }).prefault({}),
+  collect: z.strictObject({ trials: count.default(2), concurrency: count.default(64), live: liveSchema }).prefault({}),
   identify: z
     .strictObject({
       runs: z.number().int().min(1).max(30).default(10).describe('Independent labelling runs; every label is asked once in each.'),
@@ -97,6 +156,7 @@ export const agentSpecSchema = z.strictObject({
       onRejected: z.enum(['wait', 'skip']).default('wait').describe('When no environment passes: wait for a person, or go on without the capability.'),
     })
     .prefault({}),
+  certificate: certificateSpecSchema,
   calibration: calibrationSchema,
   training: trainingSchema,
   evaluation: z

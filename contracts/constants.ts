@@ -33,9 +33,14 @@ export const MESSAGES = {
   approveUpdate: 'approve',
   retrySignal: 'retry',
   skipSignal: 'skip',
+  /** An environment edited by hand, for a capability that waits. */
+  editSignal: 'edit',
   /** From a child to its run. */
   noteSignal: 'note',
 } as const;
+
+/** What a capability that waits offers; `whet env edit` looks for it in what the run waits for. */
+export const editCommand = (runId: string, capabilityId: string): string => `whet env edit ${runId} ${capabilityId}`;
 
 /** What a run ends with; also the value of the search attribute WhetVerdict. */
 export const VERDICTS = ['running', 'promoted', 'not-promoted', 'nothing-to-sharpen', 'failed'] as const;
@@ -118,12 +123,13 @@ export const FAILURES = {
   'Environment.Rejected': {
     retryable: false,
     meaning: 'No environment for this capability passed validation and calibration within the allowed attempts.',
-    remedy: '`whet retry RUN CAPABILITY` tries again, `whet skip RUN CAPABILITY` goes on without it.',
+    remedy:
+      '`whet retry RUN CAPABILITY` tries again, `whet env edit RUN CAPABILITY` lets you correct the last one by hand, `whet skip RUN CAPABILITY` goes on without it.',
   },
   'Environment.Failed': {
     retryable: true,
     meaning: 'The target environment raised, hung or died.',
-    remedy: 'Read the traceback in the message; run the task by its seed.',
+    remedy: 'Read the traceback in the message; run the task by its seed. Where a capability waits for it, `whet retry RUN CAPABILITY` goes on once it works.',
   },
   'Trainer.JobInvalid': {
     retryable: false,
@@ -140,6 +146,46 @@ export const FAILURES = {
     retryable: true,
     meaning: 'The trainer process ended without a manifest.',
     remedy: 'Nothing: it is started again from its last checkpoint.',
+  },
+  'Trainer.Failed': {
+    retryable: false,
+    meaning: 'The trainer kept ending with an error that is not one of its own.',
+    remedy: 'Read the last lines in the message and the log beside the job; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+  },
+  'Trainer.OutOfMemory': {
+    retryable: false,
+    meaning: 'The trainer needed more memory than its Job may use and was killed.',
+    remedy: 'Raise training.kubernetes.resources.memory, or lower training.groups; then start a new run.',
+  },
+  'Trainer.Stalled': {
+    retryable: false,
+    meaning: 'The trainer ran without finishing an iteration, again after it had been replaced.',
+    remedy: 'Look at the node and the log beside the job; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+  },
+  'Trainer.Disrupted': {
+    retryable: false,
+    meaning: 'The Job was preempted, evicted or lost its node more often than allowed.',
+    remedy: 'Give it a priority class or other nodes; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+  },
+  'Trainer.Deadline': {
+    retryable: false,
+    meaning: 'The training took longer than its deadline.',
+    remedy: 'Raise training.kubernetes.deadlineMinutes or limits.trainingMinutes; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+  },
+  'Trainer.NotPlaced': {
+    retryable: false,
+    meaning: 'The Job waited for admission or for a node longer than training.kubernetes.limits.queuedMinutes.',
+    remedy: 'Read the scheduler or queue message; make room, then `whet retry RUN CAPABILITY`.',
+  },
+  'Trainer.CannotStart': {
+    retryable: false,
+    meaning: 'The pod could not be started: its image, a volume, or its configuration.',
+    remedy: 'Correct what the message names (image, pull secret, volume, service account), then `whet retry RUN CAPABILITY`.',
+  },
+  'Trainer.ClusterRefused': {
+    retryable: false,
+    meaning: 'The Kubernetes API refused the Job or the worker.',
+    remedy: 'Correct what the message names: usually a right of the worker, the namespace, or a field of training.kubernetes.',
   },
   'Evaluate.Unpaired': {
     retryable: false,
@@ -170,9 +216,18 @@ export const PAUSING_FAILURES: readonly FailureType[] = [
   'Model.Refused',
   'Sandbox.Unavailable',
   'Environment.Rejected',
+  'Environment.Failed',
   'Trainer.JobInvalid',
   'Trainer.EnvironmentFailed',
   'Trainer.Diverged',
+  'Trainer.Failed',
+  'Trainer.OutOfMemory',
+  'Trainer.Stalled',
+  'Trainer.Disrupted',
+  'Trainer.Deadline',
+  'Trainer.NotPlaced',
+  'Trainer.CannotStart',
+  'Trainer.ClusterRefused',
 ];
 
 /** Ids of child workflows derive from the run's. */

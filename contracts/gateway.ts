@@ -1,5 +1,6 @@
 /** What the gateway is told (gateway.yaml) and what clients post to it. Every field has a default but the agents. */
 import { z } from 'zod';
+import { REDACTION_RULES } from './analyst-spec';
 
 const count = z.number().int().positive();
 const milliseconds = z.number().int().positive();
@@ -29,11 +30,8 @@ export type RouterSettings = z.infer<typeof routerSchema>;
 const tracesSchema = z
   .strictObject({
     sample: z.number().min(0).max(1).default(0).describe('Share of conversations, by hash, that are written to the store once their outcome is known.'),
-    redact: z
-      .array(z.enum(['email', 'phone', 'card', 'key']))
-      .default([])
-      .describe('Kinds of text that are replaced before anything is written.'),
-    redactPatterns: z.array(z.string()).default([]).describe('Further regular expressions; matches are replaced.'),
+    redact: z.array(z.enum(REDACTION_RULES)).default([]).describe('Kinds of text that are replaced before anything is written.'),
+    redactPatterns: z.array(z.string()).default([]).describe('Further regular expressions, applied before the others; matches are replaced.'),
     successReward: z.number().min(0).max(1).default(1).describe('A conversation with at least this reward is a success.'),
   })
   .prefault({});

@@ -74,7 +74,8 @@ export const reportSchema = z.strictObject({
     .describe("What the plots' thresholds come from."),
   collect: z
     .strictObject({
-      episodes: z.number().int().describe('Rollouts of the base agent on train tasks.'),
+      episodes: z.number().int().describe('Rollouts of the base agent on train tasks, and conversations of live traffic.'),
+      live: z.number().int().default(0).describe('Of those, conversations of live traffic.'),
       successes: z.number().int().describe('Of those, successes.'),
       failures: z.number().int().describe('Of those, failures.'),
       tasks: z.number().int().describe('Train tasks.'),

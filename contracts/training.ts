@@ -27,6 +27,11 @@ export const trainingJobSchema = z.strictObject({
     warmupIterations: z.number().int(),
     maxGradNorm: z.number(),
     dropConstantGroups: z.boolean(),
+    hintShare: z.number(),
+    decisionTurnsOnly: z.boolean(),
+    supervisedWeight: z.number(),
+    updateTokens: z.number().int(),
+    rewardCollapse: z.number(),
   }),
 });
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
@@ -46,6 +51,23 @@ export const trainingProgressSchema = z.object({
   secondsElapsed: z.number(),
 });
 export type TrainingProgress = z.infer<typeof trainingProgressSchema>;
+
+/** What a trainer posts to the report endpoint after an iteration (docs/kubernetes.md). News only: progress.jsonl is the truth. */
+export const trainingReportSchema = z.strictObject({
+  /** Grows with every report of a token, so that a report counts once. */
+  sequence: z.number().int().nonnegative(),
+  iteration: z.number().int().positive(),
+  iterations: z.number().int().positive(),
+  reward: z.number(),
+  kl: z.number(),
+  completionTokens: z.number().int().nonnegative(),
+  secondsLeft: z.number().nonnegative().nullable(),
+});
+export type TrainingReport = z.infer<typeof trainingReportSchema>;
+
+/** failure.json: what a training ended with that shares its trainer with others, which go on. The code is the exit code it would have had alone. */
+export const trainingFailureSchema = z.object({ code: z.number().int(), message: z.string() });
+export type TrainingFailure = z.infer<typeof trainingFailureSchema>;
 
 /** What the trainer leaves last: when it is there, the job is done. */
 export const trainingManifestSchema = z.object({
@@ -76,4 +98,36 @@ export interface TrainedAdapter {
   rollouts: number;
   seconds: number;
   finalReward: number;
+}
+
+/**
+ * Why a training is where it is: one of a closed set, with a sentence. `Training` and `Finished` are good, the others say what it waits for or
+ * what broke it.
+ */
+export const TRAINING_REASONS = [
+  'Queued',
+  'Unschedulable',
+  'ImagePull',
+  'ConfigError',
+  'Starting',
+  'Training',
+  'Stalled',
+  'Preempted',
+  'NodeLost',
+  'GpuFault',
+  'OOMKilled',
+  'Deadline',
+  'CodeError',
+  'Unreachable',
+  'Finished',
+] as const;
+export type TrainingReasonKind = (typeof TRAINING_REASONS)[number];
+
+/** A reason as heartbeats carry it. */
+export interface TrainingReason {
+  kind: TrainingReasonKind;
+  /** One sentence or less, with the cluster's own words where there are any. */
+  message: string;
+  /** Since when it has been this kind, in milliseconds since 1970. */
+  sinceMs: number;
 }

@@ -48,6 +48,10 @@ export type Trajectory = z.infer<typeof trajectorySchema>;
 export interface RolloutSummary {
   trajectories: import('./artifacts').ArtifactRef;
   episodes: number;
+  /** Of those, conversations of live traffic; they cost this run no tokens. Absent: none. */
+  live?: number;
+  /** Lines of live traffic that are no trajectories and were left out. Absent: none. */
+  unreadable?: number;
   successes: number;
   failures: number;
   promptTokens: number;

@@ -5,7 +5,6 @@ import type { AgentState } from './agent-state';
 import { conversationKey } from './conversations';
 import { ApiError } from './http/errors';
 import { chatOpening, type InferenceRequest, type Opening, parseInference, promptOpening } from './http/inference-request';
-import { withModel } from './http/json-splice';
 import { readBody } from './http/read-body';
 import { sendBytes } from './http/respond';
 import type { Client } from './keys';
@@ -130,7 +129,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
       requestFor: (model) => ({
         method: 'POST',
         path: route.path,
-        body: withModel(asked.body, asked.parsed, model),
+        body: asked.body.withModel(model),
         headers,
         model,
         answerBytes: config.limits.answerBytes,
@@ -168,7 +167,7 @@ async function decide(gateway: Gateway, exchange: Exchange, route: InferenceRout
     return { agent, conversation: null, version: null, adapter: null, reason: 'base' };
   }
   const opening = route.opening(asked.parsed);
-  const conversation = conversationKey(request.headers[GATEWAY_HEADERS.conversation], client.name, agent.settings.name, opening.text);
+  const conversation = conversationKey(request.headers[GATEWAY_HEADERS.conversation], client.name, agent.settings.name, opening.texts);
   if (pin !== null) return { agent, conversation, ...pin, reason: pin.adapter === null ? 'base' : 'pinned' };
   const { decision, sticky } = await agent.decide(conversation, () => opening.task);
   const { version, adapter, reason, arm } = decision;

@@ -35,7 +35,7 @@ export const PLAIN_ROUTES: Record<string, PlainRoute> = {
     isPublic: false,
     async answer(gateway, request, response, client) {
       const { limits, timeouts } = gateway.config;
-      const { conversation, reward } = parseOutcome(await readBody(request, limits.bodyBytes, timeouts.requestBodyMs));
+      const { conversation, reward } = parseOutcome((await readBody(request, limits.bodyBytes, timeouts.requestBodyMs)).bytes);
       for (const [agent, state] of gateway.agents) {
         const key = internalKey(client?.name ?? '', agent, conversation);
         gateway.traces.outcome(state, key, reward);

@@ -1,4 +1,4 @@
-/** Entry point of the gateway process: `node dist/gateway/main.js`. Wiring only. */
+/** Entry point of the gateway process; how it is started: contracts/gateway-process.ts. Wiring only. */
 import { GatewayConfigError } from '../contracts/load-gateway-config';
 import { LocalStore } from '../store';
 import { readProcessConfig } from './config';

@@ -46,6 +46,13 @@ export interface AnalystRequest<T> {
   shortened?: boolean;
   /** When all places are taken, calls with a lower turn go first. Default 0. */
   turn?: number;
+  /**
+   * Stores a valid answer. The question holds its place until this has resolved, so that what a killed worker has paid for and not kept is
+   * never more than `concurrency` questions. `ask` rejects with what this rejects with.
+   */
+  keep?: (answer: AnalystAnswer<T>) => Promise<void>;
+  /** As `keep`, for a question that got no valid answer, which was paid for as well. What it rejects with takes the place of the refusal. */
+  keepRefusal?: (refusal: Refusal) => Promise<void>;
 }
 
 export interface AnalystAnswer<T> {
@@ -157,7 +164,19 @@ class OpenAiAnalyst implements Analyst {
     });
   }
 
-  async ask<T>(request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
+  ask<T>(request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
+    return this.limiter.run(async () => {
+      const answer = await this.askInPlace(request).catch(async (error: unknown) => {
+        const refusal = refusalOfOneQuestion(error);
+        if (refusal) await request.keepRefusal?.(refusal);
+        throw error;
+      });
+      await request.keep?.(answer);
+      return answer;
+    }, request.turn);
+  }
+
+  private async askInPlace<T>(request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
     const replacements = new Replacements();
     const messages = await this.outgoing(request.messages, replacements);
     const usage: AnalystUsage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
@@ -239,29 +258,27 @@ class OpenAiAnalyst implements Analyst {
   }
 
   /** One answer; a transient failure is retried here with the same key, so that it costs the calls beside it nothing. */
-  private complete<T>(request: AnalystRequest<T>, key: string, messages: readonly AnalystMessage[], count: () => void): Promise<ChatCompletion> {
+  private async complete<T>(request: AnalystRequest<T>, key: string, messages: readonly AnalystMessage[], count: () => void): Promise<ChatCompletion> {
     const { maxTries = 8, maxWaitMs = 30_000, firstWaitMs = 500, longestWaitMs = 8_000 } = this.options;
     const chars = messages.reduce((sum, { content }) => sum + content.length, 0);
-    return this.limiter.run(async () => {
-      for (let attempt = 1; ; attempt++) {
-        await this.gate.enter(Math.ceil(chars * this.tokensPerChar) + 100, request.turn ?? 0, request.signal);
-        count();
-        try {
-          const completion = await this.send(request, key, messages);
-          const tokens = completion.usage?.prompt_tokens ?? 0;
-          if (tokens > 0) this.tokensPerChar += 0.05 * (tokens / chars - this.tokensPerChar);
-          return completion;
-        } catch (error) {
-          if (!(error instanceof ApplicationFailure) || error.nonRetryable) throw error;
-          const asked = typeof error.nextRetryDelay === 'number' ? error.nextRetryDelay : null;
-          this.gate.pushedBack(asked !== null && asked > maxWaitMs ? null : asked);
-          if (attempt >= maxTries || (asked ?? 0) > maxWaitMs) throw error;
-          // Somewhere in the last half of the time, so that calls that failed together do not come back together.
-          const wait = asked ?? Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
-          await sleep(wait, request.signal);
-        }
+    for (let attempt = 1; ; attempt++) {
+      await this.gate.enter(Math.ceil(chars * this.tokensPerChar) + 100, request.turn ?? 0, request.signal);
+      count();
+      try {
+        const completion = await this.send(request, key, messages);
+        const tokens = completion.usage?.prompt_tokens ?? 0;
+        if (tokens > 0) this.tokensPerChar += 0.05 * (tokens / chars - this.tokensPerChar);
+        return completion;
+      } catch (error) {
+        if (!(error instanceof ApplicationFailure) || error.nonRetryable) throw error;
+        const asked = typeof error.nextRetryDelay === 'number' ? error.nextRetryDelay : null;
+        this.gate.pushedBack(asked !== null && asked > maxWaitMs ? null : asked);
+        if (attempt >= maxTries || (asked ?? 0) > maxWaitMs) throw error;
+        // Somewhere in the last half of the time, so that calls that failed together do not come back together.
+        const wait = asked ?? Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
+        await sleep(wait, request.signal);
       }
-    }, request.turn);
+    }
   }
 
   private async send<T>(request: AnalystRequest<T>, key: string, messages: readonly AnalystMessage[]): Promise<ChatCompletion> {

@@ -17,15 +17,24 @@ export function projectRoot(): string {
 
 /** The Python file that serves environments. */
 export function runtimePath(): string {
-  return join(projectRoot(), 'trainer-image', 'whetstone', 'envs', 'runtime.py');
+  return join(projectRoot(), 'trainer-image', 'whetstone', 'envs', 'runtime', '__main__.py');
 }
 
+const programs = new Map<string, string>();
+
 /**
- * Looks a program up on PATH.
+ * Looks a program up on PATH. What was found once is remembered: a failed look into a directory costs more than all else around a start.
  * @returns its absolute path, or null when there is none.
  */
 export function findProgram(name: string, path: string = process.env['PATH'] ?? ''): string | null {
-  // setpriv and friends live in sbin on some systems, which service managers leave out of PATH.
+  const key = `${name}\0${path}`;
+  const found = programs.get(key) ?? lookUp(name, path);
+  if (found !== null) programs.set(key, found);
+  return found;
+}
+
+function lookUp(name: string, path: string): string | null {
+  // prlimit and friends live in sbin on some systems, which service managers leave out of PATH.
   for (const directory of [...path.split(delimiter), '/usr/sbin', '/sbin']) {
     if (!directory.startsWith('/')) continue;
     const candidate = join(directory, name);

@@ -1,27 +1,49 @@
-import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { accessSync, chownSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { JailProfile } from './profile';
 
 /** Which control groups bound a jail besides its rlimits. */
 export type CgroupLayer = 'v1' | 'v2' | 'none';
 
+/** What a control group bounds. */
+export type CgroupBound = 'memory' | 'pids' | 'cpu';
+
 /** A control group made for one jail. */
 export interface JailCgroup {
   readonly layer: CgroupLayer;
-  /** Command prefix whose process joins the group before it becomes the jail. */
+  /** What this group really bounds: always memory and processes, processor time where it could be set. */
+  readonly bounds: readonly CgroupBound[];
+  /** v1: command prefix whose process joins the group by itself before it becomes the jail. Empty for v2. */
   joinPrefix(): string[];
+  /**
+   * v2: puts a process into the group; children that it has later are in it from the start. Nothing for v1.
+   * Rejects with the file system's error when the group does not take it; a process that has ended is no error.
+   */
+  join(pid: number): Promise<void>;
   /** Removes the group. Call it when its processes are gone; a group that is still busy is removed by a later start. */
   release(): void;
 }
 
 interface Controller {
   directory: string;
-  settings: (limits: { memoryBytes: number; processes: number }) => Record<string, string>;
+  bounds: readonly CgroupBound[];
+  settings: (limits: Limits) => Record<string, string>;
 }
+
+type Limits = JailProfile['cgroup'];
+
+/** Short, so that a jail that is held back waits in small portions. In microseconds. */
+const CPU_PERIOD = 10_000;
+const cpuQuota = ({ cpuPercent }: Limits): number => (cpuPercent * CPU_PERIOD) / 100;
 
 const MOUNT = '/sys/fs/cgroup';
 const NAME = /^whetstone-jail-(\d+)-\d+$/;
+/** After this the group is left to the next start's sweep. Doubled from 50 ms, so half a minute in all. */
+const LONGEST_WAIT_MS = 30_000;
 let controllers: { layer: CgroupLayer; list: Controller[] } | undefined;
-let counter = 0;
+/** A random start: a group of an ended process that had the same number may still be there. */
+let counter = Math.floor(Math.random() * 0x7fffffff);
 
 /** Which control groups this process may create below its own; looked up once. */
 export function cgroupLayer(): CgroupLayer {
@@ -33,26 +55,36 @@ export function cgroupLayer(): CgroupLayer {
  * Makes a control group with the limits, below the one that this process is in.
  * @returns null where control groups cannot be written: the jail then rests on rlimits, which bound its memory by themselves
  * because nothing inside can start a second process or keep memory outside its address space.
+ * @param uid the kernel's user of the jail, where it is not this process's; it joins by itself.
  */
-export function createJailCgroup(limits: { memoryBytes: number; processes: number }): JailCgroup | null {
+export function createJailCgroup(limits: Limits, uid: number | null): JailCgroup | null {
   const layer = cgroupLayer();
   if (layer === 'none') return null;
   const made: string[] = [];
-  try {
-    const name = `whetstone-jail-${process.pid}-${counter++}`;
-    for (const { directory, settings } of controllers!.list) {
-      const path = join(directory, name);
-      mkdirSync(path);
+  const bounds: CgroupBound[] = [];
+  const name = `whetstone-jail-${process.pid}-${counter++}`;
+  for (const controller of controllers!.list) {
+    const path = join(controller.directory, name);
+    try {
+      bounds.push(...makeGroup(path, controller, limits));
+      if (layer === 'v1' && uid !== null) chownSync(join(path, 'tasks'), uid, uid);
       made.push(path);
-      for (const [file, value] of Object.entries(settings(limits))) writeSetting(path, file, value);
+    } catch {
+      remove(path);
+      // The kernel refuses more processor time than the group above has; memory and processes are bounded all the same.
+      if (controller.bounds.every((bound) => bound === 'cpu')) continue;
+      made.forEach((other) => remove(other));
+      return null;
     }
-  } catch {
-    made.forEach((path) => remove(path));
-    return null;
   }
   return {
     layer,
-    joinPrefix: () => ['/bin/sh', '-c', 'for group in $0; do echo $$ > "$group/cgroup.procs" || exit 71; done; exec "$@"', made.join(' ')],
+    bounds,
+    // A thread that moves itself needs no lock; moving another process waits for all processors to pass a quiet state: 10 ms and more.
+    joinPrefix: () => (layer === 'v1' ? ['/bin/sh', '-c', 'for group in $0; do echo 0 > "$group/tasks" || exit 71; done; exec "$@"', made.join(' ')] : []),
+    join: async (pid) => {
+      if (layer === 'v2') for (const path of made) await joinGroup(path, pid);
+    },
     release: () => made.forEach((path) => remove(path)),
   };
 }
@@ -60,7 +92,7 @@ export function createJailCgroup(limits: { memoryBytes: number; processes: numbe
 function findControllers(): { layer: CgroupLayer; list: Controller[] } {
   try {
     const own = ownGroups(readFileSync('/proc/self/cgroup', 'utf8'));
-    const found = own.has('memory') && own.has('pids') ? version1(own.get('memory')!, own.get('pids')!) : version2(own.get('') ?? '/');
+    const found = own.has('memory') && own.has('pids') ? version1(own) : version2(own.get('') ?? '/');
     found.list.forEach(({ directory }) => {
       accessSync(directory, constants.W_OK);
       sweep(directory);
@@ -81,12 +113,20 @@ function ownGroups(text: string): Map<string, string> {
   return groups;
 }
 
-function version1(memory: string, pids: string): { layer: CgroupLayer; list: Controller[] } {
+/** Memory and processes are always bounded; processor time where its controller may be written too. */
+function version1(own: ReadonlyMap<string, string>): { layer: CgroupLayer; list: Controller[] } {
+  const at = (name: string): string => join(MOUNT, name, own.get(name)!);
+  const cpu: Controller = {
+    directory: own.has('cpu') ? at('cpu') : '',
+    bounds: ['cpu'],
+    settings: (limits) => ({ 'cpu.cfs_period_us': String(CPU_PERIOD), 'cpu.cfs_quota_us': String(cpuQuota(limits)) }),
+  };
   return {
     layer: 'v1',
     list: [
-      { directory: join(MOUNT, 'memory', memory), settings: ({ memoryBytes }) => ({ 'memory.limit_in_bytes': String(memoryBytes) }) },
-      { directory: join(MOUNT, 'pids', pids), settings: ({ processes }) => ({ 'pids.max': String(processes) }) },
+      { directory: at('memory'), bounds: ['memory'], settings: ({ memoryBytes }) => ({ 'memory.limit_in_bytes': String(memoryBytes) }) },
+      { directory: at('pids'), bounds: ['pids'], settings: ({ processes }) => ({ 'pids.max': String(processes) }) },
+      ...(isWritable(cpu.directory) ? [cpu] : []),
     ],
   };
 }
@@ -100,24 +140,52 @@ function version2(path: string): { layer: CgroupLayer; list: Controller[] } {
     list: [
       {
         directory,
-        settings: ({ memoryBytes, processes }) => ({
-          'memory.max': String(memoryBytes),
+        bounds: ['memory', 'pids', ...(enabled.includes('cpu') ? ['cpu' as const] : [])],
+        settings: (limits) => ({
+          'memory.max': String(limits.memoryBytes),
           'memory.swap.max': '0',
           'memory.oom.group': '1',
-          'pids.max': String(processes),
+          'pids.max': String(limits.processes),
+          ...(enabled.includes('cpu') && { 'cpu.max': `${cpuQuota(limits)} ${CPU_PERIOD}` }),
         }),
       },
     ],
   };
 }
 
-function writeSetting(path: string, file: string, value: string): void {
+function isWritable(directory: string): boolean {
   try {
-    writeFileSync(join(path, file), value);
-  } catch (error) {
-    // Kernels without swap accounting have no such file.
-    if (file !== 'memory.swap.max') throw error;
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch {
+    return false;
   }
+}
+
+async function joinGroup(path: string, pid: number): Promise<void> {
+  try {
+    await writeFile(join(path, 'cgroup.procs'), String(pid));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/** Settings that a group may lack: kernels without swap accounting have no such file, and processor time is worth less than the others. */
+const DISPENSABLE: Readonly<Record<string, CgroupBound | null>> = { 'memory.swap.max': null, 'cpu.max': 'cpu' };
+
+/** Makes a group and writes its limits. Returns what they bound; throws the file system's error. */
+function makeGroup(path: string, controller: Controller, limits: Limits): CgroupBound[] {
+  const lost = new Set<CgroupBound | null>();
+  mkdirSync(path);
+  for (const [file, value] of Object.entries(controller.settings(limits))) {
+    try {
+      writeFileSync(join(path, file), value);
+    } catch (error) {
+      if (!(file in DISPENSABLE)) throw error;
+      lost.add(DISPENSABLE[file]!);
+    }
+  }
+  return controller.bounds.filter((bound) => !lost.has(bound));
 }
 
 /** Removes groups that a killed service left behind. */
@@ -137,11 +205,11 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function remove(path: string, attempts = 5): void {
+/** The kernel takes a moment to forget processes that were just killed; on a busy machine it is a long one. */
+function remove(path: string, waitMs = 50): void {
   try {
     rmdirSync(path);
-  } catch {
-    // The kernel takes a moment to forget processes that were just killed.
-    if (attempts > 1) setTimeout(() => remove(path, attempts - 1), 50).unref();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' && waitMs < LONGEST_WAIT_MS) setTimeout(() => remove(path, waitMs * 2), waitMs).unref();
   }
 }

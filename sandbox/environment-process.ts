@@ -116,11 +116,6 @@ export class EnvironmentProcess {
     return this.failure === null;
   }
 
-  /** Requests that wait or are being answered. */
-  get pendingRequests(): number {
-    return this.queue.length + (this.inFlight?.items.length ?? 0);
-  }
-
   /**
    * Loads the source. Called once, by `openEnvironment`.
    * @throws EnvironmentRaised, BadReturn for the source's own faults; EnvironmentStartFailed when the runtime did not come up.
@@ -203,19 +198,14 @@ export class EnvironmentProcess {
     });
   }
 
-  /**
-   * Requests in order, together where they fit one line; each has its own outcome.
-   */
-  batch<M extends EnvironmentMethod>(requests: readonly { method: M; params: EnvironmentParams[M] }[]): Promise<PromiseSettledResult<EnvironmentResult<M>>[]> {
-    return Promise.allSettled(requests.map(({ method, params }) => this.request(method, params)));
-  }
-
   /** Ends the process: closes its request pipe, then kills. Rejects what still waits with `EnvironmentClosed`. Idempotent. */
   async close(): Promise<void> {
     if (!this.failure) {
       this.rejectAll(new EnvironmentClosed(`Environment ${this.name} was closed.`));
       this.launched.requests.end();
     }
+    // Whoever waits for the end keeps the program alive until it has come.
+    this.launched.child.ref();
     const timer = setTimeout(() => this.launched.kill(), this.profile.wallMs.close);
     await this.exited;
     clearTimeout(timer);
@@ -294,6 +284,8 @@ export class EnvironmentProcess {
     if (!response.success || response.data.id !== inFlight.id) return null;
     if ('error' in response.data) {
       const { error } = response.data;
+      // Only requests of a batch are put off, one by one. Sending a whole line again would never come to an end.
+      if (error.type === 'NotRun') return null;
       return inFlight.items.map(() => ({ error }));
     }
     const outcomes = inFlight.isBatch ? environmentBatchSchema.safeParse(response.data.result).data?.results : [{ result: response.data.result }];

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import { findProgram, runtimePath } from './assets';
 import { createJailCgroup, type JailCgroup } from './cgroup';
-import { SandboxUnavailable } from './errors';
+import { EnvironmentStartFailed, SandboxUnavailable } from './errors';
 import { type LoadedProfile, seccompFilterPath } from './profile';
 import { pythonInterpreter, pythonRoot } from './python-root';
 
@@ -17,6 +18,8 @@ export interface LaunchedRuntime {
   responses: Readable;
   stdout: Readable;
   stderr: Readable;
+  /** The control group that this process really is in; `none` and nothing where there is none. */
+  cgroup: Pick<JailCgroup, 'layer' | 'bounds'>;
   /** Kills the process group with SIGKILL; everything in the jail goes with it. Harmless when it is gone. */
   kill(): void;
   /** Frees what the launch holds besides the process; call it after the process has ended. */
@@ -25,37 +28,72 @@ export interface LaunchedRuntime {
 
 const ARGUMENTS_FD = 5;
 const SECCOMP_FD = 6;
-const NOTHING = { release: () => {} };
+const NOTHING = { layer: 'none', bounds: [], release: () => {} } as const;
 
 /**
  * Starts the environment runtime with an empty environment, no inherited files and requests on fd 3, responses on fd 4.
- * @throws SandboxUnavailable when a part of the jail is not installed.
+ * @throws SandboxUnavailable when a part of the jail is not installed; EnvironmentStartFailed when the system has no room for a process
+ * or its pipes.
  */
 export async function launchRuntime(loaded: LoadedProfile, isolation: Isolation): Promise<LaunchedRuntime> {
   if (isolation === 'process') {
-    const child = spawn(pythonInterpreter(), ['-I', '-S', runtimePath()], spawnOptions([]));
-    return connect(child, NOTHING);
+    return connect(await start(pythonInterpreter(), ['-I', '-S', runtimePath()], spawnOptions([])), NOTHING);
   }
   const plan = await planJail(loaded);
-  const cgroup = createJailCgroup(loaded.profile.cgroup);
-  const filter = openSync(plan.filterPath, 'r');
+  const cgroup = createJailCgroup(loaded.profile.cgroup, plan.identity?.uid ?? null);
+  let filter: number | undefined;
   try {
+    filter = openFilter(plan.filterPath);
     const [program, ...rest] = [...(cgroup?.joinPrefix() ?? []), ...plan.prefix, ...plan.bubblewrap, ...plan.command];
-    const child = spawn(program!, rest, spawnOptions(['pipe', filter]));
+    const child = await start(program!, rest, { ...spawnOptions(['pipe', filter]), ...plan.identity });
     const list = (child.stdio as readonly unknown[])[ARGUMENTS_FD] as Duplex;
     list.on('error', () => {});
-    list.end(plan.jailArguments.map((argument) => `${argument}\0`).join(''));
+    // bubblewrap starts nothing before it has read its arguments to their end, so everything that it starts is in the group. Not awaited:
+    // whoever launches has to listen for the end of the process from the first moment.
+    void joinGroup(cgroup, child).then((joined) => (joined ? list.end(plan.jailArguments.map((argument) => `${argument}\0`).join('')) : child.kill('SIGKILL')));
     return connect(child, cgroup ?? NOTHING);
   } catch (error) {
     cgroup?.release();
     throw error;
   } finally {
-    closeSync(filter);
+    if (filter !== undefined) closeSync(filter);
   }
 }
 
+/** Waits only where the start failed: whoever launches has to listen for the end of the process from the first moment. */
+function start(program: string, args: string[], options: SpawnOptions): ChildProcess | Promise<never> {
+  const child = spawn(program, args, options);
+  return child.pid === undefined ? failure(child) : child;
+}
+
+/** Without descriptors for its pipes a child has no `stdio` at all, and its error comes later: somebody has to listen for it. */
+async function failure(child: ChildProcess): Promise<never> {
+  const [error] = (await once(child, 'error')) as [Error];
+  for (const stream of (child.stdio as typeof child.stdio | undefined) ?? []) stream?.destroy();
+  throw new EnvironmentStartFailed(`The process of an environment could not be started: ${error.message}`, { cause: error });
+}
+
+function openFilter(path: string): number {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    throw new EnvironmentStartFailed(`The seccomp filter could not be opened: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** False when the group does not take the process, which then must not go on: a bound that was promised is missing. */
+async function joinGroup(cgroup: JailCgroup | null, child: ChildProcess): Promise<boolean> {
+  if (!cgroup || child.pid === undefined) return true;
+  return cgroup.join(child.pid).then(
+    () => true,
+    () => false,
+  );
+}
+
 interface JailPlan {
-  /** Drops root and sets the limits. */
+  /** Whom the process becomes before it runs anything, without other groups; null: it stays who this one is, who is not root. */
+  identity: { uid: number; gid: number } | null;
+  /** Sets the limits. */
   prefix: string[];
   bubblewrap: string[];
   /** Passed over a pipe: the command line of the jail's first process is no place for paths. */
@@ -88,15 +126,12 @@ async function planJail(loaded: LoadedProfile): Promise<JailPlan> {
     `--sigpending=${limits.pendingSignals}`,
     `--stack=${limits.stackBytes}`,
   ];
-  if (process.getuid?.() === 0) {
-    // bubblewrap started by root keeps the kernel's uid 0 inside, which may write kernel settings whatever its capabilities are.
-    const uid = nextUid(profile.uids);
-    const setpriv = program('setpriv', 'install util-linux');
-    prefix.unshift(setpriv, `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--inh-caps=-all', '--bounding-set=-all');
-    // Twice the inner limit: bubblewrap's own processes count here, and the user is this jail's alone.
-    prefix.push(`--nproc=${limits.threads * 2}`);
-  }
+  // bubblewrap started by root keeps the kernel's uid 0 inside, which may write kernel settings whatever its capabilities are.
+  const uid = process.getuid?.() === 0 ? nextUid(profile.uids) : null;
+  // Twice the inner limit: bubblewrap's own processes count here, and the user is this jail's alone.
+  if (uid !== null) prefix.push(`--nproc=${limits.threads * 2}`);
   return {
+    identity: uid === null ? null : { uid, gid: uid },
     prefix,
     bubblewrap: [bwrap, '--args', String(ARGUMENTS_FD), '--seccomp', String(SECCOMP_FD)],
     jailArguments: profile.bubblewrap.flat().map(fill),
@@ -119,12 +154,12 @@ function nextUid(range: { first: number; count: number }): number {
   return range.first + (uidCursor % range.count);
 }
 
-function spawnOptions(extra: ('pipe' | number)[]): import('node:child_process').SpawnOptions {
+function spawnOptions(extra: ('pipe' | number)[]): SpawnOptions {
   // An own process group, so that one kill reaches every helper; `/` because the project may lie where the jail's user cannot go.
   return { cwd: '/', env: {}, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', ...extra] };
 }
 
-function connect(child: ChildProcess, holder: Pick<JailCgroup, 'release'>): LaunchedRuntime {
+function connect(child: ChildProcess, holder: Pick<JailCgroup, 'layer' | 'bounds' | 'release'>): LaunchedRuntime {
   const [, stdout, stderr, requests, responses] = child.stdio as unknown as [null, Readable, Readable, Duplex, Duplex];
   // The other ends vanish with the process; its exit is what is reported, not the broken pipe.
   for (const stream of [stdout, stderr, requests, responses]) stream?.on('error', () => {});
@@ -134,6 +169,7 @@ function connect(child: ChildProcess, holder: Pick<JailCgroup, 'release'>): Laun
     responses,
     stdout,
     stderr,
+    cgroup: { layer: holder.layer, bounds: holder.bounds },
     kill: () => {
       if (child.pid === undefined) return;
       try {

@@ -48,6 +48,7 @@ export function readLines(stream: Readable, lineBytes: number, onLine: (line: st
  * Whether JSON text nests deeper than `limit`, without parsing it: readers further on walk values recursively.
  */
 export function nestsDeeperThan(text: string, limit: number): boolean {
+  if (!hasMoreThan(text, limit)) return false;
   let depth = 0;
   let inString = false;
   for (let index = 0; index < text.length; index++) {
@@ -59,6 +60,15 @@ export function nestsDeeperThan(text: string, limit: number): boolean {
     else if (code === 0x5b || code === 0x7b) {
       if (++depth > limit) return true;
     } else if (code === 0x5d || code === 0x7d) depth--;
+  }
+  return false;
+}
+
+/** Whether a text has more opening brackets than a number: a search finds that out much faster than the walk does. */
+function hasMoreThan(text: string, count: number): boolean {
+  let found = 0;
+  for (const bracket of ['[', '{']) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) if (++found > count) return true;
   }
   return false;
 }

@@ -12,17 +12,26 @@ export interface OpenEnvironmentOptions {
   trust: 'synthesised' | 'owner';
   /** For messages. */
   name: string;
-  /** Default: the project's `sandbox/profile.json`. */
+  /** Default: `profilePath()`. */
   profile?: LoadedProfile;
 }
 
 /**
- * Whether the user gave up the jail with WHET_SANDBOX=unsafe. Any other value but `jail` is refused rather than guessed at.
- * @throws SandboxUnavailable naming the allowed values.
+ * Whether the user gave up the jail with WHET_SANDBOX=unsafe. Any other value but `jail` is refused rather than guessed at, and `unsafe` is
+ * refused in a pod: it is meant for laptops, and a cluster's pod holds a service token and sees the cluster's network.
+ * @param setting default: WHET_SANDBOX.
+ * @param isInKubernetes default: whether the cluster's address is in the environment, as it is in every pod.
+ * @throws SandboxUnavailable naming the allowed values, or what to do.
  */
-export function isUnsafeAllowed(setting: string | undefined = process.env['WHET_SANDBOX']): boolean {
+export function isUnsafeAllowed(
+  setting: string | undefined = process.env['WHET_SANDBOX'],
+  isInKubernetes: boolean = Boolean(process.env['KUBERNETES_SERVICE_HOST']),
+): boolean {
   if (setting === undefined || setting === '' || setting === 'jail') return false;
-  if (setting === 'unsafe') return true;
+  if (setting === 'unsafe') {
+    if (!isInKubernetes) return true;
+    throw new SandboxUnavailable(['WHET_SANDBOX=unsafe is refused on Kubernetes: unset it, and give the pods what the jail needs (docs/sandbox.md).']);
+  }
   throw new SandboxUnavailable([`WHET_SANDBOX is ${JSON.stringify(setting)}; it may be "jail" (the default) or "unsafe".`]);
 }
 
@@ -38,7 +47,11 @@ export async function openEnvironment({ source, trust, name, profile }: OpenEnvi
   return new EnvironmentProcess(name, '', isolation, launched, loaded.profile).start(source);
 }
 
-async function isolationFor(trust: OpenEnvironmentOptions['trust'], loaded: LoadedProfile): Promise<EnvironmentIsolation> {
+/**
+ * How an environment has to be held on this machine.
+ * @throws SandboxUnavailable when a layer of the jail that it needs is missing.
+ */
+export async function isolationFor(trust: OpenEnvironmentOptions['trust'], loaded: LoadedProfile): Promise<EnvironmentIsolation> {
   if (trust === 'owner') return 'process';
   if (isUnsafeAllowed()) return 'unsafe';
   const probe = await probeJail(loaded);

@@ -1,118 +1,130 @@
-import { createHash } from 'node:crypto';
-import type { EnvironmentProcess } from './environment-process';
-import { openEnvironment, type OpenEnvironmentOptions } from './open-environment';
+import { EnvironmentProcess } from './environment-process';
+import { EnvironmentStartFailed } from './errors';
+import { type LaunchedRuntime, launchRuntime } from './launch';
+import { isolationFor, openEnvironment, type OpenEnvironmentOptions } from './open-environment';
+import { type JailProfile, loadProfile } from './profile';
 
-/** A borrowed environment; `release` gives it back. */
-export interface EnvironmentLease {
-  environment: EnvironmentProcess;
-  release(): void;
+/** How a pool keeps its jails. */
+export interface EnvironmentPoolOptions {
+  /** Jails that wait for a source. Default: 1. */
+  spares?: number;
+  /** How long a jail waits before it is ended, in milliseconds. Default: one minute. */
+  idleMs?: number;
+  /** For tests. */
+  launch?: typeof launchRuntime;
 }
 
-interface Entry {
-  opening: Promise<EnvironmentProcess>;
-  users: number;
-  idleTimer: NodeJS.Timeout | null;
+interface Spare {
+  launched: LaunchedRuntime;
+  idleTimer: NodeJS.Timeout;
+  onExit: () => void;
 }
 
 /**
- * Keeps one process per environment source and trust: borrowers of the same source share it, an unused one is closed.
+ * Keeps jails that were started ahead and have not seen a source. A jail gets one source in its life and is never given back: what one
+ * environment did to its process no other one meets, and a crash costs the pool nothing but a jail that was spent anyway.
+ *
+ * Episodes that shared a crashed process are lost with it. Their owner runs them again from their seeds, one by one, so that the one
+ * that did it fails alone (`activities/rollout/roll-out.ts`).
  */
 export class EnvironmentPool {
-  private readonly entries = new Map<string, Entry>();
+  private readonly spares: Spare[] = [];
+  private readonly wanted: number;
+  private readonly idleMs: number;
+  private readonly launch: typeof launchRuntime;
+  private starting = 0;
   private closed = false;
 
-  /**
-   * @param idleMs how long an unused process is kept, in milliseconds.
-   * @param open for tests.
-   */
-  constructor(
-    private readonly idleMs = 30_000,
-    private readonly open: (options: OpenEnvironmentOptions) => Promise<EnvironmentProcess> = openEnvironment,
-  ) {}
+  constructor({ spares = 1, idleMs = 60_000, launch = launchRuntime }: EnvironmentPoolOptions = {}) {
+    this.wanted = spares;
+    this.idleMs = idleMs;
+    this.launch = launch;
+  }
 
   /**
-   * Borrows the environment of a source, started where there is none or the last one died. Throws what `openEnvironment` throws.
+   * `openEnvironment`, out of a waiting jail where there is one. Environments of their owner, environments with a profile of their own
+   * and those that run unsafe start as ever. The first opening finds no jail waiting: a pool that is not used starts none.
+   * @throws what `openEnvironment` throws.
    */
-  async acquire(options: OpenEnvironmentOptions): Promise<EnvironmentLease> {
+  async open(options: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
     if (this.closed) throw new Error('The environment pool is closed.');
-    const key = createHash('sha256').update(`${options.trust}\0${options.source}`).digest('hex');
-    let entry = this.entries.get(key);
-    if (entry && !(await isAlive(entry))) {
-      if (this.entries.get(key) === entry) this.entries.delete(key);
-      entry = this.entries.get(key);
-    }
-    if (!entry) {
-      entry = { opening: this.open(options), users: 0, idleTimer: null };
-      this.entries.set(key, entry);
-    }
-    const held = entry;
-    held.users++;
-    if (held.idleTimer) clearTimeout(held.idleTimer);
-    held.idleTimer = null;
+    const loaded = loadProfile();
+    if (options.profile || (await isolationFor(options.trust, loaded)) !== 'jail') return openEnvironment(options);
+    const launched = this.take();
     try {
-      const environment = await held.opening;
-      let released = false;
-      return {
-        environment,
-        release: () => {
-          if (!released) this.giveBack(key, held);
-          released = true;
-        },
-      };
+      return launched ? await this.start(launched, options, loaded.profile) : await openEnvironment(options);
+    } finally {
+      // Not before: starting the next jail would take the processor from this one.
+      this.refill();
+    }
+  }
+
+  /** Ends the jails that wait. Open environments belong to those who opened them. */
+  close(): void {
+    this.closed = true;
+    for (const spare of [...this.spares]) this.end(spare);
+  }
+
+  /** Number of jails that wait. */
+  get size(): number {
+    return this.spares.length;
+  }
+
+  private async start(launched: LaunchedRuntime, options: OpenEnvironmentOptions, profile: JailProfile): Promise<EnvironmentProcess> {
+    try {
+      return await new EnvironmentProcess(options.name, '', 'jail', launched, profile).start(options.source);
     } catch (error) {
-      if (this.entries.get(key) === held) this.entries.delete(key);
+      // It may have died while it waited, for memory that others needed: that says nothing about the source.
+      if (error instanceof EnvironmentStartFailed) return openEnvironment(options);
       throw error;
     }
   }
 
-  /** Borrows for the time of one function. */
-  async use<T>(options: OpenEnvironmentOptions, work: (environment: EnvironmentProcess) => Promise<T>): Promise<T> {
-    const lease = await this.acquire(options);
-    try {
-      return await work(lease.environment);
-    } finally {
-      lease.release();
+  private take(): LaunchedRuntime | null {
+    const spare = this.spares.shift();
+    if (!spare) return null;
+    clearTimeout(spare.idleTimer);
+    spare.launched.child.off('exit', spare.onExit);
+    return spare.launched;
+  }
+
+  private refill(): void {
+    for (; !this.closed && this.spares.length + this.starting < this.wanted; this.starting++) {
+      // A start that fails is told by the next opening, which starts its own jail and has somebody to tell.
+      void this.launch(loadProfile(), 'jail')
+        .then((launched) => this.keep(launched))
+        .catch(() => undefined)
+        .finally(() => this.starting--);
     }
   }
 
-  /** Closes every process; borrowers get `EnvironmentClosed`. */
-  async close(): Promise<void> {
-    this.closed = true;
-    const entries = [...this.entries.values()];
-    this.entries.clear();
-    await Promise.all(entries.map(shut));
+  private keep(launched: LaunchedRuntime): void {
+    const spare: Spare = {
+      launched,
+      idleTimer: setTimeout(() => this.end(spare), this.idleMs).unref(),
+      onExit: () => this.forget(spare),
+    };
+    launched.child.once('exit', spare.onExit);
+    launched.child.once('error', spare.onExit);
+    // A waiting jail must not keep the program alive; it dies with it.
+    launched.child.unref();
+    for (const stream of [launched.requests, launched.responses, launched.stdout, launched.stderr]) (stream as { unref?: () => void }).unref?.();
+    this.spares.push(spare);
+    if (this.closed) this.end(spare);
   }
 
-  /** Number of processes that are held. */
-  get size(): number {
-    return this.entries.size;
+  private end(spare: Spare): void {
+    // Out of the list at once: what is being killed must not be handed out.
+    const place = this.spares.indexOf(spare);
+    if (place !== -1) this.spares.splice(place, 1);
+    spare.launched.kill();
   }
 
-  private giveBack(key: string, entry: Entry): void {
-    if (--entry.users > 0) return;
-    if (this.closed || this.entries.get(key) !== entry) {
-      void shut(entry);
-      return;
-    }
-    entry.idleTimer = setTimeout(() => {
-      this.entries.delete(key);
-      void shut(entry);
-    }, this.idleMs);
-    entry.idleTimer.unref();
+  private forget(spare: Spare): void {
+    clearTimeout(spare.idleTimer);
+    const place = this.spares.indexOf(spare);
+    if (place !== -1) this.spares.splice(place, 1);
+    for (const stream of [spare.launched.requests, spare.launched.responses, spare.launched.stdout, spare.launched.stderr]) stream.destroy();
+    spare.launched.release();
   }
-}
-
-async function isAlive(entry: Entry): Promise<boolean> {
-  return entry.opening.then(
-    (environment) => environment.alive,
-    () => false,
-  );
-}
-
-async function shut(entry: Entry): Promise<void> {
-  if (entry.idleTimer) clearTimeout(entry.idleTimer);
-  await entry.opening.then(
-    (environment) => environment.close(),
-    () => undefined,
-  );
 }

@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from './assets';
-import { type CgroupLayer, cgroupLayer } from './cgroup';
+import type { CgroupBound, CgroupLayer } from './cgroup';
 import { EnvironmentProcess } from './environment-process';
 import { SandboxError, SandboxUnavailable } from './errors';
 import { type LaunchedRuntime, launchRuntime } from './launch';
@@ -25,6 +25,8 @@ export interface JailProbe {
   missing: string[];
   /** Second bound on memory and processes; `none` is allowed, because rlimits bound a jail by themselves. */
   cgroup: CgroupLayer;
+  /** What the control group of the jail that was tried really bounds. */
+  cgroupBounds?: readonly CgroupBound[];
   /** Start of the jail until the environment was loaded, in milliseconds. */
   startMs: number;
 }
@@ -71,7 +73,9 @@ async function runProbe(loaded: LoadedProfile): Promise<JailProbe> {
       ...hostLayers(loaded.profile, launched.child.pid!),
     ];
     const bad = layers.filter((layer) => !layer.ok);
-    return { ok: bad.length === 0, layers, missing: bad.map((layer) => `Layer ${layer.name}: ${layer.detail}.`), cgroup: cgroupLayer(), startMs };
+    const missing = bad.map((layer) => `Layer ${layer.name}: ${layer.detail}.`);
+    const { layer: cgroup, bounds: cgroupBounds } = launched.cgroup;
+    return { ok: bad.length === 0, layers, missing, cgroup, cgroupBounds, startMs };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     const words = `${environment.lastLogLines().stderr} ${error.message}`.trim();
@@ -82,7 +86,7 @@ async function runProbe(loaded: LoadedProfile): Promise<JailProbe> {
 }
 
 function failed(layers: JailLayer[], missing: string[]): JailProbe {
-  return { ok: false, layers, missing, cgroup: cgroupLayer(), startMs: 0 };
+  return { ok: false, layers, missing, cgroup: 'none', cgroupBounds: [], startMs: 0 };
 }
 
 function limitsLayer(profile: JailProfile, found: Record<string, number>): JailLayer {
@@ -127,6 +131,9 @@ function lastDescendant(pid: number): number {
 function explainStart(words: string): string {
   const last = words.slice(0, 600);
   if (/disable-userns|Unknown option/.test(words)) return `bubblewrap is too old: install 0.8 or newer. It said: ${last}`;
+  if (/proc\/sys/.test(words)) {
+    return `bubblewrap switches nested user namespaces off by a file in /proc/sys, which is read-only in a container: set WHET_JAIL_PROFILE to sandbox/profile-pod.json, which does without (the seccomp filter refuses them as well). It said: ${last}`;
+  }
   if (/source path|bind mount|execvp/.test(words)) {
     return `The jail's user cannot reach the Python tree: set WHET_JAIL_ROOT to a directory that every user can read, below directories that every user can enter. It said: ${last}`;
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from './assets';
 import { SandboxUnavailable } from './errors';
@@ -31,8 +31,8 @@ export const jailProfileSchema = z.strictObject({
     stackBytes: count,
     threads: count,
   }),
-  /** Second bound on memory and processes, used where control groups can be written. */
-  cgroup: z.strictObject({ memoryBytes: count, processes: count }),
+  /** Second bound on memory and processes, and one on processor time, used where control groups can be written. 100 percent is one core. */
+  cgroup: z.strictObject({ memoryBytes: count, processes: count, cpuPercent: count.min(1) }),
   seccomp: z.record(z.string(), z.strictObject({ file: z.string(), sha256: z.string() })),
   /** What the parent accepts: longest line, requests in one batch, nesting, log bytes before the process is killed, kept tail. */
   caps: z.strictObject({ lineBytes: count, batchRequests: count, depth: count, logBytes: count, logTailBytes: count }),
@@ -48,11 +48,26 @@ export interface LoadedProfile {
 }
 
 /**
- * Reads a profile; default: the project's.
- * @throws ZodError naming the field when the file is not a profile, or the file system's error.
+ * The profile to use: WHET_JAIL_PROFILE, else the project's. Workers in containers name `sandbox/profile-pod.json`, because
+ * /proc/sys is read-only there.
  */
-export function loadProfile(path: string = join(projectRoot(), 'sandbox', 'profile.json')): LoadedProfile {
-  return { profile: jailProfileSchema.parse(JSON.parse(readFileSync(path, 'utf8'))), folder: join(path, '..') };
+export function profilePath(): string {
+  return process.env['WHET_JAIL_PROFILE'] || join(projectRoot(), 'sandbox', 'profile.json');
+}
+
+/**
+ * Reads a profile; default: `profilePath()`.
+ * @throws SandboxUnavailable naming the file, and the field when it is not a profile.
+ */
+export function loadProfile(path: string = profilePath()): LoadedProfile {
+  try {
+    return { profile: jailProfileSchema.parse(JSON.parse(readFileSync(path, 'utf8'))), folder: dirname(path) };
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
+    throw new SandboxUnavailable([
+      `The jail's profile ${path} cannot be read: ${why}. Set WHET_JAIL_PROFILE to sandbox/profile.json or sandbox/profile-pod.json, or unset it.`,
+    ]);
+  }
 }
 
 /** This machine's architecture as the kernel names it. */

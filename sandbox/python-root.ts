@@ -6,7 +6,9 @@ import { findProgram, projectRoot } from './assets';
 import { SandboxUnavailable } from './errors';
 
 const run = promisify(execFile);
-const roots = new Map<string, Promise<string>>();
+const roots = new Map<string, { built: Promise<string>; at: number }>();
+/** A tree that no start has touched for 14 days is removed by the next build (stale_trees.py): a worker lives longer than that. */
+const TOUCH_AGAIN_MS = 24 * 60 * 60 * 1000;
 
 /**
  * The Python that environments run on: WHET_PYTHON, the project's virtual environment, `python3` on PATH.
@@ -23,21 +25,21 @@ export function pythonInterpreter(): string {
 
 /**
  * The jail's file tree for an interpreter (see trainer-image/whetstone/envs/python_root.py), built on the first call: about 3 s once
- * per interpreter, 0.1 s once per process.
+ * per interpreter, 0.1 s once per process and day.
  * @throws SandboxUnavailable when it cannot be built.
  */
 export function pythonRoot(interpreter: string = pythonInterpreter()): Promise<string> {
   const key = `${interpreter}\0${process.env['WHET_JAIL_ROOT'] ?? ''}`;
   const known = roots.get(key);
-  if (known) return known;
+  if (known && Date.now() - known.at < TOUCH_AGAIN_MS) return known.built;
   const builder = join(projectRoot(), 'trainer-image', 'whetstone', 'envs', 'python_root.py');
-  const building = run(interpreter, ['-I', builder], { timeout: 120_000, env: process.env }).then(
+  const built = run(interpreter, ['-I', builder], { timeout: 120_000, env: process.env }).then(
     ({ stdout }) => stdout.trim(),
     (error: Error & { stderr?: string }) => {
       roots.delete(key);
       throw new SandboxUnavailable([`The jail's Python tree could not be built. ${(error.stderr || error.message).trim()}`]);
     },
   );
-  roots.set(key, building);
-  return building;
+  roots.set(key, { built, at: Date.now() });
+  return built;
 }

@@ -25,12 +25,22 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   // Other processes.
   ptrace: [101, 117], process_vm_readv: [310, 270], process_vm_writev: [311, 271], process_madvise: [440, 440], kcmp: [312, 272],
   pidfd_open: [434, 434], pidfd_getfd: [438, 438], pidfd_send_signal: [424, 424],
-  // Every socket family, connected pairs too: io_uring can open sockets by itself, so it goes as well.
+  // Every socket family, connected pairs too: io_uring can open sockets by itself, so it goes as well. And what only sockets take,
+  // because the pipes of Node are unix sockets: descriptors could be sent over them, packet filters attached, the peer asked for.
   socket: [41, 198], socketpair: [53, 199], connect: [42, 203], bind: [49, 200], listen: [50, 201], accept: [43, 202], accept4: [288, 242],
+  setsockopt: [54, 208], getsockopt: [55, 209], getsockname: [51, 204], getpeername: [52, 205], sendto: [44, 206], recvfrom: [45, 207],
+  sendmsg: [46, 211], recvmsg: [47, 212], sendmmsg: [307, 269], recvmmsg: [299, 243], shutdown: [48, 210],
   io_uring_setup: [425, 425], io_uring_enter: [426, 426], io_uring_register: [427, 427],
   // Memory that RLIMIT_AS does not count: detached System V segments, memory files, message queues.
   memfd_create: [319, 279], memfd_secret: [447, 447], shmget: [29, 194], shmat: [30, 196], shmctl: [31, 195],
   semget: [64, 190], msgget: [68, 186], mq_open: [240, 180],
+  // Pages moved between pipes and memory, disks flushed, barriers on every processor: work for the whole machine, or its history of holes.
+  splice: [275, 76], tee: [276, 77], vmsplice: [278, 75], sync: [162, 81], syncfs: [306, 267], membarrier: [324, 283],
+  remap_file_pages: [216, 234], process_mrelease: [448, 448],
+  // One counter of requests (fs.aio-max-nr) for the whole machine; locks on files of the shared tree are a channel between jails.
+  io_setup: [206, 0], io_submit: [209, 2], flock: [73, 32],
+  // The tree is shared: watching it tells what other jails do.
+  inotify_init: [253, null], inotify_init1: [294, 26], inotify_add_watch: [254, 27],
   // Keys, kernel programs, tracing, page faults in user space.
   keyctl: [250, 219], add_key: [248, 217], request_key: [249, 218], bpf: [321, 280], perf_event_open: [298, 241], userfaultfd: [323, 282],
   lookup_dcookie: [212, 18], fanotify_init: [300, 262], fanotify_mark: [301, 263], name_to_handle_at: [303, 264], open_by_handle_at: [304, 265],
@@ -49,6 +59,11 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
 const CLONE: SyscallNumbers = [56, 220];
 const CLONE3 = 435;
 const IOCTL: SyscallNumbers = [16, 29];
+const FCNTL: SyscallNumbers = [72, 25];
+const SETRLIMIT: SyscallNumbers = [160, 164];
+const PRLIMIT64: SyscallNumbers = [302, 261];
+/** A limit of 1 byte keeps the kernel from piping a core to the host's handler; 0 would not (man 5 core), so it stays as it is. */
+const RLIMIT_CORE = 4;
 /** First number that no released kernel had when this list was made: later calls do not exist inside. */
 const FIRST_UNKNOWN = 463;
 const X32_BIT = 0x40000000;
@@ -61,11 +76,14 @@ const CLONE_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x1
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 
+/** Locks, leases and directory watches: what fcntl does through the shared tree and other jails can notice. */
+const FCNTL_COMMANDS = { F_GETLK: 5, F_SETLK: 6, F_SETLKW: 7, F_OFD_GETLK: 36, F_OFD_SETLK: 37, F_OFD_SETLKW: 38, F_SETLEASE: 1024, F_NOTIFY: 1026 } as const;
+
 const EPERM = 1;
 const ENOSYS = 38;
 const RETURNS = { allow: 0x7fff0000, kill: 0x80000000, eperm: 0x00050000 | EPERM, enosys: 0x00050000 | ENOSYS } as const;
 
-type Label = keyof typeof RETURNS | 'clone' | 'ioctl';
+type Label = keyof typeof RETURNS | 'clone' | 'ioctl' | 'fcntl' | 'setrlimit' | 'prlimit64' | 'prlimitOfCore';
 interface Instruction {
   code: number;
   k: number;
@@ -102,6 +120,9 @@ export function assembleSeccomp(arch: SeccompArch): Buffer {
     { code: JUMP_EQUAL, k: CLONE3, yes: 'enosys' },
     { code: JUMP_EQUAL, k: CLONE[column]!, yes: 'clone' },
     { code: JUMP_EQUAL, k: IOCTL[column]!, yes: 'ioctl' },
+    { code: JUMP_EQUAL, k: FCNTL[column]!, yes: 'fcntl' },
+    { code: JUMP_EQUAL, k: SETRLIMIT[column]!, yes: 'setrlimit' },
+    { code: JUMP_EQUAL, k: PRLIMIT64[column]!, yes: 'prlimit64' },
   );
   for (const numbers of Object.values(DENIED_SYSCALLS)) {
     const number = numbers[column];
@@ -122,6 +143,23 @@ export function assembleSeccomp(arch: SeccompArch): Buffer {
     { code: LOAD_WORD, k: argumentOffset(1) },
     { code: JUMP_EQUAL, k: TIOCSTI, yes: 'eperm' },
     { code: JUMP_EQUAL, k: TIOCLINUX, yes: 'eperm' },
+    { code: RETURN, k: RETURNS.allow },
+  );
+  here('fcntl');
+  program.push({ code: LOAD_WORD, k: argumentOffset(1) });
+  for (const command of Object.values(FCNTL_COMMANDS)) program.push({ code: JUMP_EQUAL, k: command, yes: 'eperm' });
+  program.push({ code: RETURN, k: RETURNS.allow });
+  here('setrlimit');
+  program.push({ code: LOAD_WORD, k: argumentOffset(0) }, { code: JUMP_EQUAL, k: RLIMIT_CORE, yes: 'eperm' }, { code: RETURN, k: RETURNS.allow });
+  here('prlimit64');
+  program.push({ code: LOAD_WORD, k: argumentOffset(1) }, { code: JUMP_EQUAL, k: RLIMIT_CORE, yes: 'prlimitOfCore' }, { code: RETURN, k: RETURNS.allow });
+  here('prlimitOfCore');
+  // Reading the limit, with no new one, is allowed.
+  program.push(
+    { code: LOAD_WORD, k: argumentOffset(2) },
+    { code: JUMP_EQUAL, k: 0, no: 'eperm' },
+    { code: LOAD_WORD, k: argumentOffset(2) + 4 },
+    { code: JUMP_EQUAL, k: 0, no: 'eperm' },
     { code: RETURN, k: RETURNS.allow },
   );
   for (const label of ['eperm', 'enosys', 'kill'] as const) {

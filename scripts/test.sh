@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Every check and every test. Nothing stops at the first failure, so that one run shows everything there is to mend.
+# With WHET_WITH_CLUSTER=1 the cluster tests come last (see scripts/test-cluster.sh), where the machine can have a cluster.
 # The last line is 'N passed, N failed' over pytest and jest; a failed check (format, lint, types, ...) counts as one failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -30,5 +31,6 @@ check pytest pytest -q --junitxml="$results/pytest.xml"
 check jest npx --no-install jest --json --outputFile="$results/jest.json" ${CI:+--ci}
 # After the others and alone: it starts every service and trains a model.
 check end-to-end env WHET_E2E=1 npx --no-install jest test/e2e --json --outputFile="$results/e2e.json" ${CI:+--ci}
+if [[ -n "${WHET_WITH_CLUSTER:-}" ]]; then check cluster scripts/test-cluster.sh; fi
 
 node scripts/test-summary.js "$results" "${failed_checks[@]+"${failed_checks[@]}"}"

@@ -28,6 +28,8 @@ export interface ArtifactStore {
   put(directory: string, name: string, data: string | Uint8Array, options?: { mediaType?: string; records?: number }): Promise<ArtifactRef>;
   /** The artifact's bytes. Throws StoreCorruptError when they do not match the reference. */
   get(ref: ArtifactRef): Promise<Buffer>;
+  /** An artifact of which only the key is known. Throws StoreCorruptError when its bytes do not have the hash that its name begins. */
+  getNamed(key: string): Promise<Buffer>;
   /** Bytes `start` (inclusive) to `end` (exclusive) of an artifact. Throws StoreCorruptError when their sha256 is another one. */
   range(ref: ArtifactRef, part: { start: number; end: number; sha256: string }): Promise<Buffer>;
   /**

@@ -17,7 +17,7 @@ const MEDIA_TYPES: Record<string, string> = {
 
 const sha256Hex = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex');
 
-const corrupt = ({ key, sha256 }: ArtifactRef) =>
+const corrupt = ({ key, sha256 }: Pick<ArtifactRef, 'key' | 'sha256'>) =>
   new StoreCorruptError(`Artifact ${key} does not match its sha256 ${sha256.slice(0, 12)}…: restore it, or delete it and run its stage again.`);
 
 const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
@@ -50,6 +50,13 @@ export class LocalStore implements ArtifactStore {
     if (sha256Hex(data) !== ref.sha256) {
       throw corrupt(ref);
     }
+    return data;
+  }
+
+  async getNamed(key: string): Promise<Buffer> {
+    const data = await readFile(this.localPath(key));
+    const named = /-([0-9a-f]{12})\.[^./]+$/.exec(key)?.[1];
+    if (named === undefined || !sha256Hex(data).startsWith(named)) throw corrupt({ key, sha256: named ?? 'none' });
     return data;
   }
 

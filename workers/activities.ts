@@ -15,20 +15,24 @@ import { HttpModelClient } from '../activities/rollout';
 import { createStudyActivities } from '../activities/study';
 import { createSynthesiseActivities } from '../activities/synthesise';
 import { createTrainActivities } from '../activities/train';
+import { KubernetesBackend } from '../activities/train/kubernetes-backend';
+import { LocalBackend } from '../activities/train/local-backend';
 import { createValidationActivities } from '../activities/validate';
-import { openEnvironment, probeJail } from '../sandbox';
+import { EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
 import { LocalStore } from '../store';
 import { PROJECT_ROOT, type WorkerConfig } from './config';
+import type { Reports } from './reports';
 
 type ActivitiesByQueue = { orchestration: OrchestrationActivities; llm: LlmActivities; sandbox: SandboxActivities; jobs: JobActivities };
 
 /** The activities of every queue, wired to the parts that the configuration names. */
-export function activitiesOf(config: WorkerConfig): ActivitiesByQueue & Record<QueueKind, object> {
+export function activitiesOf(config: WorkerConfig, reports: Reports | null): ActivitiesByQueue & Record<QueueKind, object> {
   const store = new LocalStore(config.storeRoot);
   const analyst = openAnalysts(store, config.analyst.apiKey ?? 'none');
+  const jails = new EnvironmentPool();
   const rollout: RolloutDeps = {
     store,
-    openEnvironment,
+    openEnvironment: (environment) => jails.open(environment),
     model: new HttpModelClient(config.modelApiKey === null ? {} : { apiKey: config.modelApiKey }),
     clock: systemClock,
   };
@@ -51,9 +55,22 @@ export function activitiesOf(config: WorkerConfig): ActivitiesByQueue & Record<Q
     },
     jobs: createTrainActivities({
       store,
-      clock: systemClock,
-      trainer: { python: config.python, pythonPath: join(PROJECT_ROOT, 'trainer-image') },
-      jailProfile: join(PROJECT_ROOT, 'sandbox', 'profile.json'),
+      atOnce: config.trainers,
+      backends: {
+        local: new LocalBackend({
+          clock: systemClock,
+          trainer: { python: config.python, pythonPath: join(PROJECT_ROOT, 'trainer-image') },
+          jailProfile: config.jailProfile,
+          ...(reports === null ? {} : { reports: { desk: reports.desk, tokens: reports.tokens, url: reports.localUrl } }),
+        }),
+        kubernetes: new KubernetesBackend({
+          clock: systemClock,
+          storeRoot: config.storeRoot,
+          // Loaded when a training asks for it: most workers have no cluster, and the client is large.
+          openCluster: async () => (await import('../k8s/cluster.js')).openCluster(),
+          reports: reports?.podUrl ? { desk: reports.desk, url: reports.podUrl } : null,
+        }),
+      },
     }),
   };
 }

@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { TASK_QUEUES, type QueueKind } from '../contracts';
 
@@ -18,6 +19,10 @@ const schema = z.object({
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
   WHET_PYTHON: z.string().default(join(PROJECT_ROOT, '.toolchain', 'venv', 'bin', 'python')),
+  WHET_JAIL_PROFILE: z
+    .string()
+    .refine((path) => isAbsolute(path) && existsSync(path), 'the absolute path of a profile: sandbox/profile.json, or sandbox/profile-pod.json in a container')
+    .optional(),
   WHET_MODEL_URL: z.url().optional(),
   WHET_MODEL_API_KEY: z.string().optional(),
   WHET_MODEL_PATH: z.string().optional(),
@@ -25,6 +30,11 @@ const schema = z.object({
   WHET_ANALYST_MODEL: z.string().optional(),
   OPENAI_API_KEY: z.string().optional(),
   OPENAI_BASE_URL: z.url().optional(),
+  WHET_REPORT_URL: z.url().optional(),
+  WHET_REPORT_LISTEN: z
+    .string()
+    .regex(/^[^:]+:\d+$/, 'host:port')
+    .default('127.0.0.1:0'),
   WHET_TRAINERS: z.coerce.number().int().min(1).default(Math.max(1, cpus().length)),
 });
 
@@ -35,6 +45,8 @@ export interface WorkerConfig {
   temporalAddress: string;
   temporalNamespace: string;
   python: string;
+  /** Description of the jail that generated environments and local trainers use. */
+  jailProfile: string;
   /** Endpoint of the policy server, used by agents whose spec names none. */
   modelUrl: string | null;
   /** For model endpoints that ask for a key. */
@@ -42,6 +54,13 @@ export interface WorkerConfig {
   /** Directory of the base model that a recipe made. */
   modelPath: string | null;
   analyst: { demoUrl: string | null; model: string | null; apiKey: string | null; baseUrl: string | null };
+  reports: {
+    /** Where the endpoint listens; port 0: any. */
+    host: string;
+    port: number;
+    /** Address at which pods reach it; null: pods send no reports. */
+    podUrl: string | null;
+  };
   /** Training runs side by side on this machine. */
   trainers: number;
 }
@@ -63,6 +82,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     temporalAddress: value.TEMPORAL_ADDRESS,
     temporalNamespace: value.TEMPORAL_NAMESPACE,
     python: value.WHET_PYTHON,
+    jailProfile: value.WHET_JAIL_PROFILE ?? join(PROJECT_ROOT, 'sandbox', 'profile.json'),
     modelUrl: value.WHET_MODEL_URL ?? null,
     modelApiKey: value.WHET_MODEL_API_KEY ?? null,
     modelPath: value.WHET_MODEL_PATH ?? null,
@@ -71,6 +91,11 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
       model: value.WHET_ANALYST_MODEL ?? null,
       apiKey: value.OPENAI_API_KEY ?? null,
       baseUrl: value.OPENAI_BASE_URL ?? null,
+    },
+    reports: {
+      host: value.WHET_REPORT_LISTEN.replace(/:\d+$/, ''),
+      port: Number(value.WHET_REPORT_LISTEN.split(':').at(-1)),
+      podUrl: value.WHET_REPORT_URL ?? null,
     },
     trainers: value.WHET_TRAINERS,
   };

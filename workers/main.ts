@@ -4,6 +4,7 @@ import { TASK_QUEUES, type QueueKind } from '../contracts';
 import { activitiesOf } from './activities';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
 import { readConfig, type WorkerConfig } from './config';
+import { openReports } from './reports';
 import { typedFailures } from './typed-failures';
 
 /** Activities of each kind that run at once in one process. */
@@ -13,7 +14,8 @@ async function main(): Promise<void> {
   const config = readConfig(process.argv.slice(2));
   Runtime.install({ logger: new DefaultLogger('INFO'), shutdownSignals: ['SIGTERM', 'SIGINT'] });
   const connection = await NativeConnection.connect({ address: config.temporalAddress });
-  const activities = activitiesOf(config);
+  const reports = config.queues.includes('jobs') ? await openReports(config) : null;
+  const activities = activitiesOf(config, reports);
   const workers = await Promise.all(
     config.queues.map((kind) =>
       Worker.create({
@@ -32,6 +34,7 @@ async function main(): Promise<void> {
     ),
   );
   await Promise.all(workers.map((worker) => worker.run()));
+  await reports?.close();
 }
 
 main().catch((error: unknown) => {

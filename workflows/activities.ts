@@ -1,5 +1,5 @@
 /** Typed proxies of the activities, one per task queue, with the time limits of each. */
-import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
+import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 import type { JobActivities, LlmActivities, OrchestrationActivities, SandboxActivities } from '../contracts/activities';
 import { FAILURES, TASK_QUEUES } from '../contracts/constants';
 
@@ -26,6 +26,8 @@ export const jobs = proxyActivities<JobActivities>({
   ...long,
   heartbeatTimeout: '15s',
   taskQueue: TASK_QUEUES.jobs,
+  // A cancelled run ends when its trainers have: their GPUs are free then.
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   // A trainer that keeps dying at the same place will not be cured by an eleventh start.
   retry: { ...retry, maximumAttempts: 10 },
 });

@@ -23,14 +23,26 @@ type Answer = 'retry' | 'skip';
 export class Hold {
   private answer: Answer | null = null;
 
-  /** `say` receives the reason when the wait begins and null when it ends. */
-  constructor(private readonly say: (reason: string | null) => void | Promise<void>) {
+  /**
+   * `say` receives the reason when the wait begins and null when it ends. While `answered` says that a person's work is there and was not
+   * tried, there is no wait: the answer is to retry.
+   */
+  constructor(
+    private readonly say: (reason: string | null) => void | Promise<void>,
+    private readonly answered: () => boolean = () => false,
+  ) {
     setHandler(retrySignal, () => void (this.answer = 'retry'));
     setHandler(skipSignal, () => void (this.answer = 'skip'));
   }
 
+  /** An answer that came another way than by the signals `retry` and `skip`. */
+  answerWith(answer: Answer): void {
+    this.answer = answer;
+  }
+
   async ask(reason: string): Promise<Answer> {
     this.answer = null;
+    if (this.answered()) return 'retry';
     await this.say(reason);
     await condition(() => this.answer !== null);
     await this.say(null);

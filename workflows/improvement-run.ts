@@ -5,7 +5,7 @@ import type { RolloutSummary } from '../contracts/trajectory';
 import { orchestration, sandbox } from './activities';
 import { evaluateArms, type EvaluationOutcome } from './evaluate-arms';
 import type { identifyCapabilities } from './identify-capabilities';
-import { approveUpdate, noteSignal, progressQuery, retrySignal, skipSignal } from './messages';
+import { approveUpdate, editSignal, noteSignal, progressQuery, retrySignal, skipSignal } from './messages';
 import type { sharpenCapability } from './sharpen-capability';
 import { StageBoard } from './stage-board';
 
@@ -125,7 +125,7 @@ async function promote(
   return promotion.version;
 }
 
-/** `whet retry` and `whet skip` speak to the run; whoever waits is one of its children. */
+/** `whet retry`, `whet skip` and `whet env edit` speak to the run; whoever waits is one of its children. */
 function forwardAnswers(runId: string): void {
   const target = (capabilityId?: string) =>
     getExternalWorkflowHandle(capabilityId === undefined ? childWorkflowId.identify(runId) : childWorkflowId.sharpen(runId, capabilityId));
@@ -140,8 +140,14 @@ function forwardAnswers(runId: string): void {
       .signal(skipSignal, answer)
       .catch(() => undefined),
   );
+  setHandler(editSignal, (edited) =>
+    target(edited.capabilityId)
+      .signal(editSignal, edited)
+      .catch(() => undefined),
+  );
 }
 
-const describeCollected = (c: RolloutSummary) => `${c.episodes} rollouts, ${c.successes} successes`;
+const describeCollected = ({ episodes, live = 0, successes, unreadable = 0 }: RolloutSummary) =>
+  `${episodes - live} rollouts${live > 0 ? ` and ${live} conversations of live traffic` : ''}, ${successes} successes${unreadable > 0 ? `; ${unreadable} lines of live traffic could not be read` : ''}`;
 const describeIdentified = (i: IdentifyResult) => `kept ${i.kept.length} of ${i.candidates}: ${i.kept.map((k) => k.name).join(', ')}`;
 const describeSharpened = (s: SharpenResult[]) => `${s.filter((x) => x.adapter !== null).length} of ${s.length} trained`;

@@ -1,16 +1,43 @@
-import { workflowInfo } from '@temporalio/workflow';
-import type { AttemptRefs, SharpenInput, SharpenResult, TokenUse } from '../contracts/run';
+import { setHandler, workflowInfo } from '@temporalio/workflow';
+import type { ArtifactRef } from '../contracts/artifacts';
+import type { AttemptRefs, SharpenInput, SharpenResult, SynthesisInput, TokenUse } from '../contracts/run';
+import { editCommand } from '../contracts/constants';
 import { jobs, llm, sandbox } from './activities';
 import { Hold, noteToRun } from './hold';
+import { editSignal } from './messages';
+
+/** An environment that a person wrote, until an attempt with it has ended. */
+class Edited {
+  source: ArtifactRef | null = null;
+  /** Whether an attempt with it was begun; after a failure that a person can cure it is the next one again. */
+  tried = false;
+
+  give(source: ArtifactRef): void {
+    this.source = source;
+    this.tried = false;
+  }
+
+  get waits(): boolean {
+    return this.source !== null && !this.tried;
+  }
+}
 
 /** Synthesise, validate, calibrate, train: one capability (paper, sections 3 and 4). */
 export async function sharpenCapability(input: SharpenInput): Promise<SharpenResult> {
   const { context, capability } = input;
   const runId = workflowInfo().parent?.workflowId ?? context.runId;
   const note = (text: string, waitingFor: string | null = null) => noteToRun(runId, { key: capability.id, text, waitingFor });
-  const hold = new Hold((reason) =>
-    note('', reason === null ? null : `${reason} Then: whet retry ${context.runId} ${capability.id}, or whet skip ${context.runId} ${capability.id}`),
+  // An environment edited by hand is the next attempt, and the only one of its round.
+  const edited = new Edited();
+  const where = `${context.runId} ${capability.id}`;
+  const hold = new Hold(
+    (reason) => note('', reason === null ? null : `${reason} Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`),
+    () => edited.waits,
   );
+  setHandler(editSignal, ({ source }) => {
+    edited.give(source);
+    hold.answerWith('retry');
+  });
   const attempts: AttemptRefs[] = [];
   const tokens: TokenUse[] = [];
   const result = (status: SharpenResult['status'], reason: string): SharpenResult => ({
@@ -23,23 +50,31 @@ export async function sharpenCapability(input: SharpenInput): Promise<SharpenRes
     tokens,
   });
 
-  for (let round = 0; ; round++) {
-    const environment = await hold.through(() => findEnvironment(input, attempts, tokens, (round + 1) * input.maxAttempts, note));
+  let limit = input.maxAttempts;
+  for (;;) {
+    const environment = await hold.through(() => findEnvironment(input, attempts, tokens, limit, edited, note));
     if (environment === null) return result('skipped', 'skipped by a person');
     if (environment.accepted) {
       await note('training');
-      const adapter = await hold.through(() =>
-        jobs.trainAdapter.executeWithOptions({ summary: `GRPO adapter: ${capability.name}` }, [
-          { context, job: capability.id, environments: [{ id: capability.id, source: environment.source }], budgetFactor: 1 },
-        ]),
+      const adapter = await hold.through(async () =>
+        edited.waits
+          ? 'edited'
+          : jobs.trainAdapter.executeWithOptions({ summary: `GRPO adapter: ${capability.name}` }, [
+              { context, job: capability.id, environments: [{ id: capability.id, source: environment.source }], budgetFactor: 1 },
+            ]),
       );
+      if (adapter === 'edited') {
+        limit = attempts.length + 1;
+        continue;
+      }
       if (adapter === null) return { ...result('skipped', 'training skipped by a person'), environment: environment.source };
       await note(`trained, reward ${adapter.finalReward.toFixed(2)}`);
       return { ...result('trained', `reward ${adapter.finalReward.toFixed(2)} after ${adapter.rollouts} rollouts`), environment: environment.source, adapter };
     }
     const reason = `No environment for "${capability.name}" passed in ${attempts.length} attempts; the last: ${environment.outcome}.`;
-    if (input.onRejected === 'skip') return result('skipped', reason);
+    if (input.onRejected === 'skip' && !edited.waits) return result('skipped', reason);
     if ((await hold.ask(reason)) === 'skip') return result('skipped', reason);
+    limit = attempts.length + (edited.source === null ? input.maxAttempts : 1);
   }
 }
 
@@ -49,28 +84,46 @@ async function findEnvironment(
   attempts: AttemptRefs[],
   tokens: TokenUse[],
   limit: number,
+  edited: Edited,
   note: (text: string) => Promise<void>,
 ): Promise<AttemptRefs> {
   const { context, capability, identification, trajectories, labels } = input;
   for (;;) {
     const previous = attempts.at(-1) ?? null;
-    if (previous !== null && (previous.accepted || attempts.length >= limit)) return previous;
+    if (previous !== null && ((previous.accepted && !edited.waits) || attempts.length >= limit)) return previous;
     const attempt = attempts.length + 1;
     await note(`environment, attempt ${attempt}${previous === null ? '' : ` (before: ${previous.outcome})`}`);
     const name = `${capability.name}, attempt ${attempt}`;
-    const written = await llm.synthesiseEnvironment.executeWithOptions({ summary: `environment: ${name}` }, [
-      { context, capability, identification, trajectories, labels, attempt, previous },
-    ]);
-    tokens.push({ stage: 'sharpen', model: written.model, promptTokens: written.promptTokens, completionTokens: written.completionTokens });
-    const environment = { context, capability, source: written.source };
+    edited.tried = edited.source !== null;
+    const outOfBand = attempts.filter((a) => a.outOfBand).length;
+    const source = edited.source ?? (await write({ context, capability, identification, trajectories, labels, attempt, previous, outOfBand }, name, tokens));
+    const environment = { context, capability, source };
     const validation = await sandbox.validateEnvironment.executeWithOptions({ summary: `validate: ${name}` }, [environment]);
-    const refs: AttemptRefs = { attempt, source: written.source, validation: validation.detail, calibration: null, accepted: false, outcome: '' };
+    const { detail, certificate } = validation;
+    const refs: AttemptRefs = { attempt, source, validation: detail, calibration: null, certificate, accepted: false, outOfBand: false, outcome: '' };
     if (validation.passed) {
-      const calibration = await sandbox.calibrateEnvironment.executeWithOptions({ summary: `calibrate: ${name}` }, [environment]);
+      const calibration = await sandbox.calibrateEnvironment.executeWithOptions({ summary: `calibrate: ${name}` }, [
+        { ...environment, validation: detail, trajectories, labels },
+      ]);
       tokens.push({ stage: 'sharpen', model: 'base', promptTokens: calibration.promptTokens, completionTokens: calibration.completionTokens });
-      attempts.push({ ...refs, calibration: calibration.detail, accepted: calibration.inBand, outcome: calibration.outcome });
+      attempts.push({
+        ...refs,
+        calibration: calibration.detail,
+        certificate: calibration.certificate,
+        accepted: calibration.inBand,
+        outOfBand: !calibration.inBand && !calibration.faulty,
+        outcome: calibration.outcome,
+      });
     } else {
       attempts.push({ ...refs, outcome: `invalid: ${validation.problems.join(' ')}`.slice(0, 300) });
     }
+    if (edited.source === source) edited.source = null;
   }
+}
+
+/** Asks the analyst for an environment. */
+async function write(input: SynthesisInput, name: string, tokens: TokenUse[]): Promise<ArtifactRef> {
+  const { source, model, promptTokens, completionTokens } = await llm.synthesiseEnvironment.executeWithOptions({ summary: `environment: ${name}` }, [input]);
+  tokens.push({ stage: 'sharpen', model, promptTokens, completionTokens });
+  return source;
 }

@@ -1,16 +1,17 @@
 import { Context } from '@temporalio/activity';
-import type { RolloutSummary, RunContext, SandboxActivities } from '../../contracts';
-import { layout } from '../../store';
+import type { AgentSpec, RolloutSummary, RunContext, SandboxActivities, Trajectory } from '../../contracts';
+import { layout, type LiveTraces, readLiveTraces } from '../../store';
 import type { RolloutDeps } from '../deps';
 import { failure } from '../../llm';
 import { readOwnerEnvironment, readPreparedSpec } from '../prepared';
-import { rollOut, samplingSeed, summarise } from '../rollout';
+import { startProgress } from '../progress';
+import { deployedSettings, rollOut, samplingSeed, summarise } from '../rollout';
 
 /** Activities of the stage `collect`. */
 export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActivities, 'collectTrajectories'> {
   return {
-    /** Rolls the base agent out over the train tasks. Resumes where an earlier attempt stopped. */
-    async collectTrajectories({ runId, spec: specRef, seed }: RunContext): Promise<RolloutSummary> {
+    /** Rolls the base agent out over the train tasks, resuming where an earlier attempt stopped, and adds what the gateway kept of live traffic. */
+    async collectTrajectories({ runId, agent, spec: specRef, seed }: RunContext): Promise<RolloutSummary> {
       const prepared = await readPreparedSpec(deps.store, specRef);
       const { environment, model, collect, identify } = prepared.spec;
       const { start, count } = environment.trainSeeds;
@@ -22,12 +23,7 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
       const rolledOut = await rollOut(deps, {
         plans,
         environment: await readOwnerEnvironment(prepared),
-        settings: {
-          temperature: model.temperature,
-          maxTurns: environment.maxTurns,
-          maxCompletionTokens: model.maxCompletionTokens,
-          successReward: environment.successReward,
-        },
+        settings: deployedSettings(prepared.spec),
         modelBaseUrl: prepared.modelBaseUrl,
         adapters: [],
         concurrency: collect.concurrency,
@@ -35,20 +31,44 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
         stage: 'collect',
         signal: Context.current().cancellationSignal,
       });
-      const summary = await summarise(deps.store, layout.trajectories(runId), 'collected.jsonl', rolledOut);
-      if (Math.min(summary.successes, summary.failures) < identify.minEachOutcome) throw tooFew(summary, identify.minEachOutcome, count, collect.trials);
+      const { trajectories: live, unreadable } = await readLive(deps, agent, prepared.spec, plans.length);
+      const leftOut = unreadable.reduce((sum, { lines }) => sum + lines, 0);
+      const summary = {
+        ...(await summarise(deps.store, layout.trajectories(runId), 'collected.jsonl', rolledOut, live)),
+        ...(leftOut > 0 && { unreadable: leftOut }),
+      };
+      if (Math.min(summary.successes, summary.failures) < identify.minEachOutcome) throw tooFew(summary, live, identify.minEachOutcome, count, collect.trials);
       return summary;
     },
   };
 }
 
-function tooFew({ episodes, successes, failures }: RolloutSummary, least: number, tasks: number, trials: number): Error {
-  const found = `${episodes} rollouts (${tasks} tasks x ${trials} trials) gave ${successes} successes and ${failures} failures; contrasting them needs at least ${least} of each.`;
-  const rare = Math.min(successes, failures);
-  const what = successes < failures ? 'successes' : 'failures';
+/** Live traffic, read with heartbeats: a week of it takes longer than the server waits for one. */
+async function readLive({ store }: RolloutDeps, agent: string, { collect, model }: AgentSpec, rollouts: number): Promise<LiveTraces> {
+  const { heartbeat, cancellationSignal, info, log } = Context.current();
+  const progress = startProgress({ stage: 'collect', unit: 'rollouts', total: rollouts, done: rollouts, heartbeat, note: 'reading live traffic' });
+  try {
+    // As of when the stage was first scheduled, so that a retry sees the same days.
+    const read = await readLiveTraces(store, agent, collect.live, model.name, info.scheduledTimestampMs, cancellationSignal);
+    for (const { key, lines } of read.unreadable) log.warn('lines of live traffic are no trajectories and were left out', { key, lines });
+    return read;
+  } finally {
+    progress.stop();
+  }
+}
+
+/** Says what came out, and how many rollouts it would take; live traffic counts, but raising the rollouts brings no more of it. */
+function tooFew({ episodes, successes, failures }: RolloutSummary, live: readonly Trajectory[], least: number, tasks: number, trials: number): Error {
+  const conversations = live.length > 0 ? ` and ${live.length} conversations of live traffic` : '';
+  const found = `${episodes - live.length} rollouts (${tasks} tasks x ${trials} trials)${conversations} gave ${successes} successes and ${failures} failures; contrasting them needs at least ${least} of each.`;
+  const fewSuccesses = successes < failures;
+  const what = fewSuccesses ? 'successes' : 'failures';
+  const rareLive = live.filter(({ success }) => success === fewSuccesses).length;
+  const rare = Math.min(successes, failures) - rareLive;
+  const factor = (least * 1.2 - rareLive) / rare;
   const remedy =
     rare === 0
-      ? `There are no ${what} at all: check that the environment's reward can come out both ways and that environment.successReward is right.`
-      : `Raise environment.trainSeeds.count to about ${Math.ceil((tasks * least * 1.2) / rare)} or collect.trials to about ${Math.ceil((trials * least * 1.2) / rare)}.`;
+      ? `${live.length > 0 ? `Among the rollouts there are no ${what}` : `There are no ${what} at all`}: check that the environment's reward can come out both ways and that environment.successReward is right.`
+      : `Raise environment.trainSeeds.count to about ${Math.ceil(tasks * factor)} or collect.trials to about ${Math.ceil(trials * factor)}.`;
   return failure('Collect.TooFewToContrast', `${found} ${remedy}`);
 }

@@ -4,7 +4,7 @@ import { type ArmInput, type ArmRollouts, NONE_LABEL, routingRecordSchema, type 
 import { getLines, layout } from '../../store';
 import type { RolloutDeps } from '../deps';
 import { readOwnerEnvironment, readPreparedSpec, servedAdapters } from '../prepared';
-import { rollOut, samplingSeed, summarise } from '../rollout';
+import { deployedSettings, rollOut, samplingSeed, summarise } from '../rollout';
 import { createRouteTasks } from './route-tasks';
 
 /** Activities that produce the data of the stage `evaluate`. */
@@ -38,12 +38,7 @@ export function createEvaluationRolloutActivities(deps: RolloutDeps): Pick<Sandb
       const rolledOut = await rollOut(deps, {
         plans,
         environment: await readOwnerEnvironment(prepared),
-        settings: {
-          temperature: model.temperature,
-          maxTurns: environment.maxTurns,
-          maxCompletionTokens: model.maxCompletionTokens,
-          successReward: environment.successReward,
-        },
+        settings: deployedSettings(prepared.spec),
         modelBaseUrl: prepared.modelBaseUrl,
         adapters: served.filter(({ name }) => used.has(name)),
         concurrency: evaluation.concurrency,

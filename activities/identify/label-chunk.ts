@@ -51,7 +51,7 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   };
   try {
     const direct = mode === 'batch' && open.length > 0 ? await throughBatch() : open;
-    await inParallel(direct, concurrency, async (question) => keep(await askQuestion(analyst, question, episodes(question.trajectory), rest)));
+    await inParallel(direct, concurrency, (question) => askQuestion(analyst, question, episodes(question.trajectory), { ...rest, keep }));
   } finally {
     progress.stop();
     await segment.close();

@@ -92,18 +92,25 @@ export function answered(question: Question, episode: Episode, answer: AnalystAn
   };
 }
 
-/** Asks a question. One that gets no valid answer is stored without a label; throws what concerns not only this question. */
-export async function askQuestion(analyst: Analyst, question: Question, episode: Episode, rest: { signal: AbortSignal; turn: number }): Promise<StoredLabel> {
+/** Asks a question and keeps its label. One that gets no valid answer is kept without a label; throws what concerns not only this question. */
+export async function askQuestion(
+  analyst: Analyst,
+  question: Question,
+  episode: Episode,
+  { keep, ...rest }: { signal: AbortSignal; turn: number; keep: (stored: StoredLabel) => Promise<void> },
+): Promise<void> {
   try {
-    return answered(question, episode, await analyst.ask(labelRequest(question, episode, rest)));
+    await analyst.ask({
+      ...labelRequest(question, episode, rest),
+      keep: (answer) => keep(answered(question, episode, answer)),
+      keepRefusal: ({ reason, usage, asks }) =>
+        keep({
+          label: { ...about(question, episode), label: null, step: null, reason: reason.slice(0, MAX_REASON) },
+          call: record(question, { usage, asks, model: analyst.model }),
+        }),
+    });
   } catch (error) {
-    const refusal = refusalOfOneQuestion(error);
-    if (!refusal) throw error;
-    const { reason, usage, asks } = refusal;
-    return {
-      label: { ...about(question, episode), label: null, step: null, reason: reason.slice(0, MAX_REASON) },
-      call: record(question, { usage, asks, model: analyst.model }),
-    };
+    if (!refusalOfOneQuestion(error)) throw error;
   }
 }
 

@@ -2,10 +2,9 @@ import {
   type ArtifactRef,
   type AttemptRefs,
   type AgentSpec,
-  calibrationResultSchema,
   type Candidate,
   dollarsForUse,
-  environmentAttemptSchema,
+  certificateSchema,
   type EnvironmentAttempt,
   evaluationSchema,
   identificationSchema,
@@ -20,6 +19,7 @@ import {
   type TrainedReport,
   trainingManifestSchema,
 } from '../../contracts';
+import { storedCalibrationSchema, storedValidationSchema } from '../attempt-documents';
 import { type ArtifactStore, getJson } from '../../store';
 import { readAnalystUse, readBudget } from '../meter';
 import { readPreparedSpec } from '../prepared';
@@ -58,6 +58,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     },
     collect: {
       episodes: input.collected.episodes,
+      live: input.collected.live ?? 0,
       successes: input.collected.successes,
       failures: input.collected.failures,
       tasks: spec.environment.trainSeeds.count,
@@ -99,14 +100,23 @@ async function readSharpened(
   return { capability: candidate, status, reason, attempts: read, adapter: trained.find((t) => t.trained.name === adapter?.name)?.trained ?? null };
 }
 
-async function readAttempt(store: ArtifactStore, { attempt, source, validation, calibration, accepted }: AttemptRefs): Promise<EnvironmentAttempt> {
+async function readAttempt(
+  store: ArtifactStore,
+  { attempt, source, validation, calibration, certificate, accepted }: AttemptRefs,
+): Promise<EnvironmentAttempt> {
   return {
     attempt,
     source,
-    validation: await getJson(store, validation, environmentAttemptSchema.shape.validation),
-    calibration: calibration && (await getJson(store, calibration, calibrationResultSchema)),
+    validation: await getJson(store, validation, storedValidationSchema),
+    calibration: calibration && (await getJson(store, calibration, storedCalibrationSchema)),
+    certificate: certificate === undefined ? null : await readCertificate(store, certificate),
     accepted,
   };
+}
+
+async function readCertificate(store: ArtifactStore, ref: ArtifactRef): Promise<EnvironmentAttempt['certificate']> {
+  const { certified, summary, checks, transfer } = await getJson(store, ref, certificateSchema);
+  return { ref, certified, summary, calibrated: checks.find(({ group }) => group === 'calibrated') ?? null, transfer };
 }
 
 /** A trained adapter with what its manifest alone knows. */
@@ -161,6 +171,7 @@ function listArtifacts(input: ReportInput): Report['artifacts'] {
         ...entry(`environment for ${capability.id}, attempt ${a.attempt}`, a.source),
         ...entry(`validation for ${capability.id}, attempt ${a.attempt}`, a.validation),
         ...entry(`calibration for ${capability.id}, attempt ${a.attempt}`, a.calibration),
+        ...entry(`certificate for ${capability.id}, attempt ${a.attempt}`, a.certificate),
       ]),
     ),
     ...trainedAdapters(input).flatMap(({ capabilityId, manifest }) => entry(`training manifest of ${capabilityId}`, manifest)),

@@ -1,41 +1,29 @@
 import type { ReportDocument } from './document';
+import { htmlDocument } from './html-document';
 import { markup } from './markup';
+import { certificatesSection } from './sections/certificates';
 import { artifactsSection, costSection } from './sections/cost';
 import { evaluationSection } from './sections/evaluation';
 import { identificationSection } from './sections/identification';
 import { headerSection, summarySection } from './sections/summary';
 import { environmentsSection, trainingSection } from './sections/training';
-import { STYLE } from './style';
 
-/**
- * The report as one HTML document without scripts and without anything from elsewhere; the content security policy forbids both, so
- * that text of the analyst or the agent could do nothing even if it got past the escaping.
- */
+/** The report as one HTML document. */
 export function renderPage(document: ReportDocument): string {
-  const { report } = document;
-  return markup`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
-<meta name="color-scheme" content="light dark">
-<title>Whetstone: ${report.agent}, run ${report.runId}</title>
-<style>${STYLE}</style>
-</head>
-<body>
-${headerSection(document)}
+  const { agent, runId } = document.report;
+  return htmlDocument(
+    `Whetstone: ${agent}, run ${runId}`,
+    markup`${headerSection(document)}
 <main>
 ${summarySection(document)}
 ${identificationSection(document)}
 ${environmentsSection(document)}
+${certificatesSection(document)}
 ${trainingSection(document)}
 ${evaluationSection(document)}
 ${costSection(document)}
 ${artifactsSection(document)}
 </main>
-<footer>Written by Whetstone. The same figures as data: <a href="report.json">report.json</a>.</footer>
-</body>
-</html>
-`.text;
+<footer>Written by Whetstone. The same figures as data: <a href="report.json">report.json</a>.</footer>`,
+  );
 }

@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import type { ChatMessage, Trajectory } from '../../contracts';
+import type { AgentSpec, ChatMessage, Trajectory } from '../../contracts';
 import type { EnvironmentTool } from '../../contracts/environment-protocol';
 import { EnvironmentRaised, SandboxError } from '../../sandbox';
 import type { EnvironmentHandle } from '../deps';
@@ -26,6 +26,16 @@ export interface EpisodeSettings {
   maxCompletionTokens: number;
   /** Least reward that counts as success. */
   successReward: number;
+}
+
+/** The settings with which the agent is deployed. */
+export function deployedSettings({ environment, model }: Pick<AgentSpec, 'environment' | 'model'>): EpisodeSettings {
+  return {
+    temperature: model.temperature,
+    maxTurns: environment.maxTurns,
+    maxCompletionTokens: model.maxCompletionTokens,
+    successReward: environment.successReward,
+  };
 }
 
 /** The two sides of an episode. */

@@ -28,3 +28,10 @@ export async function inParallel<T>(
   const first = failed as { error: unknown } | null;
   if (first) throw first.error;
 }
+
+/** Results of `work` in the order of the items, at most `limit` at a time. Rejects as `inParallel`. */
+export async function mapInParallel<T, R>(items: readonly T[], limit: number, signal: AbortSignal, work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  await inParallel([...items.entries()], limit, signal, new AbortController(), async ([index, item]) => void (results[index] = await work(item)));
+  return results;
+}

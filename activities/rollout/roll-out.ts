@@ -9,7 +9,7 @@ import { EnvironmentSeat, isProcessFault } from './environment-seat';
 import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
 import { inParallel } from './in-parallel';
 import { PolicyModel, type ServedAdapter } from './policy-model';
-import { RolloutWorkFile } from './work-file';
+import { type EpisodeFault, RolloutWorkFile } from './work-file';
 
 /** A set of rollouts. */
 export interface RollOutOptions {
@@ -35,8 +35,8 @@ export interface RolledOut {
   trajectories: Trajectory[];
   /** Wall time, attempts that did not finish included. */
   seconds: number;
-  /** Sentences of the environment's faults; empty for the owner's environment, where a fault fails the set. */
-  faults: string[];
+  /** In the same order; empty for the owner's environment, where a fault fails the set. */
+  faults: EpisodeFault[];
 }
 
 /** More episodes than this that take the environment's process down with them, and the set is given up. */
@@ -47,8 +47,15 @@ const HEARTBEAT_MS = 500;
 
 /** A synthesised environment that keeps hanging or dying: its rollouts were given up. */
 export class EnvironmentUnusable extends Error {
-  constructor(readonly faults: readonly string[]) {
-    super(`The environment hung or died in ${faults.length} episodes. ${faults[0] ?? ''}`);
+  /**
+   * @param lost a sentence for each episode that took its process along.
+   * @param rolledOut what was finished before.
+   */
+  constructor(
+    lost: readonly string[],
+    readonly rolledOut: RolledOut,
+  ) {
+    super(`The environment hung or died in ${lost.length} episodes. ${lost[0] ?? ''}`);
     this.name = 'EnvironmentUnusable';
   }
 }
@@ -131,15 +138,15 @@ class RolloutSet {
         suspects.push(plan);
       }
     });
-    const faults: string[] = [];
+    const lost: string[] = [];
     await inParallel(suspects, 1, this.signal, this.stop, async (plan) => {
       try {
         await this.runOne(plan);
       } catch (error) {
         if (!isProcessFault(error) || this.signal.aborted || this.isOwners) throw error;
-        faults.push((error as SandboxError).message);
-        if (faults.length > MAX_PROCESS_FAULTS) throw new EnvironmentUnusable(faults);
-        await this.keep(abandonedEpisode(plan), faults.at(-1)!);
+        lost.push((error as SandboxError).message);
+        if (lost.length > MAX_PROCESS_FAULTS) throw new EnvironmentUnusable(lost, { ...this.work.sorted(), seconds: this.seconds() });
+        await this.keep(abandonedEpisode(plan), lost.at(-1)!);
       }
     });
   }

@@ -1,15 +1,23 @@
-import type { RolloutSummary } from '../../contracts';
+import type { RolloutSummary, Trajectory } from '../../contracts';
 import { type ArtifactStore, putLines } from '../../store';
 import type { RolledOut } from './roll-out';
 
-/** Writes the trajectories as an artifact and sums them up. */
-export async function summarise(store: ArtifactStore, directory: string, name: string, { trajectories, seconds }: RolledOut): Promise<RolloutSummary> {
-  const successes = trajectories.filter((trajectory) => trajectory.success).length;
+/** Writes the trajectories, those of live traffic last, as an artifact and sums them up. Tokens are those of the rollouts. */
+export async function summarise(
+  store: ArtifactStore,
+  directory: string,
+  name: string,
+  { trajectories, seconds }: RolledOut,
+  live: readonly Trajectory[] = [],
+): Promise<RolloutSummary> {
+  const all = [...trajectories, ...live];
+  const successes = all.filter((trajectory) => trajectory.success).length;
   return {
-    trajectories: await putLines(store, directory, name, trajectories),
-    episodes: trajectories.length,
+    trajectories: await putLines(store, directory, name, all),
+    episodes: all.length,
+    ...(live.length > 0 && { live: live.length }),
     successes,
-    failures: trajectories.length - successes,
+    failures: all.length - successes,
     promptTokens: trajectories.reduce((sum, { usage }) => sum + usage.promptTokens, 0),
     completionTokens: trajectories.reduce((sum, { usage }) => sum + usage.completionTokens, 0),
     seconds: Math.round(seconds * 100) / 100,

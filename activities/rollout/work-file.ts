@@ -13,6 +13,16 @@ type Line = z.infer<typeof lineSchema>;
 
 const keyOf = (seed: number, trial: number): string => `${seed}:${trial}`;
 
+/** What the environment did wrong in an episode. */
+export interface EpisodeFault {
+  seed: number;
+  trial: number;
+  /** One sentence, with the traceback if there is one. */
+  sentence: string;
+  /** It took its process along, and nothing is left of the episode, not even its opening. */
+  lost: boolean;
+}
+
 /** The trajectories of one set as they are finished: in memory and, before anybody is told, in the activity's work file. */
 export class RolloutWorkFile {
   private constructor(
@@ -48,9 +58,12 @@ export class RolloutWorkFile {
   }
 
   /** Everything, by seed, then trial: the order does not tell who was faster. */
-  sorted(): { trajectories: Trajectory[]; faults: string[] } {
+  sorted(): { trajectories: Trajectory[]; faults: EpisodeFault[] } {
     const lines = [...this.lines.values()].sort((a, b) => a.trajectory.task.seed - b.trajectory.task.seed || a.trajectory.trial - b.trajectory.trial);
-    return { trajectories: lines.map((line) => line.trajectory), faults: lines.flatMap((line) => line.fault ?? []) };
+    const faults = lines.flatMap(({ fault, trajectory: { task, trial, messages } }) =>
+      fault === null ? [] : [{ seed: task.seed, trial, sentence: fault, lost: messages.length === 0 }],
+    );
+    return { trajectories: lines.map((line) => line.trajectory), faults };
   }
 
   /** Closes the file. */

@@ -2,8 +2,8 @@ import type { StabilityStudy, StudyCapability } from '../../contracts';
 import { bothLayouts, drawing, label, type Layout, line, linear, shorten, ticks, WIDTH, xAxis } from '../report/charts/svg';
 import { dataTable } from '../report/figure';
 import { decimal, sentenceList } from '../report/format';
+import { htmlDocument } from '../report/html-document';
 import { markup, type Markup } from '../report/markup';
-import { STYLE } from '../report/style';
 
 const ROW = 34;
 /** The paper's measure of stability: gaps of repeated identifications within this distance of their mean. */
@@ -70,24 +70,15 @@ function series({ name, points, gap, coverage }: StudyCapability, y: number, qua
   ].filter((part) => part !== false);
 }
 
-/** The study as one HTML document without scripts and without anything from elsewhere, as reports are. */
+/** The study as one HTML document. */
 export function renderStudyPage(study: StabilityStudy): string {
   const { capabilities, identifications, keptByAll, keptAgreement } = study;
   const nameOf = (id: string) => capabilities.find((c) => c.id === id)?.name ?? id;
   const spread = (value: StudyCapability['coverage'] | null) =>
     value === null ? '–' : `${decimal(value.mean)} ± ${value.standardDeviation === null ? '–' : decimal(value.standardDeviation, 3)}`;
-  return markup`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
-<meta name="color-scheme" content="light dark">
-<title>Whetstone: stability of identification, ${study.agent}</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<header class="top"><p class="eyebrow">Study ${study.studyId}, ${study.createdAt}</p><h1>How stable is identification for ${study.agent}?</h1></header>
+  return htmlDocument(
+    `Whetstone: stability of identification, ${study.agent}`,
+    markup`<header class="top"><p class="eyebrow">Study ${study.studyId}, ${study.createdAt}</p><h1>How stable is identification for ${study.agent}?</h1></header>
 <main>
 <p class="lead">${identifications.length} identifications of the same ${study.trajectories} trajectories (run ${study.sourceRun}), each with its own
 discovery batches and its own labels by ${study.analyst}. Kept by all of them: ${sentenceList(keptByAll.map(nameOf))}.</p>
@@ -111,8 +102,6 @@ ${dataTable({
   ]),
 })}
 </main>
-<footer>Written by Whetstone. The same figures as data: <a href="study.json">study.json</a>; the figure: <a href="stability.svg">stability.svg</a>.</footer>
-</body>
-</html>
-`.text;
+<footer>Written by Whetstone. The same figures as data: <a href="study.json">study.json</a>; the figure: <a href="stability.svg">stability.svg</a>.</footer>`,
+  );
 }

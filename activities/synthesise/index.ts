@@ -1,18 +1,16 @@
 import { Context } from '@temporalio/activity';
 import {
-  calibrationResultSchema,
-  environmentAttemptSchema,
   identificationSchema,
   consensusLabelSchema,
   preparedSpecSchema,
   trajectorySchema,
-  type AttemptRefs,
   type ConsensusLabel,
   type LlmActivities,
   type PreparedSpec,
   type SynthesisInput,
   type SynthesisResult,
 } from '../../contracts';
+import { storedCalibrationSchema, storedValidationSchema } from '../attempt-documents';
 import type { EnvironmentTool } from '../../contracts/environment-protocol';
 import { contentKey, type AnalystSource } from '../../llm';
 import { getJson, layout, lineFiles, type ArtifactStore } from '../../store';
@@ -62,7 +60,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       tools,
       samples: sampleTarget([...evidence.map(({ trajectory }) => trajectory), ...others]),
       evidence,
-      previous: await rejected(deps.store, input.previous),
+      previous: await rejected(deps.store, input),
     };
   }
 
@@ -90,12 +88,13 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
   };
 }
 
-async function rejected(store: ArtifactStore, previous: AttemptRefs | null): Promise<SynthesisMaterial['previous']> {
+async function rejected(store: ArtifactStore, { previous, outOfBand }: SynthesisInput): Promise<SynthesisMaterial['previous']> {
   if (previous === null) return null;
   return {
     attempt: previous.attempt,
     source: (await store.get(previous.source)).toString('utf8'),
-    validation: await getJson(store, previous.validation, environmentAttemptSchema.shape.validation),
-    calibration: previous.calibration && (await getJson(store, previous.calibration, calibrationResultSchema)),
+    validation: await getJson(store, previous.validation, storedValidationSchema),
+    calibration: previous.calibration && (await getJson(store, previous.calibration, storedCalibrationSchema)),
+    outOfBand,
   };
 }

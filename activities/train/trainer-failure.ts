@@ -1,8 +1,11 @@
 import type { ApplicationFailure } from '@temporalio/common';
-import type { FailureType } from '../../contracts';
+import type { FailureType, TrainingFailure } from '../../contracts';
+import { CODE_FAILURES, FATAL_CODES } from '../../k8s';
 import { failure } from '../../llm';
+import type { Training } from './backend';
+import { crewText } from './packs/crew';
 
-const TYPES: Record<number, FailureType> = { 64: 'Trainer.JobInvalid', 65: 'Trainer.EnvironmentFailed', 66: 'Trainer.Diverged' };
+const typeOf = (code: number | null): FailureType => (code === null ? undefined : CODE_FAILURES[code]) ?? 'Trainer.Died';
 
 /**
  * The failure that the end of a trainer without a manifest means.
@@ -10,9 +13,20 @@ const TYPES: Record<number, FailureType> = { 64: 'Trainer.JobInvalid', 65: 'Trai
  * @param log the last lines that it wrote.
  */
 export function trainerFailure(job: string, code: number | null, log: string, logPath: string): ApplicationFailure {
-  const type = (code === null ? undefined : TYPES[code]) ?? 'Trainer.Died';
+  const type = typeOf(code);
   const how = code === null ? 'was killed' : code > 128 ? `was ended by signal ${code - 128}` : `ended with code ${code}`;
   const tail = log === '' ? '' : ` Its last words:\n${log}`;
   const next = type === 'Trainer.Died' ? ' It is started again from its last checkpoint.' : '';
   return failure(type, `The trainer of ${job} ${how} and left no manifest.${next} Its log is ${logPath}.${tail}`);
+}
+
+/** The failure of one training in a trainer that goes on with others: of the type that the same exit code has where it trains. */
+export function trainingFailure({ input, prepared, crew }: Training, { code, message }: TrainingFailure): ApplicationFailure {
+  const isFatal = prepared.spec.training.backend === 'kubernetes' && FATAL_CODES.includes(code);
+  const type = CODE_FAILURES[code] ?? (isFatal ? 'Trainer.Failed' : 'Trainer.Died');
+  const next = type === 'Trainer.Died' ? ' It is started again from its last checkpoint, without them.' : '';
+  return failure(
+    type,
+    `The training of ${input.job} ended with code ${code}; the others of its trainer (${crewText(crew)}) go on.${next} It said: ${message} The trainer's log is in ${crew.directory}.`,
+  );
 }

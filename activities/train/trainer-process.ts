@@ -9,7 +9,7 @@ export interface TrainerCommand {
   python: string;
   /** Directory of the package `whetstone`; becomes PYTHONPATH. */
   pythonPath: string;
-  /** Arguments before `--job job.json`; default `-m whetstone.train`. */
+  /** Arguments before `--job`; default `-m whetstone.train`. */
   arguments?: readonly string[];
 }
 
@@ -40,17 +40,22 @@ printf '%s\\n' "$code" > trainer.exit.tmp && mv trainer.exit.tmp trainer.exit
 
 /**
  * Starts the trainer in a session of its own, so that neither the worker's death nor a signal to its group reaches it. Its output
- * is appended to trainer.log. Resolves with the wrapper's exit code when it ends; a caller that dies before is not needed.
+ * is appended to trainer.log of the directory; `jobs` are the job files, `more` is added to its environment. Resolves with the wrapper's exit code when it ends; a caller that dies before is not needed.
  */
-export function startTrainer(directory: string, { python, pythonPath, arguments: module = ['-m', 'whetstone.train'] }: TrainerCommand): Promise<number> {
+export function startTrainer(
+  directory: string,
+  jobs: readonly string[],
+  { python, pythonPath, arguments: module = ['-m', 'whetstone.train'] }: TrainerCommand,
+  more: Record<string, string> = {},
+): Promise<number> {
   const log = openSync(join(directory, 'trainer.log'), 'a');
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !SECRET.test(name)));
   try {
-    const child = spawn('/bin/sh', ['-c', WRAPPER, 'trainer', python, ...module, '--job', join(directory, 'job.json')], {
+    const child = spawn('/bin/sh', ['-c', WRAPPER, 'trainer', python, ...module, ...jobs.flatMap((job) => ['--job', job])], {
       cwd: directory,
       detached: true,
       stdio: ['ignore', log, log],
-      env: { ...environment, PYTHONPATH: pythonPath, PYTHONUNBUFFERED: '1' },
+      env: { ...environment, PYTHONPATH: pythonPath, PYTHONUNBUFFERED: '1', ...more },
     });
     child.unref();
     return new Promise((resolve, reject) => {
@@ -72,6 +77,12 @@ export async function trainerState(directory: string): Promise<TrainerState> {
   }
   const code = await readOr(join(directory, 'trainer.exit'), '');
   return code === '' ? { status: 'gone' } : { status: 'ended', code: Number(code) };
+}
+
+/** Whether the trainer of a directory runs and was started with a job file. */
+export async function trainerHas(directory: string, job: string): Promise<boolean> {
+  const state = await trainerState(directory);
+  return state.status === 'running' && (await readOr(`/proc/${state.group}/cmdline`, '')).split('\0').includes(job);
 }
 
 /** Asks the job's whole process group to stop: SIGTERM makes the trainer write a checkpoint. Harmless when it is gone. */

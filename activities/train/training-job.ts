@@ -59,6 +59,11 @@ export async function planTraining(store: ArtifactStore, prepared: PreparedSpec,
       warmupIterations: Math.min(training.warmupIterations, iterations),
       maxGradNorm: training.maxGradNorm,
       dropConstantGroups: training.dropConstantGroups,
+      hintShare: training.hintShare,
+      decisionTurnsOnly: training.decisionTurnsOnly,
+      supervisedWeight: training.supervisedWeight,
+      updateTokens: training.updateTokens,
+      rewardCollapse: training.rewardCollapse,
     },
   });
   return { key, directory, job, sources };

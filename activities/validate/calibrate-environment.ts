@@ -1,73 +1,162 @@
 import { Context } from '@temporalio/activity';
-import type { CalibrationOutcome, CalibrationResult, EnvironmentInput } from '../../contracts';
+import {
+  type CalibrationInput,
+  type CalibrationOutcome,
+  type CalibrationResult,
+  type PreparedSpec,
+  type Trajectory,
+  type TransferEstimate,
+} from '../../contracts';
+import { storedValidationSchema } from '../attempt-documents';
 import { SYNTHETIC_SEEDS } from '../../contracts/seed-ranges';
 import { failure } from '../../llm';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
-import { layout, putJson } from '../../store';
+import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../deps';
 import { readPreparedSpec, readSynthesisedEnvironment } from '../prepared';
-import { EnvironmentUnusable, type RolledOut, rollOut, samplingSeed } from '../rollout';
-import { calibrationOf, type CalibrationThresholds } from './calibration';
+import { startProgress } from '../progress';
+import { type EpisodePlan, EnvironmentUnusable, MAX_PROCESS_FAULTS, type RolledOut, rollOut, samplingSeed } from '../rollout';
+import { calibrationOf } from './calibration';
+import { certificateOf } from './certificate';
+import { type CalibrationDesign, calibrationDesign, type CalibrationThresholds, nextRollouts, verdictDoubt } from './stopping-rule';
+import { estimateTransfer } from './transfer';
 
 /** Share of rollouts that may end in an exception of the environment. */
 const MAX_FAULT_SHARE = 0.01;
 
 /**
- * `calibrateEnvironment`: rolls the base model out in a synthesised environment, at training temperature, and says whether it can
- * learn anything there. Resumes where an earlier attempt stopped. An environment that keeps failing is out of band, whatever its figures.
+ * `calibrateEnvironment`: rolls the base model out in a synthesised environment, at training temperature, until it is certain whether it can
+ * learn anything there, and completes the certificate. Resumes where an earlier attempt stopped. An environment that keeps failing is out of
+ * band, whatever its figures.
  */
-export function createCalibrateEnvironment(deps: RolloutDeps): (input: EnvironmentInput) => Promise<CalibrationOutcome> {
-  return async ({ context: { runId, spec: specRef, seed }, capability, source }) => {
+export function createCalibrateEnvironment(deps: RolloutDeps): (input: CalibrationInput) => Promise<CalibrationOutcome> {
+  return async (input) => {
+    const { context, capability, source } = input;
     const { store } = deps;
-    const prepared = await readPreparedSpec(store, specRef);
-    const { calibration, training, environment, model, collect } = prepared.spec;
+    const prepared = await readPreparedSpec(store, context.spec);
+    const { calibration, environment, certificate: settings } = prepared.spec;
     const { seeds, rolloutsPerSeed, ...band } = calibration;
     const thresholds: CalibrationThresholds = { ...band, successReward: environment.successReward };
-    const plans = Array.from({ length: seeds * rolloutsPerSeed }, (_, index) => {
-      const taskSeed = SYNTHETIC_SEEDS.calibration + Math.floor(index / rolloutsPerSeed);
-      const trial = index % rolloutsPerSeed;
-      return { seed: taskSeed, split: 'synthetic' as const, trial, model: model.name, samplingSeed: samplingSeed(seed, taskSeed, trial) };
-    });
-    let rolledOut: RolledOut;
+    const design = calibrationDesign({ seeds, rolloutsPerSeed });
+    // What it cost is counted also where nothing came of it.
+    let rolledOut: RolledOut = { trajectories: [], seconds: 0, faults: [] };
     let result: CalibrationResult;
     try {
-      rolledOut = await rollOut(deps, {
-        plans,
-        environment: await readSynthesisedEnvironment(store, source, capability.id),
-        settings: {
-          temperature: training.temperature,
-          maxTurns: environment.maxTurns,
-          maxCompletionTokens: training.maxCompletionTokens,
-          successReward: environment.successReward,
-        },
-        modelBaseUrl: prepared.modelBaseUrl,
-        adapters: [],
-        concurrency: collect.concurrency,
-        workKey: layout.work(runId, `calibrate-${capability.id}-${source.sha256.slice(0, 12)}`),
-        stage: 'sharpen',
-        note: `calibrate ${capability.id}`,
-        signal: Context.current().cancellationSignal,
-      });
-      const groups = Array.from({ length: seeds }, (_, group) =>
-        rolledOut.trajectories.slice(group * rolloutsPerSeed, (group + 1) * rolloutsPerSeed).map(({ reward }) => reward),
-      );
-      result = withFaults(calibrationOf(groups, thresholds), rolledOut);
+      const groups = await rollOutUntilCertain(deps, input, prepared, design, thresholds, (soFar) => (rolledOut = soFar));
+      const doubt = verdictDoubt(groups, design, thresholds);
+      result = withFaults(calibrationOf(groups, thresholds, { ...design, doubt }), rolledOut);
     } catch (error) {
       if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
       if (!(error instanceof EnvironmentUnusable) && !(error instanceof SandboxError)) throw error;
-      rolledOut = { trajectories: [], seconds: 0, faults: [] };
+      if (error instanceof EnvironmentUnusable) rolledOut = error.rolledOut;
       result = unusable(thresholds, error.message);
     }
-    const detail = await putJson(store, layout.environments(runId, capability.id), 'calibration.json', result);
+    const folder = layout.environments(context.runId, capability.id);
+    const detail = await putJson(store, folder, 'calibration.json', result);
+    const validation = await getJson(store, input.validation, storedValidationSchema);
+    const transfer = result.seeds === 0 ? null : await estimateWithHeartbeats(store, input, rolledOut.trajectories, environment.successReward);
+    const facts = { capability: capability.id, source, isolation: prepared.sandbox.mode, settings };
+    const certificate = await putJson(store, folder, 'certificate.json', certificateOf(facts, validation, { result, thresholds, transfer }));
     const tokens = (key: 'promptTokens' | 'completionTokens'): number => rolledOut.trajectories.reduce((sum, { usage }) => sum + usage[key], 0);
     return {
       inBand: result.verdict === 'in-band',
-      outcome: outcomeLine(result, plans.length),
+      faulty: result.faulty,
+      outcome: outcomeLine(result),
       detail,
+      certificate,
       promptTokens: tokens('promptTokens'),
       completionTokens: tokens('completionTokens'),
     };
   };
+}
+
+/** The estimate of transfer. Every label and trajectory of the run is read for it, so that it heartbeats and can be cancelled like the rollouts. */
+async function estimateWithHeartbeats(
+  store: ArtifactStore,
+  input: CalibrationInput,
+  synthetic: readonly Trajectory[],
+  successReward: number,
+): Promise<TransferEstimate | null> {
+  const { heartbeat, cancellationSignal: signal } = Context.current();
+  const note = `estimates the transfer of ${input.capability.id}`;
+  const progress = startProgress({ stage: 'sharpen', unit: 'estimates', total: 1, note, everyMs: 500, heartbeat });
+  try {
+    const estimate = await estimateTransfer(store, input, synthetic, successReward, signal);
+    progress.advance();
+    return estimate;
+  } finally {
+    progress.stop();
+  }
+}
+
+/** Rolls out portion by portion, each as far as the stopping rule asks for. What an earlier attempt did is in the work file and costs nothing. */
+async function rollOutUntilCertain(
+  deps: RolloutDeps,
+  { context, capability, source }: CalibrationInput,
+  prepared: PreparedSpec,
+  design: CalibrationDesign,
+  thresholds: CalibrationThresholds,
+  /** Told of all rollouts so far after each portion. */
+  onPortion: (rolledOut: RolledOut) => void,
+): Promise<number[][]> {
+  const { training, environment, model, collect } = prepared.spec;
+  const opened = await readSynthesisedEnvironment(deps.store, source, capability.id);
+  const plans: EpisodePlan[] = [];
+  let groups: number[][] = [];
+  for (let wanted = nextRollouts(groups, design, thresholds); wanted !== null; wanted = nextRollouts(groups, design, thresholds)) {
+    for (const { group, upTo } of wanted) {
+      const seed = SYNTHETIC_SEEDS.calibration + group;
+      for (let trial = groups[group]?.length ?? 0; trial < upTo; trial++) {
+        plans.push({ seed, split: 'synthetic', trial, model: model.name, samplingSeed: samplingSeed(context.seed, seed, trial) });
+      }
+    }
+    const all = await rollOut(deps, {
+      plans,
+      environment: opened,
+      settings: {
+        temperature: training.temperature,
+        maxTurns: environment.maxTurns,
+        maxCompletionTokens: training.maxCompletionTokens,
+        successReward: environment.successReward,
+      },
+      modelBaseUrl: prepared.modelBaseUrl,
+      adapters: [],
+      concurrency: collect.concurrency,
+      workKey: layout.work(context.runId, `calibrate-${capability.id}-${source.sha256.slice(0, 12)}`),
+      stage: 'sharpen',
+      note: `calibrate ${capability.id}`,
+      signal: Context.current().cancellationSignal,
+    });
+    const rolledOut = onlyPlanned(all, plans);
+    onPortion(rolledOut);
+    const lost = rolledOut.faults.filter((fault) => fault.lost);
+    // The limit of one portion holds for all of them together.
+    if (lost.length > MAX_PROCESS_FAULTS) {
+      throw new EnvironmentUnusable(
+        lost.map(({ sentence }) => sentence),
+        rolledOut,
+      );
+    }
+    groups = rewardsByTask(rolledOut.trajectories);
+  }
+  return groups;
+}
+
+/** An earlier attempt may have got further than this portion; what it did comes in at its turn. */
+function onlyPlanned(rolledOut: RolledOut, plans: readonly EpisodePlan[]): RolledOut {
+  const planned = new Set(plans.map(({ seed, trial }) => `${seed}:${trial}`));
+  const isPlanned = (seed: number, trial: number): boolean => planned.has(`${seed}:${trial}`);
+  return {
+    ...rolledOut,
+    trajectories: rolledOut.trajectories.filter(({ task, trial }) => isPlanned(task.seed, trial)),
+    faults: rolledOut.faults.filter(({ seed, trial }) => isPlanned(seed, trial)),
+  };
+}
+
+function rewardsByTask(trajectories: readonly Trajectory[]): number[][] {
+  const groups: number[][] = [];
+  for (const { task, reward } of trajectories) (groups[task.seed - SYNTHETIC_SEEDS.calibration] ??= []).push(reward);
+  return groups;
 }
 
 /**
@@ -75,11 +164,10 @@ export function createCalibrateEnvironment(deps: RolloutDeps): (input: Environme
  * and a process that ends or hangs would end the training.
  */
 function withFaults(result: CalibrationResult, { faults, trajectories }: RolledOut): CalibrationResult {
-  // An episode that took its process along has left nothing, not even its opening.
-  const lost = trajectories.filter(({ messages }) => messages.length === 0).length;
+  const lost = faults.filter((fault) => fault.lost).length;
   if (lost === 0 && faults.length <= MAX_FAULT_SHARE * trajectories.length) return result;
-  const sentence = `The environment failed in ${faults.length} of ${trajectories.length} rollouts, in ${lost} of them by ending or hanging: ${faults[0]!.slice(0, 600)}`;
-  return { ...result, verdict: result.verdict === 'in-band' ? 'uninformative' : result.verdict, problems: [sentence, ...result.problems] };
+  const sentence = `The environment failed in ${faults.length} of ${trajectories.length} rollouts, in ${lost} of them by ending or hanging: ${faults[0]!.sentence.slice(0, 600)}`;
+  return { ...result, faulty: true, verdict: result.verdict === 'in-band' ? 'uninformative' : result.verdict, problems: [sentence, ...result.problems] };
 }
 
 /** Figures of an environment that could not be rolled out in: none of its tasks earned anything. */
@@ -88,14 +176,17 @@ function unusable(thresholds: CalibrationThresholds, message: string): Calibrati
     ...calibrationOf([[0]], thresholds),
     seeds: 0,
     rolloutsPerSeed: 0,
+    rollouts: 0,
+    planned: 0,
     passAt: {},
     groupMeans: [],
+    faulty: true,
     verdict: 'uninformative',
     problems: [message.slice(0, 800)],
   };
 }
 
-function outcomeLine({ verdict, meanReward, meanSuccess, informativeGroups, seeds, problems }: CalibrationResult, rollouts: number): string {
+function outcomeLine({ verdict, meanReward, meanSuccess, informativeGroups, seeds, rollouts, problems }: CalibrationResult): string {
   if (seeds === 0) return `unusable: ${problems[0]?.split('\n')[0] ?? ''}`.slice(0, 300);
   const figures = `mean reward ${meanReward.toFixed(2)}, success ${meanSuccess.toFixed(2)}, informative groups ${informativeGroups.toFixed(2)}`;
   return `${verdict}: ${figures} (${rollouts} rollouts)`;

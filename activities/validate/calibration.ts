@@ -1,7 +1,6 @@
-import type { AgentSpec, CalibrationResult } from '../../contracts';
-
-/** The band, and what counts as a success. */
-export type CalibrationThresholds = Omit<AgentSpec['calibration'], 'seeds' | 'rolloutsPerSeed'> & { successReward: number };
+import type { CalibrationResult, Interval } from '../../contracts';
+import { shareInterval } from '../identify/statistics/intervals';
+import { type CalibrationThresholds, deviation, headLength, mean } from './stopping-rule';
 
 /** The k of pass@k, as far as there are that many rollouts. */
 const PASS_AT = [1, 4, 8, 16];
@@ -13,14 +12,19 @@ const PASS_AT = [1, 4, 8, 16];
  * rewards. A group is constant when its rewards are all the same, and informative when their deviation reaches `minRewardStd`: a
  * group that differs by less gives the trainer almost nothing. Pass@k is the unbiased estimate from n rollouts with c successes,
  * 1 - C(n-c, k) / C(n, k), averaged over tasks.
+ *
+ * Means, `rewardStd` and pass@k for small k are taken over each task's `first` rollouts, or over all where every task has all. A task may have
+ * more than `first`, and not all as many: a group with fewer than `rolloutsPerSeed` is one that more would not change (`isSettled`).
  * @param rewards one list per task, in order of seeds; none may be empty.
  */
-export function calibrationOf(rewards: readonly (readonly number[])[], thresholds: CalibrationThresholds): CalibrationResult {
+export function calibrationOf(rewards: readonly (readonly number[])[], thresholds: CalibrationThresholds, plan: CalibrationPlan = {}): CalibrationResult {
   if (rewards.length === 0 || rewards.some((group) => group.length === 0)) throw new RangeError('Calibration needs at least one reward in every group.');
   const isSuccess = (reward: number): boolean => reward >= thresholds.successReward;
   const share = (test: (group: readonly number[]) => boolean): number => rewards.filter(test).length / rewards.length;
-  const all = rewards.flat();
-  const rolloutsPerSeed = Math.min(...rewards.map((group) => group.length));
+  const rolloutsPerSeed = plan.rolloutsPerSeed ?? Math.min(...rewards.map((group) => group.length));
+  const first = headLength(rewards, { rolloutsPerSeed, first: plan.first ?? rolloutsPerSeed });
+  const heads = rewards.map((group) => group.slice(0, first));
+  const all = heads.flat();
   const figures = {
     meanReward: mean(all),
     meanSuccess: mean(all.map((reward) => Number(isSuccess(reward)))),
@@ -30,16 +34,44 @@ export function calibrationOf(rewards: readonly (readonly number[])[], threshold
     informativeGroups: share((group) => deviation(group) >= thresholds.minRewardStd),
     rewardStd: deviation(all),
   };
-  const ks = PASS_AT.filter((k) => k <= rolloutsPerSeed);
-  const passAt = ks.map((k) => [String(k), mean(rewards.map((group) => passAtK(group.length, group.filter(isSuccess).length, k)))] as const);
+  const rollouts = rewards.reduce((sum, group) => sum + group.length, 0);
+  const passAt = PASS_AT.filter((k) => k <= rolloutsPerSeed).map((k) => [String(k), passInterval(rewards, k, first, isSuccess)] as const);
   return {
     seeds: rewards.length,
     rolloutsPerSeed,
+    rollouts,
+    planned: (plan.seeds ?? rewards.length) * rolloutsPerSeed,
+    doubt: plan.doubt ?? 0,
     ...figures,
     passAt: Object.fromEntries(passAt),
-    groupMeans: rewards.map(mean),
+    groupMeans: heads.map(mean),
+    faulty: false,
     ...judge(figures, thresholds),
   };
+}
+
+/** What the rollouts were part of. Absent: every task has all of its rollouts. */
+export interface CalibrationPlan {
+  /** Tasks of the fixed design. */
+  seeds?: number;
+  rolloutsPerSeed?: number;
+  first?: number;
+  /** Probability that the rest of the fixed design would have changed the verdict. */
+  doubt?: number;
+}
+
+/** Pass@k over tasks with its 95 % interval under sampling of tasks. */
+function passInterval(rewards: readonly (readonly number[])[], k: number, first: number, isSuccess: (reward: number) => boolean): Interval {
+  const values = rewards.map((group) => {
+    const from = group.slice(0, Math.max(k, Math.min(first, group.length)));
+    // A settled group that has fewer than k rollouts has a success among them, and so among any k that begin with these.
+    if (from.length < k) return Number(from.some(isSuccess));
+    return passAtK(from.length, from.filter(isSuccess).length, k);
+  });
+  const estimate = mean(values);
+  const n = values.length;
+  const influence = Float64Array.from(values, (value) => (value - estimate) / n);
+  return shareInterval({ estimate, influence, clusters: n, size: n, kish: n })!;
 }
 
 type Figures = Pick<
@@ -93,15 +125,6 @@ export function passAtK(n: number, c: number, k: number): number {
   let miss = 1;
   for (let i = 0; i < k; i++) miss *= (n - c - i) / (n - i);
   return 1 - miss;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-function deviation(values: readonly number[]): number {
-  const centre = mean(values);
-  return Math.sqrt(mean(values.map((value) => (value - centre) ** 2)));
 }
 
 function text(value: number): string {

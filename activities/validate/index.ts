@@ -11,5 +11,9 @@ export function createValidationActivities(deps: RolloutDeps): Pick<SandboxActiv
   };
 }
 
-export { calibrationOf, passAtK, type CalibrationThresholds } from './calibration';
+export { calibrationOf, passAtK } from './calibration';
+export { certificateOf } from './certificate';
+export { certify, type CertifyOptions, CHECK_NAMES } from './certify';
+export { type CalibrationDesign, calibrationDesign, type CalibrationThresholds, nextRollouts, verdictDoubt } from './stopping-rule';
+export { readTargetProfile, type TargetProfile } from './target-profile';
 export { ALLOWED_MODULES } from './static-inspection';

@@ -1,7 +1,8 @@
 """Reads the source of a synthesised environment without running it. Runs in the jail, as an environment: parsing
 hostile text can exhaust the parser, and no generated text is parsed outside.
 
-The call `inspect {"source", "allowed"}` is answered with a JSON list of sentences, one per finding, in order of lines.
+The call `inspect {"source", "allowed"}` is answered with JSON: `syntax`, sentences about a source that cannot be read, and
+`rules`, one for each finding in one that can, in order of lines.
 It finds careless code. It does not stop hostile code, which has many ways to hide an import; the jail does.
 """
 
@@ -73,19 +74,19 @@ class Inspector(ast.NodeVisitor):
 
 
 def inspect(source, allowed):
-    """Sentences about the source; a syntax error is the only one then."""
+    """Sentences about the source: {"syntax": why it cannot be read, "rules": what it must not do}."""
     try:
         tree = ast.parse(source, "environment.py")
     except SyntaxError as error:
-        return [f"Line {error.lineno} is not Python: {error.msg}."]
+        return {"syntax": [f"Line {error.lineno} is not Python: {error.msg}."], "rules": []}
     except (ValueError, RecursionError, MemoryError) as error:
-        return [f"The source cannot be parsed: {type(error).__name__}."]
+        return {"syntax": [f"The source cannot be parsed: {type(error).__name__}."], "rules": []}
     inspector = Inspector(allowed)
     try:
         inspector.visit(tree)
     except RecursionError:
-        return ["The source nests too deeply to be read."]
-    return [text for _, text in sorted(inspector.findings)[:MAX_FINDINGS]]
+        return {"syntax": ["The source nests too deeply to be read."], "rules": []}
+    return {"syntax": [], "rules": [text for _, text in sorted(inspector.findings)[:MAX_FINDINGS]]}
 
 
 class Environment:

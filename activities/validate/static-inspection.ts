@@ -10,16 +10,20 @@ export const ALLOWED_MODULES = [
   'heapq', 'itertools', 'json', 'math', 'operator', 'random', 're', 'statistics', 'string', 'textwrap', 'types', 'typing', 'unicodedata',
 ] as const;
 
+/** Sentences about a source. */
+const findingsSchema = z.strictObject({ syntax: z.array(z.string()), rules: z.array(z.string()) });
+export type SourceFindings = z.infer<typeof findingsSchema>;
+
 /**
- * Findings about a source that was not run: forbidden imports and names, shared random numbers, clocks. The parsing happens in the jail.
+ * Findings about a source that was not run: that it is not Python; forbidden imports and names, shared random numbers, clocks. The parsing happens in the jail.
  * @throws SandboxError when the source brings the parser down.
  */
-export async function inspectSource(openEnvironment: OpenEnvironment, source: string, name: string): Promise<string[]> {
+export async function inspectSource(openEnvironment: OpenEnvironment, source: string, name: string): Promise<SourceFindings> {
   const inspector = await openEnvironment({ source: readInspector(), trust: 'synthesised', name: `inspector of ${name}` });
   try {
     await inspector.reset('inspect', 0);
     const { observations } = await inspector.step('inspect', [{ name: 'inspect', arguments: { source, allowed: [...ALLOWED_MODULES] } }]);
-    return z.array(z.string()).parse(JSON.parse(observations[0] ?? '[]'));
+    return findingsSchema.parse(JSON.parse(observations[0] ?? 'null'));
   } finally {
     await inspector.close();
   }

@@ -1,110 +1,65 @@
 import { Context } from '@temporalio/activity';
-import type { EnvironmentAttempt, EnvironmentInput, ValidationResult } from '../../contracts';
-import { failure } from '../../llm';
-import { SandboxError, SandboxUnavailable } from '../../sandbox';
+import type { EnvironmentInput, PreparedSpec, ValidationResult } from '../../contracts';
+import { SandboxError } from '../../sandbox';
 import { layout, putJson } from '../../store';
-import type { EnvironmentHandle, EnvironmentSource, RolloutDeps } from '../deps';
+import type { RolloutDeps } from '../deps';
 import { ownerFailure, readOwnerEnvironment, readPreparedSpec, readSynthesisedEnvironment } from '../prepared';
 import { startProgress } from '../progress';
-import { EnvironmentSeat } from '../rollout/environment-seat';
-import * as checks from './checks';
-import { interfaceDifferences } from './interface-differences';
-import { ALLOWED_MODULES, inspectSource } from './static-inspection';
-
-type Validation = EnvironmentAttempt['validation'];
-type Tools = Awaited<ReturnType<EnvironmentHandle['describe']>>['tools'];
-
-const MAX_PROBLEMS = 10;
-const MAX_PROBLEM_CHARS = 400;
+import { certificateOf } from './certificate';
+import { certify, CHECK_NAMES } from './certify';
+import { readTargetProfile, type TargetProfile } from './target-profile';
+import { TargetProfiles } from './target-profiles';
 
 /**
- * `validateEnvironment`: everything about a synthesised environment that can be found out without a model. It runs in the jail; what
- * it does there, be it raise, hang or die, fails the check and not the activity.
+ * `validateEnvironment`: everything about a synthesised environment that can be found out without a model, and the certificate as far as it
+ * goes. It runs in the jail; what it does there, be it raise, hang or die, fails the check and not the activity.
+ * @throws Environment.Failed when the agent's own environment, which it is compared with, fails; Sandbox.Unavailable.
  */
 export function createValidateEnvironment(deps: RolloutDeps): (input: EnvironmentInput) => Promise<ValidationResult> {
+  const profiles = new TargetProfiles(deps.store);
   return async ({ context: { runId, spec }, capability, source: sourceRef }) => {
+    const { heartbeat, cancellationSignal: signal } = Context.current();
     const prepared = await readPreparedSpec(deps.store, spec);
-    const target = await toolsOf(deps, await readOwnerEnvironment(prepared));
-    const source = await readSynthesisedEnvironment(deps.store, sourceRef, capability.id);
-    const validation = await validate(deps, source, target);
-    const detail = await putJson(deps.store, layout.environments(runId, capability.id), 'validation.json', validation);
-    return { passed: validation.passed, problems: validation.problems, detail };
-  };
-}
-
-async function toolsOf({ openEnvironment }: RolloutDeps, environment: EnvironmentSource): Promise<Tools> {
-  try {
-    const opened = await openEnvironment(environment);
+    const progress = startProgress({
+      stage: 'sharpen',
+      unit: 'checks',
+      total: CHECK_NAMES.length,
+      note: `validate ${capability.id}`,
+      everyMs: 500,
+      heartbeat,
+    });
     try {
-      return (await opened.describe()).tools;
+      progress.say("reads the agent's own environment");
+      const target = await profiles.of(layout.targetProfile(runId, spec.sha256), signal, () => profileOf(deps, prepared, signal));
+      progress.say(undefined);
+      const environment = await readSynthesisedEnvironment(deps.store, sourceRef, capability.id);
+      const { openEnvironment } = deps;
+      const settings = prepared.spec.certificate;
+      const validation = await certify({ openEnvironment, environment, target, settings, signal, onCheck: () => progress.advance() });
+      const folder = layout.environments(runId, capability.id);
+      const detail = await putJson(deps.store, folder, 'validation.json', validation);
+      const facts = { capability: capability.id, source: sourceRef, isolation: prepared.sandbox.mode, settings };
+      const certificate = await putJson(deps.store, folder, 'certificate.json', certificateOf(facts, validation));
+      return { passed: validation.passed, problems: validation.problems, detail, certificate };
     } finally {
-      await opened.close();
+      progress.stop();
     }
-  } catch (error) {
-    throw error instanceof SandboxError ? ownerFailure(error) : error;
-  }
-}
-
-async function validate({ openEnvironment }: RolloutDeps, environment: EnvironmentSource, target: Tools): Promise<Validation> {
-  const seat = new EnvironmentSeat(openEnvironment, environment);
-  const other = new EnvironmentSeat(openEnvironment, environment);
-  const context = Context.current();
-  const names = ['static', 'loads', 'interface', 'deterministic', 'diverse', 'solvable', 'tolerant', 'nop', 'random-calls', 'repeat-one-tool', 'claim-success'];
-  const progress = startProgress({
-    stage: 'sharpen',
-    unit: 'checks',
-    total: names.length,
-    note: `validate ${environment.name}`,
-    everyMs: 500,
-    heartbeat: (details) => context.heartbeat(details),
-  });
-  const done: Validation['checks'] = [];
-  const check = async (name: string, run: () => Promise<checks.CheckResult>): Promise<boolean> => {
-    context.cancellationSignal.throwIfAborted();
-    const result = await run().catch((error: unknown) => faultOf(error));
-    done.push({ name, ...result });
-    progress.advance();
-    return result.passed;
   };
-  try {
-    let tools: Tools = [];
-    await check('static', async () => {
-      const findings = await inspectSource(openEnvironment, environment.source, environment.name);
-      if (findings.length === 0) return { passed: true, detail: 'Nothing forbidden was found in the source.' };
-      const allowed = findings.some((finding) => / imports /.test(finding)) ? ` Allowed imports: ${ALLOWED_MODULES.join(', ')}.` : '';
-      return { passed: false, detail: findings.join(' ') + allowed };
-    });
-    const loads = await check('loads', async () => {
-      ({ tools } = await (await seat.take()).describe());
-      return { passed: true, detail: `The module loads and describes ${tools.length} tools.` };
-    });
-    if (loads) {
-      await check('interface', async () => {
-        const differences = interfaceDifferences(target, tools);
-        return differences.length === 0 ? { passed: true, detail: "The tools are the agent's." } : { passed: false, detail: differences.join(' ') };
-      });
-      await check('deterministic', async () => checks.checkDeterminism(await seat.take(), await other.take(), tools));
-      await check('diverse', async () => checks.checkDiversity(await seat.take()));
-      await check('solvable', async () => checks.checkReference(await seat.take()));
-      await check('tolerant', async () => checks.checkTolerance(await seat.take(), tools));
-      await check('nop', async () => checks.checkNop(await seat.take()));
-      await check('random-calls', async () => checks.checkRandomCalls(await seat.take(), tools));
-      await check('repeat-one-tool', async () => checks.checkRepeatedTool(await seat.take(), tools));
-      await check('claim-success', async () => checks.checkClaim(await seat.take(), tools));
-    }
-  } finally {
-    progress.stop();
-    await Promise.all([seat.close(), other.close()]);
-  }
-  const failed = done.filter(({ passed }) => !passed);
-  const problems = failed.map(({ name, detail }) => `${name}: ${detail}`.slice(0, MAX_PROBLEM_CHARS));
-  return { passed: failed.length === 0, problems: problems.slice(0, MAX_PROBLEMS), checks: done };
 }
 
-/** A fault of the environment as a failed check; anything else is not about the environment and is thrown. */
-function faultOf(error: unknown): checks.CheckResult {
-  if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
-  const fault = error instanceof Error && error.cause instanceof SandboxError ? error.cause : error;
-  if (!(fault instanceof SandboxError)) throw error;
-  return { passed: false, detail: (error as Error).message };
+/** Attempts after which a fault that another process may not have is shown to a person. */
+const ATTEMPTS = 3;
+
+/**
+ * Reads the profile off the agent's environment.
+ * @throws Environment.Failed, for which a person is waited for as soon as another attempt would not help.
+ */
+async function profileOf({ openEnvironment }: RolloutDeps, prepared: PreparedSpec, signal: AbortSignal): Promise<TargetProfile> {
+  const environment = await readOwnerEnvironment(prepared);
+  try {
+    return await readTargetProfile({ openEnvironment, environment, spec: prepared.spec.environment, signal });
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    throw ownerFailure(error, { nonRetryable: !error.retryable || Context.current().info.attempt >= ATTEMPTS });
+  }
 }

@@ -1,5 +1,6 @@
 /** Load for measurements: requests over kept-alive connections, each answer read to its end. */
 import { Client, type Dispatcher } from 'undici';
+import { percentile } from '../support/percentile';
 
 /** What is asked. */
 export interface Shot {
@@ -78,10 +79,4 @@ export async function throughput(
   const elapsed = (performance.now() - began) / 1000;
   await Promise.all(clients.map((client) => client.close()));
   return { rps: totals.length / elapsed, failed, p99: percentile(totals, 0.99) };
-}
-
-/** Value below which a share of the values lies (nearest rank). */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
 }

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayConfigInput, Registry } from '../../contracts';
+import { gatewayArguments } from '../../contracts/gateway-process';
 import { layout, LocalStore } from '../../store';
 import { freePort } from '../support/processes';
 
@@ -69,7 +70,7 @@ export async function startWhetstone(stub: string, folder: string, children: Chi
   const port = await freePort();
   const config: GatewayConfigInput = { version: 1, port, agents: [{ name: 'bench', baseModel: 'bench-base', replicas: [`${stub}/v1`] }] };
   const environment = { WHET_GATEWAY_CONFIG: JSON.stringify(config), WHET_HOME: folder, WHET_LOG_LEVEL: 'warn', NODE_ENV: 'production' };
-  children.push(start(process.execPath, [join(__dirname, '..', '..', 'gateway', 'main.js')], environment));
+  children.push(start(process.execPath, gatewayArguments(join(__dirname, '..', '..')), environment));
   const origin = `http://127.0.0.1:${port}`;
   await answers(`${origin}/readyz`, 20);
   return { name: 'whetstone', origin, path: '/v1/chat/completions', headers: {}, model: 'bench' };

@@ -1,4 +1,4 @@
-import { LocalStore } from '../../store';
+import { LocalStore, readLiveTraces } from '../../store';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
 import { estimateRun, lastSizes } from '../estimate';
@@ -10,7 +10,9 @@ const dollars = (usd: number | null) => (usd === null ? '–' : `$${usd.toFixed(
 /** `whet run AGENT_YAML --dry-run`: calls, tokens and cost of each stage; starts nothing. */
 export async function dryRunCommand({ settings, out }: Context, path: string): Promise<void> {
   const { spec } = readAgent(path);
-  const estimate = estimateRun(spec, await lastSizes(new LocalStore(settings.storeRoot), spec.name));
+  const store = new LocalStore(settings.storeRoot);
+  const { trajectories: live, unreadable } = await readLiveTraces(store, spec.name, spec.collect.live, spec.model.name, Date.now());
+  const estimate = estimateRun(spec, await lastSizes(store, spec.name), live.length);
   const { budget } = spec;
   const over = [
     ...(budget.usd !== undefined && estimate.usd !== null && estimate.usd > budget.usd ? [`$${budget.usd}`] : []),
@@ -34,7 +36,10 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     ...(over.length === 0
       ? []
       : [`That is more than the budget of agent.yaml (${over.join(', ')}): the run would pause there until \`whet budget RUN\` raises it.`]),
+    ...unreadable.map(
+      ({ key, lines }) => `${key}: ${lines === 1 ? 'a line is' : `${lines} lines are`} no trajectory; the run would leave out what cannot be read.`,
+    ),
     'Nothing was started.',
   ];
-  out.result({ agent: spec.name, ...estimate, budget, overBudget: over.length > 0 }, text.join('\n'));
+  out.result({ agent: spec.name, ...estimate, budget, overBudget: over.length > 0, unreadable }, text.join('\n'));
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { GatewayConfig } from '../../contracts';
 import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../../contracts/load-gateway-config';
 import { readAgent } from '../agent';
+import { gatewayArguments } from '../../contracts/gateway-process';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import type { Settings } from '../settings';
@@ -19,7 +20,7 @@ export interface GatewayFlags {
 /** `whet gateway [AGENT_YAML...] [--config gateway.yaml]`: the routing gateway in the foreground. */
 export async function gatewayCommand({ settings }: Context, agentPaths: string[], flags: GatewayFlags): Promise<void> {
   const config = gatewayConfig(settings, agentPaths, flags);
-  const child = spawn(process.execPath, ['--enable-source-maps', join(projectRoot(), 'dist', 'gateway', 'main.js')], {
+  const child = spawn(process.execPath, gatewayArguments(join(projectRoot(), 'dist')), {
     stdio: 'inherit',
     env: { ...process.env, WHET_HOME: settings.home, WHET_STORE: settings.storeRoot, WHET_GATEWAY_CONFIG: JSON.stringify(config) },
   });

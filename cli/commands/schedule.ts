@@ -35,6 +35,8 @@ export function scheduleOptions(agent: Agent, { cron, jitter, catchUp, timezone 
     spec: { cronExpressions: [cron], timezone, jitter: parseSpan('--jitter', jitter) },
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: parseSpan('--catch-up', catchUp) },
     action: {
+      // The client sends it, its types do not name it (1.24).
+      ...{ priority: { fairnessKey: agent.spec.name } },
       type: 'startWorkflow',
       workflowType: WORKFLOWS.improvementRun,
       workflowId: `run-${agent.spec.name}`,

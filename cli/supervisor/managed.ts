@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endProcesses, identify } from './process-id';
+import { endProcesses, identify, type ProcessId } from './process-id';
 import type { Service } from './services';
 import type { ServiceState } from './state';
 
@@ -10,6 +10,13 @@ const LONGEST_DELAY_MS = 20_000;
 /** A process that lived this long starts again without the delays of its former deaths. */
 const STEADY_MS = 30_000;
 const PROBE_MS = 250;
+/** How often a part that was ready is looked at, and how many looks in a row may fail before it is taken for hung: two minutes. */
+const WATCH: Watch = { everyMs: 5_000, misses: 24 };
+
+interface Watch {
+  everyMs: number;
+  misses: number;
+}
 
 /** Last lines of a log, for messages. */
 export function tail(path: string, lines = 15): string {
@@ -20,12 +27,14 @@ export function tail(path: string, lines = 15): string {
   }
 }
 
-/** One part under supervision: started, watched, and started again with growing delays when it dies. */
+/** One part under supervision: started, watched, and started again with growing delays when it dies or hangs. */
 export class ManagedService {
   readonly state: ServiceState;
   /** Last line of output of a part that ran once and ended well. */
   result: string | null = null;
   private child: ChildProcess | null = null;
+  /** It was killed because it gave no answer. */
+  private silent = false;
   private stopping = false;
   private readonly wake = new AbortController();
 
@@ -33,6 +42,7 @@ export class ManagedService {
     private readonly service: Service,
     log: string,
     private readonly changed: () => void,
+    private readonly watch: Watch = WATCH,
   ) {
     const note = service.needs.length === 0 ? '' : `waits for ${service.needs.join(', ')}`;
     this.state = { name: service.name, status: 'waiting', process: null, restarts: 0, url: service.url, log, note };
@@ -44,14 +54,16 @@ export class ManagedService {
     while (!this.stopping) {
       const began = Date.now();
       const ended = this.start();
-      void this.probeUntilReady(began);
+      void this.probeUntilReady(began).then(() => this.watchForSilence());
       const code = await ended;
       this.state.process = null;
       if (this.stopping) break;
       if (this.service.once === true) return this.finish(code);
       if (Date.now() - began > STEADY_MS) delay = FIRST_DELAY_MS;
       this.state.restarts += 1;
-      this.update('restarting', `ended with ${code}, starts again in ${(delay / 1000).toFixed(1)} s`);
+      const why = this.silent ? `gave no answer for ${(this.watch.everyMs * this.watch.misses) / 1000} s and was killed` : `ended with ${code}`;
+      this.silent = false;
+      this.update('restarting', `${why}, starts again in ${(delay / 1000).toFixed(1)} s`);
       await sleep(delay, undefined, { signal: this.wake.signal }).catch(() => undefined);
       delay = Math.min(delay * 2, LONGEST_DELAY_MS);
     }
@@ -115,6 +127,21 @@ export class ManagedService {
       const ready = await this.service.isReady(id, began);
       if (ready && this.child === child && this.state.process === id) return this.update('ready', '');
       await sleep(PROBE_MS);
+    }
+  }
+
+  /** Kills a part that is ready by its last answer and gives none any more; `run` then starts it again. */
+  private async watchForSilence(): Promise<void> {
+    const { process: id } = this.state;
+    const stillWorks = () => this.service.stillWorks?.() ?? this.service.isReady(id as ProcessId, 0);
+    let misses = 0;
+    while (id !== null && this.state.process === id && this.state.status === 'ready' && !this.stopping) {
+      await sleep(this.watch.everyMs, undefined, { signal: this.wake.signal }).catch(() => undefined);
+      misses = (await stillWorks()) ? 0 : misses + 1;
+      if (misses < this.watch.misses || this.state.process !== id || this.stopping) continue;
+      this.silent = true;
+      await endProcesses([id], 0);
+      return;
     }
   }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { GatewayConfigInput } from '../../contracts';
+import { gatewayArguments } from '../../contracts/gateway-process';
 import { INSTANCE_VARIABLE, type ProcessId } from './process-id';
 import type { Plan } from './plan';
 import { accepts } from './ports';
@@ -26,6 +27,8 @@ export interface Service {
   once?: boolean;
   /** Whether the part works now. Never throws. */
   isReady(process: ProcessId, startedAt: number): Promise<boolean>;
+  /** Whether a part that was ready still works, or it cannot be told; where this is missing, `isReady` says it. Never throws. */
+  stillWorks?(): Promise<boolean>;
 }
 
 const loopback = '127.0.0.1';
@@ -59,6 +62,8 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
       url: `http://${loopback}:${start.uiPort}`,
       needs: [],
       isReady: async () => (await accepts(loopback, start.port)) && (await accepts(loopback, start.uiPort)),
+      // A stopped process still accepts connections: the kernel does.
+      stillWorks: () => answersOk(`http://${loopback}:${start.uiPort}`),
     });
   }
   if (plan.analyst !== null) {
@@ -86,7 +91,9 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
     url: null,
     // It is told where the model lies; whether the policy server answers yet, its activities find out.
     needs: [...(start === null ? [] : ['temporal' as const]), ...(plan.model?.source.kind === 'recipe' ? ['model' as const] : [])],
-    isReady: (_, startedAt) => hasPollerSince(plan.temporal, startedAt),
+    isReady: async (_, startedAt) => (await hasPollerSince(plan.temporal, startedAt)) === true,
+    // A poll lasts up to a minute. When the server does not answer, nothing is known of the worker.
+    stillWorks: async () => (await hasPollerSince(plan.temporal, Date.now() - 150_000)) !== false,
   });
   return list;
 }
@@ -99,7 +106,7 @@ function gatewayService(plan: Plan, { agent, baseModel, replica, port }: NonNull
   return {
     name: 'gateway',
     command: process.execPath,
-    arguments: () => ['--enable-source-maps', join(plan.root, 'dist', 'gateway', 'main.js')],
+    arguments: () => gatewayArguments(join(plan.root, 'dist')),
     environment: () => ({ ...shared(), WHET_STORE: plan.storeRoot, WHET_GATEWAY_CONFIG: JSON.stringify(config) }),
     url: `http://${loopback}:${port}/v1`,
     needs: plan.model === null ? [] : ['policy'],

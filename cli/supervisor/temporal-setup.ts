@@ -20,8 +20,8 @@ export async function ensureSearchAttributes({ address, namespace }: Plan['tempo
   }
 }
 
-/** Whether a worker asked for workflow tasks after a moment (milliseconds since 1970). False when the server does not answer. */
-export async function hasPollerSince({ address, namespace }: Plan['temporal'], since: number): Promise<boolean> {
+/** Whether a worker asked for workflow tasks after a moment (milliseconds since 1970); null when the server does not answer. */
+export async function hasPollerSince({ address, namespace }: Plan['temporal'], since: number): Promise<boolean | null> {
   try {
     const connection = await Connection.connect({ address, connectTimeout: '2s' });
     try {
@@ -31,6 +31,6 @@ export async function hasPollerSince({ address, namespace }: Plan['temporal'], s
       await connection.close();
     }
   } catch {
-    return false;
+    return null;
   }
 }

@@ -84,7 +84,8 @@ class Llama(torch.nn.Module):
         inverse = 1.0 / self.theta ** (torch.arange(0, width, 2).float() / width)
         angle = torch.outer(torch.arange(time).float(), inverse)
         cos, sin = angle.cos(), angle.sin()
-        x = self.embedding[ids.reshape(-1)]
+        # Not `embedding[ids]`: its gradient is summed by threads in any order, and the same seed gives another model every time.
+        x = F.embedding(ids.reshape(-1), self.embedding)
         for layer in range(shape.layers):
             h = F.rms_norm(x, (shape.hidden,), self.norms[2 * layer], 1e-6)
             qkv = F.linear(h, self.qkv[layer].view(3 * shape.hidden, shape.hidden))

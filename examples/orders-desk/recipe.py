@@ -168,7 +168,10 @@ def main(argv: list[str] | None = None) -> int:
         work = pathlib.Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
         try:
             build(size, arguments.seed, work, announce(arguments.progress, size.steps))
+            # Both are made for their owner alone; trainers may be other users.
             work.chmod(0o755)
+            for file in work.iterdir():
+                file.chmod(0o644)
             try:
                 work.rename(path)
             except OSError:

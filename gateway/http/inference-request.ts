@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { ApiError } from './errors';
+import { NamedBody } from './json-splice';
+import type { ReceivedBody } from './read-body';
 
 /** What the gateway reads of a request; everything else goes to the model server as it came. */
 export interface InferenceRequest {
@@ -7,15 +9,16 @@ export interface InferenceRequest {
   stream: boolean;
   /** Chat messages or the prompt, as sent. */
   parsed: Record<string, unknown>;
-  body: Buffer;
+  body: NamedBody;
 }
 
 /** Throws ApiError 400 for what is no JSON object with a model name. */
-export function parseInference(body: Buffer): InferenceRequest {
-  if (!isUtf8(body)) throw new ApiError(400, 'The request body is not UTF-8.', { code: 'invalid_json' });
+export function parseInference(body: ReceivedBody): InferenceRequest {
+  const { bytes } = body;
+  if (!isUtf8(bytes)) throw new ApiError(400, 'The request body is not UTF-8.', { code: 'invalid_json' });
   let parsed: unknown;
   try {
-    parsed = JSON.parse(body.toString('utf8'));
+    parsed = JSON.parse(bytes.toString('utf8'));
   } catch (error) {
     // V8's message may quote the body, which is the client's own.
     throw new ApiError(400, `The request body is not JSON: ${(error as Error).message.slice(0, 160)}`, { code: 'invalid_json' });
@@ -31,13 +34,13 @@ export function parseInference(body: Buffer): InferenceRequest {
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
     throw new ApiError(400, `stream must be true or false, found ${JSON.stringify(stream).slice(0, 40)}.`, { param: 'stream' });
   }
-  return { model, stream: stream === true, parsed: fields, body };
+  return { model, stream: stream === true, parsed: fields, body: new NamedBody(body, fields) };
 }
 
 /** The opening of a conversation: what its key and its route are made from. */
 export interface Opening {
-  /** Text of all messages up to and with the first user turn, with their roles: equal for all turns of a conversation. */
-  text: string;
+  /** Texts of all messages up to and with the first user turn, with their roles: equal for all turns of a conversation. */
+  texts: string[];
   /** Text of the first user turn alone: what the router is shown. */
   task: string;
 }
@@ -47,24 +50,24 @@ export function chatOpening({ messages }: Record<string, unknown>): Opening {
   if (!Array.isArray(messages) || messages.length === 0) {
     throw new ApiError(400, 'messages is missing: it must be a list with at least one message.', { param: 'messages' });
   }
-  let text = '';
+  const texts: string[] = [];
   for (const [index, message] of (messages as unknown[]).entries()) {
     if (typeof message !== 'object' || message === null) {
       throw new ApiError(400, `messages[${index}] must be an object with a role.`, { param: `messages[${index}]` });
     }
     const { role, content } = message as { role?: unknown; content?: unknown };
     const said = contentText(content);
-    text += `${typeof role === 'string' ? role : ''}\u0000${said}\u0000`;
-    if (role === 'user') return { text, task: said };
+    texts.push(typeof role === 'string' ? role : '', said);
+    if (role === 'user') return { texts, task: said };
   }
   // No user turn: the last message is all there is to go by, as in evaluation.
-  return { text, task: contentText((messages.at(-1) as { content?: unknown }).content) };
+  return { texts, task: contentText((messages.at(-1) as { content?: unknown }).content) };
 }
 
 /** Opening of a plain completion: the prompt. */
 export function promptOpening({ prompt }: Record<string, unknown>): Opening {
   const text = typeof prompt === 'string' ? prompt : (JSON.stringify(prompt) ?? '');
-  return { text, task: text };
+  return { texts: [text], task: text };
 }
 
 /** A message's text: a string, or the text parts of a list; other parts count by their JSON. */

@@ -2,6 +2,8 @@
  * Replaces the top-level member `model` in the bytes of a JSON object and leaves every other byte alone: no field is lost, no number
  * loses digits, and 100 KB of messages are not written again.
  */
+import type { ReceivedBody } from './read-body';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const KEY = '"model"';
@@ -79,15 +81,51 @@ function isObject(text: string): boolean {
   }
 }
 
-/**
- * The body with another model name. `parsed` is the same body parsed. A body that names the model twice or in escapes is written anew from
- * `parsed`, so that no server can read another name from it than the gateway did.
- */
-export function withModel(body: Buffer, parsed: Record<string, unknown>, model: string): Buffer {
-  const ranges = allModelRanges(body);
-  const [range] = ranges;
-  if (range === undefined || ranges.length !== 1) return Buffer.from(JSON.stringify({ ...parsed, model }));
+/** The body of a request, whose model name can be exchanged. */
+export class NamedBody {
+  /** Where the name stands; null: it is named twice or in escapes. */
+  private name: Range | null;
+  private given = false;
+
+  /** `parsed` is the same body parsed. */
+  constructor(
+    private readonly body: ReceivedBody,
+    private readonly parsed: Record<string, unknown>,
+  ) {
+    this.name = plainName(body.bytes, parsed);
+  }
+
+  get length(): number {
+    return this.body.bytes.length;
+  }
+
+  /**
+   * The bytes with this model name. The first call changes them where they lie, when there is room: a second copy of 100 KB would bring the
+   * next garbage collection nearer. Later calls copy, because a server that failed may still be reading. A body that names the model twice
+   * or in escapes is written anew from `parsed`, so that no server can read another name from it than the gateway did.
+   */
+  withModel(model: string): Buffer {
+    if (this.name === null) return Buffer.from(JSON.stringify({ ...this.parsed, model }));
+    const { bytes, spare } = this.body;
+    const { start, end } = this.name;
+    const name = Buffer.from(JSON.stringify(model));
+    const growth = name.length - (end - start);
+    if (this.given || growth > spare) return Buffer.concat([bytes.subarray(0, start), name, bytes.subarray(end)]);
+    this.given = true;
+    const changed = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length + growth);
+    const rest = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length + Math.max(growth, 0));
+    rest.copyWithin(end + growth, end, bytes.length);
+    name.copy(changed, start);
+    this.body.bytes = changed;
+    this.body.spare = spare - growth;
+    this.name = { start, end: end + growth };
+    return changed;
+  }
+}
+
+function plainName(bytes: Buffer, parsed: Record<string, unknown>): Range | null {
+  const [range, ...others] = allModelRanges(bytes);
+  if (range === undefined || others.length > 0) return null;
   // One plain spelling beside an escaped one, which may come last and would then win.
-  if (JSON.parse(body.toString('utf8', range.start, range.end)) !== parsed['model']) return Buffer.from(JSON.stringify({ ...parsed, model }));
-  return Buffer.concat([body.subarray(0, range.start), Buffer.from(JSON.stringify(model)), body.subarray(range.end)]);
+  return JSON.parse(bytes.toString('utf8', range.start, range.end)) === parsed['model'] ? range : null;
 }

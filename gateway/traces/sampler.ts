@@ -3,7 +3,7 @@
  * traffic. The last request of a conversation holds all of it but the last answer, so only the last one is kept.
  */
 import { hash } from 'node:crypto';
-import { type Trajectory, trajectoryId } from '../../contracts';
+import { type Trajectory, trajectoryId, trajectorySchema } from '../../contracts';
 import type { AgentState } from '../agent-state';
 import type { ConversationKey } from '../conversations';
 import type { InferenceRequest } from '../http/inference-request';
@@ -16,6 +16,11 @@ import type { TraceWriter } from './writer';
 const KEPT_BYTES = 64_000_000;
 /** A longer answer is not kept. */
 const LONGEST_ANSWER_BYTES = 1_000_000;
+
+/** Sampled conversations whose models are remembered. */
+const REMEMBERED = 200_000;
+/** Model of a conversation of which not all turns were answered by one: after a fallback, a promotion, or when a client names another. */
+const MIXED = 'mixed';
 
 /** Sees the answer of one request. */
 export interface Tap {
@@ -32,6 +37,8 @@ interface Kept {
 
 export class TraceSampler {
   private readonly kept = new Map<string, Kept>();
+  /** By conversation, outcomes and turns that were not kept included; those used last. */
+  private readonly models = new Map<string, string>();
   private readonly redactions = new Map<string, Redaction>();
   private bytes = 0;
 
@@ -51,8 +58,9 @@ export class TraceSampler {
         if (size <= LONGEST_ANSWER_BYTES) pieces.push(bytes);
       },
       end: (complete) => {
+        const heard = this.hear(key, model());
         if (!complete || size > LONGEST_ANSWER_BYTES) return;
-        this.keep(key, { model: model(), asked, answer: Buffer.concat(pieces).toString('utf8'), bytes: size + asked.body.length });
+        this.keep(key, { model: heard, asked, answer: Buffer.concat(pieces).toString('utf8'), bytes: size + asked.body.length });
       },
     };
   }
@@ -70,6 +78,16 @@ export class TraceSampler {
       // Images, audio, answers that are no chat message: the format has no place for them.
       this.metrics.traces.inc({ agent: name, result: 'unreadable' });
     }
+  }
+
+  /** The model that answered all turns so far, as far as this gateway remembers, or `mixed`. */
+  private hear(key: string, model: string): string {
+    const before = this.models.get(key);
+    const heard = before === undefined || before === model ? model : MIXED;
+    this.models.delete(key);
+    this.models.set(key, heard);
+    if (this.models.size > REMEMBERED) this.models.delete(this.models.keys().next().value as string);
+    return heard;
   }
 
   private keep(key: string, kept: Kept): void {
@@ -96,11 +114,12 @@ const isSampled = (key: string, share: number): boolean => seedOf(`trace\u0000${
 /** 52 bits of a hash: fits the trajectory's task seed. */
 const seedOf = (text: string): number => Number.parseInt(hash('sha256', text, 'hex').slice(0, 13), 16);
 
+/** Throws for what is no trajectory, so that only what the next run can read is written. */
 function toTrajectory({ model, asked, answer }: Kept, key: string, reward: number, successReward: number, redact: Redaction): Trajectory {
   const { message, promptTokens, completionTokens } = asked.stream ? readStream(answer) : readWhole(answer);
   const messages = [...(asked.parsed['messages'] as Record<string, unknown>[]).map(toChatMessage), message].map(redact);
   const task = { seed: seedOf(key), split: 'live' as const };
-  return {
+  return trajectorySchema.parse({
     id: trajectoryId({ task, trial: 0, model, messages }),
     task,
     trial: 0,
@@ -116,5 +135,5 @@ function toTrajectory({ model, asked, answer }: Kept, key: string, reward: numbe
     logprob: null,
     tags: [],
     diagnostics: {},
-  };
+  });
 }

@@ -86,6 +86,15 @@ test('calls that run at once keep the budget too', async () => {
   expect((label?.promptTokens ?? 0) + (label?.completionTokens ?? 0)).toBeLessThanOrEqual(20 * 1100);
 });
 
+test('a call whose answer is being kept counts once: as spent, no longer as under way', async () => {
+  const analyst = metered('r6', { tokens: 2 * 1100 });
+  let second: Promise<unknown> | null = null;
+  const keep = async () => void (await (second = ask(analyst, 'k2')));
+  await analyst.ask({ kind: 'label', key: 'k1', messages: [{ role: 'user', content: 'ok?' }], schema, keep });
+  await expect(second).resolves.toMatchObject({ value: { ok: true } });
+  await expect(ask(analyst, 'k3')).rejects.toMatchObject({ type: 'Budget.Spent' });
+});
+
 test('another worker sees what was spent before it began', async () => {
   const first = metered('r5', { usd: 3.5 * COST });
   for (let i = 0; i < 3; i++) await ask(first);

@@ -48,7 +48,7 @@ export class RunFixture {
 
   /** An activity context whose heartbeats are kept. */
   activity(info: Partial<Info> = {}): MockActivityEnvironment {
-    const environment = new MockActivityEnvironment(info, { logger: new DefaultLogger('ERROR') });
+    const environment = new MockActivityEnvironment({ scheduledTimestampMs: Date.now(), ...info }, { logger: new DefaultLogger('ERROR') });
     environment.on('heartbeat', (details: StageProgress) => this.heartbeats.push(details));
     return environment;
   }

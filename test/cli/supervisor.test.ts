@@ -49,6 +49,25 @@ describe('a managed service', () => {
     expect(second !== null && isRunning(second)).toBe(false);
   });
 
+  test('that hangs is killed and started again, and says so', async () => {
+    let hangs = false;
+    const alive = service('process.on("SIGTERM", () => 0); setInterval(() => 0, 1000)', { stillWorks: () => Promise.resolve(!hangs) });
+    const managed = new ManagedService(alive, join(folder, 'hung.log'), () => undefined, { everyMs: 10, misses: 3 });
+    const running = managed.run();
+    await until(() => managed.state.status === 'ready');
+    const first = managed.state.process;
+    await sleep(100);
+    expect(managed.state.process).toBe(first);
+    hangs = true;
+    await until(() => managed.state.status === 'restarting');
+    hangs = false;
+    expect(managed.state.note).toMatch(/^gave no answer for 0.03 s and was killed, starts again in/);
+    await until(() => managed.state.status === 'ready');
+    expect(managed.state.process?.pid).not.toBe(first?.pid);
+    await managed.stop(200);
+    await running;
+  });
+
   test('that runs once gives its last line of output, or fails with its exit code', async () => {
     const good = new ManagedService(
       service('console.error("noise"); console.log("{\\"path\\":\\"/m\\"}")', { once: true }),

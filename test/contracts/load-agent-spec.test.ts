@@ -32,7 +32,11 @@ test('a good file is read with its defaults', () => {
 });
 
 test.each([
-  ['an unknown field', `${good}training: { rnk: 8 }\n`, /agent\.yaml: training\.rnk: unknown field\. Known here: backend, rank, alpha, .*iterations, /],
+  [
+    'an unknown field',
+    `${good}training: { rnk: 8 }\n`,
+    /agent\.yaml: training\.rnk: unknown field\. Known here: backend, kubernetes, rank, alpha, .*iterations, /,
+  ],
   ['an unknown field at the top', `${good}colour: red\n`, /agent\.yaml: colour: unknown field\. Known here: version, name, /],
   ['a value outside a list', `${good}training: { rank: 7 }\n`, /training\.rank: 7 is not allowed\. Allowed: 1, 8, 16, 32, 64, 128\./],
   ['a wrong type', `${good}collect: { trials: two }\n`, /collect\.trials: "two" is not allowed\. Allowed: a value of type number\./],

@@ -18,6 +18,7 @@ import { Agent } from 'undici';
 import { answers, start } from '../../bench/gateway-parts/targets';
 import { freePort } from '../../bench/support/processes';
 import type { GatewayConfigInput } from '../../contracts';
+import { gatewayArguments } from '../../contracts/gateway-process';
 import { activateVersion, changeRegistry, layout, LocalStore, rollbackAgent } from '../../store';
 import { adapterName, versionOf } from '../gateway/gateway-fixture';
 
@@ -133,7 +134,7 @@ async function soak({ seconds, rate, killEvery, switchEvery }: Options): Promise
     agents: [{ name: 'desk', baseModel: 'desk-base', replicas: ports.map((p) => `http://127.0.0.1:${p}/v1`), router: { timeoutMs: 1_000 } }],
   };
   const environment = { WHET_GATEWAY_CONFIG: JSON.stringify(config), WHET_HOME: folder, WHET_LOG_LEVEL: 'error' };
-  const gateway = start(process.execPath, [join(__dirname, '..', '..', 'gateway', 'main.js')], environment);
+  const gateway = start(process.execPath, gatewayArguments(join(__dirname, '..', '..')), environment);
   const agent = new Agent({ connections: 64 });
   const timeline = new Timeline();
   timeline.set(3);

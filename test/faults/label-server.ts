@@ -4,9 +4,10 @@
  * Compares the labels, counts the calls, and writes the rates as a picture. Exit code 1 when a label differs, when more than 1.6 times
  * the calls were needed, or when repetitions came in a storm. The last line is JSON.
  *
- *     node dist/test/faults/label-server.js [--calls 2100] [--concurrency 64] [--faults 0.3] [--seed 1] [--plot label-rates.svg]
+ *     node dist/test/faults/label-server.js [--calls 2100] [--concurrency 64] [--faults 0.3] [--seed 1] [--plot .whetstone/label-rates.svg]
  */
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CANDIDATES, LabellingWorld } from '../../bench/support/labelling';
 import { freePort, Processes, untilAnswers } from '../../bench/support/processes';
@@ -62,7 +63,7 @@ async function main(): Promise<number> {
   }
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
-    options: { calls: string('2100'), concurrency: string('64'), faults: string('0.3'), seed: string('1'), plot: string('label-rates.svg') },
+    options: { calls: string('2100'), concurrency: string('64'), faults: string('0.3'), seed: string('1'), plot: string('.whetstone/label-rates.svg') },
   });
   const options: Options = {
     calls: Number(values.calls),
@@ -87,6 +88,7 @@ async function main(): Promise<number> {
         ? []
         : [`${peak(faulty.stats)} requests in one second, the calm run had at most ${peak(calm.stats)}`]),
     ];
+    mkdirSync(dirname(options.plot), { recursive: true });
     writeFileSync(options.plot, ratePlot(calm.stats, faulty.stats));
     console.log(
       `faults: ${Object.entries(faulty.stats.faults)

@@ -1,7 +1,21 @@
 // tier: unit
-import { withModel } from '../../gateway/http/json-splice';
+import { NamedBody } from '../../gateway/http/json-splice';
 
-const splice = (text: string): string => withModel(Buffer.from(text), JSON.parse(text) as Record<string, unknown>, 'new').toString();
+/** A body in memory of its own, with room behind it. */
+function bodyOf(text: string, spare: number): NamedBody {
+  const length = Buffer.byteLength(text);
+  const memory = Buffer.alloc(length + spare, '#');
+  memory.write(text);
+  return new NamedBody({ bytes: memory.subarray(0, length), spare }, JSON.parse(text) as Record<string, unknown>);
+}
+
+/** The name exchanged once where it lies and once in a copy: the same bytes. */
+function splice(text: string): string {
+  const inPlace = bodyOf(text, 256).withModel('new').toString();
+  expect(bodyOf(text, 0).withModel('new').toString()).toBe(inPlace);
+  return inPlace;
+}
+
 const long = JSON.stringify('say "model" or \\ "model'.repeat(500));
 
 describe('the model name in a body', () => {
@@ -24,6 +38,13 @@ describe('the model name in a body', () => {
   ])('cannot be read as another one when it is there %s', (_name, text) => {
     const parsed = JSON.parse(splice(text)) as Record<string, unknown>;
     expect(parsed).toEqual({ ...(JSON.parse(text) as object), model: 'new' });
+  });
+
+  it.each([0, 3, 256])('can be exchanged again, with %s bytes of room, and what was given before stays as it was', (spare) => {
+    const body = bodyOf('{"a":1,"model":"old","b":"ende"}', spare);
+    const names = ['x', 'a much longer name', 'old', 'y'];
+    const given = names.map((name) => body.withModel(name));
+    expect(given.map(String)).toEqual(names.map((name) => `{"a":1,"model":"${name}","b":"ende"}`));
   });
 
   it('holds for random bodies', () => {

@@ -1,7 +1,8 @@
 // tier: integration
 import { readFileSync } from 'node:fs';
-import { trajectorySchema } from '../../contracts';
+import { REDACTION_RULES, type RedactionRule, trajectorySchema } from '../../contracts';
 import { createRedaction } from '../../gateway/traces/redact';
+import { Redactor, Replacements } from '../../llm';
 import { send } from './fake-replica';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 
@@ -65,20 +66,88 @@ describe('traces', () => {
     expect(await written()).toHaveLength(2);
   });
 
+  it('a conversation is that of the base model only when it answered every turn', async () => {
+    const say = (content: string, model: string, id: string) =>
+      fixture.post('/v1/chat/completions', { model, messages: [{ role: 'user', content }] }, { 'x-whet-conversation': id });
+    await say('one', adapterName('weigh', 1), 'c-mixed');
+    await say('two', 'desk@base', 'c-mixed');
+    await fixture.post('/v1/outcomes', { conversation: 'c-mixed', reward: 0.25 });
+    await say('three', 'desk@base', 'c-mixed');
+    await fixture.post('/v1/outcomes', { conversation: 'c-mixed', reward: 0.25 });
+    await say('one', 'desk@base', 'c-base');
+    await say('two', 'desk@base', 'c-base');
+    await fixture.post('/v1/outcomes', { conversation: 'c-base', reward: 0.75 });
+    const models = async (wanted: number) => (await written()).filter(({ reward }) => reward === wanted).map(({ model }) => model);
+    expect(await models(0.25)).toEqual(['mixed', 'mixed']);
+    expect(await models(0.75)).toEqual([expect.not.stringMatching(/^mixed$|@/)]);
+  });
+
+  it('an answer whose counts are no whole numbers is counted and not written: no run could read it', async () => {
+    fixture.replicas[0]!.behaviour = ({ body }, response) => {
+      if (body.structured_outputs !== undefined) return false;
+      send(response, 200, {
+        choices: [{ index: 0, message: { role: 'assistant', content: 'hi' } }],
+        usage: { prompt_tokens: 7.5, completion_tokens: 'three' },
+      });
+      return true;
+    };
+    const before = (await written()).length;
+    await fixture.chat('need:weigh P78', {}, { 'x-whet-conversation': 'c-counts' });
+    await fixture.post('/v1/outcomes', { conversation: 'c-counts', reward: 1 });
+    fixture.replicas[0]!.behaviour = null;
+    expect(await written()).toHaveLength(before);
+    expect((await fixture.get('/metrics')).text).toContain('whet_gateway_traces_total{agent="desk",result="unreadable"} 1');
+  });
+
   it('what the format has no place for is counted and left out', async () => {
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:' } }] }];
     await fixture.post('/v1/chat/completions', { model: 'desk', messages: [{ role: 'robot', content: 'x' }, ...messages] }, { 'x-whet-conversation': 'c-3' });
     await fixture.post('/v1/outcomes', { conversation: 'c-3', reward: 1 });
-    expect((await fixture.get('/metrics')).text).toContain('whet_gateway_traces_total{agent="desk",result="unreadable"} 1');
+    expect((await fixture.get('/metrics')).text).toContain('whet_gateway_traces_total{agent="desk",result="unreadable"} 2');
   });
 });
 
+const redacting = (redact: readonly RedactionRule[], redactPatterns: string[] = []) => {
+  const clean = createRedaction({ sample: 1, redact: [...redact], redactPatterns, successReward: 1 });
+  return (content: string) => clean({ role: 'user', content }).content;
+};
+
 test.each([
   ['email', 'to ann.b+c@mail.example.co.uk now', 'to [email] now'],
+  ['email', 'a@10.0.0.1, b@[10.0.0.1], ann@intranet.', '[email], [email], [email].'],
   ['phone', 'call +49 (30) 1234-5678 today, order 12345', 'call [phone] today, order 12345'],
+  ['phone', '5551234567, 01701234567, 030.1234567, (030) 123-4567', '[phone], [phone], [phone], [phone]'],
   ['card', 'card 4111 1111 1111 1111.', 'card [card].'],
+  ['card', 'card 4111 1111 1111 1111 12/27', 'card [card]/27'],
+  ['card', '4111111111111111 123', '[card]'],
+  ['card', 'order 88 4111111111111111', 'order [card]'],
+  ['card', 'ref-4111111111111111, id:4111111111111111-1', 'ref-[card], id:[card]'],
+  ['card', 'x-4111 1111 1111 1111, and with a slip 4111 1111 1111 1112', 'x-[card], and with a slip [card]'],
   ['key', 'key sk-abcdefghijklmnop', 'key [key]'],
-] as const)('redaction of %s', (kind, text, expected) => {
-  const redact = createRedaction({ sample: 1, redact: [kind], redactPatterns: [], successReward: 1 });
-  expect(redact({ role: 'user', content: text }).content).toBe(expected);
+  ['key', 'key sk_abcdefghijklmnop1234', 'key [key]'],
+] as const)('redaction of %s: %s', (kind, text, expected) => expect(redacting([kind])(text)).toBe(expected));
+
+test('own patterns come first, as for the analyst', () => {
+  expect(redacting(REDACTION_RULES, ['customer 555\\d+'])('customer 5551234567')).toBe('[redacted]');
+});
+
+test.each(REDACTION_RULES)('what the analyst is not shown is not kept either: %s', (rule) => {
+  const analyst = new Redactor({ rules: [rule], patterns: [] }, 's'.repeat(64));
+  const texts = [
+    'ana.ruiz+x@mail.example.com',
+    '+49 30 1234567',
+    '(030) 123-4567',
+    '+4930123456',
+    '4111 1111 1111 1111',
+    '3782-822463-10005',
+    'sk-abcdefghijklmnop1234',
+    'rk_live_abcdefghij',
+    'ghu_abcdefghijklmnopqrst',
+    'AIzaabcdefghijklmnopqrstuvwxyz0123',
+    'token-eyJabcdefghijk.abcdefghijkl.abcdefghijkl',
+    '-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----',
+  ];
+  const found = texts.filter((text) => analyst.redact(text, new Replacements()) !== text);
+  expect(found.length).toBeGreaterThan(0);
+  for (const text of found) expect(redacting([rule])(text)).toBe(`[${rule}]`);
 });

@@ -104,11 +104,20 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
       },
       sandbox: {
         collectTrajectories: async () => rollouts,
-        validateEnvironment: async () => ({ passed: true, problems: [], detail: artifact('validation.json') }),
+        validateEnvironment: async () => ({ passed: true, problems: [], detail: artifact('validation.json'), certificate: artifact('certificate.json') }),
         calibrateEnvironment: async ({ capability: c, source }) => {
           const attempt = Number(/-(\d+)\.py$/.exec(source.key)?.[1]);
           const inBand = attempt > (options.rejectedAttempts?.[c.id] ?? 0);
-          return { inBand, outcome: inBand ? 'in band' : 'too hard: success 0.05', detail: artifact('calibration.json'), promptTokens: 1, completionTokens: 1 };
+          const outcome = inBand ? 'in band' : 'too hard: success 0.05';
+          return {
+            inBand,
+            faulty: false,
+            outcome,
+            detail: artifact('calibration.json'),
+            certificate: artifact('certificate.json'),
+            promptTokens: 1,
+            completionTokens: 1,
+          };
         },
         routeTasks: async () => ({ routing: artifact('routing.jsonl'), tasks: 400 }),
         rollOutArm: async ({ arm, kind }) => ({ arm, kind, rollouts }),

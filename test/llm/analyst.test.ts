@@ -172,3 +172,45 @@ test('no more calls run at once than the limit allows', async () => {
   await Promise.all(Array.from({ length: 12 }, (_, i) => analyst.ask(request({ key: `${i}` }))));
   expect(most).toBe(3);
 });
+
+test('a question holds its place until its answer is kept', async () => {
+  const { analyst, requests } = await analystThatHears([GOOD]);
+  let release: () => void = () => undefined;
+  const kept = new Promise<void>((resolve) => (release = resolve));
+  const asked = Array.from({ length: 6 }, (_, i) => analyst.ask(request({ key: `${i}`, keep: () => kept })));
+  while (requests.length < 4) await new Promise((resolve) => setTimeout(resolve, 5));
+  // All four are answered and none is kept: a fifth would be one more to lose.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(requests).toHaveLength(4);
+  release();
+  await Promise.all(asked);
+  expect(requests).toHaveLength(6);
+});
+
+test('a question without a valid answer keeps its place until that is kept', async () => {
+  const { analyst, requests } = await analystThatHears([{ content: 'no' }], { concurrency: 1, maxReasks: 0 });
+  let release: () => void = () => undefined;
+  const kept = new Promise<void>((resolve) => (release = resolve));
+  const refusals: number[] = [];
+  const keepRefusal = async ({ asks }: { asks: number }) => {
+    refusals.push(asks);
+    await kept;
+  };
+  const asked = Promise.allSettled([0, 1].map((i) => analyst.ask(request({ key: `${i}`, keepRefusal }))));
+  while (refusals.length < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(requests).toHaveLength(1);
+  release();
+  expect((await asked).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(refusals).toEqual([1, 1]);
+});
+
+test('a refusal that cannot be kept is an error of its own', async () => {
+  const { analyst } = await analystThatHears([{ content: 'no' }]);
+  await expect(analyst.ask(request({ keepRefusal: () => Promise.reject(new Error('disk full')) }))).rejects.toThrow('disk full');
+});
+
+test('an answer that cannot be kept is an error of the question', async () => {
+  const { analyst } = await analystThatHears([GOOD]);
+  await expect(analyst.ask(request({ keep: () => Promise.reject(new Error('disk full')) }))).rejects.toThrow('disk full');
+});

@@ -5,7 +5,6 @@ import {
   EnvironmentClosed,
   EnvironmentDied,
   EnvironmentHung,
-  EnvironmentPool,
   type EnvironmentProcess,
   EnvironmentRaised,
   NoSuchEpisode,
@@ -96,11 +95,11 @@ test('many episodes at once share lines and keep apart', async () => {
 
 test('one failing request in a batch fails alone', async () => {
   const environment = await open();
-  const outcomes = await environment.batch([
-    { method: 'score', params: { seed: 1, calls: add(1) } },
-    { method: 'score', params: { seed: 1, calls: [{ name: 'add', arguments: {} }] } },
-    { method: 'score', params: { seed: 0.5, calls: [] } },
-    { method: 'score', params: { seed: 2, calls: add(2) } },
+  const outcomes = await Promise.allSettled([
+    environment.score(1, add(1)),
+    environment.score(1, [{ name: 'add', arguments: {} }]),
+    environment.score(0.5, []),
+    environment.score(2, add(2)),
   ]);
   expect(outcomes.map((outcome) => outcome.status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
   expect((outcomes[1] as PromiseRejectedResult).reason).toBeInstanceOf(EnvironmentRaised);
@@ -169,42 +168,4 @@ test('every error is a SandboxError with a dotted type', async () => {
   const error: unknown = await environment.evaluate('nothing').catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(SandboxError);
   expect(error).toMatchObject({ name: 'NoSuchEpisode', type: 'Sandbox.NoSuchEpisode', retryable: false });
-});
-
-describe('the pool', () => {
-  const options = { source: ADDER, trust: 'owner', name: 'adder' } as const;
-
-  test('borrowers of one source share a process; an idle one is closed', async () => {
-    const pool = new EnvironmentPool(10);
-    const [first, second] = await Promise.all([pool.acquire(options), pool.acquire({ ...options, name: 'other name' })]);
-    expect(second.environment).toBe(first.environment);
-    first.release();
-    first.release();
-    expect(await second.environment.task(1)).toMatchObject({ target: 1 });
-    second.release();
-    while (pool.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    await expect(first.environment.task(1)).rejects.toBeInstanceOf(EnvironmentClosed);
-    await pool.close();
-  });
-
-  test('another source is another process, and a dead one is replaced', async () => {
-    const pool = new EnvironmentPool();
-    const first = await pool.acquire(options);
-    const other = await pool.acquire({ ...options, source: `${ADDER}\n` });
-    expect(other.environment).not.toBe(first.environment);
-    await first.environment.close();
-    const again = await pool.acquire(options);
-    expect(again.environment).not.toBe(first.environment);
-    expect(await pool.use(options, (environment) => environment.task(3))).toMatchObject({ target: 3 });
-    await pool.close();
-    await expect(again.environment.task(1)).rejects.toBeInstanceOf(EnvironmentClosed);
-    await expect(pool.acquire(options)).rejects.toThrow('closed');
-  });
-
-  test('a source that does not load is not kept', async () => {
-    const pool = new EnvironmentPool();
-    await expect(pool.acquire({ ...options, source: 'x = (' })).rejects.toBeInstanceOf(EnvironmentRaised);
-    expect(pool.size).toBe(0);
-    await pool.close();
-  });
 });

@@ -89,22 +89,45 @@ test('a filter that allows everything is found out by the probe', async () => {
   await expect(open(profile)).rejects.toThrow(/Layer seccomp: the seccomp filter lets calls through/);
 });
 
-test('a bubblewrap that is too old is named', async () => {
+test.each([
+  ['a bubblewrap that is too old', 'Unknown option --disable-userns', 'bubblewrap is too old: install 0.8 or newer'],
+  ['a machine without user namespaces', 'No permissions to create a new namespace', 'User namespaces are not available to this user: allow them'],
+  [
+    'a container, where /proc/sys is read-only,',
+    'cannot open /proc/sys/user/max_user_namespaces: Read-only file system',
+    'read-only in a container: set WHET_JAIL_PROFILE to sandbox/profile-pod.json',
+  ],
+])('%s is named', async (_, complaint, named) => {
   const fake = join(folder, 'bwrap');
-  writeFileSync(fake, '#!/bin/sh\necho "bwrap: Unknown option --disable-userns" >&2\nexit 1\n');
+  writeFileSync(fake, `#!/bin/sh\necho "bwrap: ${complaint}" >&2\nexit 1\n`);
   chmodSync(fake, 0o755);
   chmodSync(folder, 0o755);
   const probe = await withPath(`${folder}:${process.env['PATH']}`, () => probeJail());
-  expect(probe.missing).toEqual([expect.stringContaining('bubblewrap is too old: install 0.8 or newer')]);
+  expect(probe.missing).toEqual([expect.stringContaining(named)]);
 });
 
-test('a machine without user namespaces is named', async () => {
-  const fake = join(folder, 'bwrap');
-  writeFileSync(fake, '#!/bin/sh\necho "bwrap: No permissions to create a new namespace" >&2\nexit 1\n');
-  chmodSync(fake, 0o755);
-  chmodSync(folder, 0o755);
-  const probe = await withPath(`${folder}:${process.env['PATH']}`, () => probeJail());
-  expect(probe.missing).toEqual([expect.stringContaining('User namespaces are not available to this user: allow them')]);
+describe('WHET_JAIL_PROFILE', () => {
+  const before = process.env['WHET_JAIL_PROFILE'];
+  afterEach(() => {
+    if (before === undefined) delete process.env['WHET_JAIL_PROFILE'];
+    else process.env['WHET_JAIL_PROFILE'] = before;
+  });
+
+  test('names the profile of everything that is opened without one', () => {
+    process.env['WHET_JAIL_PROFILE'] = join(projectRoot(), 'sandbox', 'profile-pod.json');
+    expect(loadProfile().profile.bubblewrap.flat()).not.toContain('--disable-userns');
+    delete process.env['WHET_JAIL_PROFILE'];
+    expect(loadProfile().profile.bubblewrap.flat()).toContain('--disable-userns');
+  });
+
+  test.each(['{', '{"version": 1}', null])('of a file that holds %j is refused with its path', async (content) => {
+    const path = join(folder, 'profile.json');
+    if (content !== null) writeFileSync(path, content);
+    process.env['WHET_JAIL_PROFILE'] = path;
+    const error = await (async () => openEnvironment({ source, trust: 'synthesised', name: 'layers' }))().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(SandboxUnavailable);
+    expect((error as Error).message).toContain(`The jail's profile ${path} cannot be read`);
+  });
 });
 
 test.each<[string, string, (profile: JailProfile) => void]>([
@@ -162,6 +185,18 @@ describe('WHET_SANDBOX', () => {
     expect(environment.isolation).toBe('unsafe');
     expect((await environment.describe()).hasSay).toBe(false);
     await environment.close();
+  });
+
+  test('unsafe is refused in a pod', async () => {
+    process.env['WHET_SANDBOX'] = 'unsafe';
+    process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1';
+    try {
+      await expect(open(loadProfile())).rejects.toThrow(/WHET_SANDBOX=unsafe is refused on Kubernetes: unset it/);
+    } finally {
+      delete process.env['KUBERNETES_SERVICE_HOST'];
+    }
+    expect(isUnsafeAllowed('unsafe', false)).toBe(true);
+    expect(isUnsafeAllowed('jail', true)).toBe(false);
   });
 
   test('an unknown word is refused, not guessed at', async () => {

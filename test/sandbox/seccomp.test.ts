@@ -83,6 +83,30 @@ describe.each(SECCOMP_ARCHES.map((arch, column) => ({ arch, column })))('$arch',
     expect(of(ioctl, 0n, 0x5401n)).toBe(ALLOW);
   });
 
+  test('fcntl may neither lock nor watch files of the shared tree', () => {
+    const fcntl = [72, 25][column]!;
+    // F_GETLK, F_SETLK, F_SETLKW, F_OFD_*, F_SETLEASE, F_NOTIFY
+    for (const command of [5n, 6n, 7n, 36n, 37n, 38n, 1024n, 1026n]) {
+      expect(of(fcntl, 4n, command)).toBe(EPERM);
+      expect(of(fcntl, 4n, 0x1_0000_0000n | command)).toBe(EPERM);
+    }
+    // F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_SETPIPE_SZ
+    for (const command of [0n, 1n, 2n, 3n, 4n, 1030n, 1031n]) expect(of(fcntl, 4n, command)).toBe(ALLOW);
+  });
+
+  test('the limit on core dumps can be read and not changed; other limits can', () => {
+    const [setrlimit, prlimit64] = [
+      [160, 164],
+      [302, 261],
+    ].map((pair) => pair[column]!) as [number, number];
+    expect(of(setrlimit, 4n)).toBe(EPERM);
+    expect(of(setrlimit, 6n)).toBe(ALLOW);
+    expect(of(prlimit64, 0n, 4n, 0n)).toBe(ALLOW);
+    expect(of(prlimit64, 0n, 4n, 0x1000n)).toBe(EPERM);
+    expect(of(prlimit64, 0n, 4n, 0x1_0000_0000n)).toBe(EPERM);
+    expect(of(prlimit64, 0n, 6n, 0x1000n)).toBe(ALLOW);
+  });
+
   test('a foreign architecture is killed', () => {
     expect(verdict(program, 0x40000003, 1)).toBe(KILL);
     if (arch === 'x86_64') expect(of(0x40000000 + 39)).toBe(KILL);

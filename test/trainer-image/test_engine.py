@@ -128,6 +128,32 @@ def test_shared_opening_is_copied_between_conversations(tiny_dir: Path) -> None:
     assert [r.cached_tokens for r in requests] == [0] + [len(opening)] * 4
 
 
+def test_equal_prompts_of_a_batch_are_computed_once(tiny_dir: Path, adapter_dirs, monkeypatch) -> None:
+    weights = Weights.read(tiny_dir)
+    adapter = read_adapter(adapter_dirs[0], weights.shape)
+    kinds = [(0, None), (0, None), (1, None), (0, "a"), (1, None), (0, "a"), (0, None)]
+    prompts = make_prompts(2, seed=3)
+
+    def request(number: int) -> Request:
+        place, adapter = kinds[number]
+        return Request(list(prompts[place]), 12, seed=number, adapter=adapter, top_logprobs=0)
+
+    alone = [request(number) for number in range(len(kinds))]
+    for each in alone:
+        engine = Engine(weights, 1, exact=False)
+        engine.put_adapter("a", adapter)
+        engine.run([each])
+    engine = Engine(weights, len(kinds), exact=False)
+    engine.put_adapter("a", adapter)
+    runs = []
+    prefill = engine._network.prefill
+    monkeypatch.setattr(engine._network, "prefill", lambda *args: (runs.append(len(args[2])), prefill(*args))[1])
+    together = [request(number) for number in range(len(kinds))]
+    engine.run(together)
+    assert runs == [3]
+    assert [outcome(each) for each in together] == [outcome(each) for each in alone]
+
+
 def test_replaced_adapter_does_not_reuse_old_keys(tiny_dir: Path, adapter_dirs: list[Path]) -> None:
     weights = Weights.read(tiny_dir)
     engine = Engine(weights, slots=2)
@@ -161,6 +187,15 @@ def test_sampling_follows_the_distribution_and_the_counter() -> None:
     share = torch.bincount(tokens, minlength=4) / 20_000
     assert torch.allclose(share, torch.tensor([0.5, 0.2, 0.3, 0.0]), atol=0.01)
     assert pick_tokens(logits[None], [0.0], [0.9]).item() == 0
+
+
+def test_a_model_with_numbers_that_are_not_finite_is_refused(tiny_dir: Path, tmp_path: Path) -> None:
+    model = LlamaForCausalLM.from_pretrained(tiny_dir)
+    with torch.no_grad():
+        model.model.layers[0].mlp.up_proj.weight[0, 0] = float("nan")
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="up_proj.weight in .* not finite"):
+        Weights.read(tmp_path)
 
 
 def test_bad_models_and_adapters_say_what_is_wrong(tiny_dir: Path, tmp_path: Path, adapter_dirs, grouped_dir) -> None:

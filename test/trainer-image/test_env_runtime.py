@@ -12,9 +12,10 @@ import textwrap
 import time
 
 import pytest
-from whetstone.envs import jail, jail_probe_client, python_root, runtime
+from whetstone.envs import bundle, jail, jail_probe_client, python_root, runtime
 from whetstone.envs.client import open_environment
 from whetstone.envs.errors import SandboxError
+from whetstone.envs.runtime import codec
 
 PROFILE = jail.PROJECT_PROFILE
 
@@ -330,6 +331,8 @@ def fast(tmp_path, **wall):
     ("statement", "kind"),
     [
         ("import time; time.sleep(100)", "Sandbox.EnvironmentHung"),
+        ("import os, time; os.close(4); time.sleep(1e9)", "Sandbox.EnvironmentHung"),
+        ("import os, time\n        while os.write(4, b' '): time.sleep(0.001)", "Sandbox.EnvironmentHung"),
         ("import os; os._exit(4)", "Sandbox.EnvironmentDied"),
         ("import os; os.write(4, b'forged\\n')", "Sandbox.BadOutput"),
         ("import os; os.write(4, b'x' * (3 << 20))", "Sandbox.BadOutput"),
@@ -414,7 +417,7 @@ def test_jail_dies_with_the_process_that_opened_it(module):
         "print(environment.pid, last_descendant(environment.pid), flush=True)\n"
         "environment.request('reset', {'episode': 1, 'seed': 1})\n"
     )
-    package = str(pathlib.Path(runtime.__file__).parents[2])
+    package = str(pathlib.Path(runtime.__file__).parents[3])
     parent = subprocess.Popen(
         [sys.executable, "-c", program, package, str(module(source))], stdout=subprocess.PIPE, text=True
     )
@@ -484,7 +487,7 @@ def test_profile_of_another_version_is_refused(module, tmp_path):
 
 def test_python_tree_is_built_once_and_readable(tmp_path, monkeypatch):
     monkeypatch.setenv("WHET_JAIL_ROOT", str(tmp_path / "trees"))
-    build = python_root.ensure_root.__wrapped__
+    build = python_root.find_or_build
     previous = os.umask(0o077)
     try:
         tree = build()
@@ -494,7 +497,7 @@ def test_python_tree_is_built_once_and_readable(tmp_path, monkeypatch):
     assert build() == tree
     assert tree.stat().st_ino == before
     names = {path.name for path in tree.iterdir()}
-    assert {"usr", "dev", "tmp", "runtime.py", "runtime.pyc"} <= names
+    assert {"usr", "dev", "tmp", "runtime.pyc"} <= names
     assert not names & {"etc", "home", "root", "proc"}
     for path in [tree, *tree.rglob("*")]:
         mode = path.stat().st_mode
@@ -509,13 +512,52 @@ def test_python_tree_of_somebody_else_is_refused(tmp_path, monkeypatch):
     directory.chmod(0o777)
     monkeypatch.setenv("WHET_JAIL_ROOT", str(directory))
     with pytest.raises(python_root.RootError, match="can be changed by another user"):
-        python_root.ensure_root.__wrapped__()
+        python_root.find_or_build()
 
 
-def test_runtime_uses_the_standard_library_only():
+def test_runtime_imports_little():
     imports = {
         line.split()[1].split(".")[0]
-        for line in pathlib.Path(runtime.__file__).read_text().splitlines()
-        if line.lstrip().startswith(("import ", "from "))
+        for path in bundle.sources()
+        for line in path.read_text().splitlines()
+        if line.lstrip().startswith(("import ", "from ")) and " import " in f" {line}" and not line.startswith("from .")
     }
-    assert imports <= {"_sha2", "_sha256", "collections", "io", "json", "os", "re", "resource", "sys", "types"}
+    # What these load besides, each start would pay for: json alone brings re, enum and functools.
+    assert imports <= {"_json", "_sha2", "_sha256", "io", "os", "resource", "sys"}
+
+
+def test_bundle_holds_every_module_of_the_runtime():
+    found = {path.stem for path in bundle.RUNTIME.glob("*.py")}
+    assert found == {"__init__", "__main__", *bundle.MODULES}
+
+
+def test_bundle_serves_without_the_sources(module, tmp_path):
+    packed = tmp_path / "runtime.pyc"
+    packed.write_bytes(bundle.bundle())
+    requests, responses = os.pipe(), os.pipe()
+    body = {"id": 1, "method": "load", "params": {"source": module(COUNTER).read_text()}}
+    os.write(requests[1], json.dumps(body).encode() + b"\n")
+    os.close(requests[1])
+    actions = [(os.POSIX_SPAWN_DUP2, requests[0], 3), (os.POSIX_SPAWN_DUP2, responses[1], 4)]
+    command = [sys.executable, "-I", "-S", str(packed)]
+    pid = os.posix_spawn(sys.executable, command, {}, file_actions=actions)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert json.loads(os.read(responses[0], 1 << 16))["result"]["apiVersion"] == 1
+    for descriptor in (requests[0], *responses):
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("text", ["", "nope", "NaN", "[1, -Infinity]", '{"a": 1} 2', "[1,]", '"a', "[" * 100_000])
+def test_codec_refuses_what_is_not_json(text):
+    with pytest.raises((ValueError, RecursionError)):
+        codec.decode(text)
+
+
+def test_codec_agrees_with_json():
+    value = {"a": [1, -2.5e10, True, None, 'é\u2028\x00"\\'], "b": {"c": {}}, "10": 2**70}
+    assert json.loads(codec.encode(value)) == value
+    assert codec.decode(json.dumps(value)) == value
+    assert codec.encode({1: 2.0, None: "x"}) == json.dumps({1: 2.0, None: "x"}, separators=(",", ":"))
+    for refused in ({1}, b"x", float("nan"), {(1, 2): 3}):
+        with pytest.raises((TypeError, ValueError)):
+            codec.encode(refused)

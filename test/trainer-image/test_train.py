@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
-from fixtures.trainer import make_job, read_curve, start_trainer
+from fixtures.trainer import make_job, read_curve, start_trainer, wait_for_iteration
 from safetensors.torch import load_file
 from whetstone.train.store import tree_sha256
 
@@ -46,6 +45,7 @@ def test_manifest_says_what_was_made(finished: Path, tiny_dir: Path) -> None:
     assert sorted(path.name for path in finished.iterdir() if not path.name.startswith(".")) == [
         "adapter",
         "checkpoints",
+        "fence",
         "job.sha256",
         "manifest.json",
         "progress.jsonl",
@@ -59,15 +59,6 @@ def test_done_job_is_a_no_op(finished: Path, tiny_dir: Path, tmp_path: Path) -> 
     process.communicate()
     assert process.returncode == 0
     assert (finished / "manifest.json").stat().st_mtime_ns == before
-
-
-def wait_for_iteration(output: Path, iteration: int, process) -> None:
-    deadline = time.monotonic() + 120
-    while process.poll() is None and time.monotonic() < deadline:
-        if (output / "progress.jsonl").exists() and len(read_curve(output)) >= iteration:
-            return
-        time.sleep(0.005)
-    raise AssertionError(f"the trainer ended before iteration {iteration}: {process.communicate()[1]}")
 
 
 def test_killed_and_stopped_run_ends_like_an_undisturbed_one(finished: Path, tiny_dir: Path, tmp_path: Path) -> None:

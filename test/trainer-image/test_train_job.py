@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fixtures.trainer import make_job, start_trainer
 from whetstone.train.job import JobError, check_inputs, parse_job
+from whetstone.train.store import Fenced, OutputStore
 
 
 def changed(job: dict, path: str, value: object) -> dict:
@@ -56,6 +57,11 @@ def changed(job: dict, path: str, value: object) -> dict:
         ("algorithm.temperature", 0, "rollouts must differ"),
         ("algorithm.warmupIterations", 7, "from 0 to 6"),
         ("algorithm.dropConstantGroups", 1, "true or false"),
+        ("algorithm.hintShare", 1.1, "hintShare is 1.1; it must be from 0 to 1"),
+        ("algorithm.decisionTurnsOnly", "no", "true or false"),
+        ("algorithm.supervisedWeight", -1, "from 0 to 100"),
+        ("algorithm.updateTokens", -1, "from 0"),
+        ("algorithm.rewardCollapse", 1, "below 1"),
     ],
 )
 def test_refused(path: str, value: object, words: str, tmp_path: Path) -> None:
@@ -76,6 +82,13 @@ def test_hash_ignores_layout_and_sees_values(tmp_path: Path) -> None:
     two = parse_job(json.dumps(dict(reversed(raw.items()))))
     assert one.sha256 == two.sha256
     assert one.sha256 != parse_job(json.dumps(changed(raw, "seed", 6))).sha256
+
+
+def test_hash_is_that_of_earlier_versions_while_later_options_are_at_their_defaults(tmp_path: Path) -> None:
+    raw = make_job(tmp_path, tmp_path / "out")
+    before = parse_job(json.dumps(raw)).sha256
+    assert parse_job(json.dumps(changed(raw, "algorithm.hintShare", 0))).sha256 == before
+    assert parse_job(json.dumps(changed(raw, "algorithm.hintShare", 0.25))).sha256 != before
 
 
 def test_inputs_must_be_what_the_job_says(tiny_dir: Path, tmp_path: Path) -> None:
@@ -111,3 +124,25 @@ def test_command_exits_75_while_the_lock_is_held(tiny_dir: Path, tmp_path: Path)
         process = start_trainer(make_job(tiny_dir, output), tmp_path)
         assert "another trainer is working in" in process.communicate()[1]
     assert process.returncode == 75
+
+
+def test_a_twin_that_was_overtaken_publishes_nothing(tiny_dir: Path, tmp_path: Path) -> None:
+    job = parse_job(json.dumps(make_job(tiny_dir, tmp_path / "out")))
+    older = OutputStore(job)
+    older.add_progress({"iteration": 1})
+    # A file system without locks: the twin on another node gets in.
+    older._lock.close()
+    newer = OutputStore(job)
+    written = []
+    for publish in (
+        lambda: older.add_progress({"iteration": 2}),
+        lambda: older.save_checkpoint(2, written.append),
+        lambda: older.save_adapter(written.append),
+        lambda: older.save_manifest({}),
+    ):
+        with pytest.raises(Fenced, match="has taken .* over"):
+            publish()
+    newer.add_progress({"iteration": 2})
+    assert [line["iteration"] for line in newer.rewind(9)] == [1, 2]
+    assert older.latest() is None
+    assert not (tmp_path / "out" / "manifest.json").exists()

@@ -1,8 +1,15 @@
 // integration: the orchestration on a real Temporal server, with fakes of the activities.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { MESSAGES, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS, type ImprovementRunResult, type RunProgress } from '../../contracts';
-import { fakeActivities, type FakeOptions } from '../helpers/fake-activities';
+import { envEditCommand } from '../../cli/commands/env';
+import type { Context } from '../../cli/context';
+import { createOutput } from '../../cli/output';
+import { readSettings } from '../../cli/settings';
+import { childWorkflowId, MESSAGES, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS, type ImprovementRunResult, type RunProgress } from '../../contracts';
+import { artifact, fakeActivities, type FakeOptions, rollouts } from '../helpers/fake-activities';
 import { keepHistories } from '../helpers/histories';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 
@@ -57,6 +64,17 @@ test('labels run after run, until no verdict is open any more', async () => {
   expect(identification.filter((c) => c.startsWith('tally'))).toEqual(['tally:0', 'tally:1', 'tally:2']);
   expect(identification.filter((c) => c.startsWith('labelChunk'))).toHaveLength(6);
   expect(identification.at(-1)).toBe('contrast:60');
+});
+
+test('says how many of what was collected are conversations of live traffic, and how much could not be read', async () => {
+  const { activities } = fakeActivities({ kept: [] });
+  activities.sandbox.collectTrajectories = async () => ({ ...rollouts, live: 7, unreadable: 2 });
+  await withWorkers(temporal, activities, async () => {
+    const { result, progress } = await start();
+    await result();
+    const collect = (await progress()).stages.find(({ name }) => name === 'collect');
+    expect(collect?.detail).toBe('93 rollouts and 7 conversations of live traffic, 40 successes; 2 lines of live traffic could not be read');
+  });
 });
 
 test('does not promote when the gate fails, and says so', async () => {
@@ -114,6 +132,122 @@ test('retry gives a rejected capability a second round of attempts', async () =>
   });
 });
 
+test('small changes are counted from attempts that were out of band alone', async () => {
+  const { activities } = fakeActivities({ kept: ['b'] });
+  const { prepareRun } = activities.orchestration;
+  const { validateEnvironment, calibrateEnvironment } = activities.sandbox;
+  const { synthesiseEnvironment } = activities.llm;
+  const asked: number[] = [];
+  const attemptOf = (source: { key: string }) => Number(/-(\d+)\.py$/.exec(source.key)?.[1]);
+  activities.orchestration.prepareRun = async (input) => ({ ...(await prepareRun!(input)), maxAttempts: 5 });
+  activities.llm.synthesiseEnvironment = async (input) => {
+    asked.push(input.outOfBand);
+    return synthesiseEnvironment!(input);
+  };
+  // Attempt 1 fails a check, 2 and 4 are out of band, 3 raises in its rollouts.
+  activities.sandbox.validateEnvironment = async (input) => ({ ...(await validateEnvironment!(input)), passed: attemptOf(input.source) !== 1 });
+  activities.sandbox.calibrateEnvironment = async (input) => ({
+    ...(await calibrateEnvironment!(input)),
+    inBand: attemptOf(input.source) === 5,
+    faulty: attemptOf(input.source) === 3,
+  });
+  await withWorkers(temporal, activities, async () => {
+    expect((await (await start()).result()).verdict).toBe('promoted');
+    expect(asked).toEqual([0, 0, 1, 1, 2]);
+  });
+});
+
+test('an environment edited by hand is the next attempt of a capability that waits', async () => {
+  const { activities, calls } = fakeActivities({ rejectedAttempts: { b: 2 } });
+  await withWorkers(temporal, activities, async () => {
+    const { handle, result, progress, runId } = await start();
+    const held = await until(progress, (p) => p.waitingFor !== null);
+    expect(held.waitingFor).toContain(`whet env edit ${runId} b`);
+    await handle.signal(MESSAGES.editSignal, { capabilityId: 'b', source: artifact('by-hand-3.py') });
+    expect((await result()).verdict).toBe('promoted');
+    expect(calls.filter((call) => call.startsWith('synthesise:b'))).toHaveLength(2);
+    expect(calls).toContain('train:b:1');
+  });
+});
+
+test('an environment edited by hand while its capability waits at its training is trained in instead', async () => {
+  const { activities } = fakeActivities({ kept: ['b'] });
+  const trainedIn: string[] = [];
+  const { trainAdapter } = activities.jobs;
+  activities.jobs.trainAdapter = async (input) => {
+    const [environment] = input.environments;
+    trainedIn.push(environment?.source.key ?? '');
+    if (trainedIn.length === 1) throw ApplicationFailure.nonRetryable('the reward is NaN', 'Trainer.Diverged');
+    return trainAdapter!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { handle, result, progress } = await start();
+    await until(progress, (p) => p.waitingFor !== null);
+    await handle.signal(MESSAGES.editSignal, { capabilityId: 'b', source: artifact('by-hand-2.py') });
+    expect((await result()).verdict).toBe('promoted');
+    expect(trainedIn).toEqual(['b-1.py', 'by-hand-2.py']);
+  });
+});
+
+test('an environment edited by hand during the last attempt is tried without another wait', async () => {
+  const { activities, calls } = fakeActivities({ kept: ['b'], rejectedAttempts: { b: 2 } });
+  const { calibrateEnvironment } = activities.sandbox;
+  activities.sandbox.calibrateEnvironment = async (input) => {
+    if (input.source.key === 'b-2.py') {
+      const child = childWorkflowId.sharpen(input.context.runId, 'b');
+      await temporal.client.workflow.getHandle(child).signal(MESSAGES.editSignal, { capabilityId: 'b', source: artifact('by-hand-3.py') });
+    }
+    return calibrateEnvironment!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    expect((await (await start()).result()).verdict).toBe('promoted');
+    expect(calls.filter((call) => call.startsWith('synthesise:b'))).toHaveLength(2);
+  });
+});
+
+test('an edited environment whose attempt meets a failure that a person can cure waits like any other', async () => {
+  const { activities } = fakeActivities({ kept: ['b'], rejectedAttempts: { b: 2 } });
+  const { validateEnvironment } = activities.sandbox;
+  let broken = true;
+  activities.sandbox.validateEnvironment = async (input) => {
+    if (broken && input.source.key === 'by-hand-3.py') throw ApplicationFailure.nonRetryable('no jail', 'Sandbox.Unavailable');
+    return validateEnvironment!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { handle, result, progress } = await start();
+    await until(progress, (p) => p.waitingFor?.includes('No environment') === true);
+    await handle.signal(MESSAGES.editSignal, { capabilityId: 'b', source: artifact('by-hand-3.py') });
+    await until(progress, (p) => p.waitingFor?.includes('no jail') === true);
+    broken = false;
+    await handle.signal(MESSAGES.retrySignal, { capabilityId: 'b' });
+    expect((await result()).verdict).toBe('promoted');
+  });
+});
+
+test('`whet env edit` refuses a capability that does not wait for an environment, and gives it to the one that does', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'whet-edit-'));
+  const file = join(folder, 'b.py');
+  writeFileSync(file, '# by hand\n');
+  const settings = readSettings({ WHET_HOME: folder, TEMPORAL_ADDRESS: temporal.address });
+  const context: Context = { settings, out: { ...createOutput(true), result: () => undefined } };
+  const { activities } = fakeActivities({ rejectedAttempts: { b: 2 } });
+  const { calibrateEnvironment } = activities.sandbox;
+  activities.sandbox.calibrateEnvironment = async (input) => ({
+    ...(await calibrateEnvironment!(input)),
+    ...(input.source.key.includes('by-hand') && { inBand: true }),
+  });
+  await withWorkers(temporal, activities, async () => {
+    const { result, progress, runId } = await start();
+    await until(progress, (p) => p.waitingFor !== null);
+    for (const other of ['a', 'bb', 'beta']) {
+      await expect(envEditCommand(context, runId, other, file)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining(`capability ${other}`) });
+    }
+    await envEditCommand(context, runId, 'b', file);
+    expect((await result()).verdict).toBe('promoted');
+  });
+  rmSync(folder, { recursive: true, force: true });
+});
+
 test('a refused analyst key pauses identification until retry', async () => {
   const { activities } = fakeActivities();
   let refused = 0;
@@ -127,6 +261,24 @@ test('a refused analyst key pauses identification until retry', async () => {
     const held = await until(progress, (p) => p.waitingFor !== null);
     expect(held.waitingFor).toContain('OPENAI_API_KEY');
     await handle.signal(MESSAGES.retrySignal, {});
+    expect((await result()).verdict).toBe('promoted');
+  });
+});
+
+test("the agent's environment failing in a validation makes the capability wait, and retry goes on", async () => {
+  const { activities } = fakeActivities();
+  const { validateEnvironment } = activities.sandbox;
+  let works = false;
+  activities.sandbox.validateEnvironment = async (input) => {
+    if (!works) throw ApplicationFailure.nonRetryable('KeyError in reset', 'Environment.Failed');
+    return validateEnvironment!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { handle, result, progress } = await start();
+    const held = await until(progress, (p) => p.waitingFor?.includes('a: ') === true && p.waitingFor.includes('b: '));
+    expect(held.waitingFor).toContain('Environment.Failed: KeyError in reset');
+    works = true;
+    for (const capabilityId of ['a', 'b']) await handle.signal(MESSAGES.retrySignal, { capabilityId });
     expect((await result()).verdict).toBe('promoted');
   });
 });

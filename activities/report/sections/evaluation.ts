@@ -6,15 +6,18 @@ import type { ReportDocument } from '../document';
 import { figure } from '../figure';
 import { count, percent, plural, points, pointsRange } from '../format';
 import { markup, type Markup } from '../markup';
+import { routerQuality } from './router-quality';
 
 /** Base against routed by kind of task, and how the router chose. */
 export function evaluationSection({ report, sources }: ReportDocument): Markup | null {
   const { evaluation } = report;
   if (!evaluation || !sources.evaluation) return null;
+  const routing = [sources.evaluation, ...(sources.routing ? [sources.routing] : [])];
   return markup`<h2 id="evaluation">Held-out tasks in detail</h2>
     ${evaluation.byTag.length > 0 ? kindsFigure(report.runId, evaluation, sources.evaluation) : markup`<p>The environment gives its tasks no tags, so pass rates cannot be split by kind of task.</p>`}
     <p>${regressionSentence(evaluation)}</p>
-    ${routerFigure(report, evaluation, [sources.evaluation, ...(sources.routing ? [sources.routing] : [])])}`;
+    ${routerFigure(report, evaluation, routing)}
+    ${routerQuality(report, evaluation, routing)}`;
 }
 
 const kindName = (kind: string) =>

@@ -148,7 +148,7 @@ function facts(report: Report): Markup {
     ['Sandbox', report.sandbox],
     [
       'Collected',
-      `${plural(collect.episodes, 'rollout')} of ${plural(collect.tasks, 'train task')} (${plural(collect.trials, 'trial')} each): ${plural(collect.successes, 'success', 'successes')}, ${plural(collect.failures, 'failure')}`,
+      `${plural(collect.episodes - collect.live, 'rollout')} of ${plural(collect.tasks, 'train task')} (${plural(collect.trials, 'trial')} each)${collect.live > 0 ? ` and ${plural(collect.live, 'conversation')} of live traffic` : ''}: ${plural(collect.successes, 'success', 'successes')}, ${plural(collect.failures, 'failure')}`,
     ],
     ['Time', duration(report.stages.reduce((sum, stage) => sum + stage.seconds, 0))],
     ['Seed', String(report.seed)],

@@ -1,4 +1,4 @@
-import type { ArtifactRef, EnvironmentAttempt, Report, SharpenedReport, TrainedReport } from '../../../contracts';
+import type { ArtifactRef, EnvironmentAttempt, Interval, Report, SharpenedReport, TrainedReport } from '../../../contracts';
 import { type Curve, curvesLegend, curvesPlot, SMOOTHING } from '../charts/curves';
 import { histogram } from '../charts/histogram';
 import { bothLayouts } from '../charts/svg';
@@ -7,6 +7,10 @@ import { figure } from '../figure';
 import { count, decimal, duration, percent, plural, typeset } from '../format';
 import { artifactLink } from '../links';
 import { markup, type Markup } from '../markup';
+
+const PASS_AT = ['1', '4', '8', '16'];
+
+const passCell = (passed: Interval | undefined): string => (passed ? `${decimal(passed.estimate)} [${decimal(passed.low)}, ${decimal(passed.high)}]` : '–');
 
 /** Environments with their calibration, attempt by attempt. */
 export function environmentsSection({ report, sources }: ReportDocument): Markup | null {
@@ -25,14 +29,15 @@ export function environmentsSection({ report, sources }: ReportDocument): Markup
       takeaway: `How the mean reward of the base model is spread over tasks. The shaded band (${decimal(low)} to ${decimal(high)}) is where the mean must lie. ${plural(attempts.length, 'attempt')}, ${rejected} rejected${rejected > 0 ? ' (dashed frame, open bars)' : ''}.`,
       body: markup`<div class="panels">${report.sharpened.map((sharpened) => attemptPanels(report, sharpened, sources))}</div>`,
       data: {
-        head: ['Attempt', 'Verdict', 'Mean reward', 'Success', 'Informative groups', 'pass@1', 'pass@4', 'pass@16'],
+        head: ['Attempt', 'Verdict', 'Rollouts', 'Mean reward', 'Success', 'Informative groups', ...PASS_AT.map((k) => `pass@${k}`)],
         rows: attempts.map(({ sharpened, attempt: { attempt, calibration: c } }) => [
           `${sharpened.capability.name}, ${attempt}`,
           c?.verdict ?? 'invalid',
+          c ? `${count(c.rollouts)} of ${count(c.planned)}` : '–',
           c ? decimal(c.meanReward) : '–',
           c ? percent(c.meanSuccess, 0) : '–',
           c ? percent(c.informativeGroups, 0) : '–',
-          ...['1', '4', '16'].map((k) => (c?.passAt[k] === undefined ? '–' : decimal(c.passAt[k]))),
+          ...PASS_AT.map((k) => passCell(c?.passAt[k])),
         ]),
       },
       sources: sources.calibrations.map(({ ref }) => ref),
@@ -65,7 +70,7 @@ function attemptPanel({ runId, settings }: Report, { capability }: SharpenedRepo
           mean: calibration.meanReward,
           look: accepted ? 'good' : 'bad',
           xTitle: "mean reward of a task's rollouts",
-          yTitle: `tasks (${count(calibration.seeds)} with ${count(calibration.rolloutsPerSeed)} rollouts each)`,
+          yTitle: `tasks (${count(calibration.seeds)}, together ${count(calibration.rollouts)} rollouts)`,
         },
         `${capability.name}, attempt ${attempt.attempt}: histogram of mean rewards over ${calibration.groupMeans.length} tasks; mean ${decimal(calibration.meanReward)}, ${accepted ? 'accepted' : 'rejected'}.`,
       )

@@ -1,8 +1,8 @@
 // Tier: integration (real environment runtime, fake model server).
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { createCollectActivities } from '../../../activities/collect';
-import { type Trajectory, trajectorySchema } from '../../../contracts';
-import { getLines } from '../../../store';
+import { type Trajectory, trajectoryId, trajectorySchema } from '../../../contracts';
+import { getLines, layout, putLines, readLiveTraces } from '../../../store';
 import { FakeModelServer, parcelPolicy } from '../fake-model-server';
 import { RunFixture } from '../run-fixture';
 
@@ -55,6 +55,125 @@ describe('collectTrajectories', () => {
     const trajectories = await getLines(fixture.store, summary.trajectories, trajectorySchema);
     const expected = trajectories.flatMap(({ samplingSeed }) => [samplingSeed, samplingSeed + 1]);
     expect(server.requests.map((request) => request.seed).sort()).toEqual(expected.sort());
+  });
+
+  describe('with conversations of live traffic in the store', () => {
+    const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+    const conversation = (seed: number, model: string): Trajectory => {
+      const messages: Trajectory['messages'] = [
+        { role: 'user', content: `where is parcel ${seed}?` },
+        { role: 'assistant', content: 'gone' },
+      ];
+      const task = { seed, split: 'live' as const };
+      const id = trajectoryId({ task, trial: 0, model, messages });
+      const usage = { promptTokens: 9, completionTokens: 1, cachedTokens: 0 };
+      return {
+        id,
+        task,
+        trial: 0,
+        model,
+        samplingSeed: 0,
+        messages,
+        reward: 0,
+        success: false,
+        finish: 'done',
+        steps: 0,
+        usage,
+        logprob: null,
+        tags: [],
+        diagnostics: {},
+      };
+    };
+    const write = (ago: number, ...conversations: Trajectory[]) => putLines(fixture.store, layout.traces('parcels', day(ago)), 'live.jsonl', conversations);
+
+    test('those that the base model answered join the rollouts once, behind them and at no cost', async () => {
+      await write(0, conversation(2 ** 40, 'base'), conversation(2 ** 41, 'weigh@0123456789ab'));
+      await write(3, conversation(2 ** 40, 'base'), conversation(2 ** 42, 'base'));
+      await write(20, conversation(2 ** 43, 'base'));
+      const summary = await collect();
+      expect(summary).toMatchObject({ episodes: 42, live: 2, promptTokens: 800, completionTokens: 400 });
+      const trajectories = await getLines(fixture.store, summary.trajectories, trajectorySchema);
+      expect(
+        trajectories
+          .slice(40)
+          .map(({ task }) => task.seed)
+          .sort(),
+      ).toEqual([2 ** 40, 2 ** 42]);
+    });
+
+    test('too few of either outcome: live traffic is told apart, and is not scaled with the rollouts', async () => {
+      const won = (seed: number) => ({ ...conversation(seed, 'base'), reward: 1, success: true });
+      await write(0, ...[40, 41, 42].flatMap((power) => [won(2 ** power), conversation(2 ** power + 1, 'base')]));
+      const failure = (await collect('run-1', { ...spec, identify: { minEachOutcome: 40 } }).catch((error: unknown) => error)) as Error;
+      const found =
+        /40 rollouts \(20 tasks x 2 trials\) and 6 conversations of live traffic gave (\d+) successes and (\d+) failures.*count to about (\d+)/.exec(
+          failure.message,
+        );
+      const [successes, failures, tasks] = found!.slice(1).map(Number) as [number, number, number];
+      expect(successes + failures).toBe(46);
+      expect(tasks).toBe(Math.ceil((20 * (40 * 1.2 - 3)) / (Math.min(successes, failures) - 3)));
+    });
+
+    test('agent.yaml says how many, how old and whether those of adapters too', async () => {
+      await write(0, conversation(2 ** 41, 'weigh@0123456789ab'));
+      await write(20, conversation(2 ** 43, 'base'), conversation(2 ** 44, 'base'));
+      const withLive = (live: object, run: string) => collect(run, { ...spec, collect: { ...spec.collect, live } } as typeof spec);
+      expect(await withLive({ days: 30, models: 'any' }, 'run-1')).toMatchObject({ live: 3 });
+      expect(await withLive({ days: 30, models: 'any', most: 2 }, 'run-2')).toMatchObject({ live: 2 });
+      expect((await withLive({ most: 0 }, 'run-3')).live).toBeUndefined();
+    });
+
+    test('a conversation that went on after its first outcome is there once, as it was last', async () => {
+      const first = conversation(2 ** 40, 'base');
+      const longer = (seed: number, turns: number): Trajectory => {
+        const { task, trial, model, ...rest } = conversation(seed, 'base');
+        const messages = Array.from({ length: turns }, () => rest.messages).flat();
+        return { ...rest, task, trial, model, messages, id: trajectoryId({ task, trial, model, messages }) };
+      };
+      await write(0, longer(2 ** 40, 2), longer(2 ** 40, 3), conversation(2 ** 40, 'base'), longer(2 ** 41, 1));
+      await write(1, first, longer(2 ** 41, 2));
+      const { trajectories } = await readLiveTraces(fixture.store, 'parcels', { days: 7, most: 9, models: 'base' }, 'base', Date.now());
+      const turns = Object.fromEntries(trajectories.map(({ task, messages }) => [task.seed, messages.length / 2]));
+      expect(turns).toEqual({ [2 ** 40]: 3, [2 ** 41]: 1 });
+      expect(trajectories).toHaveLength(2);
+    });
+
+    test('reading them sends heartbeats, however long the store takes, and ends when the stage is cancelled', async () => {
+      await write(0, conversation(2 ** 40, 'base'));
+      const context = await fixture.prepare(server.baseUrl, spec);
+      const activity = fixture.activity();
+      const beats = () => fixture.heartbeats.filter(({ note }) => note === 'reading live traffic').length;
+      const list = fixture.store.list.bind(fixture.store);
+      let read = 0;
+      jest.spyOn(fixture.store, 'list').mockImplementation(async (directory) => {
+        if (!directory.startsWith('traces/')) return list(directory);
+        const before = beats();
+        for (let i = 0; i < 200 && beats() < before + 2; i++) await new Promise((resolve) => setTimeout(resolve, 20));
+        expect(beats()).toBeGreaterThanOrEqual(before + 2);
+        if (++read === 1) activity.cancel('CANCELLED');
+        return list(directory);
+      });
+      await expect(fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context, activity)).rejects.toMatchObject({
+        name: 'CancelledFailure',
+      });
+      expect(read).toBe(1);
+    });
+
+    test('lines that are no trajectories are left out and counted', async () => {
+      const { usage, ...rest } = conversation(2 ** 41, 'base');
+      await write(0, conversation(2 ** 40, 'base'), { ...rest, usage: { ...usage, promptTokens: 7.5 } });
+      await fixture.store.put(layout.traces('parcels', day(1)), 'live.jsonl', 'half a li\n');
+      const summary = await collect();
+      expect(summary).toMatchObject({ episodes: 41, live: 1, unreadable: 2 });
+      const { unreadable } = await readLiveTraces(fixture.store, 'parcels', { days: 7, most: 9, models: 'base' }, 'base', Date.now());
+      expect(unreadable).toEqual([0, 1].map((ago) => ({ key: expect.stringContaining(layout.traces('parcels', day(ago))), lines: 1 })));
+    });
+
+    test('a file whose bytes were changed stops the stage', async () => {
+      const { key } = await write(0, conversation(2 ** 40, 'base'));
+      appendFileSync(fixture.store.localPath(key), '\n');
+      await expect(collect()).rejects.toMatchObject({ type: 'Store.Corrupt' });
+    });
   });
 
   test('a retry does only what is not in the work file yet', async () => {

@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createReportActivities } from '../../../activities/report';
-import { type Report, reportSchema } from '../../../contracts';
-import { layout, LocalStore } from '../../../store';
+import { calibrationResultSchema, type Report, reportSchema, validationSchema } from '../../../contracts';
+import { getJson, layout, LocalStore, putJson } from '../../../store';
 import { sampleRun, sampleRunWithoutAdapters } from './sample-run';
 
 const now = () => new Date('2026-11-21T03:10:00Z');
@@ -49,6 +49,23 @@ describe('renderReport', () => {
     expect((await render(input)).result).toEqual(first.result);
   });
 
+  it('a run that was under way when certificates came is reported: its earlier attempts have none', async () => {
+    const input = await sampleRun(store);
+    const [first] = input.sharpened[0]!.attempts;
+    delete first!.certificate;
+    const { checks, ...validation } = await getJson(store, first!.validation, validationSchema);
+    const { rollouts: _, planned: __, doubt: ___, passAt, ...calibration } = await getJson(store, first!.calibration!, calibrationResultSchema);
+    const oldChecks = checks.map(({ name, passed, detail }) => ({ name, passed, detail }));
+    first!.validation = await putJson(store, 'runs/older', 'validation.json', { ...validation, checks: oldChecks });
+    const estimates = Object.fromEntries(Object.entries(passAt).map(([k, { estimate }]) => [k, estimate]));
+    first!.calibration = await putJson(store, 'runs/older', 'calibration.json', { ...calibration, passAt: estimates });
+    const { report, page } = await render(input);
+    expect(report.sharpened[0]!.attempts[0]!.certificate).toBeNull();
+    expect(report.sharpened[1]!.attempts[0]!.certificate).not.toBeNull();
+    expect(page).toContain('no certificate; the attempt is older than certificates.');
+    expect(nestingErrors(page)).toEqual([]);
+  });
+
   it('carries the fields that others rely on', async () => {
     const { report } = await render(await sampleRun(store));
     expect(report.evaluation!.routedMinusBase.low).toBeGreaterThan(0);
@@ -77,6 +94,18 @@ describe('renderReport', () => {
     expect(text).toContain('22 places in the prompts were replaced before they left.');
   });
 
+  it('shows each certificate: checks with verdict, figures, thresholds and sentence, and what is known about transfer', async () => {
+    const { page, report } = await render(await sampleRun(store));
+    const text = page.replace(/\u202f/g, ' ');
+    expect(text).toContain('attempt 1: Certified: 2 checks passed.');
+    expect(text).toContain('Not certified: solvable failed.');
+    expect(text).toMatch(/tasks that differed 0 \(at most 0\)/);
+    expect(text).toMatch(/mean reward 0\.\d\d \(0\.20 to 0\.60\)/);
+    expect(text).toContain('Transfer, before training: What is hard here is hard there.');
+    expect(report.sharpened[0]!.attempts[0]!.certificate).toMatchObject({ certified: true, calibrated: { group: 'calibrated' }, transfer: { tasks: 120 } });
+    expect(report.artifacts.some(({ role }) => role.startsWith('certificate for'))).toBe(true);
+  });
+
   it('is one well-formed page that needs nothing from elsewhere', async () => {
     const { page } = await render(await sampleRun(store));
     expect(nestingErrors(page)).toEqual([]);
@@ -96,6 +125,7 @@ describe('renderReport', () => {
       'learning-curve-mixed',
       'kinds',
       'router',
+      'reliability',
       'time',
       'tokens',
     ]);

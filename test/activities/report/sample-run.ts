@@ -1,5 +1,6 @@
 /** FIXTURE. A made-up improvement run for tests of the report: no agent, model or analyst took part, and none of its numbers was measured. */
 import { randomSource, type RandomSource } from '../../../activities/evaluate/random';
+import { certificateOf } from '../../../activities/validate';
 import { decideGate } from '../../../activities/evaluate/gate';
 import { summaryLine } from '../../../activities/evaluate/compare';
 import { contrastCandidates, undecided } from '../../../activities/identify/contrast';
@@ -16,10 +17,12 @@ import {
   type Contrast,
   type EnvironmentAttempt,
   type Identification,
+  type Interval,
   type PreparedSpec,
   type ReportInput,
   type SharpenResult,
   type TrainedAdapter,
+  type TransferEstimate,
 } from '../../../contracts';
 import { type ArtifactStore, layout, putJson, putLines } from '../../../store';
 import { labelsFrom, outcomesFrom, type LabelCounts } from '../identify/labels-from-counts';
@@ -27,6 +30,7 @@ import { sampleAdapter, sampleEvaluation, SKILLS, type SampleSkill } from '../ev
 
 const RUN = 'orders-desk-2026-11-21-0300';
 const SHA = '3f'.repeat(32);
+const { seeds: _seeds, rolloutsPerSeed: _rollouts, ...BAND } = agentSpecSchema.shape.calibration.parse(undefined);
 
 export interface SampleOptions {
   sandbox?: PreparedSpec['sandbox'];
@@ -255,6 +259,9 @@ async function attempt(store: ArtifactStore, skill: SampleSkill, number: number,
   const calibration: CalibrationResult = {
     seeds: 100,
     rolloutsPerSeed: 16,
+    rollouts: 1600,
+    planned: 1600,
+    doubt: 0,
     meanReward,
     meanSuccess: Math.max(0, meanReward - 0.04),
     allSuccessGroups: groupMeans.filter((m) => m === 1).length / 100,
@@ -262,8 +269,9 @@ async function attempt(store: ArtifactStore, skill: SampleSkill, number: number,
     constantGroups: 0.12,
     informativeGroups: 0.88,
     rewardStd: 0.31,
-    passAt: { '1': meanReward - 0.04, '4': Math.min(1, meanReward + 0.3), '8': Math.min(1, meanReward + 0.5), '16': Math.min(1, meanReward + 0.6) },
+    passAt: { '1': around(meanReward - 0.04), '4': around(meanReward + 0.3), '8': around(meanReward + 0.5), '16': around(meanReward + 0.6) },
     groupMeans,
+    faulty: false,
     verdict: inBand ? 'in-band' : 'too-easy',
     problems: inBand
       ? []
@@ -275,17 +283,37 @@ async function attempt(store: ArtifactStore, skill: SampleSkill, number: number,
   const validation: EnvironmentAttempt['validation'] = {
     passed: true,
     problems: [],
-    checks: [{ name: 'same seed, same task', passed: true, detail: '20 seeds' }],
+    checks: [
+      { name: 'deterministic', group: 'deterministic', passed: true, detail: '100 tasks', figures: [{ name: 'tasks that differed', value: 0, atMost: 0 }] },
+    ],
   };
+  const source = await store.put(directory, `attempt-${number}.py`, `# ${skill.id} ${number}\n`);
+  const transfer: TransferEstimate = {
+    tasks: 120,
+    discrimination: { estimate: 0.62, low: 0.55, high: 0.69 },
+    rankCorrelation: { estimate: 0.21, low: 0.08, high: 0.33 },
+    detail: 'What is hard here is hard there.',
+  };
+  const certificate = certificateOf(facts(skill, source), validation, { result: calibration, thresholds: { ...BAND, successReward: 1 }, transfer });
   return {
     attempt: number,
-    source: await store.put(directory, `attempt-${number}.py`, `# ${skill.id} ${number}\n`),
+    source,
+    certificate: await putJson(store, directory, `certificate-${number}.json`, certificate),
     validation: await putJson(store, directory, `validation-${number}.json`, validation),
     calibration: await putJson(store, directory, `calibration-${number}.json`, calibration),
     accepted: inBand,
+    outOfBand: !inBand,
     outcome: calibration.verdict,
   };
 }
+
+const around = (estimate: number): Interval => ({
+  estimate: Math.min(1, estimate),
+  low: Math.max(0, Math.min(1, estimate) - 0.05),
+  high: Math.min(1, estimate + 0.05),
+});
+
+const facts = (skill: SampleSkill, source: ArtifactRef) => ({ capability: skill.id, source, isolation: 'jail', settings: { seeds: 100, diversitySeeds: 200 } });
 
 async function invalidAttempt(store: ArtifactStore, skill: SampleSkill): Promise<AttemptRefs> {
   const directory = layout.environments(RUN, skill.id);
@@ -296,15 +324,17 @@ async function invalidAttempt(store: ArtifactStore, skill: SampleSkill): Promise
   const validation: EnvironmentAttempt['validation'] = {
     passed: false,
     problems,
-    checks: [{ name: 'reference solution', passed: false, detail: problems[0]! }],
+    checks: [{ name: 'solvable', group: 'solvable', passed: false, detail: problems[0]!, figures: [{ name: 'lowest reward', value: 0, atLeast: 0.99 }] }],
   };
   const source = await store.put(directory, 'attempt-0.py', `# ${skill.id} invalid\n`);
   return {
     attempt: 1,
     source,
+    certificate: await putJson(store, directory, 'certificate-0.json', certificateOf(facts(skill, source), validation)),
     validation: await putJson(store, directory, 'validation-0.json', validation),
     calibration: null,
     accepted: false,
+    outOfBand: false,
     outcome: 'invalid',
   };
 }

@@ -42,6 +42,7 @@ async function input(): Promise<SynthesisInput> {
     labels: result.labels,
     attempt: 1,
     previous: null,
+    outOfBand: 0,
   };
 }
 
@@ -103,11 +104,14 @@ test('a rejected attempt goes back with its source, problems and numbers', async
   const validation: EnvironmentAttempt['validation'] = {
     passed: true,
     problems: [],
-    checks: [{ name: 'determinism', passed: true, detail: 'same seed, same task' }],
+    checks: [{ name: 'deterministic', group: 'deterministic', passed: true, detail: 'same seed, same task', figures: [] }],
   };
   const calibration: CalibrationResult = {
     seeds: 10,
     rolloutsPerSeed: 4,
+    rollouts: 40,
+    planned: 40,
+    doubt: 0,
     meanReward: 0.91,
     meanSuccess: 0.88,
     allSuccessGroups: 0.7,
@@ -115,8 +119,9 @@ test('a rejected attempt goes back with its source, problems and numbers', async
     constantGroups: 0.7,
     informativeGroups: 0.3,
     rewardStd: 0.02,
-    passAt: { '1': 0.88 },
+    passAt: { '1': { estimate: 0.88, low: 0.7, high: 0.95 } },
     groupMeans: [0.9],
+    faulty: false,
     verdict: 'too-easy',
     problems: ['Mean reward 0.91 is above 0.6: make the tasks harder.'],
   };
@@ -125,13 +130,26 @@ test('a rejected attempt goes back with its source, problems and numbers', async
     source: first.source,
     validation: await putJson(store, directory, 'validation.json', validation),
     calibration: await putJson(store, directory, 'calibration.json', calibration),
+    certificate: first.source,
     accepted: false,
+    outOfBand: true,
     outcome: 'too easy',
   };
-  const second = await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2, previous });
+  const second = await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2, previous, outOfBand: 1 });
   expect(second.source.key).toContain('/attempt-2-');
   for (const part of ['# Attempt 1 was rejected', 'too-easy', 'Mean reward 0.91 is above 0.6', '"meanReward":0.91', '    class Environment:'])
     expect(prompt()).toContain(part);
+  expect(prompt()).toContain('Change this file in one way and keep everything else as it is (distractors).');
+
+  // The first that was calibrated is changed, however many failed their checks before it; one whose code failed is corrected.
+  const third = { ...previous, attempt: 3 };
+  await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 4, previous: third, outOfBand: 1 });
+  expect(prompt()).toContain('Change this file in one way and keep everything else as it is (distractors).');
+  const faulty: CalibrationResult = { ...calibration, faulty: true, problems: ['The environment failed in 8 of 32 rollouts: ZeroDivisionError'] };
+  const crashed = { ...previous, attempt: 4, outOfBand: false, calibration: await putJson(store, directory, 'calibration.json', faulty) };
+  await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 5, previous: crashed, outOfBand: 1 });
+  expect(prompt()).toContain('that has to be corrected before the figures mean anything:\n- The environment failed in 8 of 32 rollouts: ZeroDivisionError');
+  expect(prompt()).toMatch(/Correct what was found; keep what was right\.\n\nWrite the environment/);
 });
 
 test('problems of validation go back even without a calibration', async () => {
@@ -140,18 +158,21 @@ test('problems of validation go back even without a calibration', async () => {
   const validation: EnvironmentAttempt['validation'] = {
     passed: false,
     problems: ['generate_task(7) raised KeyError.'],
-    checks: [{ name: 'tools', passed: false, detail: 'refund_order is missing' }],
+    checks: [{ name: 'interface', group: 'form', passed: false, detail: 'refund_order is missing', figures: [] }],
   };
   const previous: AttemptRefs = {
     attempt: 1,
     source: first.source,
     validation: await putJson(world.fixture.store, 'x', 'v.json', validation),
     calibration: null,
+    certificate: first.source,
     accepted: false,
+    outOfBand: false,
     outcome: 'failed',
   };
   await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2, previous });
-  expect(prompt()).toContain('It failed validation:\n- generate_task(7) raised KeyError.\n- check tools: refund_order is missing');
+  expect(prompt()).toContain('It failed:\n- check interface: refund_order is missing');
+  expect(prompt()).toContain('Correct what was found; keep what was right.');
 });
 
 test('a source without the class is asked again, and is Analyst.Malformed if it stays so', async () => {

@@ -1,10 +1,12 @@
 """Fake of the trainer, for tests of the activity that runs it: keeps to docs/protocols.md section 6 and learns nothing.
 
-FAKE_TRAINER chooses what happens after the third iteration: `exit N`, `kill` (once), `hang`, or nothing. Every start is
-a line of starts.txt.
+FAKE_TRAINER chooses what happens after a job's third iteration: `exit N`, `kill` (once), `hang`, `fail NAME N` (only that
+job, the others go on), or nothing. FAKE_HOLD names jobs that make no fifth iteration before their directory has a file
+`go`. FAKE_SECONDS is the duration of an iteration. Every start of a job is a line of its starts.txt: the process id.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -14,64 +16,116 @@ import time
 
 from whetstone.train.store import tree_sha256
 
-SECONDS = 0.05
+LOCKED, CANCELLED = 75, 143
+
+
+class Job:
+    """One training: its files, and how far it is."""
+
+    def __init__(self, path):
+        self.job = json.loads(path.read_text())
+        self.name = self.job["jobId"].split("/")[-1]
+        self.out = pathlib.Path(self.job["outputDir"])
+        self.total = self.job["algorithm"]["iterations"]
+        self.lock = (self.out / ".lock").open("w")
+        self.code = None
+
+    def start(self):
+        with (self.out / "starts.txt").open("a") as starts:
+            starts.write(f"{os.getpid()}\n")
+        if (self.out / "manifest.json").exists():
+            self.code = 0
+        (self.out / "failure.json").unlink(missing_ok=True)
+        self.checkpoint = self.out / "checkpoint.txt"
+        self.first = self.iteration = int(self.checkpoint.read_text()) if self.checkpoint.exists() else 0
+
+    def step(self):
+        held = self.name in os.environ.get("FAKE_HOLD", "").split()
+        if self.iteration == 4 and held and not (self.out / "go").exists():
+            return
+        self.iteration += 1
+        line = {"iteration": self.iteration, "iterations": self.total, "reward": self.iteration / self.total}
+        line |= dict.fromkeys(("rewardStd", "loss", "kl", "gradNorm"), 0.0) | {"completionTokens": 1}
+        line |= dict.fromkeys(("secondsGeneration", "secondsUpdate", "secondsElapsed"), 0.0)
+        with (self.out / "progress.jsonl").open("a") as progress:
+            progress.write(json.dumps(line) + "\n")
+        self.checkpoint.write_text(str(self.iteration))
+
+    def fail(self, code, message):
+        self.write("failure.json", {"code": code, "message": message})
+        self.leave(code)
+
+    def leave(self, code):
+        self.code = code
+        self.lock.close()
+
+    def write(self, name, value):
+        (self.out / f"{name}.tmp").write_text(json.dumps(value))
+        (self.out / f"{name}.tmp").rename(self.out / name)
+
+    def finish(self):
+        adapter = self.out / "adapter"
+        adapter.mkdir(exist_ok=True)
+        (adapter / "adapter_config.json").write_text("{}")
+        (adapter / "adapter_model.safetensors").write_text(f"{self.job['seed']} {self.total}")
+        algorithm = self.job["algorithm"]
+        manifest = {
+            "jobId": self.job["jobId"],
+            "jobSha256": "0" * 64,
+            "baseModelSha256": "0" * 64,
+            "adapterSha256": tree_sha256(adapter),
+            "adapterDir": "adapter",
+            "iterations": self.total,
+            "rollouts": self.total * algorithm["groups"] * algorithm["rolloutsPerGroup"],
+            "seconds": {"total": 1.5, "generation": 1.0, "update": 0.5, "startup": 0.0},
+            "completionTokens": self.total,
+            "curve": [],
+            "finalReward": 1.0,
+            "environmentSha256": [environment["sha256"] for environment in self.job["environments"]],
+        }
+        self.write("manifest.json", manifest)
+        self.leave(0)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--job", type=pathlib.Path)
-    job = json.loads(parser.parse_args().job.read_text())
-    out = pathlib.Path(job["outputDir"])
-    with (out / "starts.txt").open("a") as starts:
-        starts.write(f"{os.getpid()}\n")
-    if (out / "manifest.json").exists():
-        return 0
+    parser.add_argument("--job", type=pathlib.Path, action="append")
+    jobs = [Job(path) for path in parser.parse_args().job]
+    try:
+        for job in jobs:
+            fcntl.flock(job.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return LOCKED
+    for job in jobs:
+        job.start()
     mode = os.environ.get("FAKE_TRAINER", "").split()
+    seconds = float(os.environ.get("FAKE_SECONDS", "0.05"))
     stopping = []
     signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
-    checkpoint = out / "checkpoint.txt"
-    first = int(checkpoint.read_text()) if checkpoint.exists() else 0
-    total = job["algorithm"]["iterations"]
-    for iteration in range(first + 1, total + 1):
-        time.sleep(SECONDS)
-        line = {"iteration": iteration, "iterations": total, "reward": iteration / total, "completionTokens": 1}
-        line |= dict.fromkeys(("rewardStd", "loss", "kl", "gradNorm"), 0.0)
-        line |= dict.fromkeys(("secondsGeneration", "secondsUpdate", "secondsElapsed"), 0.0)
-        with (out / "progress.jsonl").open("a") as progress:
-            progress.write(json.dumps(line) + "\n")
-        checkpoint.write_text(str(iteration))
-        if stopping:
-            return 143
-        if iteration == 3 and mode:
-            print("the fake trainer does as it was told", flush=True)
-            if mode[0] == "exit":
-                return int(mode[1])
-            if mode[0] == "kill" and first == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            if mode[0] == "hang":
-                signal.signal(signal.SIGTERM, signal.SIG_IGN)
-                time.sleep(600)
-    adapter = out / "adapter"
-    adapter.mkdir(exist_ok=True)
-    (adapter / "adapter_config.json").write_text("{}")
-    (adapter / "adapter_model.safetensors").write_text(f"{job['seed']} {total}")
-    manifest = {
-        "jobId": job["jobId"],
-        "jobSha256": "0" * 64,
-        "baseModelSha256": "0" * 64,
-        "adapterSha256": tree_sha256(adapter),
-        "adapterDir": "adapter",
-        "iterations": total,
-        "rollouts": total * job["algorithm"]["groups"] * job["algorithm"]["rolloutsPerGroup"],
-        "seconds": {"total": 1.5, "generation": 1.0, "update": 0.5, "startup": 0.0},
-        "completionTokens": total,
-        "curve": [],
-        "finalReward": 1.0,
-        "environmentSha256": [environment["sha256"] for environment in job["environments"]],
-    }
-    (out / "manifest.json.tmp").write_text(json.dumps(manifest))
-    (out / "manifest.json.tmp").rename(out / "manifest.json")
-    return 0
+    while True:
+        for job in (job for job in jobs if job.code is None):
+            if job.iteration < job.total:
+                time.sleep(seconds)
+                job.step()
+            if stopping:
+                return CANCELLED
+            if (job.out / "cancel").exists():
+                job.fail(CANCELLED, "cancelled")
+            elif job.iteration == 3 and mode:
+                print("the fake trainer does as it was told", flush=True)
+                if mode[0] == "exit":
+                    return int(mode[1])
+                if mode[0] == "kill" and job.first == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if mode[0] == "hang":
+                    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                    time.sleep(600)
+                if mode[:2] == ["fail", job.name]:
+                    job.fail(int(mode[2]), "not finite after iteration 3")
+        if all(job.code is not None for job in jobs):
+            return max(job.code for job in jobs)
+        for job in (job for job in jobs if job.code is None and job.iteration == job.total):
+            job.finish()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
+import { LocalBackend } from '../../../activities/train/local-backend';
 import { preparedSpecSchema, trainingManifestSchema, type TrainInput } from '../../../contracts';
 import { getJson, layout, putJson } from '../../../store';
 import { RunFixture } from '../run-fixture';
@@ -41,9 +42,13 @@ describe('trainAdapter with the real trainer', () => {
 
   const { trainAdapter } = createTrainActivities({
     store: fixture.store,
-    clock: systemClock,
-    trainer: { python, pythonPath: join(root, 'trainer-image') },
-    jailProfile: join(root, 'sandbox', 'profile.json'),
+    backends: {
+      local: new LocalBackend({
+        clock: systemClock,
+        trainer: { python, pythonPath: join(root, 'trainer-image') },
+        jailProfile: join(root, 'sandbox', 'profile.json'),
+      }),
+    },
   });
   const directory = (): string => join(fixture.store.localPath('runs/run-1/training'), readdirSync(fixture.store.localPath('runs/run-1/training'))[0]!);
 

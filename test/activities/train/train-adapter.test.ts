@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
+import { LocalBackend } from '../../../activities/train/local-backend';
 import { trainerState } from '../../../activities/train/trainer-process';
 import { trainingJobSchema, trainingManifestSchema, type TrainInput } from '../../../contracts';
 import { getJson } from '../../../store';
@@ -28,10 +29,14 @@ describe('trainAdapter', () => {
   const activities = (graceMs = 5_000) =>
     createTrainActivities({
       store: fixture.store,
-      clock: systemClock,
-      trainer: { python: 'python3', pythonPath: join(root, 'trainer-image'), arguments: [join(__dirname, 'fake_trainer.py')] },
-      jailProfile: join(root, 'sandbox', 'profile.json'),
-      graceMs,
+      backends: {
+        local: new LocalBackend({
+          clock: systemClock,
+          trainer: { python: 'python3', pythonPath: join(root, 'trainer-image'), arguments: [join(__dirname, 'fake_trainer.py')] },
+          jailProfile: join(root, 'sandbox', 'profile.json'),
+          graceMs,
+        }),
+      },
     });
   const train = (activity = fixture.activity(), what = input) => fixture.run(activities().trainAdapter, what, activity);
   const directory = (): string => {
@@ -52,6 +57,7 @@ describe('trainAdapter', () => {
     expect(await getJson(fixture.store, adapter.manifest, trainingManifestSchema)).toMatchObject({ adapterSha256: adapter.sha256 });
     const job = trainingJobSchema.parse(JSON.parse(readFileSync(join(directory(), 'job.json'), 'utf8')));
     expect(job).toMatchObject({ jobId: 'run-1/stamps', isolation: 'jail', taskSeedStart: 1_000_000, algorithm: { iterations: 8, groups: 4, maxTurns: 4 } });
+    expect(job.algorithm).toMatchObject({ hintShare: 0, decisionTurnsOnly: false, supervisedWeight: 0, updateTokens: 0, rewardCollapse: 0.5 });
     expect(readFileSync(job.environments[0]!.path, 'utf8')).toBe('class Environment: ...\n');
     expect(fixture.heartbeats.at(-1)).toMatchObject({ stage: 'sharpen', unit: 'iterations', done: 8, total: 8 });
   });

@@ -1,8 +1,8 @@
 // Tier: jail (real jail and runtime, fake model server).
 import { readFileSync } from 'node:fs';
 import { createValidationActivities } from '../../../activities/validate';
-import { calibrationResultSchema } from '../../../contracts';
-import { getJson } from '../../../store';
+import { calibrationResultSchema, certificateSchema, type StageProgress } from '../../../contracts';
+import { getJson, putJson, putLines } from '../../../store';
 import { FakeModelServer, parcelPolicy } from '../fake-model-server';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
@@ -13,12 +13,20 @@ describe('calibrateEnvironment', () => {
   let server: FakeModelServer;
   const spec = { calibration: { seeds: 10, rolloutsPerSeed: 4 }, collect: { concurrency: 16 }, training: { temperature: 0.7, maxCompletionTokens: 33 } };
 
-  const calibrate = async (share: number, file = 'parcel_desk.py', options = spec) => {
+  const calibrate = async (share: number, file = 'parcel_desk.py', options = spec, activity = fixture.activity()) => {
     server = await new FakeModelServer(parcelPolicy(() => share)).start();
     const context = await fixture.prepare(server.baseUrl, options);
     const source = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', readFileSync(fixturePath(file)));
-    const outcome = await fixture.run(createValidationActivities(fixture.deps).calibrateEnvironment, { context, capability, source });
-    return { outcome, result: await getJson(fixture.store, outcome.detail, calibrationResultSchema) };
+    const validation = await putJson(fixture.store, 'runs/run-1/environments/stamps', 'validation.json', { passed: true, problems: [], checks: [] });
+    const trajectories = await putLines(fixture.store, 'runs/run-1/trajectories', 'trajectories.jsonl', []);
+    const labels = await putLines(fixture.store, 'runs/run-1/labels', 'labels.jsonl', []);
+    const input = { context, capability, source, validation, trajectories, labels };
+    const outcome = await fixture.run(createValidationActivities(fixture.deps).calibrateEnvironment, input, activity);
+    return {
+      outcome,
+      result: await getJson(fixture.store, outcome.detail, calibrationResultSchema),
+      certificate: await getJson(fixture.store, outcome.certificate, certificateSchema),
+    };
   };
 
   beforeEach(() => {
@@ -30,12 +38,17 @@ describe('calibrateEnvironment', () => {
   });
 
   test('an agent that succeeds now and then is in band', async () => {
-    const { outcome, result } = await calibrate(0.4);
+    const { outcome, result, certificate } = await calibrate(0.4);
     expect(result.problems).toEqual([]);
     expect(outcome.inBand).toBe(true);
-    expect(outcome.outcome).toMatch(/^in-band: mean reward 0\.\d\d, success 0\.\d\d, informative groups \d\.\d\d \(40 rollouts\)$/);
-    expect(outcome).toMatchObject({ promptTokens: 800, completionTokens: 400 });
-    expect(result).toMatchObject({ seeds: 10, rolloutsPerSeed: 4 });
+    expect(outcome.outcome).toMatch(/^in-band: mean reward 0\.\d\d, success 0\.\d\d, informative groups \d\.\d\d \(\d\d rollouts\)$/);
+    expect(outcome).toMatchObject({ promptTokens: 20 * result.rollouts, completionTokens: 10 * result.rollouts });
+    expect(result).toMatchObject({ seeds: 10, rolloutsPerSeed: 4, planned: 40, doubt: 0 });
+    // So few tasks leave a doubt, and so all rollouts of the fixed design are made.
+    expect(result.rollouts).toBe(40);
+    expect(certificate).toMatchObject({ certified: true, capability: 'stamps', calibration: { verdict: 'in-band' } });
+    expect(certificate.checks.at(-1)).toMatchObject({ name: 'calibrated', group: 'calibrated', passed: true });
+    expect(certificate.transfer!.detail).toMatch(/^Nothing can be said about transfer: only 0 of/);
     expect(result.groupMeans).toHaveLength(10);
     expect(server.requests[0]).toMatchObject({ temperature: 0.7, max_tokens: 33 });
   });
@@ -44,21 +57,49 @@ describe('calibrateEnvironment', () => {
     const { outcome, result } = await calibrate(1);
     expect(outcome.inBand).toBe(false);
     expect(result.verdict).toBe('too-easy');
+    expect([outcome.faulty, result.faulty]).toEqual([false, false]);
     expect(result.problems[0]).toContain('mean reward is 1.00, above 0.60');
+  });
+
+  test('no more is rolled out once the verdict is certain', async () => {
+    const { outcome, result } = await calibrate(0, 'parcel_desk.py', { ...spec, calibration: { seeds: 40, rolloutsPerSeed: 4 } });
+    expect(outcome.inBand).toBe(false);
+    expect(result).toMatchObject({ verdict: 'too-hard', seeds: 8, rollouts: 32, planned: 160 });
+    expect(result.doubt).toBeLessThanOrEqual(0.01);
   });
 
   test('an environment that raises on some tasks and dies on others ends those episodes only, and is not accepted', async () => {
     const { outcome, result } = await calibrate(0.5, 'raising_desk.py');
     expect(outcome.inBand).toBe(false);
     // Seed 3 raises, seed 5 ends the process; four rollouts of each.
-    expect(result.problems[0]).toMatch(/^The environment failed in 8 of 40 rollouts, in 4 of them by ending or hanging: .*ZeroDivisionError/);
-    expect(result.groupMeans).toEqual([0, 1, 0, 0, 0, 0, 0, 1, 0, 1]);
+    expect(result.problems[0]).toMatch(/^The environment failed in 8 of 32 rollouts, in 4 of them by ending or hanging: .*ZeroDivisionError/);
+    expect(result.groupMeans).toEqual([0, 1, 0, 0, 0, 0, 0, 1]);
+    expect([outcome.faulty, result.faulty]).toEqual([true, true]);
+  });
+
+  test('those that died are told from those that raised, over all portions, and what was rolled out is paid for', async () => {
+    // A band whose end lies where the figures are, so that one portion of eight tasks does not suffice: 5 and 16 die, 3, 10 and 17 raise.
+    const wide = { meanReward: [0, 1], meanSuccess: [0, 1], maxAllSuccessGroups: 0.3, maxAllZeroGroups: 1, maxConstantGroups: 1, minInformativeGroups: 0 };
+    const calibration = { seeds: 60, rolloutsPerSeed: 4, ...wide, minRewardStd: 0 } as typeof spec.calibration;
+    const { outcome, certificate } = await calibrate(0.5, 'raising_desk.py', { ...spec, calibration });
+    expect(outcome.outcome).toMatch(/^unusable: The environment hung or died in 6 episodes\. .* ended with code 3/);
+    expect(outcome.completionTokens).toBeGreaterThan(0);
+    expect(certificate.transfer).toBeNull();
+  });
+
+  test('the estimate of transfer heartbeats and can be cancelled, as the rollouts before it', async () => {
+    const activity = fixture.activity();
+    activity.on('heartbeat', ({ unit }: StageProgress) => unit === 'estimates' && activity.cancel('CANCELLED'));
+    await expect(calibrate(0.4, 'parcel_desk.py', spec, activity)).rejects.toMatchObject({ name: 'CancelledFailure' });
+    expect(fixture.heartbeats.at(-1)).toMatchObject({ stage: 'sharpen', unit: 'estimates', note: 'estimates the transfer of stamps' });
   });
 
   test('an environment that keeps dying is given up', async () => {
-    const { outcome, result } = await calibrate(0.5, 'raising_desk.py', { ...spec, calibration: { seeds: 30, rolloutsPerSeed: 4 } });
+    const { outcome, result } = await calibrate(0.5, 'raising_desk.py', { ...spec, calibration: { seeds: 30, rolloutsPerSeed: 16 } });
     expect(outcome.inBand).toBe(false);
     expect(outcome.outcome).toMatch(/^unusable: The environment hung or died in 6 episodes/);
+    expect(outcome.completionTokens).toBeGreaterThan(0);
     expect(result.problems).toHaveLength(1);
+    expect([outcome.faulty, result.faulty]).toEqual([true, true]);
   });
 });

@@ -62,8 +62,10 @@ describe('calibrationOf', () => {
   test('pass@k is given as far as there are rollouts', () => {
     const { passAt } = calibrationOf(groups([1, [1, 1, 0, 0]], [1, [0, 0, 0, 0]]), thresholds);
     expect(Object.keys(passAt)).toEqual(['1', '4']);
-    expect(passAt['1']).toBeCloseTo(0.25);
-    expect(passAt['4']).toBeCloseTo(0.5);
+    expect(passAt['1']!.estimate).toBeCloseTo(0.25);
+    expect(passAt['4']!.estimate).toBeCloseTo(0.5);
+    expect(passAt['4']!.low).toBeLessThan(0.2);
+    expect(passAt['4']!.high).toBeGreaterThan(0.8);
   });
 
   test('success is what the agent calls success', () => {

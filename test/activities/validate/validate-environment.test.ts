@@ -1,14 +1,14 @@
 // Tier: jail (real jail and runtime; no model).
 import { readFileSync } from 'node:fs';
-import { createValidationActivities } from '../../../activities/validate';
-import { environmentAttemptSchema, type RunContext } from '../../../contracts';
+import { CHECK_NAMES, createValidationActivities } from '../../../activities/validate';
+import { certificateSchema, type RunContext, validationSchema } from '../../../contracts';
 import { getJson } from '../../../store';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
 const good = readFileSync(fixturePath('parcel_desk.py'), 'utf8');
 const capability = { id: 'stamps', name: 'Stamps', summary: 'count the stamps' };
 
-/** The good environment with one thing changed; the text must be there. */
+/** The good environment with one thing changed; the text must be there. What else can be wrong is in environments.test.ts. */
 function changed(from: string, to: string): string {
   if (!good.includes(from)) throw new Error(`The fixture does not contain ${from}`);
   return good.replaceAll(from, to);
@@ -27,7 +27,9 @@ describe('validateEnvironment', () => {
   const validate = async (source: string) => {
     const ref = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', source);
     const result = await fixture.run(createValidationActivities(fixture.deps).validateEnvironment, { context, capability, source: ref });
-    const detail = await getJson(fixture.store, result.detail, environmentAttemptSchema.shape.validation);
+    const detail = await getJson(fixture.store, result.detail, validationSchema);
+    const certificate = await getJson(fixture.store, result.certificate, certificateSchema);
+    expect(certificate).toMatchObject({ certified: false, calibration: null, checks: detail.checks, environment: { sha256: ref.sha256 } });
     expect({ passed: detail.passed, problems: detail.problems }).toEqual({ passed: result.passed, problems: result.problems });
     return { ...result, failed: detail.checks.filter(({ passed }) => !passed).map(({ name }) => name), checks: detail.checks };
   };
@@ -36,43 +38,40 @@ describe('validateEnvironment', () => {
     const { passed, problems, checks } = await validate(good);
     expect(problems).toEqual([]);
     expect(passed).toBe(true);
-    expect(checks).toHaveLength(11);
-    expect(fixture.heartbeats.at(-1)).toMatchObject({ stage: 'sharpen', unit: 'checks', done: 11, total: 11 });
+    expect(checks.map(({ name }) => name)).toEqual([...CHECK_NAMES]);
+    expect(fixture.heartbeats.at(-1)).toMatchObject({ stage: 'sharpen', unit: 'checks', done: checks.length, total: checks.length });
   });
 
-  // prettier-ignore
-  const cases: [name: string, source: string, failed: string[], problem: RegExp][] = [
-    ['a file that is not Python', 'class Environment(:\n', ['static', 'loads'], /static: Line 1 is not Python/],
-    ['a module without the class', 'x = 1\n', ['loads'], /loads: .*defines no class/],
-    ['a forbidden import', changed('import random\n', 'import os\nimport random\n'), ['static'], /static: Line \d+ imports os\. Allowed imports: .*\bjson\b/],
-    ['a hidden import', changed('import random\n', 'random = __import__("random")\n'), ['static'], /static: Line \d+ uses __import__/],
-    ['another interface', changed('_tool("send"', '_tool("post"'), ['interface'], /interface: tools\(\) lacks send, which the agent has/],
-    ['another type', changed('"type": "integer"', '"type": "string"'), ['interface'], /interface: send: the parameter stamps is/],
-    ['shared random numbers', changed('rng.randint', 'random.randint'), ['static', 'deterministic', 'solvable'], /static: Line \d+ uses random\.randint: draw from/],
-    [
-      'an order that depends on the process',
-      changed('f"please send parcel {self.task[\'parcel\']}"', '" ".join({"please", "send", "parcel", "now", self.task["parcel"]})'),
-      ['deterministic'],
-      /deterministic: .* in another process/,
-    ],
-    ['one task for all seeds', changed('random.Random(seed)', 'random.Random(7)'), ['diverse'], /diverse: 100 seeds gave 1 different openings/],
-    ['an unsolvable task', changed('reward = 1.0 if', 'reward = 0.7 if'), ['solvable'], /solvable: The reference solution of seed 500000 earns 0\.70/],
-    ['a reward for nothing', changed('weighed, reward = False, 0.0', 'weighed, reward = False, 0.5'), ['nop', 'random-calls', 'repeat-one-tool', 'claim-success'], /nop: Doing nothing earns 0\.50/],
-    ['a reward for talk', changed('if call is None or', 'if call is None:\n                reward = 1.0\n                continue\n            if'), ['claim-success'], /claim-success: Claiming success earns 1\.00/],
-    ['a reward for one tool', changed('weighed = True', 'weighed, reward = True, 1.0'), ['repeat-one-tool'], /repeat-one-tool: Calling only weigh earns 0\.\d+/],
-    ['exceptions on clumsy calls', changed('arguments.get("parcel") != self', 'arguments["parcel"] != self'), ['tolerant'], /tolerant: The call \{"name":"no_such_tool".*KeyError/],
-  ];
-
-  test.each(cases)('%s is rejected', async (_, source, failed, problem) => {
-    const result = await validate(source);
-    expect(result.passed).toBe(false);
-    expect(result.failed).toEqual(failed);
-    expect(result.problems.join('\n')).toMatch(problem);
+  test("the agent's own environment is opened once for a run; where it fails, a person is asked as soon as another attempt would not help", async () => {
+    const own = new RunFixture();
+    let opened = 0;
+    const openEnvironment: typeof own.deps.openEnvironment = (environment) => {
+      if (environment.trust === 'owner') opened++;
+      return own.deps.openEnvironment(environment);
+    };
+    const validateIn = async (runContext: RunContext, attempt = 1) => {
+      const source = await own.store.put('runs/run-1/environments/stamps', 'environment.py', good);
+      const { validateEnvironment } = createValidationActivities({ ...own.deps, openEnvironment });
+      return own.run(validateEnvironment, { context: runContext, capability, source }, own.activity({ attempt }));
+    };
+    const working = await own.prepare('http://127.0.0.1:9/v1');
+    await validateIn(working);
+    await validateIn(working);
+    expect(opened).toBe(1);
+    // Every eleventh task of it ends its process.
+    const environment = { path: 'raising_desk.py', trainSeeds: { start: 0, count: 60 }, heldOutSeeds: { start: 1000, count: 10 } };
+    const dying = await own.prepare('http://127.0.0.1:9/v1', { environment }, 'raising_desk.py', 'run-2');
+    for (const attempt of [1, 2, 3]) {
+      // A process that ends may be the machine's fault, at first.
+      await expect(validateIn(dying, attempt)).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: attempt === 3 });
+    }
+    await own.dispose();
   });
 
   test('an environment that ends its process fails its checks and not the activity', async () => {
     const result = await validate(changed('return {"observation": "sent", "done": True}', '__builtins__["__import__"]("os")._exit(1)'));
     expect(result.passed).toBe(false);
-    expect(result.failed).toContain('solvable');
+    expect(result.failed).toEqual(['observation-format']);
+    expect(result.problems[0]).toContain('ended with code 1');
   });
 });

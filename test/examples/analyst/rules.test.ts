@@ -86,7 +86,9 @@ describe('synthesis', () => {
     tools: [],
     samples: { system: 'policy', openings: [], calls: [] },
     evidence: [],
-    previous: rejected ? { attempt: 1, source: 'class Environment: pass', validation: { passed: true, problems: [], checks: [] }, calibration: null } : null,
+    previous: rejected
+      ? { attempt: 1, source: 'class Environment: pass', validation: { passed: true, problems: [], checks: [] }, calibration: null, outOfBand: 0 }
+      : null,
   });
   const write = (capability: Candidate, rejected: boolean) => ask(synthesisMessages(material(capability, rejected))).value.source as string;
   const planted = candidates.filter(({ name }) => !/lawyer|legal|greet/i.test(name));

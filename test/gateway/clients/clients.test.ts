@@ -1,16 +1,23 @@
 // tier: integration
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { peerPython } from '../../helpers/peer-python';
 import { adapterName, GatewayFixture, versionOf } from '../gateway-fixture';
 import { makeModel, PolicyServer } from './policy-server';
 import { nodeShapes } from './shapes';
 
-/** A Python with the openai package, which the project itself does not need: `uv venv .whetstone/bench/clients && uv pip install openai`. */
-const CLIENTS_PYTHON = process.env['WHET_CLIENTS_PYTHON'] || join(__dirname, '..', '..', '..', '.whetstone', 'bench', 'clients', 'bin', 'python');
-const hasPython = existsSync(CLIENTS_PYTHON);
-if (!hasPython) console.log(`The openai package of Python is not tried: there is no ${CLIENTS_PYTHON}.`);
+const ROOT = join(__dirname, '..', '..', '..');
+/** Long enough to install the Python clients, the first time. */
+const INSTALL_MS = 300_000;
+
+const output = async (command: string, script: string, url: string, model: string): Promise<unknown> => {
+  const { stdout } = await promisify(execFile)(command, [join(__dirname, script), url, model]);
+  return JSON.parse(stdout);
+};
+const inPython = (script: string) => async (url: string, model: string) =>
+  output(join(await peerPython(ROOT, join(__dirname, 'requirements.txt')), 'python'), script, url, model);
+const inNode = (script: string) => (url: string, model: string) => output(process.execPath, script, url, model);
 
 describe('the official clients get through the gateway what they get from the policy server', () => {
   const fixture = new GatewayFixture();
@@ -29,23 +36,24 @@ describe('the official clients get through the gateway what they get from the po
     await policy.stop();
   });
 
-  const pythonShapes = async (url: string, model: string) => {
-    const { stdout } = await promisify(execFile)(CLIENTS_PYTHON, [join(__dirname, 'shapes.py'), url, model]);
-    return JSON.parse(stdout) as unknown;
-  };
-  const clients: [string, (url: string, model: string) => Promise<unknown>][] = [
-    ['Node', nodeShapes],
-    ...(hasPython ? [['Python', pythonShapes] as [string, typeof pythonShapes]] : []),
-  ];
-
-  it.each(clients)('%s: base model, pinned adapter, routed agent', async (_name, shapes) => {
-    const gateway = `${fixture.url}/v1`;
-    const base = await shapes(policy.url, 'tiny');
-    const tuned = await shapes(policy.url, adapter);
-    expect(base).toMatchObject({ refusal: [404, 'model_not_found'], structured: { content: expect.stringMatching(/^(yes|no)$/) } });
-    expect(tuned).not.toEqual(base);
-    expect(await shapes(gateway, 'desk@base')).toEqual(base);
-    expect(await shapes(gateway, adapter)).toEqual(tuned);
-    expect(await shapes(gateway, 'desk')).toEqual(tuned);
-  });
+  it.each<[string, (url: string, model: string) => Promise<unknown>]>([
+    ['openai of Node', nodeShapes],
+    ['openai of Python', inPython('shapes.py')],
+    ["LangChain's ChatOpenAI of Node", inNode('shapes-langchain.mjs')],
+    ["LangChain's ChatOpenAI of Python", inPython('shapes_langchain.py')],
+    ['Vercel AI SDK', inNode('shapes-ai-sdk.mjs')],
+  ])(
+    '%s: base model, pinned adapter, routed agent',
+    async (_name, shapes) => {
+      const gateway = `${fixture.url}/v1`;
+      const base = await shapes(policy.url, 'tiny');
+      const tuned = await shapes(policy.url, adapter);
+      expect(base).toMatchObject({ refusal: [404, 'model_not_found'], structured: { content: expect.stringMatching(/^(yes|no)$/) } });
+      expect(tuned).not.toEqual(base);
+      expect(await shapes(gateway, 'desk@base')).toEqual(base);
+      expect(await shapes(gateway, adapter)).toEqual(tuned);
+      expect(await shapes(gateway, 'desk')).toEqual(tuned);
+    },
+    INSTALL_MS,
+  );
 });

@@ -151,9 +151,18 @@ class Engine:
             admitted.append(request)
         admitted.sort(key=lambda r: r.adapter or BASE)
         ids, slots, positions, segments, runs = [], [], [], [], []
+        # Rollouts of one task open with the same prompt: it is computed for one of them, and its keys and values copied.
+        firsts: dict[tuple, tuple[Request, int]] = {}
+        copies, places = [], []
         for adapter, group in groupby(admitted, key=lambda r: r.adapter):
             start = len(ids)
             for request in group:
+                first = firsts.setdefault((adapter, *request.prompt), (request, len(runs)))
+                if first[0] is not request and not request.cached_tokens:
+                    copies.append((first[0], request))
+                    places.append(first[1])
+                    continue
+                places.append(len(runs))
                 new = request.prompt[request.cached_tokens :]
                 runs.append((len(ids), len(new), request._slot.index, request.cached_tokens))
                 ids += new
@@ -165,6 +174,9 @@ class Engine:
         device = self.weights.device
         packed, slot, position = torch.tensor([ids, slots, positions], device=device)
         logits = self._network.prefill(packed, Rows(slot, position, segments), runs)
+        for first, request in copies:
+            self._cache.copy_prefix(first._slot.index, request._slot.index, len(request.prompt))
+        logits = logits[places] if copies else logits
         for request in admitted:
             request._slot.ids = list(request.prompt)
             self._cache.reset_mask(request._slot.index, len(request.prompt))

@@ -69,6 +69,10 @@ def _read_tensors(directory: Path) -> dict[str, torch.Tensor]:
             tensors.update(load_file(directory / name))
         except Exception as error:
             raise ModelError(f"{directory / name} cannot be read: {error}") from None
+    # Such a model answers something and is trained without an error: every rollout earns the same.
+    broken = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
+    if broken is not None:
+        raise ModelError(f"{broken} in {directory} holds numbers that are not finite: save the model again")
     return tensors
 
 

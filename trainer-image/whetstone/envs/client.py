@@ -18,6 +18,7 @@ import select
 import time
 
 from . import jail, jail_probe_client
+from .answers import is_not_run, read_answer
 from .errors import SandboxError
 
 ENVELOPE_BYTES = 256
@@ -85,7 +86,8 @@ class EnvironmentProcess:
 
     def request(self, method, params):
         """Result of one request. Raises SandboxError for any error, the environment's own included."""
-        outcome = self._exchange([json.dumps({"method": method, "params": params}, allow_nan=False)], single=True)[0]
+        asked = {"method": method, "params": params}
+        outcome = self._exchange([(asked, json.dumps(asked, allow_nan=False))], single=True)[0]
         if "error" in outcome:
             error = outcome["error"]
             trace = error["traceback"]
@@ -95,23 +97,23 @@ class EnvironmentProcess:
 
     def batch(self, requests):
         """Outcomes of the requests, in order; sent in as few lines as their sizes allow."""
-        waiting = [(index, json.dumps(request, allow_nan=False)) for index, request in enumerate(requests)]
+        waiting = [(index, request, json.dumps(request, allow_nan=False)) for index, request in enumerate(requests)]
         outcomes = [None] * len(waiting)
         while waiting:
             taken, size = 0, ENVELOPE_BYTES
-            for _, text in waiting[: self._caps["batchRequests"]]:
+            for _, _, text in waiting[: self._caps["batchRequests"]]:
                 size += len(text) + 1
                 if taken and size > self._caps["lineBytes"]:
                     break
                 taken += 1
             line, waiting = waiting[:taken], waiting[taken:]
-            answers = self._exchange([text for _, text in line], single=False)
+            answers = self._exchange([(request, text) for _, request, text in line], single=False)
             # NotRun: the response line was full before this request's turn; it had no effect. The first one always
             # runs.
-            again = [item for item, answer in zip(line, answers, strict=True) if _is_not_run(answer)]
+            again = [item for item, answer in zip(line, answers, strict=True) if is_not_run(answer)]
             if len(again) == len(line):
                 raise self._fail("Sandbox.BadOutput", "ran no request of a batch.")
-            for (index, _), answer in zip(line, answers, strict=True):
+            for (index, _, _), answer in zip(line, answers, strict=True):
                 outcomes[index] = answer
             waiting = again + waiting
         return outcomes
@@ -125,9 +127,7 @@ class EnvironmentProcess:
             "Sandbox.EnvironmentClosed", f"Environment {self.name} was closed."
         )
         _close(launched.requests)
-        deadline = time.monotonic() + self._wall["close"]
-        while not _has_ended(launched.pid) and time.monotonic() < deadline:
-            time.sleep(0.002)
+        _ends_within(launched.pid, self._wall["close"])
         launched.kill()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(launched.pid, 0)
@@ -138,11 +138,12 @@ class EnvironmentProcess:
         """The last bytes of stdout and stderr, as text."""
         return self._log.decode("utf-8", "replace")
 
-    def _exchange(self, texts, single):
-        """Sends one line and returns its outcomes, validated as far as the protocol goes."""
+    def _exchange(self, asked, single):
+        """Sends one line and returns its outcomes, each held to its method's schema. asked: (request, its JSON)."""
         if self._failure is not None:
             raise self._failure
         self._last_id += 1
+        texts = [text for _, text in asked]
         body = texts[0][1:-1] if single else f'"method": "batch", "params": {{"requests": [{",".join(texts)}]}}'
         line = f'{{"id": {self._last_id}, {body}}}\n'.encode()
         if len(line) > self._caps["lineBytes"]:
@@ -152,7 +153,7 @@ class EnvironmentProcess:
             )
         wall = self._wall["start" if self.sha256 is None else "request"]
         answer = self._talk(line, time.monotonic() + wall, wall)
-        outcomes = self._parse(answer, len(texts), single)
+        outcomes = read_answer(answer, self._last_id, [request for request, _ in asked], single, self._caps["depth"])
         if outcomes is None:
             raise self._fail(
                 "Sandbox.BadOutput", f"answered with something the protocol does not allow: {answer[:200]!r}"
@@ -173,7 +174,8 @@ class EnvironmentProcess:
                 raise self._fail("Sandbox.BadOutput", f"answered with a line over {self._caps['lineBytes']} bytes.")
             left = deadline - time.monotonic()
             ready = self._poll.poll(max(0, math.ceil(left * 1000)))
-            if not ready and left <= 0:
+            # Whatever is ready: bytes that trickle in without end are no answer.
+            if left <= 0:
                 raise self._fail(
                     "Sandbox.EnvironmentHung", f"did not answer within {wall:g} s; its process was killed."
                 )
@@ -212,37 +214,29 @@ class EnvironmentProcess:
                 "Sandbox.OutputFlood", f"wrote more than {self._caps['logBytes']} bytes to stdout or stderr."
             )
 
-    def _parse(self, line, count, single):
-        """Outcomes, or None when the line is not an answer to the last request."""
-        try:
-            document = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(document, dict) or document.get("id") != self._last_id:
-            return None
-        if "error" in document:
-            outcomes = [{"error": document["error"]}] * count
-        elif single:
-            outcomes = [{"result": document.get("result")}]
-        else:
-            result = document.get("result")
-            outcomes = result.get("results") if isinstance(result, dict) else None
-        valid = isinstance(outcomes, list) and len(outcomes) == count and all(map(_is_outcome, outcomes))
-        return outcomes if valid else None
-
     def _died(self):
+        """Error for a response channel that was closed: by the end of the process, or by one that goes on."""
+        ended = _ends_within(self._launched.pid, self._wall["close"])
+        self._launched.kill()
         _, status = os.waitpid(self._launched.pid, 0)
-        code = os.waitstatus_to_exitcode(status)
         self._drain_rest()
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         words = self.log_tail().strip()[-400:]
-        return self._fail("Sandbox.EnvironmentDied", f"process {how}." + (f" Its last words: {words}" if words else ""))
+        last = f" Its last words: {words}" if words else ""
+        if not ended:
+            return self._fail("Sandbox.EnvironmentHung", f"closed its response channel and went on; killed.{last}")
+        code = os.waitstatus_to_exitcode(status)
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        return self._fail("Sandbox.EnvironmentDied", f"process {how}.{last}")
 
     def _drain_rest(self):
+        """Reads what the log pipe holds, no more than may be written: a process that is not jailed may have left a
+        child."""
         os.set_blocking(self._launched.logs, False)
+        left = self._caps["logBytes"]
         with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(self._launched.logs, READ_BYTES):
+            while left > 0 and (chunk := os.read(self._launched.logs, READ_BYTES)):
                 self._log = (self._log + chunk)[-self._caps["logTailBytes"] :]
+                left -= len(chunk)
 
     def _fail(self, kind, sentence):
         """Kills the process and returns the error for the caller to raise; later requests raise it again."""
@@ -250,6 +244,16 @@ class EnvironmentProcess:
         self._launched.kill()
         self.close()
         return self._failure
+
+
+def _ends_within(pid, seconds):
+    """Waits for the end of a process, which stays to be reaped; False when it has not ended by then."""
+    deadline = time.monotonic() + seconds
+    while not _has_ended(pid):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.002)
+    return True
 
 
 def _has_ended(pid):
@@ -262,25 +266,3 @@ def _has_ended(pid):
 def _close(descriptor):
     with contextlib.suppress(OSError):
         os.close(descriptor)
-
-
-def _refuse_constant(name):
-    raise ValueError(f"{name} is not JSON")
-
-
-def _is_not_run(outcome):
-    return outcome.get("error", {}).get("type") == "NotRun"
-
-
-def _is_outcome(outcome):
-    if not isinstance(outcome, dict) or len(outcome) != 1:
-        return False
-    if "result" in outcome:
-        return isinstance(outcome["result"], dict)
-    error = outcome.get("error")
-    return (
-        isinstance(error, dict)
-        and isinstance(error.get("type"), str)
-        and isinstance(error.get("message"), str)
-        and isinstance(error.get("traceback"), str | None)
-    )

@@ -24,7 +24,7 @@ from . import python_root
 from .errors import SandboxError
 
 PROJECT_PROFILE = pathlib.Path(__file__).resolve().parents[3] / "sandbox" / "profile.json"
-RUNTIME = pathlib.Path(__file__).with_name("runtime.py")
+RUNTIME = pathlib.Path(__file__).with_name("runtime") / "__main__.py"
 
 # Where the runtime and bubblewrap find their pipes; 5 and 6 are gone before the environment's code runs.
 STDIN, STDOUT, STDERR, REQUESTS, RESPONSES, ARGUMENTS, SECCOMP = range(7)
@@ -65,8 +65,8 @@ class Profile:
 
 
 def load_profile(path=None):
-    """Reads a profile; default: the project's."""
-    path = pathlib.Path(path or PROJECT_PROFILE)
+    """Reads a profile; default: WHET_JAIL_PROFILE, else the project's."""
+    path = pathlib.Path(path or os.environ.get("WHET_JAIL_PROFILE") or PROJECT_PROFILE)
     try:
         return Profile(path, json.loads(path.read_text()))
     except (OSError, ValueError) as error:

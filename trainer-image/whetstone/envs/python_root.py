@@ -1,5 +1,5 @@
 """Builds the file tree that is the jail's `/`: a copy of this interpreter, its shared libraries, the standard library,
-runtime.py.
+the runtime as one file of byte code.
 
 ``python3 python_root.py`` prints the directory's path, building it first where it is missing. Standard library only:
 the TypeScript side starts this file with whatever Python it has. Copied rather than bind-mounted, because the
@@ -25,9 +25,16 @@ import sys
 import sysconfig
 import time
 
-FORMAT = b"1"
-KEEP_DAYS = 14
-RUNTIME = pathlib.Path(__file__).with_name("runtime.py")
+if not __package__:
+    # Started as a script with -I, which keeps the script's own directory away.
+    sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    import bundle
+    import stale_trees
+else:
+    from . import bundle, stale_trees
+
+FORMAT = b"2"
+DAY_SECONDS = 86400
 
 # Packages that no environment needs: tests, package installers, editors, windows, build tools.
 LEFT_OUT = frozenset(
@@ -119,7 +126,7 @@ def shared_libraries(binaries):
 def contents():
     """{path inside the tree: file} of everything."""
     executable = interpreter()
-    files = {"usr/bin/python3": executable, "runtime.py": RUNTIME, **standard_library()}
+    files = {"usr/bin/python3": executable, **standard_library()}
     extensions = [path for name, path in files.items() if name.endswith(".so")]
     files.update(shared_libraries([executable, *extensions]))
     return dict(sorted(files.items()))
@@ -130,7 +137,8 @@ def fingerprint():
     stands for the shared libraries: installing one rewrites it."""
     sources = [
         interpreter(),
-        RUNTIME,
+        *bundle.sources(),
+        pathlib.Path(bundle.__file__),
         pathlib.Path(__file__),
         pathlib.Path("/etc/ld.so.cache"),
         *standard_library().values(),
@@ -145,7 +153,7 @@ def fingerprint():
 
 def digest(files):
     """Hash of names and contents, as hex."""
-    total = hashlib.sha256(FORMAT)
+    total = hashlib.sha256(FORMAT + bundle.bundle())
     for name, path in files.items():
         total.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()[:32]
@@ -165,11 +173,11 @@ def build(files, target):
             shutil.copyfile(path, copy)
             is_program = path.stat().st_mode & stat.S_IXUSR or name.endswith(".so")
             copy.chmod(0o755 if is_program else 0o644)
-            if path == RUNTIME:
-                # The jail starts the byte code: compiling the source would take 5 ms of every start.
-                compile_file(copy, name, copy.with_suffix(".pyc"))
-            elif name.endswith(".py"):
+            if name.endswith(".py"):
                 compile_file(copy, name)
+        runtime = temporary / "runtime.pyc"
+        runtime.write_bytes(bundle.bundle())
+        runtime.chmod(0o644)
         try:
             temporary.rename(target)
         except OSError:
@@ -190,31 +198,16 @@ def make_directory(path, top):
         step.chmod(0o755)
 
 
-def compile_file(path, name, target=None):
-    """Writes the byte code to target, default beside the source. Unchecked: the tree is immutable, so no start
-    compares times."""
+def compile_file(path, name):
+    """Writes the byte code beside the source. Unchecked: the tree is immutable, so no start compares times."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     try:
-        cache = pathlib.Path(
-            py_compile.compile(path, cfile=target, dfile=f"/{name}", doraise=True, invalidation_mode=mode)
-        )
+        cache = pathlib.Path(py_compile.compile(path, dfile=f"/{name}", doraise=True, invalidation_mode=mode))
     except py_compile.PyCompileError:
         # The standard library carries a few files that are samples of bad syntax.
         return
     cache.parent.chmod(0o755)
     cache.chmod(0o644)
-
-
-def prune(directory):
-    """Removes trees and notes that no start has used for KEEP_DAYS: every new version of the runtime makes a tree."""
-    oldest = time.time() - KEEP_DAYS * 86400
-    for entry in os.scandir(directory):
-        if entry.stat(follow_symlinks=False).st_mtime >= oldest:
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
-        else:
-            os.unlink(entry.path)
 
 
 def check_owner(path):
@@ -227,10 +220,21 @@ def check_owner(path):
         )
 
 
-@functools.cache
 def ensure_root():
-    """Path of the tree for this interpreter, built where missing. Raises RootError with a sentence when it cannot
-    be."""
+    """Path of the tree for this interpreter, built where missing. Raises RootError with a sentence when it cannot be.
+
+    Remembered for a day: a process that runs for longer than trees are kept touches its own again every day.
+    """
+    return _ensured(time.monotonic() // DAY_SECONDS)
+
+
+@functools.lru_cache(maxsize=1)
+def _ensured(_day):
+    return find_or_build()
+
+
+def find_or_build():
+    """What ``ensure_root`` remembers: looks for the tree, marks it as used, builds it where it is missing."""
     directory = cache_directory()
     # Remembers which tree these sources gave: hashing contents and asking ldd take half a second.
     memo = directory / f"{fingerprint()}.tree"
@@ -248,10 +252,10 @@ def ensure_root():
     previous = os.umask(0o022)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        prune(directory)
+        check_owner(directory)
+        stale_trees.prune(directory)
         files = contents()
         target = directory / digest(files)
-        check_owner(directory)
         if not target.is_dir():
             build(files, target)
         temporary = memo.with_name(f".{memo.name}.{secrets.token_hex(6)}")

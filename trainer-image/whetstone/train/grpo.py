@@ -17,16 +17,16 @@ from trl import GRPOConfig, GRPOTrainer
 
 from whetstone.engine import Engine, live_adapter
 
+from .collapse import Diverged
+from .decisions import loss_mask
 from .job import Algorithm
+from .minibatches import minibatches, token_mean
 from .packed import PackedPolicy, TokenTree
 from .rollouts import LIVE, Episode, Rollouts
+from .supervised import is_supervised, supervised_inputs
 
 # Mean divergence from the base model, in nats a token, at which the policy has left the region that GRPO can repair.
 COLLAPSE_KL = 25.0
-
-
-class Diverged(Exception):
-    """Training cannot go on: a loss or gradient is not finite, or the policy has collapsed."""
 
 
 def make_config(algorithm: Algorithm, seed: int, output: Path) -> GRPOConfig:
@@ -77,7 +77,7 @@ class AdapterTrainer(GRPOTrainer):
     engine, with the live adapter loaded before each iteration), the order of a batch (TRL shuffles it, which changes
     nothing but the rounding), and for small models the log-probabilities (packed.py). With `dropConstantGroups`, groups
     without a difference in reward take no part in the step, and an iteration without any other leaves the adapter as
-    it is.
+    it is, but for the supervised loss. A step may go through the model in minibatches; the optimiser moves once.
     """
 
     def __init__(
@@ -93,7 +93,6 @@ class AdapterTrainer(GRPOTrainer):
         self._scale = algorithm.alpha / algorithm.rank
         self._episodes: list[Episode] = []
         self._loss_mask: torch.Tensor | None = None
-        self._scoring = True
         self._packed = None
         self.seconds_generation = 0.0
         self.step_loss = 0.0
@@ -136,15 +135,22 @@ class AdapterTrainer(GRPOTrainer):
             "prompt_ids": [episode.ids[: episode.prompt] for episode in episodes],
             "completion_ids": [episode.ids[episode.prompt :] for episode in episodes],
             "logprobs": None,
-            "env_mask": [episode.sampled for episode in episodes],
+            "env_mask": [
+                loss_mask(episode.sampled, episode.spans, self._algorithm.decisionTurnsOnly) for episode in episodes
+            ],
             "env_reward": [episode.reward for episode in episodes],
         }
 
-    def _prepare_inputs(self, generation_batch: list[dict]) -> dict | None:
-        """The tensors of the step, or None when no group tells the rollouts apart."""
-        self._scoring = True
+    def _prepare_inputs(self, generation_batch: list[dict] | dict) -> dict | None:
+        """The tensors of the step, or None when no group tells the rollouts apart; a part of a step is ready."""
+        if isinstance(generation_batch, dict):
+            return generation_batch
+        beta = self.beta
+        if self._packed:
+            # TRL would switch the adapter off and on in every module for a reference that compute_loss works out.
+            self.beta = 0.0
         inputs = self._generate_and_score_completions(generation_batch)
-        self._scoring = False
+        self.beta = beta
         if self._algorithm.dropConstantGroups:
             inputs = self._without_constant_groups(inputs)
         return inputs
@@ -163,17 +169,29 @@ class AdapterTrainer(GRPOTrainer):
         inputs["num_items_in_batch"] = (inputs["completion_mask"] * inputs["tool_mask"]).sum()
         return inputs
 
+    def _parts(self, generation_batch: list[dict]) -> list[dict]:
+        """What the step learns from: minibatches of rollouts, then of references; empty when there is nothing."""
+        inputs, algorithm = self._prepare_inputs(generation_batch), self._algorithm
+        parts = minibatches(inputs, algorithm.updateTokens) if inputs else []
+        if algorithm.supervisedWeight:
+            references = self._rollouts.references(self._episodes)
+            taught = supervised_inputs(references, self._tokenizer.pad_token_id, self.accelerator.device)
+            parts += minibatches(taught, algorithm.updateTokens) if taught else []
+        return parts
+
     def training_step(self, model, inputs, num_items_in_batch=None) -> torch.Tensor:
-        """One forward and backward pass; raises Diverged when the loss is not finite."""
+        """Forward and backward passes of one step; raises Diverged when the loss is not finite."""
+        model.train()
         before = len(self._metrics["train"]["kl"])
-        try:
-            loss = super().training_step(model, inputs, num_items_in_batch)
-        except _NothingToLearn:
-            self.step_loss, self.step_kl = 0.0, 0.0
-            return torch.zeros((), device=self.accelerator.device)
+        parts = self._parts(inputs)
+        loss = None
+        for part in parts:
+            summand = super().training_step(model, part, num_items_in_batch)
+            loss = summand if loss is None else loss + summand
+        if loss is None:
+            loss = torch.zeros((), device=self.accelerator.device)
         self.step_loss = loss.item()
-        kl = self._metrics["train"]["kl"]
-        self.step_kl = kl[-1] if len(kl) > before else 0.0
+        self.step_kl = token_mean(self._metrics["train"]["kl"][before:], parts)
         where = f"at iteration {self.state.global_step + 1}"
         if not math.isfinite(self.step_loss) or not math.isfinite(self.step_kl):
             raise Diverged(
@@ -194,16 +212,22 @@ class AdapterTrainer(GRPOTrainer):
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         """TRL's loss; the reference's log-probabilities are computed here, for the rows that are left."""
-        if inputs is None:
-            raise _NothingToLearn
         mask = inputs["completion_mask"] * inputs["tool_mask"]
-        if self._packed is None:
-            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        self._tree, self._targets, self._places = self._lay_out(inputs, mask)
-        if self.beta != 0.0:
+        if self._packed is not None:
+            self._tree, self._targets, self._places = self._lay_out(inputs, mask)
+        if is_supervised(inputs):
+            return self._algorithm.supervisedWeight * self._cross_entropy(model, inputs, mask)
+        if self._packed is not None and self.beta != 0.0:
             with torch.no_grad():
                 inputs["ref_per_token_logps"] = self._spread(adapted=False)
         return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+
+    def _cross_entropy(self, model, inputs: dict, mask: torch.Tensor) -> torch.Tensor:
+        """Part of the mean negative log-probability of the references' tokens, at the rollouts' temperature."""
+        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
+        attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
+        logps, *_ = self._get_per_token_logps_and_entropies(model, ids, attention, mask.shape[1])
+        return -(logps * mask).sum() / inputs["num_items_in_batch"]
 
     def _lay_out(self, inputs: dict, mask: torch.Tensor) -> tuple[TokenTree, list[int], torch.Tensor]:
         """The batch as a tree, the nodes that count in the loss, and per such place of the mask its node's number."""
@@ -225,12 +249,12 @@ class AdapterTrainer(GRPOTrainer):
 
     def _get_per_token_logps_and_entropies(self, model, input_ids, attention_mask, logits_to_keep, *args, **kwargs):
         if self._packed is None:
+            if not torch.is_grad_enabled() and self._algorithm.updateTokens:
+                # The reference of the whole batch, before it is cut into minibatches.
+                kwargs["batch_size"] = max(1, self._algorithm.updateTokens // input_ids.shape[1])
             return super()._get_per_token_logps_and_entropies(
                 model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
             )
-        if self._scoring:
-            # The reference of rows that may still be dropped: compute_loss puts the real values in.
-            return input_ids.new_zeros((input_ids.shape[0], logits_to_keep), dtype=torch.float32), None, None
         logps = self._spread(adapted=True)
         # Entropies are only a metric here, and not a reported one.
         return logps, torch.zeros_like(logps), None
@@ -238,16 +262,23 @@ class AdapterTrainer(GRPOTrainer):
     def create_model_card(self, *_args, **_kwargs) -> None:
         """No model card in checkpoints."""
 
+    def check_adapter(self) -> None:
+        """Raises Diverged when a number of the adapter is not finite.
+
+        The loss alone does not tell: rollouts of a broken adapter all earn the same, and then nothing is computed.
+        """
+        for factors in self._live.parts.values():
+            if not all(bool(torch.isfinite(factor).all()) for factor in factors):
+                raise Diverged(
+                    f"the adapter holds numbers that are not finite after iteration {self.state.global_step}"
+                )
+
     def save_state(self, directory: Path) -> None:
         """Writes everything that resuming needs: adapter, optimiser, schedule, random state, counters."""
         self.save_model(str(directory), _internal_call=True)
         self._save_optimizer_and_scheduler(str(directory))
         self._save_rng_state(str(directory))
         self.state.save_to_json(os.path.join(directory, TRAINER_STATE_NAME))
-
-
-class _NothingToLearn(Exception):
-    """No group of this iteration has rewards that differ."""
 
 
 def _reward(completions: list, env_reward: list[float], **_: object) -> list[float]:

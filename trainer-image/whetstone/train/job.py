@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import get_type_hints
 
 MAX_SEED = 2**53
+# Fields of Algorithm that came later: at their defaults they are not in a job's hash, so that an unfinished job of an
+# earlier version is still the same job.
+LATER = ("hintShare", "decisionTurnsOnly", "supervisedWeight", "updateTokens", "rewardCollapse")
 
 
 class JobError(Exception):
@@ -30,6 +33,11 @@ class Algorithm:
     one optimiser step. `maxCompletionTokens` is per turn, `clip` the half-width of the trust region of the probability
     ratio, `klBeta` the weight of the KL term to the base model (0 leaves it out), `warmupIterations` the linear ramp
     of the learning rate. `dropConstantGroups` leaves groups whose rewards are all equal out of the update.
+
+    docs/training.md has the reasons for the rest. `hintShare` of a group's rollouts see the environment's hints,
+    `decisionTurnsOnly` leaves turns without a tool call out of the loss, `supervisedWeight` multiplies the cross-entropy
+    of the reference solutions, `updateTokens` is the size of the update's minibatches (0: one pass), and below
+    `rewardCollapse` of the best reward the job stops (0: never).
     """
 
     rank: int = 32
@@ -46,6 +54,11 @@ class Algorithm:
     warmupIterations: int = 2
     maxGradNorm: float = 1.0
     dropConstantGroups: bool = True
+    hintShare: float = 0.0
+    decisionTurnsOnly: bool = False
+    supervisedWeight: float = 0.0
+    updateTokens: int = 0
+    rewardCollapse: float = 0.5
 
     def __post_init__(self) -> None:
         def check(name: str, holds: bool, rule: str) -> None:
@@ -64,6 +77,10 @@ class Algorithm:
         check("maxCompletionTokens", 1 <= self.maxCompletionTokens <= 32_768, "from 1 to 32768")
         check("warmupIterations", 0 <= self.warmupIterations <= self.iterations, f"from 0 to {self.iterations}")
         check("maxGradNorm", 0 < self.maxGradNorm <= 1e6, "above 0, at most 1000000")
+        check("hintShare", 0 <= self.hintShare <= 1, "from 0 to 1")
+        check("supervisedWeight", 0 <= self.supervisedWeight <= 100, "from 0 to 100")
+        check("updateTokens", 0 <= self.updateTokens <= 2**31, f"from 0 (one pass) to {2**31}")
+        check("rewardCollapse", 0 <= self.rewardCollapse < 1, "0 (never stop) or more, below 1")
 
     @property
     def rollouts(self) -> int:
@@ -119,7 +136,11 @@ class TrainingJob:
     @property
     def sha256(self) -> str:
         """Hash of the job's canonical JSON: sorted keys, no spaces."""
-        text = json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
+        document = dataclasses.asdict(self)
+        for entry in dataclasses.fields(Algorithm):
+            if entry.name in LATER and getattr(self.algorithm, entry.name) == entry.default:
+                del document["algorithm"][entry.name]
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
 

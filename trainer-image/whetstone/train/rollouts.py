@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from whetstone.engine import Engine, Request, derive_seed
 from whetstone.envs.client import EnvironmentProcess
 from whetstone.serve.chat import Chat
-from whetstone.serve.tool_calls import parse_completion
+from whetstone.serve.tool_calls import OPEN, parse_completion
 
+from .decisions import TurnSpan
+from .hints import Hints
 from .job import Algorithm
+from .supervised import Reference, References
 
 LIVE = "live"
 # Above this share of rollouts in one iteration, exceptions are the environment's fault and not the odd bad call.
@@ -24,19 +27,30 @@ class EnvironmentFailed(Exception):
 
 @dataclass
 class Episode:
-    """One rollout. `ids` are prompt and completion, `sampled` marks the agent's own tokens, `[len(ids) - prompt]`."""
+    """One rollout. `ids` are prompt and completion, `sampled` marks the agent's own tokens, `[len(ids) - prompt]`.
+
+    `shown` is the prompt with hints that the engine reads in place of the plain one; empty: it reads the plain one.
+    """
 
     group: int
     number: int
     task_seed: int
     environment: int
+    opening: list[dict] = field(default_factory=list)
+    shown: list[int] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     prompt: int = 0
     sampled: list[int] = field(default_factory=list)
+    spans: list[TurnSpan] = field(default_factory=list)
     turns: int = 0
     over: bool = False
     raised: str | None = None
     reward: float = 0.0
+
+    @property
+    def read(self) -> list[int]:
+        """What the engine reads: `ids`, with the hints where the episode has them."""
+        return self.shown + self.ids[self.prompt :] if self.shown else self.ids
 
 
 class Rollouts:
@@ -56,6 +70,9 @@ class Rollouts:
         self._tools = [environment.describe()["tools"] for environment in environments]
         self._suffixes: dict[tuple, tuple[list[int], list[int]]] = {}
         self._end_text = chat.decode([engine.weights.shape.eos_ids[0]])
+        limit = engine.length
+        self._hints = Hints(environments, self._tools, chat, algorithm.hintShare, seed, limit)
+        self._references = References(environments, self._tools, chat, self._end_text, limit)
 
     def collect(self, iteration: int) -> list[Episode]:
         """All episodes of an iteration, group by group; the same arguments and weights give the same episodes.
@@ -71,6 +88,7 @@ class Rollouts:
                 place = count % len(self._environments)
                 episodes.append(Episode(group, number, self._first_task + count, place))
         self._open(episodes)
+        self._hints.add(iteration, episodes)
         while running := [episode for episode in episodes if not episode.over]:
             self._turn(iteration, running)
         self._score(episodes)
@@ -81,6 +99,10 @@ class Rollouts:
                 f"the environment, the last one: {raised[-1].raised}"
             )
         return episodes
+
+    def references(self, episodes: list[Episode]) -> list[Reference]:
+        """Reference solutions of the episodes' tasks."""
+        return self._references.play([(episode.environment, episode.task_seed) for episode in episodes])
 
     def _exchange(self, items: list[tuple[Episode, dict]]) -> list[tuple[Episode, dict]]:
         """Sends one batch per environment; an error marks its episode and is left out of what comes back."""
@@ -111,7 +133,7 @@ class Rollouts:
             text = self._chat.render(result["messages"], self._tools[episode.environment])
             if text not in prompts:
                 prompts[text] = self._chat.encode(text)
-            episode.ids = list(prompts[text])
+            episode.opening, episode.ids = result["messages"], list(prompts[text])
             episode.prompt = len(episode.ids)
         if broken := next((episode for episode in episodes if episode.raised), None):
             raise EnvironmentFailed(f"reset({broken.task_seed}) failed: {broken.raised}")
@@ -131,6 +153,8 @@ class Rollouts:
             text = self._chat.decode(request.tokens)
             text = text.removesuffix(self._end_text) if request.finish == "stop" else text
             _, calls = parse_completion(text)
+            end = len(episode.sampled)
+            episode.spans.append(TurnSpan(end - len(request.tokens), end, OPEN in text))
             params: dict = {"episode": self._name(episode)}
             if calls:
                 params["calls"] = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in calls]
@@ -144,7 +168,7 @@ class Rollouts:
                 episode.over = True
                 continue
             suffix = self._suffix("tool" if called[id(episode)] else "user", result["observations"], ended[id(episode)])
-            if len(episode.ids) + len(suffix) >= self._engine.length:
+            if len(episode.read) + len(suffix) >= self._engine.length:
                 episode.over = True
                 continue
             episode.ids += suffix
@@ -153,7 +177,7 @@ class Rollouts:
     def _request(self, iteration: int, episode: Episode) -> Request:
         seed = derive_seed(self._seed, iteration, episode.group, episode.number, episode.turns)
         return Request(
-            list(episode.ids),
+            list(episode.read),
             self._algorithm.maxCompletionTokens,
             seed=seed,
             temperature=self._algorithm.temperature,

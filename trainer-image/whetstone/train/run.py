@@ -10,31 +10,37 @@ from pathlib import Path
 from threading import Event
 
 import torch
-from transformers import AutoTokenizer, LlamaForCausalLM, TrainerCallback
+from transformers import TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
-from whetstone.engine import Engine, Weights
+from whetstone.engine import Engine
 from whetstone.envs.client import open_environment
 from whetstone.serve.chat import Chat
 
+from .base import Base
+from .collapse import check_reward
 from .grpo import AdapterTrainer, make_config, quiet_libraries
+from .hints import unaided
 from .job import TrainingJob
+from .reports import Reporter
 from .rollouts import Rollouts
 from .store import OutputStore, tree_sha256
+from .turns import Turn
 
 
 class _Recorder(TrainerCallback):
     """Writes a progress line and, when due, a checkpoint after every iteration."""
 
-    def __init__(self, job: TrainingJob, store: OutputStore, lines: list[dict], stop: Event) -> None:
+    def __init__(self, job: TrainingJob, store: OutputStore, lines: list[dict], stop: Event, turn: Turn) -> None:
         self.lines = lines
         self.trainer: AdapterTrainer | None = None
-        self._job, self._store, self._stop = job, store, stop
+        self._job, self._store, self._stop, self._turn = job, store, stop, turn
+        self._reporter = Reporter(job.outputDir)
         self._elapsed_before = lines[-1]["secondsElapsed"] if lines else 0.0
-        self._start = self._step_start = time.perf_counter()
+        self._start = self._step_start = self._last_end = time.perf_counter()
 
     def on_train_begin(self, args, state, control, **_):
-        self._start = time.perf_counter()
+        self._start = self._last_end = time.perf_counter()
 
     def on_step_begin(self, args, state, control, **_):
         self._step_start = time.perf_counter()
@@ -44,8 +50,9 @@ class _Recorder(TrainerCallback):
         if not logs or "grad_norm" not in logs or state.global_step <= len(self.lines):
             return
         now = time.perf_counter()
+        self.trainer.check_adapter()
         trainer, episodes = self.trainer, self.trainer.episodes
-        rewards = torch.tensor([episode.reward for episode in episodes], dtype=torch.float64)
+        rewards = torch.tensor([episode.reward for episode in unaided(episodes)], dtype=torch.float64)
         line = {
             "iteration": state.global_step,
             "iterations": self._job.algorithm.iterations,
@@ -61,38 +68,55 @@ class _Recorder(TrainerCallback):
         }
         self.lines.append(line)
         self._store.add_progress(line)
-        if state.global_step % self._job.checkpointEvery == 0 or self._stop.is_set():
+        algorithm, environments = self._job.algorithm, len(self._job.environments)
+        check_reward([one["reward"] for one in self.lines], algorithm.groups, environments, algorithm.rewardCollapse)
+        left = self._job.algorithm.iterations - state.global_step
+        # From end to end: in a pack the other members' turns count too.
+        self._reporter.tell(line, round(left * (now - self._last_end), 1))
+        self._last_end = now
+        if state.global_step % self._job.checkpointEvery == 0:
             self._store.save_checkpoint(state.global_step, self.trainer.save_state)
-        if self._stop.is_set():
+        if self._leaves() or (left and not self._turn.next(self._leaves)):
+            self._store.save_checkpoint(state.global_step, self.trainer.save_state)
             control.should_training_stop = True
 
+    def _leaves(self) -> bool:
+        return self._stop.is_set() or self._store.cancelled
 
-def run_job(job: TrainingJob, store: OutputStore, stop: Event, started: float) -> bool:
-    """Trains until the manifest is written (True), or stops after a checkpoint because `stop` was set (False).
 
-    `started` is the perf_counter value at which the process began. Raises SandboxError and EnvironmentFailed for the
-    environments, Diverged for the optimisation.
+def run_job(
+    job: TrainingJob,
+    store: OutputStore,
+    stop: Event,
+    started: float,
+    base: Base | None = None,
+    turn: Turn | None = None,
+) -> bool:
+    """Trains until the manifest is written (True), or leaves after a checkpoint (False): `stop` was set, or the job was
+    cancelled.
+
+    `started` is the perf_counter value at which the process began; `base` is read when it is not given, `turn` is for
+    members of a pack. Raises SandboxError and EnvironmentFailed for the environments, Diverged for the optimisation,
+    ModelError for the base model.
     """
     torch.set_num_threads(job.threads)
-    base = Path(job.baseModel)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    turn = turn or Turn()
     # On the CPU every kernel used has a deterministic form; one that has not is an error, not a surprise.
-    torch.use_deterministic_algorithms(True, warn_only=device == "cuda")
+    torch.use_deterministic_algorithms(True, warn_only=torch.cuda.is_available())
     with contextlib.ExitStack() as open_things, quiet_libraries():
         environments = [
             open_things.enter_context(open_environment(e.path, job.isolation, job.jailProfile or None))
             for e in job.environments
         ]
         algorithm = job.algorithm
-        engine = Engine(Weights.read(base, device), algorithm.rollouts, exact=False)
-        rollouts = Rollouts(engine, Chat(base), environments, algorithm, job.seed, job.taskSeedStart)
+        base = base or Base.read(Path(job.baseModel))
+        engine = Engine(base.weights, algorithm.rollouts, exact=False)
+        rollouts = Rollouts(engine, Chat(Path(job.baseModel)), environments, algorithm, job.seed, job.taskSeedStart)
         config = make_config(algorithm, job.seed, store.root)
-        model = LlamaForCausalLM.from_pretrained(base, dtype=torch.float32)
-        tokenizer = AutoTokenizer.from_pretrained(base)
-        trainer = AdapterTrainer(model, tokenizer, engine, rollouts, algorithm, config)
+        trainer = AdapterTrainer(base.model, base.tokenizer, engine, rollouts, algorithm, config)
         checkpoint = store.latest()
         lines = store.rewind(checkpoint[1] if checkpoint else 0)
-        recorder = _Recorder(job, store, lines, stop)
+        recorder = _Recorder(job, store, lines, stop, turn)
         recorder.trainer = trainer
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(recorder)
@@ -101,7 +125,7 @@ def run_job(job: TrainingJob, store: OutputStore, stop: Event, started: float) -
         gc.freeze()
         open_things.callback(gc.unfreeze)
         startup = time.perf_counter() - started
-        if len(lines) < algorithm.iterations and not stop.is_set():
+        if len(lines) < algorithm.iterations and not (stop.is_set() or store.cancelled):
             trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
         elif checkpoint:
             trainer._load_from_checkpoint(str(checkpoint[0]))

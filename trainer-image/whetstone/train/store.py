@@ -6,17 +6,23 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
 import shutil
 from pathlib import Path
 
 from .job import JobError, TrainingJob
 
 KEPT_CHECKPOINTS = 2
+FAILURE = "failure.json"
 MODEL_FILES = (".json", ".safetensors", ".jinja", ".txt", ".model")
 
 
 class Locked(Exception):
     """Another trainer works on the same output directory."""
+
+
+class Fenced(Locked):
+    """Another trainer has taken the output directory over: what this one would still write must not be seen."""
 
 
 def tree_sha256(directory: Path) -> str:
@@ -42,8 +48,18 @@ def _replace(path: Path, text: str) -> None:
     temporary.rename(path)
 
 
+def write_failure(root: Path, code: int, message: str) -> None:
+    """Writes `failure.json`: the exit code of a trainer that had been alone, and the sentence that goes with it."""
+    _replace(root / FAILURE, json.dumps({"code": code, "message": message}) + "\n")
+
+
 class OutputStore:
-    """Files of one job. Raises Locked when another process holds the directory, JobError when it holds another job."""
+    """Files of one job. Raises Locked when another process holds the directory, JobError when it holds another job.
+
+    The lock keeps a second trainer out where the file system knows locks. A pod on a node that has fallen silent may
+    live on where it does not: whoever starts last writes its token into `fence`, and nothing is published any more by
+    a trainer that finds another's there. The token is WHET_FENCE, else a random one.
+    """
 
     def __init__(self, job: TrainingJob) -> None:
         self.root = Path(job.outputDir)
@@ -57,18 +73,43 @@ class OutputStore:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Locked(f"another trainer is working in {self.root}") from None
+        self._fence = self.root / "fence"
+        self._token = os.environ.get("WHET_FENCE") or secrets.token_hex(16)
         mark = self.root / "job.sha256"
         if mark.exists() and mark.read_text() != job.sha256:
             raise JobError(f"{self.root} holds another job; give this one a directory of its own")
+        _replace(self._fence, self._token)
         _replace(mark, job.sha256)
         self._checkpoints.mkdir(exist_ok=True)
         for leftover in (*self._checkpoints.glob(".*"), *self.root.glob(".adapter*")):
             shutil.rmtree(leftover)
 
+    def release(self) -> None:
+        """Lets go of the lock before the process ends: this job has left, and may be started elsewhere."""
+        fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def _must_hold_fence(self) -> None:
+        if self._fence.read_text() != self._token:
+            raise Fenced(f"another trainer has taken {self.root} over")
+
     @property
     def done(self) -> bool:
         """True when the manifest is there."""
         return self._manifest.exists()
+
+    @property
+    def cancelled(self) -> bool:
+        """True when somebody has put a file `cancel` here: nobody waits for this adapter any more."""
+        return (self.root / "cancel").exists()
+
+    def clear_failure(self) -> None:
+        """Forgets how an earlier attempt ended."""
+        (self.root / FAILURE).unlink(missing_ok=True)
+
+    def save_failure(self, code: int, message: str) -> None:
+        """Says why there will be no manifest; raises Fenced when another trainer has the directory."""
+        self._must_hold_fence()
+        write_failure(self.root, code, message)
 
     def latest(self) -> tuple[Path, int] | None:
         """The newest checkpoint and the iterations it holds."""
@@ -83,6 +124,7 @@ class OutputStore:
             temporary.mkdir()
             write(temporary)
             _sync(temporary)
+            self._must_hold_fence()
             temporary.rename(final)
         for old in sorted(self._checkpoints.glob("iteration-*"))[:-KEPT_CHECKPOINTS]:
             shutil.rmtree(old)
@@ -104,6 +146,7 @@ class OutputStore:
 
     def add_progress(self, line: dict) -> None:
         """Appends one line to progress.jsonl."""
+        self._must_hold_fence()
         with self._progress.open("a") as file:
             file.write(json.dumps(line) + "\n")
 
@@ -114,6 +157,7 @@ class OutputStore:
         write(temporary)
         (temporary / "README.md").unlink(missing_ok=True)
         _sync(temporary)
+        self._must_hold_fence()
         if self.adapter.exists():
             shutil.rmtree(self.adapter)
         temporary.rename(self.adapter)
@@ -121,6 +165,7 @@ class OutputStore:
 
     def save_manifest(self, manifest: dict) -> None:
         """Writes the manifest: from here on the job is done."""
+        self._must_hold_fence()
         _replace(self._manifest, json.dumps(manifest, indent=2) + "\n")
 
 

@@ -198,7 +198,9 @@ class Environment:
         asked = " and then ".join(wish["text"] for wish in wishes)
         opening = f"{rng.choice(OPENERS)}{asked}. i am {name} code {code}."
         customer = {"name": name, "code": code, "area": area}
-        return {**customer, "orders": orders, "prices": prices, "wishes": wishes, "opening": opening}
+        task = {**customer, "orders": orders, "prices": prices, "wishes": wishes, "opening": opening}
+        calls = Environment.reference_solution(task)
+        return {**task, "skill_calls": [place for place, call in enumerate(calls) if call["name"] == "cancel_order"]}
 
     def reset(self, seed):
         """Opens the episode of a seed."""

@@ -1,0 +1,43 @@
+import type { EnvironmentAttempt, EnvironmentCheck, Figure, Report, SharpenedReport } from '../../../contracts';
+import type { ReportDocument } from '../document';
+import { dataTable } from '../figure';
+import { count, decimal, sentenceList, typeset } from '../format';
+import { artifactLink } from '../links';
+import { markup, type Markup } from '../markup';
+
+/** Every environment's certificate: what was checked, with numbers, thresholds and a sentence. Folded up, since it is long. */
+export function certificatesSection({ report }: ReportDocument): Markup | null {
+  if (report.sharpened.length === 0) return null;
+  return markup`<h2 id="certificates">Certificates</h2>
+    <p>
+      Before an adapter is trained in an environment, it has to be shown that the environment can be solved, that nothing but the capability pays, that the same
+      seed gives the same task, and that the base model neither always nor never succeeds.
+    </p>
+    ${report.sharpened.flatMap((sharpened) => sharpened.attempts.map((attempt) => certificate(report, sharpened, attempt)))}`;
+}
+
+function certificate({ runId }: Report, { capability }: SharpenedReport, { attempt, validation, certificate: found }: EnvironmentAttempt): Markup {
+  const checks = [...validation.checks, ...(found?.calibrated ? [found.calibrated] : [])];
+  return markup`<details class="certificate">
+    <summary>${capability.name}, attempt ${attempt}: ${found?.summary ?? 'no certificate; the attempt is older than certificates.'}</summary>
+    ${dataTable({
+      head: ['Check', 'Part of', 'Verdict', 'Figures', 'What was seen'],
+      rows: checks.map((check) => [check.name, check.group, stamp(check), figures(check), typeset(check.detail)]),
+    })}
+    ${found?.transfer && markup`<p>Transfer, before training: ${typeset(found.transfer.detail)}</p>`}
+    ${found && markup`<p class="source">${artifactLink(runId, found.ref, 'certificate')}</p>`}
+  </details>`;
+}
+
+const stamp = ({ passed }: EnvironmentCheck): Markup => (passed ? markup`<span class="stamp yes">✓</span>` : markup`<span class="stamp no">✗</span>`);
+
+const number = (value: number): string => (Number.isInteger(value) ? count(value) : decimal(value));
+
+function limitOf({ atLeast, atMost }: Figure): string {
+  if (atLeast !== undefined && atMost !== undefined) return ` (${number(atLeast)} to ${number(atMost)})`;
+  if (atLeast !== undefined) return ` (at least ${number(atLeast)})`;
+  return atMost === undefined ? '' : ` (at most ${number(atMost)})`;
+}
+
+const figures = ({ figures: all }: EnvironmentCheck): string =>
+  all.length === 0 ? '–' : sentenceList(all.map((figure) => `${figure.name} ${number(figure.value)}${limitOf(figure)}`));

@@ -1,0 +1,33 @@
+import type { Cluster } from '../../../k8s/cluster';
+import type { NamespaceWatch } from '../../../k8s/namespace-watch';
+import { failure } from '../../../llm';
+
+/** One watch for each namespace with a training, however many trainings there are in it. */
+export class ClusterWatches {
+  private cluster: Promise<Cluster> | null = null;
+  private readonly open = new Map<string, { watch: NamespaceWatch; users: number }>();
+
+  constructor(private readonly openCluster: () => Promise<Cluster>) {}
+
+  /** The cluster and the namespace's watch, until `release` is called. */
+  async acquire(namespace: string): Promise<{ cluster: Cluster; watch: NamespaceWatch; release: () => void }> {
+    this.cluster ??= this.openCluster();
+    const cluster = await this.cluster.catch((error: unknown) => {
+      this.cluster = null;
+      throw failure('Trainer.ClusterRefused', `The cluster cannot be used: ${(error as Error).message}.`, { cause: error as Error });
+    });
+    const entry = this.open.get(namespace) ?? { watch: cluster.watch(namespace), users: 0 };
+    entry.users += 1;
+    this.open.set(namespace, entry);
+    let released = false;
+    const release = () => {
+      if (released) return;
+      released = true;
+      entry.users -= 1;
+      if (entry.users > 0) return;
+      entry.watch.close();
+      this.open.delete(namespace);
+    };
+    return { cluster, watch: entry.watch, release };
+  }
+}

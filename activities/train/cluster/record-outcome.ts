@@ -1,0 +1,50 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { eventTime, exitCode, type Reason, type TrainingView } from '../../../k8s';
+import type { Cluster } from '../../../k8s/cluster';
+import { replaceFile } from '../../../store';
+
+/** Of each pod's log, its end. */
+const LOG_BYTES = 1 << 20;
+
+/**
+ * Keeps what the cluster forgets: for each pod its log, and for the Job its events and what it ended with, in the training's directory under
+ * `cluster/`. Called before a Job is deleted or left to its TTL.
+ */
+export async function recordOutcome(cluster: Cluster, directory: string, view: TrainingView, reason: Reason): Promise<void> {
+  const { job, pods, events } = view;
+  if (job === null) return;
+  const folder = join(directory, 'cluster');
+  await mkdir(folder, { recursive: true });
+  const namespace = job.metadata?.namespace ?? '';
+  for (const pod of pods) {
+    const name = pod.metadata?.name ?? '';
+    const log = await cluster.podLog(namespace, name, LOG_BYTES);
+    if (log !== null && log !== '') await replaceFile(join(folder, `${name}.log`), log);
+  }
+  const outcome = {
+    job: `${namespace}/${job.metadata?.name}`,
+    uid: job.metadata?.uid,
+    reason,
+    conditions: job.status?.conditions ?? [],
+    pods: pods.map((pod) => ({
+      name: pod.metadata?.name,
+      node: pod.spec?.nodeName ?? null,
+      phase: pod.status?.phase,
+      exitCode: exitCode(pod),
+      conditions: pod.status?.conditions ?? [],
+      container: pod.status?.containerStatuses?.[0]?.state ?? null,
+    })),
+    events: [...events]
+      .sort((a, b) => eventTime(a) - eventTime(b))
+      .map((event) => ({
+        at: new Date(eventTime(event)).toISOString(),
+        about: `${event.involvedObject.kind}/${event.involvedObject.name}`,
+        type: event.type,
+        reason: event.reason,
+        message: event.message,
+        count: event.count ?? 1,
+      })),
+  };
+  await replaceFile(join(folder, `outcome-${job.metadata?.uid}.json`), `${JSON.stringify(outcome, null, 2)}\n`);
+}

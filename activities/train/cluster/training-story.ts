@@ -1,0 +1,27 @@
+import type { Reason, TrainingView } from '../../../k8s';
+import type { Training } from '../backend';
+import { tellRun } from '../tell-run';
+
+/** Tells a training's reason to whoever looks: heartbeat details always, the run's stage table when the kind changes. */
+export class TrainingStory {
+  /** Since when the reason has been of its kind, in milliseconds since 1970. */
+  sinceMs = Date.now();
+  private last: Reason | null = null;
+
+  constructor(private readonly training: Training) {}
+
+  /** `view` holds how far the trainer is; null where nobody could look. Returns the reason. */
+  async tell(reason: Reason, view: TrainingView | null): Promise<Reason> {
+    const { input, progress } = this.training;
+    const changed = this.last?.kind !== reason.kind;
+    if (changed) this.sinceMs = Date.now();
+    this.last = reason;
+    const trainer = view?.trainer;
+    if (trainer) progress.reach(trainer.iteration);
+    progress.because({ ...reason, sinceMs: this.sinceMs });
+    const left = trainer?.secondsLeft;
+    progress.say(`train ${input.job}: ${reason.kind}, ${reason.message}${left && reason.kind === 'Training' ? `, about ${Math.ceil(left)} s left` : ''}`);
+    if (changed) await tellRun(input, reason);
+    return reason;
+  }
+}

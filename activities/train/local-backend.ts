@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import type { TrainingManifest } from '../../contracts';
+import { jobFile, jobName } from '../../k8s';
+import type { Clock } from '../clock';
+import type { Training, TrainingBackend } from './backend';
+import { type Crew, crewText, isShared, stillNeeded } from './packs/crew';
+import { ownEnd } from './packs/own-end';
+import { issueTokens, type LocalReports } from './reports/local-reporting';
+import { trainerFailure } from './trainer-failure';
+import { lastLogLines, LOCKED, signalTrainer, startTrainer, type TrainerCommand, trainerHas, trainerState } from './trainer-process';
+import { watchCrew } from './trainer-watch';
+
+/** What training on this machine needs. */
+export interface LocalBackendOptions {
+  clock: Clock;
+  trainer: TrainerCommand;
+  /** Absolute path of `sandbox/profile.json`. */
+  jailProfile: string;
+  /** Between SIGTERM and SIGKILL of a cancelled job, in milliseconds; default 15 s. */
+  graceMs?: number;
+  /** Where reports arrive; absent: none. */
+  reports?: LocalReports;
+}
+
+const POLL_MS = 250;
+/** Time a started wrapper has to record itself. */
+const START_MS = 10_000;
+const LOCK_RETRY_MS = 2_000;
+
+/** Trainers as processes of this machine, each in a session of its own: they outlive the worker. */
+export class LocalBackend implements TrainingBackend {
+  readonly jailProfile: string;
+
+  constructor(private readonly options: LocalBackendOptions) {
+    this.jailProfile = options.jailProfile;
+  }
+
+  async train(training: Training): Promise<TrainingManifest> {
+    const { reports } = this.options;
+    const job = jobName(training.input.job, training.planned.key);
+    const close = reports?.desk.expect(job, async (token) => reports.tokens.check(token, job));
+    try {
+      return await this.watch(training, job);
+    } finally {
+      close?.();
+    }
+  }
+
+  private async watch(training: Training, job: string): Promise<TrainingManifest> {
+    const { crew, progress, signal } = training;
+    const { clock, reports } = this.options;
+    const name = training.input.job;
+    const trainer = watchCrew(training, () => reports?.desk.latest(job) ?? null);
+    const logPath = join(crew.directory, 'trainer.log');
+    const shared = isShared(crew) ? `, with a trainer shared by ${crewText(crew)}` : '';
+    // What an earlier trainer ended with was that attempt's business; this one starts its own or finds one running.
+    let isOurs = (await trainerState(crew.directory)).status === 'running';
+    for (;;) {
+      if (!isOurs) {
+        const wrapper = await this.start(crew, signal);
+        // Of a pack, the others may have started it a moment ago.
+        isOurs = wrapper !== LOCKED || (isShared(crew) && (await trainerState(crew.directory)).status === 'running');
+        if (!isOurs) await clock.sleep(isShared(crew) ? POLL_MS : LOCK_RETRY_MS, signal);
+      }
+      const state = await trainerState(crew.directory);
+      const manifest = await ownEnd(training);
+      const last = await trainer.look();
+      if (last) {
+        progress.reach(last.iteration);
+        progress.say(`train ${name}, reward ${last.reward.toFixed(2)}${shared}`);
+      }
+      if (manifest) return manifest;
+      if (isOurs && state.status !== 'running') {
+        const code = state.status === 'ended' ? state.code : null;
+        if (code !== LOCKED) throw trainerFailure(name, code, await lastLogLines(crew.directory), logPath);
+        isOurs = false;
+        await clock.sleep(LOCK_RETRY_MS, signal);
+      }
+      await clock.sleep(POLL_MS, signal);
+    }
+  }
+
+  async stop({ crew: { directory } }: Training): Promise<void> {
+    const { clock, graceMs = 15_000 } = this.options;
+    const state = await trainerState(directory);
+    if (state.status !== 'running') return;
+    signalTrainer(state.group, 'SIGTERM');
+    for (const deadline = clock.now() + graceMs; clock.now() < deadline; await clock.sleep(POLL_MS)) {
+      if ((await trainerState(directory)).status !== 'running') return;
+    }
+    signalTrainer(state.group, 'SIGKILL');
+  }
+
+  async isAtWork({ crew, planned }: Training): Promise<boolean> {
+    return trainerHas(crew.directory, jobFile(planned.directory));
+  }
+
+  /** Starts a trainer for those who need it, and waits until its wrapper has recorded itself. Resolves with LOCKED when another one is there. */
+  private async start(crew: Crew, signal: AbortSignal): Promise<number | null> {
+    const { clock, trainer, reports } = this.options;
+    const members = await stillNeeded(crew);
+    if (members.length === 0) return null;
+    const jobs = members.map(({ directory }) => jobFile(directory));
+    let ended: number | null = null;
+    let failed: Error | null = null;
+    startTrainer(crew.directory, jobs, trainer, reports === undefined ? {} : await issueTokens(reports, members)).then(
+      (code) => (ended = code),
+      (error: Error) => (failed = error),
+    );
+    for (const deadline = clock.now() + START_MS; clock.now() < deadline; await clock.sleep(20, signal)) {
+      if (failed) throw failed as Error;
+      if (ended !== null || (await trainerState(crew.directory)).status === 'running') return ended;
+    }
+    return ended;
+  }
+}

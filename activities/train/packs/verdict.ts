@@ -1,0 +1,25 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { FAILURES, type FailureType } from '../../../contracts';
+import { createFile } from '../../../store';
+import type { Crew } from './crew';
+
+const schema = z.object({ type: z.enum(Object.keys(FAILURES) as [FailureType, ...FailureType[]]), message: z.string() });
+export type Verdict = z.infer<typeof schema>;
+
+const path = ({ directory }: Crew) => join(directory, 'verdict.json');
+
+/** Why a pack's trainer was given up as a whole; null while it was not. */
+export async function readVerdict(crew: Crew): Promise<Verdict | null> {
+  const text = await readFile(path(crew), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  return text === null ? null : schema.parse(JSON.parse(text));
+}
+
+/** Gives a pack's trainer up for all of its members, before it is removed: one who has not looked yet would start it again. The first word counts. */
+export async function giveVerdict(crew: Crew, verdict: Verdict): Promise<void> {
+  await createFile(path(crew), `${JSON.stringify(verdict, null, 2)}\n`);
+}

@@ -1,0 +1,29 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TrainingProgress, trainingProgressSchema } from '../../contracts';
+
+/** The complete lines of progress.jsonl, oldest first; a line that is being written is left out. */
+export async function readProgressLines(directory: string): Promise<TrainingProgress[]> {
+  const text = await readFile(join(directory, 'progress.jsonl'), 'utf8').catch(() => '');
+  return text.split('\n').flatMap((line) => {
+    try {
+      const parsed = trainingProgressSchema.safeParse(JSON.parse(line));
+      return parsed.success ? [parsed.data] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** The newest complete line of progress.jsonl. */
+export async function lastIteration(directory: string): Promise<TrainingProgress | null> {
+  return (await readProgressLines(directory)).at(-1) ?? null;
+}
+
+/** When progress.jsonl last changed, in milliseconds since 1970; null when there is none. */
+export async function progressChangedMs(directory: string): Promise<number | null> {
+  return stat(join(directory, 'progress.jsonl')).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => null,
+  );
+}

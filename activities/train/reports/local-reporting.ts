@@ -1,0 +1,23 @@
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type JobMember, jobName, reportVariables } from '../../../k8s';
+import { replaceFile } from '../../../store';
+import type { ReportDesk } from './report-desk';
+import type { ReportTokens } from './report-token';
+
+/** Where trainers of this machine report. */
+export interface LocalReports {
+  desk: ReportDesk;
+  url: string;
+  tokens: ReportTokens;
+}
+
+/** Writes a token for each training, good for it alone, and returns the variables by which the trainer finds them. */
+export async function issueTokens({ tokens, url }: LocalReports, members: readonly JobMember[]): Promise<Record<string, string>> {
+  const file = ({ directory }: JobMember) => join(directory, 'report-token');
+  for (const member of members) {
+    await replaceFile(file(member), tokens.issue(jobName(member.capability, member.directoryKey)));
+    await chmod(file(member), 0o600);
+  }
+  return reportVariables(url, members, file);
+}

@@ -1,0 +1,29 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** What a token turned out to be. `late`: it was good once. */
+export type TokenVerdict = 'good' | 'forged' | 'late';
+
+/** Signs tokens that are good for one job until a time. The secret lives as long as the worker: so do the reports it waits for. */
+export class ReportTokens {
+  private readonly secret = randomBytes(32);
+
+  /** @param lifetimeMs default a day, the longest a training activity runs. */
+  issue(job: string, nowMs = Date.now(), lifetimeMs = 24 * 3_600_000): string {
+    const claim = Buffer.from(JSON.stringify({ job, until: nowMs + lifetimeMs })).toString('base64url');
+    return `${claim}.${this.sign(claim)}`;
+  }
+
+  check(token: string, job: string, nowMs = Date.now()): TokenVerdict {
+    const [claim = '', signature = '', ...rest] = token.split('.');
+    const expected = Buffer.from(this.sign(claim));
+    const given = Buffer.from(signature);
+    if (rest.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) return 'forged';
+    const { job: of, until } = JSON.parse(Buffer.from(claim, 'base64url').toString('utf8')) as { job: string; until: number };
+    if (of !== job) return 'forged';
+    return nowMs < until ? 'good' : 'late';
+  }
+
+  private sign(claim: string): string {
+    return createHmac('sha256', this.secret).update(claim).digest('base64url');
+  }
+}

@@ -1,0 +1,62 @@
+import type { AgentSpec, ArtifactRef, CalibrationResult, Certificate, EnvironmentCheck, TransferEstimate, Validation } from '../../contracts';
+import { SYNTHETIC_SEEDS } from '../../contracts/seed-ranges';
+import type { CalibrationThresholds } from './stopping-rule';
+
+/** What a certificate is about. */
+export interface CertificateFacts {
+  capability: string;
+  source: Pick<ArtifactRef, 'sha256' | 'bytes'>;
+  /** `jail` or `unsafe`. */
+  isolation: string;
+  settings: AgentSpec['certificate'];
+}
+
+/** Calibration and what follows from it. */
+export interface Calibrated {
+  result: CalibrationResult;
+  thresholds: CalibrationThresholds;
+  transfer: TransferEstimate | null;
+}
+
+/** Puts a certificate together. Without a calibration nothing is certified. */
+export function certificateOf({ capability, source, isolation, settings }: CertificateFacts, validation: Validation, calibrated?: Calibrated): Certificate {
+  const checks = [...validation.checks, ...(calibrated ? [calibrationCheck(calibrated)] : [])];
+  const failed = checks.filter(({ passed }) => !passed).map(({ name }) => name);
+  const certified = failed.length === 0 && calibrated !== undefined;
+  const passed = `${checks.length} checks passed`;
+  return {
+    schemaVersion: 1,
+    capability,
+    environment: { sha256: source.sha256, bytes: source.bytes },
+    certified,
+    summary: failed.length > 0 ? `Not certified: ${failed.join(', ')} failed.` : certified ? `Certified: ${passed}.` : `Not calibrated; ${passed}.`,
+    isolation,
+    settings: { ...settings, firstSeed: SYNTHETIC_SEEDS.validation },
+    checks,
+    calibration: calibrated?.result ?? null,
+    transfer: calibrated?.transfer ?? null,
+  };
+}
+
+function calibrationCheck({ result, thresholds }: Calibrated): EnvironmentCheck {
+  const { meanReward, meanSuccess } = thresholds;
+  const passed = result.verdict === 'in-band';
+  const rollouts = `${result.rollouts} rollouts on ${result.seeds} tasks`;
+  return {
+    name: 'calibrated',
+    group: 'calibrated',
+    passed,
+    detail: passed
+      ? `After ${rollouts} the base model's mean reward is ${result.meanReward.toFixed(2)} and its success ${result.meanSuccess.toFixed(2)}.`
+      : `After ${rollouts}: ${result.verdict}. ${result.problems.join(' ')}`,
+    figures: [
+      { name: 'mean reward', value: result.meanReward, atLeast: meanReward[0], atMost: meanReward[1] },
+      { name: 'mean success', value: result.meanSuccess, atLeast: meanSuccess[0], atMost: meanSuccess[1] },
+      { name: 'groups in which every rollout succeeds', value: result.allSuccessGroups, atMost: thresholds.maxAllSuccessGroups },
+      { name: 'groups in which every reward is 0', value: result.allZeroGroups, atMost: thresholds.maxAllZeroGroups },
+      { name: 'groups whose rewards are all equal', value: result.constantGroups, atMost: thresholds.maxConstantGroups },
+      { name: 'groups whose rewards differ', value: result.informativeGroups, atLeast: thresholds.minInformativeGroups },
+      { name: 'standard deviation of the rewards', value: result.rewardStd, atLeast: thresholds.minRewardStd },
+    ],
+  };
+}

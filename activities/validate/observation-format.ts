@@ -1,0 +1,92 @@
+/**
+ * The form of observations: text, or a JSON document with its members and types. Learnt from what the agent's environment answers, and
+ * then held against another environment's answers.
+ */
+export interface Format {
+  /** text, string, number, boolean, null, array, object. */
+  kinds: Set<string>;
+  /** Objects by their member names, sorted. */
+  objects: Map<string, Map<string, Format>>;
+  /** Of arrays' elements. */
+  element: Format | null;
+}
+
+/** With more sets of members than this, the members are data and not format. */
+const MAX_OBJECTS = 24;
+
+const emptyFormat = (): Format => ({ kinds: new Set(), objects: new Map(), element: null });
+
+/** Adds an observation to what is known of its form. */
+export function learnFormat(format: Format | undefined, observation: string): Format {
+  const learnt = format ?? emptyFormat();
+  learn(learnt, documentOf(observation));
+  return learnt;
+}
+
+/** How an observation differs from the known form, as the end of a sentence; null when it does not. */
+export function formatDifference(format: Format, observation: string): string | null {
+  return difference(format, documentOf(observation), '');
+}
+
+/** Text is a document of its own kind: `{ text }` cannot come out of JSON.parse as this object. */
+const TEXT = Symbol('text');
+type Document = unknown;
+
+function documentOf(observation: string): Document {
+  try {
+    const parsed: unknown = JSON.parse(observation);
+    // A bare word or number is what an answer in words may look like as well.
+    return parsed !== null && typeof parsed === 'object' ? parsed : TEXT;
+  } catch {
+    return TEXT;
+  }
+}
+
+function kindOf(value: Document): string {
+  if (value === TEXT) return 'text';
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+const membersOf = (value: object): string => Object.keys(value).sort().join(', ');
+
+function learn(format: Format, value: Document): void {
+  const kind = kindOf(value);
+  format.kinds.add(kind);
+  if (kind === 'array') {
+    format.element ??= emptyFormat();
+    for (const element of value as unknown[]) learn(format.element, element);
+  } else if (kind === 'object') {
+    const members = format.objects.get(membersOf(value as object)) ?? new Map<string, Format>();
+    for (const [name, member] of Object.entries(value as object)) {
+      const known = members.get(name) ?? emptyFormat();
+      learn(known, member);
+      members.set(name, known);
+    }
+    format.objects.set(membersOf(value as object), members);
+  }
+}
+
+function difference(format: Format, value: Document, path: string): string | null {
+  const kind = kindOf(value);
+  const where = path === '' ? '' : ` at ${path}`;
+  if (!format.kinds.has(kind)) return `is ${kind}${where} where the agent's has ${[...format.kinds].sort().join(' or ')}`;
+  if (kind === 'array') {
+    for (const element of value as unknown[]) {
+      const found = format.element && format.element.kinds.size > 0 ? difference(format.element, element, `${path}[]`) : null;
+      if (found) return found;
+    }
+    return null;
+  }
+  if (kind !== 'object' || format.objects.size > MAX_OBJECTS) return null;
+  const members = format.objects.get(membersOf(value as object));
+  if (!members) {
+    const known = [...format.objects.keys()].slice(0, 4).map((names) => `{${names}}`);
+    return `has the members {${membersOf(value as object)}}${where} where the agent's has ${known.join(' or ')}`;
+  }
+  for (const [name, member] of Object.entries(value as object)) {
+    const found = difference(members.get(name)!, member, `${path}.${name}`);
+    if (found) return found;
+  }
+  return null;
+}

@@ -1,0 +1,171 @@
+import { setImmediate } from 'node:timers/promises';
+import {
+  consensusLabelSchema,
+  type CalibrationInput,
+  type ChatMessage,
+  type Interval,
+  type Trajectory,
+  trajectorySchema,
+  type TransferEstimate,
+} from '../../contracts';
+import { type ArtifactStore, lineFiles } from '../../store';
+import { type RandomSource, randomSource } from '../evaluate/random';
+import { wordsOf } from './near-duplicates';
+
+/** A task with what it asks and the share of its rollouts that succeeded. */
+export interface TaskSuccess {
+  opening: string;
+  success: number;
+}
+
+/** Synthetic tasks that a prediction is made from. */
+const NEIGHBOURS = 10;
+/** Fewer tasks than this say nothing about an order. */
+const FEWEST = 10;
+const MOST = 300;
+const RESAMPLES = 500;
+
+/**
+ * How well success on the synthetic tasks predicts success on those of the agent's tasks (train tasks, and live traffic that joined them) that
+ * need the capability (labelled PRESENT or LACKING), for the base model, from rollouts that are there already. Must not be called for long without heartbeats.
+ * @throws the signal's reason.
+ */
+export async function estimateTransfer(
+  store: ArtifactStore,
+  { trajectories, labels, capability, context }: Pick<CalibrationInput, 'trajectories' | 'labels' | 'capability' | 'context'>,
+  synthetic: readonly Trajectory[],
+  successReward: number,
+  signal: AbortSignal,
+): Promise<TransferEstimate | null> {
+  if (synthetic.length === 0) return null;
+  const needing = new Set<string>();
+  for await (const { capabilityId, label, trajectoryId } of await lineFiles(store, consensusLabelSchema)(labels)) {
+    signal.throwIfAborted();
+    if (capabilityId === capability.id && (label === 'PRESENT' || label === 'LACKING')) needing.add(trajectoryId);
+  }
+  const target: Trajectory[] = [];
+  for await (const trajectory of await lineFiles(store, trajectorySchema)(trajectories)) {
+    signal.throwIfAborted();
+    if (needing.has(trajectory.id)) target.push(trajectory);
+  }
+  // The resampling takes a second or two without a pause: a heartbeat, or a cancellation, gets its turn before.
+  await setImmediate();
+  signal.throwIfAborted();
+  return transferOf(successByTask(synthetic, successReward), successByTask(target, successReward), context.seed);
+}
+
+/**
+ * A task of the agent is predicted to succeed as often as the ten synthetic tasks that its opening resembles most (cosine of tf-idf weights),
+ * weighted by resemblance. Discrimination is Harrell's concordance of predicted and observed success; intervals are percentiles of a bootstrap
+ * over tasks.
+ * @param seed of the resampling.
+ */
+export function transferOf(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess[], seed: number): TransferEstimate {
+  const used = target.slice(0, MOST);
+  const predicted = predict(synthetic, used);
+  const pairs = used.map(({ success }, index) => ({ observed: success, predicted: predicted[index]! }));
+  const varies = new Set(pairs.map(({ observed }) => observed)).size > 1;
+  if (pairs.length < FEWEST || !varies) {
+    const why =
+      pairs.length < FEWEST ? `only ${pairs.length} of the agent's tasks need the capability` : "all of the agent's tasks that need the capability end alike";
+    return { tasks: pairs.length, discrimination: null, rankCorrelation: null, detail: `Nothing can be said about transfer: ${why}.` };
+  }
+  const random = randomSource(seed);
+  const discrimination = bootstrapped(pairs, concordance, random);
+  const rankCorrelation = bootstrapped(pairs, spearman, random);
+  const range = `${discrimination.low.toFixed(2)} to ${discrimination.high.toFixed(2)}`;
+  const meaning =
+    discrimination.low > 0.5
+      ? 'what is hard here is hard there'
+      : discrimination.high < 0.5
+        ? 'what is hard here is easy there'
+        : 'whether what is hard here is hard there cannot be told from these tasks';
+  const detail = `Of two of the agent's ${pairs.length} tasks that need the capability, the one that the environment's tasks predict to succeed more often does so with probability ${discrimination.estimate.toFixed(2)} (${range}): ${meaning}.`;
+  return { tasks: pairs.length, discrimination, rankCorrelation, detail };
+}
+
+interface Pair {
+  observed: number;
+  predicted: number;
+}
+
+function successByTask(trajectories: readonly Trajectory[], successReward: number): TaskSuccess[] {
+  const tasks = new Map<number, { opening: string; rewards: number[] }>();
+  for (const { task, messages, reward } of trajectories) {
+    if (messages.length === 0) continue;
+    const known = tasks.get(task.seed) ?? { opening: openingOf(messages), rewards: [] };
+    known.rewards.push(reward);
+    tasks.set(task.seed, known);
+  }
+  return [...tasks.values()].map(({ opening, rewards }) => ({ opening, success: rewards.filter((reward) => reward >= successReward).length / rewards.length }));
+}
+
+const openingOf = (messages: readonly ChatMessage[]): string => messages.find(({ role }) => role === 'user')?.content ?? '';
+
+function predict(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess[]): number[] {
+  const documents = [...synthetic, ...target].map(({ opening }) => new Set(wordsOf(opening).map((word) => (/^\d+$/.test(word) ? '0' : word))));
+  const frequency = new Map<string, number>();
+  for (const words of documents) for (const word of words) frequency.set(word, (frequency.get(word) ?? 0) + 1);
+  const weight = (word: string): number => Math.log(1 + documents.length / frequency.get(word)!);
+  const norms = documents.map((words) => Math.sqrt([...words].reduce((sum, word) => sum + weight(word) ** 2, 0)));
+  return target.map((_, index) => {
+    const own = synthetic.length + index;
+    const nearest = synthetic
+      .map(({ success }, other) => {
+        let dot = 0;
+        for (const word of documents[own]!) if (documents[other]!.has(word)) dot += weight(word) ** 2;
+        return { success, likeness: dot / (norms[own]! * norms[other]! || 1) };
+      })
+      .sort((a, b) => b.likeness - a.likeness)
+      .slice(0, NEIGHBOURS);
+    const total = nearest.reduce((sum, { likeness }) => sum + likeness, 0);
+    return nearest.reduce((sum, { success, likeness }) => sum + success * (total > 0 ? likeness / total : 1 / nearest.length), 0);
+  });
+}
+
+/** Share of pairs with different observed success that are predicted in that order; equal predictions count half. */
+export function concordance(pairs: readonly Pair[]): number {
+  let comparable = 0;
+  let agreeing = 0;
+  for (const [index, a] of pairs.entries()) {
+    for (let other = 0; other < index; other++) {
+      const b = pairs[other]!;
+      if (a.observed === b.observed) continue;
+      comparable++;
+      const order = Math.sign(a.observed - b.observed) * (a.predicted - b.predicted);
+      agreeing += order > 0 ? 1 : order === 0 ? 0.5 : 0;
+    }
+  }
+  return comparable === 0 ? 0.5 : agreeing / comparable;
+}
+
+/** Spearman's rank correlation with mean ranks for ties; 0 where either does not vary. */
+export function spearman(pairs: readonly Pair[]): number {
+  const [x, y] = [ranks(pairs.map(({ observed }) => observed)), ranks(pairs.map(({ predicted }) => predicted))];
+  const centre = (pairs.length - 1) / 2;
+  let [xy, xx, yy] = [0, 0, 0];
+  for (let i = 0; i < pairs.length; i++) {
+    const [a, b] = [x[i]! - centre, y[i]! - centre];
+    xy += a * b;
+    xx += a * a;
+    yy += b * b;
+  }
+  return xx === 0 || yy === 0 ? 0 : xy / Math.sqrt(xx * yy);
+}
+
+function ranks(values: readonly number[]): number[] {
+  const order = values.map((_, index) => index).sort((a, b) => values[a]! - values[b]!);
+  const result = new Array<number>(values.length).fill(0);
+  for (let start = 0; start < order.length;) {
+    let end = start;
+    while (end + 1 < order.length && values[order[end + 1]!] === values[order[start]!]) end++;
+    for (let i = start; i <= end; i++) result[order[i]!] = (start + end) / 2;
+    start = end + 1;
+  }
+  return result;
+}
+
+function bootstrapped(pairs: readonly Pair[], statistic: (pairs: readonly Pair[]) => number, random: RandomSource): Interval {
+  const replicates = Array.from({ length: RESAMPLES }, () => statistic(pairs.map(() => pairs[random.below(pairs.length)]!))).sort((a, b) => a - b);
+  return { estimate: statistic(pairs), low: replicates[Math.floor(0.025 * RESAMPLES)]!, high: replicates[Math.ceil(0.975 * RESAMPLES) - 1]! };
+}

@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Duplex, Readable } from 'node:stream';
+import { type EnvironmentIsolation, EnvironmentProcess, type LoadedProfile } from '../../sandbox';
+import { type LaunchedRuntime, launchRuntime } from '../../sandbox/launch';
+import { pythonRoot } from '../../sandbox/python-root';
+
+/** How a measured runtime is started: as the service does, or the same interpreter, files and pipes without a jail around them. */
+export type StartKind = 'jail' | 'bare';
+
+/** Starts a runtime and loads a source, without the probe that precedes the first jail of a service. */
+export async function startRuntime(kind: StartKind, source: string, loaded: LoadedProfile): Promise<EnvironmentProcess> {
+  const launched = kind === 'jail' ? await launchRuntime(loaded, 'jail') : await launchBare(loaded);
+  const isolation: EnvironmentIsolation = kind === 'jail' ? 'jail' : 'process';
+  return new EnvironmentProcess(kind, '', isolation, launched, loaded.profile).start(source);
+}
+
+async function launchBare({ profile }: LoadedProfile): Promise<LaunchedRuntime> {
+  const root = await pythonRoot();
+  const child = spawn(join(root, 'usr/bin/python3'), ['-I', '-S', join(root, profile.runtimeInJail)], {
+    cwd: '/',
+    env: {},
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+  });
+  const [, stdout, stderr, requests, responses] = child.stdio as unknown as [null, Readable, Readable, Duplex, Duplex];
+  for (const stream of [stdout, stderr, requests, responses]) stream.on('error', () => {});
+  return { child, stdout, stderr, requests, responses, cgroup: { layer: 'none', bounds: [] }, kill: () => child.kill('SIGKILL'), release: () => {} };
+}

@@ -1,0 +1,145 @@
+import { spawn } from 'node:child_process';
+import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Certificate, editCommand, type EditedEnvironment, type EnvironmentCheck, MESSAGES } from '../../contracts';
+import { layout, LocalStore } from '../../store';
+import { defaultAgentPath, readAgent } from '../agent';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import { projectRoot } from '../supervisor/programs';
+import { withTemporal } from '../temporal';
+import { readRunState } from '../view/run-state';
+
+/** A line of the tool that works in the jail; workers/environment-tool.ts. */
+type ToolLine =
+  | { type: 'check'; done: number; total: number; check: EnvironmentCheck }
+  | { type: 'certificate'; certificate: Certificate }
+  | { type: 'opening'; seed: number; tools: { function: { name: string; parameters?: unknown } }[]; messages: { role: string; content: string }[] }
+  | { type: 'observation'; move: unknown; observation: string; done: boolean }
+  | { type: 'end'; seed: number; reward: number }
+  | { type: 'error'; message: string; failure?: string };
+
+/** `whet env check FILE [--agent AGENT_YAML]`: every check that needs no model, as it is found out; exit code 1 when one fails. */
+export async function envCheckCommand({ out }: Context, file: string, { agent }: { agent?: string }): Promise<void> {
+  const source = environmentFile(file);
+  const agentPath = agent ?? defaultAgentPath();
+  if (agentPath === null) throw new CliError('Which agent is it for? Name its file: --agent agent.yaml', { exitCode: 2, type: 'Env.NoAgent' });
+  const { path } = readAgent(agentPath);
+  let certificate: Certificate | undefined;
+  const code = await runTool(['check', source, path], (line) => {
+    if (line.type === 'check') out.line(`${line.check.passed ? '✓' : '✗'} ${line.check.name.padEnd(18)} ${line.check.detail}`);
+    if (line.type === 'certificate') ({ certificate } = line);
+  });
+  if (certificate === undefined) throw new CliError(`The check of ${file} ended with code ${code} and without a certificate.`, { type: 'Env.Failed' });
+  out.result(certificate, `${certificate.summary}${code === 0 ? ' Calibration needs a model; a run does it.' : ''}`);
+  process.exitCode = code;
+}
+
+/** `whet env run FILE [--seed N] [--reference]`: one episode in the jail, played by the reference solution or by the lines of standard input. */
+export async function envRunCommand({ out }: Context, file: string, { seed, reference }: { seed: number; reference?: boolean }): Promise<void> {
+  const source = environmentFile(file);
+  const episode: { seed: number; messages: unknown[]; steps: unknown[]; reward: number | null } = { seed, messages: [], steps: [], reward: null };
+  const code = await runTool(['play', source, String(seed), ...(reference === true ? ['--reference'] : [])], (line) => {
+    switch (line.type) {
+      case 'opening':
+        episode.messages = line.messages;
+        for (const { role, content } of line.messages) out.line(`${role}: ${content}`);
+        out.line(`tools: ${line.tools.map((tool) => tool.function.name).join(', ')}`);
+        if (reference !== true) out.line('Moves, a line each: {"name": "...", "arguments": {...}} or {"text": "..."}; end with Ctrl-D.');
+        break;
+      case 'observation':
+        episode.steps.push({ move: line.move, observation: line.observation, done: line.done });
+        out.line(`> ${JSON.stringify(line.move)}\n${line.observation}${line.done ? '\n(the episode is over)' : ''}`);
+        break;
+      case 'end':
+        episode.reward = line.reward;
+        break;
+      case 'error':
+        out.line(line.message);
+        break;
+      default:
+    }
+  });
+  if (code !== 0) throw new CliError(`The episode of ${file} ended with code ${code}.`, { type: 'Env.Failed' });
+  out.result(episode, `reward: ${episode.reward}`);
+}
+
+/**
+ * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies the last environment of a capability to this directory; with one, gives it to
+ * the run that waits, as the next attempt.
+ */
+export async function envEditCommand({ settings, out }: Context, runId: string, capabilityId: string, file: string | undefined): Promise<void> {
+  const store = new LocalStore(settings.storeRoot);
+  const folder = layout.environments(runId, capabilityId);
+  if (file === undefined) {
+    const last = lastAttempt(store.localPath(folder));
+    if (last === null) {
+      throw new CliError(`Run ${runId} has no environment of a capability ${capabilityId}. \`whet status ${runId}\` lists its capabilities.`, {
+        exitCode: 2,
+        type: 'Env.Unknown',
+      });
+    }
+    const copy = resolve(`${capabilityId}.py`);
+    if (existsSync(copy)) throw new CliError(`${copy} is there already; move it away first.`, { exitCode: 2, type: 'Env.Exists' });
+    copyFileSync(last, copy);
+    out.result(
+      { runId, capabilityId, file: copy, from: last },
+      `${copy}\nEdit it, then: whet env check ${basename(copy)}, whet env edit ${runId} ${capabilityId} ${basename(copy)}`,
+    );
+    return;
+  }
+  const path = environmentFile(file);
+  await withTemporal(settings, async ({ client }) => {
+    const state = await readRunState(client, runId);
+    if (state.status !== 'running') throw new CliError(`${runId} has ended, so it takes no environment.`, { type: 'Run.Ended' });
+    if (state.progress?.waitingFor == null) {
+      throw new CliError(`${runId} does not wait for a person. \`whet why ${runId}\` says what it does.`, { type: 'Run.NotWaiting' });
+    }
+    if (!state.progress.waitingFor.split(/, |\n/).includes(editCommand(runId, capabilityId))) {
+      throw new CliError(`${runId} waits, but not for an environment of a capability ${capabilityId}. It waits for: ${state.progress.waitingFor}`, {
+        exitCode: 2,
+        type: 'Env.NotWaiting',
+      });
+    }
+    const source = await store.put(folder, 'by-hand.py', await readFile(path));
+    const edited: EditedEnvironment = { capabilityId, source };
+    await client.workflow.getHandle(runId).signal(MESSAGES.editSignal, edited);
+    out.result({ runId, capabilityId, source }, `${runId}: ${basename(path)} is the next attempt for ${capabilityId}`);
+  });
+}
+
+function environmentFile(file: string): string {
+  const path = resolve(file);
+  if (!existsSync(path) || !statSync(path).isFile()) {
+    throw new CliError(`${path}: there is no such file. Name a Python file with class Environment.`, { exitCode: 2, type: 'Env.NoFile' });
+  }
+  return path;
+}
+
+/** The newest source in a capability's folder. */
+function lastAttempt(folder: string): string | null {
+  if (!existsSync(folder)) return null;
+  const sources = readdirSync(folder)
+    .filter((name) => name.endsWith('.py'))
+    .map((name) => ({ path: join(folder, name), at: statSync(join(folder, name)).mtimeMs }))
+    .sort((a, b) => b.at - a.at);
+  return sources[0]?.path ?? null;
+}
+
+/** Runs the tool to its end; its exit code. @throws CliError when it could not do what was asked. */
+async function runTool(args: string[], onLine: (line: ToolLine) => void): Promise<number> {
+  const script = join(projectRoot(), 'dist', 'workers', 'environment-tool.js');
+  const child = spawn(process.execPath, ['--enable-source-maps', script, ...args], { stdio: ['inherit', 'pipe', 'inherit'] });
+  let failure: Extract<ToolLine, { type: 'error' }> | null = null;
+  const ended = new Promise<number>((done) => child.once('close', (code) => done(code ?? 1)));
+  for await (const text of createInterface({ input: child.stdout })) {
+    const line = JSON.parse(text) as ToolLine;
+    if (line.type === 'error' && line.failure !== undefined) failure = line;
+    else onLine(line);
+  }
+  const code = await ended;
+  if (failure !== null) throw new CliError(failure.message, { type: failure.failure ?? 'Env.Failed' });
+  return code;
+}

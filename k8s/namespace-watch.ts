@@ -1,0 +1,46 @@
+import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node';
+import type { TrainingView } from './reason';
+import type { SupervisedInformer } from './supervised-informer';
+
+/** What a watch knows of one Job. */
+export type ClusterView = Omit<TrainingView, 'trainer'>;
+
+/** Jobs, pods and events of one namespace. */
+export class NamespaceWatch {
+  constructor(private readonly of: { jobs: SupervisedInformer<V1Job>; pods: SupervisedInformer<V1Pod>; events: SupervisedInformer<CoreV1Event> }) {
+    for (const informer of Object.values(of)) informer.start();
+  }
+
+  /** What is known of the Job with this uid. */
+  view(uid: string): ClusterView {
+    const { jobs, pods, events } = this.of;
+    const job = jobs.items().find(({ metadata }) => metadata?.uid === uid) ?? null;
+    const own = pods.items().filter(({ metadata }) => metadata?.ownerReferences?.some((owner) => owner.uid === uid));
+    const about = new Set([uid, ...own.map(({ metadata }) => metadata?.uid)]);
+    // Kueue's events are about its Workload, whose name begins with the Job's.
+    const workload = `job-${job?.metadata?.name ?? '?'}-`;
+    return {
+      job,
+      pods: own,
+      events: events
+        .items()
+        .filter(({ involvedObject: { uid: of, kind, name } }) => about.has(of) || (kind === 'Workload' && name?.startsWith(workload) === true)),
+      contactMs: Math.min(jobs.contactMs, pods.contactMs, events.contactMs),
+    };
+  }
+
+  /** How often a watch broke since the start. */
+  get interruptions(): number {
+    return Object.values(this.of).reduce((sum, informer) => sum + informer.interruptions, 0);
+  }
+
+  /** Asks for everything now. Rejects when the API does not answer. */
+  async refresh(): Promise<void> {
+    await Promise.all(Object.values(this.of).map((informer) => informer.refresh()));
+  }
+
+  /** Stops watching. */
+  close(): void {
+    for (const informer of Object.values(this.of)) informer.close();
+  }
+}

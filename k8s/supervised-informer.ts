@@ -1,0 +1,143 @@
+import { type KubeConfig, type KubernetesListObject, type KubernetesObject, ListWatch, Watch } from '@kubernetes/client-node';
+
+/** Between full lists, which put right whatever a watch has lost without a word. */
+const RELIST_MS = 10_000;
+const RETRY_MS = 500;
+const MAX_RETRY_MS = 5_000;
+
+/**
+ * What there is of one kind, kept fresh. client-node's informer stops at every error but two, and a broken connection can go quiet. So each
+ * break begins a new one after a growing, jittered delay, and the whole list is asked for on a timer: what it says replaces what was believed.
+ */
+export class SupervisedInformer<T extends KubernetesObject> {
+  private readonly known = new Map<string, T>();
+  private readonly timers = new Set<NodeJS.Timeout>();
+  private current: ListWatch<T> | null = null;
+  private lastContactMs = 0;
+  private retryMs = RETRY_MS;
+  private restarts = 0;
+  private closed = false;
+
+  constructor(
+    private readonly config: KubeConfig,
+    private readonly path: string,
+    private readonly selector: string | undefined,
+    private readonly list: () => Promise<KubernetesListObject<T>>,
+  ) {}
+
+  /** Starts watching and listing. */
+  start(): void {
+    this.begin();
+    this.later(RELIST_MS, () => this.relist());
+  }
+
+  /** When the API last answered, in milliseconds since 1970; 0 before the first time. */
+  get contactMs(): number {
+    return this.lastContactMs;
+  }
+
+  /** How often the watch broke and was begun anew. */
+  get interruptions(): number {
+    return this.restarts;
+  }
+
+  items(): T[] {
+    return [...this.known.values()];
+  }
+
+  /** Stops everything; the object is of no use afterwards. */
+  close(): void {
+    this.closed = true;
+    for (const timer of this.timers) clearTimeout(timer);
+    void this.current?.stop();
+  }
+
+  /** Asks for the whole list now. Rejects when the API does not answer. */
+  async refresh(): Promise<void> {
+    await this.ask();
+  }
+
+  /** A new ListWatch each time: an aborted one reports its own abort as an error later, and would stop its successor. */
+  private begin(): void {
+    if (this.closed) return;
+    const list = async () => {
+      const answer = await this.ask();
+      // A stopped ListWatch whose list was under way would open its watch all the same.
+      if (this.closed || this.current !== informer) throw new Error('no longer wanted');
+      return answer;
+    };
+    // Nor may one that was stopped while it waited to reconnect: it does not look again whether it was.
+    const delayFn = (ms: number) => new Promise<void>((resolve) => this.later(ms, () => this.current === informer && resolve()));
+    const informer: ListWatch<T> = new ListWatch<T>(this.path, new Watch(this.config), list, false, this.selector, undefined, { delayFn });
+    const previous = this.current;
+    this.current = informer;
+    void previous?.stop();
+    const mine = (act: () => void) => {
+      if (this.current === informer && !this.closed) act();
+    };
+    const changed = (item: T) => mine(() => this.put(item));
+    const broken = () => mine(() => this.restart());
+    informer.on('add', changed);
+    informer.on('update', changed);
+    informer.on('delete', (item) => mine(() => this.known.delete(key(item))));
+    informer.on('error', broken);
+    informer.start().catch(broken);
+  }
+
+  private restart(): void {
+    this.restarts += 1;
+    // Nobody is in charge until the next begins: a second error of the same break is not a second break.
+    this.current = null;
+    const delay = this.retryMs * (0.5 + Math.random());
+    this.retryMs = Math.min(this.retryMs * 2, MAX_RETRY_MS);
+    this.later(delay, () => this.begin());
+  }
+
+  private async ask(): Promise<KubernetesListObject<T>> {
+    const list = await this.list();
+    this.heard();
+    const present = new Set(list.items.map(key));
+    for (const [uid, item] of this.known) {
+      // Made after the list was: the watch was faster.
+      if (!present.has(uid) && !isNewer(item.metadata?.resourceVersion, list.metadata?.resourceVersion)) this.known.delete(uid);
+    }
+    for (const item of list.items) this.put(item);
+    return list;
+  }
+
+  private put(item: T): void {
+    this.heard();
+    const before = this.known.get(key(item));
+    if (!isNewer(before?.metadata?.resourceVersion, item.metadata?.resourceVersion)) this.known.set(key(item), item);
+  }
+
+  private heard(): void {
+    this.lastContactMs = Date.now();
+    this.retryMs = RETRY_MS;
+  }
+
+  private async relist(): Promise<void> {
+    // The watch has its own errors; contactMs says how long nothing was heard.
+    await this.ask().catch(() => undefined);
+    this.later(RELIST_MS, () => this.relist());
+  }
+
+  private later(ms: number, action: () => unknown): void {
+    if (this.closed) return;
+    const timer = setTimeout(() => {
+      this.timers.delete(timer);
+      action();
+    }, ms);
+    // A worker that has nothing else to do may end.
+    timer.unref();
+    this.timers.add(timer);
+  }
+}
+
+const key = (item: KubernetesObject): string => item.metadata?.uid ?? '';
+
+/** Resource versions of one kind are whole numbers that grow. */
+function isNewer(version: string | undefined, than: string | undefined): boolean {
+  if (version === undefined || than === undefined || version === '' || than === '') return false;
+  return BigInt(version) > BigInt(than);
+}

@@ -1,0 +1,58 @@
+# Images without a registry: built by buildah from what is on this machine, imported into containerd. Sourced by scripts/cluster.sh.
+
+build() { buildah --root "$state/buildah" --runroot "$state/buildah-run" --storage-driver overlay "$@"; }
+
+# load LOCAL-NAME IMAGE-NAME
+load() {
+  build push --quiet "$1" "oci-archive:$state/image.tar:$2" > /dev/null
+  ctr -a "$state/containerd.sock" -n k8s.io images import --base-name "${2%:*}" "$state/image.tar" > /dev/null
+  rm -f "$state/image.tar"
+}
+
+# What holds a pod's namespaces open.
+pause_image() {
+  local container
+  container=$(build from scratch)
+  build copy --quiet "$container" "$(command -v busybox)" /busybox > /dev/null
+  build config --entrypoint '["/busybox", "sleep", "2147483647"]' "$container"
+  build commit --quiet --rm "$container" pause > /dev/null
+  load pause localhost/whetstone/pause:1
+}
+
+# A small Debian with the very Python that the project's packages were installed for, kept in the cache: pickles and hashes of another patch
+# version may be other ones.
+base_image() {
+  if build inspect --type image base > /dev/null 2>&1; then return; fi
+  local tree=$state/base container archive=$cache/base-bookworm-1.tar python=$root/.toolchain/venv/bin/python prefix name
+  if [ ! -e "$archive" ]; then
+    echo "cluster: making the base image (debootstrap)"
+    debootstrap --variant=minbase --include=python3,bubblewrap,ca-certificates bookworm "$tree" > "$state/debootstrap.log"
+    rm -rf "$tree"/var/cache/apt "$tree"/var/lib/apt/lists "$tree"/usr/share/doc "$tree"/usr/share/locale "$tree"/usr/share/man
+    ln -sf python3 "$tree/usr/bin/python"
+    tar -C "$tree" --exclude=./dev -cf "$archive.$$" . && mv "$archive.$$" "$archive"
+    rm -rf "$tree"
+  fi
+  container=$(build from scratch)
+  build add --quiet "$container" "$archive" / > /dev/null
+  prefix=$("$python" -c 'import sys; print(sys.base_prefix)')
+  if [ "$prefix" != /usr ]; then
+    mkdir -p "$state/python"
+    tar -C "$prefix" --exclude=site-packages --exclude=test --exclude=__pycache__ --exclude='*.a' --exclude=include -cf - . | tar -C "$state/python" -xf -
+    # At its own path, which is compiled into it; parents such as /root are opened to the pod's user.
+    build copy --quiet "$container" "$state/python" "$prefix" > /dev/null
+    rm -rf "$state/python"
+    name=$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+    build run --isolation chroot "$container" -- sh -c \
+      "echo $prefix/lib > /etc/ld.so.conf.d/python.conf && ldconfig && ln -sf $prefix/bin/$name /usr/bin/python && d=$prefix; while [ \$d != / ]; do chmod a+rx \$d; d=\$(dirname \$d); done"
+  fi
+  build commit --quiet --rm "$container" base > /dev/null
+}
+
+# The project's Dockerfile on that base. The Python packages (5.6 GB with torch's CUDA) are not in this image: pods mount them from
+# this machine, read-only, which the tests say to the Job builder as a volume.
+trainer_image() {
+  base_image
+  build bud --quiet --isolation chroot --build-arg BASE_IMAGE=localhost/base --build-arg PACKAGES=mounted -t trainer -f trainer-image/Dockerfile "$root" > /dev/null
+  load trainer localhost/whetstone/trainer:1
+  echo localhost/whetstone/trainer:1
+}

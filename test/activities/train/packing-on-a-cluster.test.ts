@@ -1,0 +1,198 @@
+// Tier: integration (real processes, fake cluster, fake trainer).
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { MockActivityEnvironment } from '@temporalio/testing';
+import { systemClock } from '../../../activities/clock';
+import { createTrainActivities } from '../../../activities/train';
+import { KubernetesBackend } from '../../../activities/train/kubernetes-backend';
+import { LocalBackend } from '../../../activities/train/local-backend';
+import type { AgentSpecInput, RunContext, TrainedAdapter } from '../../../contracts';
+import { RunFixture } from '../run-fixture';
+import { FakeCluster, fakeTrainer } from './fake-cluster';
+import { TrainingFiles, until } from './training-files';
+
+const root = join(__dirname, '..', '..', '..');
+
+describe('packed trainings on a cluster', () => {
+  let fixture: RunFixture;
+  const files = new TrainingFiles(() => fixture);
+  let fake: FakeCluster;
+  let context: RunContext;
+
+  const pack = async (training: AgentSpecInput['training'] = {}, kubernetes: object = {}) => {
+    context = await fixture.prepare('http://127.0.0.1:9/v1', {
+      training: {
+        iterations: 8,
+        packing: 2,
+        packingWaitSeconds: 3_600,
+        backend: 'kubernetes',
+        kubernetes: {
+          image: 'trainer',
+          store: { hostPath: fixture.folder },
+          graceSeconds: 5,
+          // Nobody but root can give directories away; the pod is this process's user.
+          runAsUser: process.getuid?.() || 65_534,
+          ...kubernetes,
+        },
+        ...training,
+      },
+    });
+  };
+  beforeEach(() => {
+    fixture = new RunFixture();
+    fake = new FakeCluster(fakeTrainer(root));
+  });
+  afterEach(async () => {
+    delete process.env['FAKE_TRAINER'];
+    delete process.env['FAKE_HOLD'];
+    fake.dispose();
+    await fixture.dispose();
+  });
+
+  /** One attempt of a training, on a worker of its own. */
+  const train = async (job: string, activity: MockActivityEnvironment = fixture.activity()): Promise<TrainedAdapter> => {
+    const source = await fixture.store.put(`runs/run-1/environments/${job}`, 'environment.py', `class Environment: ... # ${job}\n`);
+    const { trainAdapter } = createTrainActivities({
+      store: fixture.store,
+      backends: {
+        local: new LocalBackend({ clock: systemClock, trainer: { python: 'none', pythonPath: 'none' }, jailProfile: 'none' }),
+        kubernetes: new KubernetesBackend({
+          clock: systemClock,
+          storeRoot: fixture.folder,
+          openCluster: async () => fake.cluster,
+          reports: null,
+        }),
+      },
+    });
+    return fixture.run(trainAdapter, { context, job, environments: [{ id: job, source }], budgetFactor: 1 }, activity);
+  };
+  const jobsOf = (index: number): string[] => (fake.made[index]!.spec!.template.spec!.containers[0]!.args ?? []).filter((arg) => arg !== '--job');
+  const isTold = (job: string) => until(() => fixture.heartbeats.some(({ note, reason }) => note?.includes(`train ${job}:`) && reason?.kind === 'Training'));
+  const ofEight = [1, 2, 3, 4, 5, 6, 7, 8];
+
+  test('a pack is one Job, whoever makes it, and each training has its own result and progress', async () => {
+    await pack();
+    process.env['FAKE_HOLD'] = 'letters stamps';
+    const both = [train('stamps'), train('letters')];
+    await Promise.all([isTold('stamps'), isTold('letters')]);
+    for (const job of ['stamps', 'letters']) files.go(job);
+    const [stamps, letters] = await Promise.all(both);
+    expect(stamps!.sha256).not.toBe(letters!.sha256);
+    expect(fake.made).toHaveLength(1);
+    expect(fake.made[0]!.metadata!.name).toMatch(/^whet-pack-/);
+    expect(jobsOf(0)).toHaveLength(2);
+    await until(() => readdirSync(join(files.packs()[0]!, 'cluster')).some((name) => name.startsWith('outcome-')));
+  });
+
+  test('a training that fails alone stops as that, and the Job goes on for the others', async () => {
+    await pack();
+    process.env['FAKE_TRAINER'] = 'fail stamps 66';
+    const [stamps, letters] = await Promise.allSettled([train('stamps'), train('letters')]);
+    expect(stamps).toMatchObject({ reason: { type: 'Trainer.Diverged', message: expect.stringContaining('not finite after iteration 3') as string } });
+    expect(letters.status).toBe('fulfilled');
+    expect(fake.made).toHaveLength(1);
+    expect(files.starts('letters')).toHaveLength(1);
+  });
+
+  test('an exception of one training waits for a person, a crash of it does not', async () => {
+    await pack();
+    process.env['FAKE_TRAINER'] = 'fail stamps 1';
+    const ends = await Promise.allSettled([train('stamps'), train('letters')]);
+    expect(ends).toMatchObject([{ reason: { type: 'Trainer.Failed', nonRetryable: true } }, { status: 'fulfilled' }]);
+    process.env['FAKE_TRAINER'] = 'fail scales 137';
+    const more = await Promise.allSettled([train('scales'), train('weights')]);
+    expect(more).toMatchObject([{ reason: { type: 'Trainer.Died', nonRetryable: false } }, { status: 'fulfilled' }]);
+    await until(() => fake.active.length === 0);
+    delete process.env['FAKE_TRAINER'];
+    await expect(train('scales')).resolves.toMatchObject({ capabilityId: 'scales' });
+  });
+
+  test('what ends the trainer for all is one failure for all, and nobody starts it again', async () => {
+    await pack();
+    process.env['FAKE_TRAINER'] = 'exit 1';
+    const both = await Promise.allSettled([train('stamps'), train('letters')]);
+    for (const end of both) {
+      expect(end).toMatchObject({
+        status: 'rejected',
+        reason: { type: 'Trainer.Failed', nonRetryable: true, message: expect.stringMatching(/shared by letters and stamps was given up/) as string },
+      });
+    }
+    expect(fake.made).toHaveLength(1);
+    expect(fake.active).toEqual([]);
+  });
+
+  test('a worker that was away while the trainer was given up learns it from the others’ word', async () => {
+    await pack({ packingWaitSeconds: 1 });
+    process.env['FAKE_HOLD'] = 'letters stamps';
+    const away = fixture.activity();
+    const stamps = train('stamps', away);
+    const letters = train('letters');
+    await Promise.all([isTold('stamps'), isTold('letters')]);
+    away.cancel('WORKER_SHUTDOWN');
+    await expect(stamps).rejects.toThrow('WORKER_SHUTDOWN');
+    writeFileSync(join(files.packs()[0]!, 'verdict.json'), '{"type": "Trainer.OutOfMemory", "message": "too large"}');
+    await expect(letters).rejects.toMatchObject({ type: 'Trainer.OutOfMemory' });
+    await expect(train('stamps')).rejects.toMatchObject({ type: 'Trainer.OutOfMemory', message: 'too large' });
+    // The last one who left ended what still ran.
+    expect(fake.active).toEqual([]);
+    expect(fake.made).toHaveLength(1);
+  });
+
+  test('an evicted pack is made anew without who has left it, and the disruption counts once', async () => {
+    await pack({ packing: 3 });
+    process.env['FAKE_TRAINER'] = 'fail stamps 66';
+    process.env['FAKE_HOLD'] = 'letters scales';
+    const others = [train('letters'), train('scales')];
+    await expect(train('stamps')).rejects.toMatchObject({ type: 'Trainer.Diverged' });
+    await Promise.all([files.reaches('letters', 4), files.reaches('scales', 4), isTold('letters'), isTold('scales')]);
+    fake.evict();
+    await until(() => fake.made.length === 2);
+    for (const job of ['letters', 'scales']) files.go(job);
+    await Promise.all(others);
+    expect(fake.made).toHaveLength(2);
+    expect(fake.made[1]!.metadata!.name).toBe(fake.made[0]!.metadata!.name);
+    expect(jobsOf(1)).toEqual([`${files.directory('letters')}/job.json`, `${files.directory('scales')}/job.json`]);
+    expect(files.iterations('letters')).toEqual(ofEight);
+    expect(JSON.parse(readFileSync(join(files.packs()[0]!, 'cluster', 'patience.json'), 'utf8'))).toMatchObject({ disruptions: 1, stalls: 0 });
+  });
+
+  test('who is cancelled leaves the Job to the others; a Job that nobody needs is deleted', async () => {
+    await pack();
+    process.env['FAKE_HOLD'] = 'letters stamps';
+    const cancelled = fixture.activity();
+    const stamps = train('stamps', cancelled);
+    const letters = train('letters');
+    await Promise.all([isTold('stamps'), isTold('letters')]);
+    cancelled.cancel('CANCELLED');
+    await expect(stamps).rejects.toMatchObject({ name: 'CancelledFailure' });
+    expect(fake.active).toHaveLength(1);
+    await until(() => existsSync(join(files.directory('stamps'), 'failure.json')));
+    files.go('letters');
+    await letters;
+    // The cancelled one makes the trainer end with 143, after which Kubernetes would start it again.
+    await until(() => fake.active.length === 0);
+    expect(fake.made).toHaveLength(1);
+  });
+
+  test('when all are cancelled the pods are gone', async () => {
+    await pack();
+    process.env['FAKE_HOLD'] = 'letters stamps';
+    const activities = [fixture.activity(), fixture.activity()] as const;
+    const both = [train('stamps', activities[0]), train('letters', activities[1])];
+    await Promise.all([isTold('stamps'), isTold('letters')]);
+    for (const activity of activities) activity.cancel('CANCELLED');
+    for (const end of await Promise.allSettled(both)) expect(end).toMatchObject({ reason: { name: 'CancelledFailure' } });
+    expect(fake.active).toEqual([]);
+  });
+
+  test('a training whose own time is over leaves, and its next attempt has a Job of its own', async () => {
+    await pack({}, { limits: { trainingMinutes: 0.05 } });
+    process.env['FAKE_HOLD'] = 'letters stamps';
+    const ends = await Promise.allSettled([train('stamps'), train('letters')]);
+    for (const end of ends) expect(end).toMatchObject({ reason: { type: 'Trainer.Deadline' } });
+    expect(fake.active).toEqual([]);
+    files.go('stamps');
+    await expect(train('stamps')).resolves.toMatchObject({ capabilityId: 'stamps' });
+    expect(fake.made.at(-1)!.metadata!.name).toMatch(/^whet-stamps-/);
+  });
+});

@@ -1,0 +1,65 @@
+// Tier: integration (a real HTTP endpoint).
+import type { FastifyInstance } from 'fastify';
+import { ReportDesk } from '../../../activities/train/reports/report-desk';
+import { reportEndpoint } from '../../../activities/train/reports/report-endpoint';
+import { ReportTokens } from '../../../activities/train/reports/report-token';
+
+const report = (sequence: number) => ({ sequence, iteration: 3, iterations: 40, reward: 0.5, kl: 0.01, completionTokens: 900, secondsLeft: 30 });
+
+describe('the report endpoint', () => {
+  const tokens = new ReportTokens();
+  let desk: ReportDesk;
+  let server: FastifyInstance;
+  let close: () => void;
+  let url: string;
+
+  beforeEach(async () => {
+    desk = new ReportDesk();
+    server = reportEndpoint(desk);
+    url = await server.listen({ host: '127.0.0.1', port: 0 });
+    close = desk.expect('job-a', async (token, job) => tokens.check(token, job));
+    desk.expect('job-b', async () => {
+      throw new Error('the API server does not answer');
+    });
+  });
+  afterEach(() => server.close());
+
+  const post = async (token: string, body: unknown, job = 'job-a'): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    return (await fetch(`${url}/v1/reports/${job}`, { method: 'POST', headers, body: JSON.stringify(body) })).status;
+  };
+
+  test('takes the reports of its job and shows the newest', async () => {
+    expect(await post(tokens.issue('job-a'), report(1))).toBe(204);
+    expect(await post(tokens.issue('job-a'), { ...report(2), iteration: 4 })).toBe(204);
+    expect(desk.latest('job-a')).toMatchObject({ iteration: 4, secondsLeft: 30 });
+    expect(desk.counts.accepted).toBe(2);
+  });
+
+  test('refuses and counts what is forged, late, replayed, malformed, oversized, and what it cannot judge', async () => {
+    const good = tokens.issue('job-a');
+    const [claim, signature] = good.split('.') as [string, string];
+    const longer = Buffer.from(JSON.stringify({ job: 'job-a', until: 9e15 })).toString('base64url');
+    for (const token of ['', 'x', `${longer}.${signature}`, `${claim}.`, `${good}.more`, new ReportTokens().issue('job-a'), tokens.issue('job-b')]) {
+      expect(await post(token, report(1))).toBe(401);
+    }
+    expect(await post(tokens.issue('job-a', Date.now(), -1), report(1))).toBe(403);
+    expect(await post(good, report(1), 'job-unknown')).toBe(403);
+    expect(await post(good, report(5))).toBe(204);
+    expect(await post(good, report(5))).toBe(409);
+    expect(await post(good, report(4))).toBe(409);
+    expect(await post(good, { ...report(6), more: 1 })).toBe(400);
+    expect(await post(good, { ...report(6), reward: 'high' })).toBe(400);
+    expect(await post(good, { ...report(6), padding: 'x'.repeat(2_000) })).toBe(413);
+    expect(await post(good, report(6), 'job-b')).toBe(503);
+    expect(desk.counts).toEqual({ accepted: 1, forged: 7, late: 2, replayed: 2, malformed: 2, oversized: 1, unavailable: 1 });
+    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ reports: desk.counts });
+    expect(desk.latest('job-a')).toMatchObject({ sequence: 5 });
+  });
+
+  test('a training that ended takes no more reports', async () => {
+    close();
+    expect(await post(tokens.issue('job-a'), report(1))).toBe(403);
+    expect(desk.latest('job-a')).toBeNull();
+  });
+});

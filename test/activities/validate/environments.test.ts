@@ -1,0 +1,65 @@
+// Tier: jail (real jail and runtime; no model).
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { certify, CHECK_NAMES, readTargetProfile, type TargetProfile } from '../../../activities/validate';
+import { agentSpecSchema } from '../../../contracts';
+import { openEnvironment } from '../../../sandbox';
+import { fixture } from '../run-fixture';
+import { BROKEN, breakEnvironment, edited } from './environments/broken';
+import { GOOD_WITH_CHOICES, OFFICE_WITH_CHOICES } from './environments/choices';
+
+const FOLDER = join(__dirname, 'environments');
+const GOOD = readdirSync(join(FOLDER, 'good')).filter((name) => name.endsWith('.py'));
+const sourceOf = (name: string) => readFileSync(join(FOLDER, 'good', name), 'utf8');
+
+const spec = agentSpecSchema.parse({
+  version: 1,
+  name: 'post-office',
+  environment: { path: 'post_office.py', trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 100 } },
+  model: { name: 'base' },
+});
+
+describe('certificate', () => {
+  let target: TargetProfile;
+
+  const profileOf = (source: string) => {
+    const environment = { source, trust: 'owner' as const, name: 'post office' };
+    return readTargetProfile({ openEnvironment, environment, spec: spec.environment, signal: new AbortController().signal });
+  };
+  const office = readFileSync(fixture('post_office.py'), 'utf8');
+
+  beforeAll(async () => {
+    target = await profileOf(office);
+  });
+
+  const examine = async (name: string, source: string, against = target) => {
+    const environment = { source, trust: 'synthesised' as const, name };
+    const validation = await certify({ openEnvironment, environment, target: against, settings: spec.certificate });
+    return { ...validation, failed: validation.checks.filter(({ passed }) => !passed).map((check) => check.name) };
+  };
+
+  test('there are five good environments and more than twenty broken ones', () => {
+    expect(GOOD).toHaveLength(5);
+    expect(Object.keys(BROKEN).length).toBeGreaterThan(20);
+  });
+
+  test.each(GOOD)('%s passes', async (name) => {
+    const { passed, problems, checks } = await examine(name, sourceOf(name));
+    expect(problems).toEqual([]);
+    expect(passed).toBe(true);
+    expect(checks.map((check) => check.name)).toEqual([...CHECK_NAMES]);
+  });
+
+  test('yes and no, and a choice that an error lists, give nothing away; nor does what the agent is told as well', async () => {
+    const against = await profileOf(edited(office, OFFICE_WITH_CHOICES));
+    const { passed, problems } = await examine('choices', edited(sourceOf('replaying_class.py'), GOOD_WITH_CHOICES), against);
+    expect(problems).toEqual([]);
+    expect(passed).toBe(true);
+  });
+
+  test.each(Object.entries(BROKEN))('%s fails for the right reason', async (name, broken) => {
+    const { failed, problems } = await examine(name, breakEnvironment(sourceOf('replaying_class.py'), broken));
+    expect(failed).toEqual(broken.fails);
+    expect(problems.join('\n')).toMatch(broken.reason);
+  });
+});

@@ -1,0 +1,101 @@
+// Tier: process (real runtime; no jail, no model).
+import { readFileSync } from 'node:fs';
+import { readTargetProfile } from '../../../activities/validate';
+import { TargetProfiles } from '../../../activities/validate/target-profiles';
+import { EnvironmentHung, EnvironmentRaised, loadProfile, openEnvironment } from '../../../sandbox';
+import { fixture as fixturePath, RunFixture } from '../run-fixture';
+
+const office = readFileSync(fixturePath('post_office.py'), 'utf8');
+const STEP = '        name, given = call["name"], call["arguments"]\n';
+const RESET = '        self.task = self.generate_task(seed)\n';
+
+/** The post office with lines added before a passage that is there once. */
+function before(passage: string, added: string): string {
+  expect(office.split(passage)).toHaveLength(2);
+  return office.replace(passage, `${added}${passage}`);
+}
+
+/** Profile of an environment whose requests have less than a second a line. */
+function profileOf(source: string, signal = new AbortController().signal) {
+  const loaded = loadProfile();
+  const profile = { ...loaded, profile: { ...loaded.profile, wallMs: { ...loaded.profile.wallMs, request: 800 } } };
+  return readTargetProfile({
+    openEnvironment: (environment) => openEnvironment({ ...environment, profile }),
+    environment: { source, trust: 'owner', name: 'post office' },
+    spec: { trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 60 } },
+    signal,
+  });
+}
+
+test('what tools answer, and what train and held-out tasks ask', async () => {
+  const { tools, formats, refusal, tasks, train, heldOut } = await profileOf(office);
+  expect(tools.map((tool) => tool.function.name)).toEqual(['weigh', 'send', 'tell']);
+  expect([...formats.keys()].sort()).toEqual(['send', 'tell', 'weigh']);
+  expect([...refusal!.objects.keys()]).toEqual(['error']);
+  expect([tasks.length, train.length, heldOut.length]).toEqual([60, 100, 60]);
+  expect(train[99]).toMatch(/^good morning this is/);
+});
+
+test('an environment that takes its time at every reset is not taken for a hanging one', async () => {
+  // All of a hundred resets in a line would take more than the line has.
+  const slow = before(RESET, '        __import__("time").sleep(0.012)\n');
+  await expect(profileOf(slow)).resolves.toMatchObject({ train: { length: 100 }, heldOut: { length: 60 } });
+});
+
+test('one that dies of a malformed call loses what that call would have shown', async () => {
+  const brittle = before(STEP, '        if not call["arguments"]:\n            __import__("os")._exit(3)\n');
+  const { formats, heldOut } = await profileOf(brittle);
+  expect([...formats.keys()].sort()).toEqual(['send', 'tell', 'weigh']);
+  expect(heldOut).toHaveLength(60);
+});
+
+test('one that hangs in an episode costs that episode, and those beside it are played again', async () => {
+  const hangs = before(STEP, '        if self.task == self.generate_task(7):\n            __import__("time").sleep(60)\n');
+  const { formats } = await profileOf(hangs);
+  expect(formats).toEqual((await profileOf(office)).formats);
+});
+
+test('one that ends at every call is given up', async () => {
+  const dead = before(STEP, '        __import__("os")._exit(3)\n');
+  await expect(profileOf(dead)).rejects.toThrow(/ended with code 3/);
+});
+
+test('one that does not open its tasks is given up', async () => {
+  await expect(profileOf(before(RESET, '        assert seed < 1000, "no such town"\n'))).rejects.toThrow(EnvironmentRaised);
+  await expect(profileOf(before(RESET, '        __import__("time").sleep(60)\n'))).rejects.toThrow(EnvironmentHung);
+});
+
+test('a cancellation does not wait for a hanging environment', async () => {
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(new Error('enough')), 300);
+  await expect(profileOf(before(RESET, '        __import__("time").sleep(0.6)\n'), stop.signal)).rejects.toThrow('enough');
+});
+
+describe('the kept profile', () => {
+  const fixture = new RunFixture();
+  afterAll(() => fixture.dispose());
+  const never = new AbortController().signal;
+
+  test('is read off the environment once, also when two ask at once, and comes back as it was', async () => {
+    let read = 0;
+    const profiles = new TargetProfiles(fixture.store);
+    const ask = (of: TargetProfiles) =>
+      of.of('target.json', never, () => {
+        read++;
+        return profileOf(office);
+      });
+    const [one, other] = await Promise.all([ask(profiles), ask(profiles)]);
+    const later = await ask(new TargetProfiles(fixture.store));
+    expect(read).toBe(1);
+    expect(other).toEqual(one);
+    expect(later).toEqual(one);
+  });
+
+  test('whoever waits for one that fails reads it itself', async () => {
+    const profiles = new TargetProfiles(fixture.store);
+    const first = profiles.of('other.json', never, () => Promise.reject(new Error('cancelled')));
+    const second = profiles.of('other.json', never, () => profileOf(office));
+    await expect(first).rejects.toThrow('cancelled');
+    await expect(second).resolves.toMatchObject({ heldOut: { length: 60 } });
+  });
+});

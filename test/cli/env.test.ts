@@ -1,0 +1,97 @@
+// Tier: jail (the built command in a process of its own, real jail; no services).
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { layout, LocalStore } from '../../store';
+import { fixture } from '../activities/run-fixture';
+import { BROKEN, breakEnvironment } from '../activities/validate/environments/broken';
+
+const WHET = resolve('dist/cli/main.js');
+const environment = (name: string) => resolve('test/activities/validate/environments', name);
+
+describe('whet env', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'whet-env-'));
+  const agent = join(folder, 'agent.yaml');
+
+  beforeAll(() => {
+    if (!existsSync(WHET)) throw new Error('These tests start the built command: run `make build` first.');
+    const ranges = 'trainSeeds: { start: 0, count: 40 }\n  heldOutSeeds: { start: 1000, count: 40 }';
+    const model = 'model: { name: base, baseUrl: http://127.0.0.1:9/v1 }\ncertificate: { seeds: 20, diversitySeeds: 60 }\n';
+    writeFileSync(agent, `version: 1\nname: post-office\nenvironment:\n  path: ${fixture('post_office.py')}\n  ${ranges}\n${model}`);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Path of the good environment with one thing broken. */
+  const broken = (name: string) => {
+    const file = join(folder, `${name}.py`);
+    writeFileSync(file, breakEnvironment(readFileSync(environment('good/replaying_class.py'), 'utf8'), BROKEN[name]!));
+    return file;
+  };
+
+  const whet = (args: string[], input = '') => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [WHET, 'env', ...args], {
+      cwd: folder,
+      env: { ...process.env, WHET_HOME: join(folder, 'home') },
+      input,
+      encoding: 'utf8',
+    });
+    return { status, stdout, stderr };
+  };
+
+  test('check prints each check and ends with 0 when all hold', () => {
+    const { status, stdout } = whet(['check', environment('good/procedural.py'), '--agent', agent]);
+    expect(stdout).toMatch(/^✓ parses +The source is Python\.$/m);
+    expect(stdout).toContain('Not calibrated; 22 checks passed. Calibration needs a model; a run does it.');
+    expect(status).toBe(0);
+  });
+
+  test('check --json is the certificate, and the exit code is 1 when a check fails', () => {
+    const { status, stdout } = whet(['check', broken('not_isolated'), '--json']);
+    expect(status).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ certified: false, summary: 'Not certified: isolated failed.', settings: { seeds: 20 } });
+  });
+
+  test.each([
+    ['a file that is not there', ['check', 'nowhere.py'], /there is no such file/],
+    ['an agent that is not there', ['check', environment('good/procedural.py'), '--agent', 'nowhere.yaml'], /nowhere\.yaml/],
+    ['a seed that is no number', ['run', environment('good/procedural.py'), '--seed', 'x'], /no whole number/],
+    ['no file', ['check'], /missing required argument/],
+    ['a run that is not there', ['edit', 'run-0', 'stamps'], /has no environment of a capability stamps/],
+  ])('%s is wrong input: exit code 2', (_, args, message) => {
+    const { status, stderr } = whet(args);
+    expect(stderr).toMatch(message);
+    expect(status).toBe(2);
+  });
+
+  test('run plays the reference solution', () => {
+    const { status, stdout } = whet(['run', environment('good/procedural.py'), '--seed', '3', '--reference', '--json']);
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ seed: 3, reward: 1, steps: [{ done: false }, { move: { name: 'send' }, done: true }] });
+  });
+
+  test('run plays the moves of standard input, and says what is no move', () => {
+    const { stdout } = whet(
+      ['run', environment('good/procedural.py')],
+      'what?\n{"go": 1}\n{"name": "weigh", "arguments": {"parcel": "P0"}}\n{"text": "bye"}\n',
+    );
+    expect(stdout).toContain('That is no JSON');
+    expect(stdout).toContain('A move is {"name"');
+    expect(stdout).toContain('{"error": "no such parcel"}');
+    expect(stdout).toContain('reward: 0');
+  });
+
+  test('a module that does not load is said with its line: exit code 1', () => {
+    const { status, stderr } = whet(['run', broken('syntax_error')]);
+    expect(stderr).toContain("'(' was never closed");
+    expect(status).toBe(1);
+  });
+
+  test('edit without a file copies the last environment of the capability, once', async () => {
+    const store = new LocalStore(join(folder, 'home', 'store'));
+    await store.put(layout.environments('run-1', 'stamps'), 'attempt-1.py', '# the last one\n');
+    expect(whet(['edit', 'run-1', 'stamps']).status).toBe(0);
+    expect(readFileSync(join(folder, 'stamps.py'), 'utf8')).toBe('# the last one\n');
+    expect(whet(['edit', 'run-1', 'stamps'])).toMatchObject({ status: 2, stderr: expect.stringContaining('is there already') });
+  });
+});

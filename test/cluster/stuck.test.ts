@@ -1,0 +1,223 @@
+// Tier: cluster. Every way to get stuck, injected for real: what `whet why` says within a minute, and how it goes on.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BatchV1Api, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
+import type { TrainInput } from '../../contracts';
+import { ClusterFixture, type KubernetesInput, python, root } from './cluster-fixture';
+import { ClusterRuns, type LiveRun, pause } from './cluster-runs';
+
+const WITHIN_SECONDS = 60;
+/** Long enough for something to be done to it. */
+const LONG = { iterations: 150, checkpointEvery: 5 };
+
+describe('a stuck training says why', () => {
+  const fixture = new ClusterFixture();
+  const runs = new ClusterRuns(fixture);
+  const batch = fixture.config.makeApiClient(BatchV1Api);
+  const rows: string[][] = [];
+
+  beforeAll(async () => {
+    await fixture.start();
+    await runs.start();
+  }, 180_000);
+  afterAll(async () => {
+    const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
+    process.stdout.write(`\n${rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i]!)).join('  ')).join('\n')}\n\n`);
+    await runs.stop();
+    await fixture.dispose();
+  }, 180_000);
+
+  interface Scenario {
+    /** Also the capability's id. */
+    name: string;
+    training?: object;
+    kubernetes?: Partial<KubernetesInput>;
+    modelPath?: string;
+    reportUrl?: string;
+    /** Done before the run starts. */
+    before?: () => Promise<unknown>;
+    /** Done when iterations are seen; the clock of the minute starts behind it. */
+    inject?: (input: TrainInput) => Promise<unknown>;
+    reason: RegExp;
+    /** The container loads, and ends with it. */
+    breaksItself?: 'ends';
+    /** Puts it right. */
+    cure?: (input: TrainInput) => Promise<unknown>;
+    /** `recovers`: the run ends well. Else what `whet why` says when it was given up, or `waits`. */
+    then: 'recovers' | 'waits' | RegExp;
+  }
+
+  const scenario = ({ name, training, kubernetes, modelPath, reportUrl, before, inject, reason, breaksItself, cure, then }: Scenario) =>
+    test(`${name}: ${then instanceof RegExp ? `stops as ${then.source}` : then}`, async () => {
+      const changes = { runId: `stuck-${name}`, ...(modelPath === undefined ? {} : { modelPath }) };
+      const input = await fixture.input(name, { ...training, kubernetes: fixture.kubernetes(kubernetes) }, changes);
+      await before?.();
+      const look = async (run: LiveRun) => {
+        if (inject) {
+          await run.until(/: Training, iteration \d/, 300);
+          await inject(input);
+        }
+        // What breaks by itself does so after loading, which takes as long as the machine is busy; its minute begins when it has broken.
+        const found = await run.until(reason, breaksItself ? 300 : WITHIN_SECONDS);
+        const { said } = found;
+        const seconds = breaksItself === 'ends' ? (Date.now() - containerEnd(input)) / 1_000 : found.seconds;
+        expect(seconds).toBeLessThan(WITHIN_SECONDS);
+        const sentence = said.split('\n').find((line) => reason.test(line)) ?? said;
+        await cure?.(input);
+        if (then === 'recovers') await run.end();
+        else if (then instanceof RegExp) await run.until(then, 180);
+        process.stdout.write(`${name}: ${seconds.toFixed(1)} s, ${sentence}\n`);
+        rows.push([name, `${seconds.toFixed(1)} s`, then instanceof RegExp ? then.source : then, sentence.slice(0, 230)]);
+      };
+      await runs.during(input, look, reportUrl ?? null);
+    }, 480_000);
+
+  const jobOf = async (input: TrainInput) => {
+    const { items } = await batch.listNamespacedJob({ namespace: fixture.namespace, labelSelector: `whetstone.dev/capability=${input.job}` });
+    return { name: items[0]!.metadata!.name!, namespace: fixture.namespace };
+  };
+  /** When the container of a training that was given up ended, as its outcome in the store says; milliseconds since 1970. */
+  const containerEnd = (input: TrainInput): number => {
+    const folder = join(fixture.directory(input.job, input.context.runId), 'cluster');
+    const outcome = JSON.parse(
+      readFileSync(
+        join(
+          folder,
+          readdirSync(folder).find((name) => name.startsWith('outcome-'))!,
+        ),
+        'utf8',
+      ),
+    ) as {
+      pods: { container: { terminated: { finishedAt: string } } }[];
+    };
+    return Date.parse(outcome.pods[0]!.container.terminated.finishedAt);
+  };
+  /** Makes the optimiser's state of the newest checkpoint not a number, and lets the next pod resume from it. */
+  const poisonCheckpoint = async (input: TrainInput): Promise<void> => {
+    const name = await podOf(input);
+    await signalTrainer('SIGSTOP')(input);
+    const poison = [
+      'import pathlib, sys, torch',
+      'path = sorted(pathlib.Path(sys.argv[1]).glob("iteration-*"))[-1] / "optimizer.pt"',
+      'state = torch.load(path)',
+      'for entry in state["state"].values(): entry["exp_avg"].fill_(torch.nan)',
+      'torch.save(state, path)',
+    ].join('\n');
+    execFileSync(python, ['-c', poison, join(fixture.directory(input.job, input.context.runId), 'checkpoints')]);
+    await fixture.cluster.deletePod(fixture.namespace, name, 0);
+  };
+  const podOf = async (input: TrainInput) => {
+    const { items } = await fixture.core.listNamespacedPod({ namespace: fixture.namespace, labelSelector: `whetstone.dev/capability=${input.job}` });
+    return items.find(({ status }) => status?.phase === 'Running')!.metadata!.name!;
+  };
+  /** Signals the trainer from outside of its container. */
+  const signalTrainer =
+    (signal: NodeJS.Signals) =>
+    async (input: TrainInput): Promise<void> => {
+      const directory = fixture.directory(input.job, input.context.runId);
+      const found = readdirSync('/proc').filter((pid) => {
+        try {
+          return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`whetstone.train\0--job\0${directory}/`);
+        } catch {
+          return false;
+        }
+      });
+      expect(found).toHaveLength(1);
+      process.kill(Number(found[0]), signal);
+    };
+  const part =
+    (...command: string[]) =>
+    async () =>
+      void execFileSync(join(root, 'scripts', 'cluster.sh'), command, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const quota = { metadata: { name: 'none' }, spec: { hard: { pods: '0' } } };
+
+  scenario({ name: 'missing-image', kubernetes: { image: 'registry.invalid/whetstone/absent:1' }, reason: /: ImagePull, .*(resolve|pull)/s, then: 'waits' });
+  scenario({ name: 'no-gpu', kubernetes: { resources: { gpus: 99 } }, reason: /: Unschedulable, .*Insufficient nvidia.com\/gpu/, then: 'waits' });
+  scenario({
+    name: 'suspended',
+    kubernetes: { queue: 'gpus' },
+    reason: /: Queued, queue gpus has not admitted/,
+    // What Kueue does when it admits.
+    cure: async (input) =>
+      batch.patchNamespacedJob({ ...(await jobOf(input)), body: { spec: { suspend: false } } }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch)),
+    then: 'recovers',
+  });
+  scenario({
+    name: 'quota',
+    before: () => fixture.core.createNamespacedResourceQuota({ namespace: fixture.namespace, body: quota }),
+    reason: /: Queued, .*exceeded quota: none/,
+    cure: () => fixture.core.deleteNamespacedResourceQuota({ namespace: fixture.namespace, name: 'none' }),
+    then: 'recovers',
+  });
+  scenario({ name: 'volume', kubernetes: { volumes: [{ hostPath: '/nowhere', mountPath: '/x' }] }, reason: /: ConfigError, .*\/nowhere/, then: 'waits' });
+  scenario({
+    name: 'memory',
+    kubernetes: { resources: { memory: '150Mi', cpu: '100m', gpus: 0 } },
+    breaksItself: 'ends',
+    reason: /Trainer\.OutOfMemory.*\(OOMKilled\)/,
+    then: /Trainer\.OutOfMemory/,
+  });
+  scenario({ name: 'exception', kubernetes: { volumes: [] }, breaksItself: 'ends', reason: /\(CodeError\): .*No module named/s, then: /Trainer\.Failed/ });
+  scenario({
+    name: 'config',
+    modelPath: '/nowhere/model',
+    breaksItself: 'ends',
+    reason: /\(CodeError\): .*code 64.*not a model directory/s,
+    then: /Trainer\.JobInvalid/,
+  });
+  scenario({
+    name: 'nan',
+    training: { iterations: 40, checkpointEvery: 1 },
+    inject: poisonCheckpoint,
+    reason: /\(CodeError\): .*code 66.*not finite/s,
+    breaksItself: 'ends',
+    then: /Trainer\.Diverged/,
+  });
+  scenario({ name: 'crash', training: LONG, inject: signalTrainer('SIGKILL'), reason: /: CodeError, .*signal 9/, then: 'recovers' });
+  scenario({
+    name: 'hang',
+    training: LONG,
+    kubernetes: { limits: { stalledMinutes: 0.2 }, graceSeconds: 3 },
+    inject: signalTrainer('SIGSTOP'),
+    reason: /: Stalled, no iteration for \d+ s/,
+    then: 'recovers',
+  });
+  scenario({
+    name: 'eviction',
+    training: LONG,
+    inject: async (input) => {
+      const name = await podOf(input);
+      await fixture.core.createNamespacedPodEviction({ namespace: fixture.namespace, name, body: { metadata: { name, namespace: fixture.namespace } } });
+    },
+    reason: /: Preempted, /,
+    then: 'recovers',
+  });
+  scenario({
+    name: 'node',
+    training: { ...LONG, iterations: 400 },
+    inject: part('node', 'stop'),
+    reason: /: NodeLost, node \S+ has fallen silent/,
+    cure: part('node', 'start'),
+    then: 'recovers',
+  });
+  scenario({
+    name: 'api',
+    training: { ...LONG, iterations: 400 },
+    inject: part('api', 'stop'),
+    reason: /: Unreachable, .*not answered/,
+    cure: async () => {
+      await pause(40_000);
+      await part('api', 'start')();
+    },
+    then: 'recovers',
+  });
+  scenario({
+    name: 'reports',
+    training: { iterations: 40 },
+    reportUrl: 'http://10.88.77.1:9',
+    inject: async () => undefined,
+    reason: /: Training, iteration|promoted/,
+    then: 'recovers',
+  });
+});

@@ -1,0 +1,36 @@
+// Tier: cluster (the real trainer as Jobs of a real Kubernetes).
+import { readdirSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { ReportDesk } from '../../activities/train/reports/report-desk';
+import { reportEndpoint } from '../../activities/train/reports/report-endpoint';
+import { trainingManifestSchema } from '../../contracts';
+import { getJson } from '../../store';
+import { ClusterFixture } from './cluster-fixture';
+
+describe('trainAdapter on a cluster', () => {
+  const fixture = new ClusterFixture();
+  beforeAll(() => fixture.start(), 120_000);
+  afterAll(() => fixture.dispose(), 120_000);
+
+  test('a training as a Job ends with the loss curve and the adapter of a training on this machine, and reports on the way', async () => {
+    const desk = new ReportDesk();
+    const endpoint = reportEndpoint(desk);
+    await endpoint.listen({ host: '0.0.0.0', port: 0 });
+    const { port } = endpoint.server.address() as AddressInfo;
+    // The node's side of the pods' network.
+    const url = `http://${process.env['WHET_REPORT_HOST'] ?? '10.88.77.1'}:${port}`;
+    const onCluster = await fixture.run.run(fixture.activities(url, desk).trainAdapter, await fixture.input('letters'));
+    await endpoint.close();
+    const here = await fixture.run.run(fixture.activities().trainAdapter, await fixture.input('letters', { backend: 'local' }, { runId: 'run-2' }));
+    const curve = async (ref: typeof here.manifest) => (await getJson(fixture.run.store, ref, trainingManifestSchema)).curve;
+    expect(await curve(onCluster.manifest)).toEqual(await curve(here.manifest));
+    expect(onCluster.sha256).toBe(here.sha256);
+    expect(readdirSync(join(fixture.directory('letters'), 'cluster')).join(' ')).toMatch(/outcome-.*\.json.*whet-letters-.*\.log/);
+    const { accepted, ...refused } = desk.counts;
+    expect(accepted).toBeGreaterThan(0);
+    expect(Object.values(refused)).toEqual(Object.values(refused).map(() => 0));
+    const reasons = new Set(fixture.run.heartbeats.map(({ reason }) => reason?.kind));
+    expect([...reasons]).toEqual(expect.arrayContaining(['Starting', 'Training']));
+  }, 600_000);
+});

@@ -1,0 +1,158 @@
+// Tier: unit.
+import { agentSpecSchema, kubernetesSpecSchema } from '../../contracts';
+import { buildJob, jobName, labelValue, packName } from '../../k8s';
+import { request } from './cluster-objects';
+
+const podOf = (changes: object = {}) => buildJob(request(changes)).spec!.template.spec!;
+const containerOf = (changes: object = {}) => podOf(changes).containers[0]!;
+
+test('the name is a function of capability and directory, and fits where a pod or a label needs it', () => {
+  const name = jobName('Verify before refund!', 'runs/a/training/x');
+  expect(name).toMatch(/^whet-verify-before-refund-[0-9a-f]{12}$/);
+  expect(jobName('Verify before refund!', 'runs/a/training/x')).toBe(name);
+  expect(jobName('Verify before refund!', 'runs/b/training/x')).not.toBe(name);
+  expect(jobName('y'.repeat(80), 'd').length).toBeLessThanOrEqual(52);
+  expect(jobName('…', 'd')).toMatch(/^whet-job-/);
+});
+
+test('labels hold what they may, annotations the whole', () => {
+  expect(labelValue('orders-desk:2026/01 é')).toBe('orders-desk-2026-01');
+  const { labels, annotations } = buildJob(request()).metadata!;
+  expect(labels).toMatchObject({ 'app.kubernetes.io/managed-by': 'whetstone', 'whetstone.dev/run': 'orders-desk-2026-01-01' });
+  expect(annotations).toMatchObject({ 'whetstone.dev/run': 'orders-desk:2026-01-01' });
+  expect(buildJob(request()).spec!.template.metadata!.labels).toMatchObject(labels!);
+});
+
+test('the pod has no rights and writes nothing but the store and its scratch folder', () => {
+  const pod = podOf();
+  expect(pod).toMatchObject({ automountServiceAccountToken: false, restartPolicy: 'Never', enableServiceLinks: false });
+  expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 10_001, seccompProfile: { type: 'RuntimeDefault' } });
+  expect(containerOf().securityContext).toEqual({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+  expect(
+    containerOf()
+      .volumeMounts!.filter(({ readOnly }) => readOnly !== true)
+      .map(({ mountPath }) => mountPath),
+  ).toEqual(['/store', '/tmp']);
+  expect(podOf({ seccomp: 'localhost/a.json' }).securityContext!.seccompProfile).toEqual({ type: 'Localhost', localhostProfile: 'a.json' });
+});
+
+test('AppArmor is left to the cluster, or set to what the spec names', () => {
+  expect(podOf().securityContext).not.toHaveProperty('appArmorProfile');
+  expect(podOf({ appArmor: 'Unconfined' }).securityContext!.appArmorProfile).toEqual({ type: 'Unconfined' });
+  expect(podOf({ appArmor: 'localhost/whetstone' }).securityContext!.appArmorProfile).toEqual({ type: 'Localhost', localhostProfile: 'whetstone' });
+});
+
+test('what it asks for is what it is limited to, but for the CPU', () => {
+  expect(containerOf({ resources: { cpu: '4', memory: '32Gi', gpus: 2 } }).resources).toEqual({
+    requests: { cpu: '4', memory: '32Gi', 'nvidia.com/gpu': '2' },
+    limits: { memory: '32Gi', 'nvidia.com/gpu': '2' },
+  });
+  expect(containerOf({ resources: { gpus: 0 } }).resources!.limits).toEqual({ memory: '8Gi' });
+});
+
+test('disruptions cost no attempt, fatal codes end the Job, the next pod waits for the end of the last', () => {
+  const { podFailurePolicy, backoffLimit, podReplacementPolicy, activeDeadlineSeconds, ttlSecondsAfterFinished } = buildJob(request()).spec!;
+  expect(podFailurePolicy!.rules.map(({ action, onExitCodes, onPodConditions }) => [action, onExitCodes?.values ?? onPodConditions?.[0]?.type])).toEqual([
+    ['FailJob', [1, 2, 64, 65, 66, 126, 127]],
+    ['Ignore', 'DisruptionTarget'],
+    ['FailJob', 'ConfigIssue'],
+    ['Ignore', [143]],
+  ]);
+  expect({ backoffLimit, podReplacementPolicy, activeDeadlineSeconds, ttlSecondsAfterFinished }).toEqual({
+    backoffLimit: 3,
+    podReplacementPolicy: 'Failed',
+    activeDeadlineSeconds: 86_400,
+    ttlSecondsAfterFinished: 3_600,
+  });
+});
+
+test('a queue suspends the Job and names itself in the label', () => {
+  const job = buildJob(request({ queue: 'gpu' }));
+  expect(job.spec!.suspend).toBe(true);
+  expect(job.metadata!.labels!['kueue.x-k8s.io/queue-name']).toBe('gpu');
+  expect(buildJob(request()).spec!.suspend).toBeUndefined();
+});
+
+test('placement is passed on', () => {
+  const pod = podOf({
+    nodeSelector: { pool: 'gpu' },
+    tolerations: [{ key: 'spot', operator: 'Exists', effect: 'NoSchedule' }],
+    priorityClass: 'low',
+    runtimeClass: 'gvisor',
+    imagePullSecrets: ['registry'],
+  });
+  expect(pod).toMatchObject({
+    nodeSelector: { pool: 'gpu' },
+    tolerations: [{ key: 'spot', operator: 'Exists', effect: 'NoSchedule' }],
+    priorityClassName: 'low',
+    runtimeClassName: 'gvisor',
+    imagePullSecrets: [{ name: 'registry' }],
+  });
+});
+
+test('reports carry a token of their own audience; without an endpoint there is none', () => {
+  const token = podOf().volumes!.find(({ name }) => name === 'report-token')!.projected!.sources![0]!.serviceAccountToken;
+  expect(token).toMatchObject({ audience: 'whetstone-reports', expirationSeconds: 600 });
+  const silent = buildJob({ ...request(), reportUrl: null }).spec!.template.spec!;
+  expect(JSON.stringify(silent)).not.toContain('report');
+});
+
+test('a pack is one Job: an argument for each training, a label for each, and reports by output directory', () => {
+  const job = buildJob(request({}, ['verify-before-refund', 'ask-when-unsure', 'one-change-each']));
+  const { name, labels, annotations } = job.metadata!;
+  expect(name).toMatch(/^whet-pack-[0-9a-f]{12}$/);
+  expect(labels).toMatchObject({
+    'whetstone.dev/run': 'orders-desk-2026-01-01',
+    'whetstone.dev/agent': 'orders-desk',
+    'whetstone.dev/pack': '3',
+    'capability.whetstone.dev/ask-when-unsure': '',
+  });
+  expect(labels).not.toHaveProperty('whetstone.dev/capability');
+  expect(annotations).toMatchObject({ 'whetstone.dev/job': 'verify-before-refund, ask-when-unsure, one-change-each' });
+  const { args, env } = job.spec!.template.spec!.containers[0]!;
+  expect(args!.filter((arg) => arg === '--job')).toHaveLength(3);
+  expect(args![3]).toMatch(/^\/store\/runs\/.*\/ask-when-unsure-0123456789ab\/job\.json$/);
+  const reports = JSON.parse(env!.find((variable) => variable.name === 'WHET_REPORTS')!.value!) as object;
+  expect(Object.values(reports)).toContainEqual({
+    url: expect.stringMatching(/:8090\/v1\/reports\/whet-ask-when-unsure-/) as string,
+    tokenFile: '/var/run/whetstone/token',
+  });
+  expect(env!.map((variable) => variable.name)).not.toContain('WHET_REPORT_URL');
+});
+
+test('the name of a pack is its own, and stays when some of it are done', () => {
+  const names = ['a', 'b'];
+  expect(packName('packs/g-1', names)).not.toBe(packName('packs/g-2', names));
+  expect(packName('packs/g-1', names)).not.toBe(packName('packs/g-1', ['a', 'c']));
+  const rest = buildJob(request({}, ['ask-when-unsure'], 3));
+  expect(rest.metadata!.labels).toMatchObject({ 'whetstone.dev/pack': '3', 'capability.whetstone.dev/ask-when-unsure': '' });
+  // A trainer of one training is told so, whatever it was before.
+  expect(rest.spec!.template.spec!.containers[0]!.env!.map(({ name }) => name)).toContain('WHET_REPORT_URL');
+});
+
+test.each([
+  [{ store: {} }, 'store.claim', /either claim or hostPath/],
+  [{ store: { claim: 'a', hostPath: '/b' } }, 'store.claim', /either claim or hostPath/],
+  [{ namespace: 'Upper' }, 'namespace', /lower-case/],
+  [{ volumes: [{ claim: 'm', mountPath: '/a/../b' }] }, 'volumes.0.mountPath', /absolute path without/],
+  [{ resources: { memory: 'lots' } }, 'resources.memory', /quantity/],
+  [{ seccomp: 'Unconfined' }, 'seccomp', /./],
+  [{ appArmor: 'unconfined' }, 'appArmor', /./],
+])('%j is refused', (changes, path, message) => {
+  const problems = kubernetesSpecSchema.safeParse({ image: 'x', store: { claim: 'store' }, ...changes }).error!.issues;
+  expect(problems.map((problem) => [problem.path.join('.'), problem.message])).toContainEqual([path, expect.stringMatching(message)]);
+});
+
+test('backend kubernetes without its section is refused with the path', () => {
+  const { error } = agentSpecSchema.shape.training.safeParse({ backend: 'kubernetes' });
+  expect(error!.issues).toMatchObject([{ path: ['kubernetes'], message: expect.stringMatching(/needs this section/) }]);
+});
+
+test.each([
+  [{ packing: 17 }, 'packing'],
+  [{ packing: 0 }, 'packing'],
+  [{ packing: 2.5 }, 'packing'],
+  [{ packing: 4, packingWaitSeconds: -1 }, 'packingWaitSeconds'],
+])('training %j is refused with the path', (training, path) => {
+  expect(agentSpecSchema.shape.training.safeParse(training).error!.issues.map((problem) => problem.path.join('.'))).toEqual([path]);
+});

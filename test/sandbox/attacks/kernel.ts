@@ -1,0 +1,99 @@
+import { EnvironmentDied } from '../../../sandbox';
+import { DENIED_SYSCALLS } from '../../../sandbox/seccomp';
+import type { Attack } from './attack';
+
+const CALLS: readonly (readonly [name: string, call: string])[] = [
+  ['a new user namespace', '272, 0x10000000'],
+  ['a new network namespace', '272, 0x40000000'],
+  ['a new mount namespace', '272, 0x00020000'],
+  ['entering another namespace', '308, 3, 0'],
+  ['clone with a user namespace', '56, 0x10000011'],
+  ['clone with a mount namespace under the flags of a thread', '56, 0x3d0f00 | 0x00020000'],
+  ['mounting /proc', '165, b"proc", b"/tmp", b"proc", 0, None'],
+  ['mounting the disk', '165, b"/dev/vda", b"/tmp", b"ext4", 0, None'],
+  ['mounting memory', '165, b"tmpfs", b"/tmp", b"tmpfs", 0, None'],
+  ['making the tree writable', '165, None, b"/", None, 0x20 | 0x1000, None'],
+  ['making the tree writable through mount_setattr', '442, -100, b"/", 0, ctypes.create_string_buffer(32), 32'],
+  ['unmounting the root', '166, b"/", 2'],
+  ['pivot_root', '155, b"/", b"/tmp"'],
+  ['the new mount interface', '428, -100, b"/", 1'],
+  ['ptrace', '101, 16, 1'],
+  ["reading another process's memory", '310, 1'],
+  ["writing another process's memory", '311, 1'],
+  ["taking another process's file", '438, 4, 0'],
+  ['a key in the kernel keyring', '248, b"user", b"x", b"y", 1, -3'],
+  ['searching the session keyring', '250, 10, -3, b"user", b"x", 0'],
+  ['page faults handled in user space', '323, 1'],
+  ['performance counters', '298, ctypes.create_string_buffer(128), 0, -1, -1, 0'],
+  ['a program in the kernel', '321, 5, ctypes.create_string_buffer(120), 120'],
+  ['a kernel module', '313, 3, b"", 0'],
+  ['another kernel', '246, 0, 0, None, 0'],
+  ['restarting the machine', '169, 0xfee1dead, 672274793, 0x01234567, None'],
+  ['swap space', '167, b"/dev/zero", 0'],
+  ['the clock of the machine', '227, 0, ctypes.create_string_buffer(16)'],
+  ['the name of the machine', '170, b"owned", 5'],
+  ['the kernel log', '103, 3, ctypes.create_string_buffer(64), 64'],
+  ['an execution domain without address randomisation', '135, 0x0040000'],
+  ['splicing pages between pipes', '275, 3, None, 4, None, 16'],
+  ['pages given to a pipe', '278, 4, None, 0, 0'],
+  ["asynchronous requests, which use up the machine's count of them", '206, 1024, ctypes.byref(ctypes.c_ulong(0))'],
+  ['submitting asynchronous requests', '209, 0, 0, None'],
+  ['barriers on every processor', '324, 1, 0, 0'],
+];
+
+/** System calls that enlarge what an environment may do, by number, by flag, by architecture. */
+export const KERNEL: readonly Attack[] = [
+  ...CALLS.map(([name, call]) => ({ name, body: `return system_call(${call})`, expected: 'EPERM', only: 'x64' as const })),
+  { name: 'clone3, which hides its flags from the filter', body: 'return system_call(435, ctypes.create_string_buffer(88), 88)', expected: 'ENOSYS' },
+  {
+    name: 'every denied system call',
+    body: 'return {name: answer for name, number in call["arguments"].items() if number is not None and (answer := system_call(number)) != "EPERM"}',
+    arguments: Object.fromEntries(Object.entries(DENIED_SYSCALLS).map(([name, [number]]) => [name, number])),
+    expected: '{}',
+    only: 'x64',
+  },
+  {
+    name: 'system calls that are newer than the filter',
+    body: 'return {system_call(463), system_call(500), system_call(100000)}',
+    expected: "{'ENOSYS'}",
+  },
+  { name: 'the x32 numbers of system calls', body: 'return system_call(0x40000000 + 39)', expected: EnvironmentDied, only: 'x64' },
+  {
+    name: 'machine code of its own',
+    // mov eax, 57 (fork); syscall; ret
+    body: 'return machine_code(bytes.fromhex("b8390000000f05c3"))',
+    expected: '-1',
+    only: 'x64',
+  },
+  {
+    name: '32-bit system calls from machine code',
+    // mov eax, 2 (fork of i386); int 0x80; ret
+    body: 'return machine_code(bytes.fromhex("b802000000cd80c3"))',
+    expected: EnvironmentDied,
+    only: 'x64',
+  },
+  {
+    name: 'becoming root',
+    body: 'return [os.getuid(), attempt(os.setuid, 0), attempt(os.setresuid, 0, 0, 0)]',
+    expected: /^\[65534, '(EPERM|EINVAL)', '(EPERM|EINVAL)'\]$/,
+  },
+  { name: 'other groups', body: 'return [attempt(os.setgroups, [0]), attempt(os.setgid, 0)]', expected: /^\['(EPERM|EINVAL)', '(EPERM|EINVAL)'\]$/ },
+  { name: 'a higher priority', body: 'return attempt(os.nice, -5)', expected: 'EPERM' },
+  { name: 'real-time scheduling', body: 'return attempt(os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(50))', expected: 'EPERM' },
+  {
+    name: 'capabilities',
+    body: 'return [system_call(126, ctypes.byref((ctypes.c_uint32 * 2)(0x20080522, 0)), ctypes.byref((ctypes.c_uint32 * 6)(*[255] * 6)))]',
+    expected: "['EPERM']",
+    only: 'x64',
+  },
+  {
+    name: 'taking the filter off',
+    body: 'return [libc.prctl(22, 0, 0, 0, 0), libc.prctl(38, 0, 0, 0, 0), libc.prctl(21, 0, 0, 0, 0)]',
+    expected: '[-1, -1, 2]',
+  },
+  {
+    name: 'characters typed into a terminal',
+    body: 'import fcntl\nreturn [attempt(fcntl.ioctl, 0, 0x5412, b"x"), attempt(fcntl.ioctl, 0, 0x541C, b"x")]',
+    expected: "['EPERM', 'EPERM']",
+  },
+];

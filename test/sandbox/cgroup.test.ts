@@ -1,0 +1,44 @@
+// jail
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type * as Cgroup from '../../sandbox/cgroup';
+import { loadProfile } from '../../sandbox';
+
+const CPU = '/sys/fs/cgroup/cpu';
+const own = (name: string): string => new RegExp(`^\\d+:${name}:(.*)$`, 'm').exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '';
+const parent = join(CPU, own('cpu'), `whetstone-test-${process.pid}`);
+const isVersion1 = process.getuid?.() === 0 && existsSync(join(CPU, 'cpu.cfs_quota_us'));
+const { cgroup: limits } = loadProfile().profile;
+
+/** The module as it finds the control groups now: it looks once. */
+const fresh = (): typeof Cgroup => {
+  jest.resetModules();
+  return jest.requireActual<typeof Cgroup>('../../sandbox/cgroup');
+};
+
+(isVersion1 ? test : test.skip)('under a group with less processor time than a jail gets, memory and processes stay bounded', () => {
+  mkdirSync(parent);
+  try {
+    // Half a core; a jail's group would have one and a half.
+    writeFileSync(join(parent, 'cpu.cfs_quota_us'), '50000');
+    writeFileSync(join(parent, 'cgroup.procs'), String(process.pid));
+    const group = fresh().createJailCgroup(limits, null)!;
+    expect(group).not.toBeNull();
+    expect(group.bounds).toEqual(['memory', 'pids']);
+    const made = group.joinPrefix().at(-1)!.split(' ');
+    expect(made.map((path) => path.split('/')[4])).toEqual(['memory', 'pids']);
+    expect(readFileSync(join(made[0]!, 'memory.limit_in_bytes'), 'utf8').trim()).toBe(String(limits.memoryBytes));
+    expect(readFileSync(join(made[1]!, 'pids.max'), 'utf8').trim()).toBe(String(limits.processes));
+    group.release();
+    expect(made.filter((path) => existsSync(path))).toEqual([]);
+  } finally {
+    writeFileSync(join(parent, '..', 'cgroup.procs'), String(process.pid));
+    rmdirSync(parent);
+  }
+});
+
+(isVersion1 ? test : test.skip)('with room above, processor time is bounded as well', () => {
+  const group = fresh().createJailCgroup(limits, null)!;
+  expect(group.bounds).toEqual(['memory', 'pids', 'cpu']);
+  group.release();
+});

@@ -1,0 +1,44 @@
+# unit
+"""Training of the demo's model from scratch: the same seed has to give the same bytes, whatever the threads do."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+DESK = Path(__file__).resolve().parents[2] / "examples" / "orders-desk"
+
+
+@pytest.fixture
+def fit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(DESK))
+    import fit
+
+    # With one thread the order of a sum cannot differ.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield fit
+    torch.set_num_threads(threads)
+    sys.modules.pop("fit")
+
+
+def trained(fit, seed: int) -> list[torch.Tensor]:
+    """Parameters after 16 steps, the last ones settling, on transcripts long enough for every kernel to use its threads."""
+    rng = random.Random(7)
+    examples = [
+        ([rng.randrange(50) for _ in range(n)], [True] * n) for n in (rng.randint(150, 250) for _ in range(160))
+    ]
+    torch.manual_seed(seed)
+    model = fit.Llama(fit.Shape(hidden=96, layers=2, heads=3, inner=128), 50)
+    fit.train(model, examples, fit.Schedule(steps=16, batch=8), seed, lambda step, loss: None)
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+def test_the_same_seed_gives_the_same_model(fit) -> None:
+    first, again, other = trained(fit, 1), trained(fit, 1), trained(fit, 2)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(first, other, strict=True))

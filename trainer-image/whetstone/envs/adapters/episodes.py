@@ -1,0 +1,84 @@
+"""One episode of a jailed environment, as the adapters drive it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from ..client import EnvironmentProcess
+from ..errors import SandboxError
+
+# What an environment may do wrong in one episode without the training ending: such an episode earns nothing.
+EPISODE_FAULTS = frozenset({"Sandbox.EnvironmentRaised", "Sandbox.BadReturn", "Sandbox.BadRequest"})
+OVER = "The episode is over."
+# Training draws its tasks from here upwards; what lies below measured the environment (contracts/seed-ranges.ts).
+TRAINING_SEEDS = 1_000_000
+
+_numbers = itertools.count()
+
+
+class Episode:
+    """An episode of `process` on the task of `seed`. Several live in one process; each is one thread's.
+
+    messages: the opening, [{role, content}]. over: no further call reaches the environment. fault: what the environment
+    did wrong, or None. Raises SandboxError when the process itself fails.
+    """
+
+    def __init__(self, process: EnvironmentProcess, seed: int) -> None:
+        self.seed = seed
+        self.over = False
+        self.fault: str | None = None
+        self._process = process
+        self._name = f"adapter-{next(_numbers)}"
+        self._reward: float | None = None
+        self.messages: list[dict] = process.request("reset", {"episode": self._name, "seed": seed})["messages"]
+
+    def call(self, name: str, arguments: dict) -> str:
+        """Makes one tool call and returns its observation."""
+        # The same form as after a chat template and back: what is no JSON never reached a model.
+        arguments = json.loads(json.dumps(arguments))
+        return self._step({"calls": [{"name": name, "arguments": arguments}]})
+
+    def say(self, text: str) -> str:
+        """Says something without a tool call and returns the answer; where nobody answers, the episode is over."""
+        return self._step({"text": text})
+
+    def reward(self) -> float:
+        """The episode's reward in [0, 1]; it ends the episode. Asked again, the same."""
+        if self._reward is None:
+            self._reward = self._evaluate()
+        return self._reward
+
+    def close(self) -> None:
+        """Forgets the episode without a reward."""
+        if self._reward is None:
+            self._reward = 0.0
+            self._process.request("drop", {"episode": self._name})
+        self.over = True
+
+    def _step(self, move: dict) -> str:
+        if self.over:
+            return OVER
+        try:
+            result = self._process.request("step", {"episode": self._name, **move})
+        except SandboxError as error:
+            self._blame(error)
+            return OVER
+        self.over = result["done"]
+        return result["observations"][0]
+
+    def _evaluate(self) -> float:
+        self.over = True
+        if self.fault is not None:
+            self._process.request("drop", {"episode": self._name})
+            return 0.0
+        try:
+            return float(self._process.request("evaluate", {"episode": self._name})["reward"])
+        except SandboxError as error:
+            self._blame(error)
+            return 0.0
+
+    def _blame(self, error: SandboxError) -> None:
+        if error.type not in EPISODE_FAULTS:
+            raise error
+        self.fault, self.over = error.message, True

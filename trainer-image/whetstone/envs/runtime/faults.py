@@ -1,0 +1,62 @@
+"""Errors that become responses, and the reading of exceptions that the environment made."""
+
+from .limits import MESSAGE_CHARS, TRACEBACK_FRAMES
+
+ENVIRONMENT_FILE = "environment.py"
+
+
+class RuntimeFault(Exception):
+    """An error that becomes the response. ``kind`` is one of the protocol's error types."""
+
+    def __init__(self, kind, message, traceback=None):
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.traceback = traceback
+
+    def to_json(self):
+        """The protocol's error object."""
+        return {"type": self.kind, "message": printable(self.message), "traceback": self.traceback}
+
+
+def printable(text):
+    """The text cut to the protocol's size, without lone surrogates."""
+    return text[:MESSAGE_CHARS].encode("utf-8", "replace").decode("utf-8")
+
+
+def bad_request(message):
+    """A request that the protocol does not allow."""
+    return RuntimeFault("BadRequest", message)
+
+
+def bad_return(message):
+    """A value of the environment that the protocol does not allow."""
+    return RuntimeFault("BadReturn", message)
+
+
+def describe_exception(error, source_lines):
+    """(message, short traceback or None) of an exception of the environment, with the line numbers of its source.
+
+    The exception is the environment's object: its ``__str__`` may raise or return a hostile subclass of str, so it is
+    read with the base classes' own methods and any failure ends in a fixed text.
+    """
+    try:
+        name = str.__getitem__(type.__dict__["__name__"].__get__(type(error)), slice(0, 100))
+        text = str.__getitem__(str(error), slice(0, MESSAGE_CHARS))
+    except BaseException:
+        name, text = "Exception", "(its text could not be read)"
+    frames = []
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if code.co_filename == ENVIRONMENT_FILE:
+            frames.append((step.tb_lineno, code.co_name))
+            del frames[:-TRACEBACK_FRAMES]
+        step = step.tb_next
+    if type(error) in (SyntaxError, IndentationError, TabError) and error.filename == ENVIRONMENT_FILE:
+        frames.append((error.lineno, "<module>"))
+    lines = []
+    for number, function in frames:
+        source = source_lines[number - 1].strip()[:160] if 0 < (number or 0) <= len(source_lines) else ""
+        lines.append(f"{ENVIRONMENT_FILE}:{number} in {function}: {source}")
+    return f"{name}: {text}", printable("\n".join(lines)) or None

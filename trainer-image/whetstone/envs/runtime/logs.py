@@ -1,0 +1,33 @@
+"""Bounded replacements of sys.stdout and sys.stderr."""
+
+import io
+import os
+
+from .limits import LOG_BYTES
+
+_write = os.write
+
+
+class BoundedLog(io.TextIOBase):
+    """Stands in for sys.stdout and sys.stderr: passes LOG_BYTES on, then swallows, so that a chatty environment
+    neither blocks on a full pipe nor dies of the parent's cap."""
+
+    def __init__(self, fd):
+        self._fd = fd
+        self._left = LOG_BYTES
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return self._fd
+
+    def write(self, text):
+        if self._left > 0:
+            data = str(text).encode("utf-8", "replace")[: self._left]
+            self._left -= len(data)
+            try:
+                _write(self._fd, data)
+            except OSError:
+                self._left = 0
+        return len(text)

@@ -1,0 +1,89 @@
+"""Hints: in a share of the rollouts the agent reads advice that the update does not see."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from whetstone.engine import derive_seed
+from whetstone.envs.client import EnvironmentProcess
+from whetstone.serve.chat import Chat
+
+from .notices import Notices
+
+if TYPE_CHECKING:
+    from .rollouts import Episode
+
+
+class Hints:
+    """Gives `share` of each group's rollouts the hints that the environment has for their task.
+
+    Such an episode has two prompts: `shown`, which the engine reads, and the plain one in `ids`, which the update gets
+    with the same completion. `limit` is the model's length in tokens.
+    """
+
+    def __init__(
+        self,
+        environments: list[EnvironmentProcess],
+        tools: list[list[dict]],
+        chat: Chat,
+        share: float,
+        seed: int,
+        limit: int,
+    ) -> None:
+        self._environments, self._tools, self._chat = environments, tools, chat
+        self._share, self._seed, self._limit = share, seed, limit
+        self._notices = Notices()
+        self._known = [bool(share) and environment.describe()["hasHints"] for environment in environments]
+
+    def add(self, iteration: int, episodes: list[Episode]) -> None:
+        """Sets `shown` of the episodes that are drawn, where their environment has hints for the task."""
+        drawn = [episode for episode in episodes if self._drawn(iteration, episode)]
+        for place, environment in enumerate(self._environments):
+            mine = [episode for episode in drawn if episode.environment == place]
+            if mine and not self._known[place]:
+                self._notices.tell(f"none {place}", f"environment {environment.name} has no hints; it trains without")
+            elif mine:
+                self._show(environment, mine)
+
+    def _drawn(self, iteration: int, episode: Episode) -> bool:
+        """Systematic sampling: each group gets the share of its size, rounded down or up so that the mean is exact."""
+        if not self._share:
+            return False
+        offset = derive_seed(self._seed, iteration, episode.group, "hints") / 2**63
+        place = episode.number * self._share + offset
+        return math.floor(place + self._share) > math.floor(place)
+
+    def _show(self, environment: EnvironmentProcess, episodes: list[Episode]) -> None:
+        seeds = list(dict.fromkeys(episode.task_seed for episode in episodes))
+        outcomes = environment.batch([{"method": "hints", "params": {"seed": seed}} for seed in seeds])
+        hints = {}
+        for seed, outcome in zip(seeds, outcomes, strict=True):
+            if "error" in outcome:
+                words = f"hints of environment {environment.name} for seed {seed} failed: {outcome['error']['message']}"
+                self._notices.tell(f"failed {environment.name}", words)
+            else:
+                hints[seed] = outcome["result"]["hints"]
+        for episode in episodes:
+            if not hints.get(episode.task_seed):
+                continue
+            messages = with_hints(episode.opening, hints[episode.task_seed])
+            shown = self._chat.encode(self._chat.render(messages, self._tools[episode.environment]))
+            if len(shown) < self._limit:
+                episode.shown = shown
+            else:
+                words = f"hints of environment {environment.name} make a prompt of {len(shown)} tokens, too long to use"
+                self._notices.tell(f"long {environment.name}", words)
+
+
+def with_hints(messages: list[dict], hints: list[str]) -> list[dict]:
+    """The opening with the hints as a list at the end of its last user message, or of the last one of any role."""
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    last = users[-1] if users else len(messages) - 1
+    text = "\n".join([f"{messages[last]['content']}\n\nHints:", *(f"- {hint}" for hint in hints)])
+    return [*messages[:last], {**messages[last], "content": text}, *messages[last + 1 :]]
+
+
+def unaided(episodes: list[Episode]) -> list[Episode]:
+    """The episodes whose reward says what the policy earns by itself: those without hints, all where none is."""
+    return [episode for episode in episodes if not episode.shown] or episodes

@@ -1,0 +1,25 @@
+import { ReportDesk } from '../activities/train/reports/report-desk';
+import { reportEndpoint } from '../activities/train/reports/report-endpoint';
+import { ReportTokens } from '../activities/train/reports/report-token';
+import type { WorkerConfig } from './config';
+
+/** Where this worker's trainers report. */
+export interface Reports {
+  desk: ReportDesk;
+  tokens: ReportTokens;
+  /** Address for trainers on this machine. */
+  localUrl: string;
+  /** Address for pods; null: they send no reports. */
+  podUrl: string | null;
+  close(): Promise<void>;
+}
+
+/** Starts the report endpoint of a jobs worker. */
+export async function openReports({ reports: { host, port, podUrl } }: Pick<WorkerConfig, 'reports'>): Promise<Reports> {
+  const desk = new ReportDesk();
+  const server = reportEndpoint(desk);
+  await server.listen({ host, port });
+  const address = server.server.address();
+  const bound = typeof address === 'object' && address !== null ? address.port : port;
+  return { desk, tokens: new ReportTokens(), localUrl: `http://127.0.0.1:${bound}`, podUrl, close: async () => server.close() };
+}
