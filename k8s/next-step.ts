@@ -98,8 +98,8 @@ export function nextStep(reason: Reason, view: TrainingView, spec: KubernetesSpe
       return pod !== null && isForgotten(pod, clocks.nowMs) ? { act: 'forget-pod', pod: pod.metadata?.name ?? '' } : { act: 'wait' };
     case 'CodeError': {
       const code = pod === null ? null : exitCode(pod);
-      // Whose code it is, failure.json says.
-      if (packed && code !== null && code in CODE_FAILURES && forMs <= FILE_LAG_MS) return { act: 'wait' };
+      // Whose code it is, failure.json says; the others may have their manifests.
+      if (packed && code !== null && FATAL_CODES.includes(code) && forMs <= FILE_LAG_MS) return { act: 'wait' };
       if (code !== null && FATAL_CODES.includes(code)) return fail(CODE_FAILURES[code] ?? 'Trainer.Failed');
       if (code === LOCKED) return isOver(pod, view) ? replace('disruptions', 'Trainer.Disrupted') : { act: 'wait' };
       // Kubernetes tries again by itself until the Job's backoffLimit.

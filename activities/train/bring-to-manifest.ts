@@ -44,10 +44,7 @@ export async function bringToManifest(deps: Deps, backend: TrainingBackend, what
   const training: Training = { ...what, crew: alone(member), progress, signal: context.cancellationSignal };
   const place = what.prepared.spec.training.packing > 1 ? placeOf(deps, backend, training) : null;
   try {
-    const manifest = (await readManifest(directory)) ?? (await train(backend, training, place));
-    const idle = await place?.finish();
-    if (idle) await backend.stop({ ...training, crew: idle });
-    return manifest;
+    return (await readManifest(directory)) ?? (await train(backend, training, place));
   } finally {
     progress.stop();
   }

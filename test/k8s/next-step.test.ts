@@ -60,10 +60,14 @@ test.each([
 });
 
 test('a pack’s exit code may be another training’s: one without a failure of its own waits for its files, but not for ever', () => {
-  const view = { pods: [pod({ phase: 'Failed', state: ended(66) })] };
-  expect(step('CodeError', 5, { view, packed: true })).toEqual({ act: 'wait' });
-  expect(step('CodeError', 31, { view, packed: true })).toMatchObject({ act: 'fail', type: 'Trainer.Diverged' });
-  expect(step('CodeError', 0, { view: { pods: [pod({ phase: 'Failed', state: ended(1) })] }, packed: true })).toMatchObject({ type: 'Trainer.Failed' });
+  for (const [code, type] of [
+    [66, 'Trainer.Diverged'],
+    [1, 'Trainer.Failed'],
+  ] as const) {
+    const view = { pods: [pod({ phase: 'Failed', state: ended(code) })] };
+    expect(step('CodeError', 5, { view, packed: true })).toEqual({ act: 'wait' });
+    expect(step('CodeError', 31, { view, packed: true })).toMatchObject({ act: 'fail', type });
+  }
 });
 
 test('a crash is repeated by Kubernetes until the Job has failed', () => {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from whetstone.train.reports import report_address
 from whetstone.train.turns import Turnstile
 
 
-def test_turns_go_round_and_never_more_than_the_lanes() -> None:
-    turnstile, lock = Turnstile(2), threading.Lock()
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_turns_go_round_and_as_many_at_a_time_as_there_are_lanes(lanes: int) -> None:
+    turnstile, lock = Turnstile(lanes), threading.Lock()
     running: set[int] = set()
     most: list[int] = []
     order: list[int] = []
@@ -26,6 +28,8 @@ def test_turns_go_round_and_never_more_than_the_lanes() -> None:
                 running.add(number)
                 most.append(len(running))
                 order.append(number)
+            # So long that, were there room, all the others would be in as well.
+            time.sleep(0.02)
             with lock:
                 running.discard(number)
         turn.close()
@@ -37,8 +41,11 @@ def test_turns_go_round_and_never_more_than_the_lanes() -> None:
     while len(ended) < 4:
         ended += turnstile.wait()
     assert sorted(ended) == [0, 1, 2, 3]
-    assert max(most) <= 2
+    assert max(most) == lanes
     assert sorted(order) == sorted([0, 1, 2, 3] * 5)
+    if lanes == 1:
+        # In the order of asking: nobody a second time before the others, once all have asked.
+        assert all(len(set(order[start : start + 4])) == 4 for start in range(8, 13))
 
 
 def test_a_turn_of_a_member_that_died_goes_to_the_next() -> None:
@@ -101,3 +108,5 @@ def test_exit_code_of_a_pack() -> None:
     assert code_of_pack([0, 0], stopped=True) == 0
     assert code_of_pack([0, 66, 65], stopped=False) == 66
     assert code_of_pack([0, 143, 65], stopped=True) == 143
+    assert code_of_pack([0, 143, 65], stopped=False) == 65
+    assert code_of_pack([0, 143], stopped=False) == 0

@@ -1,7 +1,7 @@
 import type { JobMember } from '../../../k8s';
 import type { ArtifactStore } from '../../../store';
 import type { Clock } from '../../clock';
-import { alone, type Crew, isShared, leftFolder, namesIn, stillNeeded } from './crew';
+import { alone, type Crew, isShared, stillNeeded } from './crew';
 import { askToDrop, forgetEarlierTrainer, readTrainingFailure } from './member-files';
 import { PackFolder } from './pack-folder';
 
@@ -83,27 +83,9 @@ export class PackPlace {
     return crew !== null && isIn(crew, member) && isShared(crew) && (await stillNeeded(crew)).length === 0 ? crew : null;
   }
 
-  /** After the training has its manifest: the crew, when all others are done too and some have left, so that its trainer may not end by itself. */
-  async finish(): Promise<Crew | null> {
-    const crew = await this.found();
-    if (crew === null || !isShared(crew) || (await stillNeeded(crew)).length > 0) return null;
-    return (await namesIn(leftFolder(crew))).length > 0 ? crew : null;
-  }
-
   private folder(number: number): PackFolder {
     const { store, runId, group } = this.options;
     return new PackFolder(store, runId, group, number);
-  }
-
-  /** The crew of the training, without waiting for one. */
-  private async found(): Promise<Crew | null> {
-    const { member } = this.options;
-    for (let number = 1; ; number += 1) {
-      const pack = this.folder(number);
-      if (await pack.hasLeft(member)) continue;
-      const crew = await pack.crew();
-      if (crew === null || isIn(crew, member)) return crew;
-    }
   }
 
   /** Waits until the pack is closed, and closes it when it is time. */

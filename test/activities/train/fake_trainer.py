@@ -123,7 +123,8 @@ def main():
                 if mode[:2] == ["fail", job.name]:
                     job.fail(int(mode[2]), "not finite after iteration 3")
         if all(job.code is not None for job in jobs):
-            return max(job.code for job in jobs)
+            codes = [job.code for job in jobs]
+            return codes[0] if len(codes) == 1 else max((code for code in codes if code != CANCELLED), default=0)
         for job in (job for job in jobs if job.code is None and job.iteration == job.total):
             job.finish()
 

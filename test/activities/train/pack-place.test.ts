@@ -119,18 +119,6 @@ describe('a place in a pack', () => {
     expect(await b.leave('cancelled')).toEqual(crew);
   });
 
-  test('who is done last ends a trainer that others have left, and no other', async () => {
-    const [a, b] = [place('a'), place('b')];
-    const [crew] = await Promise.all([a.take(NEVER), b.take(NEVER)]);
-    writeFileSync(join(memberOf('b').directory, 'manifest.json'), '{}');
-    expect(await b.finish()).toBeNull();
-    await a.leave('cancelled');
-    expect(await place('b').finish()).toEqual(crew);
-    await Promise.all([place('c').take(NEVER), place('d').take(NEVER)]);
-    for (const name of ['c', 'd']) writeFileSync(join(memberOf(name).directory, 'manifest.json'), '{}');
-    expect(await place('d').finish()).toBeNull();
-  });
-
   test('who comes back after it left waits until its trainer has noticed, then forgets what that one said', async () => {
     const a = place('a');
     await Promise.all([a.take(NEVER), place('b').take(NEVER)]);

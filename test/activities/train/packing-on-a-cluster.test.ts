@@ -169,7 +169,7 @@ describe('packed trainings on a cluster', () => {
     await until(() => existsSync(join(files.directory('stamps'), 'failure.json')));
     files.go('letters');
     await letters;
-    // The cancelled one makes the trainer end with 143, after which Kubernetes would start it again.
+    // The cancelled one is no failure of the trainer, after which Kubernetes would start it again.
     await until(() => fake.active.length === 0);
     expect(fake.made).toHaveLength(1);
   });

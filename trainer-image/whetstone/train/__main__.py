@@ -2,7 +2,7 @@
 
 Exit codes: 0 done (also when it had been done before), 64 bad job file, 65 environment failed, 66 not a number or
 collapse, 75 another trainer holds the output directory, 143 stopped by SIGTERM after a checkpoint, or cancelled. Of
-several jobs: 0 when all are done, else the largest of their codes.
+several jobs: 0 when all are done or cancelled, 143 when SIGTERM stopped them, else the largest of their codes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     except Locked as error:
         return fail(LOCKED, error)
     if not members:
-        return code_of_pack(codes, stopped=False)
+        return codes[0] if len(arguments.job) == 1 else code_of_pack(codes, stopped=False)
 
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")

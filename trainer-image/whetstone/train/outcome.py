@@ -29,7 +29,10 @@ def cancelled(store: OutputStore) -> int:
 
 
 def code_of_pack(codes: list[int], stopped: bool) -> int:
-    """Exit code of a pack from those of its members: 0 when all are done, 143 when SIGTERM stopped it, else the largest."""
-    if not any(codes):
-        return 0
-    return STOPPED if stopped else max(codes)
+    """Exit code of a pack from its members': 0 when all are done or cancelled, 143 when SIGTERM stopped it, else the largest.
+
+    Nobody waits for a cancelled member, so it is no reason to start the pack again.
+    """
+    if stopped and any(codes):
+        return STOPPED
+    return max((code for code in codes if code != STOPPED), default=0)
