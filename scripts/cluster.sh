@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # A real Kubernetes of one node for the tests: etcd, API server, controller manager, scheduler, kubelet, containerd.
 #
-#     scripts/cluster.sh up       start it (build and install what is missing first); a second time does nothing
+#     scripts/cluster.sh prepare  install and build what is missing, and start nothing
+#     scripts/cluster.sh up       start it (after `prepare`); a second time does nothing
 #     scripts/cluster.sh image    build the trainer image from this checkout and import it
 #     scripts/cluster.sh helm     print the path of helm (built when it is not there; needs Go, not root)
 #     scripts/cluster.sh api|node stop|start   the API server or the kubelet alone, for tests of what happens without it
 #     scripts/cluster.sh down     end every process that `up` recorded, remove mounts, bridge and state
 #     scripts/cluster.sh why      nothing when it can run here, else the reason why not (exit code 3)
 #
-# Kubernetes' programs are built with Go from k8s/cluster/go.mod and kept in the user's cache; the rest are Debian packages.
+# Kubernetes' programs and Helm are built with Go (k8s/cluster/go.mod) and kept in the user's cache; the rest are Debian packages.
 # `up` prints the kubeconfig's path last. Only root can run it, and it needs the package mirrors once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,6 +22,7 @@ node=whet-node
 bridge=whetcni0
 api_port=${WHET_CLUSTER_PORT:-26443}
 binaries=(kube-apiserver kube-controller-manager kube-scheduler kubelet)
+helm_package=helm.sh/helm/v3/cmd/helm
 packages=(etcd-server containerd crun runc buildah containernetworking-plugins debootstrap busybox-static)
 export GOMAXPROCS=${GOMAXPROCS:-2}
 
@@ -30,13 +32,23 @@ export GOMAXPROCS=${GOMAXPROCS:-2}
 . scripts/cluster/services.sh
 . scripts/cluster/images.sh
 
+# One at a time: who comes second waits, and finds it done.
+prepare() {
+  mkdir -p "$cache"
+  exec 9> "$cache/.lock"
+  flock --nonblock 9 || { echo "cluster: waits for another one that prepares" && flock 9; }
+  install_packages
+  base_archive
+  build_programs
+  exec 9>&-
+}
+
 up() {
   if alive kubelet && alive api; then
     echo "$state/kubeconfig"
     return
   fi
-  install_packages >&2
-  build_programs >&2
+  prepare >&2
   down
   mkdir -p "$state" && chmod 700 "$state"
   cat /proc/sys/net/ipv4/ip_forward > "$state/ip_forward"
@@ -46,6 +58,7 @@ up() {
 }
 
 case ${1:-} in
+  prepare) require_able; prepare ;;
   up) require_able; up ;;
   image) require_able; trainer_image ;;
   helm) helm_program ;;

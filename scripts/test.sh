@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every check and every test. Nothing stops at the first failure, so that one run shows everything there is to mend.
-# With WHET_WITH_CLUSTER=1 the cluster tests come last (see scripts/test-cluster.sh), where the machine can have a cluster.
+# With WHET_WITH_CLUSTER=1 the cluster tests come last (see scripts/test-cluster.sh), where the machine can have a cluster; what they need is built
+# meanwhile, of the time that the others leave idle.
 # The last line is 'N passed, N failed' over pytest and jest; a failed check (format, lint, types, ...) counts as one failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -8,6 +9,12 @@ export PATH="$PWD/.toolchain/bin:$PWD/.toolchain/venv/bin:$PATH"
 results=${WHET_HOME:-$PWD/.whetstone}/test-results
 rm -rf "$results" && mkdir -p "$results"
 failed_checks=()
+
+if [[ -n "${WHET_WITH_CLUSTER:-}" && -z "${KUBECONFIG:-}" ]] && scripts/cluster.sh why > /dev/null 2>&1; then
+  setsid chrt --idle 0 scripts/cluster.sh prepare > "$results/cluster-prepare.log" 2>&1 < /dev/null &
+  preparing=$!
+  trap 'kill -- "-$preparing" 2> /dev/null' EXIT
+fi
 
 check() {
   local name=$1 start=$SECONDS

@@ -54,4 +54,4 @@ missing_packages() {
 }
 module_proxy_answers() { (cd k8s/cluster && timeout 60 go list -mod=mod -m "k8s.io/kubernetes@$version" >/dev/null 2>&1); }
 have_packages() { [ -z "$(missing_packages)" ]; }
-have_programs() { local name; for name in "${binaries[@]}"; do [ -x "$programs/$name" ] || return 1; done; }
+have_programs() { local name; for name in "${binaries[@]}" helm; do [ -x "$programs/$name" ] || return 1; done; }

@@ -19,21 +19,26 @@ pause_image() {
   load pause localhost/whetstone/pause:1
 }
 
-# A small Debian with the very Python that the project's packages were installed for, kept in the cache: pickles and hashes of another patch
-# version may be other ones.
+base_tar=$cache/base-bookworm-1.tar
+
+# A small Debian with Python and the jail, kept in the cache.
+base_archive() {
+  if [ -e "$base_tar" ]; then return; fi
+  local tree=$cache/.base.$$
+  echo "cluster: making the base image (debootstrap)"
+  debootstrap --variant=minbase --include=python3,bubblewrap,ca-certificates bookworm "$tree" > "$cache/debootstrap.log"
+  rm -rf "$tree"/var/cache/apt "$tree"/var/lib/apt/lists "$tree"/usr/share/doc "$tree"/usr/share/locale "$tree"/usr/share/man
+  ln -sf python3 "$tree/usr/bin/python"
+  tar -C "$tree" --exclude=./dev -cf "$base_tar.$$" . && mv "$base_tar.$$" "$base_tar"
+  rm -rf "$tree"
+}
+
+# With the very Python that the project's packages were installed for: pickles and hashes of another patch version may be other ones.
 base_image() {
   if build inspect --type image base > /dev/null 2>&1; then return; fi
-  local tree=$state/base container archive=$cache/base-bookworm-1.tar python=$root/.toolchain/venv/bin/python prefix name
-  if [ ! -e "$archive" ]; then
-    echo "cluster: making the base image (debootstrap)"
-    debootstrap --variant=minbase --include=python3,bubblewrap,ca-certificates bookworm "$tree" > "$state/debootstrap.log"
-    rm -rf "$tree"/var/cache/apt "$tree"/var/lib/apt/lists "$tree"/usr/share/doc "$tree"/usr/share/locale "$tree"/usr/share/man
-    ln -sf python3 "$tree/usr/bin/python"
-    tar -C "$tree" --exclude=./dev -cf "$archive.$$" . && mv "$archive.$$" "$archive"
-    rm -rf "$tree"
-  fi
+  local container python=$root/.toolchain/venv/bin/python prefix name
   container=$(build from scratch)
-  build add --quiet "$container" "$archive" / > /dev/null
+  build add --quiet "$container" "$base_tar" / > /dev/null
   prefix=$("$python" -c 'import sys; print(sys.base_prefix)')
   if [ "$prefix" != /usr ]; then
     mkdir -p "$state/python"

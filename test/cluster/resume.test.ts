@@ -17,10 +17,8 @@ describe('a training whose pods vanish', () => {
   beforeAll(() => fixture.start(), 120_000);
   afterAll(() => fixture.dispose(), 120_000);
 
-  const pods = async (capability: string) => {
-    const { items } = await fixture.core.listNamespacedPod({ namespace: fixture.namespace, labelSelector: `whetstone.dev/capability=${capability}` });
-    return items;
-  };
+  const podsWith = async (labelSelector: string) => (await fixture.core.listNamespacedPod({ namespace: fixture.namespace, labelSelector })).items;
+  const pods = (capability: string) => podsWith(`whetstone.dev/capability=${capability}`);
   const lines = (job: string, runId = 'run-1'): TrainingProgress[] => {
     try {
       return readFileSync(join(fixture.directory(job, runId), 'progress.jsonl'), 'utf8')
@@ -38,7 +36,7 @@ describe('a training whose pods vanish', () => {
 
   test(`${DELETIONS} deletions at random iterations repeat at most one iteration each and change nothing`, async () => {
     const training = { iterations: ITERATIONS, checkpointEvery: 1 };
-    const undisturbed = await fixture.run.run(fixture.activities().trainAdapter, await fixture.input('calm', { ...training, backend: 'local' }));
+    const calm = fixture.run.run(fixture.activities().trainAdapter, await fixture.input('calm', { ...training, backend: 'local' }));
     // The same job by another name has another seed: the name is the same, the run is not.
     const input = await fixture.input('calm', training, { runId: 'run-2' });
     const startedMs = Date.now();
@@ -69,7 +67,7 @@ describe('a training whose pods vanish', () => {
       );
       expect(reached - lowest).toBeLessThanOrEqual(1);
     }
-    const adapter = await running;
+    const [adapter, undisturbed] = [await running, await calm];
     const wallSeconds = (Date.now() - startedMs) / 1_000;
     // Each deletion also cost the iteration that was under way.
     const steps = ITERATIONS / (ITERATIONS + repeated + DELETIONS);
@@ -83,7 +81,24 @@ describe('a training whose pods vanish', () => {
     expect(steps).toBeGreaterThan(0.9);
     const curve = async (ref: typeof adapter.manifest) => (await getJson(fixture.run.store, ref, trainingManifestSchema)).curve;
     expect(await curve(adapter.manifest)).toEqual(await curve(undisturbed.manifest));
-  }, 1_500_000);
+  }, 900_000);
+
+  test('two trainings in one Job: when its pod is deleted both go on, and each ends as if it had been alone on this machine', async () => {
+    const names = ['scales', 'stamps'];
+    const training = { iterations: 40, checkpointEvery: 1 };
+    const train = (runId: string, changes: object) =>
+      Promise.all(
+        names.map(async (name) => fixture.run.run(fixture.activities().trainAdapter, await fixture.input(name, { ...training, ...changes }, { runId }))),
+      );
+    const packed = train('run-3', { packing: 2 });
+    await Promise.race([until(() => names.every((name) => last(name, 'run-3') >= 3)), packed]);
+    const [pod, ...others] = await podsWith('whetstone.dev/pack=2');
+    expect(others).toEqual([]);
+    await fixture.cluster.deletePod(fixture.namespace, pod!.metadata!.name!);
+    const here = await train('run-4', { backend: 'local' });
+    expect((await packed).map(({ sha256 }) => sha256)).toEqual(here.map(({ sha256 }) => sha256));
+    for (const name of names) expect(lines(name, 'run-3').map(({ iteration }) => iteration)).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
+  }, 300_000);
 
   test('two workers attach to one Job and get one result', async () => {
     const input = await fixture.input('shared', { iterations: 30 });

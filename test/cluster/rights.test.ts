@@ -16,7 +16,7 @@ describe("the jobs worker's rights", () => {
   let core: CoreV1Api;
 
   const rendered = (...values: string[]): KubernetesObject[] => {
-    const words = ['template', 'whetstone', join(root, 'k8s', 'chart'), '--namespace', fixture.namespace, '--kube-version', '1.34.1', ...values];
+    const words = ['template', 'whetstone', join(root, 'k8s', 'chart'), '--namespace', fixture.namespace, '--kube-version', '1.34.2', ...values];
     const text = execFileSync(process.env['WHET_HELM'] ?? 'helm', words, { encoding: 'utf8' });
     return parseAllDocuments(text).map((document) => document.toJS() as KubernetesObject);
   };
