@@ -13,6 +13,7 @@
 # `up` prints the kubeconfig's path last. Only root can run it, and it needs the package mirrors once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+umask 022
 root=$PWD
 version=$(sed -n 's#^.*k8s.io/kubernetes \(v[0-9.]*\).*#\1#p' k8s/cluster/go.mod)
 cache=${WHET_CLUSTER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/whetstone}

@@ -4,6 +4,8 @@
 # A step is done when its stamp holds the hash of what it was made from, so a second run takes a moment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# Jails and pods read what is installed here, as users of their own.
+umask 022
 root=$PWD
 tools=$root/.toolchain
 logs=${WHET_HOME:-$root/.whetstone}/logs

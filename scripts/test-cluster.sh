@@ -4,6 +4,8 @@
 # trainer image that WHET_CLUSTER_IMAGE names, and nodes that see this machine's /var/tmp and Python packages. Arguments choose test files.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+# Pods read what the tests write, as a user of their own.
+umask 022
 export PATH="$PWD/.toolchain/bin:$PWD/.toolchain/venv/bin:$PATH"
 results=${WHET_HOME:-$PWD/.whetstone}/test-results
 mkdir -p "$results" && rm -f "$results/cluster.json"

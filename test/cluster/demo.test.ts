@@ -11,7 +11,7 @@ import { ClusterFixture, root } from './cluster-fixture';
 const AGENT = resolve(root, process.env['WHET_CLUSTER_AGENT'] ?? 'examples/orders-desk/agent.tiny.yaml');
 
 /** A run whose training waits for a person would wait as long as jest does; a stopped demo takes its services down. */
-const DEMO_MS = process.env['WHET_CLUSTER_AGENT'] === undefined ? 400_000 : 1_800_000;
+const DEMO_MS = process.env['WHET_CLUSTER_AGENT'] === undefined ? 600_000 : 1_800_000;
 
 type Backend = 'local' | 'kubernetes';
 
