@@ -1,4 +1,4 @@
-import { accessSync, chownSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { accessSync, chmodSync, chownSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JailProfile } from './profile';
@@ -177,6 +177,8 @@ const DISPENSABLE: Readonly<Record<string, CgroupBound | null>> = { 'memory.swap
 function makeGroup(path: string, controller: Controller, limits: Limits): CgroupBound[] {
   const lost = new Set<CgroupBound | null>();
   mkdirSync(path);
+  // Whatever the umask: the jail's user enters it by itself.
+  chmodSync(path, 0o755);
   for (const [file, value] of Object.entries(controller.settings(limits))) {
     try {
       writeFileSync(join(path, file), value);

@@ -1,5 +1,5 @@
 // jail
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as Cgroup from '../../sandbox/cgroup';
 import { loadProfile } from '../../sandbox';
@@ -35,6 +35,17 @@ const fresh = (): typeof Cgroup => {
     writeFileSync(join(parent, '..', 'cgroup.procs'), String(process.pid));
     rmdirSync(parent);
   }
+});
+
+(isVersion1 ? test : test.skip)('a jail’s user can enter its group whatever the umask of the service', () => {
+  const before = process.umask(0o077);
+  const group = fresh().createJailCgroup(limits, 65_534)!;
+  process.umask(before);
+  for (const path of group.joinPrefix().at(-1)!.split(' ')) {
+    expect(statSync(path).mode & 0o777).toBe(0o755);
+    expect(statSync(join(path, 'tasks')).uid).toBe(65_534);
+  }
+  group.release();
 });
 
 (isVersion1 ? test : test.skip)('with room above, processor time is bounded as well', () => {
