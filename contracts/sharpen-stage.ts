@@ -11,6 +11,8 @@ export interface SharpenInput {
   labels: ArtifactRef;
   maxAttempts: number;
   onRejected: 'wait' | 'skip';
+  /** Capabilities of the run that are sharpened side by side, this one counted. Absent: the run was under way at an upgrade. */
+  sideBySide?: number;
 }
 
 /** One attempt, by reference. */
@@ -105,4 +107,6 @@ export interface TrainInput {
   environments: { id: string; source: ArtifactRef }[];
   /** Iterations are multiplied by this: the mixed adapter gets as many rollouts as all the others together. */
   budgetFactor: number;
+  /** Most trainings that can come to share a trainer with this one, itself counted. Absent: not known. */
+  sideBySide?: number;
 }

@@ -81,15 +81,15 @@ function identify({ context }: RunPlan, collected: RolloutSummary): Promise<Iden
 
 function sharpenAll(plan: RunPlan, collected: RolloutSummary, identified: IdentifyResult): Promise<SharpenResult[]> {
   const { context, maxAttempts, onRejected } = plan;
-  const { identification, labels } = identified;
+  const { identification, labels, kept } = identified;
   const one = (capability: IdentifyResult['kept'][number]) =>
     executeChild<typeof sharpenCapability>(WORKFLOWS.sharpenCapability, {
       workflowId: childWorkflowId.sharpen(context.runId, capability.id),
       priority: fairness(context),
       staticSummary: capability.name,
-      args: [{ context, capability, identification, labels, trajectories: collected.trajectories, maxAttempts, onRejected }],
+      args: [{ context, capability, identification, labels, trajectories: collected.trajectories, maxAttempts, onRejected, sideBySide: kept.length }],
     });
-  return Promise.all(identified.kept.map(one));
+  return Promise.all(kept.map(one));
 }
 
 /** Promotes when the gate holds and, where the agent's owner wants it, a person approved. Returns the version, or null. */

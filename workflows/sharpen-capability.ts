@@ -50,6 +50,7 @@ export async function sharpenCapability(input: SharpenInput): Promise<SharpenRes
     tokens,
   });
 
+  const company = input.sideBySide === undefined ? {} : { sideBySide: input.sideBySide };
   let limit = input.maxAttempts;
   for (;;) {
     const environment = await hold.through(() => findEnvironment(input, attempts, tokens, limit, edited, note));
@@ -60,7 +61,7 @@ export async function sharpenCapability(input: SharpenInput): Promise<SharpenRes
         edited.waits
           ? 'edited'
           : jobs.trainAdapter.executeWithOptions({ summary: `GRPO adapter: ${capability.name}` }, [
-              { context, job: capability.id, environments: [{ id: capability.id, source: environment.source }], budgetFactor: 1 },
+              { context, job: capability.id, environments: [{ id: capability.id, source: environment.source }], budgetFactor: 1, ...company },
             ]),
       );
       if (adapter === 'edited') {

@@ -82,6 +82,8 @@ async function isFinal(error: unknown, { planned }: Training): Promise<boolean> 
 function placeOf({ store, clock, atOnce }: Deps, backend: TrainingBackend, training: Training): PackPlace {
   const { input, prepared, planned, crew, progress } = training;
   const { packing, packingWaitSeconds } = prepared.spec.training;
+  // Nobody waits for more than can come.
+  const most = Math.min(packing, input.sideBySide ?? packing);
   const sinceMs = Date.now();
   let told = false;
   return new PackPlace({
@@ -89,14 +91,14 @@ function placeOf({ store, clock, atOnce }: Deps, backend: TrainingBackend, train
     clock,
     runId: input.context.runId,
     group: packGroup(prepared, planned.job),
-    most: packing,
+    most,
     waitMs: packingWaitSeconds * 1_000,
     // The adapter of all environments is trained when the others are done: nobody else will come.
     waits: input.environments.length === 1,
     member: crew.members[0] as JobMember,
     isAtWork: (other) => backend.isAtWork({ ...training, crew: other }),
     async say(waitsFor) {
-      const message = atOnce < packing ? `${waitsFor}; this worker trains only ${atOnce} at once (WHET_TRAINERS)` : waitsFor;
+      const message = atOnce < most ? `${waitsFor}; this worker trains only ${atOnce} at once (WHET_TRAINERS)` : waitsFor;
       const reason = { kind: 'Queued', message, sinceMs } as const;
       progress.because(reason);
       progress.say(`train ${input.job}: Queued, ${message}`);

@@ -170,6 +170,21 @@ test('an environment edited by hand is the next attempt of a capability that wai
   });
 });
 
+test('each training knows how many of its run can come to share a trainer', async () => {
+  const { activities } = fakeActivities({ kept: ['a', 'b', 'c'] });
+  const { trainAdapter } = activities.jobs;
+  const company: Record<string, number | undefined> = {};
+  activities.jobs.trainAdapter = async (input) => {
+    company[input.job] = input.sideBySide;
+    return trainAdapter!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    await (await start()).result();
+    expect(company).toMatchObject({ a: 3, b: 3, c: 3 });
+    expect(company['mixed']).toBeUndefined();
+  });
+});
+
 test('an environment edited by hand while its capability waits at its training is trained in instead', async () => {
   const { activities } = fakeActivities({ kept: ['b'] });
   const trainedIn: string[] = [];

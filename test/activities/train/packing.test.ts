@@ -8,7 +8,7 @@ import { LocalBackend } from '../../../activities/train/local-backend';
 import { ReportDesk } from '../../../activities/train/reports/report-desk';
 import { ReportTokens } from '../../../activities/train/reports/report-token';
 import { trainerState } from '../../../activities/train/trainer-process';
-import type { AgentSpecInput, RunContext, TrainedAdapter } from '../../../contracts';
+import type { AgentSpecInput, RunContext, TrainedAdapter, TrainInput } from '../../../contracts';
 import { RunFixture } from '../run-fixture';
 import { TrainingFiles, until } from './training-files';
 
@@ -49,12 +49,18 @@ describe('packed trainings', () => {
       },
     });
   /** One attempt of a training, on a worker of its own. */
-  const train = async (job: string, activity: MockActivityEnvironment = fixture.activity(), environments = [job], on = worker()): Promise<TrainedAdapter> => {
+  const train = async (
+    job: string,
+    activity: MockActivityEnvironment = fixture.activity(),
+    environments = [job],
+    on = worker(),
+    more: Partial<TrainInput> = {},
+  ): Promise<TrainedAdapter> => {
     const sources = environments.map(async (id) => ({
       id,
       source: await fixture.store.put(`runs/run-1/environments/${id}`, 'environment.py', `class Environment: ... # ${id}\n`),
     }));
-    return fixture.run(on.trainAdapter, { context, job, environments: await Promise.all(sources), budgetFactor: 1 }, activity);
+    return fixture.run(on.trainAdapter, { context, job, environments: await Promise.all(sources), budgetFactor: 1, ...more }, activity);
   };
   const waits = (job: string) => until(() => fixture.heartbeats.some(({ note }) => note?.startsWith(`train ${job}: Queued`)));
   const ofEight = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -86,6 +92,16 @@ describe('packed trainings', () => {
     const last = fixture.heartbeats.at(-1)!;
     expect(last.reason).toBeUndefined();
     expect(last.note).toMatch(/reward 1.00, with a trainer shared by letters and stamps/);
+  });
+
+  test('nobody waits for more than the run has', async () => {
+    await pack({ packing: 4 });
+    const two = { sideBySide: 2 };
+    await Promise.all(['stamps', 'letters'].map((job) => train(job, undefined, undefined, undefined, two)));
+    expect(files.packs()).toHaveLength(1);
+    expect(files.starts('stamps')).toEqual(files.starts('letters'));
+    await train('scales', undefined, undefined, undefined, { sideBySide: 1 });
+    expect(files.starts('scales')).toHaveLength(1);
   });
 
   test('a worker without room for a whole pack says so', async () => {
