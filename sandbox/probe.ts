@@ -135,7 +135,7 @@ function explainStart(words: string): string {
     return `bubblewrap switches nested user namespaces off by a file in /proc/sys, which is read-only in a container: set WHET_JAIL_PROFILE to sandbox/profile-pod.json, which does without (the seccomp filter refuses them as well). It said: ${last}`;
   }
   if (/cannot create .*\/tasks/.test(words)) {
-    return `The jail's user cannot enter its control group: open the control group of this process to every user (chmod a+x), or unmount it to go on without. It said: ${last}`;
+    return `The jail's user cannot enter its control group: open the control groups that this process is in to every user (chmod a+x). It said: ${last}`;
   }
   if (/source path|bind mount|execvp/.test(words)) {
     return `The jail's user cannot reach the Python tree: set WHET_JAIL_ROOT to a directory that every user can read, below directories that every user can enter. It said: ${last}`;

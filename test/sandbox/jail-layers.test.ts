@@ -97,6 +97,11 @@ test.each([
     'cannot open /proc/sys/user/max_user_namespaces: Read-only file system',
     'read-only in a container: set WHET_JAIL_PROFILE to sandbox/profile-pod.json',
   ],
+  [
+    'a control group that the jail’s user cannot enter',
+    'cannot create /sys/fs/cgroup/pids/jail/tasks: Permission denied',
+    "The jail's user cannot enter its control group: open the control groups",
+  ],
 ])('%s is named', async (_, complaint, named) => {
   const fake = join(folder, 'bwrap');
   writeFileSync(fake, `#!/bin/sh\necho "bwrap: ${complaint}" >&2\nexit 1\n`);

@@ -1,10 +1,10 @@
 """Starts the runtime from its sources: ``python -I -S .../runtime/__main__.py [--threads N]``."""
 
+import importlib
 import sys
 
 # -I keeps the script's own directory away; it must not stay where an environment's imports look.
 sys.path.insert(0, __file__.rpartition("/runtime/")[0] or ".")
-from runtime import serve  # noqa: E402
-
+serve = importlib.import_module("runtime.serve")
 del sys.path[0]
 serve.main(sys.argv[1:])
