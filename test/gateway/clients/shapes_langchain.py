@@ -5,15 +5,8 @@ import sys
 
 import openai
 from langchain_openai import ChatOpenAI
+from shapes import TOOL
 
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "look_up_order",
-        "description": "Looks an order up.",
-        "parameters": {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]},
-    },
-}
 ASK = "Please cancel order 1003 for me."
 
 
