@@ -25,6 +25,13 @@ async function main(argv: string[]): Promise<number> {
   }
 }
 
+// Whoever reads the output may have enough of it (`whet ls | head -1`): end quietly, with the code that shells give to SIGPIPE.
+const PIPE_CLOSED = 141;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(PIPE_CLOSED);
+  throw error;
+});
+
 void main(process.argv.slice(2)).then((code) => {
   process.exitCode = code;
 });
