@@ -5,7 +5,8 @@
 #     scripts/cluster.sh up       start it (after `prepare`); a second time does nothing
 #     scripts/cluster.sh image    build the trainer image from this checkout and import it
 #     scripts/cluster.sh helm     print the path of helm (built when it is not there; needs Go, not root)
-#     scripts/cluster.sh api|node stop|start   the API server or the kubelet alone, for tests of what happens without it
+#     scripts/cluster.sh api|node stop|start   the API server or the kubelet alone, for tests of what happens without it;
+#                                    `start` waits until it serves again, and does nothing where it runs
 #     scripts/cluster.sh down     end every process that `up` recorded, remove mounts, bridge and state
 #     scripts/cluster.sh why      nothing when it can run here, else the reason why not (exit code 3)
 #
@@ -63,8 +64,8 @@ case ${1:-} in
   up) require_able; up ;;
   image) require_able; trainer_image ;;
   helm) helm_program ;;
-  api) case ${2:-} in stop) end api ;; start) start_api && wait_ready ;; *) usage ;; esac ;;
-  node) case ${2:-} in stop) end kubelet ;; start) start_kubelet ;; *) usage ;; esac ;;
+  api) case ${2:-} in stop) end api ;; start) alive api || start_api; wait_ready ;; *) usage ;; esac ;;
+  node) case ${2:-} in stop) end kubelet ;; start) alive kubelet || start_kubelet; wait_schedulable ;; *) usage ;; esac ;;
   down) down ;;
   why) require_able ;;
   *) usage ;;

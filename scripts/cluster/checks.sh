@@ -1,7 +1,7 @@
 # What the cluster needs of the machine. Sourced by scripts/cluster.sh.
 
 usage() {
-  sed -n '2,10s/^# \{0,1\}//p' scripts/cluster.sh >&2
+  sed -n '2,11s/^# \{0,1\}//p' scripts/cluster.sh >&2
   exit 2
 }
 

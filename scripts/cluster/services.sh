@@ -135,7 +135,7 @@ evictionHard: {memory.available: "100Mi", nodefs.available: "1%", imagefs.availa
 imageGCHighThresholdPercent: 100
 Y
   start_kubelet
-  wait_until "the node" kubelet 90 node_ready
+  wait_schedulable
   # Fake GPUs: schedulable, nothing behind them.
   api_call PATCH "/api/v1/nodes/$node/status" -H 'Content-Type: application/json-patch+json' \
     -d '[{"op": "add", "path": "/status/capacity/nvidia.com~1gpu", "value": "8"}]' > /dev/null
@@ -146,4 +146,9 @@ start_kubelet() {
     --hostname-override $node
 }
 
-node_ready() { api_call GET "/api/v1/nodes/$node" | grep -q '"reason": *"KubeletReady"'; }
+# A node that was away stays tainted for a moment after it is ready again.
+node_schedulable() {
+  local found
+  found=$(api_call GET "/api/v1/nodes/$node") && grep -q '"reason": *"KubeletReady"' <<< "$found" && ! grep -q '"taints":' <<< "$found"
+}
+wait_schedulable() { wait_until "the node" kubelet 90 node_schedulable; }

@@ -68,8 +68,12 @@ export class ClusterFixture {
     };
   }
 
-  /** Input of a training of the letters environment. */
-  async input(job: string, training: Partial<TrainingSpec> = {}, changes: { runId?: string; modelPath?: string } = {}): Promise<TrainInput> {
+  /** Input of a training of the letters environment, whose episodes take at least `paceSeconds`. */
+  async input(
+    job: string,
+    training: Partial<TrainingSpec> = {},
+    changes: { runId?: string; modelPath?: string; paceSeconds?: number } = {},
+  ): Promise<TrainInput> {
     const runId = changes.runId ?? 'run-1';
     const context = await this.run.prepare(
       'http://127.0.0.1:9/v1',
@@ -93,7 +97,8 @@ export class ClusterFixture {
     );
     const prepared = await getJson(this.run.store, context.spec, preparedSpecSchema);
     const spec = await putJson(this.run.store, layout.run(runId), `spec-${job}.json`, { ...prepared, modelPath: changes.modelPath ?? this.model });
-    const source = await this.run.store.put(`runs/${runId}/environments/letters`, 'environment.py', readFileSync(join(fixtures, 'letters.py')));
+    const letters = readFileSync(join(fixtures, 'letters.py'), 'utf8').replace('PACE_SECONDS = 0\n', `PACE_SECONDS = ${changes.paceSeconds ?? 0}\n`);
+    const source = await this.run.store.put(`runs/${runId}/environments/letters`, 'environment.py', Buffer.from(letters));
     return { context: { ...context, spec }, job, environments: [{ id: 'letters', source }], budgetFactor: 1 };
   }
 
