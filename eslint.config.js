@@ -51,7 +51,8 @@ module.exports = defineConfig(
       '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false } }],
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      // Interfaces of activities and stores promise a Promise; an implementation that happens to need no await is still one.
+      // Interfaces of activities and stores promise a Promise; an implementation that happens to need no await is still
+      // one.
       '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/no-unnecessary-type-assertion': 'error',
       eqeqeq: ['error', 'always', { null: 'ignore' }],
@@ -60,7 +61,10 @@ module.exports = defineConfig(
   },
   ...Object.keys(LAYERS)
     .filter((folder) => folder !== 'workflows')
-    .map((folder) => ({ files: [`${folder}/**/*.ts`], rules: { '@typescript-eslint/no-restricted-imports': layerRule(folder) } })),
+    .map((folder) => ({
+      files: [`${folder}/**/*.ts`],
+      rules: { '@typescript-eslint/no-restricted-imports': layerRule(folder) },
+    })),
   {
     // What workflow code imports at run time ends up in the bundle, unseen: a stray zod or openai multiplies its size.
     files: ['workflows/**/*.ts'],
@@ -72,7 +76,8 @@ module.exports = defineConfig(
             {
               regex: '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./contracts/constants$)',
               allowTypeImports: true,
-              message: 'Workflows import @temporalio/workflow, each other and contracts/constants; of everything else only types.',
+              message:
+                'Workflows import @temporalio/workflow, each other and contracts/constants; of everything else only types.',
             },
           ],
         },

@@ -1,4 +1,5 @@
-// The end-to-end test trains a model first and takes minutes: `make e2e` and, after the other tests, `make test` run it.
+// The end-to-end test trains a model first and takes minutes: `make e2e` and, after the other tests, `make test` run
+// it.
 const slow = process.env.WHET_E2E ? [] : ['<rootDir>/test/e2e/'];
 // These need a Kubernetes: `make test-cluster` runs them.
 const cluster = process.env.WHET_TEST_CLUSTER ? [] : ['<rootDir>/test/cluster/'];
@@ -10,7 +11,12 @@ module.exports = {
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.whetstone/', '<rootDir>/.toolchain/'],
-  transform: { '^.+\\.[tj]s$': ['@swc/jest', { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }] },
+  transform: {
+    '^.+\\.[tj]s$': [
+      '@swc/jest',
+      { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
+    ],
+  },
   // Packages that come as ES modules only: jest loads CommonJS, so they are compiled like our own code.
   transformIgnorePatterns: [
     '/node_modules/(?!(p-limit|yocto-queue|@kubernetes/client-node|openid-client|oauth4webapi|jose|jsonpath-plus|(socks|https?)-proxy-agent|agent-base|hpagent)/)',

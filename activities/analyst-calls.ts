@@ -1,6 +1,14 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
-import { contentKey, failure, isFailure, type Analyst, type AnalystAnswer, type AnalystRequest, type MalformedDetail } from '../llm';
+import {
+  contentKey,
+  failure,
+  isFailure,
+  type Analyst,
+  type AnalystAnswer,
+  type AnalystRequest,
+  type MalformedDetail,
+} from '../llm';
 import { layout, type ArtifactStore, type Segment } from '../store';
 
 const count = z.int().nonnegative();
@@ -28,7 +36,10 @@ const storedCallSchema = callRecordSchema.extend({
 type StoredCall = z.infer<typeof storedCallSchema>;
 
 /** The ledger's record of an answer. */
-export function callRecord(request: { kind: string; key: string }, answer: Pick<AnalystAnswer<unknown>, 'usage' | 'asks' | 'model'>): CallRecord {
+export function callRecord(
+  request: { kind: string; key: string },
+  answer: Pick<AnalystAnswer<unknown>, 'usage' | 'asks' | 'model'>,
+): CallRecord {
   return { kind: request.kind, key: request.key, model: answer.model, asks: answer.asks, ...answer.usage };
 }
 
@@ -66,8 +77,8 @@ export class RecordedCalls {
   }
 
   /**
-   * The answer from the segment, else from the analyst; it is in the segment when this resolves. Throws what `Analyst.ask` throws;
-   * an answer that stayed malformed is kept as an artifact that the message names.
+   * The answer from the segment, else from the analyst; it is in the segment when this resolves. Throws what
+   * `Analyst.ask` throws; an answer that stayed malformed is kept as an artifact that the message names.
    */
   async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<{ value: T; record: CallRecord }> {
     const known = this.stored.find(({ key, malformed }) => key === request.key && malformed === undefined);
@@ -90,15 +101,25 @@ export class RecordedCalls {
     answer: Pick<AnalystAnswer<T>, 'usage' | 'asks' | 'model'>,
     extra: Pick<StoredCall, 'answer' | 'malformed'>,
   ): Promise<CallRecord> {
-    const record: StoredCall = { ...callRecord(request, answer), promptSha256: contentKey(JSON.stringify(request.messages)), ...extra };
+    const record: StoredCall = {
+      ...callRecord(request, answer),
+      promptSha256: contentKey(JSON.stringify(request.messages)),
+      ...extra,
+    };
     await this.segment.append(record);
     this.stored.push(record);
     return record;
   }
 
-  private async keepMalformed<T>(analyst: Analyst, request: AnalystRequest<T>, error: ApplicationFailure): Promise<ApplicationFailure> {
+  private async keepMalformed<T>(
+    analyst: Analyst,
+    request: AnalystRequest<T>,
+    error: ApplicationFailure,
+  ): Promise<ApplicationFailure> {
     const { answer, usage, asks, problems } = error.details?.[0] as MalformedDetail;
-    const kept = await this.store.put(`${layout.run(this.runId)}/work`, `malformed-${request.kind}.txt`, answer, { mediaType: 'text/plain' });
+    const kept = await this.store.put(`${layout.run(this.runId)}/work`, `malformed-${request.kind}.txt`, answer, {
+      mediaType: 'text/plain',
+    });
     await this.keep(request, { usage, asks, model: analyst.model }, { answer: null, malformed: kept.key });
     return failure('Analyst.Malformed', `${error.message} The last answer is kept as ${kept.key}.`, {
       cause: error,

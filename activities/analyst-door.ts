@@ -28,15 +28,23 @@ export async function redactionSecret(store: ArtifactStore): Promise<string> {
   for (;;) {
     const document = await store.readDocument(layout.redactionSecret);
     if (document !== null) return secretSchema.parse(document.value).secret;
-    await store.swapDocument(layout.redactionSecret, { secret: randomBytes(32).toString('hex') }, null).catch((error: unknown) => {
-      if (!(error instanceof StoreConflictError)) throw error;
-    });
+    await store
+      .swapDocument(layout.redactionSecret, { secret: randomBytes(32).toString('hex') }, null)
+      .catch((error: unknown) => {
+        if (!(error instanceof StoreConflictError)) throw error;
+      });
   }
 }
 
-/** Analysts whose calls keep a rate that all workers share, leave without what must not leave, and count against their run's budget. */
+/**
+ * Analysts whose calls keep a rate that all workers share, leave without what must not leave, and count against their
+ * run's budget.
+ */
 export function openAnalysts(store: ArtifactStore, apiKey: string): AnalystSource {
-  const pool = analystPool(apiKey, { rateBoard: (endpoint) => storeRateBoard(store, endpoint), redactionSecret: () => redactionSecret(store) });
+  const pool = analystPool(apiKey, {
+    rateBoard: (endpoint) => storeRateBoard(store, endpoint),
+    redactionSecret: () => redactionSecret(store),
+  });
   const meters = new Map<string, Meter>();
   return (prepared, context) => {
     let meter = meters.get(context.runId);

@@ -6,7 +6,19 @@ import type { ModelClient } from './rollout/model-client';
 /** A running environment, as far as activities use it. */
 export type EnvironmentHandle = Pick<
   EnvironmentProcess,
-  'alive' | 'isolation' | 'sha256' | 'describe' | 'reset' | 'step' | 'say' | 'evaluate' | 'drop' | 'task' | 'reference' | 'score' | 'close'
+  | 'alive'
+  | 'isolation'
+  | 'sha256'
+  | 'describe'
+  | 'reset'
+  | 'step'
+  | 'say'
+  | 'evaluate'
+  | 'drop'
+  | 'task'
+  | 'reference'
+  | 'score'
+  | 'close'
 >;
 
 /** What to open. */

@@ -10,7 +10,10 @@ export interface Ledger {
   paidTwice: string[];
 }
 
-/** Reads the ledger of a run from its segments: discovery and synthesis in the run's work files, labels in the agent's label cache. */
+/**
+ * Reads the ledger of a run from its segments: discovery and synthesis in the run's work files, labels in the agent's
+ * label cache.
+ */
 export async function readLedger(store: ArtifactStore, runId: string, agent: string): Promise<Ledger> {
   const calls: CallRecord[] = [];
   const work = `${layout.run(runId)}/work`;
@@ -21,7 +24,8 @@ export async function readLedger(store: ArtifactStore, runId: string, agent: str
   for (const directory of await store.list(layout.labelsCache(agent))) {
     const place = `${layout.labelsCache(agent)}/${directory}`;
     for (const name of await store.list(place)) {
-      if (name.endsWith(`.${runId}.jsonl`)) for (const { call } of await readLabels(store, `${place}/${name}`)) calls.push(call);
+      if (name.endsWith(`.${runId}.jsonl`))
+        for (const { call } of await readLabels(store, `${place}/${name}`)) calls.push(call);
     }
   }
   const seen = new Set<string>();

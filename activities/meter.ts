@@ -11,10 +11,20 @@ import {
   type CallUse,
   type PreparedSpec,
 } from '../contracts';
-import { failure, type Analyst, type AnalystAnswer, type AnalystRequest, type BatchAnswer, type BatchOptions } from '../llm';
+import {
+  failure,
+  type Analyst,
+  type AnalystAnswer,
+  type AnalystRequest,
+  type BatchAnswer,
+  type BatchOptions,
+} from '../llm';
 import { layout, StoreConflictError, type ArtifactStore } from '../store';
 
-/** Milliseconds between two writings of what was counted; what a killed worker had not written is missing from the count. */
+/**
+ * Milliseconds between two writings of what was counted; what a killed worker had not written is missing from the
+ * count.
+ */
 const WRITE_MS = 1_000;
 
 const NOTHING: CallUse = {
@@ -33,7 +43,9 @@ const addUse = (a: CallUse, b: CallUse): CallUse => {
   const redacted = { ...a.redacted };
   for (const [rule, count] of Object.entries(b.redacted)) redacted[rule] = (redacted[rule] ?? 0) + count;
   const sum = Object.fromEntries(
-    Object.keys(NOTHING).flatMap((name) => (name === 'redacted' ? [] : [[name, a[name as 'calls'] + b[name as 'calls']]])),
+    Object.keys(NOTHING).flatMap((name) =>
+      name === 'redacted' ? [] : [[name, a[name as 'calls'] + b[name as 'calls']]],
+    ),
   ) as unknown as Omit<CallUse, 'redacted'>;
   return { ...sum, redacted };
 };
@@ -56,8 +68,8 @@ export async function readBudget(store: ArtifactStore, runId: string, spec: Budg
 }
 
 /**
- * Counts what one run's calls use, in a document that all workers add to, and refuses the call that would pass the budget. Workers see
- * each other's spending about a second late.
+ * Counts what one run's calls use, in a document that all workers add to, and refuses the call that would pass the
+ * budget. Workers see each other's spending about a second late.
  */
 export class Meter {
   private shared: AnalystUse = {};
@@ -76,7 +88,10 @@ export class Meter {
     this.prices = pricesOf(spec.analyst);
   }
 
-  /** The analyst with its calls counted against the run's budget. Its `ask` throws Budget.Spent before a call that would pass it. */
+  /**
+   * The analyst with its calls counted against the run's budget. Its `ask` throws Budget.Spent before a call that would
+   * pass it.
+   */
   around(analyst: Analyst): Analyst {
     return {
       model: analyst.model,
@@ -118,7 +133,11 @@ export class Meter {
   }
 
   /** A batch is paid for as a whole, so it is only begun when all of it probably fits the budget. */
-  private async askBatch<T>(analyst: Analyst, requests: readonly AnalystRequest<T>[], options?: BatchOptions): Promise<BatchAnswer<T>[]> {
+  private async askBatch<T>(
+    analyst: Analyst,
+    requests: readonly AnalystRequest<T>[],
+    options?: BatchOptions,
+  ): Promise<BatchAnswer<T>[]> {
     await this.admit(requests.length);
     try {
       const answers = await analyst.askBatch(requests, options);
@@ -133,9 +152,21 @@ export class Meter {
     }
   }
 
-  private count(request: { kind: string; shortened?: boolean }, answer: Omit<AnalystAnswer<unknown>, 'value' | 'model'>, unanswered: boolean): void {
+  private count(
+    request: { kind: string; shortened?: boolean },
+    answer: Omit<AnalystAnswer<unknown>, 'value' | 'model'>,
+    unanswered: boolean,
+  ): void {
     const { usage, asks, tries, redacted } = answer;
-    const use: CallUse = { calls: 1, asks, tries, ...usage, unanswered: unanswered ? 1 : 0, shortened: request.shortened ? 1 : 0, redacted };
+    const use: CallUse = {
+      calls: 1,
+      asks,
+      tries,
+      ...usage,
+      unanswered: unanswered ? 1 : 0,
+      shortened: request.shortened ? 1 : 0,
+      redacted,
+    };
     this.add(request.kind, use);
   }
 
@@ -145,8 +176,8 @@ export class Meter {
   }
 
   /**
-   * Counts the call as under way. Throws Budget.Spent when it and the others under way would probably pass the budget. Between looking and
-   * counting nothing may be awaited: calls that begin together would not see each other.
+   * Counts the call as under way. Throws Budget.Spent when it and the others under way would probably pass the budget.
+   * Between looking and counting nothing may be awaited: calls that begin together would not see each other.
    */
   private async admit(calls = 1): Promise<void> {
     if (this.budget === null) await this.refresh();
@@ -224,6 +255,11 @@ function minus(now: AnalystUse, written: AnalystUse): AnalystUse {
 }
 
 function subtractUse(a: CallUse, b: CallUse): CallUse {
-  const negated = Object.fromEntries(Object.entries(b).map(([name, value]) => [name, typeof value === 'number' ? -value : value])) as unknown as CallUse;
-  return addUse(a, { ...negated, redacted: Object.fromEntries(Object.entries(b.redacted).map(([rule, count]) => [rule, -count])) });
+  const negated = Object.fromEntries(
+    Object.entries(b).map(([name, value]) => [name, typeof value === 'number' ? -value : value]),
+  ) as unknown as CallUse;
+  return addUse(a, {
+    ...negated,
+    redacted: Object.fromEntries(Object.entries(b.redacted).map(([rule, count]) => [rule, -count])),
+  });
 }

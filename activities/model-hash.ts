@@ -8,8 +8,8 @@ import { pipeline } from 'node:stream/promises';
 const MODEL_FILES = new Set(['.json', '.safetensors', '.jinja', '.txt', '.model']);
 
 /**
- * Hash of a model's or adapter's directory, the same that the trainer computes (`whetstone.train.store.tree_sha256`): sha256 over
- * `name NUL sha256-hex LF` of each of its files, sorted by name. Rejects when the directory cannot be read.
+ * Hash of a model's or adapter's directory, the same that the trainer computes (`whetstone.train.store.tree_sha256`):
+ * sha256 over `name NUL sha256-hex LF` of each of its files, sorted by name. Rejects when the directory cannot be read.
  */
 export async function modelDirectorySha256(directory: string): Promise<string> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
@@ -18,7 +18,8 @@ export async function modelDirectorySha256(directory: string): Promise<string> {
     .map((entry) => join(entry.parentPath, entry.name).slice(directory.length).replace(/^\/+/, ''));
   const total = createHash('sha256');
   // By code unit, as Python sorts; localeCompare would not.
-  for (const name of names.sort((a, b) => (a < b ? -1 : 1))) total.update(`${name}\0${await fileSha256(join(directory, name))}\n`);
+  for (const name of names.sort((a, b) => (a < b ? -1 : 1)))
+    total.update(`${name}\0${await fileSha256(join(directory, name))}\n`);
   return total.digest('hex');
 }
 

@@ -18,7 +18,10 @@ export interface ProgressOptions {
 export interface Progress {
   /** Call it when the result is in its segment, so that a heartbeat never counts what a retry would repeat. */
   advance(count?: number): void;
-  /** Sets the count, for work that is counted elsewhere. The rate is counted from the first growth: what came before was waiting and loading. */
+  /**
+   * Sets the count, for work that is counted elsewhere. The rate is counted from the first growth: what came before was
+   * waiting and loading.
+   */
   reach(done: number): void;
   /** One line for people, e.g. what the stage waits for; undefined brings the first note back. */
   say(note: string | undefined): void;
@@ -42,7 +45,16 @@ export function startProgress(options: ProgressOptions): Progress {
     const seconds = (Date.now() - start) / 1000;
     const ratePerSecond = seconds > 0 ? (done - before) / seconds : 0;
     const secondsLeft = ratePerSecond > 0 ? (total - done) / ratePerSecond : null;
-    return { stage, unit, done, total, ratePerSecond, secondsLeft, ...(note === undefined ? {} : { note }), ...(reason === undefined ? {} : { reason }) };
+    return {
+      stage,
+      unit,
+      done,
+      total,
+      ratePerSecond,
+      secondsLeft,
+      ...(note === undefined ? {} : { note }),
+      ...(reason === undefined ? {} : { reason }),
+    };
   };
   heartbeat(snapshot());
   const timer = setInterval(() => heartbeat(snapshot()), options.everyMs ?? 1000);

@@ -1,8 +1,10 @@
 /**
- * How many rollouts calibration saves by stopping when its verdict is certain, and what that costs in wrong verdicts: both designs judge the
- * same made-up rewards of 150 environments whose true figures are known. Uses `activities/validate` as it is. The last line is JSON.
+ * How many rollouts calibration saves by stopping when its verdict is certain, and what that costs in wrong verdicts:
+ * both designs judge the same made-up rewards of 150 environments whose true figures are known. Uses
+ * `activities/validate` as it is. The last line is JSON.
  *
- *     node dist/bench/calibration.js [--repetitions 200] [--seeds 100] [--rollouts 16] [--seed 1] [--svg FILE] [--out FILE]
+ *     node dist/bench/calibration.js [--repetitions 200] [--seeds 100] [--rollouts 16] [--seed 1] [--svg FILE] [--out
+ *     FILE]
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -13,7 +15,8 @@ import { PROFILES } from './simulation/draw-rewards';
 import { measureProfile, type ProfileResult } from './simulation/measure-calibration';
 
 const rounded = (value: number, digits = 4) => Number(value.toFixed(digits));
-const total = (results: readonly ProfileResult[], count: (result: ProfileResult) => number) => results.reduce((sum, result) => sum + count(result), 0);
+const total = (results: readonly ProfileResult[], count: (result: ProfileResult) => number) =>
+  results.reduce((sum, result) => sum + count(result), 0);
 const rate = (results: readonly ProfileResult[], count: (result: ProfileResult) => number) =>
   results.length === 0 ? 0 : total(results, count) / total(results, ({ repetitions }) => repetitions);
 
@@ -42,17 +45,27 @@ function main(): void {
   });
   const whole = (name: 'repetitions' | 'seeds' | 'rollouts' | 'seed'): number => {
     const value = Number(values[name]);
-    if (!Number.isInteger(value) || value < 1) throw new RangeError(`--${name} ${JSON.stringify(values[name])}: a whole number above 0.`);
+    if (!Number.isInteger(value) || value < 1)
+      throw new RangeError(`--${name} ${JSON.stringify(values[name])}: a whole number above 0.`);
     return value;
   };
-  const [repetitions, seeds, rolloutsPerSeed, seed] = [whole('repetitions'), whole('seeds'), whole('rollouts'), whole('seed')];
+  const [repetitions, seeds, rolloutsPerSeed, seed] = [
+    whole('repetitions'),
+    whole('seeds'),
+    whole('rollouts'),
+    whole('seed'),
+  ];
   const { seeds: _seeds, rolloutsPerSeed: _rollouts, ...band } = agentSpecSchema.shape.calibration.parse(undefined);
   const thresholds: CalibrationThresholds = { ...band, successReward: 1 };
   const design = calibrationDesign({ seeds, rolloutsPerSeed });
   const planned = seeds * rolloutsPerSeed;
   const began = Date.now();
-  console.log(`${PROFILES.length} environments x ${repetitions} calibrations, fixed design ${seeds} x ${rolloutsPerSeed}`);
-  const results = PROFILES.map((profile, index) => measureProfile(profile, design, thresholds, repetitions, seed * 1_000_003 + 104_729 * index));
+  console.log(
+    `${PROFILES.length} environments x ${repetitions} calibrations, fixed design ${seeds} x ${rolloutsPerSeed}`,
+  );
+  const results = PROFILES.map((profile, index) =>
+    measureProfile(profile, design, thresholds, repetitions, seed * 1_000_003 + 104_729 * index),
+  );
   const rates = [...new Set(PROFILES.map(({ success }) => success))];
   const points = rates.map((success): SuccessPoint => {
     const some = results.filter(({ profile }) => profile.success === success);
@@ -60,7 +73,9 @@ function main(): void {
     return { success: rounded(success, 2), rollouts: rolloutsSequential, errorFixed, errorSequential };
   });
   for (const { success, rollouts, errorFixed, errorSequential } of points) {
-    console.log(`true success ${success.toFixed(2)}: ${rollouts} rollouts, wrong verdicts ${errorFixed} fixed, ${errorSequential} sequential`);
+    console.log(
+      `true success ${success.toFixed(2)}: ${rollouts} rollouts, wrong verdicts ${errorFixed} fixed, ${errorSequential} sequential`,
+    );
   }
   const sides = {
     inBand: summarise(
@@ -73,9 +88,12 @@ function main(): void {
     ),
   };
   // Wrong verdicts of the two designs are compared in pairs: they judged the same rewards.
-  const differences = results.map(({ wrongSequential, wrongFixed, repetitions: n }) => (wrongSequential - wrongFixed) / n);
+  const differences = results.map(
+    ({ wrongSequential, wrongFixed, repetitions: n }) => (wrongSequential - wrongFixed) / n,
+  );
   const centre = differences.reduce((a, b) => a + b, 0) / differences.length;
-  const half = (1.96 * Math.sqrt(results.reduce((sum, { differ, repetitions: n }) => sum + differ / n / n, 0))) / results.length;
+  const half =
+    (1.96 * Math.sqrt(results.reduce((sum, { differ, repetitions: n }) => sum + differ / n / n, 0))) / results.length;
   const figures = {
     name: 'calibration',
     rolloutsFixed: planned,

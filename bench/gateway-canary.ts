@@ -1,6 +1,6 @@
 /**
- * How the canary's sequential test behaves: false rollbacks in simulated weeks in which both arms are the same, and the number of
- * conversations (both arms together) until a loss is rolled back. The last line is JSON.
+ * How the canary's sequential test behaves: false rollbacks in simulated weeks in which both arms are the same, and the
+ * number of conversations (both arms together) until a loss is rolled back. The last line is JSON.
  *
  *     node dist/bench/gateway-canary.js [--weeks 1000] [--conversations 20000] [--rate 0.8] [--loss 0.05]
  */
@@ -15,21 +15,44 @@ const LONGEST = 200_000;
 
 function main(): void {
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
-  const { values } = parseArgs({ options: { weeks: string('1000'), conversations: string('20000'), rate: string('0.8'), loss: string('0.05') } });
-  const [weeks, conversations, rate, loss] = [values.weeks, values.conversations, values.rate, values.loss].map(Number) as [number, number, number, number];
+  const { values } = parseArgs({
+    options: { weeks: string('1000'), conversations: string('20000'), rate: string('0.8'), loss: string('0.05') },
+  });
+  const [weeks, conversations, rate, loss] = [values.weeks, values.conversations, values.rate, values.loss].map(
+    Number,
+  ) as [number, number, number, number];
   const rows = SHARES.map((share) => {
     const same = { share, falseRollback: FALSE_ROLLBACK, activeRate: rate, canaryRate: rate, conversations };
     let falseRollbacks = 0;
-    for (let week = 0; week < weeks; week++) if (simulateCanary(same, seededRandom(week + 1)) !== null) falseRollbacks += 1;
+    for (let week = 0; week < weeks; week++)
+      if (simulateCanary(same, seededRandom(week + 1)) !== null) falseRollbacks += 1;
     const worse = { ...same, canaryRate: rate - loss, conversations: LONGEST };
-    const needed = Array.from({ length: REPEATS }, (_, i) => simulateCanary(worse, seededRandom(1_000_000 + i)) ?? Infinity);
-    const row = { share, falseRollbacks: falseRollbacks / weeks, median: percentile(needed, 0.5), p90: percentile(needed, 0.9) };
+    const needed = Array.from(
+      { length: REPEATS },
+      (_, i) => simulateCanary(worse, seededRandom(1_000_000 + i)) ?? Infinity,
+    );
+    const row = {
+      share,
+      falseRollbacks: falseRollbacks / weeks,
+      median: percentile(needed, 0.5),
+      p90: percentile(needed, 0.9),
+    };
     console.log(
       `share ${share}: ${falseRollbacks} of ${weeks} equal weeks rolled back; a loss of ${loss * 100} points after ${row.median} conversations (median), ${row.p90} (nine in ten)`,
     );
     return row;
   });
-  console.log(JSON.stringify({ name: 'gateway-canary', weeks, conversationsPerWeek: conversations, rate, loss, falseRollback: FALSE_ROLLBACK, shares: rows }));
+  console.log(
+    JSON.stringify({
+      name: 'gateway-canary',
+      weeks,
+      conversationsPerWeek: conversations,
+      rate,
+      loss,
+      falseRollback: FALSE_ROLLBACK,
+      shares: rows,
+    }),
+  );
 }
 
 main();

@@ -1,9 +1,10 @@
 /**
- * The demo's held-out tasks once more, through the gateway: same environment, same sampling seeds, but the client says only the agent's
- * name, and the gateway routes. Needs the state directory of a finished demo run. Prints the pass rate beside the evaluation's, the router's
- * regret and its reliability. The last line is JSON.
+ * The demo's held-out tasks once more, through the gateway: same environment, same sampling seeds, but the client says
+ * only the agent's name, and the gateway routes. Needs the state directory of a finished demo run. Prints the pass rate
+ * beside the evaluation's, the router's regret and its reliability. The last line is JSON.
  *
- *     node dist/bench/gateway-demo.js --home .whetstone [--agent examples/orders-desk/agent.yaml] [--tasks 420] [--concurrency 16]
+ *     node dist/bench/gateway-demo.js --home .whetstone [--agent examples/orders-desk/agent.yaml] [--tasks 420]
+ *     [--concurrency 16]
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +16,14 @@ import { outcomeSchema, pairOutcomes } from '../activities/evaluate/outcomes';
 import { runEpisode } from '../activities/rollout/episode';
 import { deployedSettings, HttpModelClient, samplingSeed } from '../activities/rollout';
 import { inParallel } from '../activities/rollout/in-parallel';
-import { type AgentSpec, type Evaluation, type GatewayConfigInput, type RegistryVersion, routingRecordSchema, type Trajectory } from '../contracts';
+import {
+  type AgentSpec,
+  type Evaluation,
+  type GatewayConfigInput,
+  type RegistryVersion,
+  routingRecordSchema,
+  type Trajectory,
+} from '../contracts';
 import { loadAgentSpec } from '../contracts/load-agent-spec';
 import { gatewayArguments } from '../contracts/gateway-process';
 import { openEnvironment } from '../sandbox';
@@ -38,7 +46,10 @@ const lines = (path: string): unknown[] =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as unknown);
 
-/** The run's evaluation, worked out again from its arms, so that it has everything that this version of the code reports. */
+/**
+ * The run's evaluation, worked out again from its arms, so that it has everything that this version of the code
+ * reports.
+ */
 function evaluationOf(store: LocalStore, spec: AgentSpec, { runId, adapters }: RegistryVersion): Evaluation {
   const folder = store.localPath(layout.evaluation(runId));
   const files = readdirSync(folder);
@@ -48,7 +59,9 @@ function evaluationOf(store: LocalStore, spec: AgentSpec, { runId, adapters }: R
     if (file === undefined) throw new Error(`${folder} has no trajectories of ${name}.`);
     return { name, outcomes: lines(join(folder, file)).map((line) => outcomeSchema.parse(line)) };
   });
-  const routing = lines(join(folder, files.find((file) => file.startsWith('routing-')) ?? '')).map((line) => routingRecordSchema.parse(line));
+  const routing = lines(join(folder, files.find((file) => file.startsWith('routing-')) ?? '')).map((line) =>
+    routingRecordSchema.parse(line),
+  );
   return evaluateTable(pairOutcomes(arms, spec.evaluation.trials), {
     capabilities: adapters.map(({ capabilityId: id, summary }) => ({ id, name: id, summary })),
     adapters: adapters.map((adapter) => adapter as never),
@@ -60,7 +73,11 @@ function evaluationOf(store: LocalStore, spec: AgentSpec, { runId, adapters }: R
 }
 
 /** Episodes of all held-out tasks and trials through the gateway. */
-async function rollOut(spec: AgentSpec, baseUrl: string, { agentPath, tasks, concurrency }: Options): Promise<Trajectory[]> {
+async function rollOut(
+  spec: AgentSpec,
+  baseUrl: string,
+  { agentPath, tasks, concurrency }: Options,
+): Promise<Trajectory[]> {
   const path = resolve(dirname(agentPath), spec.environment.path);
   const environment = await openEnvironment({ source: readFileSync(path, 'utf8'), trust: 'owner', name: path });
   const client = new HttpModelClient();
@@ -70,7 +87,13 @@ async function rollOut(spec: AgentSpec, baseUrl: string, { agentPath, tasks, con
   const plans = Array.from({ length: count * trials }, (_, i) => {
     const seed = spec.environment.heldOutSeeds.start + Math.floor(i / trials);
     const trial = i % trials;
-    return { seed, split: 'held-out' as const, trial, model: spec.name, samplingSeed: samplingSeed(spec.seed, seed, trial) };
+    return {
+      seed,
+      split: 'held-out' as const,
+      trial,
+      model: spec.name,
+      samplingSeed: samplingSeed(spec.seed, seed, trial),
+    };
   });
   const settings = deployedSettings(spec);
   const found: Trajectory[] = [];
@@ -78,7 +101,13 @@ async function rollOut(spec: AgentSpec, baseUrl: string, { agentPath, tasks, con
   try {
     await inParallel(plans, concurrency, stop.signal, stop, async (plan) => {
       const chat: Parameters<typeof runEpisode>[1]['chat'] = (request) => client.chat({ ...request, baseUrl });
-      found.push(await runEpisode(plan, { environment, chat, tools, hasSay, settings, toleratesFaults: false }, `${plan.seed}-${plan.trial}`));
+      found.push(
+        await runEpisode(
+          plan,
+          { environment, chat, tools, hasSay, settings, toleratesFaults: false },
+          `${plan.seed}-${plan.trial}`,
+        ),
+      );
     });
   } finally {
     await environment.close();
@@ -98,12 +127,19 @@ function printTables({ base, bestSingle, routed, oracle, router }: Evaluation, g
     ['gateway', gateway],
     ['oracle', oracle.passRate.estimate],
   ];
-  for (const [name, rate] of rows) console.log(`${name.padEnd(14)} ${percent(rate).padStart(9)} ${percent(oracle.passRate.estimate - rate).padStart(12)}`);
+  for (const [name, rate] of rows)
+    console.log(
+      `${name.padEnd(14)} ${percent(rate).padStart(9)} ${percent(oracle.passRate.estimate - rate).padStart(12)}`,
+    );
   if (router.calibration === undefined) return;
   const { temperature, threshold, errorBefore, errorAfter, reliability } = router.calibration;
-  console.log(`\nrouter: temperature ${temperature}, threshold ${threshold}, calibration error ${percent(errorBefore)} before, ${percent(errorAfter)} after`);
+  console.log(
+    `\nrouter: temperature ${temperature}, threshold ${threshold}, calibration error ${percent(errorBefore)} before, ${percent(errorAfter)} after`,
+  );
   for (const { from, to, tasks, meanProbability, right } of reliability) {
-    console.log(`  ${from.toFixed(1)} to ${to.toFixed(1)}: ${String(tasks).padStart(4)} tasks, said ${percent(meanProbability)}, right ${percent(right)}`);
+    console.log(
+      `  ${from.toFixed(1)} to ${to.toFixed(1)}: ${String(tasks).padStart(4)} tasks, said ${percent(meanProbability)}, right ${percent(right)}`,
+    );
   }
 }
 
@@ -112,7 +148,8 @@ async function measure(options: Options): Promise<void> {
   const store = new LocalStore(join(options.home, 'store'));
   const registry = await readRegistry(store, spec.name);
   const version = registry.versions.find((candidate) => candidate.version === registry.active);
-  if (version === undefined) throw new Error(`${spec.name} has no active version in ${options.home}: run the demo first (make demo).`);
+  if (version === undefined)
+    throw new Error(`${spec.name} has no active version in ${options.home}: run the demo first (make demo).`);
   const evaluation = evaluationOf(store, spec, version);
   const models = join(options.home, 'models');
   const children: ChildProcess[] = [];
@@ -120,12 +157,30 @@ async function measure(options: Options): Promise<void> {
     const [modelPort, port] = [await freePort(), await freePort()];
     const python = process.env['WHET_PYTHON'] || '.toolchain/venv/bin/python';
     const model = join(models, readdirSync(models)[0] ?? '');
-    const server = ['-m', 'whetstone.serve', '--model', model, '--port', String(modelPort), '--served-name', spec.model.name];
+    const server = [
+      '-m',
+      'whetstone.serve',
+      '--model',
+      model,
+      '--port',
+      String(modelPort),
+      '--served-name',
+      spec.model.name,
+    ];
     children.push(start(python, server, { PYTHONPATH: 'trainer-image', HF_HUB_OFFLINE: '1' }));
     await answers(`http://127.0.0.1:${modelPort}/healthz`, 120);
-    const agent = { name: spec.name, baseModel: spec.model.name, replicas: [`http://127.0.0.1:${modelPort}/v1`], router: { timeoutMs: options.routerMs } };
+    const agent = {
+      name: spec.name,
+      baseModel: spec.model.name,
+      replicas: [`http://127.0.0.1:${modelPort}/v1`],
+      router: { timeoutMs: options.routerMs },
+    };
     const config: GatewayConfigInput = { version: 1, port, agents: [agent] };
-    const environment = { WHET_GATEWAY_CONFIG: JSON.stringify(config), WHET_HOME: options.home, WHET_LOG_LEVEL: 'warn' };
+    const environment = {
+      WHET_GATEWAY_CONFIG: JSON.stringify(config),
+      WHET_HOME: options.home,
+      WHET_LOG_LEVEL: 'warn',
+    };
     children.push(start(process.execPath, gatewayArguments(join(__dirname, '..')), environment));
     await answers(`http://127.0.0.1:${port}/readyz`, 60);
     const began = performance.now();
@@ -134,10 +189,12 @@ async function measure(options: Options): Promise<void> {
     const passRate = found.filter(({ success }) => success).length / found.length;
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     const decisions: Record<string, number> = {};
-    for (const [, outcome, n] of metrics.matchAll(/whet_gateway_router_total\{.*outcome="([^"]+)"\} (\d+)/g)) decisions[outcome as string] = Number(n);
+    for (const [, outcome, n] of metrics.matchAll(/whet_gateway_router_total\{.*outcome="([^"]+)"\} (\d+)/g))
+      decisions[outcome as string] = Number(n);
     printTables(evaluation, passRate);
     const { routed, base, oracle } = evaluation;
-    const share = (routed.passRate.estimate - base.passRate.estimate) / (oracle.passRate.estimate - base.passRate.estimate);
+    const share =
+      (routed.passRate.estimate - base.passRate.estimate) / (oracle.passRate.estimate - base.passRate.estimate);
     console.log(`\n${found.length} episodes in ${seconds.toFixed(0)} s, decisions ${JSON.stringify(decisions)}`);
     console.log(
       JSON.stringify({
@@ -156,7 +213,11 @@ async function measure(options: Options): Promise<void> {
     );
   } finally {
     for (const child of children) child.kill('SIGTERM');
-    await Promise.all(children.filter((child) => child.exitCode === null && child.signalCode === null).map((child) => once(child, 'exit')));
+    await Promise.all(
+      children
+        .filter((child) => child.exitCode === null && child.signalCode === null)
+        .map((child) => once(child, 'exit')),
+    );
   }
 }
 

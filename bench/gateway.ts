@@ -1,8 +1,8 @@
 /**
- * What a gateway adds to a request: this one, Portkey's (npm) and LiteLLM's (PyPI) in front of the same stub, interleaved on one machine.
- * `added` is a percentile of the times through the gateway minus the same percentile of the times without it, in milliseconds, over 1 KB,
- * 8 KB and 100 KB bodies, streamed and not; the headline is the worst of the six. `rps` is at 8 connections with 1 KB bodies; load
- * generator and stub share the cores. The last line is JSON.
+ * What a gateway adds to a request: this one, Portkey's (npm) and LiteLLM's (PyPI) in front of the same stub,
+ * interleaved on one machine. `added` is a percentile of the times through the gateway minus the same percentile of the
+ * times without it, in milliseconds, over 1 KB, 8 KB and 100 KB bodies, streamed and not; the headline is the worst of
+ * the six. `rps` is at 8 connections with 1 KB bodies; load generator and stub share the cores. The last line is JSON.
  *
  *     node dist/bench/gateway.js [--rounds 12] [--requests 60] [--seconds 4] [--warm-up 150] [--only whetstone,portkey]
  */
@@ -33,11 +33,18 @@ interface Cell {
   isStream: boolean;
 }
 
-const CELLS: Cell[] = (Object.keys(SIZES) as Cell['size'][]).flatMap((size) => [false, true].map((isStream) => ({ size, isStream })));
+const CELLS: Cell[] = (Object.keys(SIZES) as Cell['size'][]).flatMap((size) =>
+  [false, true].map((isStream) => ({ size, isStream })),
+);
 
 /** A request of a size, as the official clients order its fields. */
 function shotFor(target: Target, { size, isStream }: Cell): Shot {
-  const envelope = { messages: [{ role: 'user', content: '' }], model: target.model, temperature: 0.7, stream: isStream };
+  const envelope = {
+    messages: [{ role: 'user', content: '' }],
+    model: target.model,
+    temperature: 0.7,
+    stream: isStream,
+  };
   const room = SIZES[size] - JSON.stringify(envelope).length;
   const sentence = 'The customer asks whether the "express" order of last week can still be changed.\n';
   envelope.messages[0]!.content = sentence.repeat(Math.ceil(room / sentence.length)).slice(0, room);
@@ -48,7 +55,10 @@ const keyOf = ({ size, isStream }: Cell) => `${size}${isStream ? ' stream' : ''}
 const round = (value: number, digits = 3) => Number(value.toFixed(digits));
 
 /** Times of all targets, cell by cell; within a round every target gets its turn, in changing order. */
-async function latencies(targets: readonly Target[], { rounds, requests, warmUp }: Options): Promise<Map<string, Timing[]>> {
+async function latencies(
+  targets: readonly Target[],
+  { rounds, requests, warmUp }: Options,
+): Promise<Map<string, Timing[]>> {
   const found = new Map<string, Timing[]>();
   for (const cell of CELLS) {
     for (const target of targets) await sequential(target.origin, shotFor(target, cell), cell.isStream, warmUp);
@@ -82,7 +92,8 @@ function added(found: ReadonlyMap<string, Timing[]>, target: Target, cell: Cell)
     console.log(`${text}: left out`);
     return null;
   }
-  const difference = (of: (timing: Timing) => number, share: number) => percentile(own.map(of), share) - percentile(direct.map(of), share);
+  const difference = (of: (timing: Timing) => number, share: number) =>
+    percentile(own.map(of), share) - percentile(direct.map(of), share);
   return {
     p50: round(difference(({ total }) => total, 0.5)),
     p99: round(difference(({ total }) => total, 0.99)),
@@ -127,9 +138,20 @@ async function measure(targets: readonly Target[], options: Options): Promise<Re
 async function main(): Promise<void> {
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
-    options: { rounds: string('12'), requests: string('60'), seconds: string('4'), 'warm-up': string('150'), only: string('whetstone,portkey,litellm') },
+    options: {
+      rounds: string('12'),
+      requests: string('60'),
+      seconds: string('4'),
+      'warm-up': string('150'),
+      only: string('whetstone,portkey,litellm'),
+    },
   });
-  const options = { rounds: Number(values.rounds), requests: Number(values.requests), seconds: Number(values.seconds), warmUp: Number(values['warm-up']) };
+  const options = {
+    rounds: Number(values.rounds),
+    requests: Number(values.requests),
+    seconds: Number(values.seconds),
+    warmUp: Number(values['warm-up']),
+  };
   const chosen = values.only.split(',');
   const folder = await mkdtemp(join(tmpdir(), 'whet-bench-gateway-'));
   const children: ChildProcess[] = [];
@@ -138,14 +160,20 @@ async function main(): Promise<void> {
     const stub = `http://127.0.0.1:${port}`;
     children.push(start(process.execPath, [join(__dirname, 'gateway-parts', 'stub.js'), String(port)]));
     await answers(`${stub}/v1/models`, 10);
-    const targets: Target[] = [{ name: 'direct', origin: stub, path: '/v1/chat/completions', headers: {}, model: 'bench-base' }];
+    const targets: Target[] = [
+      { name: 'direct', origin: stub, path: '/v1/chat/completions', headers: {}, model: 'bench-base' },
+    ];
     if (chosen.includes('whetstone')) targets.push(await startWhetstone(stub, folder, children));
     if (chosen.includes('portkey')) targets.push(await startPortkey(stub, children));
     if (chosen.includes('litellm')) targets.push(await startLiteLlm(stub, children));
     console.log(JSON.stringify(await measure(targets, options)));
   } finally {
     for (const child of children) child.kill('SIGTERM');
-    await Promise.all(children.filter((child) => child.exitCode === null && child.signalCode === null).map((child) => once(child, 'exit')));
+    await Promise.all(
+      children
+        .filter((child) => child.exitCode === null && child.signalCode === null)
+        .map((child) => once(child, 'exit')),
+    );
     await rm(folder, { recursive: true, force: true });
   }
 }

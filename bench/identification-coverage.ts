@@ -1,22 +1,34 @@
 /**
- * How often the intervals of identification hold the truth, and how often its verdicts are wrong, on labels drawn from known rates: 40
- * settings around the thresholds at several sample sizes. Uses the statistics of `activities/identify/statistics` as they are. The last
- * line is JSON.
+ * How often the intervals of identification hold the truth, and how often its verdicts are wrong, on labels drawn from
+ * known rates: 40 settings around the thresholds at several sample sizes. Uses the statistics of
+ * `activities/identify/statistics` as they are. The last line is JSON.
  *
- *     node dist/bench/identification-coverage.js [--repetitions 200] [--tasks 50,100,200,400] [--seed 1] [--bootstrap 400] [--svg FILE]
+ *     node dist/bench/identification-coverage.js [--repetitions 200] [--tasks 50,100,200,400] [--seed 1] [--bootstrap
+ *     400] [--svg FILE]
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Rule } from '../activities/identify/statistics/verdict';
 import { SETTINGS, type Truth } from './simulation/draw-labels';
 import { errorCurves } from './simulation/error-curves';
-import { isClear, measureSetting, oughtToBeKept, QUANTITIES, type Quantity, type SettingResult } from './simulation/measure-verdicts';
+import {
+  isClear,
+  measureSetting,
+  oughtToBeKept,
+  QUANTITIES,
+  type Quantity,
+  type SettingResult,
+} from './simulation/measure-verdicts';
 
 const RULE: Rule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
 const CANDIDATES = 10;
 const WORLD = { trials: 2, runs: RULE.runs, failureRate: 0.5, taskShare: 0.3, noise: 0.1 };
 /** No gap at all, at several rates: what the familywise error is about. */
-const NULLS: Truth[] = [0.15, 0.3, 0.5].map((rate) => ({ errorRateSuccess: rate, errorRateFailure: rate, coverage: 0.14 }));
+const NULLS: Truth[] = [0.15, 0.3, 0.5].map((rate) => ({
+  errorRateSuccess: rate,
+  errorRateFailure: rate,
+  coverage: 0.14,
+}));
 
 interface Options {
   tasks: number[];
@@ -26,7 +38,8 @@ interface Options {
 }
 
 const rounded = (value: number) => Number(value.toFixed(4));
-const total = (results: readonly SettingResult[], count: (r: SettingResult) => number) => results.reduce((sum, r) => sum + count(r), 0);
+const total = (results: readonly SettingResult[], count: (r: SettingResult) => number) =>
+  results.reduce((sum, r) => sum + count(r), 0);
 const rate = (results: readonly SettingResult[], count: (r: SettingResult) => number) =>
   rounded(
     total(results, count) /
@@ -38,9 +51,13 @@ const rate = (results: readonly SettingResult[], count: (r: SettingResult) => nu
 
 function summarise(tasks: number, results: readonly SettingResult[], nulls: readonly SettingResult[]) {
   const coverage = Object.fromEntries(
-    QUANTITIES.map((name) => [name, rounded(total(results, (r) => r.covered[name]) / total(results, (r) => r.made[name]))]),
+    QUANTITIES.map((name) => [
+      name,
+      rounded(total(results, (r) => r.covered[name]) / total(results, (r) => r.made[name])),
+    ]),
   ) as Record<Quantity, number>;
-  const within = (name: Quantity) => results.filter((r) => r.covered[name] >= 0.93 * r.made[name] && r.covered[name] <= 0.97 * r.made[name]).length;
+  const within = (name: Quantity) =>
+    results.filter((r) => r.covered[name] >= 0.93 * r.made[name] && r.covered[name] <= 0.97 * r.made[name]).length;
   const bad = results.filter(({ truth }) => !oughtToBeKept(truth, RULE));
   const good = results.filter(({ truth }) => oughtToBeKept(truth, RULE));
   const clearly = (some: readonly SettingResult[]) => some.filter(({ truth }) => isClear(truth, RULE));
@@ -91,10 +108,13 @@ function main(): void {
     ['tasks', options.tasks],
     ['repetitions', [options.repetitions]],
   ] as const) {
-    if (value.some((v) => !Number.isInteger(v) || v < 1)) throw new RangeError(`--${name} ${JSON.stringify(values[name])}: whole numbers above 0.`);
+    if (value.some((v) => !Number.isInteger(v) || v < 1))
+      throw new RangeError(`--${name} ${JSON.stringify(values[name])}: whole numbers above 0.`);
   }
   const began = Date.now();
-  console.log(`${SETTINGS.length} settings x ${options.repetitions} repetitions, ${WORLD.runs} labelling runs, ${WORLD.trials} trials a task`);
+  console.log(
+    `${SETTINGS.length} settings x ${options.repetitions} repetitions, ${WORLD.runs} labelling runs, ${WORLD.trials} trials a task`,
+  );
   const sizes = options.tasks.map((tasks) => {
     const measure = (truths: readonly Truth[], offset: number, bootstrapSamples: number) =>
       truths.map((truth, i) =>

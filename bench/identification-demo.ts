@@ -1,9 +1,11 @@
 /**
- * Identification against the planted deficits of the orders desk: for each seed a base model is trained by the recipe, rolled out on the
- * train tasks and identified with the demo analyst (rule-based), with and without contrast. Then the stability study on the first seed's
- * trajectories. The last line is JSON. One seed takes about a minute and a half on two quiet cores.
+ * Identification against the planted deficits of the orders desk: for each seed a base model is trained by the recipe,
+ * rolled out on the train tasks and identified with the demo analyst (rule-based), with and without contrast. Then the
+ * stability study on the first seed's trajectories. The last line is JSON. One seed takes about a minute and a half on
+ * two quiet cores.
  *
- *     node dist/bench/identification-demo.js [--seeds 1,2,3] [--size demo|tiny] [--identifications 10] [--cache DIR] [--out DIR]
+ *     node dist/bench/identification-demo.js [--seeds 1,2,3] [--size demo|tiny] [--identifications 10] [--cache DIR]
+ *     [--out DIR]
  */
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -16,7 +18,13 @@ import { createCollectActivities } from '../activities/collect';
 import { createIdentifyActivities } from '../activities/identify';
 import { HttpModelClient } from '../activities/rollout';
 import { createStudyActivities } from '../activities/study';
-import { identificationSchema, type ArtifactRef, type IdentifyArm, type IdentifyInput, type PreparedSpec } from '../contracts';
+import {
+  identificationSchema,
+  type ArtifactRef,
+  type IdentifyArm,
+  type IdentifyInput,
+  type PreparedSpec,
+} from '../contracts';
 import { loadAgentSpec } from '../contracts/load-agent-spec';
 import { openRuleBook } from '../examples/orders-desk/analyst/answers';
 import { Journal } from '../examples/orders-desk/analyst/journal';
@@ -48,7 +56,11 @@ async function trainModel(seed: number, size: string, cache: string): Promise<st
 /** Serves a model while `action` runs; the argument is the base URL. */
 async function withModel<T>(path: string, name: string, action: (url: string) => Promise<T>): Promise<T> {
   const port = 20_000 + Math.floor(Math.random() * 20_000);
-  const child = spawn(PYTHON, ['-m', 'whetstone.serve', '--model', path, '--port', String(port), '--served-name', name], { stdio: 'ignore', env: ENVIRONMENT });
+  const child = spawn(
+    PYTHON,
+    ['-m', 'whetstone.serve', '--model', path, '--port', String(port), '--served-name', name],
+    { stdio: 'ignore', env: ENVIRONMENT },
+  );
   try {
     for (let attempt = 0; ; attempt++) {
       const ready = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => null);
@@ -114,7 +126,12 @@ async function main(): Promise<void> {
           analyst: { baseUrl: analystUrl, model: DEMO_ANALYST_MODEL, displayName: DEMO_ANALYST_NAME },
           sandbox: { mode: 'jail', detail: 'only the owner environment is run' },
         };
-        const context = { runId, agent: spec.name, spec: await putJson(store, layout.run(runId), 'spec.json', prepared), seed };
+        const context = {
+          runId,
+          agent: spec.name,
+          spec: await putJson(store, layout.run(runId), 'spec.json', prepared),
+          seed,
+        };
         return { context, collected: await runActivity(collect.collectTrajectories, context) };
       });
       first ??= input;
@@ -123,19 +140,31 @@ async function main(): Promise<void> {
       const { ablations = [], contrasts } = await getJson(store, result.identification, identificationSchema);
       const arms = Object.fromEntries(
         ablations.map(({ arm, planted }) => {
-          const score = { found: planted?.found.length ?? 0, missed: planted?.missed.length ?? 0, invented: planted?.invented.length ?? 0 };
+          const score = {
+            found: planted?.found.length ?? 0,
+            missed: planted?.missed.length ?? 0,
+            invented: planted?.invented.length ?? 0,
+          };
           const sum = scores.get(arm) ?? { found: 0, missed: 0, invented: 0 };
-          scores.set(arm, { found: sum.found + score.found, missed: sum.missed + score.missed, invented: sum.invented + score.invented });
+          scores.set(arm, {
+            found: sum.found + score.found,
+            missed: sum.missed + score.missed,
+            invented: sum.invented + score.invented,
+          });
           return [arm, score];
         }),
       );
-      const undecided = contrasts.filter(({ verdict }) => verdict === 'not-enough-data').map(({ capabilityId }) => capabilityId);
+      const undecided = contrasts
+        .filter(({ verdict }) => verdict === 'not-enough-data')
+        .map(({ capabilityId }) => capabilityId);
       rows.push({ seed, successes: input.collected.successes, failures: input.collected.failures, arms, undecided });
       console.log(`seed ${seed} (${Math.round((Date.now() - began) / 1000)} s): ${JSON.stringify(rows.at(-1))}`);
     }
     const study = first === null ? null : await studyOf(store, analystUrl, first, Number(values.identifications));
     if (values.out !== '') console.log(`study: ${study?.directory ?? 'none'}`);
-    const arms = Object.fromEntries([...scores].map(([arm, score]) => [arm, { precision: precision(score), recall: recall(score), ...score }]));
+    const arms = Object.fromEntries(
+      [...scores].map(([arm, score]) => [arm, { precision: precision(score), recall: recall(score), ...score }]),
+    );
     console.log(
       JSON.stringify({
         name: 'identification-demo',
@@ -152,11 +181,25 @@ async function main(): Promise<void> {
     if (values.out === '') await rm(folder, { recursive: true, force: true });
   }
 
-  async function studyOf(inStore: LocalStore, url: string, { context, collected }: IdentifyInput, identifications: number) {
+  async function studyOf(
+    inStore: LocalStore,
+    url: string,
+    { context, collected }: IdentifyInput,
+    identifications: number,
+  ) {
     if (identifications < 2) return null;
-    const endpoints = { modelUrl: 'http://127.0.0.1:1/v1', modelPath: '/none', analyst: { demoUrl: url, model: null, apiKey: null, baseUrl: null } };
+    const endpoints = {
+      modelUrl: 'http://127.0.0.1:1/v1',
+      modelPath: '/none',
+      analyst: { demoUrl: url, model: null, apiKey: null, baseUrl: null },
+    };
     const activities = createStudyActivities({ store: inStore, endpoints });
-    const plan = await runActivity(activities.prepareStudy, { studyId: 'study-demo', agent: spec.name, identifications, sourceRun: context.runId });
+    const plan = await runActivity(activities.prepareStudy, {
+      studyId: 'study-demo',
+      agent: spec.name,
+      identifications,
+      sourceRun: context.runId,
+    });
     let recorded: ArtifactRef | null = null;
     for (let i = 0; i < identifications; i++) {
       const seed = plan.context.seed + i;

@@ -1,9 +1,9 @@
 /**
  * What the jail costs and what it is worth under attack:
- * start until the environment is loaded, jailed and bare (same interpreter, files and pipes), in turns; one step round trip; 64 episodes
- * in one jail and 64 jails at once; one process per step; the same call inside a Python process; and the step time of an honest
- * episode while other jails attack, over its time right before and after. Times in milliseconds, medians; the limits are
- * docs/sandbox.md's. The last line is JSON.
+ * start until the environment is loaded, jailed and bare (same interpreter, files and pipes), in turns; one step round
+ * trip; 64 episodes in one jail and 64 jails at once; one process per step; the same call inside a Python process; and
+ * the step time of an honest episode while other jails attack, over its time right before and after. Times in
+ * milliseconds, medians; the limits are docs/sandbox.md's. The last line is JSON.
  *
  *     node dist/bench/jail.js [--starts 60] [--steps 4000] [--window 200] [--attackers 1] [--skip-attacks]
  */
@@ -76,11 +76,15 @@ async function main(): Promise<void> {
   });
   const probe = await probeJail(loaded);
   if (!probe.ok) throw new Error(`There is no jail to measure here. ${probe.missing.join(' ')}`);
-  console.log(`load average before: ${loadavg()[0]!.toFixed(2)} on ${cpus().length} cores; control groups: ${probe.cgroup}`);
+  console.log(
+    `load average before: ${loadavg()[0]!.toFixed(2)} on ${cpus().length} cores; control groups: ${probe.cgroup}`,
+  );
 
   const { jail, bare } = await starts(Number(values.starts));
   for (const [kind, times] of Object.entries({ jailed: jail, bare })) {
-    console.log(`start ${kind}: p10 ${round(percentile(times, 0.1))}, p50 ${p50(times)}, p90 ${round(percentile(times, 0.9))}`);
+    console.log(
+      `start ${kind}: p10 ${round(percentile(times, 0.1))}, p50 ${p50(times)}, p90 ${round(percentile(times, 0.9))}`,
+    );
   }
 
   const warm = await warmStarts(20);
@@ -93,16 +97,24 @@ async function main(): Promise<void> {
   await environment.close();
   if (together.wrong > 0) throw new Error(`${together.wrong} steps were answered with another episode's state.`);
   const inProcessP50Ms = await inProcessStep();
-  console.log(`step: jailed ${p50(steps)} (p99 ${round(percentile(steps, 0.99))}), inside a Python process ${round(inProcessP50Ms, 5)}`);
-  console.log(`${EPISODES} episodes in one jail: ${Math.round(together.perSecond)} steps/s, p50 ${p50(together.times)}`);
+  console.log(
+    `step: jailed ${p50(steps)} (p99 ${round(percentile(steps, 0.99))}), inside a Python process ${round(inProcessP50Ms, 5)}`,
+  );
+  console.log(
+    `${EPISODES} episodes in one jail: ${Math.round(together.perSecond)} steps/s, p50 ${p50(together.times)}`,
+  );
 
   const perStep: number[] = [];
   for (let turn = 0; turn < 20; turn++) perStep.push(await processPerStep(loaded));
   const many = await manyJails();
-  console.log(`one process per step: ${p50(perStep)}; ${EPISODES} jails at once: all up after ${many.startMs}, then ${many.stepP50Ms} a step`);
+  console.log(
+    `one process per step: ${p50(perStep)}; ${EPISODES} jails at once: all up after ${many.startMs}, then ${many.stepP50Ms} a step`,
+  );
 
   const attackers = Number(values.attackers);
-  const attacks = values['skip-attacks'] ? [] : await underAttack(loaded, { steps: Number(values.window), paceMs: 2, attackers });
+  const attacks = values['skip-attacks']
+    ? []
+    : await underAttack(loaded, { steps: Number(values.window), paceMs: 2, attackers });
   for (const { attack, idleP50Ms, p50Ms, p99Ms, attackers: used } of attacks) {
     console.log(
       `${attack.padEnd(46)} idle ${idleP50Ms.toFixed(3)}  under attack ${p50Ms.toFixed(3)} (p99 ${p99Ms.toFixed(2)})  x ${(p50Ms / idleP50Ms).toFixed(2)}  ${used} jails`,

@@ -1,9 +1,10 @@
 /**
- * Labels pairs through the real plan, `labelChunks` workflow, Temporal server and worker process, and asks the same pairs with a bare
- * `openai` client at the same concurrency, both in front of the same stub with 200 ms latency: what the fan-out costs. Bare client and
- * worker are fresh processes each time, and take turns. The last line is JSON.
+ * Labels pairs through the real plan, `labelChunks` workflow, Temporal server and worker process, and asks the same
+ * pairs with a bare `openai` client at the same concurrency, both in front of the same stub with 200 ms latency: what
+ * the fan-out costs. Bare client and worker are fresh processes each time, and take turns. The last line is JSON.
  *
- *     node dist/bench/label.js [--calls 20000] [--concurrency 64,256,512] [--latency-ms 200] [--padding 2000] [--rounds N]
+ *     node dist/bench/label.js [--calls 20000] [--concurrency 64,256,512] [--latency-ms 200] [--padding 2000] [--rounds
+ *     N]
  */
 import { parseArgs } from 'node:util';
 import type { LabelChunkResult } from '../contracts';
@@ -18,7 +19,10 @@ interface Options {
   latencyMs: number;
   /** Characters of the tool result in each trajectory. */
   padding: number;
-  /** Turns of bare client and worker at each concurrency; their medians are compared. Null: as many as make about a minute, at most 5. */
+  /**
+   * Turns of bare client and worker at each concurrency; their medians are compared. Null: as many as make about a
+   * minute, at most 5.
+   */
   rounds: number | null;
 }
 
@@ -32,7 +36,13 @@ interface Turn {
 }
 
 /** One labelling run in a fresh worker: from the plan's start to the workflow's result. */
-async function oursOnce(world: LabellingWorld, runId: string, stubUrl: string, concurrency: number, options: Options): Promise<Turn> {
+async function oursOnce(
+  world: LabellingWorld,
+  runId: string,
+  stubUrl: string,
+  concurrency: number,
+  options: Options,
+): Promise<Turn> {
   world.startWorker();
   // An agent of its own, so that no label of an earlier turn is reused. The worker is up when it has planned something.
   await world.plan({ runId: `${runId}-warm`, agent: `${runId}-warm`, stubUrl, trajectories: 1, padding: 0 });
@@ -48,7 +58,8 @@ async function oursOnce(world: LabellingWorld, runId: string, stubUrl: string, c
   const handle = await world.label(planned);
   const totals = (await handle.result()) as LabelChunkResult;
   const seconds = (Date.now() - began) / 1000 + planned.planSeconds;
-  if (totals.asked !== planned.calls || totals.unlabelled > 0) throw new Error(`${runId}: not every pair was labelled: ${JSON.stringify(totals)}`);
+  if (totals.asked !== planned.calls || totals.unlabelled > 0)
+    throw new Error(`${runId}: not every pair was labelled: ${JSON.stringify(totals)}`);
   const rssMb = await world.workerRssMb();
   await world.stopWorker();
   const lengths = await world.historyLengths(runId);
@@ -62,7 +73,10 @@ async function oursOnce(world: LabellingWorld, runId: string, stubUrl: string, c
   };
 }
 
-/** The shorter a turn is, the more it takes part in what else the machine does. An odd number has a median that was measured. */
+/**
+ * The shorter a turn is, the more it takes part in what else the machine does. An odd number has a median that was
+ * measured.
+ */
 function roundsOf({ rounds, calls, latencyMs }: Options, concurrency: number): number {
   if (rounds !== null) return rounds;
   const turnSeconds = (calls * latencyMs) / concurrency / 1000;
@@ -84,7 +98,12 @@ async function measure(options: Options): Promise<void> {
     for (const concurrency of options.concurrency) {
       const [bare, ours]: [number[], Turn[]] = [[], []];
       for (let round = 0; round < roundsOf(options, concurrency); round++) {
-        const peer: BareOptions = { stubUrl, trajectories: options.calls / CANDIDATES.length, padding: options.padding, concurrency };
+        const peer: BareOptions = {
+          stubUrl,
+          trajectories: options.calls / CANDIDATES.length,
+          padding: options.padding,
+          concurrency,
+        };
         bare.push(Number(await children.output(__filename, ['bare', JSON.stringify(peer)])));
         ours.push(await oursOnce(world, `label-${concurrency}-${round}`, stubUrl, concurrency, options));
         const turn = ours.at(-1) as Turn;
@@ -119,11 +138,18 @@ async function main(): Promise<void> {
   if (mode === 'bare') return console.log(await bareSeconds(JSON.parse(rest[0] as string) as BareOptions));
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
-    options: { calls: string('20000'), concurrency: string('64,256,512'), 'latency-ms': string('200'), padding: string('2000'), rounds: { type: 'string' } },
+    options: {
+      calls: string('20000'),
+      concurrency: string('64,256,512'),
+      'latency-ms': string('200'),
+      padding: string('2000'),
+      rounds: { type: 'string' },
+    },
   });
   const whole = (name: string, text: string): number => {
     const value = Number(text);
-    if (!Number.isInteger(value) || value < 1) throw new RangeError(`--${name} ${JSON.stringify(text)}: a whole number above 0.`);
+    if (!Number.isInteger(value) || value < 1)
+      throw new RangeError(`--${name} ${JSON.stringify(text)}: a whole number above 0.`);
     return value;
   };
   const concurrency = values.concurrency.split(',').map((text) => whole('concurrency', text));

@@ -11,7 +11,9 @@ export interface Agent {
   spec: AgentSpec;
 }
 
-/** Reads and checks an agent.yaml. @throws CliError (exit 2) with one line per problem: path, value, what is allowed. */
+/**
+ * Reads and checks an agent.yaml. @throws CliError (exit 2) with one line per problem: path, value, what is allowed.
+ */
 export function readAgent(path: string): Agent {
   const absolute = resolve(path);
   try {

@@ -30,7 +30,10 @@ interface CallSize {
   completionTokens: number;
 }
 
-/** Characters around the episode in a label prompt, in tokens; a turn of an episode; an answer. Rough, and said to be so. */
+/**
+ * Characters around the episode in a label prompt, in tokens; a turn of an episode; an answer. Rough, and said to be
+ * so.
+ */
 const AROUND_TOKENS = 450;
 const TURN_TOKENS = 150;
 const ANSWER_TOKENS = { discover: 900, label: 80, synthesise: 3_000 };
@@ -40,7 +43,10 @@ const SYNTHESIS_TOKENS = 12_000;
 type Kind = 'discover' | 'label' | 'synthesise';
 
 /** Mean sizes of the calls of the agent's last run in this store; empty where there is none. */
-export async function lastSizes(store: ArtifactStore, agent: string): Promise<{ runId: string | null; sizes: Partial<Record<Kind, CallSize>> }> {
+export async function lastSizes(
+  store: ArtifactStore,
+  agent: string,
+): Promise<{ runId: string | null; sizes: Partial<Record<Kind, CallSize>> }> {
   const runs = (await store.list('runs')).filter((name) => name.startsWith(`run-${agent}-`)).reverse();
   for (const runId of runs) {
     const document = await store.readDocument(layout.analystUse(runId));
@@ -57,18 +63,29 @@ function meansOf(use: AnalystUse): Partial<Record<Kind, CallSize>> {
       .filter(([, { calls }]) => calls > 0)
       .map(([kind, { calls, promptTokens, cachedTokens, completionTokens }]) => [
         kind,
-        { promptTokens: mean(promptTokens, calls), cachedTokens: mean(cachedTokens, calls), completionTokens: mean(completionTokens, calls) },
+        {
+          promptTokens: mean(promptTokens, calls),
+          cachedTokens: mean(cachedTokens, calls),
+          completionTokens: mean(completionTokens, calls),
+        },
       ]),
   );
 }
 
-/** Estimates a run. `live` counts conversations of live traffic that would join the rollouts. Labels already in the store are not taken off, so that it is an upper bound for the labels. */
+/**
+ * Estimates a run. `live` counts conversations of live traffic that would join the rollouts. Labels already in the
+ * store are not taken off, so that it is an upper bound for the labels.
+ */
 export function estimateRun(spec: AgentSpec, last: Awaited<ReturnType<typeof lastSizes>>, live: number): RunEstimate {
   const { environment, collect, identify, synthesis, analyst } = spec;
   const episodes = environment.trainSeeds.count * collect.trials;
   const episodeTokens = Math.min(environment.maxTurns * TURN_TOKENS, analyst.maxPromptTokens);
   const assumed: Record<Kind, CallSize> = {
-    discover: { promptTokens: identify.batchSize * episodeTokens, cachedTokens: 0, completionTokens: ANSWER_TOKENS.discover },
+    discover: {
+      promptTokens: identify.batchSize * episodeTokens,
+      cachedTokens: 0,
+      completionTokens: ANSWER_TOKENS.discover,
+    },
     label: { promptTokens: episodeTokens + AROUND_TOKENS, cachedTokens: 0, completionTokens: ANSWER_TOKENS.label },
     synthesise: { promptTokens: SYNTHESIS_TOKENS, cachedTokens: 0, completionTokens: ANSWER_TOKENS.synthesise },
   };

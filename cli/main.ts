@@ -19,13 +19,16 @@ async function main(argv: string[]): Promise<number> {
     if (json) process.stdout.write(`${JSON.stringify({ error: { type, message } }, null, 2)}\n`);
     else
       process.stderr.write(
-        error instanceof CliError ? `whet: ${message}\n` : `whet: unexpected error: ${error instanceof Error ? (error.stack ?? message) : message}\n`,
+        error instanceof CliError
+          ? `whet: ${message}\n`
+          : `whet: unexpected error: ${error instanceof Error ? (error.stack ?? message) : message}\n`,
       );
     return error instanceof CliError ? error.exitCode : 1;
   }
 }
 
-// Whoever reads the output may have enough of it (`whet ls | head -1`): end quietly, with the code that shells give to SIGPIPE.
+// Whoever reads the output may have enough of it (`whet ls | head -1`): end quietly, with the code that shells give to
+// SIGPIPE.
 const PIPE_CLOSED = 141;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(PIPE_CLOSED);

@@ -38,7 +38,11 @@ export function createOutput(json: boolean, stream: Stream = process.stdout): Ou
       if (!live) return;
       const width = stream.columns ?? 100;
       const up = drawn > 0 ? `\u001b[${drawn}A` : '';
-      stream.write(up + lines.map((text) => `\u001b[2K${text.slice(0, width - 1)}\n`).join('') + (drawn > lines.length ? '\u001b[0J' : ''));
+      stream.write(
+        up +
+          lines.map((text) => `\u001b[2K${text.slice(0, width - 1)}\n`).join('') +
+          (drawn > lines.length ? '\u001b[0J' : ''),
+      );
       drawn = lines.length;
     },
     settle,

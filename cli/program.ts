@@ -36,7 +36,8 @@ function positiveNumber(text: string): number {
 
 function positiveAmount(text: string): number {
   const value = Number(text);
-  if (!/^\d*\.?\d+$/.test(text) || !(value > 0)) throw new InvalidArgumentError(`${JSON.stringify(text)} is no amount above 0.`);
+  if (!/^\d*\.?\d+$/.test(text) || !(value > 0))
+    throw new InvalidArgumentError(`${JSON.stringify(text)} is no amount above 0.`);
   return value;
 }
 
@@ -55,7 +56,8 @@ export function createProgram(): Command {
     'Finds what a deployed LLM agent cannot do, trains an adapter for each missing capability, proves the gain and serves it.',
   );
   program.addHelpText('after', EXIT_CODES).showHelpAfterError('(whet --help lists the commands)');
-  const command = (usage: string, description: string) => program.command(usage).description(description).option('--json', 'print JSON');
+  const command = (usage: string, description: string) =>
+    program.command(usage).description(description).option('--json', 'print JSON');
 
   command('demo [agent.yaml]', 'services, one improvement run, its result')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
@@ -69,7 +71,9 @@ export function createProgram(): Command {
   command('run <agent.yaml>', 'start an improvement run')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
     .option('--follow', 'show its stages until it ends')
-    .addOption(new Option('--arm <name>', 'how capabilities are chosen; all but contrast are ablations').choices(IDENTIFY_ARMS))
+    .addOption(
+      new Option('--arm <name>', 'how capabilities are chosen; all but contrast are ablations').choices(IDENTIFY_ARMS),
+    )
     .option('--ablations', 'report what every arm would choose')
     .option('--dry-run', 'print calls, tokens and cost of each stage, and start nothing')
     .action(
@@ -92,7 +96,9 @@ export function createProgram(): Command {
     .option('--tokens <n>', 'tokens that it may spend', positiveNumber)
     .action(withContext((context: Context, run: string, flags: BudgetFlags) => budgetCommand(context, run, flags)));
   command('retry <run> [capability]', 'let a run that waits try again').action(
-    withContext((context: Context, run: string, capability: string | undefined) => answerCommand(context, 'retry', run, capability)),
+    withContext((context: Context, run: string, capability: string | undefined) =>
+      answerCommand(context, 'retry', run, capability),
+    ),
   );
   command('skip <run> <capability>', 'let a run that waits go on without a capability').action(
     withContext((context: Context, run: string, capability: string) => answerCommand(context, 'skip', run, capability)),
@@ -115,7 +121,11 @@ export function createProgram(): Command {
     .command('edit <run> <capability> [file]')
     .description('without a file: copy the last environment here; with one: give it to the run that waits')
     .option('--json', 'print JSON')
-    .action(withContext((context: Context, run: string, capability: string, file: string | undefined) => envEditCommand(context, run, capability, file)));
+    .action(
+      withContext((context: Context, run: string, capability: string, file: string | undefined) =>
+        envEditCommand(context, run, capability, file),
+      ),
+    );
   const study = program.command('study').description('experiments on what an agent has done already');
   study
     .command('stability <agent>')
@@ -125,12 +135,21 @@ export function createProgram(): Command {
     .option('--from <run>', 'take the trajectories of this run; default: the last one of the agent that has any')
     .action(withContext(studyStabilityCommand));
   command('promote <agent> <version>', "make a version of the agent's adapters the active one").action(
-    withContext((context: Context, agent: string, version: string) => promoteCommand(context, agent, positiveNumber(version))),
+    withContext((context: Context, agent: string, version: string) =>
+      promoteCommand(context, agent, positiveNumber(version)),
+    ),
   );
-  command('rollback <agent>', 'take back the canary, or make the version before the active one active').action(withContext(rollbackCommand));
+  command('rollback <agent>', 'take back the canary, or make the version before the active one active').action(
+    withContext(rollbackCommand),
+  );
   command('canary <agent> [version]', 'give a version a share of the conversations; without a version, show the canary')
     .option('--share <share>', 'of new conversations, up to 0.5', (text) => shareBetween(0, 0.5, text), 0.1)
-    .option('--false-rollback <chance>', 'of a rollback although it is as good', (text) => shareBetween(0, 0.4, text), 0.05)
+    .option(
+      '--false-rollback <chance>',
+      'of a rollback although it is as good',
+      (text) => shareBetween(0, 0.4, text),
+      0.05,
+    )
     .option('--stop', 'end the canary')
     .action(
       withContext((context: Context, agent: string, version: string | undefined, flags: CanaryFlags) =>
@@ -141,15 +160,24 @@ export function createProgram(): Command {
     .option('--config <gateway.yaml>', 'instead of agent.yaml files')
     .option('--host <address>', 'to listen on')
     .option('--port <port>', 'to listen on (WHET_GATEWAY_PORT, 8400)', wholeNumber)
-    .option('--upstream <url>', 'a model server, ending in /v1; can be given several times', (url: string, all: string[]) => [...all, url], [] as string[])
-    .action(withContext((context: Context, paths: string[], flags: GatewayFlags) => gatewayCommand(context, paths, flags)));
+    .option(
+      '--upstream <url>',
+      'a model server, ending in /v1; can be given several times',
+      (url: string, all: string[]) => [...all, url],
+      [] as string[],
+    )
+    .action(
+      withContext((context: Context, paths: string[], flags: GatewayFlags) => gatewayCommand(context, paths, flags)),
+    );
   command('schedule <agent.yaml>', 'run an agent regularly')
     .option('--cron <expression>', "such as '0 2 * * *'")
     .option('--timezone <name>', 'of the cron expression', 'UTC')
     .option('--jitter <span>', 'start up to so much later, chosen at random', '10m')
     .option('--catch-up <span>', 'make up for a start that was missed this long ago at most', '6h')
     .option('--delete', 'remove the schedule')
-    .action(withContext((context: Context, path: string, flags: ScheduleFlags) => scheduleCommand(context, path, flags)));
+    .action(
+      withContext((context: Context, path: string, flags: ScheduleFlags) => scheduleCommand(context, path, flags)),
+    );
   command('worker', 'one worker in the foreground')
     .option('--queues <names>', 'orchestration, llm, sandbox, jobs', 'orchestration,llm,sandbox,jobs')
     .action(withContext((context: Context, { queues }: { queues: string }) => workerCommand(context, queues)));

@@ -49,7 +49,10 @@ export interface Settings {
 }
 
 /** @throws CliError (exit 2) naming the variable, its value and what is allowed. */
-export function readSettings(environment: NodeJS.ProcessEnv = process.env, directory: string = process.cwd()): Settings {
+export function readSettings(
+  environment: NodeJS.ProcessEnv = process.env,
+  directory: string = process.cwd(),
+): Settings {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = variables.safeParse(present);
   if (!parsed.success) {

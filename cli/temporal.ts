@@ -1,4 +1,10 @@
-import { Client, Connection, defaultPayloadConverter, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import {
+  Client,
+  Connection,
+  defaultPayloadConverter,
+  isGrpcServiceError,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
 import { CliError } from './errors';
 import { refuses } from './supervisor/ports';
 import { readState } from './supervisor/state';
@@ -15,21 +21,29 @@ export interface Temporal {
 
 /** TEMPORAL_ADDRESS, else the server that `whet up` started here, else Temporal's usual local address. */
 export function temporalAddress(settings: Settings): string {
-  return settings.temporalAddress ?? readState(settings.home)?.temporal.address ?? `127.0.0.1:${settings.ports.temporal}`;
+  return (
+    settings.temporalAddress ?? readState(settings.home)?.temporal.address ?? `127.0.0.1:${settings.ports.temporal}`
+  );
 }
 
 /** @throws CliError when nothing answers there. */
-export async function connectTemporal(settings: Settings, address: string = temporalAddress(settings)): Promise<Temporal> {
+export async function connectTemporal(
+  settings: Settings,
+  address: string = temporalAddress(settings),
+): Promise<Temporal> {
   try {
     await requireListener(address);
     const connection = await Connection.connect({ address, connectTimeout: '20s' });
     const client = new Client({ connection, namespace: settings.temporalNamespace });
     return { client, connection, address, namespace: settings.temporalNamespace, close: () => connection.close() };
   } catch (error) {
-    throw new CliError(`No Temporal server answers at ${address}. Start one with \`whet up\`, or set TEMPORAL_ADDRESS to the address of yours.`, {
-      type: 'Temporal.Unreachable',
-      cause: error,
-    });
+    throw new CliError(
+      `No Temporal server answers at ${address}. Start one with \`whet up\`, or set TEMPORAL_ADDRESS to the address of yours.`,
+      {
+        type: 'Temporal.Unreachable',
+        cause: error,
+      },
+    );
   }
 }
 
@@ -38,7 +52,8 @@ async function requireListener(address: string): Promise<void> {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(address.slice(colon + 1));
-  if (colon > 0 && Number.isInteger(port) && (await refuses(host, port))) throw new Error(`Nobody listens at ${address}.`);
+  if (colon > 0 && Number.isInteger(port) && (await refuses(host, port)))
+    throw new Error(`Nobody listens at ${address}.`);
 }
 
 /** Opens a connection, hands it to `action` and closes it. Errors of the server become sentences. */
@@ -55,14 +70,20 @@ export async function withTemporal<T>(settings: Settings, action: (temporal: Tem
 
 function toCliError(error: unknown, { address, namespace }: Temporal): unknown {
   if (error instanceof WorkflowNotFoundError) {
-    return new CliError(`There is no run ${error.workflowId} at ${address}, namespace ${namespace}. \`whet ls\` lists the runs.`, {
-      exitCode: 2,
-      type: 'Run.NotFound',
-      cause: error,
-    });
+    return new CliError(
+      `There is no run ${error.workflowId} at ${address}, namespace ${namespace}. \`whet ls\` lists the runs.`,
+      {
+        exitCode: 2,
+        type: 'Run.NotFound',
+        cause: error,
+      },
+    );
   }
   if (isGrpcServiceError(error)) {
-    return new CliError(`The Temporal server at ${address} answered: ${error.details || error.message}.`, { type: 'Temporal.Failed', cause: error });
+    return new CliError(`The Temporal server at ${address} answered: ${error.details || error.message}.`, {
+      type: 'Temporal.Failed',
+      cause: error,
+    });
   }
   return error;
 }

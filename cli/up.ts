@@ -42,8 +42,10 @@ export interface UpResult {
 }
 
 /**
- * Starts the embedded services under a detached supervisor and waits until they work. Does nothing when they are up for the same agent.
- * @throws CliError when they are up for another agent or model seed, a port is taken, or a part cannot start (its log's last lines are in the message).
+ * Starts the embedded services under a detached supervisor and waits until they work. Does nothing when they are up for
+ * the same agent.
+ * @throws CliError when they are up for another agent or model seed, a port is taken, or a part cannot start (its log's
+ *   last lines are in the message).
  */
 export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
   const started = await withLock(settings.home, async () => {
@@ -146,30 +148,48 @@ async function startSupervisor({ home }: Settings, plan: Plan): Promise<void> {
   child.once('error', () => (ended = true));
   child.once('exit', () => (ended = true));
   while (runningState(home) === null) {
-    if (ended) throw new CliError(`The supervisor ended before it had started anything. Its log ends with:\n${tail(path)}`, { type: 'Up.Failed' });
+    if (ended)
+      throw new CliError(`The supervisor ended before it had started anything. Its log ends with:\n${tail(path)}`, {
+        type: 'Up.Failed',
+      });
     await sleep(50);
   }
   child.unref();
 }
 
 /** Waits until every part works, showing which do. Prints the address of Temporal's UI at once. */
-async function waitUntilReady(settings: Settings, out: Output, own: boolean, signal?: AbortSignal): Promise<SupervisorState> {
+async function waitUntilReady(
+  settings: Settings,
+  out: Output,
+  own: boolean,
+  signal?: AbortSignal,
+): Promise<SupervisorState> {
   const began = Date.now();
   const progress = createProgress(out);
   for (;;) {
     if (signal?.aborted === true) {
       if (own) await down(settings);
-      throw new CliError(`Interrupted before the services were ready${own ? '; they are stopped' : ''}.`, { type: 'Up.Interrupted' });
+      throw new CliError(`Interrupted before the services were ready${own ? '; they are stopped' : ''}.`, {
+        type: 'Up.Interrupted',
+      });
     }
     const state = runningState(settings.home);
     if (state === null)
-      throw new CliError(`The services were stopped while they started. Look at the logs in ${join(settings.home, 'logs')}.`, { type: 'Up.Failed' });
+      throw new CliError(
+        `The services were stopped while they started. Look at the logs in ${join(settings.home, 'logs')}.`,
+        { type: 'Up.Failed' },
+      );
     progress.show(state, (Date.now() - began) / 1000);
-    const failed = state.services.filter((s) => s.status === 'failed' || (s.status === 'restarting' && s.restarts >= 3));
+    const failed = state.services.filter(
+      (s) => s.status === 'failed' || (s.status === 'restarting' && s.restarts >= 3),
+    );
     if (failed.length > 0) throw await startFailure(settings, failed);
     if (state.services.every((s) => s.status === 'ready' || s.status === 'done')) return state;
     if (Date.now() - began > READY_LIMIT_MS)
-      throw new CliError(`The services are not ready after an hour. Look at the logs in ${join(settings.home, 'logs')}.`, { type: 'Up.Failed' });
+      throw new CliError(
+        `The services are not ready after an hour. Look at the logs in ${join(settings.home, 'logs')}.`,
+        { type: 'Up.Failed' },
+      );
     await sleep(100);
   }
 }
@@ -206,7 +226,12 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
       for (const s of state.services) {
         const last = printed.get(s.name);
         const due = s.name === 'model' && s.status === 'starting' && Date.now() - (last?.at ?? 0) >= PLAIN_EVERY_MS;
-        if (s.status === 'waiting' || (last?.status === s.status && !due) || (s.status === 'starting' && s.name !== 'model')) continue;
+        if (
+          s.status === 'waiting' ||
+          (last?.status === s.status && !due) ||
+          (s.status === 'starting' && s.name !== 'model')
+        )
+          continue;
         printed.set(s.name, { status: s.status, at: Date.now() });
         out.line(text(s, seconds));
       }

@@ -6,7 +6,10 @@ import type { TrainedAdapter } from './training';
 
 /** Queue `whet-orchestration`: short, local, no model calls. */
 export interface OrchestrationActivities {
-  /** Reads and checks the spec, freezes it in the store, checks model, analyst and jail. Throws Spec.Invalid, Sandbox.Unavailable, Model.Unreachable. */
+  /**
+   * Reads and checks the spec, freezes it in the store, checks model, analyst and jail. Throws Spec.Invalid,
+   * Sandbox.Unavailable, Model.Unreachable.
+   */
   prepareRun(input: run.ImprovementRunInput): Promise<run.RunPlan>;
   compareArms(input: run.CompareInput): Promise<run.CompareResult>;
   promoteAdapters(input: run.PromoteInput): Promise<run.PromoteResult>;

@@ -9,18 +9,33 @@ const count = z.number().int().positive();
 const liveSchema = z
   .strictObject({
     days: z.number().int().min(1).max(90).default(7).describe('Days of traffic, today included.'),
-    most: z.number().int().nonnegative().default(500).describe('Conversations at most, the newest days first; 0: none.'),
-    models: z.enum(['base', 'any']).default('base').describe('base: only those that the base model answered; any: those that adapters answered too.'),
+    most: z
+      .number()
+      .int()
+      .nonnegative()
+      .default(500)
+      .describe('Conversations at most, the newest days first; 0: none.'),
+    models: z
+      .enum(['base', 'any'])
+      .default('base')
+      .describe('base: only those that the base model answered; any: those that adapters answered too.'),
   })
   .prefault({})
-  .describe('Conversations of live traffic that join the rollouts; the gateway keeps them where `traces.sample` says so.');
+  .describe(
+    'Conversations of live traffic that join the rollouts; the gateway keeps them where `traces.sample` says so.',
+  );
 export type LiveSpec = z.infer<typeof liveSchema>;
 
 /** Paper, section 3 and its public repository: the band in which an environment can teach the base model something. */
 const calibrationSchema = z
   .strictObject({
     seeds: count.default(100).describe('Distinct tasks rolled out.'),
-    rolloutsPerSeed: z.number().int().min(2).default(16).describe('Rollouts of the base model on each task; one group.'),
+    rolloutsPerSeed: z
+      .number()
+      .int()
+      .min(2)
+      .default(16)
+      .describe('Rollouts of the base model on each task; one group.'),
     meanReward: z.tuple([fraction, fraction]).default([0.2, 0.6]),
     meanSuccess: z.tuple([fraction, fraction]).default([0.2, 0.6]),
     maxAllSuccessGroups: fraction.default(0.2),
@@ -41,16 +56,23 @@ const certificateSpecSchema = z
       .min(45)
       .max(1000)
       .default(200)
-      .describe('Tasks compared for near-duplicates. Fewer than 45 that all differ would not show that there are 1,000 tasks.'),
+      .describe(
+        'Tasks compared for near-duplicates. Fewer than 45 that all differ would not show that there are 1,000 tasks.',
+      ),
   })
   .prefault({});
 
 /** Paper, section 4 and appendix; `rank` must be one that vLLM serves. */
 const trainingSchema = z
   .strictObject({
-    backend: z.enum(['local', 'kubernetes']).default('local').describe('local: child process of the worker; kubernetes: Jobs.'),
+    backend: z
+      .enum(['local', 'kubernetes'])
+      .default('local')
+      .describe('local: child process of the worker; kubernetes: Jobs.'),
     kubernetes: kubernetesSpecSchema.optional().describe('Needed by backend kubernetes.'),
-    rank: z.union([z.literal(1), z.literal(8), z.literal(16), z.literal(32), z.literal(64), z.literal(128)]).default(32),
+    rank: z
+      .union([z.literal(1), z.literal(8), z.literal(16), z.literal(32), z.literal(64), z.literal(128)])
+      .default(32),
     alpha: z.number().positive().default(64),
     groups: count.default(4).describe('Tasks per iteration (G).'),
     rolloutsPerGroup: z.number().int().min(2).default(4).describe('Rollouts per task (K).'),
@@ -62,17 +84,31 @@ const trainingSchema = z
     maxCompletionTokens: count.default(512).describe('Per turn.'),
     warmupIterations: z.number().int().nonnegative().default(2),
     maxGradNorm: z.number().positive().default(1),
-    dropConstantGroups: z.boolean().default(true).describe('Leave tasks whose rollouts all earn the same out of the update.'),
-    hintShare: fraction.default(0).describe("Share of rollouts that see the environment's hints; the update does not see them. Published: 0.25 to 0.5."),
+    dropConstantGroups: z
+      .boolean()
+      .default(true)
+      .describe('Leave tasks whose rollouts all earn the same out of the update.'),
+    hintShare: fraction
+      .default(0)
+      .describe(
+        "Share of rollouts that see the environment's hints; the update does not see them. Published: 0.25 to 0.5.",
+      ),
     decisionTurnsOnly: z.boolean().default(false).describe('Leave turns without a tool call out of the loss.'),
-    supervisedWeight: z.number().min(0).max(100).default(0).describe('Weight of the cross-entropy of the reference solutions, added to the loss.'),
+    supervisedWeight: z
+      .number()
+      .min(0)
+      .max(100)
+      .default(0)
+      .describe('Weight of the cross-entropy of the reference solutions, added to the loss.'),
     updateTokens: z
       .number()
       .int()
       .min(0)
       .max(2 ** 31)
       .default(0)
-      .describe('Tokens of a minibatch of the update, rollouts sorted by length; 0: one pass. Changes memory, not the step.'),
+      .describe(
+        'Tokens of a minibatch of the update, rollouts sorted by length; 0: one pass. Changes memory, not the step.',
+      ),
     rewardCollapse: z
       .number()
       .min(0)
@@ -87,13 +123,17 @@ const trainingSchema = z
       .min(1)
       .max(16)
       .default(1)
-      .describe('Most adapters that one trainer trains side by side over one base model in memory; 1: a trainer each (docs/kubernetes.md, Packing).'),
+      .describe(
+        'Most adapters that one trainer trains side by side over one base model in memory; 1: a trainer each (docs/kubernetes.md, Packing).',
+      ),
     packingWaitSeconds: z
       .number()
       .min(0)
       .max(86_400)
       .default(300)
-      .describe('Longest wait of the first training of a pack for the others: one more attempt at an environment takes minutes, a training on a GPU hours.'),
+      .describe(
+        'Longest wait of the first training of a pack for the others: one more attempt at an environment takes minutes, a training on a GPU hours.',
+      ),
   })
   .refine(({ backend, kubernetes }) => backend !== 'kubernetes' || kubernetes !== undefined, {
     error: 'backend kubernetes needs this section, with at least image and store',
@@ -116,14 +156,24 @@ export const agentSpecSchema = z.strictObject({
     successReward: fraction.default(1).describe('An episode with at least this reward is a success.'),
   }),
   model: z.strictObject({
-    baseUrl: z.url().optional().describe('OpenAI-compatible endpoint; absent: the policy server that `whet up` starts.'),
+    baseUrl: z
+      .url()
+      .optional()
+      .describe('OpenAI-compatible endpoint; absent: the policy server that `whet up` starts.'),
     name: z.string().min(1).describe('Served name of the base model.'),
     recipe: z
       .string()
       .optional()
-      .describe('Python script that makes the model (demo only), relative to agent.yaml. It is called with --seed, recipeArguments and --cache.'),
+      .describe(
+        'Python script that makes the model (demo only), relative to agent.yaml. It is called with --seed, recipeArguments and --cache.',
+      ),
     recipeArguments: z.array(z.string()).default([]),
-    path: z.string().optional().describe('Directory of the base model in save_pretrained format; needed by the trainer unless a recipe makes it.'),
+    path: z
+      .string()
+      .optional()
+      .describe(
+        'Directory of the base model in save_pretrained format; needed by the trainer unless a recipe makes it.',
+      ),
     temperature: z.number().nonnegative().default(1).describe('Sampling temperature of the deployed agent.'),
     maxCompletionTokens: count.default(512),
   }),
@@ -132,9 +182,24 @@ export const agentSpecSchema = z.strictObject({
   collect: z.strictObject({ trials: count.default(2), concurrency: count.default(64), live: liveSchema }).prefault({}),
   identify: z
     .strictObject({
-      runs: z.number().int().min(1).max(30).default(10).describe('Independent labelling runs; every label is asked once in each.'),
-      quorum: count.optional().describe('Runs in which a capability has to pass both thresholds. Absent: four fifths of `runs`, rounded up (8 of 10).'),
-      familywiseError: z.number().gt(0).lt(0.5).default(0.05).describe('Chance that any capability without a gap is kept, over all candidates.'),
+      runs: z
+        .number()
+        .int()
+        .min(1)
+        .max(30)
+        .default(10)
+        .describe('Independent labelling runs; every label is asked once in each.'),
+      quorum: count
+        .optional()
+        .describe(
+          'Runs in which a capability has to pass both thresholds. Absent: four fifths of `runs`, rounded up (8 of 10).',
+        ),
+      familywiseError: z
+        .number()
+        .gt(0)
+        .lt(0.5)
+        .default(0.05)
+        .describe('Chance that any capability without a gap is kept, over all candidates.'),
       discoveryBatches: count.default(4),
       batchSize: count.default(50).describe('Failed trajectories shown in one discovery call.'),
       maxCandidates: count.default(10),
@@ -142,7 +207,9 @@ export const agentSpecSchema = z.strictObject({
       arm: z
         .enum(IDENTIFY_ARMS)
         .default('contrast')
-        .describe('How capabilities are chosen from the labels. All but `contrast` are for ablations: coverage alone, as many at random, one labelling run.'),
+        .describe(
+          'How capabilities are chosen from the labels. All but `contrast` are for ablations: coverage alone, as many at random, one labelling run.',
+        ),
       ablations: z.boolean().default(false).describe('Report what every arm would choose on the same labels.'),
       minGap: fraction.default(0.2),
       minCoverage: fraction.default(0.1),
@@ -153,7 +220,10 @@ export const agentSpecSchema = z.strictObject({
   synthesis: z
     .strictObject({
       maxAttempts: z.number().int().min(1).max(5).default(5),
-      onRejected: z.enum(['wait', 'skip']).default('wait').describe('When no environment passes: wait for a person, or go on without the capability.'),
+      onRejected: z
+        .enum(['wait', 'skip'])
+        .default('wait')
+        .describe('When no environment passes: wait for a person, or go on without the capability.'),
     })
     .prefault({}),
   certificate: certificateSpecSchema,
@@ -165,13 +235,20 @@ export const agentSpecSchema = z.strictObject({
       concurrency: count.default(64),
       bootstrapSamples: z.number().int().min(1000).default(10_000),
       confidence: z.number().gt(0.5).lt(1).default(0.95),
-      mixedAdapter: z.boolean().default(false).describe('Also train one adapter on all environments mixed, with as many rollouts as all the others together.'),
+      mixedAdapter: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Also train one adapter on all environments mixed, with as many rollouts as all the others together.',
+        ),
     })
     .prefault({}),
   gate: z
     .strictObject({
       minGain: fraction.default(0).describe('The lower end of the paired interval must lie above this.'),
-      maxRegression: fraction.default(0.05).describe('Largest share of tasks passed by base that may be significantly lost.'),
+      maxRegression: fraction
+        .default(0.05)
+        .describe('Largest share of tasks passed by base that may be significantly lost.'),
       approval: z.boolean().default(false).describe('true: wait for `whet approve` before promoting.'),
     })
     .prefault({}),
@@ -181,7 +258,9 @@ export const agentSpecSchema = z.strictObject({
       decoys: z.array(z.string()).default([]),
     })
     .optional()
-    .describe('Only for agents whose deficits were planted to test Whetstone; the report then says what was found, missed and invented.'),
+    .describe(
+      'Only for agents whose deficits were planted to test Whetstone; the report then says what was found, missed and invented.',
+    ),
   seed: z.number().int().nonnegative().default(1),
 });
 export type AgentSpec = z.infer<typeof agentSpecSchema>;

@@ -12,7 +12,9 @@ const redactionSchema = z
     when: z
       .enum(['remote', 'always', 'never'])
       .default('remote')
-      .describe('remote: unless the endpoint is on this machine, because then no text leaves it. always, never: whatever the endpoint.'),
+      .describe(
+        'remote: unless the endpoint is on this machine, because then no text leaves it. always, never: whatever the endpoint.',
+      ),
     rules: z.array(z.enum(REDACTION_RULES)).default([...REDACTION_RULES]),
     patterns: z
       .array(
@@ -33,14 +35,31 @@ export const analystSpecSchema = z
     baseUrl: z.url().optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
     model: z.string().optional().describe('Absent: WHET_ANALYST_MODEL.'),
     concurrency: count.default(16),
-    maxReasks: z.number().int().nonnegative().default(2).describe('Times a malformed answer is asked again with its errors.'),
+    maxReasks: z
+      .number()
+      .int()
+      .nonnegative()
+      .default(2)
+      .describe('Times a malformed answer is asked again with its errors.'),
     timeoutSeconds: count.default(120),
-    mode: z.enum(['online', 'batch']).default('online').describe("batch: labels go through the endpoint's Batch API, at its price and pace."),
-    requestsPerMinute: count.optional().describe('Limit of the endpoint, over all workers. Absent: learned from its headers and from 429 answers.'),
+    mode: z
+      .enum(['online', 'batch'])
+      .default('online')
+      .describe("batch: labels go through the endpoint's Batch API, at its price and pace."),
+    requestsPerMinute: count
+      .optional()
+      .describe('Limit of the endpoint, over all workers. Absent: learned from its headers and from 429 answers.'),
     tokensPerMinute: count.optional().describe('As requestsPerMinute.'),
-    maxPromptTokens: z.number().int().min(500).default(100_000).describe('A longer episode is shortened, old tool results first, and the report counts it.'),
+    maxPromptTokens: z
+      .number()
+      .int()
+      .min(500)
+      .default(100_000)
+      .describe('A longer episode is shortened, old tool results first, and the report counts it.'),
     pricePerMillionInput: dollars.optional().describe('US dollars for a million prompt tokens.'),
-    pricePerMillionCachedInput: dollars.optional().describe("For prompt tokens from the endpoint's prefix cache. Absent: as pricePerMillionInput."),
+    pricePerMillionCachedInput: dollars
+      .optional()
+      .describe("For prompt tokens from the endpoint's prefix cache. Absent: as pricePerMillionInput."),
     pricePerMillionOutput: dollars.optional().describe('US dollars for a million completion tokens.'),
     redaction: redactionSchema,
   })

@@ -31,7 +31,11 @@ export interface AnalystPrices {
 }
 
 /** The analyst's prices, null when neither input nor output has one. */
-export function pricesOf(spec: { pricePerMillionInput?: number; pricePerMillionCachedInput?: number; pricePerMillionOutput?: number }): AnalystPrices | null {
+export function pricesOf(spec: {
+  pricePerMillionInput?: number;
+  pricePerMillionCachedInput?: number;
+  pricePerMillionOutput?: number;
+}): AnalystPrices | null {
   const { pricePerMillionInput: input, pricePerMillionCachedInput: cachedInput, pricePerMillionOutput: output } = spec;
   if (input === undefined && output === undefined) return null;
   return { input: input ?? 0, cachedInput: cachedInput ?? input ?? 0, output: output ?? 0 };
@@ -42,11 +46,19 @@ export const BATCH_KIND = '-batch';
 
 /** US dollars for all that a run has used. */
 export function dollarsForUse(use: AnalystUse, prices: AnalystPrices): number {
-  return Object.entries(use).reduce((sum, [kind, tokens]) => sum + dollarsFor(tokens, prices) * (kind.endsWith(BATCH_KIND) ? BATCH_PRICE : 1), 0);
+  return Object.entries(use).reduce(
+    (sum, [kind, tokens]) => sum + dollarsFor(tokens, prices) * (kind.endsWith(BATCH_KIND) ? BATCH_PRICE : 1),
+    0,
+  );
 }
 
 /** US dollars for tokens at the full price; `cachedTokens` are part of `promptTokens`. */
-export function dollarsFor(use: { promptTokens: number; cachedTokens: number; completionTokens: number }, prices: AnalystPrices): number {
+export function dollarsFor(
+  use: { promptTokens: number; cachedTokens: number; completionTokens: number },
+  prices: AnalystPrices,
+): number {
   const fresh = use.promptTokens - use.cachedTokens;
-  return (fresh * prices.input + use.cachedTokens * prices.cachedInput + use.completionTokens * prices.output) / 1_000_000;
+  return (
+    (fresh * prices.input + use.cachedTokens * prices.cachedInput + use.completionTokens * prices.output) / 1_000_000
+  );
 }

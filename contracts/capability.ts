@@ -29,7 +29,10 @@ export const labelRecordSchema = z.strictObject({
 });
 export type LabelRecord = z.infer<typeof labelRecordSchema>;
 
-/** One line of the labels artifact of an identification: what the labelling runs say together about one trajectory and capability. */
+/**
+ * One line of the labels artifact of an identification: what the labelling runs say together about one trajectory and
+ * capability.
+ */
 export const consensusLabelSchema = z.strictObject({
   trajectoryId: z.string(),
   capabilityId: z.string(),
@@ -58,7 +61,9 @@ export const runContrastSchema = z.strictObject({
   errorRateFailure: z.number().nullable().describe('ER- in this run.'),
   gap: z.number().nullable().describe('Their difference.'),
   coverage: z.number().describe('Share of all failures in which it is LACKING.'),
-  pValue: z.number().describe('One-sided p-value of "no gap", from a score test that takes whole tasks as independent.'),
+  pValue: z
+    .number()
+    .describe('One-sided p-value of "no gap", from a score test that takes whole tasks as independent.'),
   passed: z.boolean().describe('Both thresholds are reached in this run.'),
   counts: z
     .strictObject({
@@ -74,7 +79,12 @@ export const runContrastSchema = z.strictObject({
 export type RunContrast = z.infer<typeof runContrastSchema>;
 
 const quantities = (about: (name: string) => z.ZodType<number | null>) =>
-  ({ errorRateSuccess: about('ER+'), errorRateFailure: about('ER-'), gap: about('gap'), coverage: about('coverage') }) as const;
+  ({
+    errorRateSuccess: about('ER+'),
+    errorRateFailure: about('ER-'),
+    gap: about('gap'),
+    coverage: about('coverage'),
+  }) as const;
 
 /** Contrast of one candidate over all labelled trajectories and runs (paper, section 2; docs/identification.md). */
 export const contrastSchema = z.strictObject({
@@ -82,15 +92,21 @@ export const contrastSchema = z.strictObject({
   errorRateSuccess: z
     .number()
     .nullable()
-    .describe('ER+: share LACKING among successes where the capability is not NA, mean over runs; null when there is none.'),
+    .describe(
+      'ER+: share LACKING among successes where the capability is not NA, mean over runs; null when there is none.',
+    ),
   errorRateFailure: z
     .number()
     .nullable()
-    .describe('ER-: share LACKING among failures where the capability is not NA, mean over runs; null when there is none.'),
+    .describe(
+      'ER-: share LACKING among failures where the capability is not NA, mean over runs; null when there is none.',
+    ),
   gap: z.number().nullable().describe('errorRateFailure - errorRateSuccess; null when either is.'),
   coverage: z.number().describe('Share of all failures in which it is LACKING, mean over runs.'),
   standardDeviation: z
-    .strictObject(quantities((name) => z.number().nullable().describe(`Of the ${name}; null with fewer than two runs.`)))
+    .strictObject(
+      quantities((name) => z.number().nullable().describe(`Of the ${name}; null with fewer than two runs.`)),
+    )
     .describe('Between runs: how far the labeller agrees with itself.'),
   intervals: z
     .strictObject({
@@ -102,21 +118,36 @@ export const contrastSchema = z.strictObject({
     .describe('95 % intervals of the means under sampling of whole tasks; null where there is no estimate.'),
   runs: z.array(runContrastSchema).describe('Each labelling run that was made for it.'),
   runsPassed: count.describe('Runs in which both thresholds are reached.'),
-  adjustedPValue: z.number().describe('p-value of "no gap", merged over runs and adjusted over candidates (Bonferroni); an upper bound where runs were saved.'),
-  agreement: z.number().nullable().describe("Fleiss' kappa of the runs; null with fewer than two, or where only one label was ever given."),
+  adjustedPValue: z
+    .number()
+    .describe(
+      'p-value of "no gap", merged over runs and adjusted over candidates (Bonferroni); an upper bound where runs were saved.',
+    ),
+  agreement: z
+    .number()
+    .nullable()
+    .describe("Fleiss' kappa of the runs; null with fewer than two, or where only one label was ever given."),
   verdict: z.enum(IDENTIFY_VERDICTS).describe('Kept, rejected, or not enough data for either.'),
-  missed: z.array(z.enum(THRESHOLDS)).describe('Thresholds that it misses; for a rejection: clearly, with the whole interval.'),
-  moreFailures: count.nullable().describe('Not enough data: about so many more failed trajectories are needed; null when that cannot be said.'),
+  missed: z
+    .array(z.enum(THRESHOLDS))
+    .describe('Thresholds that it misses; for a rejection: clearly, with the whole interval.'),
+  moreFailures: count
+    .nullable()
+    .describe('Not enough data: about so many more failed trajectories are needed; null when that cannot be said.'),
   kept: z.boolean().describe('The verdict is "kept".'),
   reason: z.string().describe('Why it was kept or which threshold it missed.'),
   status: z
     .enum(CAPABILITY_STATUSES)
     .nullable()
-    .describe("Against the agent's last run: new, recurring, fixed, regressed; null when it is not kept and never was, or not enough data tell."),
+    .describe(
+      "Against the agent's last run: new, recurring, fixed, regressed; null when it is not kept and never was, or not enough data tell.",
+    ),
 });
 export type Contrast = z.infer<typeof contrastSchema>;
 
-/** Comparison with planted deficits: matched by how well labels agree with the environment's diagnostics, not by name. */
+/**
+ * Comparison with planted deficits: matched by how well labels agree with the environment's diagnostics, not by name.
+ */
 export const plantedSchema = z.strictObject({
   found: z
     .array(
@@ -177,13 +208,23 @@ export const identificationSchema = z.strictObject({
   contrasts: z.array(contrastSchema).describe('One for each candidate.'),
   kept: z.array(z.string()).describe('Ids of the chosen ones, most important first.'),
   arm: z.enum(IDENTIFY_ARMS).describe('How they were chosen: `contrast` but for an ablation.'),
-  ablations: z.array(ablationSchema).optional().describe('What each way of choosing gives on the same labels, where that was asked for.'),
+  ablations: z
+    .array(ablationSchema)
+    .optional()
+    .describe('What each way of choosing gives on the same labels, where that was asked for.'),
   gone: z
     .array(z.string())
-    .describe('Ids of capabilities that the last run kept and this run did not look at, because nothing named them and there was no room.'),
-  evidence: z.array(evidenceSchema).describe('Trajectories that show a candidate lacking best: the labelling runs agree most.'),
+    .describe(
+      'Ids of capabilities that the last run kept and this run did not look at, because nothing named them and there was no room.',
+    ),
+  evidence: z
+    .array(evidenceSchema)
+    .describe('Trajectories that show a candidate lacking best: the labelling runs agree most.'),
   thresholds: z
-    .strictObject({ minGap: z.number().describe('Smallest gap that is kept.'), minCoverage: z.number().describe('Smallest coverage that is kept.') })
+    .strictObject({
+      minGap: z.number().describe('Smallest gap that is kept.'),
+      minCoverage: z.number().describe('Smallest coverage that is kept.'),
+    })
     .describe('Paper: 0.20 and 0.10.'),
   rule: z
     .strictObject({

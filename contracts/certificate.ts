@@ -20,7 +20,11 @@ export const certificateSchema = z.strictObject({
     })
     .describe('What the checks looked at.'),
   checks: z.array(environmentCheckSchema).describe('Every check with its numbers and thresholds, in order.'),
-  calibration: calibrationResultSchema.nullable().describe('Rollouts of the base model; null when a check before it failed, or there was no model.'),
-  transfer: transferEstimateSchema.nullable().describe('null without a calibration or without trajectories of the agent.'),
+  calibration: calibrationResultSchema
+    .nullable()
+    .describe('Rollouts of the base model; null when a check before it failed, or there was no model.'),
+  transfer: transferEstimateSchema
+    .nullable()
+    .describe('null without a calibration or without trajectories of the agent.'),
 });
 export type Certificate = z.infer<typeof certificateSchema>;

@@ -1,5 +1,6 @@
 /**
- * Names and numbers that workflows, workers and clients share. Imports nothing: workflow code may import it at run time.
+ * Names and numbers that workflows, workers and clients share. Imports nothing: workflow code may import it at run
+ * time.
  */
 
 /** Task queues, one per kind of resource. */
@@ -61,10 +62,16 @@ export const FAILURES = {
   },
   'Collect.TooFewToContrast': {
     retryable: false,
-    meaning: 'Fewer than 20 successes or fewer than 20 failures were collected, so success and failure cannot be contrasted.',
-    remedy: 'Raise environment.trainSeeds.count or collect.trials, or check that the agent can solve some tasks and fails others.',
+    meaning:
+      'Fewer than 20 successes or fewer than 20 failures were collected, so success and failure cannot be contrasted.',
+    remedy:
+      'Raise environment.trainSeeds.count or collect.trials, or check that the agent can solve some tasks and fails others.',
   },
-  'Model.Unreachable': { retryable: true, meaning: 'The model server did not answer.', remedy: 'Start it (`whet up`) or correct model.baseUrl.' },
+  'Model.Unreachable': {
+    retryable: true,
+    meaning: 'The model server did not answer.',
+    remedy: 'Start it (`whet up`) or correct model.baseUrl.',
+  },
   'Model.Refused': {
     retryable: false,
     meaning: 'The model server refused the request as wrong.',
@@ -98,7 +105,8 @@ export const FAILURES = {
   'Analyst.BatchFailed': {
     retryable: false,
     meaning: 'The endpoint ended a batch without its answers.',
-    remedy: 'Read the message; `whet retry RUN` sends what is missing in a new batch. Where the endpoint has no Batch API, set analyst.mode to online.',
+    remedy:
+      'Read the message; `whet retry RUN` sends what is missing in a new batch. Where the endpoint has no Batch API, set analyst.mode to online.',
   },
   'Budget.Spent': {
     retryable: false,
@@ -129,7 +137,8 @@ export const FAILURES = {
   'Environment.Failed': {
     retryable: true,
     meaning: 'The target environment raised, hung or died.',
-    remedy: 'Read the traceback in the message; run the task by its seed. Where a capability waits for it, `whet retry RUN CAPABILITY` goes on once it works.',
+    remedy:
+      'Read the traceback in the message; run the task by its seed. Where a capability waits for it, `whet retry RUN CAPABILITY` goes on once it works.',
   },
   'Trainer.JobInvalid': {
     retryable: false,
@@ -141,7 +150,11 @@ export const FAILURES = {
     meaning: 'The training environment failed inside the trainer.',
     remedy: 'Read the last lines of the trainer log named in the message.',
   },
-  'Trainer.Diverged': { retryable: false, meaning: 'Training stopped on NaN or a collapse.', remedy: 'Lower training.learningRate or raise training.klBeta.' },
+  'Trainer.Diverged': {
+    retryable: false,
+    meaning: 'Training stopped on NaN or a collapse.',
+    remedy: 'Lower training.learningRate or raise training.klBeta.',
+  },
   'Trainer.Died': {
     retryable: true,
     meaning: 'The trainer process ended without a manifest.',
@@ -150,7 +163,8 @@ export const FAILURES = {
   'Trainer.Failed': {
     retryable: false,
     meaning: 'The trainer kept ending with an error that is not one of its own.',
-    remedy: 'Read the last lines in the message and the log beside the job; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+    remedy:
+      'Read the last lines in the message and the log beside the job; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
   },
   'Trainer.OutOfMemory': {
     retryable: false,
@@ -160,7 +174,8 @@ export const FAILURES = {
   'Trainer.Stalled': {
     retryable: false,
     meaning: 'The trainer ran without finishing an iteration, again after it had been replaced.',
-    remedy: 'Look at the node and the log beside the job; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+    remedy:
+      'Look at the node and the log beside the job; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
   },
   'Trainer.Disrupted': {
     retryable: false,
@@ -170,7 +185,8 @@ export const FAILURES = {
   'Trainer.Deadline': {
     retryable: false,
     meaning: 'The training took longer than its deadline.',
-    remedy: 'Raise training.kubernetes.deadlineMinutes or limits.trainingMinutes; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+    remedy:
+      'Raise training.kubernetes.deadlineMinutes or limits.trainingMinutes; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
   },
   'Trainer.NotPlaced': {
     retryable: false,
@@ -180,12 +196,14 @@ export const FAILURES = {
   'Trainer.CannotStart': {
     retryable: false,
     meaning: 'The pod could not be started: its image, a volume, or its configuration.',
-    remedy: 'Correct what the message names (image, pull secret, volume, service account), then `whet retry RUN CAPABILITY`.',
+    remedy:
+      'Correct what the message names (image, pull secret, volume, service account), then `whet retry RUN CAPABILITY`.',
   },
   'Trainer.ClusterRefused': {
     retryable: false,
     meaning: 'The Kubernetes API refused the Job or the worker.',
-    remedy: 'Correct what the message names: usually a right of the worker, the namespace, or a field of training.kubernetes.',
+    remedy:
+      'Correct what the message names: usually a right of the worker, the namespace, or a field of training.kubernetes.',
   },
   'Evaluate.Unpaired': {
     retryable: false,

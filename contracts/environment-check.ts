@@ -2,7 +2,16 @@ import { z } from 'zod';
 import { intervalSchema } from './evaluation';
 
 /** What a certificate says about an environment, in the order in which it is found out. */
-export const CHECK_GROUPS = ['form', 'solvable', 'reward-hacks', 'deterministic', 'diverse', 'isolated', 'no-leakage', 'calibrated'] as const;
+export const CHECK_GROUPS = [
+  'form',
+  'solvable',
+  'reward-hacks',
+  'deterministic',
+  'diverse',
+  'isolated',
+  'no-leakage',
+  'calibrated',
+] as const;
 export type CheckGroup = (typeof CHECK_GROUPS)[number];
 
 /** A number that decides a check, with what it is held to. */
@@ -28,17 +37,26 @@ export type EnvironmentCheck = z.infer<typeof environmentCheckSchema>;
 export const validationSchema = z.strictObject({
   passed: z.boolean().describe('Every check passed.'),
   problems: z.array(z.string()).describe('Short sentences, fed back to the analyst.'),
-  checks: z.array(environmentCheckSchema).describe('In the order they ran, inside the jail. After a failed one of the group `form` there are no more.'),
+  checks: z
+    .array(environmentCheckSchema)
+    .describe('In the order they ran, inside the jail. After a failed one of the group `form` there are no more.'),
 });
 export type Validation = z.infer<typeof validationSchema>;
 
 /** How well success on an environment's tasks predicts success on the agent's (docs/environments.md). */
 export const transferEstimateSchema = z.strictObject({
-  tasks: z.number().int().describe("The agent's train tasks and live conversations that need the capability and have a prediction."),
+  tasks: z
+    .number()
+    .int()
+    .describe("The agent's train tasks and live conversations that need the capability and have a prediction."),
   discrimination: intervalSchema
     .nullable()
-    .describe('Chance that of two such tasks the one with more success was predicted to have more; 0.5 is chance. 95 % interval. null: too few tasks.'),
-  rankCorrelation: intervalSchema.nullable().describe("Spearman's rank correlation of predicted and observed success, with its 95 % interval."),
+    .describe(
+      'Chance that of two such tasks the one with more success was predicted to have more; 0.5 is chance. 95 % interval. null: too few tasks.',
+    ),
+  rankCorrelation: intervalSchema
+    .nullable()
+    .describe("Spearman's rank correlation of predicted and observed success, with its 95 % interval."),
   detail: z.string().describe('What that means, as a sentence.'),
 });
 export type TransferEstimate = z.infer<typeof transferEstimateSchema>;

@@ -1,15 +1,22 @@
 import { z } from 'zod';
 
 /**
- * The environment runtime's protocol (docs/protocols.md, section 2): one JSON document a line, requests in, responses out.
- * What the environment's author controls is held to sizes and types here once more, because its process can forge a response.
+ * The environment runtime's protocol (docs/protocols.md, section 2): one JSON document a line, requests in, responses
+ * out. What the environment's author controls is held to sizes and types here once more, because its process can forge
+ * a response.
  */
 
-/** Version that `load` answers with; another one means that runtime and client come from different versions of the project. */
+/**
+ * Version that `load` answers with; another one means that runtime and client come from different versions of the
+ * project.
+ */
 export const ENVIRONMENT_API_VERSION = 1;
 
 /** A tool call as an environment takes it. */
-export const environmentCallSchema = z.strictObject({ name: z.string().max(200), arguments: z.record(z.string(), z.unknown()) });
+export const environmentCallSchema = z.strictObject({
+  name: z.string().max(200),
+  arguments: z.record(z.string(), z.unknown()),
+});
 export type EnvironmentCall = z.infer<typeof environmentCallSchema>;
 
 /** An OpenAI function tool. */
@@ -38,8 +45,16 @@ export type EnvironmentReward = z.infer<typeof rewardSchema>;
 
 /** Result schema of each method. */
 export const environmentResultSchemas = {
-  load: z.strictObject({ apiVersion: z.literal(ENVIRONMENT_API_VERSION), sha256: z.string().regex(/^[0-9a-f]{64}$/), python: z.string().max(40) }),
-  describe: z.strictObject({ tools: z.array(environmentToolSchema).min(1).max(128), hasSay: z.boolean(), hasHints: z.boolean() }),
+  load: z.strictObject({
+    apiVersion: z.literal(ENVIRONMENT_API_VERSION),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    python: z.string().max(40),
+  }),
+  describe: z.strictObject({
+    tools: z.array(environmentToolSchema).min(1).max(128),
+    hasSay: z.boolean(),
+    hasHints: z.boolean(),
+  }),
   reset: z.strictObject({ messages: z.array(openingMessageSchema).min(1), tags: z.array(z.string()).max(64) }),
   step: z.strictObject({ observations: z.array(z.string()).max(64), done: z.boolean() }),
   evaluate: rewardSchema,
@@ -70,8 +85,17 @@ export interface EnvironmentParams {
   score: { seed: number; calls: EnvironmentCall[] };
 }
 
-/** Error types that the runtime answers with. `NotRun` appears only inside a batch: the request had no effect and may be sent again. */
-export const ENVIRONMENT_ERROR_TYPES = ['BadRequest', 'EnvironmentRaised', 'BadReturn', 'NoSuchEpisode', 'NotRun'] as const;
+/**
+ * Error types that the runtime answers with. `NotRun` appears only inside a batch: the request had no effect and may be
+ * sent again.
+ */
+export const ENVIRONMENT_ERROR_TYPES = [
+  'BadRequest',
+  'EnvironmentRaised',
+  'BadReturn',
+  'NoSuchEpisode',
+  'NotRun',
+] as const;
 
 /** The error object of a response. */
 export const environmentErrorSchema = z.strictObject({

@@ -6,10 +6,15 @@ import { intervalSchema } from './evaluation';
 /** Calibration of an environment by rollouts of the base model (paper, section 3). */
 export const calibrationResultSchema = z.strictObject({
   seeds: z.number().int().describe('Tasks rolled out; one group each.'),
-  rolloutsPerSeed: z.number().int().describe('Rollouts of the base model on each task, at most: a group that more would not change gets fewer.'),
+  rolloutsPerSeed: z
+    .number()
+    .int()
+    .describe('Rollouts of the base model on each task, at most: a group that more would not change gets fewer.'),
   rollouts: z.number().int().describe('Rollouts made.'),
   planned: z.number().int().describe('Rollouts that the fixed design would have made.'),
-  doubt: z.number().describe('Highest probability that those left out would have changed the verdict; 0 when none were.'),
+  doubt: z
+    .number()
+    .describe('Highest probability that those left out would have changed the verdict; 0 when none were.'),
   meanReward: z.number().describe("Over each task's first rollouts, of which every task has as many."),
   meanSuccess: z.number().describe('Over the same.'),
   allSuccessGroups: z.number().describe('Share of groups in which every rollout succeeds.'),
@@ -19,11 +24,21 @@ export const calibrationResultSchema = z.strictObject({
   rewardStd: z.number().describe('Standard deviation over the same rollouts as the means.'),
   passAt: z
     .record(z.string(), intervalSchema)
-    .describe('Probability that at least one of k rollouts succeeds, with its 95 % interval; keys "1", "4", "8", "16" as far as k <= rolloutsPerSeed.'),
+    .describe(
+      'Probability that at least one of k rollouts succeeds, with its 95 % interval; keys "1", "4", "8", "16" as far as k <= rolloutsPerSeed.',
+    ),
   groupMeans: z.array(z.number()).describe('Mean reward of each group, in order of seeds.'),
-  faulty: z.boolean().describe('Its own code failed in the rollouts more often than is put up with: that has to be corrected, whatever the figures.'),
-  verdict: z.enum(['in-band', 'too-easy', 'too-hard', 'uninformative']).describe('Whether the environment can teach this base model something.'),
-  problems: z.array(z.string()).describe('One sentence for each violated threshold, with the numbers: fed back to the analyst.'),
+  faulty: z
+    .boolean()
+    .describe(
+      'Its own code failed in the rollouts more often than is put up with: that has to be corrected, whatever the figures.',
+    ),
+  verdict: z
+    .enum(['in-band', 'too-easy', 'too-hard', 'uninformative'])
+    .describe('Whether the environment can teach this base model something.'),
+  problems: z
+    .array(z.string())
+    .describe('One sentence for each violated threshold, with the numbers: fed back to the analyst.'),
 });
 export type CalibrationResult = z.infer<typeof calibrationResultSchema>;
 
@@ -38,11 +53,17 @@ export const environmentAttemptSchema = z.strictObject({
       ref: artifactRefSchema.describe('`certificate.json`, with every check and its numbers.'),
       certified: z.boolean().describe('Every check holds, calibration included.'),
       summary: z.string().describe('One sentence for people.'),
-      calibrated: environmentCheckSchema.nullable().describe('Calibration as a check, with its thresholds; null when it was not reached.'),
-      transfer: transferEstimateSchema.nullable().describe('What is known about transfer before training; null when it was not calibrated.'),
+      calibrated: environmentCheckSchema
+        .nullable()
+        .describe('Calibration as a check, with its thresholds; null when it was not reached.'),
+      transfer: transferEstimateSchema
+        .nullable()
+        .describe('What is known about transfer before training; null when it was not calibrated.'),
     })
     .nullable()
-    .describe('What the certificate says beside the validation; null for an attempt that was made before there were certificates.'),
+    .describe(
+      'What the certificate says beside the validation; null for an attempt that was made before there were certificates.',
+    ),
   accepted: z.boolean().describe('Valid and in the calibration band: the adapter is trained in it.'),
 });
 export type EnvironmentAttempt = z.infer<typeof environmentAttemptSchema>;

@@ -1,4 +1,7 @@
-/** Inputs and results of evaluation and promotion. Types only, so that workflow code may import them. Everything large is a reference. */
+/**
+ * Inputs and results of evaluation and promotion. Types only, so that workflow code may import them. Everything large
+ * is a reference.
+ */
 import type { ArtifactRef } from './artifacts';
 import type { CapabilityBrief, RunContext } from './run-context';
 import type { TrainedAdapter } from './training';

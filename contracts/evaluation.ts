@@ -13,7 +13,12 @@ export const armSchema = z.strictObject({
   kind: z.enum(['base', 'adapter', 'mixed', 'routed', 'oracle']).describe('What answered the tasks.'),
   passRate: intervalSchema.describe('Mean over tasks of the share of trials passed.'),
   minusBase: intervalSchema.describe('Difference to base, paired over tasks; zero for base itself.'),
-  episodes: z.number().int().describe('Episodes that the figures rest on: tasks times trials. 0 for the oracle, which is computed from the other arms.'),
+  episodes: z
+    .number()
+    .int()
+    .describe(
+      'Episodes that the figures rest on: tasks times trials. 0 for the oracle, which is computed from the other arms.',
+    ),
 });
 export type Arm = z.infer<typeof armSchema>;
 
@@ -23,28 +28,40 @@ export const evaluationSchema = z.strictObject({
   confidence: z.number().describe('Nominal coverage of every interval, for example 0.95.'),
   bootstrapSamples: z.number().int().describe('Resamples of tasks behind each interval.'),
   base: armSchema.describe('The deployed agent as it is.'),
-  bestSingle: armSchema.describe('The adapter with the highest pass rate when it answers every task. Picked by the result, so its rate is slightly flattered.'),
+  bestSingle: armSchema.describe(
+    'The adapter with the highest pass rate when it answers every task. Picked by the result, so its rate is slightly flattered.',
+  ),
   routed: armSchema.describe('The base model routes each task to one adapter or to itself.'),
   oracle: armSchema.describe(
     'What perfect routing over base and adapters can be shown to reach: the arm is chosen without the trial it is scored on. A lower bound.',
   ),
-  oracleCeiling: z.number().describe('Best arm of each task by the very trials it is scored on, averaged: counts luck. An upper bound of perfect routing.'),
+  oracleCeiling: z
+    .number()
+    .describe(
+      'Best arm of each task by the very trials it is scored on, averaged: counts luck. An upper bound of perfect routing.',
+    ),
   mixed: armSchema.optional().describe('One adapter trained on all environments mixed, where it was asked for.'),
   adapters: z.array(armSchema).describe('Each adapter answering every task alone.'),
   routedMinusBase: intervalSchema.describe('The gain that the gate looks at, paired over tasks.'),
-  routedMinusBestSingle: intervalSchema.describe('Paired over tasks. Conservative: the best single adapter was picked by its result.'),
+  routedMinusBestSingle: intervalSchema.describe(
+    'Paired over tasks. Conservative: the best single adapter was picked by its result.',
+  ),
   routedMinusMixed: intervalSchema.optional().describe('Paired over tasks; absent without the mixed adapter.'),
   regression: z
     .strictObject({
       tasks: z.number().int().describe('Tasks that enter with at least one trial.'),
-      loss: intervalSchema.describe('Share lost by routed against base; positive = loss. Trials that select a task are not compared on.'),
+      loss: intervalSchema.describe(
+        'Share lost by routed against base; positive = loss. Trials that select a task are not compared on.',
+      ),
       significant: z.boolean().describe('The interval of the loss lies above zero.'),
     })
     .describe('Loss among tasks that base passed in the majority of trials.'),
   byTag: z
     .array(
       z.strictObject({
-        tag: z.string().describe("The task's only tag, `several` for tasks with more than one, `none` for tasks without."),
+        tag: z
+          .string()
+          .describe("The task's only tag, `several` for tasks with more than one, `none` for tasks without."),
         tasks: z.number().int().describe('Tasks in this group. The groups do not overlap.'),
         base: z.number().describe('Pass rate of base.'),
         routed: z.number().describe('Pass rate of the routed system.'),
@@ -55,10 +72,20 @@ export const evaluationSchema = z.strictObject({
   router: z
     .strictObject({
       labels: z
-        .array(z.strictObject({ label: z.string().describe('Letter in the menu.'), capabilityId: z.string().describe('Capability, or `none`.') }))
+        .array(
+          z.strictObject({
+            label: z.string().describe('Letter in the menu.'),
+            capabilityId: z.string().describe('Capability, or `none`.'),
+          }),
+        )
         .describe('The menu that the base model was shown.'),
       expected: z
-        .array(z.strictObject({ tag: z.string().describe('Kind of task, as in byTag.'), capabilityId: z.string().describe('Capability, or `none`.') }))
+        .array(
+          z.strictObject({
+            tag: z.string().describe('Kind of task, as in byTag.'),
+            capabilityId: z.string().describe('Capability, or `none`.'),
+          }),
+        )
         .describe(
           'The right choice for each kind of task: the capability whose adapter raises its pass rate most, `none` where no adapter raises it significantly.',
         ),
@@ -71,18 +98,36 @@ export const evaluationSchema = z.strictObject({
           }),
         )
         .describe('Non-zero cells only.'),
-      meanCoveredMass: z.number().describe("Mean probability that the model's raw distribution put on the menu's letters; below 0.5 the router is unreliable."),
+      meanCoveredMass: z
+        .number()
+        .describe(
+          "Mean probability that the model's raw distribution put on the menu's letters; below 0.5 the router is unreliable.",
+        ),
       calibration: z
         .strictObject({
-          temperature: z.number().positive().describe('Divides the log probabilities of the labels; above 1 the router was too sure of itself.'),
-          threshold: z.number().min(0).max(1).describe('Below this calibrated probability the gateway leaves a conversation to base; 0: never.'),
-          fittedOn: z.number().int().describe('Tasks that temperature and threshold were fitted on; the other half is what the rest is measured on.'),
+          temperature: z
+            .number()
+            .positive()
+            .describe('Divides the log probabilities of the labels; above 1 the router was too sure of itself.'),
+          threshold: z
+            .number()
+            .min(0)
+            .max(1)
+            .describe('Below this calibrated probability the gateway leaves a conversation to base; 0: never.'),
+          fittedOn: z
+            .number()
+            .int()
+            .describe(
+              'Tasks that temperature and threshold were fitted on; the other half is what the rest is measured on.',
+            ),
           measuredOn: z.number().int().describe('Tasks of the other half with one right choice.'),
           errorBefore: z.number().describe('Expected calibration error of the probabilities as they are.'),
           errorAfter: z.number().describe('Expected calibration error after the temperature.'),
           thresholdGain: z
             .number()
-            .describe('Gain in pass rate by abstaining, per task that went to an adapter; measured, not extrapolated: base ran every task.'),
+            .describe(
+              'Gain in pass rate by abstaining, per task that went to an adapter; measured, not extrapolated: base ran every task.',
+            ),
           reliability: z
             .array(
               z.strictObject({
@@ -97,7 +142,10 @@ export const evaluationSchema = z.strictObject({
         })
         .optional()
         .describe('How the gateway reads the probabilities; absent with too few tasks that have one right choice.'),
-      accuracy: z.number().nullable().describe('Share of tasks with at most one tag that went to the expected choice; null without tags.'),
+      accuracy: z
+        .number()
+        .nullable()
+        .describe('Share of tasks with at most one tag that went to the expected choice; null without tags.'),
     })
     .describe('How the base model chose among adapters.'),
   caveats: z.array(z.string()).describe('Sentences that must be read with these figures.'),

@@ -4,7 +4,9 @@ import { REDACTION_RULES } from './analyst-spec';
 
 const count = z.number().int().positive();
 const milliseconds = z.number().int().positive();
-const agentName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, 'lower-case letters, digits and dashes, 1 to 40 characters');
+const agentName = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, 'lower-case letters, digits and dashes, 1 to 40 characters');
 
 /** Routers by name; each is one file in gateway/routers. */
 export const ROUTERS = ['logits', 'shortlist', 'mixture', 'fixed'] as const;
@@ -18,21 +20,52 @@ const routerSchema = z
       .describe(
         'logits: the base model picks a label. shortlist: among the capabilities of similar successes. mixture: a weighted merge. fixed: always the same.',
       ),
-    timeoutMs: milliseconds.default(150).describe("Budget of the router's own call; beyond it the conversation goes to base."),
-    minCoveredMass: z.number().min(0).max(1).default(0).describe("Below this mass on the menu's labels the router's answer is not believed."),
-    capability: z.string().optional().describe("fixed: the capability that gets every conversation; absent: the version's first."),
+    timeoutMs: milliseconds
+      .default(150)
+      .describe("Budget of the router's own call; beyond it the conversation goes to base."),
+    minCoveredMass: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0)
+      .describe("Below this mass on the menu's labels the router's answer is not believed."),
+    capability: z
+      .string()
+      .optional()
+      .describe("fixed: the capability that gets every conversation; absent: the version's first."),
     neighbours: count.default(8).describe('shortlist: similar successes looked at.'),
-    topP: z.number().gt(0).lte(1).default(0.9).describe('mixture: smallest set of capabilities with this much probability.'),
+    topP: z
+      .number()
+      .gt(0)
+      .lte(1)
+      .default(0.9)
+      .describe('mixture: smallest set of capabilities with this much probability.'),
   })
   .prefault({});
 export type RouterSettings = z.infer<typeof routerSchema>;
 
 const tracesSchema = z
   .strictObject({
-    sample: z.number().min(0).max(1).default(0).describe('Share of conversations, by hash, that are written to the store once their outcome is known.'),
-    redact: z.array(z.enum(REDACTION_RULES)).default([]).describe('Kinds of text that are replaced before anything is written.'),
-    redactPatterns: z.array(z.string()).default([]).describe('Further regular expressions, applied before the others; matches are replaced.'),
-    successReward: z.number().min(0).max(1).default(1).describe('A conversation with at least this reward is a success.'),
+    sample: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0)
+      .describe('Share of conversations, by hash, that are written to the store once their outcome is known.'),
+    redact: z
+      .array(z.enum(REDACTION_RULES))
+      .default([])
+      .describe('Kinds of text that are replaced before anything is written.'),
+    redactPatterns: z
+      .array(z.string())
+      .default([])
+      .describe('Further regular expressions, applied before the others; matches are replaced.'),
+    successReward: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(1)
+      .describe('A conversation with at least this reward is a success.'),
   })
   .prefault({});
 export type TraceSettings = z.infer<typeof tracesSchema>;
@@ -45,9 +78,14 @@ export const gatewayAgentSchema = z.strictObject({
   embeddings: z
     .strictObject({ baseUrl: z.url(), model: z.string().min(1) })
     .optional()
-    .describe('Endpoint for /v1/embeddings and for the router shortlist; absent: the replicas are asked, and shortlist compares words.'),
+    .describe(
+      'Endpoint for /v1/embeddings and for the router shortlist; absent: the replicas are asked, and shortlist compares words.',
+    ),
   router: routerSchema,
-  fallback: z.enum(['base', 'error']).default('base').describe('When the chosen adapter cannot answer: the base model, or an error.'),
+  fallback: z
+    .enum(['base', 'error'])
+    .default('base')
+    .describe('When the chosen adapter cannot answer: the base model, or an error.'),
   traces: tracesSchema,
 });
 export type GatewayAgent = z.infer<typeof gatewayAgentSchema>;
@@ -71,12 +109,17 @@ export const gatewayConfigSchema = z.strictObject({
   host: z.string().default('127.0.0.1'),
   port: z.number().int().min(0).max(65535).default(8400).describe('0 takes a free one.'),
   agents: z.array(gatewayAgentSchema).min(1),
-  keys: z.array(gatewayKeySchema).default([]).describe('Empty: no key is asked for. Then listen on a loopback address only.'),
+  keys: z
+    .array(gatewayKeySchema)
+    .default([])
+    .describe('Empty: no key is asked for. Then listen on a loopback address only.'),
   limits: z
     .strictObject({
       bodyBytes: count.default(10_000_000).describe('Largest request body.'),
       answerBytes: count.default(64_000_000).describe('Largest answer that is not streamed.'),
-      conversations: count.default(200_000).describe('Conversations remembered; the longest unused are forgotten first.'),
+      conversations: count
+        .default(200_000)
+        .describe('Conversations remembered; the longest unused are forgotten first.'),
     })
     .prefault({}),
   timeouts: z
@@ -84,18 +127,38 @@ export const gatewayConfigSchema = z.strictObject({
       connectMs: milliseconds.default(2_000),
       firstByteMs: milliseconds.default(120_000).describe('Until a model server begins to answer.'),
       idleMs: milliseconds.default(60_000).describe('Between two pieces of an answer.'),
-      replicaMs: z.number().int().nonnegative().default(10_000).describe('How long a request waits for a model server when none is ready.'),
+      replicaMs: z
+        .number()
+        .int()
+        .nonnegative()
+        .default(10_000)
+        .describe('How long a request waits for a model server when none is ready.'),
       requestBodyMs: milliseconds.default(30_000).describe('Until a client has sent its request.'),
       drainMs: milliseconds.default(30_000).describe('After SIGTERM, for requests under way.'),
     })
     .prefault({}),
-  retries: z.number().int().nonnegative().default(2).describe('Further attempts on another or a restarted model server, before the first byte only.'),
+  retries: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(2)
+    .describe('Further attempts on another or a restarted model server, before the first byte only.'),
   registryPollMs: milliseconds.default(250),
   reconcile: z
     .strictObject({
       everyMs: milliseconds.default(1_000),
-      manageAdapters: z.boolean().default(true).describe('false: the servers resolve adapters themselves (vLLM filesystem resolver); the gateway only probes.'),
-      drainMs: z.number().int().nonnegative().default(10_000).describe('An adapter that is no longer wanted stays this long before it is unloaded.'),
+      manageAdapters: z
+        .boolean()
+        .default(true)
+        .describe(
+          'false: the servers resolve adapters themselves (vLLM filesystem resolver); the gateway only probes.',
+        ),
+      drainMs: z
+        .number()
+        .int()
+        .nonnegative()
+        .default(10_000)
+        .describe('An adapter that is no longer wanted stays this long before it is unloaded.'),
     })
     .prefault({}),
 });

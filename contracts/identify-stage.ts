@@ -1,4 +1,7 @@
-/** Inputs and results of identification and of its study. Types only, so that workflow code may import them. Everything large is a reference. */
+/**
+ * Inputs and results of identification and of its study. Types only, so that workflow code may import them. Everything
+ * large is a reference.
+ */
 import type { ArtifactRef } from './artifacts';
 import type { CapabilityBrief, RunContext, TokenUse } from './run-context';
 import type { RolloutSummary } from './trajectory';
@@ -53,8 +56,8 @@ export interface IdentifyInput {
   context: RunContext;
   collected: RolloutSummary;
   /**
-   * For studies: an identification that knows nothing of the agent's dictionary and leaves nothing in it. Its labelling runs count from
-   * `firstRun`, so that its labels are its own.
+   * For studies: an identification that knows nothing of the agent's dictionary and leaves nothing in it. Its labelling
+   * runs count from `firstRun`, so that its labels are its own.
    */
   independent?: { firstRun: number };
 }

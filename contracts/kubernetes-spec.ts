@@ -2,7 +2,9 @@ import { z } from 'zod';
 
 const count = z.number().int().positive();
 const minutes = z.number().positive();
-const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'lower-case letters, digits and dashes, at most 63 characters');
+const dnsLabel = z
+  .string()
+  .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'lower-case letters, digits and dashes, at most 63 characters');
 const absolute = z.string().regex(/^\/(?!.*(^|\/)\.\.(\/|$))/, 'an absolute path without ..');
 /** Kubernetes' notation of amounts, as far as CPU and memory use it. */
 const quantity = z.string().regex(/^\d+(\.\d+)?(m|[KMGT]i?)?$/, 'a quantity such as 500m, 2, 8Gi');
@@ -16,7 +18,10 @@ const volumeSchema = z
     mountPath: absolute,
     readOnly: z.boolean().default(true),
   })
-  .refine(({ claim, hostPath }) => (claim === undefined) !== (hostPath === undefined), { error: 'either claim or hostPath', path: ['claim'] });
+  .refine(({ claim, hostPath }) => (claim === undefined) !== (hostPath === undefined), {
+    error: 'either claim or hostPath',
+    path: ['claim'],
+  });
 
 /** How a training run becomes a Job (docs/kubernetes.md). */
 export const kubernetesSpecSchema = z.strictObject({
@@ -24,14 +29,21 @@ export const kubernetesSpecSchema = z.strictObject({
   image: z.string().min(1).describe('Trainer image; a digest pins it.'),
   imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
   imagePullSecrets: z.array(dnsLabel).default([]),
-  serviceAccount: dnsLabel.default('default').describe('Of the pods. Its token is not mounted; reports carry one of another audience.'),
+  serviceAccount: dnsLabel
+    .default('default')
+    .describe('Of the pods. Its token is not mounted; reports carry one of another audience.'),
   store: z
     .strictObject({
-      claim: dnsLabel.optional().describe('PersistentVolumeClaim that holds the artifact store, the same that the workers mount.'),
+      claim: dnsLabel
+        .optional()
+        .describe('PersistentVolumeClaim that holds the artifact store, the same that the workers mount.'),
       hostPath: absolute.optional().describe('The store as folder of the node, for clusters of one node.'),
       subPath: z.string().optional(),
     })
-    .refine(({ claim, hostPath }) => (claim === undefined) !== (hostPath === undefined), { error: 'either claim or hostPath', path: ['claim'] })
+    .refine(({ claim, hostPath }) => (claim === undefined) !== (hostPath === undefined), {
+      error: 'either claim or hostPath',
+      path: ['claim'],
+    })
     .describe('Mounted where the worker has its store, so that paths mean the same on both sides.'),
   volumes: z.array(volumeSchema).default([]).describe('More folders, e.g. the base model where the worker has it.'),
   resources: z
@@ -58,30 +70,63 @@ export const kubernetesSpecSchema = z.strictObject({
   runtimeClass: dnsLabel.optional().describe('For example gvisor.'),
   queue: dnsLabel.optional().describe("Kueue's LocalQueue: the Job is created suspended and Kueue starts it."),
   seccomp: z
-    .union([z.literal('RuntimeDefault'), z.string().regex(/^localhost\/[\w./-]+$/, "RuntimeDefault or localhost/<file in the kubelet's seccomp folder>")])
+    .union([
+      z.literal('RuntimeDefault'),
+      z.string().regex(/^localhost\/[\w./-]+$/, "RuntimeDefault or localhost/<file in the kubelet's seccomp folder>"),
+    ])
     .default('RuntimeDefault')
-    .describe("The jail needs user namespaces, which most runtimes' default profile refuses; k8s/seccomp/whetstone-trainer.json allows them."),
+    .describe(
+      "The jail needs user namespaces, which most runtimes' default profile refuses; k8s/seccomp/whetstone-trainer.json allows them.",
+    ),
   appArmor: z
     .union([
       z.enum(['RuntimeDefault', 'Unconfined']),
       z.string().regex(/^localhost\/[\w./-]+$/, 'RuntimeDefault, Unconfined or localhost/<profile loaded on the node>'),
     ])
     .optional()
-    .describe("Without it the cluster decides. containerd's default AppArmor profile denies mount, of which the jail's tree is made."),
-  runAsUser: z.number().int().min(1).default(10_001).describe('User and group of the pods; a worker that is not root uses its own.'),
+    .describe(
+      "Without it the cluster decides. containerd's default AppArmor profile denies mount, of which the jail's tree is made.",
+    ),
+  runAsUser: z
+    .number()
+    .int()
+    .min(1)
+    .default(10_001)
+    .describe('User and group of the pods; a worker that is not root uses its own.'),
   deadlineMinutes: count.default(24 * 60).describe('Of one Job, from its start; Kubernetes enforces it.'),
-  ttlMinutes: count.default(60).describe('A finished Job is removed after this time; log, events and outcome are in the store by then.'),
+  ttlMinutes: count
+    .default(60)
+    .describe('A finished Job is removed after this time; log, events and outcome are in the store by then.'),
   graceSeconds: count.default(30).describe('From SIGTERM, at which the trainer saves a checkpoint, to SIGKILL.'),
-  backoffLimit: z.number().int().nonnegative().default(3).describe('Failures of pods that Kubernetes repeats by itself, disruptions not counted.'),
+  backoffLimit: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(3)
+    .describe('Failures of pods that Kubernetes repeats by itself, disruptions not counted.'),
   limits: z
     .strictObject({
-      queuedMinutes: minutes.optional().describe('Waiting for admission or a node. Absent: as long as it takes, with the reason shown.'),
+      queuedMinutes: minutes
+        .optional()
+        .describe('Waiting for admission or a node. Absent: as long as it takes, with the reason shown.'),
       imageMinutes: minutes.default(10).describe('Errors of pulling the image or of mounting and configuring.'),
       startMinutes: minutes.default(15).describe('From the start of the container to the first iteration.'),
-      stalledMinutes: minutes.default(10).describe('Without an iteration, or ten times the median iteration where that is more.'),
+      stalledMinutes: minutes
+        .default(10)
+        .describe('Without an iteration, or ten times the median iteration where that is more.'),
       trainingMinutes: minutes.optional().describe('From the first iteration of the run.'),
-      stalls: z.number().int().nonnegative().default(2).describe('Stalled pods that are replaced before training is given up.'),
-      disruptions: z.number().int().nonnegative().default(50).describe('Preemptions, evictions and lost nodes that are resumed from.'),
+      stalls: z
+        .number()
+        .int()
+        .nonnegative()
+        .default(2)
+        .describe('Stalled pods that are replaced before training is given up.'),
+      disruptions: z
+        .number()
+        .int()
+        .nonnegative()
+        .default(50)
+        .describe('Preemptions, evictions and lost nodes that are resumed from.'),
     })
     .prefault({}),
 });

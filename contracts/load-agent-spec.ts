@@ -28,7 +28,9 @@ export function loadAgentSpec(file: string): AgentSpec {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new AgentSpecError(file, [{ path: '', message: missing ? 'there is no such file.' : `cannot be read: ${(error as Error).message}.` }]);
+    throw new AgentSpecError(file, [
+      { path: '', message: missing ? 'there is no such file.' : `cannot be read: ${(error as Error).message}.` },
+    ]);
   }
   const document = parseDocument(text);
   if (document.errors.length > 0)
@@ -48,7 +50,8 @@ export function loadAgentSpec(file: string): AgentSpec {
 function crossChecks({ environment, model, identify, analyst, budget }: AgentSpec, folder: string): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const mustExist = (path: string, value: string | undefined) => {
-    if (value !== undefined && !existsSync(resolve(folder, value))) problems.push({ path, message: `${JSON.stringify(value)} does not exist in ${folder}.` });
+    if (value !== undefined && !existsSync(resolve(folder, value)))
+      problems.push({ path, message: `${JSON.stringify(value)} does not exist in ${folder}.` });
   };
   mustExist('environment.path', environment.path);
   mustExist('model.recipe', model.recipe);
@@ -61,10 +64,16 @@ function crossChecks({ environment, model, identify, analyst, budget }: AgentSpe
     });
   }
   if (model.baseUrl === undefined && model.recipe === undefined && model.path === undefined) {
-    problems.push({ path: 'model', message: 'has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.' });
+    problems.push({
+      path: 'model',
+      message: 'has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.',
+    });
   }
   if (identify.quorum !== undefined && identify.quorum > identify.runs) {
-    problems.push({ path: 'identify.quorum', message: `${identify.quorum} is not allowed. Allowed: 1 to identify.runs, which is ${identify.runs}.` });
+    problems.push({
+      path: 'identify.quorum',
+      message: `${identify.quorum} is not allowed. Allowed: 1 to identify.runs, which is ${identify.runs}.`,
+    });
   }
   if (budget.usd !== undefined && pricesOf(analyst) === null) {
     problems.push({

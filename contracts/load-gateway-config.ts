@@ -3,7 +3,10 @@ import { parseDocument } from 'yaml';
 import { type GatewayConfig, gatewayConfigSchema } from './gateway';
 import { schemaProblems, type SpecProblem } from './schema-problems';
 
-/** A gateway configuration that cannot be used. The message has one line per problem: source, path, value, what is allowed. */
+/**
+ * A gateway configuration that cannot be used. The message has one line per problem: source, path, value, what is
+ * allowed.
+ */
 export class GatewayConfigError extends Error {
   readonly type = 'Gateway.ConfigInvalid';
 
@@ -13,14 +16,19 @@ export class GatewayConfigError extends Error {
   }
 }
 
-/** Reads and checks a gateway.yaml and fills in all defaults. @throws GatewayConfigError with every problem that was found. */
+/**
+ * Reads and checks a gateway.yaml and fills in all defaults. @throws GatewayConfigError with every problem that was
+ * found.
+ */
 export function loadGatewayConfig(file: string): GatewayConfig {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new GatewayConfigError(file, [{ path: '', message: missing ? 'there is no such file.' : `cannot be read: ${(error as Error).message}.` }]);
+    throw new GatewayConfigError(file, [
+      { path: '', message: missing ? 'there is no such file.' : `cannot be read: ${(error as Error).message}.` },
+    ]);
   }
   const document = parseDocument(text);
   if (document.errors.length > 0) {
@@ -48,11 +56,19 @@ function crossChecks({ agents, keys, host }: GatewayConfig): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const names = agents.map(({ name }) => name);
   names.forEach((name, i) => {
-    if (names.indexOf(name) !== i) problems.push({ path: `agents.${i}.name`, message: `${JSON.stringify(name)} is there twice. Allowed: each agent once.` });
+    if (names.indexOf(name) !== i)
+      problems.push({
+        path: `agents.${i}.name`,
+        message: `${JSON.stringify(name)} is there twice. Allowed: each agent once.`,
+      });
   });
   keys.forEach(({ agents: allowed }, i) => {
     const unknown = allowed?.filter((name) => !names.includes(name)) ?? [];
-    if (unknown.length > 0) problems.push({ path: `keys.${i}.agents`, message: `there is no agent ${unknown.join(', ')}. Allowed: ${names.join(', ')}.` });
+    if (unknown.length > 0)
+      problems.push({
+        path: `keys.${i}.agents`,
+        message: `there is no agent ${unknown.join(', ')}. Allowed: ${names.join(', ')}.`,
+      });
   });
   if (keys.length === 0 && !LOOPBACK.includes(host)) {
     problems.push({
@@ -65,7 +81,10 @@ function crossChecks({ agents, keys, host }: GatewayConfig): SpecProblem[] {
       try {
         new RegExp(pattern, 'g');
       } catch (error) {
-        problems.push({ path: `agents.${i}.traces.redactPatterns.${j}`, message: `${(error as Error).message}. Allowed: regular expressions of JavaScript.` });
+        problems.push({
+          path: `agents.${i}.traces.redactPatterns.${j}`,
+          message: `${(error as Error).message}. Allowed: regular expressions of JavaScript.`,
+        });
       }
     }),
   );

@@ -4,6 +4,11 @@ export interface OpenAiErrorBody {
 }
 
 /** The body of an error answer. */
-export const openAiError = (message: string, type: string, param: string | null = null, code: string | null = null): OpenAiErrorBody => ({
+export const openAiError = (
+  message: string,
+  type: string,
+  param: string | null = null,
+  code: string | null = null,
+): OpenAiErrorBody => ({
   error: { message, type, param, code },
 });

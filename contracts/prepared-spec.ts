@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { agentSpecSchema } from './agent-spec';
 
-/** The agent's spec as a run uses it: defaults filled in, paths absolute, endpoints resolved. Frozen in the store by `prepareRun`. */
+/**
+ * The agent's spec as a run uses it: defaults filled in, paths absolute, endpoints resolved. Frozen in the store by
+ * `prepareRun`.
+ */
 export const preparedSpecSchema = z.strictObject({
   spec: agentSpecSchema,
   environmentPath: z.string(),

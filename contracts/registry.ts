@@ -11,8 +11,15 @@ const registryAdapterSchema = z.strictObject({
 
 /** How the gateway reads the router's probabilities for this version; see RouterCalibration. */
 export const routerCalibrationSchema = z.strictObject({
-  temperature: z.number().positive().describe('Divides the log probabilities of the labels; 1 leaves them as they are.'),
-  threshold: z.number().min(0).max(1).describe('A best label below this calibrated probability sends the conversation to the base model.'),
+  temperature: z
+    .number()
+    .positive()
+    .describe('Divides the log probabilities of the labels; 1 leaves them as they are.'),
+  threshold: z
+    .number()
+    .min(0)
+    .max(1)
+    .describe('A best label below this calibrated probability sends the conversation to the base model.'),
 });
 
 /** One promoted set of adapters. */
@@ -52,7 +59,10 @@ export const canaryEndSchema = z.strictObject({
 });
 export type CanaryEnd = z.infer<typeof canaryEndSchema>;
 
-/** The adapter registry of one agent; replaced as a whole by compare-and-swap. `active: null` serves the base model alone. */
+/**
+ * The adapter registry of one agent; replaced as a whole by compare-and-swap. `active: null` serves the base model
+ * alone.
+ */
 export const registrySchema = z.strictObject({
   agent: z.string(),
   active: z.number().int().positive().nullable(),

@@ -49,7 +49,9 @@ export const reportSchema = z.strictObject({
   verdict: z.enum(VERDICTS).describe('What the run ended with.'),
   notes: z
     .array(z.string())
-    .describe('Sentences that must be read with the numbers: planted deficits, the demo analyst, an unsafe sandbox, caveats of the statistics.'),
+    .describe(
+      'Sentences that must be read with the numbers: planted deficits, the demo analyst, an unsafe sandbox, caveats of the statistics.',
+    ),
   analyst: z.string().describe('Display name of the analyst.'),
   sandbox: z.string().describe('`jail` or `unsafe`, and what was found.'),
   baseModel: z
@@ -74,7 +76,10 @@ export const reportSchema = z.strictObject({
     .describe("What the plots' thresholds come from."),
   collect: z
     .strictObject({
-      episodes: z.number().int().describe('Rollouts of the base agent on train tasks, and conversations of live traffic.'),
+      episodes: z
+        .number()
+        .int()
+        .describe('Rollouts of the base agent on train tasks, and conversations of live traffic.'),
       live: z.number().int().default(0).describe('Of those, conversations of live traffic.'),
       successes: z.number().int().describe('Of those, successes.'),
       failures: z.number().int().describe('Of those, failures.'),
@@ -84,10 +89,17 @@ export const reportSchema = z.strictObject({
     .describe('What identification was made from.'),
   identification: identificationSchema.describe('Which capabilities the agent lacks.'),
   sharpened: z.array(sharpenedSchema).describe('One for each kept capability.'),
-  mixed: trainedSchema.nullable().optional().describe('The comparison adapter trained on all environments mixed, where it was asked for.'),
+  mixed: trainedSchema
+    .nullable()
+    .optional()
+    .describe('The comparison adapter trained on all environments mixed, where it was asked for.'),
   evaluation: evaluationSchema.nullable().describe('Held-out tasks; null when there was no adapter to evaluate.'),
   gate: gateSchema.nullable().describe('null without an evaluation.'),
-  promotedVersion: z.number().int().nullable().describe("Version in the agent's registry; null when nothing was promoted."),
+  promotedVersion: z
+    .number()
+    .int()
+    .nullable()
+    .describe("Version in the agent's registry; null when nothing was promoted."),
   stages: z.array(stageTimingSchema).describe('Time by stage, in order.'),
   tokens: z
     .array(
@@ -106,9 +118,13 @@ export const reportSchema = z.strictObject({
       budget: budgetSpecSchema.describe('What the run was allowed to spend in the end.'),
     })
     .optional()
-    .describe('What the run used of the analyst: counted while it ran, so that a killed worker may have left out its last second.'),
+    .describe(
+      'What the run used of the analyst: counted while it ran, so that a killed worker may have left out its last second.',
+    ),
   artifacts: z
-    .array(z.strictObject({ role: z.string().describe('What it is.'), ref: artifactRefSchema.describe('Where it lies.') }))
+    .array(
+      z.strictObject({ role: z.string().describe('What it is.'), ref: artifactRefSchema.describe('Where it lies.') }),
+    )
     .describe('Every artifact that the report was made from.'),
 });
 export type Report = z.infer<typeof reportSchema>;

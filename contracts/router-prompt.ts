@@ -9,12 +9,23 @@ export interface RouterOption {
   summary: string;
 }
 
-/** Gives each capability a letter, in the order of their summaries, so that the same set makes the same menu, and appends `none`. Throws RangeError above 25 capabilities. */
+/**
+ * Gives each capability a letter, in the order of their summaries, so that the same set makes the same menu, and
+ * appends `none`. Throws RangeError above 25 capabilities.
+ */
 export function routerMenu(capabilities: readonly { id: string; summary: string }[]): RouterOption[] {
-  if (capabilities.length > 25) throw new RangeError(`A router menu has at most 25 capabilities, not ${capabilities.length}.`);
+  if (capabilities.length > 25)
+    throw new RangeError(`A router menu has at most 25 capabilities, not ${capabilities.length}.`);
   const sorted = [...capabilities].sort((a, b) => (a.summary < b.summary ? -1 : 1));
-  const options = sorted.map((c, i) => ({ label: String.fromCharCode(65 + i), capabilityId: c.id, summary: c.summary }));
-  return [...options, { label: String.fromCharCode(65 + options.length), capabilityId: NONE_LABEL, summary: 'none of these' }];
+  const options = sorted.map((c, i) => ({
+    label: String.fromCharCode(65 + i),
+    capabilityId: c.id,
+    summary: c.summary,
+  }));
+  return [
+    ...options,
+    { label: String.fromCharCode(65 + options.length), capabilityId: NONE_LABEL, summary: 'none of these' },
+  ];
 }
 
 /** The text of the single user message that asks for one label token. */

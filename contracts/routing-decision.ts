@@ -13,7 +13,9 @@ export interface RouterAnswer {
   firstToken: readonly { token: string; logprob: number }[];
 }
 
-/** How a version's router turns probabilities into a choice; fitted by the evaluation that the version was promoted on. */
+/**
+ * How a version's router turns probabilities into a choice; fitted by the evaluation that the version was promoted on.
+ */
 export interface RouterCalibration {
   /** Divides the log probabilities; above 1 the router was too sure of itself. Default 1. */
   temperature: number;
@@ -25,18 +27,23 @@ export interface RouterCalibration {
 export const UNCALIBRATED: RouterCalibration = { temperature: 1, threshold: 0 };
 
 /**
- * Reads the router's answer: the probability of each label from the alternatives at the first position, renormalised over the menu,
- * and the share of the raw distribution that lay on the menu. Spellings of a label with white space around it count as the label.
- * Where the endpoint gives no alternatives, the answered label gets probability 1 and the covered mass is 0, because it is unknown.
+ * Reads the router's answer: the probability of each label from the alternatives at the first position, renormalised
+ * over the menu, and the share of the raw distribution that lay on the menu. Spellings of a label with white space
+ * around it count as the label. Where the endpoint gives no alternatives, the answered label gets probability 1 and the
+ * covered mass is 0, because it is unknown.
  */
 export function routingDecision(seed: number, menu: readonly RouterOption[], answer: RouterAnswer): RoutingRecord {
   const mass = menu.map(({ label }) =>
-    answer.firstToken.filter(({ token }) => token.trim() === label).reduce((sum, { logprob }) => sum + Math.exp(logprob), 0),
+    answer.firstToken
+      .filter(({ token }) => token.trim() === label)
+      .reduce((sum, { logprob }) => sum + Math.exp(logprob), 0),
   );
   const covered = mass.reduce((sum, share) => sum + share, 0);
   const answered = menu.findIndex(({ label }) => label === answer.content?.trim());
   const probabilities =
-    covered > 0 ? mass.map((share) => share / covered) : menu.map((_, index) => (index === (answered < 0 ? menu.length - 1 : answered) ? 1 : 0));
+    covered > 0
+      ? mass.map((share) => share / covered)
+      : menu.map((_, index) => (index === (answered < 0 ? menu.length - 1 : answered) ? 1 : 0));
   const best = probabilities.indexOf(Math.max(...probabilities));
   return {
     seed,
@@ -47,8 +54,8 @@ export function routingDecision(seed: number, menu: readonly RouterOption[], ans
 }
 
 /**
- * Probabilities sharpened or flattened by a temperature T: p_i^(1/T) / sum_j p_j^(1/T) (temperature scaling, Guo et al. 2017, on log
- * probabilities instead of logits, which differ by a constant). The order of the options stays as it is.
+ * Probabilities sharpened or flattened by a temperature T: p_i^(1/T) / sum_j p_j^(1/T) (temperature scaling, Guo et al.
+ * 2017, on log probabilities instead of logits, which differ by a constant). The order of the options stays as it is.
  */
 export function calibrated(probabilities: readonly number[], temperature: number): number[] {
   if (temperature === 1) return [...probabilities];

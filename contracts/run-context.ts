@@ -1,4 +1,7 @@
-/** What activities of every stage get and say. Types only, so that workflow code may import them. Everything large is a reference. */
+/**
+ * What activities of every stage get and say. Types only, so that workflow code may import them. Everything large is a
+ * reference.
+ */
 import type { ArtifactRef } from './artifacts';
 import type { StageName } from './constants';
 import type { TrainingReason } from './training';

@@ -1,4 +1,7 @@
-/** Inputs and results of workflows and activities; those of single stages lie beside this file. Types only, so that workflow code may import them. Everything large is a reference. */
+/**
+ * Inputs and results of workflows and activities; those of single stages lie beside this file. Types only, so that
+ * workflow code may import them. Everything large is a reference.
+ */
 import type { ArtifactRef } from './artifacts';
 import type { IdentifyArm } from './capability';
 import type { StageName, Verdict } from './constants';
@@ -75,7 +78,12 @@ export interface ImprovementRunResult {
 export interface RunProgress {
   runId: string;
   agent: string;
-  stages: { name: StageName; status: 'waiting' | 'running' | 'done' | 'skipped' | 'failed' | 'paused'; detail: string; seconds: number | null }[];
+  stages: {
+    name: StageName;
+    status: 'waiting' | 'running' | 'done' | 'skipped' | 'failed' | 'paused';
+    detail: string;
+    seconds: number | null;
+  }[];
   /** Why the run waits for a person, with the command that lets it go on; null when it does not. */
   waitingFor: string | null;
 }

@@ -45,7 +45,9 @@ function allowed(issue: Issue): string {
     case 'invalid_union':
       return `Allowed: ${issue.errors
         .flat()
-        .flatMap((inner) => (inner.code === 'invalid_value' ? inner.values.map((value) => JSON.stringify(value)) : inner.message))
+        .flatMap((inner) =>
+          inner.code === 'invalid_value' ? inner.values.map((value) => JSON.stringify(value)) : inner.message,
+        )
         .join(', ')}.`;
     default:
       return `Allowed: ${issue.message}.`;
@@ -53,7 +55,11 @@ function allowed(issue: Issue): string {
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>((inner, key) => (typeof inner === 'object' && inner !== null ? (inner as Record<PropertyKey, unknown>)[key] : undefined), value);
+  return path.reduce<unknown>(
+    (inner, key) =>
+      typeof inner === 'object' && inner !== null ? (inner as Record<PropertyKey, unknown>)[key] : undefined,
+    value,
+  );
 }
 
 /** Names of the fields at a path of the schema; null where it is no object. */

@@ -1,6 +1,6 @@
 /**
- * First task seeds of the three uses of a synthesised environment. The ranges do not meet, so that what an adapter was trained on is
- * never what its environment was measured with. Imports nothing.
+ * First task seeds of the three uses of a synthesised environment. The ranges do not meet, so that what an adapter was
+ * trained on is never what its environment was measured with. Imports nothing.
  */
 export const SYNTHETIC_SEEDS = {
   /** Calibration uses `calibration.seeds` of them. */

@@ -1,4 +1,7 @@
-/** Inputs and results of making an environment and training in it. Types only, so that workflow code may import them. Everything large is a reference. */
+/**
+ * Inputs and results of making an environment and training in it. Types only, so that workflow code may import them.
+ * Everything large is a reference.
+ */
 import type { ArtifactRef } from './artifacts';
 import type { CapabilityBrief, RunContext, TokenUse } from './run-context';
 import type { TrainedAdapter } from './training';
@@ -11,7 +14,10 @@ export interface SharpenInput {
   labels: ArtifactRef;
   maxAttempts: number;
   onRejected: 'wait' | 'skip';
-  /** Capabilities of the run that are sharpened side by side, this one counted. Absent: the run was under way at an upgrade. */
+  /**
+   * Capabilities of the run that are sharpened side by side, this one counted. Absent: the run was under way at an
+   * upgrade.
+   */
   sideBySide?: number;
 }
 
@@ -23,7 +29,10 @@ export interface AttemptRefs {
   validation: ArtifactRef;
   /** JSON of CalibrationResult. */
   calibration: ArtifactRef | null;
-  /** JSON of Certificate. Absent: the attempt was made before there were certificates; a run that was under way at an upgrade has such. */
+  /**
+   * JSON of Certificate. Absent: the attempt was made before there were certificates; a run that was under way at an
+   * upgrade has such.
+   */
   certificate?: ArtifactRef;
   accepted: boolean;
   /** It passed its checks and ran without faults, but its figures are out of band. */

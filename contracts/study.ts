@@ -30,7 +30,9 @@ export const studyCapabilitySchema = z.strictObject({
         verdict: z.enum(IDENTIFY_VERDICTS).describe('Its verdict there.'),
         agreement: z
           .number()
-          .describe('Jaccard index of the trajectories that lack it there and in the identification that it was matched with; 1 for the first.'),
+          .describe(
+            'Jaccard index of the trajectories that lack it there and in the identification that it was matched with; 1 for the first.',
+          ),
       }),
     )
     .describe('One for each identification that named it.'),
@@ -56,7 +58,12 @@ export const stabilityStudySchema = z.strictObject({
     )
     .describe('In order.'),
   capabilities: z.array(studyCapabilitySchema).describe('Matched over identifications, most often kept first.'),
-  keptAgreement: z.number().nullable().describe('Mean Jaccard index of the kept capabilities over all pairs of identifications; null with fewer than two.'),
+  keptAgreement: z
+    .number()
+    .nullable()
+    .describe(
+      'Mean Jaccard index of the kept capabilities over all pairs of identifications; null with fewer than two.',
+    ),
   keptByAll: z.array(z.string()).describe('Capabilities that every identification kept.'),
 });
 export type StabilityStudy = z.infer<typeof stabilityStudySchema>;

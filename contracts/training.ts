@@ -52,7 +52,10 @@ export const trainingProgressSchema = z.object({
 });
 export type TrainingProgress = z.infer<typeof trainingProgressSchema>;
 
-/** What a trainer posts to the report endpoint after an iteration (docs/kubernetes.md). News only: progress.jsonl is the truth. */
+/**
+ * What a trainer posts to the report endpoint after an iteration (docs/kubernetes.md). News only: progress.jsonl is the
+ * truth.
+ */
 export const trainingReportSchema = z.strictObject({
   /** Grows with every report of a token, so that a report counts once. */
   sequence: z.number().int().nonnegative(),
@@ -65,7 +68,10 @@ export const trainingReportSchema = z.strictObject({
 });
 export type TrainingReport = z.infer<typeof trainingReportSchema>;
 
-/** failure.json: what a training ended with that shares its trainer with others, which go on. The code is the exit code it would have had alone. */
+/**
+ * failure.json: what a training ended with that shares its trainer with others, which go on. The code is the exit code
+ * it would have had alone.
+ */
 export const trainingFailureSchema = z.object({ code: z.number().int(), message: z.string() });
 export type TrainingFailure = z.infer<typeof trainingFailureSchema>;
 
@@ -101,8 +107,8 @@ export interface TrainedAdapter {
 }
 
 /**
- * Why a training is where it is: one of a closed set, with a sentence. `Training` and `Finished` are good, the others say what it waits for or
- * what broke it.
+ * Why a training is where it is: one of a closed set, with a sentence. `Training` and `Finished` are good, the others
+ * say what it waits for or what broke it.
  */
 export const TRAINING_REASONS = [
   'Queued',

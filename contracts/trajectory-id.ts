@@ -12,6 +12,11 @@ export function canonicalJson(value: unknown): string {
 }
 
 /** A trajectory's id: sha256 over what was done, not over what it earned. */
-export function trajectoryId({ task, trial, model, messages }: Pick<Trajectory, 'task' | 'trial' | 'model' | 'messages'>): string {
+export function trajectoryId({
+  task,
+  trial,
+  model,
+  messages,
+}: Pick<Trajectory, 'task' | 'trial' | 'model' | 'messages'>): string {
   return createHash('sha256').update(canonicalJson({ task, trial, model, messages })).digest('hex');
 }

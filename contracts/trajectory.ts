@@ -22,7 +22,10 @@ export const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'environmen
 export const trajectorySchema = z.strictObject({
   /** sha256 of the canonical JSON of task, trial, model and messages. */
   id: z.string().regex(/^[0-9a-f]{64}$/),
-  task: z.strictObject({ seed: z.number().int().nonnegative(), split: z.enum(['train', 'held-out', 'synthetic', 'live']) }),
+  task: z.strictObject({
+    seed: z.number().int().nonnegative(),
+    split: z.enum(['train', 'held-out', 'synthetic', 'live']),
+  }),
   trial: z.number().int().nonnegative(),
   /** Served model name: base or adapter. */
   model: z.string(),
@@ -35,7 +38,11 @@ export const trajectorySchema = z.strictObject({
   finish: z.enum(FINISH_REASONS),
   /** Tool calls made. */
   steps: z.number().int().nonnegative(),
-  usage: z.strictObject({ promptTokens: z.number().int(), completionTokens: z.number().int(), cachedTokens: z.number().int() }),
+  usage: z.strictObject({
+    promptTokens: z.number().int(),
+    completionTokens: z.number().int(),
+    cachedTokens: z.number().int(),
+  }),
   /** Sum over sampled tokens of their log probability (nats); null when the endpoint gives none. */
   logprob: z.number().nullable(),
   /** Ground truth of the environment, where it has any: for reports only, never shown to agent or analyst. */

@@ -44,7 +44,10 @@ export class AgentState {
     return this.registry.versions.find(({ version }) => version === number) ?? null;
   }
 
-  /** Versions whose adapters must be at the model servers: active, canary, and the one before, so that a rollback has nothing to load. */
+  /**
+   * Versions whose adapters must be at the model servers: active, canary, and the one before, so that a rollback has
+   * nothing to load.
+   */
   wantedVersions(): RegistryVersion[] {
     const { active, canary, versions } = this.registry;
     const before = versions.filter(({ version }) => active !== null && version < active).at(-1)?.version;
@@ -57,7 +60,9 @@ export class AgentState {
     return this.registry.versions.findLast(({ adapters }) => adapters.some((adapter) => adapter.name === name)) ?? null;
   }
 
-  /** Where a conversation goes: as decided before, while that version is still served; else its first turn decides now. */
+  /**
+   * Where a conversation goes: as decided before, while that version is still served; else its first turn decides now.
+   */
   async decide({ key }: ConversationKey, task: () => string): Promise<{ decision: Decision; sticky: boolean }> {
     const former = this.conversations.get(key);
     if (former !== undefined && this.serves(former)) return { decision: former, sticky: true };
@@ -100,7 +105,13 @@ export class AgentState {
     const merged = this.mixtures.want(mixture);
     // The first conversation to want a merge does not wait for it: it gets the likeliest adapter alone.
     const isThere = this.replicas.all.some((replica) => replica.ready && replica.routable.has(merged));
-    return { ...base, adapter: isThere ? merged : single, capabilityId, reason: isThere ? reason : 'mixture-pending', probability };
+    return {
+      ...base,
+      adapter: isThere ? merged : single,
+      capabilityId,
+      reason: isThere ? reason : 'mixture-pending',
+      probability,
+    };
   }
 
   /** The router's answer, or why there is none: its budget is over, or it failed. */

@@ -11,14 +11,16 @@ export interface ProcessConfig {
 }
 
 /**
- * From WHET_GATEWAY_CONFIG (JSON, what `whet gateway` hands over) or the file that WHET_GATEWAY_FILE names, and WHET_STORE or WHET_HOME.
- * Throws GatewayConfigError.
+ * From WHET_GATEWAY_CONFIG (JSON, what `whet gateway` hands over) or the file that WHET_GATEWAY_FILE names, and
+ * WHET_STORE or WHET_HOME. Throws GatewayConfigError.
  */
 export function readProcessConfig(environment: NodeJS.ProcessEnv = process.env): ProcessConfig {
   const { WHET_GATEWAY_CONFIG: inline, WHET_GATEWAY_FILE: file } = environment;
   const home = environment['WHET_HOME'] || '.whetstone';
   return {
-    gateway: inline ? checkGatewayConfig(parsed(inline), 'WHET_GATEWAY_CONFIG') : loadGatewayConfig(file || 'gateway.yaml'),
+    gateway: inline
+      ? checkGatewayConfig(parsed(inline), 'WHET_GATEWAY_CONFIG')
+      : loadGatewayConfig(file || 'gateway.yaml'),
     storeRoot: resolve(environment['WHET_STORE'] || join(home, 'store')),
     modelApiKey: environment['WHET_MODEL_API_KEY'] || null,
   };
@@ -28,6 +30,8 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new GatewayConfigError('WHET_GATEWAY_CONFIG', [{ path: '', message: `is not JSON: ${(error as Error).message}` }]);
+    throw new GatewayConfigError('WHET_GATEWAY_CONFIG', [
+      { path: '', message: `is not JSON: ${(error as Error).message}` },
+    ]);
   }
 }

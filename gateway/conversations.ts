@@ -18,7 +18,9 @@ export interface Decision {
   probability: number | null;
 }
 
-/** Decisions of the conversations used last. Forgetting one costs one call of the router, which decides the same again. */
+/**
+ * Decisions of the conversations used last. Forgetting one costs one call of the router, which decides the same again.
+ */
 export class Conversations {
   private readonly entries = new Map<string, Decision>();
 
@@ -52,8 +54,15 @@ export interface ConversationKey {
 
 const ALLOWED = /^[\x21-\x7e]{1,200}$/;
 
-/** From the client's header, or from the opening messages. Throws ApiError 400 for a header that cannot be given back. */
-export function conversationKey(header: string | string[] | undefined, client: string, agent: string, opening: readonly string[]): ConversationKey {
+/**
+ * From the client's header, or from the opening messages. Throws ApiError 400 for a header that cannot be given back.
+ */
+export function conversationKey(
+  header: string | string[] | undefined,
+  client: string,
+  agent: string,
+  opening: readonly string[],
+): ConversationKey {
   if (header === undefined) {
     // Text by text: joining them first would write 100 KB once more.
     const digest = createHash('sha256').update(`${client}\u0000${agent}\u0000`);
@@ -62,10 +71,13 @@ export function conversationKey(header: string | string[] | undefined, client: s
     return { name, key: internalKey(client, agent, name) };
   }
   if (typeof header !== 'string' || !ALLOWED.test(header)) {
-    throw new ApiError(400, 'x-whet-conversation must be 1 to 200 visible ASCII characters.', { code: 'invalid_conversation' });
+    throw new ApiError(400, 'x-whet-conversation must be 1 to 200 visible ASCII characters.', {
+      code: 'invalid_conversation',
+    });
   }
   return { name: header, key: internalKey(client, agent, header) };
 }
 
 /** Key of a conversation in this process. */
-export const internalKey = (client: string, agent: string, name: string): string => `${client}\u0000${agent}\u0000${name}`;
+export const internalKey = (client: string, agent: string, name: string): string =>
+  `${client}\u0000${agent}\u0000${name}`;

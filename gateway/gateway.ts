@@ -1,4 +1,6 @@
-/** The gateway's parts, put together: agents, model servers, their reconcilers, the registry watch, clients, metrics. */
+/**
+ * The gateway's parts, put together: agents, model servers, their reconcilers, the registry watch, clients, metrics.
+ */
 import type { GatewayConfig, Registry } from '../contracts';
 import { type ArtifactStore } from '../store';
 import { AgentState } from './agent-state';
@@ -58,8 +60,13 @@ export class Gateway {
       );
       this.agents.set(
         settings.name,
-        new AgentState(settings, replicas, createRouter(settings, replicas, deps.store, deps.modelApiKey ?? null), this.conversations, this.metrics, () =>
-          this.kick(replicas),
+        new AgentState(
+          settings,
+          replicas,
+          createRouter(settings, replicas, deps.store, deps.modelApiKey ?? null),
+          this.conversations,
+          this.metrics,
+          () => this.kick(replicas),
         ),
       );
     }
@@ -105,7 +112,9 @@ export class Gateway {
     const existing = this.replicas.get(address);
     if (existing !== undefined) return existing;
     const { timeouts, reconcile } = this.config;
-    const replica = new Replica(address, this.deps.modelApiKey ?? null, timeouts, () => this.reconcilers.get(address)?.kick());
+    const replica = new Replica(address, this.deps.modelApiKey ?? null, timeouts, () =>
+      this.reconcilers.get(address)?.kick(),
+    );
     this.replicas.set(address, replica);
     const users = () => [...this.agents.values()].filter(({ replicas }) => replicas.all.includes(replica));
     this.reconcilers.set(
@@ -140,15 +149,32 @@ export class Gateway {
     this.metrics.watch('whet_gateway_replica_ready', 'Whether a model server takes traffic.', ['replica'], (set) => {
       for (const { url, ready } of this.replicas.values()) set({ replica: url }, ready ? 1 : 0);
     });
-    this.metrics.watch('whet_gateway_replica_adapters', 'Adapters that take traffic at a model server.', ['replica'], (set) => {
-      for (const { url, routable } of this.replicas.values()) set({ replica: url }, routable.size);
-    });
-    this.metrics.watch('whet_gateway_replica_in_flight', 'Requests under way at a model server.', ['replica'], (set) => {
-      for (const { url, inFlight } of this.replicas.values()) set({ replica: url }, inFlight);
-    });
-    this.metrics.watch('whet_gateway_active_version', 'Active version of the registry; 0 is the base model.', ['agent'], (set) => {
-      for (const { settings, registry } of this.agents.values()) set({ agent: settings.name }, registry.active ?? 0);
-    });
-    this.metrics.watch('whet_gateway_conversations', 'Conversations remembered.', [], (set) => set({}, this.conversations.size));
+    this.metrics.watch(
+      'whet_gateway_replica_adapters',
+      'Adapters that take traffic at a model server.',
+      ['replica'],
+      (set) => {
+        for (const { url, routable } of this.replicas.values()) set({ replica: url }, routable.size);
+      },
+    );
+    this.metrics.watch(
+      'whet_gateway_replica_in_flight',
+      'Requests under way at a model server.',
+      ['replica'],
+      (set) => {
+        for (const { url, inFlight } of this.replicas.values()) set({ replica: url }, inFlight);
+      },
+    );
+    this.metrics.watch(
+      'whet_gateway_active_version',
+      'Active version of the registry; 0 is the base model.',
+      ['agent'],
+      (set) => {
+        for (const { settings, registry } of this.agents.values()) set({ agent: settings.name }, registry.active ?? 0);
+      },
+    );
+    this.metrics.watch('whet_gateway_conversations', 'Conversations remembered.', [], (set) =>
+      set({}, this.conversations.size),
+    );
   }
 }

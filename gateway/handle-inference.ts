@@ -4,7 +4,13 @@ import { GATEWAY_HEADERS } from '../contracts';
 import type { AgentState } from './agent-state';
 import { conversationKey } from './conversations';
 import { ApiError } from './http/errors';
-import { chatOpening, type InferenceRequest, type Opening, parseInference, promptOpening } from './http/inference-request';
+import {
+  chatOpening,
+  type InferenceRequest,
+  type Opening,
+  parseInference,
+  promptOpening,
+} from './http/inference-request';
 import { readBody } from './http/read-body';
 import { sendBytes } from './http/respond';
 import type { Client } from './keys';
@@ -30,7 +36,17 @@ export const INFERENCE_ROUTES: Record<string, InferenceRoute> = {
 };
 
 /** Upstream headers that are not passed on: they belong to the connection, or are written anew. */
-const DROPPED = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date', 'server', 'trailer', 'upgrade', 'set-cookie']);
+const DROPPED = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'content-length',
+  'date',
+  'server',
+  'trailer',
+  'upgrade',
+  'set-cookie',
+]);
 
 function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {};
@@ -98,7 +114,10 @@ export class Exchange {
   }
 }
 
-/** Answers one inference request. Throws ApiError while nothing has been written. Returns false when the client went away. */
+/**
+ * Answers one inference request. Throws ApiError while nothing has been written. Returns false when the client went
+ * away.
+ */
 export async function handleInference(gateway: Gateway, exchange: Exchange, route: InferenceRoute): Promise<boolean> {
   const { config } = gateway;
   const { request, response } = exchange;
@@ -116,7 +135,10 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   exchange.trace?.set({ 'gen_ai.request.model': asked.model, 'gen_ai.request.stream': asked.stream });
   const { agent } = routed;
   const { baseModel, fallback, name } = agent.settings;
-  const tap = routed.conversation === null ? null : gateway.traces.tap(agent, routed.conversation, () => routed.adapter ?? baseModel, asked);
+  const tap =
+    routed.conversation === null
+      ? null
+      : gateway.traces.tap(agent, routed.conversation, () => routed.adapter ?? baseModel, asked);
   const target = asked.stream ? streamTarget(exchange, tap === null ? null : (piece) => tap.piece(piece)) : null;
   const headers = upstreamHeaders(request, exchange.trace);
   const result = await exchange.waiting(
@@ -159,15 +181,28 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   return true;
 }
 
-async function decide(gateway: Gateway, exchange: Exchange, route: InferenceRoute, asked: InferenceRequest): Promise<Routed> {
+async function decide(
+  gateway: Gateway,
+  exchange: Exchange,
+  route: InferenceRoute,
+  asked: InferenceRequest,
+): Promise<Routed> {
   const { client, request } = exchange;
   const { agent, pin } = resolveModel(asked.model, gateway.agents, client);
   if (route.opening === null) {
-    if (pin?.adapter != null) throw new ApiError(400, 'Embeddings come from the base model: name the agent, not an adapter.', { param: 'model' });
+    if (pin?.adapter != null)
+      throw new ApiError(400, 'Embeddings come from the base model: name the agent, not an adapter.', {
+        param: 'model',
+      });
     return { agent, conversation: null, version: null, adapter: null, reason: 'base' };
   }
   const opening = route.opening(asked.parsed);
-  const conversation = conversationKey(request.headers[GATEWAY_HEADERS.conversation], client.name, agent.settings.name, opening.texts);
+  const conversation = conversationKey(
+    request.headers[GATEWAY_HEADERS.conversation],
+    client.name,
+    agent.settings.name,
+    opening.texts,
+  );
   if (pin !== null) return { agent, conversation, ...pin, reason: pin.adapter === null ? 'base' : 'pinned' };
   const { decision, sticky } = await agent.decide(conversation, () => opening.task);
   const { version, adapter, reason, arm } = decision;

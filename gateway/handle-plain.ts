@@ -16,7 +16,12 @@ export interface PlainRoute {
   method: 'GET' | 'POST';
   /** Needs no key: for probes and scrapers inside the deployment. */
   isPublic: boolean;
-  answer(gateway: Gateway, request: IncomingMessage, response: ServerResponse, client: Client | null): Promise<void> | void;
+  answer(
+    gateway: Gateway,
+    request: IncomingMessage,
+    response: ServerResponse,
+    client: Client | null,
+  ): Promise<void> | void;
 }
 
 const STARTED = Math.floor(Date.now() / 1000);
@@ -26,7 +31,10 @@ export const PLAIN_ROUTES: Record<string, PlainRoute> = {
     method: 'GET',
     isPublic: false,
     answer(gateway, _request, response, client) {
-      const data = client === null ? [] : modelNames(gateway.agents, client).map((model) => ({ ...model, object: 'model', created: STARTED }));
+      const data =
+        client === null
+          ? []
+          : modelNames(gateway.agents, client).map((model) => ({ ...model, object: 'model', created: STARTED }));
       sendJson(response, 200, { object: 'list', data });
     },
   },
@@ -35,15 +43,26 @@ export const PLAIN_ROUTES: Record<string, PlainRoute> = {
     isPublic: false,
     async answer(gateway, request, response, client) {
       const { limits, timeouts } = gateway.config;
-      const { conversation, reward } = parseOutcome((await readBody(request, limits.bodyBytes, timeouts.requestBodyMs)).bytes);
+      const { conversation, reward } = parseOutcome(
+        (await readBody(request, limits.bodyBytes, timeouts.requestBodyMs)).bytes,
+      );
       for (const [agent, state] of gateway.agents) {
         const key = internalKey(client?.name ?? '', agent, conversation);
         gateway.traces.outcome(state, key, reward);
         const decision = gateway.conversations.get(key);
         if (decision === undefined) continue;
-        return sendJson(response, 200, { object: 'outcome', conversation, ...(await gateway.canaries.add(agent, key, decision, reward)) });
+        return sendJson(response, 200, {
+          object: 'outcome',
+          conversation,
+          ...(await gateway.canaries.add(agent, key, decision, reward)),
+        });
       }
-      sendJson(response, 200, { object: 'outcome', conversation, counted: false, reason: 'the conversation is not known here' });
+      sendJson(response, 200, {
+        object: 'outcome',
+        conversation,
+        counted: false,
+        reason: 'the conversation is not known here',
+      });
     },
   },
   '/healthz': {
@@ -56,19 +75,26 @@ export const PLAIN_ROUTES: Record<string, PlainRoute> = {
     isPublic: true,
     answer(gateway, _request, response) {
       const missing = gateway.unready();
-      sendJson(response, missing.length === 0 ? 200 : 503, missing.length === 0 ? { status: 'ready' } : { status: 'not ready', missing });
+      sendJson(
+        response,
+        missing.length === 0 ? 200 : 503,
+        missing.length === 0 ? { status: 'ready' } : { status: 'not ready', missing },
+      );
     },
   },
   '/openapi.json': {
     method: 'GET',
     isPublic: true,
-    answer: ({ agents }, _request, response) => sendJson(response, 200, openApi([...agents.keys()].flatMap((name) => [name, `${name}@base`]))),
+    answer: ({ agents }, _request, response) =>
+      sendJson(response, 200, openApi([...agents.keys()].flatMap((name) => [name, `${name}@base`]))),
   },
   '/metrics': {
     method: 'GET',
     isPublic: true,
     async answer({ metrics }, _request, response) {
-      sendBytes(response, 200, Buffer.from(await metrics.registry.metrics()), { 'content-type': metrics.registry.contentType });
+      sendBytes(response, 200, Buffer.from(await metrics.registry.metrics()), {
+        'content-type': metrics.registry.contentType,
+      });
     },
   },
 };
@@ -84,7 +110,9 @@ function parseOutcome(body: Buffer): Outcome {
   const parsed = outcomeSchema.safeParse(raw);
   if (parsed.success) return parsed.data;
   const [problem] = schemaProblems(parsed.error, raw, outcomeSchema);
-  throw new ApiError(400, `${problem?.path ?? ''}: ${problem?.message ?? 'is not allowed.'}`.slice(0, 400), { param: problem?.path ?? null });
+  throw new ApiError(400, `${problem?.path ?? ''}: ${problem?.message ?? 'is not allowed.'}`.slice(0, 400), {
+    param: problem?.path ?? null,
+  });
 }
 
 /** Answers a plain route. */

@@ -70,15 +70,25 @@ export class Clients {
     this.byHash = new Map(keys.map((key) => [key.sha256, new LimitedClient(key, now)]));
   }
 
-  /** Throws ApiError 401 for a missing or unknown key. The comparison is of hashes, so its time says nothing about the key. */
+  /**
+   * Throws ApiError 401 for a missing or unknown key. The comparison is of hashes, so its time says nothing about the
+   * key.
+   */
   identify(authorization: string | undefined): Client {
     if (this.byHash.size === 0) return ANYBODY;
     const key = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
     if (key === undefined) {
-      throw new ApiError(401, 'A key is needed: send it as Authorization: Bearer KEY.', { code: 'missing_api_key', headers: { 'www-authenticate': 'Bearer' } });
+      throw new ApiError(401, 'A key is needed: send it as Authorization: Bearer KEY.', {
+        code: 'missing_api_key',
+        headers: { 'www-authenticate': 'Bearer' },
+      });
     }
     const client = this.byHash.get(hash('sha256', key, 'hex'));
-    if (client === undefined) throw new ApiError(401, 'The key is not known here.', { code: 'invalid_api_key', headers: { 'www-authenticate': 'Bearer' } });
+    if (client === undefined)
+      throw new ApiError(401, 'The key is not known here.', {
+        code: 'invalid_api_key',
+        headers: { 'www-authenticate': 'Bearer' },
+      });
     return client;
   }
 }

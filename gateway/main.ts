@@ -10,7 +10,12 @@ import { createTracing } from './tracing';
 async function main(): Promise<void> {
   const { gateway: config, storeRoot, modelApiKey } = readProcessConfig();
   const log = createLog();
-  const gateway = new Gateway(config, { store: new LocalStore(storeRoot), log, modelApiKey, tracing: await createTracing() });
+  const gateway = new Gateway(config, {
+    store: new LocalStore(storeRoot),
+    log,
+    modelApiKey,
+    tracing: await createTracing(),
+  });
   const server = new GatewayServer(gateway);
   await gateway.start();
   const port = await server.listen(config.host, config.port);

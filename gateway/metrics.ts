@@ -10,22 +10,77 @@ export class Metrics {
   readonly registry = new Registry();
   private readonly registers = [this.registry];
 
-  readonly requests = this.counter('whet_gateway_requests_total', 'Requests by what answered them.', ['agent', 'client', 'adapter', 'route', 'status']);
-  readonly seconds = this.histogram('whet_gateway_request_seconds', 'From the request to the end of its answer.', ['agent'], SECONDS);
-  readonly overhead = this.histogram('whet_gateway_overhead_seconds', "The gateway's own share of it.", ['agent'], OVERHEAD_SECONDS);
+  readonly requests = this.counter('whet_gateway_requests_total', 'Requests by what answered them.', [
+    'agent',
+    'client',
+    'adapter',
+    'route',
+    'status',
+  ]);
+  readonly seconds = this.histogram(
+    'whet_gateway_request_seconds',
+    'From the request to the end of its answer.',
+    ['agent'],
+    SECONDS,
+  );
+  readonly overhead = this.histogram(
+    'whet_gateway_overhead_seconds',
+    "The gateway's own share of it.",
+    ['agent'],
+    OVERHEAD_SECONDS,
+  );
   readonly inFlight = this.gauge('whet_gateway_requests_in_flight', 'Requests under way.', []);
-  readonly retries = this.counter('whet_gateway_upstream_retries_total', 'Further attempts at a model server.', ['agent', 'reason']);
-  readonly fallbacks = this.counter('whet_gateway_fallbacks_total', 'Requests for an adapter that the base model answered.', ['agent', 'reason']);
-  readonly cut = this.counter('whet_gateway_streams_cut_total', 'Streams that a model server broke off after their first event.', ['agent']);
-  readonly gone = this.counter('whet_gateway_clients_gone_total', 'Requests whose client went away before the end.', ['agent']);
+  readonly retries = this.counter('whet_gateway_upstream_retries_total', 'Further attempts at a model server.', [
+    'agent',
+    'reason',
+  ]);
+  readonly fallbacks = this.counter(
+    'whet_gateway_fallbacks_total',
+    'Requests for an adapter that the base model answered.',
+    ['agent', 'reason'],
+  );
+  readonly cut = this.counter(
+    'whet_gateway_streams_cut_total',
+    'Streams that a model server broke off after their first event.',
+    ['agent'],
+  );
+  readonly gone = this.counter('whet_gateway_clients_gone_total', 'Requests whose client went away before the end.', [
+    'agent',
+  ]);
   readonly outcomes = this.counter('whet_gateway_outcomes_total', 'Posted outcomes.', ['agent', 'arm']);
-  readonly evidence = this.gauge('whet_gateway_canary_evidence', 'Evidence that the canary is worse; it is rolled back at 1 / falseRollback.', ['agent']);
-  readonly rollbacks = this.counter('whet_gateway_canary_rollbacks_total', 'Canaries that were rolled back by the test.', ['agent']);
-  readonly traces = this.counter('whet_gateway_traces_total', 'Sampled conversations by what became of them.', ['agent', 'result']);
+  readonly evidence = this.gauge(
+    'whet_gateway_canary_evidence',
+    'Evidence that the canary is worse; it is rolled back at 1 / falseRollback.',
+    ['agent'],
+  );
+  readonly rollbacks = this.counter(
+    'whet_gateway_canary_rollbacks_total',
+    'Canaries that were rolled back by the test.',
+    ['agent'],
+  );
+  readonly traces = this.counter('whet_gateway_traces_total', 'Sampled conversations by what became of them.', [
+    'agent',
+    'result',
+  ]);
   private readonly router = this.counter('whet_gateway_router_total', 'Routing decisions.', ['agent', 'outcome']);
-  private readonly routerSeconds = this.histogram('whet_gateway_router_seconds', "The router's own call.", ['agent'], SECONDS);
-  private readonly covered = this.histogram('whet_gateway_router_covered_mass', "Probability mass on the menu's labels.", ['agent'], SHARES);
-  private readonly confidence = this.histogram('whet_gateway_router_probability', 'Calibrated probability of the choice.', ['agent'], SHARES);
+  private readonly routerSeconds = this.histogram(
+    'whet_gateway_router_seconds',
+    "The router's own call.",
+    ['agent'],
+    SECONDS,
+  );
+  private readonly covered = this.histogram(
+    'whet_gateway_router_covered_mass',
+    "Probability mass on the menu's labels.",
+    ['agent'],
+    SHARES,
+  );
+  private readonly confidence = this.histogram(
+    'whet_gateway_router_probability',
+    'Calibrated probability of the choice.',
+    ['agent'],
+    SHARES,
+  );
 
   /** Counts a routing decision; `answer` is null where the router gave none. */
   routed(agent: string, outcome: string, seconds: number, answer: RoutingAnswer | null): void {
@@ -36,7 +91,12 @@ export class Metrics {
   }
 
   /** A gauge that is read when somebody asks. */
-  watch(name: string, help: string, labelNames: string[], read: (set: (labels: Record<string, string>, value: number) => void) => void): void {
+  watch(
+    name: string,
+    help: string,
+    labelNames: string[],
+    read: (set: (labels: Record<string, string>, value: number) => void) => void,
+  ): void {
     new Gauge({
       name,
       help,

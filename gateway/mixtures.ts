@@ -25,6 +25,8 @@ export class Mixtures {
 
   /** Merges of adapters that are all among `served`. */
   of(served: ReadonlySet<string>): { name: string; parts: readonly Part[] }[] {
-    return [...this.recent].filter(([, parts]) => parts.every(({ adapter }) => served.has(adapter))).map(([name, parts]) => ({ name, parts }));
+    return [...this.recent]
+      .filter(([, parts]) => parts.every(({ adapter }) => served.has(adapter)))
+      .map(([name, parts]) => ({ name, parts }));
   }
 }

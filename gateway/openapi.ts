@@ -1,4 +1,7 @@
-/** The gateway's OpenAPI document, served at /openapi.json. Bodies of OpenAI's API are described as far as the gateway reads them. */
+/**
+ * The gateway's OpenAPI document, served at /openapi.json. Bodies of OpenAI's API are described as far as the gateway
+ * reads them.
+ */
 import { z } from 'zod';
 import { GATEWAY_HEADERS, outcomeSchema } from '../contracts';
 
@@ -9,7 +12,12 @@ const error = {
     error: {
       type: 'object',
       required: ['message', 'type', 'param', 'code'],
-      properties: { message: { type: 'string' }, type: { type: 'string' }, param: { type: ['string', 'null'] }, code: { type: ['string', 'null'] } },
+      properties: {
+        message: { type: 'string' },
+        type: { type: 'string' },
+        param: { type: ['string', 'null'] },
+        code: { type: ['string', 'null'] },
+      },
     },
   },
 };
@@ -42,14 +50,22 @@ const conversation = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,200}$' },
 };
 
-function inference(models: readonly string[], summary: string, required: string[], properties: Record<string, unknown>) {
+function inference(
+  models: readonly string[],
+  summary: string,
+  required: string[],
+  properties: Record<string, unknown>,
+) {
   const schema = {
     type: 'object',
     required: ['model', ...required],
     additionalProperties: true,
     properties: { model: { anyOf: [{ enum: models }, { type: 'string' }] }, ...properties },
   };
-  const answers = { description: 'The answer as the model server gave it.', content: { ...json(object), 'text/event-stream': { schema: { type: 'string' } } } };
+  const answers = {
+    description: 'The answer as the model server gave it.',
+    content: { ...json(object), 'text/event-stream': { schema: { type: 'string' } } },
+  };
   return {
     post: {
       summary,
@@ -61,20 +77,35 @@ function inference(models: readonly string[], summary: string, required: string[
 }
 
 /** A message as far as the gateway looks at it. */
-const message = { type: 'object', required: ['role'], additionalProperties: true, properties: { role: { type: 'string' }, content: {} } };
+const message = {
+  type: 'object',
+  required: ['role'],
+  additionalProperties: true,
+  properties: { role: { type: 'string' }, content: {} },
+};
 const stream = { type: ['boolean', 'null'] };
 
 /** The document of a gateway that answers for these models. */
 export const openApi = (models: readonly string[]) => ({
   openapi: '3.1.0',
-  info: { title: 'Whetstone gateway', version: '1', description: "An agent's base model and adapters behind one OpenAI-compatible endpoint." },
+  info: {
+    title: 'Whetstone gateway',
+    version: '1',
+    description: "An agent's base model and adapters behind one OpenAI-compatible endpoint.",
+  },
   components: { schemas: { Error: error }, securitySchemes: { key: { type: 'http', scheme: 'bearer' } } },
   paths: {
-    '/v1/chat/completions': inference(models, 'Answers a conversation', ['messages'], { messages: { type: 'array', minItems: 1, items: message }, stream }),
+    '/v1/chat/completions': inference(models, 'Answers a conversation', ['messages'], {
+      messages: { type: 'array', minItems: 1, items: message },
+      stream,
+    }),
     '/v1/completions': inference(models, 'Completes a prompt', ['prompt'], { prompt: {}, stream }),
     '/v1/embeddings': inference(models, 'Embeds texts', ['input'], { input: {} }),
     '/v1/models': {
-      get: { summary: 'Names that can be asked for', responses: { 200: { description: 'A list.', content: json(object) }, 401: REFUSALS[401] } },
+      get: {
+        summary: 'Names that can be asked for',
+        responses: { 200: { description: 'A list.', content: json(object) }, 401: REFUSALS[401] },
+      },
     },
     '/v1/outcomes': {
       post: {
@@ -83,17 +114,30 @@ export const openApi = (models: readonly string[]) => ({
         responses: { 200: { description: 'Whether it was counted.', content: json(object) }, ...REFUSALS },
       },
     },
-    '/healthz': { get: { summary: 'Whether the process lives', responses: { 200: { description: 'It does.', content: json(object) } } } },
+    '/healthz': {
+      get: {
+        summary: 'Whether the process lives',
+        responses: { 200: { description: 'It does.', content: json(object) } },
+      },
+    },
     '/readyz': {
       get: {
         summary: 'Whether every agent can be served',
-        responses: { 200: { description: 'It can.', content: json(object) }, 503: { description: 'What is missing.', content: json(object) } },
+        responses: {
+          200: { description: 'It can.', content: json(object) },
+          503: { description: 'What is missing.', content: json(object) },
+        },
       },
     },
     '/metrics': {
-      get: { summary: 'Prometheus metrics', responses: { 200: { description: 'Text.', content: { 'text/plain': { schema: { type: 'string' } } } } } },
+      get: {
+        summary: 'Prometheus metrics',
+        responses: { 200: { description: 'Text.', content: { 'text/plain': { schema: { type: 'string' } } } } },
+      },
     },
-    '/openapi.json': { get: { summary: 'This document', responses: { 200: { description: 'It.', content: json(object) } } } },
+    '/openapi.json': {
+      get: { summary: 'This document', responses: { 200: { description: 'It.', content: json(object) } } },
+    },
   },
 });
 

@@ -3,22 +3,32 @@ import { ApiError } from './http/errors';
 import type { Client } from './keys';
 
 /** What a client's `model` means. */
-export type Target = { agent: AgentState; pin: null } | { agent: AgentState; pin: { adapter: string | null; version: number | null } };
+export type Target =
+  { agent: AgentState; pin: null } | { agent: AgentState; pin: { adapter: string | null; version: number | null } };
 
 /**
- * `<agent>` is routed, `<agent>@base` is the base model, an adapter's immutable name is that adapter. Every other name is refused here:
- * a name that reached a model server could make it load whatever lies under it. Throws ApiError 404, and 403 for another client's agent.
+ * `<agent>` is routed, `<agent>@base` is the base model, an adapter's immutable name is that adapter. Every other name
+ * is refused here: a name that reached a model server could make it load whatever lies under it. Throws ApiError 404,
+ * and 403 for another client's agent.
  */
 export function resolveModel(name: string, agents: ReadonlyMap<string, AgentState>, client: Client): Target {
   const target = find(name, agents);
   if (target === null) {
-    throw new ApiError(404, `The model ${JSON.stringify(name.slice(0, 100))} does not exist; GET /v1/models lists the names.`, {
-      param: 'model',
-      code: 'model_not_found',
-    });
+    throw new ApiError(
+      404,
+      `The model ${JSON.stringify(name.slice(0, 100))} does not exist; GET /v1/models lists the names.`,
+      {
+        param: 'model',
+        code: 'model_not_found',
+      },
+    );
   }
   const agent = target.agent.settings.name;
-  if (!client.mayUse(agent)) throw new ApiError(403, `Client ${client.name} may not use the agent ${agent}.`, { param: 'model', code: 'model_not_allowed' });
+  if (!client.mayUse(agent))
+    throw new ApiError(403, `Client ${client.name} may not use the agent ${agent}.`, {
+      param: 'model',
+      code: 'model_not_allowed',
+    });
   return target;
 }
 
@@ -37,7 +47,10 @@ function find(name: string, agents: ReadonlyMap<string, AgentState>): Target | n
 }
 
 /** Names for GET /v1/models: what this client may ask for and what could answer now. */
-export function modelNames(agents: ReadonlyMap<string, AgentState>, client: Client): { id: string; owned_by: string }[] {
+export function modelNames(
+  agents: ReadonlyMap<string, AgentState>,
+  client: Client,
+): { id: string; owned_by: string }[] {
   return [...agents.values()]
     .filter(({ settings }) => client.mayUse(settings.name))
     .flatMap(({ settings: { name }, replicas }) => {

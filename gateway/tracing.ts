@@ -1,6 +1,7 @@
 /**
- * OpenTelemetry traces of requests, with the gen_ai attributes of its semantic conventions. Contents of messages are never attributes. On
- * when OTEL_EXPORTER_OTLP_ENDPOINT (or ..._TRACES_ENDPOINT) is set; otherwise not even the libraries are loaded.
+ * OpenTelemetry traces of requests, with the gen_ai attributes of its semantic conventions. Contents of messages are
+ * never attributes. On when OTEL_EXPORTER_OTLP_ENDPOINT (or ..._TRACES_ENDPOINT) is set; otherwise not even the
+ * libraries are loaded.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Attributes, Span, Tracer } from '@opentelemetry/api';
@@ -22,14 +23,21 @@ export interface Tracing {
 }
 
 /** Null unless an endpoint is set, or an exporter is given (tests). */
-export async function createTracing(environment: NodeJS.ProcessEnv = process.env, exporter?: SpanExporter): Promise<Tracing | null> {
-  const isSet = Boolean(environment['OTEL_EXPORTER_OTLP_ENDPOINT'] || environment['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']);
+export async function createTracing(
+  environment: NodeJS.ProcessEnv = process.env,
+  exporter?: SpanExporter,
+): Promise<Tracing | null> {
+  const isSet = Boolean(
+    environment['OTEL_EXPORTER_OTLP_ENDPOINT'] || environment['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'],
+  );
   if (!isSet && exporter === undefined) return null;
-  const [{ BatchSpanProcessor, TracerProvider }, { resourceFromAttributes }, { OTLPTraceExporter }] = await Promise.all([
-    import('@opentelemetry/sdk-trace'),
-    import('@opentelemetry/resources'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-  ]);
+  const [{ BatchSpanProcessor, TracerProvider }, { resourceFromAttributes }, { OTLPTraceExporter }] = await Promise.all(
+    [
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/resources'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+    ],
+  );
   const api = await import('@opentelemetry/api');
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': environment['OTEL_SERVICE_NAME'] || 'whetstone-gateway' }),
@@ -39,9 +47,13 @@ export async function createTracing(environment: NodeJS.ProcessEnv = process.env
   return {
     start({ headers }, operation) {
       const parent = parentOf(headers['traceparent']);
-      const context = parent === null ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, { ...parent, isRemote: true });
+      const context =
+        parent === null ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, { ...parent, isRemote: true });
       const attributes = { 'gen_ai.operation.name': operation, 'gen_ai.provider.name': 'whetstone' };
-      return requestTrace(tracer.startSpan(operation, { kind: api.SpanKind.SERVER, attributes }, context), api.SpanStatusCode.ERROR);
+      return requestTrace(
+        tracer.startSpan(operation, { kind: api.SpanKind.SERVER, attributes }, context),
+        api.SpanStatusCode.ERROR,
+      );
     },
     stop: () => provider.shutdown(),
   };
@@ -61,7 +73,11 @@ function requestTrace(span: Span, errorCode: number): RequestTrace {
 }
 
 /** W3C trace context, version 00; null for anything else. */
-function parentOf(header: string | string[] | undefined): { traceId: string; spanId: string; traceFlags: number } | null {
+function parentOf(
+  header: string | string[] | undefined,
+): { traceId: string; spanId: string; traceFlags: number } | null {
   const match = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(typeof header === 'string' ? header : '');
-  return match === null ? null : { traceId: match[1] as string, spanId: match[2] as string, traceFlags: Number.parseInt(match[3] as string, 16) };
+  return match === null
+    ? null
+    : { traceId: match[1] as string, spanId: match[2] as string, traceFlags: Number.parseInt(match[3] as string, 16) };
 }

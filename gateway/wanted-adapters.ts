@@ -3,11 +3,14 @@ import { type ArtifactStore, layout } from '../store';
 import type { AgentState } from './agent-state';
 import type { WantedAdapter } from './upstream/reconciler';
 
-/** Adapters that an agent needs at its model servers now: those of its served versions, then the merges made of them. */
+/**
+ * Adapters that an agent needs at its model servers now: those of its served versions, then the merges made of them.
+ */
 export function wantedAdapters(agent: AgentState, store: ArtifactStore): WantedAdapter[] {
   const single = agent.wantedVersions().flatMap(({ adapters }) => adapters);
   const merges = agent.mixtures.of(new Set(single.map(({ name }) => name))).map(({ name, parts }): WantedAdapter => {
-    // For servers that cannot merge (vLLM), a merge made beforehand with PEFT may lie in the store under the merge's name.
+    // For servers that cannot merge (vLLM), a merge made beforehand with PEFT may lie in the store under the merge's
+    // name.
     const made = store.localPath(`${layout.adapters(agent.settings.name)}/${name.replace('@', '-')}`);
     return { name, path: existsSync(made) ? made : null, parts };
   });
@@ -16,5 +19,8 @@ export function wantedAdapters(agent: AgentState, store: ArtifactStore): WantedA
 
 /** Every name that is this agent's business, wanted or not: what the reconciler may unload. */
 export function knownAdapters(agent: AgentState): string[] {
-  return [...agent.registry.versions.flatMap(({ adapters }) => adapters.map(({ name }) => name)), ...agent.mixtures.everWanted];
+  return [
+    ...agent.registry.versions.flatMap(({ adapters }) => adapters.map(({ name }) => name)),
+    ...agent.mixtures.everWanted,
+  ];
 }

@@ -39,7 +39,10 @@ export function openCluster(kubeconfig?: string): Cluster {
   return new Cluster(config);
 }
 
-/** Typed calls, as few as training needs. All but the constructor throw ClusterRefused, or the network's error when nobody answers. */
+/**
+ * Typed calls, as few as training needs. All but the constructor throw ClusterRefused, or the network's error when
+ * nobody answers.
+ */
 export class Cluster {
   private readonly batch: BatchV1Api;
   private readonly core: CoreV1Api;
@@ -66,10 +69,15 @@ export class Cluster {
       fieldValidation: 'Strict',
       ...(validateOnly ? { dryRun: 'All' } : {}),
     };
-    return answered(this.batch.patchNamespacedJob(request, setHeaderOptions('Content-Type', PatchStrategy.ServerSideApply)));
+    return answered(
+      this.batch.patchNamespacedJob(request, setHeaderOptions('Content-Type', PatchStrategy.ServerSideApply)),
+    );
   }
 
-  /** Deletes this very Job, not a later one of the same name; its pods go first, with their grace period. No-op when it is gone. */
+  /**
+   * Deletes this very Job, not a later one of the same name; its pods go first, with their grace period. No-op when it
+   * is gone.
+   */
   async deleteJob(namespace: string, name: string, uid: string): Promise<void> {
     const body = { preconditions: { uid }, propagationPolicy: 'Foreground' };
     await gone(this.batch.deleteNamespacedJob({ namespace, name, body }));
@@ -77,7 +85,13 @@ export class Cluster {
 
   /** Deletes a pod; with `graceSeconds: 0` also one whose node no longer answers. No-op when it is gone. */
   async deletePod(namespace: string, name: string, graceSeconds?: number): Promise<void> {
-    await gone(this.core.deleteNamespacedPod({ namespace, name, ...(graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds }) }));
+    await gone(
+      this.core.deleteNamespacedPod({
+        namespace,
+        name,
+        ...(graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds }),
+      }),
+    );
   }
 
   /** The end of a pod's log; null when its node does not have it any more. */
@@ -104,9 +118,13 @@ export class Cluster {
     const base = `/api/v1/namespaces/${namespace}`;
     const ours = { namespace, labelSelector: TRAINER_SELECTOR };
     return new NamespaceWatch({
-      jobs: new SupervisedInformer(config, `/apis/batch/v1/namespaces/${namespace}/jobs`, TRAINER_SELECTOR, () => batch.listNamespacedJob(ours)),
+      jobs: new SupervisedInformer(config, `/apis/batch/v1/namespaces/${namespace}/jobs`, TRAINER_SELECTOR, () =>
+        batch.listNamespacedJob(ours),
+      ),
       pods: new SupervisedInformer(config, `${base}/pods`, TRAINER_SELECTOR, () => core.listNamespacedPod(ours)),
-      events: new SupervisedInformer(config, `${base}/events`, undefined, () => core.listNamespacedEvent({ namespace })),
+      events: new SupervisedInformer(config, `${base}/events`, undefined, () =>
+        core.listNamespacedEvent({ namespace }),
+      ),
     });
   }
 }
@@ -146,7 +164,8 @@ function refusal(error: unknown): unknown {
   } catch {
     // A proxy's page, not the API's status.
   }
-  // Too many requests and the server's own faults pass; a field that an older server does not know is called its own fault, and does not.
+  // Too many requests and the server's own faults pass; a field that an older server does not know is called its own
+  // fault, and does not.
   if ((code === 429 || code >= 500) && !/field not declared in schema/.test(message)) return error;
   return new ClusterRefused(code, message, { cause: error });
 }

@@ -1,4 +1,11 @@
-import type { V1Container, V1Job, V1PodFailurePolicy, V1PodSpec, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import type {
+  V1Container,
+  V1Job,
+  V1PodFailurePolicy,
+  V1PodSpec,
+  V1Volume,
+  V1VolumeMount,
+} from '@kubernetes/client-node';
 import type { KubernetesSpec } from '../contracts';
 import { appArmorProfile } from './app-armor';
 import { jobFile, type JobMember } from './job-member';
@@ -29,8 +36,8 @@ export interface JobRequest {
 }
 
 /**
- * Exit codes after which starting the trainer again would only fail again: an exception of Python, wrong arguments, the trainer's own refusals
- * (docs/protocols.md, section 6), and an entry point that is not there.
+ * Exit codes after which starting the trainer again would only fail again: an exception of Python, wrong arguments, the
+ * trainer's own refusals (docs/protocols.md, section 6), and an entry point that is not there.
  */
 export const FATAL_CODES = [1, 2, 64, 65, 66, 126, 127];
 /** Stopped by SIGTERM, after a checkpoint. */
@@ -39,8 +46,8 @@ export const STOPPED_CODE = 143;
 const TOKEN_SECONDS = 600;
 
 /**
- * The Job of a training or of a pack: a function of its request alone. Its pod template cannot be changed afterwards, so an existing Job is
- * attached to, never applied again; that also leaves `suspend` to Kueue.
+ * The Job of a training or of a pack: a function of its request alone. Its pod template cannot be changed afterwards,
+ * so an existing Job is attached to, never applied again; that also leaves `suspend` to Kueue.
  */
 export function buildJob(request: JobRequest): V1Job {
   const { spec, name, runId, agent, pack, directoryKey, members } = request;
@@ -52,9 +59,16 @@ export function buildJob(request: JobRequest): V1Job {
     [LABELS.run]: labelValue(runId),
     ...(pack === null
       ? { [LABELS.capability]: labelValue(capabilities[0] ?? '') }
-      : { [LABELS.pack]: String(pack), ...Object.fromEntries(capabilities.map((capability) => [memberLabel(capability), ''])) }),
+      : {
+          [LABELS.pack]: String(pack),
+          ...Object.fromEntries(capabilities.map((capability) => [memberLabel(capability), ''])),
+        }),
   };
-  const annotations = { [ANNOTATIONS.run]: runId, [ANNOTATIONS.job]: capabilities.join(', '), [ANNOTATIONS.directory]: directoryKey };
+  const annotations = {
+    [ANNOTATIONS.run]: runId,
+    [ANNOTATIONS.job]: capabilities.join(', '),
+    [ANNOTATIONS.directory]: directoryKey,
+  };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -100,7 +114,9 @@ function podSpec(request: JobRequest): V1PodSpec {
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: spec.graceSeconds,
-    ...(spec.imagePullSecrets.length === 0 ? {} : { imagePullSecrets: spec.imagePullSecrets.map((name) => ({ name })) }),
+    ...(spec.imagePullSecrets.length === 0
+      ? {}
+      : { imagePullSecrets: spec.imagePullSecrets.map((name) => ({ name })) }),
     ...(spec.priorityClass === undefined ? {} : { priorityClassName: spec.priorityClass }),
     ...(spec.runtimeClass === undefined ? {} : { runtimeClassName: spec.runtimeClass }),
     ...(Object.keys(spec.nodeSelector).length === 0 ? {} : { nodeSelector: spec.nodeSelector }),
@@ -113,7 +129,9 @@ function podSpec(request: JobRequest): V1PodSpec {
       fsGroup: user.gid,
       fsGroupChangePolicy: 'OnRootMismatch',
       seccompProfile:
-        spec.seccomp === 'RuntimeDefault' ? { type: 'RuntimeDefault' } : { type: 'Localhost', localhostProfile: spec.seccomp.slice('localhost/'.length) },
+        spec.seccomp === 'RuntimeDefault'
+          ? { type: 'RuntimeDefault' }
+          : { type: 'Localhost', localhostProfile: spec.seccomp.slice('localhost/'.length) },
       ...appArmorProfile(spec.appArmor),
     },
     containers: [container(request)],
@@ -147,7 +165,11 @@ function container({ spec, members, threads, storeRoot, reportUrl }: JobRequest)
 
 function mounts(spec: KubernetesSpec, storeRoot: string, reports: boolean): V1VolumeMount[] {
   return [
-    { name: 'store', mountPath: storeRoot, ...(spec.store.subPath === undefined ? {} : { subPath: spec.store.subPath }) },
+    {
+      name: 'store',
+      mountPath: storeRoot,
+      ...(spec.store.subPath === undefined ? {} : { subPath: spec.store.subPath }),
+    },
     { name: 'tmp', mountPath: '/tmp' },
     ...(reports ? [{ name: 'report-token', mountPath: POD_TOKEN_FOLDER, readOnly: true }] : []),
     ...spec.volumes.map(({ mountPath, subPath, readOnly }, index) => ({
@@ -169,7 +191,11 @@ function volumes({ spec, reportUrl }: JobRequest): V1Volume[] {
       : [
           {
             name: 'report-token',
-            projected: { sources: [{ serviceAccountToken: { audience: REPORT_AUDIENCE, expirationSeconds: TOKEN_SECONDS, path: 'token' } }] },
+            projected: {
+              sources: [
+                { serviceAccountToken: { audience: REPORT_AUDIENCE, expirationSeconds: TOKEN_SECONDS, path: 'token' } },
+              ],
+            },
           },
         ]),
     ...spec.volumes.map((volume, index) => ({ name: `volume-${index}`, ...source(volume) })),
@@ -177,5 +203,7 @@ function volumes({ spec, reportUrl }: JobRequest): V1Volume[] {
 }
 
 function source({ claim, hostPath }: { claim?: string | undefined; hostPath?: string | undefined }): Partial<V1Volume> {
-  return claim === undefined ? { hostPath: { path: hostPath ?? '', type: 'Directory' } } : { persistentVolumeClaim: { claimName: claim } };
+  return claim === undefined
+    ? { hostPath: { path: hostPath ?? '', type: 'Directory' } }
+    : { persistentVolumeClaim: { claimName: claim } };
 }

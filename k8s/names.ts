@@ -21,14 +21,18 @@ export const LABELS = {
 } as const;
 
 /** Annotations: whole values, where labels hold shortened ones. */
-export const ANNOTATIONS = { run: 'whetstone.dev/run', job: 'whetstone.dev/job', directory: 'whetstone.dev/directory' } as const;
+export const ANNOTATIONS = {
+  run: 'whetstone.dev/run',
+  job: 'whetstone.dev/job',
+  directory: 'whetstone.dev/directory',
+} as const;
 
 /** Selects every object that Whetstone's trainings have made. */
 export const TRAINER_SELECTOR = `${LABELS.manager}=${MANAGER},${LABELS.component}=${CONTAINER}`;
 
 /**
- * Name of the Job of a training directory: the same for every attempt, so that each finds the Job of the one before. At most 52
- * characters: pods get a suffix, and a label must hold the result.
+ * Name of the Job of a training directory: the same for every attempt, so that each finds the Job of the one before. At
+ * most 52 characters: pods get a suffix, and a label must hold the result.
  */
 export function jobName(capability: string, directoryKey: string): string {
   const hash = createHash('sha256').update(directoryKey).digest('hex').slice(0, 12);

@@ -7,7 +7,13 @@ export type ClusterView = Omit<TrainingView, 'trainer'>;
 
 /** Jobs, pods and events of one namespace. */
 export class NamespaceWatch {
-  constructor(private readonly of: { jobs: SupervisedInformer<V1Job>; pods: SupervisedInformer<V1Pod>; events: SupervisedInformer<CoreV1Event> }) {
+  constructor(
+    private readonly of: {
+      jobs: SupervisedInformer<V1Job>;
+      pods: SupervisedInformer<V1Pod>;
+      events: SupervisedInformer<CoreV1Event>;
+    },
+  ) {
     for (const informer of Object.values(of)) informer.start();
   }
 
@@ -24,7 +30,10 @@ export class NamespaceWatch {
       pods: own,
       events: events
         .items()
-        .filter(({ involvedObject: { uid: of, kind, name } }) => about.has(of) || (kind === 'Workload' && name?.startsWith(workload) === true)),
+        .filter(
+          ({ involvedObject: { uid: of, kind, name } }) =>
+            about.has(of) || (kind === 'Workload' && name?.startsWith(workload) === true),
+        ),
       contactMs: Math.min(jobs.contactMs, pods.contactMs, events.contactMs),
     };
   }

@@ -19,8 +19,15 @@ export type Step =
   | { act: 'forget-pod'; pod: string }
   | { act: 'fail'; type: FailureType; because: string };
 
-/** Exit codes with a failure of their own (docs/protocols.md, section 6). A pack's trainer takes them over from the trainings that failed in it. */
-export const CODE_FAILURES: Readonly<Record<number, FailureType>> = { 64: 'Trainer.JobInvalid', 65: 'Trainer.EnvironmentFailed', 66: 'Trainer.Diverged' };
+/**
+ * Exit codes with a failure of their own (docs/protocols.md, section 6). A pack's trainer takes them over from the
+ * trainings that failed in it.
+ */
+export const CODE_FAILURES: Readonly<Record<number, FailureType>> = {
+  64: 'Trainer.JobInvalid',
+  65: 'Trainer.EnvironmentFailed',
+  66: 'Trainer.Diverged',
+};
 /** Another trainer held the directory. */
 const LOCKED = 75;
 /** What an ended trainer has written may reach this machine a moment later through a network file system. */
@@ -39,17 +46,27 @@ export interface Clocks {
 }
 
 /**
- * What to do about a reason. Pure: each phase has its own clock, and the clock of training starts at the first iteration.
+ * What to do about a reason. Pure: each phase has its own clock, and the clock of training starts at the first
+ * iteration.
  * @param packed the trainer is shared: its exit code may be another training's.
  */
-export function nextStep(reason: Reason, view: TrainingView, spec: KubernetesSpec, patience: Patience, clocks: Clocks, packed = false): Step {
+export function nextStep(
+  reason: Reason,
+  view: TrainingView,
+  spec: KubernetesSpec,
+  patience: Patience,
+  clocks: Clocks,
+  packed = false,
+): Step {
   const { limits } = spec;
   const forMs = clocks.nowMs - clocks.reasonMs;
   const over = (minutes: number | undefined) => minutes !== undefined && forMs > minutes * MINUTE_MS;
   const pod = newestPod(view.pods);
   const fail = (type: FailureType): Step => ({ act: 'fail', type, because: reason.message });
   const late = (what: string, type: FailureType, minutes: number | undefined): Step =>
-    over(minutes) ? { act: 'fail', type, because: `${what} for more than ${minutes} minutes: ${reason.message}` } : { act: 'wait' };
+    over(minutes)
+      ? { act: 'fail', type, because: `${what} for more than ${minutes} minutes: ${reason.message}` }
+      : { act: 'wait' };
   const replace = (counts: keyof Patience, type: FailureType): Step =>
     patience[counts] >= limits[counts]
       ? {
@@ -82,9 +99,14 @@ export function nextStep(reason: Reason, view: TrainingView, spec: KubernetesSpe
     case 'Training': {
       const { trainingMinutes } = limits;
       const started = clocks.firstIterationMs;
-      const spent = trainingMinutes !== undefined && started !== null && clocks.nowMs - started > trainingMinutes * MINUTE_MS;
+      const spent =
+        trainingMinutes !== undefined && started !== null && clocks.nowMs - started > trainingMinutes * MINUTE_MS;
       return spent
-        ? { act: 'fail', type: 'Trainer.Deadline', because: `trained for more than ${trainingMinutes} minutes: ${reason.message}` }
+        ? {
+            act: 'fail',
+            type: 'Trainer.Deadline',
+            because: `trained for more than ${trainingMinutes} minutes: ${reason.message}`,
+          }
         : { act: 'wait' };
     }
     case 'Deadline':
@@ -95,7 +117,9 @@ export function nextStep(reason: Reason, view: TrainingView, spec: KubernetesSpe
     case 'NodeLost':
     case 'GpuFault':
       if (isOver(pod, view)) return replace('disruptions', 'Trainer.Disrupted');
-      return pod !== null && isForgotten(pod, clocks.nowMs) ? { act: 'forget-pod', pod: pod.metadata?.name ?? '' } : { act: 'wait' };
+      return pod !== null && isForgotten(pod, clocks.nowMs)
+        ? { act: 'forget-pod', pod: pod.metadata?.name ?? '' }
+        : { act: 'wait' };
     case 'CodeError': {
       const code = pod === null ? null : exitCode(pod);
       // Whose code it is, failure.json says; the others may have their manifests.
@@ -110,7 +134,12 @@ export function nextStep(reason: Reason, view: TrainingView, spec: KubernetesSpe
 
 /** Nothing of this pod runs any more. */
 function isOver(pod: V1Pod | null, { job }: TrainingView): boolean {
-  return pod === null || pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded' || conditionOf(job?.status?.conditions, 'Failed') !== undefined;
+  return (
+    pod === null ||
+    pod.status?.phase === 'Failed' ||
+    pod.status?.phase === 'Succeeded' ||
+    conditionOf(job?.status?.conditions, 'Failed') !== undefined
+  );
 }
 
 function isForgotten(pod: V1Pod, nowMs: number): boolean {

@@ -1,7 +1,10 @@
 import type { CoreV1Event, V1Pod } from '@kubernetes/client-node';
 
 /** The condition of a type that holds; undefined when it does not. */
-export function conditionOf<C extends { type: string; status: string }>(conditions: readonly C[] | undefined, type: string): C | undefined {
+export function conditionOf<C extends { type: string; status: string }>(
+  conditions: readonly C[] | undefined,
+  type: string,
+): C | undefined {
   return conditions?.find((condition) => condition.type === type && condition.status === 'True');
 }
 
@@ -14,10 +17,18 @@ export function newestPod(pods: readonly V1Pod[]): V1Pod | null {
 
 /** When an event was last seen, in milliseconds since 1970. */
 export function eventTime(event: CoreV1Event): number {
-  return Math.max(time(event.lastTimestamp), time(event.eventTime), time(event.series?.lastObservedTime), time(event.metadata?.creationTimestamp));
+  return Math.max(
+    time(event.lastTimestamp),
+    time(event.eventTime),
+    time(event.series?.lastObservedTime),
+    time(event.metadata?.creationTimestamp),
+  );
 }
 
 /** The newest of the events that fit. */
-export function newestEvent(events: readonly CoreV1Event[], fits: (event: CoreV1Event) => boolean): CoreV1Event | undefined {
+export function newestEvent(
+  events: readonly CoreV1Event[],
+  fits: (event: CoreV1Event) => boolean,
+): CoreV1Event | undefined {
   return events.filter(fits).sort((a, b) => eventTime(b) - eventTime(a))[0];
 }

@@ -13,7 +13,8 @@ const DISRUPTIONS: Record<string, Reason['kind']> = {
 };
 /** The driver's words for a fault of the GPU; the number is NVIDIA's Xid. */
 const XID = /\bXid(?: \([^)]*\))?:? (\d{1,3})\b/;
-const GPU_FAULT = /uncorrectable (?:NVLink|ECC) error|GPU has fallen off the bus|GPU is lost|CUDA error: (?:unspecified launch failure|device not ready)/i;
+const GPU_FAULT =
+  /uncorrectable (?:NVLink|ECC) error|GPU has fallen off the bus|GPU is lost|CUDA error: (?:unspecified launch failure|device not ready)/i;
 const LAST_WORDS = 400;
 
 /** What ended a pod, or is ending it; null while it lives. */
@@ -23,25 +24,42 @@ export function endOfPod(pod: V1Pod, events: readonly CoreV1Event[] = []): Reaso
   const words = (terminated?.message ?? '').trim();
   const xid = XID.exec(words)?.[1];
   if (xid !== undefined || GPU_FAULT.test(words)) {
-    return { kind: 'GpuFault', message: `${xid === undefined ? '' : `Xid ${xid} on ${pod.spec?.nodeName}: `}${tail(words)}` };
+    return {
+      kind: 'GpuFault',
+      message: `${xid === undefined ? '' : `Xid ${xid} on ${pod.spec?.nodeName}: `}${tail(words)}`,
+    };
   }
   const lost = lostNode(pod, events);
   if (lost !== null && !terminated) return { kind: 'NodeLost', message: lost };
   const disruption = conditionOf(status?.conditions, 'DisruptionTarget');
   if (disruption)
-    return { kind: DISRUPTIONS[disruption.reason ?? ''] ?? 'Preempted', message: disruption.message ?? disruption.reason ?? 'the pod was disrupted' };
-  if (status?.reason === 'Evicted' || status?.reason === 'Preempting') return { kind: 'Preempted', message: status.message ?? status.reason };
-  if (status?.reason === 'NodeShutdown' || status?.reason === 'Terminated') return { kind: 'Preempted', message: status.message ?? 'its node was shut down' };
-  if (status?.reason === 'DeadlineExceeded') return { kind: 'Deadline', message: status.message ?? 'the pod was active longer than its deadline allows' };
-  if (terminated?.reason === 'OOMKilled') return { kind: 'OOMKilled', message: `the trainer used more than its ${memoryOf(pod)} of memory and was killed` };
-  if (terminated && terminated.exitCode === STOPPED_CODE) return { kind: 'Preempted', message: 'the pod was told to stop and saved a checkpoint' };
+    return {
+      kind: DISRUPTIONS[disruption.reason ?? ''] ?? 'Preempted',
+      message: disruption.message ?? disruption.reason ?? 'the pod was disrupted',
+    };
+  if (status?.reason === 'Evicted' || status?.reason === 'Preempting')
+    return { kind: 'Preempted', message: status.message ?? status.reason };
+  if (status?.reason === 'NodeShutdown' || status?.reason === 'Terminated')
+    return { kind: 'Preempted', message: status.message ?? 'its node was shut down' };
+  if (status?.reason === 'DeadlineExceeded')
+    return { kind: 'Deadline', message: status.message ?? 'the pod was active longer than its deadline allows' };
+  if (terminated?.reason === 'OOMKilled')
+    return { kind: 'OOMKilled', message: `the trainer used more than its ${memoryOf(pod)} of memory and was killed` };
+  if (terminated && terminated.exitCode === STOPPED_CODE)
+    return { kind: 'Preempted', message: 'the pod was told to stop and saved a checkpoint' };
   if (metadata?.deletionTimestamp) return { kind: 'Preempted', message: 'the pod was deleted' };
-  if (!terminated) return status?.phase === 'Failed' ? { kind: 'CodeError', message: status.message ?? status.reason ?? 'the pod failed' } : null;
+  if (!terminated)
+    return status?.phase === 'Failed'
+      ? { kind: 'CodeError', message: status.message ?? status.reason ?? 'the pod failed' }
+      : null;
   if (terminated.exitCode === 0) return { kind: 'Finished', message: 'the trainer is done' };
   if (terminated.reason === 'StartError' || terminated.reason === 'ContainerCannotRun')
     return { kind: 'ConfigError', message: tail(words) || terminated.reason };
   const signal = terminated.exitCode > 128 ? ` (signal ${terminated.exitCode - 128})` : '';
-  return { kind: 'CodeError', message: `the trainer ended with code ${terminated.exitCode}${signal}${words === '' ? '' : `: ${tail(words)}`}` };
+  return {
+    kind: 'CodeError',
+    message: `the trainer ended with code ${terminated.exitCode}${signal}${words === '' ? '' : `: ${tail(words)}`}`,
+  };
 }
 
 /** Exit code of a pod's trainer; null while it runs, or when the node took it along. */
@@ -51,8 +69,11 @@ export function exitCode(pod: V1Pod): number | null {
 
 function lostNode(pod: V1Pod, events: readonly CoreV1Event[]): string | null {
   const { status, metadata, spec } = pod;
-  const about = events.find(({ involvedObject, reason }) => involvedObject.uid === metadata?.uid && reason === 'NodeNotReady');
-  // The control plane takes the pod's readiness away when its node falls silent; the container's own state stays as it was last heard.
+  const about = events.find(
+    ({ involvedObject, reason }) => involvedObject.uid === metadata?.uid && reason === 'NodeNotReady',
+  );
+  // The control plane takes the pod's readiness away when its node falls silent; the container's own state stays as it
+  // was last heard.
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const containerReady = status?.containerStatuses?.[0]?.ready;
   const silent = ready?.status === 'False' && containerReady === true && status?.phase === 'Running';

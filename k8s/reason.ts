@@ -44,22 +44,39 @@ export const SILENCE_MS = 20_000;
 const STALLED_FACTOR = 10;
 
 /** The kubelet's words for a container that waits. */
-const IMAGE_ERRORS = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError', 'RegistryUnavailable']);
+const IMAGE_ERRORS = new Set([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'ImageInspectError',
+  'RegistryUnavailable',
+]);
 const CONTAINER_ERRORS = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 
 /** Why a training is where it is. Pure; the first rule that fits wins, from what blocks most to what blocks least. */
 export function trainingReason(view: TrainingView, limits: ReasonLimits, nowMs: number): Reason {
   const silentMs = nowMs - view.contactMs;
   if (silentMs > SILENCE_MS) {
-    return { kind: 'Unreachable', message: `the Kubernetes API has not answered for ${seconds(silentMs)}; the training itself may go on` };
+    return {
+      kind: 'Unreachable',
+      message: `the Kubernetes API has not answered for ${seconds(silentMs)}; the training itself may go on`,
+    };
   }
   const { job } = view;
   if (job === null) return { kind: 'Starting', message: 'the Job is being made' };
   if (conditionOf(job.status?.conditions, 'Complete')) return { kind: 'Finished', message: 'the Job is complete' };
   const failed = conditionOf(job.status?.conditions, 'Failed') ?? conditionOf(job.status?.conditions, 'FailureTarget');
-  if (failed?.reason === 'DeadlineExceeded') return { kind: 'Deadline', message: 'the Job was active longer than its deadline allows' };
+  if (failed?.reason === 'DeadlineExceeded')
+    return { kind: 'Deadline', message: 'the Job was active longer than its deadline allows' };
   const pod = newestPod(view.pods);
-  if (failed) return (pod && endOfPod(pod, view.events)) ?? { kind: 'CodeError', message: failed.message ?? failed.reason ?? 'the Job failed' };
+  if (failed)
+    return (
+      (pod && endOfPod(pod, view.events)) ?? {
+        kind: 'CodeError',
+        message: failed.message ?? failed.reason ?? 'the Job failed',
+      }
+    );
   if (job.spec?.suspend) return suspended(view);
   if (pod === null) return withoutPod(view);
   return endOfPod(pod, view.events) ?? pendingReason(pod, view) ?? runningReason(view, pod, limits, nowMs);
@@ -67,7 +84,9 @@ export function trainingReason(view: TrainingView, limits: ReasonLimits, nowMs: 
 
 function suspended({ job, events }: TrainingView): Reason {
   const queue = job?.metadata?.labels?.['kueue.x-k8s.io/queue-name'];
-  const said = newestEvent(events, ({ source, reportingComponent }) => /kueue/.test(`${source?.component} ${reportingComponent}`));
+  const said = newestEvent(events, ({ source, reportingComponent }) =>
+    /kueue/.test(`${source?.component} ${reportingComponent}`),
+  );
   if (queue === undefined) return { kind: 'Queued', message: 'the Job is suspended: somebody has to resume it' };
   if (said) return { kind: 'Queued', message: `queue ${queue}: ${said.message}` };
   return {
@@ -83,7 +102,10 @@ function withoutPod({ events, job }: TrainingView): Reason {
     return { kind: /exceeded quota/.test(message) ? 'Queued' : 'ConfigError', message };
   }
   const failures = job?.status?.failed ?? 0;
-  return { kind: 'Starting', message: failures === 0 ? 'its pod is being made' : `its next pod is being made (${failures} before it failed)` };
+  return {
+    kind: 'Starting',
+    message: failures === 0 ? 'its pod is being made' : `its next pod is being made (${failures} before it failed)`,
+  };
 }
 
 /** Waiting to be scheduled, or for its container; null once that has started. */
@@ -97,19 +119,26 @@ function pendingReason(pod: V1Pod, { events }: TrainingView): Reason | null {
   if (state?.running || state?.terminated) return null;
   const about = events.filter(({ involvedObject }) => involvedObject.uid === pod.metadata?.uid);
   const waiting = state?.waiting;
-  const warning = (pattern: RegExp) => newestEvent(about, ({ reason, type }) => type === 'Warning' && pattern.test(reason ?? ''))?.message;
+  const warning = (pattern: RegExp) =>
+    newestEvent(about, ({ reason, type }) => type === 'Warning' && pattern.test(reason ?? ''))?.message;
   const held = waiting?.reason ?? '';
   if (IMAGE_ERRORS.has(held)) {
     // While it backs off, the status only says so; the error itself is in an event.
-    const pull = newestEvent(about, ({ message }) => /Failed to pull image|not present with pull policy/.test(message ?? ''))?.message;
+    const pull = newestEvent(about, ({ message }) =>
+      /Failed to pull image|not present with pull policy/.test(message ?? ''),
+    )?.message;
     return { kind: 'ImagePull', message: pull ?? waiting?.message ?? held };
   }
   if (CONTAINER_ERRORS.has(held)) return { kind: 'ConfigError', message: `${held}: ${waiting?.message ?? ''}` };
   const blocked = warning(/^(FailedMount|FailedAttachVolume|FailedCreatePodSandBox|FailedMapVolume)$/);
   if (blocked !== undefined) return { kind: 'ConfigError', message: blocked };
   const pulling = newestEvent(about, ({ reason }) => reason === 'Pulling' || reason === 'Pulled');
-  if (pulling?.reason === 'Pulling') return { kind: 'Starting', message: `${pulling.message} on ${pod.spec?.nodeName}` };
-  return { kind: 'Starting', message: `the container is being made${pod.spec?.nodeName ? ` on ${pod.spec.nodeName}` : ''}` };
+  if (pulling?.reason === 'Pulling')
+    return { kind: 'Starting', message: `${pulling.message} on ${pod.spec?.nodeName}` };
+  return {
+    kind: 'Starting',
+    message: `the container is being made${pod.spec?.nodeName ? ` on ${pod.spec.nodeName}` : ''}`,
+  };
 }
 
 function runningReason({ trainer }: TrainingView, pod: V1Pod, { stalledMs }: ReasonLimits, nowMs: number): Reason {
@@ -124,7 +153,10 @@ function runningReason({ trainer }: TrainingView, pod: V1Pod, { stalledMs }: Rea
   const allowedMs = Math.max(stalledMs, STALLED_FACTOR * (trainer.medianMs ?? 0));
   const progress = `iteration ${trainer.iteration} of ${trainer.iterations}, reward ${trainer.reward.toFixed(2)}`;
   if (quietMs > allowedMs && trainer.iteration < trainer.iterations) {
-    return { kind: 'Stalled', message: `no iteration for ${seconds(quietMs)} (${progress}), although the container runs` };
+    return {
+      kind: 'Stalled',
+      message: `no iteration for ${seconds(quietMs)} (${progress}), although the container runs`,
+    };
   }
   return { kind: 'Training', message: progress };
 }

@@ -1,4 +1,10 @@
-import { type KubeConfig, type KubernetesListObject, type KubernetesObject, ListWatch, Watch } from '@kubernetes/client-node';
+import {
+  type KubeConfig,
+  type KubernetesListObject,
+  type KubernetesObject,
+  ListWatch,
+  Watch,
+} from '@kubernetes/client-node';
 
 /** Between full lists, which put right whatever a watch has lost without a word. */
 const RELIST_MS = 10_000;
@@ -6,8 +12,9 @@ const RETRY_MS = 500;
 const MAX_RETRY_MS = 5_000;
 
 /**
- * What there is of one kind, kept fresh. client-node's informer stops at every error but two, and a broken connection can go quiet. So each
- * break begins a new one after a growing, jittered delay, and the whole list is asked for on a timer: what it says replaces what was believed.
+ * What there is of one kind, kept fresh. client-node's informer stops at every error but two, and a broken connection
+ * can go quiet. So each break begins a new one after a growing, jittered delay, and the whole list is asked for on a
+ * timer: what it says replaces what was believed.
  */
 export class SupervisedInformer<T extends KubernetesObject> {
   private readonly known = new Map<string, T>();
@@ -57,7 +64,9 @@ export class SupervisedInformer<T extends KubernetesObject> {
     await this.ask();
   }
 
-  /** A new ListWatch each time: an aborted one reports its own abort as an error later, and would stop its successor. */
+  /**
+   * A new ListWatch each time: an aborted one reports its own abort as an error later, and would stop its successor.
+   */
   private begin(): void {
     if (this.closed) return;
     const list = async () => {
@@ -67,8 +76,17 @@ export class SupervisedInformer<T extends KubernetesObject> {
       return answer;
     };
     // Nor may one that was stopped while it waited to reconnect: it does not look again whether it was.
-    const delayFn = (ms: number) => new Promise<void>((resolve) => this.later(ms, () => this.current === informer && resolve()));
-    const informer: ListWatch<T> = new ListWatch<T>(this.path, new Watch(this.config), list, false, this.selector, undefined, { delayFn });
+    const delayFn = (ms: number) =>
+      new Promise<void>((resolve) => this.later(ms, () => this.current === informer && resolve()));
+    const informer: ListWatch<T> = new ListWatch<T>(
+      this.path,
+      new Watch(this.config),
+      list,
+      false,
+      this.selector,
+      undefined,
+      { delayFn },
+    );
     const previous = this.current;
     this.current = informer;
     void previous?.stop();
@@ -99,7 +117,8 @@ export class SupervisedInformer<T extends KubernetesObject> {
     const present = new Set(list.items.map(key));
     for (const [uid, item] of this.known) {
       // Made after the list was: the watch was faster.
-      if (!present.has(uid) && !isNewer(item.metadata?.resourceVersion, list.metadata?.resourceVersion)) this.known.delete(uid);
+      if (!present.has(uid) && !isNewer(item.metadata?.resourceVersion, list.metadata?.resourceVersion))
+        this.known.delete(uid);
     }
     for (const item of list.items) this.put(item);
     return list;

@@ -1,6 +1,10 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import OpenAI, { APIUserAbortError } from 'openai';
-import type { ChatCompletion, ChatCompletionCreateParamsNonStreaming, ChatCompletionMessageParam } from 'openai/resources/chat/completions';
+import type {
+  ChatCompletion,
+  ChatCompletionCreateParamsNonStreaming,
+  ChatCompletionMessageParam,
+} from 'openai/resources/chat/completions';
 import type { z } from 'zod';
 import type { RedactionSpec } from '../contracts';
 import { runBatch, type BatchOptions } from './batch';
@@ -47,11 +51,14 @@ export interface AnalystRequest<T> {
   /** When all places are taken, calls with a lower turn go first. Default 0. */
   turn?: number;
   /**
-   * Stores a valid answer. The question holds its place until this has resolved, so that what a killed worker has paid for and not kept is
-   * never more than `concurrency` questions. `ask` rejects with what this rejects with.
+   * Stores a valid answer. The question holds its place until this has resolved, so that what a killed worker has paid
+   * for and not kept is never more than `concurrency` questions. `ask` rejects with what this rejects with.
    */
   keep?: (answer: AnalystAnswer<T>) => Promise<void>;
-  /** As `keep`, for a question that got no valid answer, which was paid for as well. What it rejects with takes the place of the refusal. */
+  /**
+   * As `keep`, for a question that got no valid answer, which was paid for as well. What it rejects with takes the
+   * place of the refusal.
+   */
   keepRefusal?: (refusal: Refusal) => Promise<void>;
 }
 
@@ -120,20 +127,25 @@ export interface BatchAnswer<T> {
 export interface Analyst {
   readonly model: string;
   /**
-   * Asks once, checks the answer, and asks again with the problems as often as `maxReasks` allows. Throws failures of the catalogue:
-   * Analyst.RateLimited, .Unavailable, .Unauthorised, .BadRequest, .Malformed; CancelledFailure when the signal fires.
+   * Asks once, checks the answer, and asks again with the problems as often as `maxReasks` allows. Throws failures of
+   * the catalogue: Analyst.RateLimited, .Unavailable, .Unauthorised, .BadRequest, .Malformed; CancelledFailure when the
+   * signal fires.
    */
   ask<T>(request: AnalystRequest<T>): Promise<AnalystAnswer<T>>;
   /**
-   * Asks many questions through the endpoint's Batch API and waits, for hours if need be. The same questions asked again attach to the same
-   * batch. Throws Analyst.BatchFailed when the endpoint has no such API or ends the batch without answers.
+   * Asks many questions through the endpoint's Batch API and waits, for hours if need be. The same questions asked
+   * again attach to the same batch. Throws Analyst.BatchFailed when the endpoint has no such API or ends the batch
+   * without answers.
    */
   askBatch<T>(requests: readonly AnalystRequest<T>[], options?: BatchOptions): Promise<BatchAnswer<T>[]>;
   /** Resolves when what was counted about the calls is written down. */
   settle(): Promise<void>;
 }
 
-/** Client of the analyst endpoint. One instance holds one connection pool, one concurrency limit and one door to the endpoint's rate. */
+/**
+ * Client of the analyst endpoint. One instance holds one connection pool, one concurrency limit and one door to the
+ * endpoint's rate.
+ */
 export function createAnalyst(options: AnalystOptions): Analyst {
   return new OpenAiAnalyst(options);
 }
@@ -152,7 +164,11 @@ class OpenAiAnalyst implements Analyst {
     this.model = options.model;
     this.limiter = new Limiter(options.concurrency);
     const { requestsPerMinute, tokensPerMinute, rateBoard } = options;
-    this.gate = new RateGate({ requestsPerMinute, tokensPerMinute, ...(rateBoard === undefined ? {} : { board: rateBoard }) });
+    this.gate = new RateGate({
+      requestsPerMinute,
+      tokensPerMinute,
+      ...(rateBoard === undefined ? {} : { board: rateBoard }),
+    });
     // Retrying is ours: a call must keep its Idempotency-Key, and Temporal must see what fails.
     this.client = new OpenAI({
       baseURL: options.baseUrl,
@@ -187,16 +203,39 @@ class OpenAiAnalyst implements Analyst {
       const completion = await this.complete(request, key, messages, () => tries++);
       add(usage, completion);
       const { text, problems, ...rest } = checkAnswer(completion, request.schema, request.check);
-      if ('value' in rest) return { value: replacements.restore(rest.value), usage, asks, tries, redacted, model: completion.model || this.model };
+      if ('value' in rest)
+        return {
+          value: replacements.restore(rest.value),
+          usage,
+          asks,
+          tries,
+          redacted,
+          model: completion.model || this.model,
+        };
       if (asks > this.options.maxReasks) {
-        const detail: MalformedDetail = { key: request.key, answer: replacements.restore(text), problems: problems ?? '', usage, asks, tries, redacted };
-        throw failure('Analyst.Malformed', `The analyst (${this.model}) answered ${asks} times, but never in the required form: ${problems}`, {
-          details: [detail],
-        });
+        const detail: MalformedDetail = {
+          key: request.key,
+          answer: replacements.restore(text),
+          problems: problems ?? '',
+          usage,
+          asks,
+          tries,
+          redacted,
+        };
+        throw failure(
+          'Analyst.Malformed',
+          `The analyst (${this.model}) answered ${asks} times, but never in the required form: ${problems}`,
+          {
+            details: [detail],
+          },
+        );
       }
       messages.push(
         { role: 'assistant', content: text || '(no answer)' },
-        { role: 'user', content: `That answer is not valid: ${problems}\nAnswer again, with nothing but JSON in the required form.` },
+        {
+          role: 'user',
+          content: `That answer is not valid: ${problems}\nAnswer again, with nothing but JSON in the required form.`,
+        },
       );
     }
   }
@@ -221,26 +260,43 @@ class OpenAiAnalyst implements Analyst {
       if (!('value' in checked)) return { answer: null, wasted };
       const { counts: redacted } = replacements;
       return {
-        answer: { value: replacements.restore(checked.value), usage: wasted, asks: 1, tries: 1, redacted, model: completion.model || this.model },
+        answer: {
+          value: replacements.restore(checked.value),
+          usage: wasted,
+          asks: 1,
+          tries: 1,
+          redacted,
+          model: completion.model || this.model,
+        },
         wasted,
       };
     });
   }
 
-  private async throughBatch(lines: Parameters<typeof runBatch>[1], options: BatchOptions): Promise<Map<string, ChatCompletion>> {
+  private async throughBatch(
+    lines: Parameters<typeof runBatch>[1],
+    options: BatchOptions,
+  ): Promise<Map<string, ChatCompletion>> {
     try {
       const { id, status, errors, completions } = await runBatch(this.client, lines, options);
       if (completions.size > 0 || status === 'completed') return completions;
-      throw failure('Analyst.BatchFailed', `The batch ${id} of ${lines.length} questions ended as ${status}. ${errors}`.trim());
+      throw failure(
+        'Analyst.BatchFailed',
+        `The batch ${id} of ${lines.length} questions ended as ${status}. ${errors}`.trim(),
+      );
     } catch (error) {
       throwIfCancelled(options.signal);
       if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error;
       const mapped = toAnalystFailure(error, { endpoint: this.options.baseUrl, model: this.model });
       const { status } = mapped.details?.[0] as AnalystFailureDetail;
       if (status !== 404 && status !== 405) throw mapped;
-      throw failure('Analyst.BatchFailed', `The analyst at ${this.options.baseUrl} has no Batch API (${status}): set analyst.mode to online.`, {
-        cause: mapped,
-      });
+      throw failure(
+        'Analyst.BatchFailed',
+        `The analyst at ${this.options.baseUrl} has no Batch API (${status}): set analyst.mode to online.`,
+        {
+          cause: mapped,
+        },
+      );
     }
   }
 
@@ -254,11 +310,21 @@ class OpenAiAnalyst implements Analyst {
     if (!redaction || !redactionSecret || !redactsFor(redaction, baseUrl)) return [...messages];
     this.redactor ??= redactionSecret().then((secret) => new Redactor(redaction, secret));
     const redactor = await this.redactor;
-    return messages.map((message) => ({ ...message, content: redactor?.redact(message.content, replacements) ?? message.content }));
+    return messages.map((message) => ({
+      ...message,
+      content: redactor?.redact(message.content, replacements) ?? message.content,
+    }));
   }
 
-  /** One answer; a transient failure is retried here with the same key, so that it costs the calls beside it nothing. */
-  private async complete<T>(request: AnalystRequest<T>, key: string, messages: readonly AnalystMessage[], count: () => void): Promise<ChatCompletion> {
+  /**
+   * One answer; a transient failure is retried here with the same key, so that it costs the calls beside it nothing.
+   */
+  private async complete<T>(
+    request: AnalystRequest<T>,
+    key: string,
+    messages: readonly AnalystMessage[],
+    count: () => void,
+  ): Promise<ChatCompletion> {
     const { maxTries = 8, maxWaitMs = 30_000, firstWaitMs = 500, longestWaitMs = 8_000 } = this.options;
     const chars = messages.reduce((sum, { content }) => sum + content.length, 0);
     for (let attempt = 1; ; attempt++) {
@@ -281,7 +347,11 @@ class OpenAiAnalyst implements Analyst {
     }
   }
 
-  private async send<T>(request: AnalystRequest<T>, key: string, messages: readonly AnalystMessage[]): Promise<ChatCompletion> {
+  private async send<T>(
+    request: AnalystRequest<T>,
+    key: string,
+    messages: readonly AnalystMessage[],
+  ): Promise<ChatCompletion> {
     throwIfCancelled(request.signal);
     try {
       const { data, response } = await this.client.chat.completions
@@ -298,21 +368,34 @@ class OpenAiAnalyst implements Analyst {
     }
   }
 
-  private body<T>(request: AnalystRequest<T>, messages: readonly AnalystMessage[]): ChatCompletionCreateParamsNonStreaming {
+  private body<T>(
+    request: AnalystRequest<T>,
+    messages: readonly AnalystMessage[],
+  ): ChatCompletionCreateParamsNonStreaming {
     return {
       model: this.model,
       messages: messages as ChatCompletionMessageParam[],
-      response_format: { type: 'json_schema', json_schema: { name: request.kind, strict: true, schema: this.format(request.schema) } },
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: request.kind, strict: true, schema: this.format(request.schema) },
+      },
     };
   }
 
-  /** A gateway's page or half an answer with status 200 is a failure of the endpoint, not an answer of the model: it is tried again as it was. */
+  /**
+   * A gateway's page or half an answer with status 200 is a failure of the endpoint, not an answer of the model: it is
+   * tried again as it was.
+   */
   private noCompletion(status: number, data: unknown): ApplicationFailure {
     const detail: AnalystFailureDetail = { status, code: null };
     const start = JSON.stringify(data)?.slice(0, 120) ?? 'nothing';
-    return failure('Analyst.Unavailable', `The analyst at ${this.options.baseUrl} answered ${status}, but with no chat completion: ${start}`, {
-      details: [detail],
-    });
+    return failure(
+      'Analyst.Unavailable',
+      `The analyst at ${this.options.baseUrl} answered ${status}, but with no chat completion: ${start}`,
+      {
+        details: [detail],
+      },
+    );
   }
 
   private format(schema: z.ZodType): Record<string, unknown> {
@@ -323,7 +406,12 @@ class OpenAiAnalyst implements Analyst {
 }
 
 function isCompletion(data: unknown): data is ChatCompletion {
-  return typeof data === 'object' && data !== null && Array.isArray((data as ChatCompletion).choices) && (data as ChatCompletion).choices.length > 0;
+  return (
+    typeof data === 'object' &&
+    data !== null &&
+    Array.isArray((data as ChatCompletion).choices) &&
+    (data as ChatCompletion).choices.length > 0
+  );
 }
 
 function add(usage: AnalystUsage, completion: ChatCompletion): void {
@@ -338,8 +426,8 @@ export interface Refusal extends Pick<AnalystAnswer<unknown>, 'usage' | 'asks' |
 }
 
 /**
- * What refuses this one question and not the next: no valid answer after all re-asks, or a prompt that the endpoint will not take.
- * Null for every other error.
+ * What refuses this one question and not the next: no valid answer after all re-asks, or a prompt that the endpoint
+ * will not take. Null for every other error.
  */
 export function refusalOfOneQuestion(error: unknown): Refusal | null {
   if (!(error instanceof ApplicationFailure)) return null;

@@ -36,13 +36,21 @@ const LABEL = 'whetstone_batch';
 const FORGET_SECONDS = 26 * 3600;
 const LONGEST_POLL_MS = 60_000;
 
-const outputSchema = z.object({ custom_id: z.string(), response: z.object({ status_code: z.number(), body: z.unknown() }).nullable() });
+const outputSchema = z.object({
+  custom_id: z.string(),
+  response: z.object({ status_code: z.number(), body: z.unknown() }).nullable(),
+});
 
 /**
- * Sends questions through the Batch API and waits for the end. A batch of the same questions that is under way or done is attached to, so
- * that an activity that was cut off pays for no second one. Throws what the `openai` client throws, and CancelledFailure on the signal.
+ * Sends questions through the Batch API and waits for the end. A batch of the same questions that is under way or done
+ * is attached to, so that an activity that was cut off pays for no second one. Throws what the `openai` client throws,
+ * and CancelledFailure on the signal.
  */
-export async function runBatch(client: OpenAI, lines: readonly BatchLine[], { signal, say, pollMs = 5_000 }: BatchOptions = {}): Promise<BatchOutcome> {
+export async function runBatch(
+  client: OpenAI,
+  lines: readonly BatchLine[],
+  { signal, say, pollMs = 5_000 }: BatchOptions = {},
+): Promise<BatchOutcome> {
   const name = contentKey(...lines.map(({ key }) => key));
   const options = signal === undefined ? {} : { signal };
   let batch = (await findBatch(client, name, options)) ?? (await createBatch(client, name, lines, options));
@@ -56,27 +64,48 @@ export async function runBatch(client: OpenAI, lines: readonly BatchLine[], { si
     const text = await (await client.files.content(batch.output_file_id, options)).text();
     for (const line of text.split('\n').filter(Boolean)) {
       const parsed = outputSchema.safeParse(JSON.parse(line));
-      if (parsed.success && parsed.data.response?.status_code === 200) completions.set(parsed.data.custom_id, parsed.data.response.body as ChatCompletion);
+      if (parsed.success && parsed.data.response?.status_code === 200)
+        completions.set(parsed.data.custom_id, parsed.data.response.body as ChatCompletion);
     }
   }
   const errors = (batch.errors?.data ?? []).map(({ message }) => message ?? '').join('; ');
   return { id: batch.id, status: batch.status as BatchOutcome['status'], errors, completions };
 }
 
-const isOver = ({ status }: Batch) => status === 'completed' || status === 'failed' || status === 'expired' || status === 'cancelled';
+const isOver = ({ status }: Batch) =>
+  status === 'completed' || status === 'failed' || status === 'expired' || status === 'cancelled';
 
 /** A batch of the same questions that did not fail. */
 async function findBatch(client: OpenAI, name: string, options: { signal?: AbortSignal }): Promise<Batch | null> {
   for await (const batch of client.batches.list({ limit: 100 }, options)) {
     if (batch.created_at < Date.now() / 1000 - FORGET_SECONDS) break;
-    const ended = batch.status === 'failed' || batch.status === 'expired' || batch.status === 'cancelled' || batch.status === 'cancelling';
+    const ended =
+      batch.status === 'failed' ||
+      batch.status === 'expired' ||
+      batch.status === 'cancelled' ||
+      batch.status === 'cancelling';
     if (batch.metadata?.[LABEL] === name && !ended) return batch;
   }
   return null;
 }
 
-async function createBatch(client: OpenAI, name: string, lines: readonly BatchLine[], options: { signal?: AbortSignal }): Promise<Batch> {
-  const text = lines.map(({ key, body }) => `${JSON.stringify({ custom_id: key, method: 'POST', url: '/v1/chat/completions', body })}\n`).join('');
-  const file = await client.files.create({ file: await toFile(Buffer.from(text), 'questions.jsonl'), purpose: 'batch' }, options);
-  return client.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h', metadata: { [LABEL]: name } }, options);
+async function createBatch(
+  client: OpenAI,
+  name: string,
+  lines: readonly BatchLine[],
+  options: { signal?: AbortSignal },
+): Promise<Batch> {
+  const text = lines
+    .map(
+      ({ key, body }) => `${JSON.stringify({ custom_id: key, method: 'POST', url: '/v1/chat/completions', body })}\n`,
+    )
+    .join('');
+  const file = await client.files.create(
+    { file: await toFile(Buffer.from(text), 'questions.jsonl'), purpose: 'batch' },
+    options,
+  );
+  return client.batches.create(
+    { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h', metadata: { [LABEL]: name } },
+    options,
+  );
 }

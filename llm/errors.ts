@@ -22,8 +22,8 @@ const MAX_QUOTE = 300;
 const QUOTA_RETRY_MS = 300_000;
 
 /**
- * Milliseconds that a response asks to wait: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date; null when neither
- * is there or can be read. `now` is in milliseconds since the epoch.
+ * Milliseconds that a response asks to wait: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date; null
+ * when neither is there or can be read. `now` is in milliseconds since the epoch.
  */
 export function retryAfterMs(headers: Headers | undefined, now: number): number | null {
   const milliseconds = Number.parseFloat(headers?.get('retry-after-ms') ?? '');
@@ -37,8 +37,8 @@ export function retryAfterMs(headers: Headers | undefined, now: number): number 
 }
 
 /**
- * Maps an error of the `openai` client to a failure of the catalogue; the error is kept as its cause. Pure but for the default of
- * `now` (milliseconds since the epoch), which only HTTP dates in Retry-After need.
+ * Maps an error of the `openai` client to a failure of the catalogue; the error is kept as its cause. Pure but for the
+ * default of `now` (milliseconds since the epoch), which only HTTP dates in Retry-After need.
  */
 export function toAnalystFailure(error: unknown, place: AnalystPlace, now: number = Date.now()): ApplicationFailure {
   const cause = error instanceof Error ? error : new Error(String(error));
@@ -46,7 +46,11 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
   const status = api?.status ?? null;
   const detail: AnalystFailureDetail = { status, code: api?.code ?? null };
   const make = (type: FailureType, message: string, retryMs?: number | null) =>
-    failure(type, message, { cause, details: [detail], ...(retryMs == null ? {} : { nextRetryDelay: Math.round(retryMs) }) });
+    failure(type, message, {
+      cause,
+      details: [detail],
+      ...(retryMs == null ? {} : { nextRetryDelay: Math.round(retryMs) }),
+    });
   const said = ` It said: ${quote(cause.message)}`;
 
   if (status === 429) {
@@ -68,7 +72,11 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
   }
   // 408 and 409 are what gateways answer when they gave up waiting or hold a lock; both pass.
   if (status !== null && (status >= 500 || status === 408 || status === 409)) {
-    return make('Analyst.Unavailable', `The analyst at ${place.endpoint} failed (${status}).${said}`, retryAfterMs(api?.headers, now));
+    return make(
+      'Analyst.Unavailable',
+      `The analyst at ${place.endpoint} failed (${status}).${said}`,
+      retryAfterMs(api?.headers, now),
+    );
   }
   if (status !== null) {
     return make(
@@ -77,16 +85,27 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
     );
   }
   if (error instanceof APIConnectionTimeoutError) {
-    return make('Analyst.Unavailable', `The analyst at ${place.endpoint} did not answer in time: raise analyst.timeoutSeconds if its answers take longer.`);
+    return make(
+      'Analyst.Unavailable',
+      `The analyst at ${place.endpoint} did not answer in time: raise analyst.timeoutSeconds if its answers take longer.`,
+    );
   }
   if (error instanceof SyntaxError) {
     return make('Analyst.Unavailable', `The analyst at ${place.endpoint} answered something that is not JSON.${said}`);
   }
-  return make('Analyst.Unavailable', `The analyst at ${place.endpoint} could not be reached: check that it runs and that the address is right.${said}`);
+  return make(
+    'Analyst.Unavailable',
+    `The analyst at ${place.endpoint} could not be reached: check that it runs and that the address is right.${said}`,
+  );
 }
 
 /** Codes with which endpoints refuse one prompt for what is in it; another prompt may well pass. */
-const PROMPT_CODES = new Set(['context_length_exceeded', 'string_above_max_length', 'content_filter', 'content_policy_violation']);
+const PROMPT_CODES = new Set([
+  'context_length_exceeded',
+  'string_above_max_length',
+  'content_filter',
+  'content_policy_violation',
+]);
 
 /** True when the endpoint refused this prompt alone: too long, or stopped by its content filter. */
 export function refusesPromptOnly(error: ApplicationFailure): boolean {

@@ -2,10 +2,14 @@ import { ApplicationFailure, type ApplicationFailureOptions } from '@temporalio/
 import { FAILURES, type FailureType } from '../contracts';
 
 /**
- * An ApplicationFailure of the catalogue; whether Temporal may retry it follows from its type, unless `nonRetryable` says that this
- * time it cannot get better.
+ * An ApplicationFailure of the catalogue; whether Temporal may retry it follows from its type, unless `nonRetryable`
+ * says that this time it cannot get better.
  */
-export function failure(type: FailureType, message: string, options: Omit<ApplicationFailureOptions, 'type' | 'message'> = {}): ApplicationFailure {
+export function failure(
+  type: FailureType,
+  message: string,
+  options: Omit<ApplicationFailureOptions, 'type' | 'message'> = {},
+): ApplicationFailure {
   return ApplicationFailure.create({ nonRetryable: !FAILURES[type].retryable, ...options, type, message });
 }
 

@@ -1,8 +1,9 @@
 import { CancelledFailure } from '@temporalio/common';
 
 /**
- * Lets at most `limit` actions run at once. The others wait: a lower turn goes first, and in one turn, who came first. Chunks that run side
- * by side then end one after the other instead of all together, so that there is always one with work left while the next is fetched.
+ * Lets at most `limit` actions run at once. The others wait: a lower turn goes first, and in one turn, who came first.
+ * Chunks that run side by side then end one after the other instead of all together, so that there is always one with
+ * work left while the next is fetched.
  */
 export class Limiter {
   private running = 0;
@@ -60,5 +61,7 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 /** Throws the signal's CancelledFailure when it has fired. */
 export function throwIfCancelled(signal?: AbortSignal): void {
   if (!signal?.aborted) return;
-  throw signal.reason instanceof CancelledFailure ? signal.reason : new CancelledFailure('The call to the analyst was cancelled.');
+  throw signal.reason instanceof CancelledFailure
+    ? signal.reason
+    : new CancelledFailure('The call to the analyst was cancelled.');
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Keywords that strict structured outputs refuse at one endpoint or another. The zod schema still checks them when the answer is
- * here, so that leaving them out loses nothing.
+ * Keywords that strict structured outputs refuse at one endpoint or another. The zod schema still checks them when the
+ * answer is here, so that leaving them out loses nothing.
  */
 const UNSUPPORTED = new Set([
   '$schema',
@@ -20,8 +20,8 @@ const UNSUPPORTED = new Set([
 ]);
 
 /**
- * JSON schema of a zod schema for `response_format: {type: "json_schema", strict: true}`. Throws TypeError when an object in it allows
- * unknown keys or has optional ones, which strict mode does not know.
+ * JSON schema of a zod schema for `response_format: {type: "json_schema", strict: true}`. Throws TypeError when an
+ * object in it allows unknown keys or has optional ones, which strict mode does not know.
  */
 export function strictJsonSchema(schema: z.ZodType): Record<string, unknown> {
   return strip(z.toJSONSchema(schema, { io: 'input' }), '') as Record<string, unknown>;
@@ -35,7 +35,10 @@ function strip(node: unknown, path: string): unknown {
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(object)) {
     // The names below `properties` are ours and may be equal to a keyword.
-    if (key === 'properties') result[key] = Object.fromEntries(Object.entries(value as object).map(([name, inner]) => [name, strip(inner, `${path}/${name}`)]));
+    if (key === 'properties')
+      result[key] = Object.fromEntries(
+        Object.entries(value as object).map(([name, inner]) => [name, strip(inner, `${path}/${name}`)]),
+      );
     else if (!UNSUPPORTED.has(key)) result[key] = strip(value, `${path}/${key}`);
   }
   return result;
@@ -45,6 +48,8 @@ function requireClosed(object: Record<string, unknown>, path: string): void {
   const properties = Object.keys(object.properties ?? {});
   const required = (object.required ?? []) as string[];
   if (object.additionalProperties !== false || required.length !== properties.length) {
-    throw new TypeError(`The answer schema has an object at ${path || '/'} with optional or unknown keys: use z.strictObject and nullable().`);
+    throw new TypeError(
+      `The answer schema has an object at ${path || '/'} with optional or unknown keys: use z.strictObject and nullable().`,
+    );
   }
 }

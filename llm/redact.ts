@@ -16,16 +16,22 @@ export class Replacements {
   restore<T>(answer: T): T {
     if (this.values.size === 0) return answer;
     if (typeof answer === 'string')
-      return answer.replace(/\[[a-z][a-z0-9-]*:[0-9a-f]{10}\]/g, (placeholder) => this.values.get(placeholder) ?? placeholder) as T;
+      return answer.replace(
+        /\[[a-z][a-z0-9-]*:[0-9a-f]{10}\]/g,
+        (placeholder) => this.values.get(placeholder) ?? placeholder,
+      ) as T;
     if (Array.isArray(answer)) return answer.map((item: unknown) => this.restore(item)) as T;
     if (typeof answer !== 'object' || answer === null) return answer;
-    return Object.fromEntries(Object.entries(answer).map(([name, value]) => [name, this.restore(value as unknown)])) as T;
+    return Object.fromEntries(
+      Object.entries(answer).map(([name, value]) => [name, this.restore(value as unknown)]),
+    ) as T;
   }
 }
 
 /**
- * Replaces what must not leave by `[rule:hash]`. The hash is keyed with a secret of this store: the same value gets the same placeholder in
- * every call, and nobody without the secret can find the value by trying. Answers get their values back on this side.
+ * Replaces what must not leave by `[rule:hash]`. The hash is keyed with a secret of this store: the same value gets the
+ * same placeholder in every call, and nobody without the secret can find the value by trying. Answers get their values
+ * back on this side.
  */
 export class Redactor {
   private readonly rules: ({ name: string } & Parameters<typeof replaceFound>[1])[];

@@ -3,13 +3,18 @@ import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
 /**
- * A `fetch` for the `openai` client on undici's plain request: a label call costs about half the processor time that it costs through
- * the global fetch. Keeps `connections` connections open, honours HTTPS_PROXY and NO_PROXY but for this machine itself, follows no
- * redirects, and sets no time limits of its own: the client has one.
+ * A `fetch` for the `openai` client on undici's plain request: a label call costs about half the processor time that it
+ * costs through the global fetch. Keeps `connections` connections open, honours HTTPS_PROXY and NO_PROXY but for this
+ * machine itself, follows no redirects, and sets no time limits of its own: the client has one.
  */
-export function createTransport(baseUrl: string, connections: number): (url: string | URL | Request, init?: RequestInit) => Promise<Response> {
+export function createTransport(
+  baseUrl: string,
+  connections: number,
+): (url: string | URL | Request, init?: RequestInit) => Promise<Response> {
   const options = { connections, headersTimeout: 0, bodyTimeout: 0 };
-  const dispatcher: Dispatcher = LOOPBACK.test(new URL(baseUrl).hostname) ? new Agent(options) : new EnvHttpProxyAgent(options);
+  const dispatcher: Dispatcher = LOOPBACK.test(new URL(baseUrl).hostname)
+    ? new Agent(options)
+    : new EnvHttpProxyAgent(options);
   return async (url, init = {}) => {
     const { body, headers: sent } = await encoded(init);
     const response = await request(url instanceof Request ? url.url : url, {
@@ -20,16 +25,26 @@ export function createTransport(baseUrl: string, connections: number): (url: str
       dispatcher,
     });
     const headers = new Headers();
-    for (const [name, value] of Object.entries(response.headers)) for (const item of [value ?? []].flat()) headers.append(name, item);
+    for (const [name, value] of Object.entries(response.headers))
+      for (const item of [value ?? []].flat()) headers.append(name, item);
     return new Response(await response.body.text(), { status: response.statusCode, headers });
   };
 }
 
-/** Body and headers as undici takes them. Anything but text (the form of a file upload) is encoded by the platform, which sets its type. */
-async function encoded({ body, headers }: RequestInit): Promise<{ body: string | Buffer | null; headers: Record<string, string> }> {
+/**
+ * Body and headers as undici takes them. Anything but text (the form of a file upload) is encoded by the platform,
+ * which sets its type.
+ */
+async function encoded({
+  body,
+  headers,
+}: RequestInit): Promise<{ body: string | Buffer | null; headers: Record<string, string> }> {
   const own = Object.fromEntries(new Headers(headers));
   if (body === undefined || body === null || typeof body === 'string') return { body: body ?? null, headers: own };
   const form = new Response(body);
   const type = form.headers.get('content-type');
-  return { body: Buffer.from(await form.arrayBuffer()), headers: { ...own, ...(type === null ? {} : { 'content-type': type }) } };
+  return {
+    body: Buffer.from(await form.arrayBuffer()),
+    headers: { ...own, ...(type === null ? {} : { 'content-type': type }) },
+  };
 }

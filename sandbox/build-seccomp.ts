@@ -5,9 +5,10 @@ import { projectRoot } from './assets';
 import { assembleSeccomp, SECCOMP_ARCHES } from './seccomp';
 
 /**
- * `node dist/sandbox/build-seccomp.js [--check]`: writes the committed filters, their hashes in profile.json, and profile-pod.json, which is
- * profile.json without bubblewrap's own switch against nested user namespaces (it writes to /proc/sys, read-only in a container; the
- * filter refuses them as well). With --check it only says whether they are up to date.
+ * `node dist/sandbox/build-seccomp.js [--check]`: writes the committed filters, their hashes in profile.json, and
+ * profile-pod.json, which is profile.json without bubblewrap's own switch against nested user namespaces (it writes to
+ * /proc/sys, read-only in a container; the filter refuses them as well). With --check it only says whether they are up
+ * to date.
  * @returns names of the files that differ from what `assembleSeccomp` gives (and were written, without `check`).
  */
 export function buildSeccomp(check: boolean): string[] {

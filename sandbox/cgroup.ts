@@ -1,4 +1,14 @@
-import { accessSync, chmodSync, chownSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  chownSync,
+  constants,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JailProfile } from './profile';
@@ -53,8 +63,8 @@ export function cgroupLayer(): CgroupLayer {
 
 /**
  * Makes a control group with the limits, below the one that this process is in.
- * @returns null where control groups cannot be written: the jail then rests on rlimits, which bound its memory by themselves
- * because nothing inside can start a second process or keep memory outside its address space.
+ * @returns null where control groups cannot be written: the jail then rests on rlimits, which bound its memory by
+ *   themselves because nothing inside can start a second process or keep memory outside its address space.
  * @param uid the kernel's user of the jail, where it is not this process's; it joins by itself.
  */
 export function createJailCgroup(limits: Limits, uid: number | null): JailCgroup | null {
@@ -80,8 +90,12 @@ export function createJailCgroup(limits: Limits, uid: number | null): JailCgroup
   return {
     layer,
     bounds,
-    // A thread that moves itself needs no lock; moving another process waits for all processors to pass a quiet state: 10 ms and more.
-    joinPrefix: () => (layer === 'v1' ? ['/bin/sh', '-c', 'for group in $0; do echo 0 > "$group/tasks" || exit 71; done; exec "$@"', made.join(' ')] : []),
+    // A thread that moves itself needs no lock; moving another process waits for all processors to pass a quiet state:
+    // 10 ms and more.
+    joinPrefix: () =>
+      layer === 'v1'
+        ? ['/bin/sh', '-c', 'for group in $0; do echo 0 > "$group/tasks" || exit 71; done; exec "$@"', made.join(' ')]
+        : [],
     join: async (pid) => {
       if (layer === 'v2') for (const path of made) await joinGroup(path, pid);
     },
@@ -124,7 +138,11 @@ function version1(own: ReadonlyMap<string, string>): { layer: CgroupLayer; list:
   return {
     layer: 'v1',
     list: [
-      { directory: at('memory'), bounds: ['memory'], settings: ({ memoryBytes }) => ({ 'memory.limit_in_bytes': String(memoryBytes) }) },
+      {
+        directory: at('memory'),
+        bounds: ['memory'],
+        settings: ({ memoryBytes }) => ({ 'memory.limit_in_bytes': String(memoryBytes) }),
+      },
       { directory: at('pids'), bounds: ['pids'], settings: ({ processes }) => ({ 'pids.max': String(processes) }) },
       ...(isWritable(cpu.directory) ? [cpu] : []),
     ],
@@ -134,7 +152,8 @@ function version1(own: ReadonlyMap<string, string>): { layer: CgroupLayer; list:
 function version2(path: string): { layer: CgroupLayer; list: Controller[] } {
   const directory = join(MOUNT, path);
   const enabled = readFileSync(join(directory, 'cgroup.subtree_control'), 'utf8').split(/\s+/);
-  if (!enabled.includes('memory') || !enabled.includes('pids')) throw new Error('memory and pids are not handed down to this group');
+  if (!enabled.includes('memory') || !enabled.includes('pids'))
+    throw new Error('memory and pids are not handed down to this group');
   return {
     layer: 'v2',
     list: [
@@ -170,7 +189,10 @@ async function joinGroup(path: string, pid: number): Promise<void> {
   }
 }
 
-/** Settings that a group may lack: kernels without swap accounting have no such file, and processor time is worth less than the others. */
+/**
+ * Settings that a group may lack: kernels without swap accounting have no such file, and processor time is worth less
+ * than the others.
+ */
 const DISPENSABLE: Readonly<Record<string, CgroupBound | null>> = { 'memory.swap.max': null, 'cpu.max': 'cpu' };
 
 /** Makes a group and writes its limits. Returns what they bound; throws the file system's error. */
@@ -212,6 +234,7 @@ function remove(path: string, waitMs = 50): void {
   try {
     rmdirSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' && waitMs < LONGEST_WAIT_MS) setTimeout(() => remove(path, waitMs * 2), waitMs).unref();
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' && waitMs < LONGEST_WAIT_MS)
+      setTimeout(() => remove(path, waitMs * 2), waitMs).unref();
   }
 }

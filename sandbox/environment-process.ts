@@ -28,7 +28,10 @@ import type { LaunchedRuntime } from './launch';
 import { BoundedTail, nestsDeeperThan, readLines } from './line-channel';
 import type { JailProfile } from './profile';
 
-/** Where an environment runs: in the jail, in its own process by its owner's wish, or unjailed because WHET_SANDBOX=unsafe. */
+/**
+ * Where an environment runs: in the jail, in its own process by its owner's wish, or unjailed because
+ * WHET_SANDBOX=unsafe.
+ */
 export type EnvironmentIsolation = 'jail' | 'process' | 'unsafe';
 
 interface Pending {
@@ -52,11 +55,11 @@ const ENVELOPE_BYTES = 256;
 const STDERR_GRACE_MS = 50;
 
 /**
- * One environment in one process, many episodes. Requests made while another line is under way leave together as one `batch`
- * line, so that many concurrent episodes share a round trip and a single one waits for none.
+ * One environment in one process, many episodes. Requests made while another line is under way leave together as one
+ * `batch` line, so that many concurrent episodes share a round trip and a single one waits for none.
  *
- * Every failure of the process rejects all waiting requests with a typed error and kills the process; such an object is done
- * for, open another one.
+ * Every failure of the process rejects all waiting requests with a typed error and kills the process; such an object is
+ * done for, open another one.
  */
 export class EnvironmentProcess {
   private readonly queue: Pending[] = [];
@@ -79,7 +82,10 @@ export class EnvironmentProcess {
     private readonly profile: JailProfile,
   ) {
     const { caps } = profile;
-    const flood = (): void => this.fail(new OutputFlood(`Environment ${this.name} wrote more than ${caps.logBytes} bytes to stdout or stderr.`));
+    const flood = (): void =>
+      this.fail(
+        new OutputFlood(`Environment ${this.name} wrote more than ${caps.logBytes} bytes to stdout or stderr.`),
+      );
     this.log = {
       stdout: new BoundedTail(launched.stdout, caps.logTailBytes, caps.logBytes, flood),
       stderr: new BoundedTail(launched.stderr, caps.logTailBytes, caps.logBytes, flood),
@@ -99,7 +105,11 @@ export class EnvironmentProcess {
     );
     this.exited = new Promise((resolve) => {
       launched.child.once('error', (error) => {
-        this.fail(new EnvironmentStartFailed(`The process of environment ${name} could not be started: ${error.message}`, { cause: error }));
+        this.fail(
+          new EnvironmentStartFailed(`The process of environment ${name} could not be started: ${error.message}`, {
+            cause: error,
+          }),
+        );
         if (launched.child.pid !== undefined) return;
         launched.release();
         resolve();
@@ -108,7 +118,8 @@ export class EnvironmentProcess {
     });
     // The owner closes environments; a forgotten one must not keep the program alive.
     launched.child.unref();
-    for (const stream of [launched.requests, launched.responses, launched.stdout, launched.stderr]) (stream as Partial<Socket>).unref?.();
+    for (const stream of [launched.requests, launched.responses, launched.stdout, launched.stderr])
+      (stream as Partial<Socket>).unref?.();
   }
 
   /** Whether requests can still be made. */
@@ -118,7 +129,8 @@ export class EnvironmentProcess {
 
   /**
    * Loads the source. Called once, by `openEnvironment`.
-   * @throws EnvironmentRaised, BadReturn for the source's own faults; EnvironmentStartFailed when the runtime did not come up.
+   * @throws EnvironmentRaised, BadReturn for the source's own faults; EnvironmentStartFailed when the runtime did not
+   *   come up.
    */
   async start(source: string): Promise<this> {
     try {
@@ -126,7 +138,8 @@ export class EnvironmentProcess {
       return this;
     } catch (error) {
       await this.close();
-      if (error instanceof EnvironmentDied) throw new EnvironmentStartFailed(`${error.message} before it was loaded.`, { cause: error });
+      if (error instanceof EnvironmentDied)
+        throw new EnvironmentStartFailed(`${error.message} before it was loaded.`, { cause: error });
       throw error;
     }
   }
@@ -183,14 +196,17 @@ export class EnvironmentProcess {
   }
 
   /**
-   * Any method of the protocol. Rejects with a SandboxError: `EnvironmentRaised`, `BadReturn`, `BadRequest`, `NoSuchEpisode` for
-   * this request alone; `EnvironmentHung`, `EnvironmentDied`, `BadOutput`, `OutputFlood`, `EnvironmentClosed` for the process.
+   * Any method of the protocol. Rejects with a SandboxError: `EnvironmentRaised`, `BadReturn`, `BadRequest`,
+   * `NoSuchEpisode` for this request alone; `EnvironmentHung`, `EnvironmentDied`, `BadOutput`, `OutputFlood`,
+   * `EnvironmentClosed` for the process.
    */
   request<M extends EnvironmentMethod>(method: M, params: EnvironmentParams[M]): Promise<EnvironmentResult<M>> {
     if (this.failure) return Promise.reject(this.failure);
     const json = JSON.stringify({ method, params });
     if (Buffer.byteLength(json) + ENVELOPE_BYTES > this.profile.caps.lineBytes) {
-      return Promise.reject(new BadRequest(`The ${method} request is over the protocol's ${this.profile.caps.lineBytes} bytes a line.`));
+      return Promise.reject(
+        new BadRequest(`The ${method} request is over the protocol's ${this.profile.caps.lineBytes} bytes a line.`),
+      );
     }
     return new Promise((resolve, reject) => {
       this.queue.push({ method, json, resolve: resolve, reject });
@@ -198,7 +214,10 @@ export class EnvironmentProcess {
     });
   }
 
-  /** Ends the process: closes its request pipe, then kills. Rejects what still waits with `EnvironmentClosed`. Idempotent. */
+  /**
+   * Ends the process: closes its request pipe, then kills. Rejects what still waits with `EnvironmentClosed`.
+   * Idempotent.
+   */
   async close(): Promise<void> {
     if (!this.failure) {
       this.rejectAll(new EnvironmentClosed(`Environment ${this.name} was closed.`));
@@ -219,7 +238,8 @@ export class EnvironmentProcess {
   private scheduleFlush(): void {
     if (this.flushScheduled || this.inFlight) return;
     this.flushScheduled = true;
-    // setImmediate rather than a microtask: answers of many model calls arrive in one turn of the loop and should share a line.
+    // setImmediate rather than a microtask: answers of many model calls arrive in one turn of the loop and should share
+    // a line.
     setImmediate(() => {
       this.flushScheduled = false;
       this.flush();
@@ -241,11 +261,17 @@ export class EnvironmentProcess {
     const items = this.queue.splice(0, taken);
     const id = ++this.lastId;
     const isBatch = items.length > 1;
-    const body = isBatch ? `"method":"batch","params":{"requests":[${items.map((item) => item.json).join(',')}]}` : items[0]!.json.slice(1, -1);
+    const body = isBatch
+      ? `"method":"batch","params":{"requests":[${items.map((item) => item.json).join(',')}]}`
+      : items[0]!.json.slice(1, -1);
     const waitMs = items[0]!.method === 'load' ? wallMs.start : wallMs.request;
     const timer = setTimeout(() => {
       const methods = [...new Set(items.map((item) => item.method))].join(', ');
-      this.fail(new EnvironmentHung(`Environment ${this.name} did not answer ${methods} within ${waitMs} ms; its process was killed.`));
+      this.fail(
+        new EnvironmentHung(
+          `Environment ${this.name} did not answer ${methods} within ${waitMs} ms; its process was killed.`,
+        ),
+      );
     }, waitMs);
     this.inFlight = { id, items, isBatch, timer };
     this.launched.requests.write(`{"id":${id},${body}}\n`);
@@ -256,7 +282,11 @@ export class EnvironmentProcess {
     const inFlight = this.inFlight;
     const outcomes = inFlight && this.parse(line, inFlight);
     if (!outcomes) {
-      return this.fail(new BadOutput(`Environment ${this.name} answered with something the protocol does not allow: ${JSON.stringify(line.slice(0, 200))}`));
+      return this.fail(
+        new BadOutput(
+          `Environment ${this.name} answered with something the protocol does not allow: ${JSON.stringify(line.slice(0, 200))}`,
+        ),
+      );
     }
     clearTimeout(inFlight.timer);
     this.inFlight = null;
@@ -288,7 +318,9 @@ export class EnvironmentProcess {
       if (error.type === 'NotRun') return null;
       return inFlight.items.map(() => ({ error }));
     }
-    const outcomes = inFlight.isBatch ? environmentBatchSchema.safeParse(response.data.result).data?.results : [{ result: response.data.result }];
+    const outcomes = inFlight.isBatch
+      ? environmentBatchSchema.safeParse(response.data.result).data?.results
+      : [{ result: response.data.result }];
     if (outcomes?.length !== inFlight.items.length) return null;
     // The first request of a batch always runs, so sending the others again comes to an end.
     if ('error' in outcomes[0]! && outcomes[0].error.type === 'NotRun') return null;
@@ -315,12 +347,18 @@ export class EnvironmentProcess {
       const last = this.log.stderr.text().trim();
       const how = signal ? `was killed by ${signal}` : `ended with code ${code}`;
       this.fail(
-        new EnvironmentDied(`The process of environment ${this.name} ${how}${last ? `; its last words: ${last.slice(-400)}` : ''}`, code, signal, last),
+        new EnvironmentDied(
+          `The process of environment ${this.name} ${how}${last ? `; its last words: ${last.slice(-400)}` : ''}`,
+          code,
+          signal,
+          last,
+        ),
       );
     }
     // A process that is not jailed may have left children in its group.
     this.launched.kill();
-    for (const stream of [this.launched.requests, this.launched.responses, this.launched.stdout, this.launched.stderr]) stream.destroy();
+    for (const stream of [this.launched.requests, this.launched.responses, this.launched.stdout, this.launched.stderr])
+      stream.destroy();
     this.launched.release();
   }
 

@@ -1,6 +1,7 @@
 /**
- * Errors of the sandbox: plain Error subclasses with a stable `type`, so that activities can map them to their failures.
- * `retryable` says whether the same request may succeed in a fresh process; an environment that raises will raise again.
+ * Errors of the sandbox: plain Error subclasses with a stable `type`, so that activities can map them to their
+ * failures. `retryable` says whether the same request may succeed in a fresh process; an environment that raises will
+ * raise again.
  */
 
 /** Base of every error that `sandbox/` throws on purpose. */

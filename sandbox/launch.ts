@@ -32,8 +32,8 @@ const NOTHING = { layer: 'none', bounds: [], release: () => {} } as const;
 
 /**
  * Starts the environment runtime with an empty environment, no inherited files and requests on fd 3, responses on fd 4.
- * @throws SandboxUnavailable when a part of the jail is not installed; EnvironmentStartFailed when the system has no room for a process
- * or its pipes.
+ * @throws SandboxUnavailable when a part of the jail is not installed; EnvironmentStartFailed when the system has no
+ *   room for a process or its pipes.
  */
 export async function launchRuntime(loaded: LoadedProfile, isolation: Isolation): Promise<LaunchedRuntime> {
   if (isolation === 'process') {
@@ -48,9 +48,11 @@ export async function launchRuntime(loaded: LoadedProfile, isolation: Isolation)
     const child = await start(program!, rest, { ...spawnOptions(['pipe', filter]), ...plan.identity });
     const list = (child.stdio as readonly unknown[])[ARGUMENTS_FD] as Duplex;
     list.on('error', () => {});
-    // bubblewrap starts nothing before it has read its arguments to their end, so everything that it starts is in the group. Not awaited:
-    // whoever launches has to listen for the end of the process from the first moment.
-    void joinGroup(cgroup, child).then((joined) => (joined ? list.end(plan.jailArguments.map((argument) => `${argument}\0`).join('')) : child.kill('SIGKILL')));
+    // bubblewrap starts nothing before it has read its arguments to their end, so everything that it starts is in the
+    // group. Not awaited: whoever launches has to listen for the end of the process from the first moment.
+    void joinGroup(cgroup, child).then((joined) =>
+      joined ? list.end(plan.jailArguments.map((argument) => `${argument}\0`).join('')) : child.kill('SIGKILL'),
+    );
     return connect(child, cgroup ?? NOTHING);
   } catch (error) {
     cgroup?.release();
@@ -60,24 +62,33 @@ export async function launchRuntime(loaded: LoadedProfile, isolation: Isolation)
   }
 }
 
-/** Waits only where the start failed: whoever launches has to listen for the end of the process from the first moment. */
+/**
+ * Waits only where the start failed: whoever launches has to listen for the end of the process from the first moment.
+ */
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess | Promise<never> {
   const child = spawn(program, args, options);
   return child.pid === undefined ? failure(child) : child;
 }
 
-/** Without descriptors for its pipes a child has no `stdio` at all, and its error comes later: somebody has to listen for it. */
+/**
+ * Without descriptors for its pipes a child has no `stdio` at all, and its error comes later: somebody has to listen
+ * for it.
+ */
 async function failure(child: ChildProcess): Promise<never> {
   const [error] = (await once(child, 'error')) as [Error];
   for (const stream of (child.stdio as typeof child.stdio | undefined) ?? []) stream?.destroy();
-  throw new EnvironmentStartFailed(`The process of an environment could not be started: ${error.message}`, { cause: error });
+  throw new EnvironmentStartFailed(`The process of an environment could not be started: ${error.message}`, {
+    cause: error,
+  });
 }
 
 function openFilter(path: string): number {
   try {
     return openSync(path, 'r');
   } catch (error) {
-    throw new EnvironmentStartFailed(`The seccomp filter could not be opened: ${(error as Error).message}`, { cause: error });
+    throw new EnvironmentStartFailed(`The seccomp filter could not be opened: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
 }
 
@@ -91,7 +102,10 @@ async function joinGroup(cgroup: JailCgroup | null, child: ChildProcess): Promis
 }
 
 interface JailPlan {
-  /** Whom the process becomes before it runs anything, without other groups; null: it stays who this one is, who is not root. */
+  /**
+   * Whom the process becomes before it runs anything, without other groups; null: it stays who this one is, who is not
+   * root.
+   */
   identity: { uid: number; gid: number } | null;
   /** Sets the limits. */
   prefix: string[];
@@ -112,7 +126,8 @@ async function planJail(loaded: LoadedProfile): Promise<JailPlan> {
     RUNTIME: profile.runtimeInJail,
     THREADS: String(profile.rlimits.threads),
   };
-  const fill = (text: string): string => text.replace(/\$\{([A-Z_]+)\}/g, (whole, name: string) => values[name] ?? whole);
+  const fill = (text: string): string =>
+    text.replace(/\$\{([A-Z_]+)\}/g, (whole, name: string) => values[name] ?? whole);
   const limits = profile.rlimits;
   const prefix = [
     prlimit,
@@ -126,7 +141,8 @@ async function planJail(loaded: LoadedProfile): Promise<JailPlan> {
     `--sigpending=${limits.pendingSignals}`,
     `--stack=${limits.stackBytes}`,
   ];
-  // bubblewrap started by root keeps the kernel's uid 0 inside, which may write kernel settings whatever its capabilities are.
+  // bubblewrap started by root keeps the kernel's uid 0 inside, which may write kernel settings whatever its
+  // capabilities are.
   const uid = process.getuid?.() === 0 ? nextUid(profile.uids) : null;
   // Twice the inner limit: bubblewrap's own processes count here, and the user is this jail's alone.
   if (uid !== null) prefix.push(`--nproc=${limits.threads * 2}`);
@@ -155,7 +171,8 @@ function nextUid(range: { first: number; count: number }): number {
 }
 
 function spawnOptions(extra: ('pipe' | number)[]): SpawnOptions {
-  // An own process group, so that one kill reaches every helper; `/` because the project may lie where the jail's user cannot go.
+  // An own process group, so that one kill reaches every helper; `/` because the project may lie where the jail's user
+  // cannot go.
   return { cwd: '/', env: {}, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', ...extra] };
 }
 

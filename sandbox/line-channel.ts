@@ -10,7 +10,12 @@ const NEWLINE = 0x0a;
  * @param onLine called with each line, less its newline.
  * @param onFault called at most once.
  */
-export function readLines(stream: Readable, lineBytes: number, onLine: (line: string) => void, onFault: (fault: ChannelFault) => void): void {
+export function readLines(
+  stream: Readable,
+  lineBytes: number,
+  onLine: (line: string) => void,
+  onFault: (fault: ChannelFault) => void,
+): void {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let parts: Buffer[] = [];
   let size = 0;
@@ -68,7 +73,8 @@ export function nestsDeeperThan(text: string, limit: number): boolean {
 function hasMoreThan(text: string, count: number): boolean {
   let found = 0;
   for (const bracket of ['[', '{']) {
-    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) if (++found > count) return true;
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1))
+      if (++found > count) return true;
   }
   return false;
 }

@@ -17,8 +17,9 @@ export interface OpenEnvironmentOptions {
 }
 
 /**
- * Whether the user gave up the jail with WHET_SANDBOX=unsafe. Any other value but `jail` is refused rather than guessed at, and `unsafe` is
- * refused in a pod: it is meant for laptops, and a cluster's pod holds a service token and sees the cluster's network.
+ * Whether the user gave up the jail with WHET_SANDBOX=unsafe. Any other value but `jail` is refused rather than guessed
+ * at, and `unsafe` is refused in a pod: it is meant for laptops, and a cluster's pod holds a service token and sees the
+ * cluster's network.
  * @param setting default: WHET_SANDBOX.
  * @param isInKubernetes default: whether the cluster's address is in the environment, as it is in every pod.
  * @throws SandboxUnavailable naming the allowed values, or what to do.
@@ -30,17 +31,26 @@ export function isUnsafeAllowed(
   if (setting === undefined || setting === '' || setting === 'jail') return false;
   if (setting === 'unsafe') {
     if (!isInKubernetes) return true;
-    throw new SandboxUnavailable(['WHET_SANDBOX=unsafe is refused on Kubernetes: unset it, and give the pods what the jail needs (docs/sandbox.md).']);
+    throw new SandboxUnavailable([
+      'WHET_SANDBOX=unsafe is refused on Kubernetes: unset it, and give the pods what the jail needs (docs/sandbox.md).',
+    ]);
   }
-  throw new SandboxUnavailable([`WHET_SANDBOX is ${JSON.stringify(setting)}; it may be "jail" (the default) or "unsafe".`]);
+  throw new SandboxUnavailable([
+    `WHET_SANDBOX is ${JSON.stringify(setting)}; it may be "jail" (the default) or "unsafe".`,
+  ]);
 }
 
 /**
  * Starts a process for an environment and loads it.
- * @throws SandboxUnavailable when generated code would have to run without a layer of the jail; EnvironmentRaised or BadReturn for
- * faults of the source; EnvironmentStartFailed, EnvironmentHung when the process did not come up.
+ * @throws SandboxUnavailable when generated code would have to run without a layer of the jail; EnvironmentRaised or
+ *   BadReturn for faults of the source; EnvironmentStartFailed, EnvironmentHung when the process did not come up.
  */
-export async function openEnvironment({ source, trust, name, profile }: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
+export async function openEnvironment({
+  source,
+  trust,
+  name,
+  profile,
+}: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
   const loaded = profile ?? loadProfile();
   const isolation = await isolationFor(trust, loaded);
   const launched = await launchRuntime(loaded, isolation === 'jail' ? 'jail' : 'process');
@@ -51,7 +61,10 @@ export async function openEnvironment({ source, trust, name, profile }: OpenEnvi
  * How an environment has to be held on this machine.
  * @throws SandboxUnavailable when a layer of the jail that it needs is missing.
  */
-export async function isolationFor(trust: OpenEnvironmentOptions['trust'], loaded: LoadedProfile): Promise<EnvironmentIsolation> {
+export async function isolationFor(
+  trust: OpenEnvironmentOptions['trust'],
+  loaded: LoadedProfile,
+): Promise<EnvironmentIsolation> {
   if (trust === 'owner') return 'process';
   if (isUnsafeAllowed()) return 'unsafe';
   const probe = await probeJail(loaded);

@@ -21,11 +21,12 @@ interface Spare {
 }
 
 /**
- * Keeps jails that were started ahead and have not seen a source. A jail gets one source in its life and is never given back: what one
- * environment did to its process no other one meets, and a crash costs the pool nothing but a jail that was spent anyway.
+ * Keeps jails that were started ahead and have not seen a source. A jail gets one source in its life and is never given
+ * back: what one environment did to its process no other one meets, and a crash costs the pool nothing but a jail that
+ * was spent anyway.
  *
- * Episodes that shared a crashed process are lost with it. Their owner runs them again from their seeds, one by one, so that the one
- * that did it fails alone (`activities/rollout/roll-out.ts`).
+ * Episodes that shared a crashed process are lost with it. Their owner runs them again from their seeds, one by one, so
+ * that the one that did it fails alone (`activities/rollout/roll-out.ts`).
  */
 export class EnvironmentPool {
   private readonly spares: Spare[] = [];
@@ -42,8 +43,9 @@ export class EnvironmentPool {
   }
 
   /**
-   * `openEnvironment`, out of a waiting jail where there is one. Environments of their owner, environments with a profile of their own
-   * and those that run unsafe start as ever. The first opening finds no jail waiting: a pool that is not used starts none.
+   * `openEnvironment`, out of a waiting jail where there is one. Environments of their owner, environments with a
+   * profile of their own and those that run unsafe start as ever. The first opening finds no jail waiting: a pool that
+   * is not used starts none.
    * @throws what `openEnvironment` throws.
    */
   async open(options: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
@@ -70,7 +72,11 @@ export class EnvironmentPool {
     return this.spares.length;
   }
 
-  private async start(launched: LaunchedRuntime, options: OpenEnvironmentOptions, profile: JailProfile): Promise<EnvironmentProcess> {
+  private async start(
+    launched: LaunchedRuntime,
+    options: OpenEnvironmentOptions,
+    profile: JailProfile,
+  ): Promise<EnvironmentProcess> {
     try {
       return await new EnvironmentProcess(options.name, '', 'jail', launched, profile).start(options.source);
     } catch (error) {
@@ -108,7 +114,8 @@ export class EnvironmentPool {
     launched.child.once('error', spare.onExit);
     // A waiting jail must not keep the program alive; it dies with it.
     launched.child.unref();
-    for (const stream of [launched.requests, launched.responses, launched.stdout, launched.stderr]) (stream as { unref?: () => void }).unref?.();
+    for (const stream of [launched.requests, launched.responses, launched.stdout, launched.stderr])
+      (stream as { unref?: () => void }).unref?.();
     this.spares.push(spare);
     if (this.closed) this.end(spare);
   }
@@ -124,7 +131,13 @@ export class EnvironmentPool {
     clearTimeout(spare.idleTimer);
     const place = this.spares.indexOf(spare);
     if (place !== -1) this.spares.splice(place, 1);
-    for (const stream of [spare.launched.requests, spare.launched.responses, spare.launched.stdout, spare.launched.stderr]) stream.destroy();
+    for (const stream of [
+      spare.launched.requests,
+      spare.launched.responses,
+      spare.launched.stdout,
+      spare.launched.stderr,
+    ])
+      stream.destroy();
     spare.launched.release();
   }
 }

@@ -32,12 +32,15 @@ export interface JailProbe {
 }
 
 const NAMESPACES = ['user', 'pid', 'net', 'ipc', 'uts', 'mnt'] as const;
-const factsSchema = z.object({ layers: z.record(z.string(), z.string().max(2_000).nullable()), rlimits: z.record(z.string(), z.number()) });
+const factsSchema = z.object({
+  layers: z.record(z.string(), z.string().max(2_000).nullable()),
+  rlimits: z.record(z.string(), z.number()),
+});
 const passed = new Map<string, Promise<JailProbe>>();
 
 /**
- * Starts a jail and tries every layer from inside and from the host. Remembered per profile for the life of the program when
- * everything holds; tried again otherwise. Does not throw for a missing layer: the result says so.
+ * Starts a jail and tries every layer from inside and from the host. Remembered per profile for the life of the program
+ * when everything holds; tried again otherwise. Does not throw for a missing layer: the result says so.
  */
 export function probeJail(loaded: LoadedProfile = loadProfile()): Promise<JailProbe> {
   const key = JSON.stringify([loaded.folder, loaded.profile, process.env['PATH']]);
@@ -59,7 +62,8 @@ async function runProbe(loaded: LoadedProfile): Promise<JailProbe> {
   try {
     launched = await launchRuntime(loaded, 'jail');
   } catch (error) {
-    if (error instanceof SandboxUnavailable) return failed([{ name: 'installation', ok: false, detail: error.missing.join(' ') }], [...error.missing]);
+    if (error instanceof SandboxUnavailable)
+      return failed([{ name: 'installation', ok: false, detail: error.missing.join(' ') }], [...error.missing]);
     throw error;
   }
   const environment = new EnvironmentProcess('jail probe', '', 'jail', launched, loaded.profile);
@@ -68,7 +72,11 @@ async function runProbe(loaded: LoadedProfile): Promise<JailProbe> {
     const startMs = performance.now() - started;
     const facts = factsSchema.parse(await environment.task(0));
     const layers = [
-      ...Object.entries(facts.layers).map(([name, wrong]) => ({ name, ok: wrong === null, detail: wrong ?? 'tried and refused' })),
+      ...Object.entries(facts.layers).map(([name, wrong]) => ({
+        name,
+        ok: wrong === null,
+        detail: wrong ?? 'tried and refused',
+      })),
       limitsLayer(loaded.profile, facts.rlimits),
       ...hostLayers(loaded.profile, launched.child.pid!),
     ];
@@ -94,7 +102,8 @@ function limitsLayer(profile: JailProfile, found: Record<string, number>): JailL
     const actual = found[name];
     return actual === undefined || actual < 0 || actual > limit;
   });
-  const detail = loose.length === 0 ? 'as in the profile' : `limits are not in force (${loose.map(([name]) => name).join(', ')})`;
+  const detail =
+    loose.length === 0 ? 'as in the profile' : `limits are not in force (${loose.map(([name]) => name).join(', ')})`;
   return { name: 'limits', ok: loose.length === 0, detail };
 }
 
@@ -104,18 +113,30 @@ function hostLayers(profile: JailProfile, pid: number): JailLayer[] {
     const inner = lastDescendant(pid);
     const uid = Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${inner}/status`, 'utf8'))?.[1]);
     const own = process.getuid?.() ?? 0;
-    const expected = own === 0 ? uid >= profile.uids.first && uid < profile.uids.first + profile.uids.count : uid === own;
-    const shared = NAMESPACES.filter((name) => readlinkSync(`/proc/${inner}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`));
+    const expected =
+      own === 0 ? uid >= profile.uids.first && uid < profile.uids.first + profile.uids.count : uid === own;
+    const shared = NAMESPACES.filter(
+      (name) => readlinkSync(`/proc/${inner}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`),
+    );
     return [
       { name: 'kernel-user', ok: expected, detail: `the kernel runs the jail as user ${uid}` },
       {
         name: 'namespaces',
         ok: shared.length === 0,
-        detail: shared.length === 0 ? NAMESPACES.join(', ') : `the jail shares namespaces with the host (${shared.join(', ')})`,
+        detail:
+          shared.length === 0
+            ? NAMESPACES.join(', ')
+            : `the jail shares namespaces with the host (${shared.join(', ')})`,
       },
     ];
   } catch (error) {
-    return [{ name: 'namespaces', ok: false, detail: `the jail's process could not be examined (${(error as Error).message}); mount /proc` }];
+    return [
+      {
+        name: 'namespaces',
+        ok: false,
+        detail: `the jail's process could not be examined (${(error as Error).message}); mount /proc`,
+      },
+    ];
   }
 }
 
@@ -130,7 +151,8 @@ function lastDescendant(pid: number): number {
 /** Turns bubblewrap's complaint into what to do. */
 function explainStart(words: string): string {
   const last = words.slice(0, 600);
-  if (/disable-userns|Unknown option/.test(words)) return `bubblewrap is too old: install 0.8 or newer. It said: ${last}`;
+  if (/disable-userns|Unknown option/.test(words))
+    return `bubblewrap is too old: install 0.8 or newer. It said: ${last}`;
   if (/proc\/sys/.test(words)) {
     return `bubblewrap switches nested user namespaces off by a file in /proc/sys, which is read-only in a container: set WHET_JAIL_PROFILE to sandbox/profile-pod.json, which does without (the seccomp filter refuses them as well). It said: ${last}`;
   }
@@ -143,6 +165,7 @@ function explainStart(words: string): string {
   if (/namespace|setting up uid map|Operation not permitted|Permission denied|No space left/i.test(words)) {
     return `User namespaces are not available to this user: allow them (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0; on Ubuntu 24.04 also kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for bwrap; in a container, a seccomp profile that permits unshare). It said: ${last}`;
   }
-  if (/seccomp/i.test(words)) return `The seccomp filter cannot be loaded: the kernel needs CONFIG_SECCOMP_FILTER. It said: ${last}`;
+  if (/seccomp/i.test(words))
+    return `The seccomp filter cannot be loaded: the kernel needs CONFIG_SECCOMP_FILTER. It said: ${last}`;
   return `The jail did not start. It said: ${last}`;
 }

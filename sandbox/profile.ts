@@ -31,12 +31,21 @@ export const jailProfileSchema = z.strictObject({
     stackBytes: count,
     threads: count,
   }),
-  /** Second bound on memory and processes, and one on processor time, used where control groups can be written. 100 percent is one core. */
+  /**
+   * Second bound on memory and processes, and one on processor time, used where control groups can be written. 100
+   * percent is one core.
+   */
   cgroup: z.strictObject({ memoryBytes: count, processes: count, cpuPercent: count.min(1) }),
   seccomp: z.record(z.string(), z.strictObject({ file: z.string(), sha256: z.string() })),
-  /** What the parent accepts: longest line, requests in one batch, nesting, log bytes before the process is killed, kept tail. */
+  /**
+   * What the parent accepts: longest line, requests in one batch, nesting, log bytes before the process is killed, kept
+   * tail.
+   */
   caps: z.strictObject({ lineBytes: count, batchRequests: count, depth: count, logBytes: count, logTailBytes: count }),
-  /** Deadlines in milliseconds: start until `load` is answered, one request line, the wait after closing the request pipe. */
+  /**
+   * Deadlines in milliseconds: start until `load` is answered, one request line, the wait after closing the request
+   * pipe.
+   */
   wallMs: z.strictObject({ start: count, request: count, close: count }),
 });
 export type JailProfile = z.infer<typeof jailProfileSchema>;
@@ -48,7 +57,8 @@ export interface LoadedProfile {
 }
 
 /**
- * The profile to use: WHET_JAIL_PROFILE, else the project's. Workers in containers name `sandbox/profile-pod.json`, because
+ * The profile to use: WHET_JAIL_PROFILE, else the project's. Workers in containers name `sandbox/profile-pod.json`,
+ * because
  * /proc/sys is read-only there.
  */
 export function profilePath(): string {
@@ -76,13 +86,16 @@ export function kernelArch(): string {
 }
 
 /**
- * Path of the seccomp filter for this machine, after comparing it with the profile's hash: a filter that was changed or cut short
- * would load and protect less.
+ * Path of the seccomp filter for this machine, after comparing it with the profile's hash: a filter that was changed or
+ * cut short would load and protect less.
  * @throws SandboxUnavailable when there is none for the architecture or it is not the one the profile names.
  */
 export function seccompFilterPath({ profile, folder }: LoadedProfile): string {
   const entry = profile.seccomp[kernelArch()];
-  if (!entry) throw new SandboxUnavailable([`There is no seccomp filter for ${kernelArch()}: add the architecture to sandbox/seccomp.ts and build it.`]);
+  if (!entry)
+    throw new SandboxUnavailable([
+      `There is no seccomp filter for ${kernelArch()}: add the architecture to sandbox/seccomp.ts and build it.`,
+    ]);
   const path = join(folder, entry.file);
   let content: Buffer;
   try {

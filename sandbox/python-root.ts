@@ -7,7 +7,10 @@ import { SandboxUnavailable } from './errors';
 
 const run = promisify(execFile);
 const roots = new Map<string, { built: Promise<string>; at: number }>();
-/** A tree that no start has touched for 14 days is removed by the next build (stale_trees.py): a worker lives longer than that. */
+/**
+ * A tree that no start has touched for 14 days is removed by the next build (stale_trees.py): a worker lives longer
+ * than that.
+ */
 const TOUCH_AGAIN_MS = 24 * 60 * 60 * 1000;
 
 /**
@@ -19,13 +22,14 @@ export function pythonInterpreter(): string {
   if (chosen) return chosen;
   const own = join(projectRoot(), '.toolchain', 'venv', 'bin', 'python3');
   const found = existsSync(own) ? own : findProgram('python3');
-  if (!found) throw new SandboxUnavailable(['There is no python3 on PATH: install Python 3.11 or newer, or set WHET_PYTHON.']);
+  if (!found)
+    throw new SandboxUnavailable(['There is no python3 on PATH: install Python 3.11 or newer, or set WHET_PYTHON.']);
   return found;
 }
 
 /**
- * The jail's file tree for an interpreter (see trainer-image/whetstone/envs/python_root.py), built on the first call: about 3 s once
- * per interpreter, 0.1 s once per process and day.
+ * The jail's file tree for an interpreter (see trainer-image/whetstone/envs/python_root.py), built on the first call:
+ * about 3 s once per interpreter, 0.1 s once per process and day.
  * @throws SandboxUnavailable when it cannot be built.
  */
 export function pythonRoot(interpreter: string = pythonInterpreter()): Promise<string> {
@@ -37,7 +41,9 @@ export function pythonRoot(interpreter: string = pythonInterpreter()): Promise<s
     ({ stdout }) => stdout.trim(),
     (error: Error & { stderr?: string }) => {
       roots.delete(key);
-      throw new SandboxUnavailable([`The jail's Python tree could not be built. ${(error.stderr || error.message).trim()}`]);
+      throw new SandboxUnavailable([
+        `The jail's Python tree could not be built. ${(error.stderr || error.message).trim()}`,
+      ]);
     },
   );
   roots.set(key, { built, at: Date.now() });

@@ -1,10 +1,12 @@
 /**
  * The jail's seccomp filter, assembled as classic BPF without a native library. The result is committed
- * (`sandbox/seccomp-<arch>.bpf`) and read by every launcher; a test keeps the files equal to what this module assembles.
+ * (`sandbox/seccomp-<arch>.bpf`) and read by every launcher; a test keeps the files equal to what this module
+ * assembles.
  *
  * A deny list over a default of "allow": namespaces, the missing network, the read-only tree and the limits contain an
  * environment, the filter takes away the kernel's larger attack surface and the ways around those limits.
- * uretprobe (335 on x86_64) is not listed: Linux passes it through unfiltered, and outside a probe it only kills its caller.
+ * uretprobe (335 on x86_64) is not listed: Linux passes it through unfiltered, and outside a probe it only kills its
+ * caller.
  */
 
 /** Architectures with a committed filter, named as in `uname -m`. */
@@ -25,8 +27,9 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   // Other processes.
   ptrace: [101, 117], process_vm_readv: [310, 270], process_vm_writev: [311, 271], process_madvise: [440, 440], kcmp: [312, 272],
   pidfd_open: [434, 434], pidfd_getfd: [438, 438], pidfd_send_signal: [424, 424],
-  // Every socket family, connected pairs too: io_uring can open sockets by itself, so it goes as well. And what only sockets take,
-  // because the pipes of Node are unix sockets: descriptors could be sent over them, packet filters attached, the peer asked for.
+  // Every socket family, connected pairs too: io_uring can open sockets by itself, so it goes as well. And what only
+  // sockets take, because the pipes of Node are unix sockets: descriptors could be sent over them, packet filters
+  // attached, the peer asked for.
   socket: [41, 198], socketpair: [53, 199], connect: [42, 203], bind: [49, 200], listen: [50, 201], accept: [43, 202], accept4: [288, 242],
   setsockopt: [54, 208], getsockopt: [55, 209], getsockname: [51, 204], getpeername: [52, 205], sendto: [44, 206], recvfrom: [45, 207],
   sendmsg: [46, 211], recvmsg: [47, 212], sendmmsg: [307, 269], recvmmsg: [299, 243], shutdown: [48, 210],
@@ -34,10 +37,12 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   // Memory that RLIMIT_AS does not count: detached System V segments, memory files, message queues.
   memfd_create: [319, 279], memfd_secret: [447, 447], shmget: [29, 194], shmat: [30, 196], shmctl: [31, 195],
   semget: [64, 190], msgget: [68, 186], mq_open: [240, 180],
-  // Pages moved between pipes and memory, disks flushed, barriers on every processor: work for the whole machine, or its history of holes.
+  // Pages moved between pipes and memory, disks flushed, barriers on every processor: work for the whole machine, or
+  // its history of holes.
   splice: [275, 76], tee: [276, 77], vmsplice: [278, 75], sync: [162, 81], syncfs: [306, 267], membarrier: [324, 283],
   remap_file_pages: [216, 234], process_mrelease: [448, 448],
-  // One counter of requests (fs.aio-max-nr) for the whole machine; locks on files of the shared tree are a channel between jails.
+  // One counter of requests (fs.aio-max-nr) for the whole machine; locks on files of the shared tree are a channel
+  // between jails.
   io_setup: [206, 0], io_submit: [209, 2], flock: [73, 32],
   // The tree is shared: watching it tells what other jails do.
   inotify_init: [253, null], inotify_init1: [294, 26], inotify_add_watch: [254, 27],
@@ -62,7 +67,10 @@ const IOCTL: SyscallNumbers = [16, 29];
 const FCNTL: SyscallNumbers = [72, 25];
 const SETRLIMIT: SyscallNumbers = [160, 164];
 const PRLIMIT64: SyscallNumbers = [302, 261];
-/** A limit of 1 byte keeps the kernel from piping a core to the host's handler; 0 would not (man 5 core), so it stays as it is. */
+/**
+ * A limit of 1 byte keeps the kernel from piping a core to the host's handler; 0 would not (man 5 core), so it stays as
+ * it is.
+ */
 const RLIMIT_CORE = 4;
 /** First number that no released kernel had when this list was made: later calls do not exist inside. */
 const FIRST_UNKNOWN = 463;
@@ -77,11 +85,25 @@ const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 
 /** Locks, leases and directory watches: what fcntl does through the shared tree and other jails can notice. */
-const FCNTL_COMMANDS = { F_GETLK: 5, F_SETLK: 6, F_SETLKW: 7, F_OFD_GETLK: 36, F_OFD_SETLK: 37, F_OFD_SETLKW: 38, F_SETLEASE: 1024, F_NOTIFY: 1026 } as const;
+const FCNTL_COMMANDS = {
+  F_GETLK: 5,
+  F_SETLK: 6,
+  F_SETLKW: 7,
+  F_OFD_GETLK: 36,
+  F_OFD_SETLK: 37,
+  F_OFD_SETLKW: 38,
+  F_SETLEASE: 1024,
+  F_NOTIFY: 1026,
+} as const;
 
 const EPERM = 1;
 const ENOSYS = 38;
-const RETURNS = { allow: 0x7fff0000, kill: 0x80000000, eperm: 0x00050000 | EPERM, enosys: 0x00050000 | ENOSYS } as const;
+const RETURNS = {
+  allow: 0x7fff0000,
+  kill: 0x80000000,
+  eperm: 0x00050000 | EPERM,
+  enosys: 0x00050000 | ENOSYS,
+} as const;
 
 type Label = keyof typeof RETURNS | 'clone' | 'ioctl' | 'fcntl' | 'setrlimit' | 'prlimit64' | 'prlimitOfCore';
 interface Instruction {
@@ -104,7 +126,8 @@ const argumentOffset = (index: number): number => 16 + 8 * index;
 
 /**
  * Assembles the filter for an architecture.
- * @returns the program as bubblewrap's `--seccomp` reads it: `struct sock_filter` after `struct sock_filter`, little endian.
+ * @returns the program as bubblewrap's `--seccomp` reads it: `struct sock_filter` after `struct sock_filter`, little
+ *   endian.
  */
 export function assembleSeccomp(arch: SeccompArch): Buffer {
   const column = arch === 'x86_64' ? 0 : 1;
@@ -112,7 +135,11 @@ export function assembleSeccomp(arch: SeccompArch): Buffer {
   const labels = new Map<Label, number>();
   const here = (label: Label): void => void labels.set(label, program.length);
 
-  program.push({ code: LOAD_WORD, k: ARCH_OFFSET }, { code: JUMP_EQUAL, k: AUDIT_ARCH[arch], no: 'kill' }, { code: LOAD_WORD, k: NUMBER_OFFSET });
+  program.push(
+    { code: LOAD_WORD, k: ARCH_OFFSET },
+    { code: JUMP_EQUAL, k: AUDIT_ARCH[arch], no: 'kill' },
+    { code: LOAD_WORD, k: NUMBER_OFFSET },
+  );
   if (arch === 'x86_64') program.push({ code: JUMP_AT_LEAST, k: X32_BIT, yes: 'kill' });
   // clone3 hides its flags behind a pointer. ENOSYS makes the C library fall back to clone, whose flags can be read.
   program.push(
@@ -150,9 +177,17 @@ export function assembleSeccomp(arch: SeccompArch): Buffer {
   for (const command of Object.values(FCNTL_COMMANDS)) program.push({ code: JUMP_EQUAL, k: command, yes: 'eperm' });
   program.push({ code: RETURN, k: RETURNS.allow });
   here('setrlimit');
-  program.push({ code: LOAD_WORD, k: argumentOffset(0) }, { code: JUMP_EQUAL, k: RLIMIT_CORE, yes: 'eperm' }, { code: RETURN, k: RETURNS.allow });
+  program.push(
+    { code: LOAD_WORD, k: argumentOffset(0) },
+    { code: JUMP_EQUAL, k: RLIMIT_CORE, yes: 'eperm' },
+    { code: RETURN, k: RETURNS.allow },
+  );
   here('prlimit64');
-  program.push({ code: LOAD_WORD, k: argumentOffset(1) }, { code: JUMP_EQUAL, k: RLIMIT_CORE, yes: 'prlimitOfCore' }, { code: RETURN, k: RETURNS.allow });
+  program.push(
+    { code: LOAD_WORD, k: argumentOffset(1) },
+    { code: JUMP_EQUAL, k: RLIMIT_CORE, yes: 'prlimitOfCore' },
+    { code: RETURN, k: RETURNS.allow },
+  );
   here('prlimitOfCore');
   // Reading the limit, with no new one, is allowed.
   program.push(
@@ -175,7 +210,8 @@ function encode(program: readonly Instruction[], labels: ReadonlyMap<Label, numb
     const distance = (label: Label | undefined): number => {
       if (label === undefined) return 0;
       const steps = labels.get(label)! - index - 1;
-      if (steps < 0 || steps > 255) throw new RangeError(`The jump to ${label} spans ${steps} instructions; classic BPF allows 0 to 255.`);
+      if (steps < 0 || steps > 255)
+        throw new RangeError(`The jump to ${label} spans ${steps} instructions; classic BPF allows 0 to 255.`);
       return steps;
     };
     bytes.writeUInt16LE(instruction.code, index * 8);

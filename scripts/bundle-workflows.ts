@@ -1,4 +1,7 @@
-/** Bundles the workflows at build time, so that a worker starts without webpack. Run after tsc: `node dist/scripts/bundle-workflows.js`. */
+/**
+ * Bundles the workflows at build time, so that a worker starts without webpack. Run after tsc: `node
+ * dist/scripts/bundle-workflows.js`.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { bundleWorkflowCode } from '@temporalio/worker';

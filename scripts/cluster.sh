@@ -6,12 +6,12 @@
 #     scripts/cluster.sh image    build the trainer image from this checkout and import it
 #     scripts/cluster.sh helm     print the path of helm (built when it is not there; needs Go, not root)
 #     scripts/cluster.sh api|node stop|start   the API server or the kubelet alone, for tests of what happens without it;
-#                                    `start` waits until it serves again, and does nothing where it runs
+#                 `start` waits until it serves again, and does nothing where it runs
 #     scripts/cluster.sh down     end every process that `up` recorded, remove mounts, bridge and state
 #     scripts/cluster.sh why      nothing when it can run here, else the reason why not (exit code 3)
 #
-# Kubernetes' programs and Helm are built with Go (k8s/cluster/go.mod) and kept in the user's cache; the rest are Debian packages.
-# `up` prints the kubeconfig's path last. Only root can run it, and it needs the package mirrors once.
+# Kubernetes' programs and Helm are built with Go (k8s/cluster/go.mod) and kept in the user's cache; the rest are Debian
+# packages. `up` prints the kubeconfig's path last. Only root can run it, and it needs the package mirrors once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 umask 022

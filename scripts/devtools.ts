@@ -32,24 +32,37 @@ const FLAGS = [
   '--remote-debugging-port=0',
 ];
 
-/** Starts the browser with an empty profile and opens a blank page. Throws when the browser does not answer within 30 s. */
+/**
+ * Starts the browser with an empty profile and opens a blank page. Throws when the browser does not answer within 30 s.
+ */
 export async function openBrowser(executable = 'chromium'): Promise<BrowserPage> {
   const profile = await mkdtemp(join(tmpdir(), 'whet-browser-'));
   const browser = spawn(executable, [...FLAGS, `--user-data-dir=${profile}`, 'about:blank'], { stdio: 'ignore' });
   const ended = new Promise<never>((_, reject) => {
-    browser.once('error', (error) => reject(new Error(`${executable} could not be started (${error.message}): install Chromium or set CHROMIUM to its path.`)));
+    browser.once('error', (error) =>
+      reject(
+        new Error(
+          `${executable} could not be started (${error.message}): install Chromium or set CHROMIUM to its path.`,
+        ),
+      ),
+    );
     browser.once('exit', (code) => reject(new Error(`${executable} ended with code ${code}.`)));
   });
   ended.catch(() => undefined);
   try {
     const port = await Promise.race([ended, debuggingPort(profile)]);
-    const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as { type: string; webSocketDebuggerUrl: string }[];
+    const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as {
+      type: string;
+      webSocketDebuggerUrl: string;
+    }[];
     const target = targets.find(({ type }) => type === 'page');
     if (!target) throw new Error(`${executable} opened no page.`);
     const socket = new WebSocket(target.webSocketDebuggerUrl);
     await new Promise((resolve, reject) => {
       socket.addEventListener('open', resolve, { once: true });
-      socket.addEventListener('error', () => reject(new Error('The connection to the browser failed.')), { once: true });
+      socket.addEventListener('error', () => reject(new Error('The connection to the browser failed.')), {
+        once: true,
+      });
     });
     return { send: sender(socket), close: () => end(browser, profile) };
   } catch (error) {
@@ -59,7 +72,10 @@ export async function openBrowser(executable = 'chromium'): Promise<BrowserPage>
 }
 
 function sender(socket: WebSocket): BrowserPage['send'] {
-  const waiting = new Map<number, { resolve: (value: Record<string, unknown>) => void; reject: (error: Error) => void }>();
+  const waiting = new Map<
+    number,
+    { resolve: (value: Record<string, unknown>) => void; reject: (error: Error) => void }
+  >();
   let last = 0;
   socket.addEventListener('message', ({ data }) => {
     const reply = JSON.parse(String(data)) as Reply;

@@ -1,4 +1,7 @@
-/** Writes the generated documents (`npm run docs`), or with `--check` exits 1 when a file differs (`npm run docs:check`). Run from the repository's root. */
+/**
+ * Writes the generated documents (`npm run docs`), or with `--check` exits 1 when a file differs (`npm run
+ * docs:check`). Run from the repository's root.
+ */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { generatedDocuments } from './generated-documents';

@@ -51,12 +51,18 @@ export function generatedDocuments(): Record<string, string> {
     'docs/report.md': reportPage(),
     'docs/errors.md': errorsPage(),
     'contracts/schemas/agent.schema.json': editorSchema(agentSpecSchema, 'A deployed agent (agent.yaml)', 'input'),
-    'contracts/schemas/report.schema.json': editorSchema(reportSchema, 'What an improvement run found out (report.json)', 'output'),
+    'contracts/schemas/report.schema.json': editorSchema(
+      reportSchema,
+      'What an improvement run found out (report.json)',
+      'output',
+    ),
   };
 }
 
 function reportPage(): string {
-  const sections = Object.entries(REPORT_PARTS).map(([name, schema]) => `## ${name}\n\n${fieldTable(fieldRows(schema, REPORT_PARTS))}\n`);
+  const sections = Object.entries(REPORT_PARTS).map(
+    ([name, schema]) => `## ${name}\n\n${fieldTable(fieldRows(schema, REPORT_PARTS))}\n`,
+  );
   return `# report.json
 
 ${NOTICE} JSON Schema for editors: \`contracts/schemas/report.schema.json\`.
@@ -70,7 +76,8 @@ ${sections.join('\n')}`;
 
 function errorsPage(): string {
   const rows = Object.entries(FAILURES).map(
-    ([type, { retryable, meaning, remedy }]) => `| \`${type}\` | ${retryable ? 'yes' : 'no'} | ${meaning} | ${remedy} |`,
+    ([type, { retryable, meaning, remedy }]) =>
+      `| \`${type}\` | ${retryable ? 'yes' : 'no'} | ${meaning} | ${remedy} |`,
   );
   return `# Errors
 
@@ -87,7 +94,10 @@ ${rows.join('\n')}
 
 /** Draft 7, because editors' YAML support knows it best. */
 function editorSchema(schema: z.ZodType, title: string, io: 'input' | 'output'): string {
-  const { $schema, ...body } = withoutIntegerLimits(z.toJSONSchema(schema, { io, target: 'draft-7' })) as Record<string, unknown>;
+  const { $schema, ...body } = withoutIntegerLimits(z.toJSONSchema(schema, { io, target: 'draft-7' })) as Record<
+    string,
+    unknown
+  >;
   return `${JSON.stringify({ $schema, title, ...body }, null, 2)}\n`;
 }
 
@@ -97,7 +107,10 @@ function withoutIntegerLimits(node: unknown): unknown {
   if (typeof node !== 'object' || node === null) return node;
   return Object.fromEntries(
     Object.entries(node)
-      .filter(([key, value]) => !((key === 'minimum' || key === 'maximum') && Math.abs(value as number) === Number.MAX_SAFE_INTEGER))
+      .filter(
+        ([key, value]) =>
+          !((key === 'minimum' || key === 'maximum') && Math.abs(value as number) === Number.MAX_SAFE_INTEGER),
+      )
       .map(([key, value]) => [key, withoutIntegerLimits(value)]),
   );
 }

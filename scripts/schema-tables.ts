@@ -44,11 +44,17 @@ export function fieldRows(schema: z.ZodType, named: NamedSchemas): FieldRow[] {
 function objectRows(node: Node, prefix: string, forms: ReadonlyMap<string, string>): FieldRow[] {
   return Object.entries(node.properties ?? {}).flatMap(([key, field]) => {
     const path = `${prefix}${key}`;
-    const row = { path, type: typeName(field, forms), required: node.required?.includes(key) ?? false, meaning: field.description ?? '' };
+    const row = {
+      path,
+      type: typeName(field, forms),
+      required: node.required?.includes(key) ?? false,
+      meaning: field.description ?? '',
+    };
     const inner = nonNull(field);
     if (forms.has(form(inner))) return [row];
     if (inner.properties) return [row, ...objectRows(inner, `${path}.`, forms)];
-    if (inner.items?.properties && !forms.has(form(inner.items))) return [row, ...objectRows(inner.items, `${path}[].`, forms)];
+    if (inner.items?.properties && !forms.has(form(inner.items)))
+      return [row, ...objectRows(inner.items, `${path}[].`, forms)];
     return [row];
   });
 }
@@ -76,6 +82,8 @@ function typeName(node: Node, forms: ReadonlyMap<string, string>): string {
 /** A Markdown table of the fields. */
 export function fieldTable(rows: readonly FieldRow[]): string {
   const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
-  const lines = rows.map((row) => `| \`${row.path}\`${row.required ? '' : ' (optional)'} | ${cell(row.type)} | ${cell(row.meaning)} |`);
+  const lines = rows.map(
+    (row) => `| \`${row.path}\`${row.required ? '' : ' (optional)'} | ${cell(row.type)} | ${cell(row.meaning)} |`,
+  );
   return ['| field | type | meaning |', '|---|---|---|', ...lines].join('\n');
 }

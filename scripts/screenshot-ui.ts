@@ -1,6 +1,7 @@
 /**
- * Photographs a page of a running server: `node dist/scripts/screenshot-ui.js URL OUT.png [SECONDS]` waits until the page's text has not
- * changed for two seconds (at most SECONDS, default 30) and writes what a window of 1440 x 1200 shows. Chromium from CHROMIUM or the PATH.
+ * Photographs a page of a running server: `node dist/scripts/screenshot-ui.js URL OUT.png [SECONDS]` waits until the
+ * page's text has not changed for two seconds (at most SECONDS, default 30) and writes what a window of 1440 x 1200
+ * shows. Chromium from CHROMIUM or the PATH.
  */
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -29,11 +30,17 @@ async function main([url, out, seconds = '30']: string[]): Promise<number> {
   }
 }
 
-/** Resolves with the number of words on the page, once they stay the same. A page that loads by script is never simply "complete". */
+/**
+ * Resolves with the number of words on the page, once they stay the same. A page that loads by script is never simply
+ * "complete".
+ */
 async function untilStill(page: BrowserPage, limitMs: number): Promise<number> {
   let [last, since] = ['', Date.now()];
   for (const end = Date.now() + limitMs; Date.now() < end; await sleep(250)) {
-    const { result } = (await page.send('Runtime.evaluate', { expression: 'document.body.innerText', returnByValue: true })) as { result: { value?: string } };
+    const { result } = (await page.send('Runtime.evaluate', {
+      expression: 'document.body.innerText',
+      returnByValue: true,
+    })) as { result: { value?: string } };
     const text = result.value ?? '';
     if (text !== last) [last, since] = [text, Date.now()];
     if (text.trim() !== '' && Date.now() - since > STILL_MS) break;

@@ -1,7 +1,8 @@
 /**
- * Looks at a report: `node dist/scripts/screenshot.js REPORT.html OUT` writes full-page screenshots (light and dark, wide and phone) to the
- * directory OUT and prints what a person would stumble over: text that overlaps or leaves its plot, a page wider than the window, a plot
- * without marks, a figure without a link to its artifact. Exits 1 when there is anything. Chromium from CHROMIUM or the PATH.
+ * Looks at a report: `node dist/scripts/screenshot.js REPORT.html OUT` writes full-page screenshots (light and dark,
+ * wide and phone) to the directory OUT and prints what a person would stumble over: text that overlaps or leaves its
+ * plot, a page wider than the window, a plot without marks, a figure without a link to its artifact. Exits 1 when there
+ * is anything. Chromium from CHROMIUM or the PATH.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -65,12 +66,19 @@ async function main([report, out]: string[]): Promise<number> {
 }
 
 async function look(page: BrowserPage, report: string, width: number, theme: string, file: string): Promise<string[]> {
-  await page.send('Emulation.setDeviceMetricsOverride', { width, height: 900, deviceScaleFactor: 1, mobile: width < 500 });
+  await page.send('Emulation.setDeviceMetricsOverride', {
+    width,
+    height: 900,
+    deviceScaleFactor: 1,
+    mobile: width < 500,
+  });
   await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: theme }] });
   await page.send('Page.navigate', { url: pathToFileURL(resolve(report)).href });
   const ready = `new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', () => done()))`;
   await page.send('Runtime.evaluate', { expression: ready, awaitPromise: true });
-  const { result } = (await page.send('Runtime.evaluate', { expression: INSPECTION, returnByValue: true })) as { result: { value?: string[] } };
+  const { result } = (await page.send('Runtime.evaluate', { expression: INSPECTION, returnByValue: true })) as {
+    result: { value?: string[] };
+  };
   const shot = await page.send('Page.captureScreenshot', { captureBeyondViewport: true });
   await writeFile(file, Buffer.from(String(shot.data), 'base64'));
   return result.value ?? ['The page could not be inspected.'];

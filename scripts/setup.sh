@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the project needs and this machine lacks, into .toolchain/ and node_modules/: Node 24, npm packages, Python
-# packages with the Temporal CLI, bubblewrap, the jail's Python. Steps that do not need each other run side by side.
-# A step is done when its stamp holds the hash of what it was made from, so a second run takes a moment.
+# Installs what the project needs and this machine lacks, into .toolchain/ and node_modules/: Node 24, npm packages,
+# Python packages with the Temporal CLI, bubblewrap, the jail's Python. Steps that do not need each other run side by
+# side. A step is done when its stamp holds the hash of what it was made from, so a second run takes a moment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # Jails and pods read what is installed here, as users of their own.
@@ -44,7 +44,8 @@ packages_done() { [ -d node_modules ] && stamped npm "$(hash_of package-lock.jso
 npm_done() { node_is_new_enough && packages_done; }
 npm_steps() {
   local node=
-  # The packages have no install scripts that matter, so an older Node can unpack them while the newer one is on its way.
+  # The packages have no install scripts that matter, so an older Node can unpack them while the newer one is on its
+  # way.
   if ! node_is_new_enough; then install_node & node=$!; fi
   if ! packages_done; then
     npm ci --no-audit --no-fund
@@ -81,7 +82,8 @@ python_steps() {
     fi
     "$tools/venv/bin/python" -m pip install --quiet uv==0.13.8
     "$tools/venv/bin/uv" pip install --python "$tools/venv/bin/python" -r trainer-image/requirements.lock
-    # uv compiles no modules, and where Python may not write them every start of a trainer compiled them again: 13 s of 18.
+    # uv compiles no modules, and where Python may not write them every start of a trainer compiled them again: 13 s of
+    # 18.
     env -u PYTHONDONTWRITEBYTECODE PYTHONPATH=trainer-image "$tools/venv/bin/python" -W ignore -c 'import whetstone.serve.app, whetstone.train.pack'
     stamp python "$(python_hash)"
   fi

@@ -4,7 +4,10 @@ import { delimiter, join } from 'node:path';
 /** Project root, also from the compiled copy in `dist/scripts`. */
 const ROOT = existsSync(join(__dirname, '..', 'package.json')) ? join(__dirname, '..') : join(__dirname, '..', '..');
 
-/** The Temporal CLI: TEMPORAL_CLI_PATH, then `temporal` on PATH, then the one that setup installed. Null when there is none. */
+/**
+ * The Temporal CLI: TEMPORAL_CLI_PATH, then `temporal` on PATH, then the one that setup installed. Null when there is
+ * none.
+ */
 export function temporalExecutable(env: NodeJS.ProcessEnv = process.env): string | null {
   const fromPath = (env['PATH'] ?? '').split(delimiter).map((directory) => join(directory, 'temporal'));
   const candidates = [env['TEMPORAL_CLI_PATH'], ...fromPath, join(ROOT, '.toolchain', 'venv', 'bin', 'temporal')];

@@ -1,5 +1,6 @@
 // Adds up pytest's JUnit file and jest's JSON files, names what failed, and ends with one line: 'N passed, N failed'.
-// A runner that left no result, and a check that failed, count as one failed each; the cluster tests say themselves why they did not run. Exit code 1 unless everything passed.
+// A runner that left no result, and a check that failed, count as one failed each; the cluster tests say themselves why
+// they did not run. Exit code 1 unless everything passed.
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 
@@ -24,8 +25,14 @@ function pytestCounts(xml) {
 function jestCounts(json) {
   const result = JSON.parse(json);
   // A file that does not load has no tests to fail.
-  const broken = result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'));
-  return { passed: result.numPassedTests, failed: result.numFailedTests + broken.length, skipped: result.numPendingTests + result.numTodoTests };
+  const broken = result.testResults.filter(
+    (file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'),
+  );
+  return {
+    passed: result.numPassedTests,
+    failed: result.numFailedTests + broken.length,
+    skipped: result.numPendingTests + result.numTodoTests,
+  };
 }
 
 const runners = [
@@ -39,7 +46,8 @@ const runners = [
 
 const checks = failedChecks.filter((name) => !runners.some((runner) => runner.name === name && runner.failed > 0));
 console.log('');
-for (const { name, passed, failed, skipped } of runners) console.log(`${name}: ${passed} of ${passed + failed} passed${skipped ? `, ${skipped} skipped` : ''}`);
+for (const { name, passed, failed, skipped } of runners)
+  console.log(`${name}: ${passed} of ${passed + failed} passed${skipped ? `, ${skipped} skipped` : ''}`);
 if (checks.length > 0) console.log(`checks that failed: ${checks.join(', ')}`);
 
 const passed = runners.reduce((sum, runner) => sum + runner.passed, 0);

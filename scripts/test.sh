@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Every check and every test. Nothing stops at the first failure, so that one run shows everything there is to mend.
-# With WHET_WITH_CLUSTER=1 the cluster tests come last (see scripts/test-cluster.sh), where the machine can have a cluster; what they need is built
-# meanwhile, of the time that the others leave idle.
-# The last line is 'N passed, N failed' over pytest and jest; a failed check (format, lint, types, ...) counts as one failed.
+# With WHET_WITH_CLUSTER=1 the cluster tests come last (see scripts/test-cluster.sh), where the machine can have a
+# cluster; what they need is built meanwhile, of the time that the others leave idle. The last line is 'N passed, N
+# failed' over pytest and jest; a failed check (format, lint, types, ...) counts as one failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.toolchain/bin:$PWD/.toolchain/venv/bin:$PATH"

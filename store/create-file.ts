@@ -3,7 +3,8 @@ import { link, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Writes a file that nobody has written before: of several who try, one succeeds, and readers see its whole content or no file.
+ * Writes a file that nobody has written before: of several who try, one succeeds, and readers see its whole content or
+ * no file.
  * @returns false when the file is there already; it is left as it is.
  */
 export async function createFile(path: string, data: string): Promise<boolean> {

@@ -6,7 +6,9 @@ export const layout = {
   capabilities: (runId: string) => `runs/${runId}/capabilities`,
   environments: (runId: string, capabilityId: string) => `runs/${runId}/environments/${capabilityId}`,
   training: (runId: string, job: string) => `runs/${runId}/training/${job}`,
-  /** Pack `number` of the trainings that may share a trainer; the folder holds what belongs to the trainer as a whole. */
+  /**
+   * Pack `number` of the trainings that may share a trainer; the folder holds what belongs to the trainer as a whole.
+   */
   pack: (runId: string, group: string, number: number) => `runs/${runId}/training/packs/${group}-${number}`,
   evaluation: (runId: string) => `runs/${runId}/evaluation`,
   report: (runId: string) => `runs/${runId}/report`,
@@ -14,7 +16,8 @@ export const layout = {
   /** Work files of one activity; not referred to by anything once the activity is done. */
   work: (runId: string, name: string) => `runs/${runId}/work/${name}.jsonl`,
   /** What the agent's environment looks like, read once for all validations of a run. */
-  targetProfile: (runId: string, specSha256: string) => `runs/${runId}/work/target-profile-${specSha256.slice(0, 12)}.json`,
+  targetProfile: (runId: string, specSha256: string) =>
+    `runs/${runId}/work/target-profile-${specSha256.slice(0, 12)}.json`,
   /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */
   labelsCache: (agent: string) => `labels-cache/${agent}`,
   /** What a run has used of the analyst, added up by all workers. */

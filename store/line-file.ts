@@ -4,8 +4,8 @@ import type { ArtifactRef } from '../contracts';
 import type { ArtifactStore } from './artifact-store';
 
 /**
- * A line-delimited artifact held as bytes: a line is parsed when it is asked for. Ten thousand trajectories cost their size on disk, not
- * ten times as much in objects.
+ * A line-delimited artifact held as bytes: a line is parsed when it is asked for. Ten thousand trajectories cost their
+ * size on disk, not ten times as much in objects.
  */
 export class LineFile<T> {
   private readonly ends: number[] = [];
@@ -25,7 +25,8 @@ export class LineFile<T> {
   /** The line's document. Throws RangeError outside the file, ZodError when the schema refuses the line. */
   at(index: number): T {
     const end = this.ends[index];
-    if (end === undefined) throw new RangeError(`Line ${index} of an artifact with ${this.length} lines was asked for.`);
+    if (end === undefined)
+      throw new RangeError(`Line ${index} of an artifact with ${this.length} lines was asked for.`);
     const start = index === 0 ? 0 : (this.ends[index - 1] as number) + 1;
     return this.schema.parse(JSON.parse(this.data.toString('utf8', start, end)));
   }
@@ -61,8 +62,15 @@ export class RecentCache<V> {
   }
 }
 
-/** Opens line-delimited artifacts of one schema and keeps the last few open, since the chunks of one fan-out read the same one. */
-export function lineFiles<T>(store: ArtifactStore, schema: z.ZodType<T>, capacity = 2): (ref: ArtifactRef) => Promise<LineFile<T>> {
+/**
+ * Opens line-delimited artifacts of one schema and keeps the last few open, since the chunks of one fan-out read the
+ * same one.
+ */
+export function lineFiles<T>(
+  store: ArtifactStore,
+  schema: z.ZodType<T>,
+  capacity = 2,
+): (ref: ArtifactRef) => Promise<LineFile<T>> {
   const cache = new RecentCache<LineFile<T>>(capacity);
   return (ref) => cache.get(ref.sha256, async () => new LineFile(await store.get(ref), schema));
 }

@@ -12,10 +12,11 @@ export interface LiveTraces {
 }
 
 /**
- * Conversations of live traffic that the gateway has written: those of the last days, the newest days first up to `most`, in the order of
- * their ids. A conversation that went on after its outcome was posted, and got another one, was written twice; it is there once, as on
- * the newest day, and of that day the longest.
- * @param baseModel served name of the base model; with `models: base`, conversations that an adapter answered are left out.
+ * Conversations of live traffic that the gateway has written: those of the last days, the newest days first up to
+ * `most`, in the order of their ids. A conversation that went on after its outcome was posted, and got another one, was
+ * written twice; it is there once, as on the newest day, and of that day the longest.
+ * @param baseModel served name of the base model; with `models: base`, conversations that an adapter answered are left
+ *   out.
  * @param now milliseconds since 1970.
  * @param signal ends the reading between two files.
  * @throws the signal's reason; StoreCorruptError when a file's bytes are not what its name says.
@@ -52,12 +53,15 @@ export async function readLiveTraces(
       if (badLines > 0) unreadable.push({ key, lines: badLines });
     }
   }
-  return { trajectories: [...found.values()].map(({ trajectory }) => trajectory).sort((a, b) => (a.id < b.id ? -1 : 1)), unreadable };
+  return {
+    trajectories: [...found.values()].map(({ trajectory }) => trajectory).sort((a, b) => (a.id < b.id ? -1 : 1)),
+    unreadable,
+  };
 }
 
 /**
- * A line that is no trajectory is told, not thrown: gateways of any age have written it, and one of their faults must not end a run. Most
- * lines are those of adapters, so that they are not checked before the model is known to be wanted.
+ * A line that is no trajectory is told, not thrown: gateways of any age have written it, and one of their faults must
+ * not end a run. Most lines are those of adapters, so that they are not checked before the model is known to be wanted.
  */
 function readTrajectory(line: string, isWanted: (model: unknown) => boolean): Trajectory | 'unreadable' | 'unwanted' {
   try {

@@ -18,7 +18,9 @@ const MEDIA_TYPES: Record<string, string> = {
 const sha256Hex = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex');
 
 const corrupt = ({ key, sha256 }: Pick<ArtifactRef, 'key' | 'sha256'>) =>
-  new StoreCorruptError(`Artifact ${key} does not match its sha256 ${sha256.slice(0, 12)}…: restore it, or delete it and run its stage again.`);
+  new StoreCorruptError(
+    `Artifact ${key} does not match its sha256 ${sha256.slice(0, 12)}…: restore it, or delete it and run its stage again.`,
+  );
 
 const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
@@ -28,18 +30,30 @@ export class LocalStore implements ArtifactStore {
 
   localPath(key: string): string {
     const path = normalize(key);
-    if (path.startsWith('..') || path.startsWith('/')) throw new RangeError(`Store key ${JSON.stringify(key)} leaves the store.`);
+    if (path.startsWith('..') || path.startsWith('/'))
+      throw new RangeError(`Store key ${JSON.stringify(key)} leaves the store.`);
     return join(this.root, path);
   }
 
-  async put(directory: string, name: string, data: string | Uint8Array, options: { mediaType?: string; records?: number } = {}): Promise<ArtifactRef> {
+  async put(
+    directory: string,
+    name: string,
+    data: string | Uint8Array,
+    options: { mediaType?: string; records?: number } = {},
+  ): Promise<ArtifactRef> {
     const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
     const sha256 = sha256Hex(bytes);
     const extension = extname(name);
     const stem = name.slice(0, name.length - extension.length);
     const key = `${directory}/${stem}-${sha256.slice(0, 12)}${extension}`;
     const mediaType = options.mediaType ?? MEDIA_TYPES[extension] ?? 'application/octet-stream';
-    const ref: ArtifactRef = { key, sha256, bytes: bytes.byteLength, mediaType, ...(options.records === undefined ? {} : { records: options.records }) };
+    const ref: ArtifactRef = {
+      key,
+      sha256,
+      bytes: bytes.byteLength,
+      mediaType,
+      ...(options.records === undefined ? {} : { records: options.records }),
+    };
     const existing = await readFile(this.localPath(key)).catch(() => null);
     if (existing === null || sha256Hex(existing) !== sha256) await replaceFile(this.localPath(key), bytes);
     return ref;
@@ -60,7 +74,10 @@ export class LocalStore implements ArtifactStore {
     return data;
   }
 
-  async range({ key }: ArtifactRef, { start, end, sha256 }: { start: number; end: number; sha256: string }): Promise<Buffer> {
+  async range(
+    { key }: ArtifactRef,
+    { start, end, sha256 }: { start: number; end: number; sha256: string },
+  ): Promise<Buffer> {
     const file = await open(this.localPath(key));
     try {
       const data = Buffer.alloc(end - start);
@@ -69,14 +86,18 @@ export class LocalStore implements ArtifactStore {
     } finally {
       await file.close();
     }
-    throw new StoreCorruptError(`Bytes ${start} to ${end} of artifact ${key} are not what they were: restore it, or delete it and run its stage again.`);
+    throw new StoreCorruptError(
+      `Bytes ${start} to ${end} of artifact ${key} are not what they were: restore it, or delete it and run its stage again.`,
+    );
   }
 
   async *lines(ref: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }> {
     const hash = createHash('sha256');
     let end = 0;
     let rest: Buffer[] = [];
-    for await (const part of createReadStream(this.localPath(ref.key), { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+    for await (const part of createReadStream(this.localPath(ref.key), {
+      highWaterMark: 1 << 20,
+    }) as AsyncIterable<Buffer>) {
       hash.update(part);
       let from = 0;
       for (let at = part.indexOf(10); at !== -1; at = part.indexOf(10, from)) {
@@ -120,7 +141,10 @@ export class LocalStore implements ArtifactStore {
     const data = Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
     return this.withLock(path, async () => {
       const current = (await this.readDocument(key))?.etag ?? null;
-      if (current !== expected) throw new StoreConflictError(`Document ${key} was changed by somebody else: read it again and repeat the change.`);
+      if (current !== expected)
+        throw new StoreConflictError(
+          `Document ${key} was changed by somebody else: read it again and repeat the change.`,
+        );
       await replaceFile(path, data);
       return sha256Hex(data);
     });
@@ -196,7 +220,8 @@ class LocalSegment implements Segment {
 
   append(value: unknown): Promise<void> {
     const line = `${JSON.stringify(value)}\n`;
-    // Lines that come while a write is under way go together in the next one: a hundred answers a second cost a few writes.
+    // Lines that come while a write is under way go together in the next one: a hundred answers a second cost a few
+    // writes.
     if (this.batch) {
       this.batch.lines.push(line);
       return this.batch.written;
@@ -224,7 +249,10 @@ class LocalSegment implements Segment {
     return this.file;
   }
 
-  /** Cuts off a torn last line first, so that the next line starts on its own. Readers leave it alone: it may be a live writer's. */
+  /**
+   * Cuts off a torn last line first, so that the next line starts on its own. Readers leave it alone: it may be a live
+   * writer's.
+   */
   private async openForAppend(): Promise<FileHandle> {
     await mkdir(dirname(this.path), { recursive: true });
     const file = await open(this.path, 'a+');

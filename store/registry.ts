@@ -20,27 +20,35 @@ export interface Transition<T = number | null> {
 export const emptyRegistry = (agent: string): Registry => ({ agent, active: null, versions: [] });
 
 /**
- * Adds a version with the next number and activates it. A run adds at most one: when its version is there already, nothing changes,
- * not even `active`, because somebody may have rolled back since. Pure.
+ * Adds a version with the next number and activates it. A run adds at most one: when its version is there already,
+ * nothing changes, not even `active`, because somebody may have rolled back since. Pure.
  */
 export function addVersion(registry: Registry, version: Omit<RegistryVersion, 'version'>): Transition<number> {
   const existing = registry.versions.find((v) => v.runId === version.runId);
   if (existing) return { registry, changed: false, result: existing.version };
   const number = Math.max(0, ...registry.versions.map((v) => v.version)) + 1;
   const without = withoutCanary(registry, 'superseded', version.createdAt, `Version ${number} was promoted.`);
-  return { registry: { ...without, active: number, versions: [...registry.versions, { ...version, version: number }] }, changed: true, result: number };
+  return {
+    registry: { ...without, active: number, versions: [...registry.versions, { ...version, version: number }] },
+    changed: true,
+    result: number,
+  };
 }
 
 /**
- * Makes a version the active one; null: the base model alone. A canary ends with it. Pure. Throws RegistryError for a number that is not
- * there.
+ * Makes a version the active one; null: the base model alone. A canary ends with it. Pure. Throws RegistryError for a
+ * number that is not there.
  */
 export function activateVersion(registry: Registry, version: number | null, now: Date = new Date()): Transition {
   requireVersion(registry, version);
   const outcome = registry.canary?.version === version ? 'promoted' : 'superseded';
   const reason = version === null ? 'The base model was activated.' : `Version ${version} was activated.`;
   const without = withoutCanary(registry, outcome, now.toISOString(), reason);
-  return { registry: { ...without, active: version }, changed: registry.active !== version || registry.canary !== undefined, result: version };
+  return {
+    registry: { ...without, active: version },
+    changed: registry.active !== version || registry.canary !== undefined,
+    result: version,
+  };
 }
 
 function requireVersion(registry: Registry, version: number | null): void {
@@ -51,37 +59,59 @@ function requireVersion(registry: Registry, version: number | null): void {
 
 function withoutCanary(registry: Registry, outcome: CanaryEnd['outcome'], endedAt: string, reason: string): Registry {
   const { canary, ...rest } = registry;
-  return canary === undefined ? rest : { ...rest, lastCanary: { id: canary.id, version: canary.version, outcome, endedAt, reason } };
+  return canary === undefined
+    ? rest
+    : { ...rest, lastCanary: { id: canary.id, version: canary.version, outcome, endedAt, reason } };
 }
 
-/** Gives a version a share of the conversations, in place of a canary that is there. Pure. Throws RegistryError where that means nothing. */
+/**
+ * Gives a version a share of the conversations, in place of a canary that is there. Pure. Throws RegistryError where
+ * that means nothing.
+ */
 export function startCanary(registry: Registry, canary: Canary): Transition<Canary> {
   requireVersion(registry, canary.version);
-  if (registry.active === canary.version) throw new RegistryError(`Version ${canary.version} of ${registry.agent} gets all conversations already.`);
-  const without = withoutCanary(registry, 'superseded', canary.startedAt, `A canary of version ${canary.version} was started.`);
+  if (registry.active === canary.version)
+    throw new RegistryError(`Version ${canary.version} of ${registry.agent} gets all conversations already.`);
+  const without = withoutCanary(
+    registry,
+    'superseded',
+    canary.startedAt,
+    `A canary of version ${canary.version} was started.`,
+  );
   return { registry: { ...without, canary }, changed: true, result: canary };
 }
 
 /**
- * Ends the canary: all conversations go to the active version. Pure. With `id`, a canary that is not that one any more is left alone, so
- * that a verdict which comes late cannot end its successor. Throws RegistryError when there is none.
+ * Ends the canary: all conversations go to the active version. Pure. With `id`, a canary that is not that one any more
+ * is left alone, so that a verdict which comes late cannot end its successor. Throws RegistryError when there is none.
  */
-export function endCanary(registry: Registry, outcome: CanaryEnd['outcome'], reason: string, now: Date, id?: string): Transition {
+export function endCanary(
+  registry: Registry,
+  outcome: CanaryEnd['outcome'],
+  reason: string,
+  now: Date,
+  id?: string,
+): Transition {
   if (registry.canary === undefined || (id !== undefined && registry.canary.id !== id)) {
     if (id !== undefined) return { registry, changed: false, result: registry.active };
     throw new RegistryError(`Agent ${registry.agent} has no canary.`);
   }
-  return { registry: withoutCanary(registry, outcome, now.toISOString(), reason), changed: true, result: registry.active };
+  return {
+    registry: withoutCanary(registry, outcome, now.toISOString(), reason),
+    changed: true,
+    result: registry.active,
+  };
 }
 
 /**
- * Takes back the newest change: a canary, if there is one; else goes back to the version with the next lower number, from the lowest one
- * to the base model alone. Pure. Throws RegistryError when the base model is active already.
+ * Takes back the newest change: a canary, if there is one; else goes back to the version with the next lower number,
+ * from the lowest one to the base model alone. Pure. Throws RegistryError when the base model is active already.
  */
 export function rollbackVersion(registry: Registry): Transition {
   if (registry.canary !== undefined) return endCanary(registry, 'rolled-back', 'Rolled back by hand.', new Date());
   const { active } = registry;
-  if (active === null) throw new RegistryError(`Agent ${registry.agent} serves its base model already: there is nothing to roll back.`);
+  if (active === null)
+    throw new RegistryError(`Agent ${registry.agent} serves its base model already: there is nothing to roll back.`);
   const lower = registry.versions.map((v) => v.version).filter((v) => v < active);
   return activateVersion(registry, lower.length === 0 ? null : Math.max(...lower));
 }
@@ -89,24 +119,35 @@ export function rollbackVersion(registry: Registry): Transition {
 /** Times a document is read again after somebody else changed it. */
 const MAX_READS = 8;
 
-/** The agent's registry as it is now; an empty one when there is no document. Throws ZodError for a document that is not a registry. */
+/**
+ * The agent's registry as it is now; an empty one when there is no document. Throws ZodError for a document that is not
+ * a registry.
+ */
 export async function readRegistry(store: ArtifactStore, agent: string): Promise<Registry> {
   const document = await store.readDocument(layout.registry(agent));
   return document === null ? emptyRegistry(agent) : registrySchema.parse(document.value);
 }
 
 /**
- * Applies a pure change to the agent's registry by compare-and-swap; when somebody else was faster, reads again and repeats the change on
- * the new document, at most 8 times. A change that changes nothing writes nothing. Throws StoreConflictError when it lost every time,
- * and whatever `change` throws.
+ * Applies a pure change to the agent's registry by compare-and-swap; when somebody else was faster, reads again and
+ * repeats the change on the new document, at most 8 times. A change that changes nothing writes nothing. Throws
+ * StoreConflictError when it lost every time, and whatever `change` throws.
  */
-export async function changeRegistry<T>(store: ArtifactStore, agent: string, change: (registry: Registry) => Transition<T>): Promise<Transition<T>> {
+export async function changeRegistry<T>(
+  store: ArtifactStore,
+  agent: string,
+  change: (registry: Registry) => Transition<T>,
+): Promise<Transition<T>> {
   for (let read = 1; ; read++) {
     const document = await store.readDocument(layout.registry(agent));
     const transition = change(document === null ? emptyRegistry(agent) : registrySchema.parse(document.value));
     if (!transition.changed) return transition;
     try {
-      await store.swapDocument(layout.registry(agent), registrySchema.parse(transition.registry), document?.etag ?? null);
+      await store.swapDocument(
+        layout.registry(agent),
+        registrySchema.parse(transition.registry),
+        document?.etag ?? null,
+      );
       return transition;
     } catch (error) {
       if (!(error instanceof StoreConflictError) || read >= MAX_READS) throw error;
@@ -118,5 +159,9 @@ export async function changeRegistry<T>(store: ArtifactStore, agent: string, cha
 export const promoteVersion = (store: ArtifactStore, agent: string, version: number): Promise<Transition> =>
   changeRegistry(store, agent, (registry) => activateVersion(registry, version));
 
-/** `whet rollback`: activates the version before the active one, or the base model. Throws RegistryError, StoreConflictError. */
-export const rollbackAgent = (store: ArtifactStore, agent: string): Promise<Transition> => changeRegistry(store, agent, rollbackVersion);
+/**
+ * `whet rollback`: activates the version before the active one, or the base model. Throws RegistryError,
+ * StoreConflictError.
+ */
+export const rollbackAgent = (store: ArtifactStore, agent: string): Promise<Transition> =>
+  changeRegistry(store, agent, rollbackVersion);

@@ -1,6 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { JobActivities, LlmActivities, OrchestrationActivities, PreparedSpec, QueueKind, SandboxActivities } from '../contracts';
+import type {
+  JobActivities,
+  LlmActivities,
+  OrchestrationActivities,
+  PreparedSpec,
+  QueueKind,
+  SandboxActivities,
+} from '../contracts';
 import { openAnalysts } from '../activities/analyst-door';
 import { systemClock } from '../activities/clock';
 import { createCollectActivities } from '../activities/collect';
@@ -23,10 +30,18 @@ import { LocalStore } from '../store';
 import { PROJECT_ROOT, type WorkerConfig } from './config';
 import type { Reports } from './reports';
 
-type ActivitiesByQueue = { orchestration: OrchestrationActivities; llm: LlmActivities; sandbox: SandboxActivities; jobs: JobActivities };
+type ActivitiesByQueue = {
+  orchestration: OrchestrationActivities;
+  llm: LlmActivities;
+  sandbox: SandboxActivities;
+  jobs: JobActivities;
+};
 
 /** The activities of every queue, wired to the parts that the configuration names. */
-export function activitiesOf(config: WorkerConfig, reports: Reports | null): ActivitiesByQueue & Record<QueueKind, object> {
+export function activitiesOf(
+  config: WorkerConfig,
+  reports: Reports | null,
+): ActivitiesByQueue & Record<QueueKind, object> {
   const store = new LocalStore(config.storeRoot);
   const analyst = openAnalysts(store, config.analyst.apiKey ?? 'none');
   const jails = new EnvironmentPool();
@@ -61,7 +76,9 @@ export function activitiesOf(config: WorkerConfig, reports: Reports | null): Act
           clock: systemClock,
           trainer: { python: config.python, pythonPath: join(PROJECT_ROOT, 'trainer-image') },
           jailProfile: config.jailProfile,
-          ...(reports === null ? {} : { reports: { desk: reports.desk, tokens: reports.tokens, url: reports.localUrl } }),
+          ...(reports === null
+            ? {}
+            : { reports: { desk: reports.desk, tokens: reports.tokens, url: reports.localUrl } }),
         }),
         kubernetes: new KubernetesBackend({
           clock: systemClock,
@@ -77,7 +94,11 @@ export function activitiesOf(config: WorkerConfig, reports: Reports | null): Act
 
 /** The tools of the owner's environment, asked of the environment itself. */
 async function describeTarget({ environmentPath }: PreparedSpec) {
-  const environment = await openEnvironment({ source: await readFile(environmentPath, 'utf8'), trust: 'owner', name: environmentPath });
+  const environment = await openEnvironment({
+    source: await readFile(environmentPath, 'utf8'),
+    trust: 'owner',
+    name: environmentPath,
+  });
   try {
     return await environment.describe();
   } finally {

@@ -21,7 +21,10 @@ const schema = z.object({
   WHET_PYTHON: z.string().default(join(PROJECT_ROOT, '.toolchain', 'venv', 'bin', 'python')),
   WHET_JAIL_PROFILE: z
     .string()
-    .refine((path) => isAbsolute(path) && existsSync(path), 'the absolute path of a profile: sandbox/profile.json, or sandbox/profile-pod.json in a container')
+    .refine(
+      (path) => isAbsolute(path) && existsSync(path),
+      'the absolute path of a profile: sandbox/profile.json, or sandbox/profile-pod.json in a container',
+    )
     .optional(),
   WHET_MODEL_URL: z.url().optional(),
   WHET_MODEL_API_KEY: z.string().optional(),
@@ -70,12 +73,17 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = schema.safeParse(present);
   if (!parsed.success) {
-    throw new Error(parsed.error.issues.map((i) => `${String(i.path[0])}=${JSON.stringify(environment[String(i.path[0])])}: ${i.message}`).join('\n'));
+    throw new Error(
+      parsed.error.issues
+        .map((i) => `${String(i.path[0])}=${JSON.stringify(environment[String(i.path[0])])}: ${i.message}`)
+        .join('\n'),
+    );
   }
   const value = parsed.data;
   const at = argv.indexOf('--queues');
   const chosen = queues.safeParse(at < 0 ? kinds.join(',') : argv[at + 1]);
-  if (!chosen.success) throw new Error(`--queues ${JSON.stringify(argv[at + 1])}: a comma-separated list of ${kinds.join(', ')}.`);
+  if (!chosen.success)
+    throw new Error(`--queues ${JSON.stringify(argv[at + 1])}: a comma-separated list of ${kinds.join(', ')}.`);
   return {
     queues: chosen.data,
     storeRoot: resolve(value.WHET_STORE ?? join(value.WHET_HOME, 'store')),

@@ -3,8 +3,8 @@
  *
  *     node dist/workers/environment-tool.js check FILE AGENT_YAML | play FILE SEED [--reference]
  *
- * Each line on standard output is a JSON document with `type`: check, certificate, opening, observation, end, error. `play` reads moves from
- * standard input, a JSON document a line: {"name", "arguments"} or {"text"}.
+ * Each line on standard output is a JSON document with `type`: check, certificate, opening, observation, end, error.
+ * `play` reads moves from standard input, a JSON document a line: {"name", "arguments"} or {"text"}.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -23,7 +23,12 @@ async function check(file: string, agentPath: string): Promise<number> {
   const source = readFileSync(file, 'utf8');
   const ownerPath = resolve(dirname(agentPath), spec.environment.path);
   const owner = { source: readFileSync(ownerPath, 'utf8'), trust: 'owner' as const, name: ownerPath };
-  const target = await readTargetProfile({ openEnvironment, environment: owner, spec: spec.environment, signal: new AbortController().signal });
+  const target = await readTargetProfile({
+    openEnvironment,
+    environment: owner,
+    spec: spec.environment,
+    signal: new AbortController().signal,
+  });
   const environment = { source, trust: 'synthesised' as const, name: file };
   const validation = await certify({
     openEnvironment,
@@ -50,12 +55,19 @@ async function play(file: string, seed: number, reference: boolean): Promise<num
     const { tools } = await environment.describe();
     const { messages } = await environment.reset('play', seed);
     say({ type: 'opening', seed, tools, messages });
-    const moves = reference ? (await environment.reference(seed)).map((call) => JSON.stringify(call)) : createInterface({ input: process.stdin });
+    const moves = reference
+      ? (await environment.reference(seed)).map((call) => JSON.stringify(call))
+      : createInterface({ input: process.stdin });
     for await (const line of moves) {
       if (line.trim() === '') continue;
       const step = await makeMove(environment, line);
       if (step === null) continue;
-      say({ type: 'observation', move: JSON.parse(line) as unknown, observation: step.observations[0] ?? '', done: step.done });
+      say({
+        type: 'observation',
+        move: JSON.parse(line) as unknown,
+        observation: step.observations[0] ?? '',
+        done: step.done,
+      });
       if (step.done) break;
     }
     const { reward } = await environment.evaluate('play');
@@ -90,7 +102,11 @@ async function main([command, file = '', ...rest]: string[]): Promise<number> {
 main(process.argv.slice(2)).then(
   (code) => (process.exitCode = code),
   (error: unknown) => {
-    say({ type: 'error', message: error instanceof Error ? error.message : String(error), failure: error instanceof SandboxError ? error.type : 'Env.Failed' });
+    say({
+      type: 'error',
+      message: error instanceof Error ? error.message : String(error),
+      failure: error instanceof SandboxError ? error.type : 'Env.Failed',
+    });
     process.exitCode = 3;
   },
 );

@@ -1,4 +1,6 @@
-/** Entry point of a worker process: `node dist/workers/main.js [--queues orchestration,llm,sandbox,jobs]`. Wiring only. */
+/**
+ * Entry point of a worker process: `node dist/workers/main.js [--queues orchestration,llm,sandbox,jobs]`. Wiring only.
+ */
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { TASK_QUEUES, type QueueKind } from '../contracts';
 import { activitiesOf } from './activities';
@@ -8,7 +10,12 @@ import { openReports } from './reports';
 import { typedFailures } from './typed-failures';
 
 /** Activities of each kind that run at once in one process. */
-const slots = (config: WorkerConfig): Record<QueueKind, number> => ({ orchestration: 8, llm: 32, sandbox: 3, jobs: config.trainers });
+const slots = (config: WorkerConfig): Record<QueueKind, number> => ({
+  orchestration: 8,
+  llm: 32,
+  sandbox: 3,
+  jobs: config.trainers,
+});
 
 async function main(): Promise<void> {
   const config = readConfig(process.argv.slice(2));
@@ -29,7 +36,9 @@ async function main(): Promise<void> {
         defaultHeartbeatThrottleInterval: '1s',
         shutdownGraceTime: '10s',
         interceptors: { activity: [typedFailures] },
-        ...(kind === 'orchestration' ? { workflowBundle: { codePath: WORKFLOW_BUNDLE_PATH }, maxCachedWorkflows: 200, reuseV8Context: true } : {}),
+        ...(kind === 'orchestration'
+          ? { workflowBundle: { codePath: WORKFLOW_BUNDLE_PATH }, maxCachedWorkflows: 200, reuseV8Context: true }
+          : {}),
       }),
     ),
   );

@@ -15,11 +15,19 @@ export interface Reports {
 }
 
 /** Starts the report endpoint of a jobs worker. */
-export async function openReports({ reports: { host, port, podUrl } }: Pick<WorkerConfig, 'reports'>): Promise<Reports> {
+export async function openReports({
+  reports: { host, port, podUrl },
+}: Pick<WorkerConfig, 'reports'>): Promise<Reports> {
   const desk = new ReportDesk();
   const server = reportEndpoint(desk);
   await server.listen({ host, port });
   const address = server.server.address();
   const bound = typeof address === 'object' && address !== null ? address.port : port;
-  return { desk, tokens: new ReportTokens(), localUrl: `http://127.0.0.1:${bound}`, podUrl, close: async () => server.close() };
+  return {
+    desk,
+    tokens: new ReportTokens(),
+    localUrl: `http://127.0.0.1:${bound}`,
+    podUrl,
+    close: async () => server.close(),
+  };
 }

@@ -5,15 +5,20 @@ import { failure } from '../llm/failure';
 import { StoreConflictError, StoreCorruptError } from '../store';
 
 /**
- * What an activity throws as a failure with a type of FAILURES, so that retries and holds are decided by what went wrong. Errors that are
- * no fault of the stored data stay as they are: Temporal repeats the activity.
+ * What an activity throws as a failure with a type of FAILURES, so that retries and holds are decided by what went
+ * wrong. Errors that are no fault of the stored data stay as they are: Temporal repeats the activity.
  */
 export function typedFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure) return error;
-  if (error instanceof StoreCorruptError || error instanceof StoreConflictError) return failure(error.type, error.message, { cause: error });
+  if (error instanceof StoreCorruptError || error instanceof StoreConflictError)
+    return failure(error.type, error.message, { cause: error });
   // Requests and answers are checked where they arrive; what is left has been read from the store.
   if (error instanceof z.ZodError) {
-    return failure('Store.Corrupt', `A stored document does not have the form that this version expects.\n${z.prettifyError(error)}`, { cause: error });
+    return failure(
+      'Store.Corrupt',
+      `A stored document does not have the form that this version expects.\n${z.prettifyError(error)}`,
+      { cause: error },
+    );
   }
   return error;
 }

@@ -12,13 +12,24 @@ export interface EvaluationOutcome {
 }
 
 /** Rolls out base, each adapter, the routed system and, where asked for, the mixed adapter, and compares them. */
-export async function evaluateArms(plan: RunPlan, identified: IdentifyResult, sharpened: SharpenResult[]): Promise<EvaluationOutcome> {
+export async function evaluateArms(
+  plan: RunPlan,
+  identified: IdentifyResult,
+  sharpened: SharpenResult[],
+): Promise<EvaluationOutcome> {
   const { context } = plan;
   const trained = sharpened.flatMap((s) => (s.adapter === null ? [] : [{ ...s, adapter: s.adapter }]));
   const adapters = trained.map((s) => s.adapter);
   const capabilities = trained.map((s) => s.capability);
-  const rollOut = (arm: string, kind: ArmInput['kind'], used: TrainedAdapter[], routing: ArtifactRef | null = null): Promise<ArmRollouts> =>
-    sandbox.rollOutArm.executeWithOptions({ summary: `held-out rollouts: ${arm}` }, [{ context, arm, kind, adapters: used, routing }]);
+  const rollOut = (
+    arm: string,
+    kind: ArmInput['kind'],
+    used: TrainedAdapter[],
+    routing: ArtifactRef | null = null,
+  ): Promise<ArmRollouts> =>
+    sandbox.rollOutArm.executeWithOptions({ summary: `held-out rollouts: ${arm}` }, [
+      { context, arm, kind, adapters: used, routing },
+    ]);
 
   // The mixed adapter trains while the policy server works on the other arms.
   const mixedArm =
@@ -26,7 +37,9 @@ export async function evaluateArms(plan: RunPlan, identified: IdentifyResult, sh
       ? trainMixed(plan, sharpened).then(async (mixed) => ({ mixed, arm: await rollOut('mixed', 'mixed', [mixed]) }))
       : Promise.resolve(null);
   const otherArms = (async () => {
-    const { routing } = await sandbox.routeTasks.executeWithOptions({ summary: 'route held-out tasks' }, [{ context, capabilities }]);
+    const { routing } = await sandbox.routeTasks.executeWithOptions({ summary: 'route held-out tasks' }, [
+      { context, capabilities },
+    ]);
     const arms = [await rollOut('base', 'base', [])];
     for (const adapter of adapters) arms.push(await rollOut(adapter.name, 'adapter', [adapter]));
     arms.push(await rollOut('routed', 'routed', adapters, routing));
@@ -42,7 +55,9 @@ export async function evaluateArms(plan: RunPlan, identified: IdentifyResult, sh
 
 /** One adapter on all environments, with as many rollouts as all the others together (paper, Table 3). */
 function trainMixed({ context }: RunPlan, sharpened: SharpenResult[]): Promise<TrainedAdapter> {
-  const environments = sharpened.flatMap((s) => (s.adapter === null || s.environment === null ? [] : [{ id: s.capability.id, source: s.environment }]));
+  const environments = sharpened.flatMap((s) =>
+    s.adapter === null || s.environment === null ? [] : [{ id: s.capability.id, source: s.environment }],
+  );
   return jobs.trainAdapter.executeWithOptions({ summary: 'GRPO adapter: all environments mixed' }, [
     { context, job: 'mixed', environments, budgetFactor: environments.length },
   ]);

@@ -1,10 +1,20 @@
 /** Pause, don't lose: a failure that a person can cure makes the workflow wait instead of end. */
-import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure, condition, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  ChildWorkflowFailure,
+  condition,
+  getExternalWorkflowHandle,
+  setHandler,
+} from '@temporalio/workflow';
 import { FAILURES, PAUSING_FAILURES, type FailureType } from '../contracts/constants';
 import type { ChildNote } from '../contracts/run';
 import { noteSignal, retrySignal, skipSignal } from './messages';
 
-/** The application failure at the bottom of an activity's or child's failure; null for anything else (timeouts, cancellation). */
+/**
+ * The application failure at the bottom of an activity's or child's failure; null for anything else (timeouts,
+ * cancellation).
+ */
 export function rootFailure(error: unknown): ApplicationFailure | null {
   let cause: unknown = error;
   while (cause instanceof ActivityFailure || cause instanceof ChildWorkflowFailure) cause = cause.cause;
@@ -19,13 +29,15 @@ export function explain(failure: ApplicationFailure): string {
 
 type Answer = 'retry' | 'skip';
 
-/** Waits for a person's answer, says so to whoever shows it. One per workflow: it owns the signals `retry` and `skip`. */
+/**
+ * Waits for a person's answer, says so to whoever shows it. One per workflow: it owns the signals `retry` and `skip`.
+ */
 export class Hold {
   private answer: Answer | null = null;
 
   /**
-   * `say` receives the reason when the wait begins and null when it ends. While `answered` says that a person's work is there and was not
-   * tried, there is no wait: the answer is to retry.
+   * `say` receives the reason when the wait begins and null when it ends. While `answered` says that a person's work is
+   * there and was not tried, there is no wait: the answer is to retry.
    */
   constructor(
     private readonly say: (reason: string | null) => void | Promise<void>,
@@ -49,7 +61,10 @@ export class Hold {
     return this.answer ?? 'retry';
   }
 
-  /** Runs an action again and again until it ends without a failure that a person can cure, or the answer is to skip: then null. */
+  /**
+   * Runs an action again and again until it ends without a failure that a person can cure, or the answer is to skip:
+   * then null.
+   */
   async through<T>(action: () => Promise<T>): Promise<T | null> {
     for (;;) {
       try {

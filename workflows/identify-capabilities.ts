@@ -6,8 +6,8 @@ import { Hold, noteToRun } from './hold';
 import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';
 
 /**
- * Discover, label, contrast (paper, section 2). The labelling runs go one after the other: each asks only about candidates whose verdict
- * the remaining runs can still change. Waits for a person when the analyst refuses.
+ * Discover, label, contrast (paper, section 2). The labelling runs go one after the other: each asks only about
+ * candidates whose verdict the remaining runs can still change. Waits for a person when the analyst refuses.
  */
 export async function identifyCapabilities(input: IdentifyInput): Promise<IdentifyResult> {
   const { context, collected, independent } = input;
@@ -17,7 +17,8 @@ export async function identifyCapabilities(input: IdentifyInput): Promise<Identi
   const hold = new Hold((reason) => note('', reason === null ? null : `${reason} Then: whet retry ${context.runId}`));
   // Skipping makes no sense here: without labels there is nothing to go on with, so the question is asked again.
   // A study has nobody to ask: it fails with the reason.
-  const insist = async <T>(action: () => Promise<T>): Promise<T> => (independent ? action() : ((await hold.through(action)) ?? insist(action)));
+  const insist = async <T>(action: () => Promise<T>): Promise<T> =>
+    independent ? action() : ((await hold.through(action)) ?? insist(action));
 
   const discovery = await insist(() => llm.discoverCandidates(input));
   const { trajectories } = collected;
@@ -35,7 +36,16 @@ export async function identifyCapabilities(input: IdentifyInput): Promise<Identi
         staticSummary: `labelling run ${run + 1}: ${plan.calls} labels in ${plan.chunks} chunks`,
         args: [{ ...labelling, cursor: 0, totals: NOTHING_LABELLED }],
       });
-      return { labelled, tallied: await llm.tallyRun({ ...labelling, run, discovered: discovery.candidates, totals: labelled, previous }) };
+      return {
+        labelled,
+        tallied: await llm.tallyRun({
+          ...labelling,
+          run,
+          discovered: discovery.candidates,
+          totals: labelled,
+          previous,
+        }),
+      };
     });
     totals = addLabels(totals, result.labelled);
     tallied = result.tallied;
@@ -43,6 +53,13 @@ export async function identifyCapabilities(input: IdentifyInput): Promise<Identi
     open = tallied.open;
   }
   return insist(() =>
-    llm.contrastCapabilities({ context, trajectories, discovery, tally: tallied?.tally ?? null, totals, ...(independent && { independent }) }),
+    llm.contrastCapabilities({
+      context,
+      trajectories,
+      discovery,
+      tally: tallied?.tally ?? null,
+      totals,
+      ...(independent && { independent }),
+    }),
   );
 }

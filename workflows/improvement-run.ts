@@ -1,6 +1,13 @@
 import { condition, executeChild, getExternalWorkflowHandle, setHandler, workflowInfo } from '@temporalio/workflow';
 import { WORKFLOWS, childWorkflowId, type Verdict } from '../contracts/constants';
-import type { IdentifyResult, ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan, SharpenResult } from '../contracts/run';
+import type {
+  IdentifyResult,
+  ImprovementRunInput,
+  ImprovementRunResult,
+  ReportInput,
+  RunPlan,
+  SharpenResult,
+} from '../contracts/run';
 import type { RolloutSummary } from '../contracts/trajectory';
 import { orchestration, sandbox } from './activities';
 import { evaluateArms, type EvaluationOutcome } from './evaluate-arms';
@@ -9,7 +16,9 @@ import { approveUpdate, editSignal, noteSignal, progressQuery, retrySignal, skip
 import type { sharpenCapability } from './sharpen-capability';
 import { StageBoard } from './stage-board';
 
-/** One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report. */
+/**
+ * One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report.
+ */
 export async function improvementRun(given: ImprovementRunInput): Promise<ImprovementRunResult> {
   // A schedule gives each of its runs the same input; the workflow's id tells them apart.
   const input = given.runId === '' ? { ...given, runId: workflowInfo().workflowId } : given;
@@ -67,7 +76,10 @@ export async function improvementRun(given: ImprovementRunInput): Promise<Improv
   }
 }
 
-/** Tasks of each agent get an equal share of the workers, so that one large run cannot starve another agent's. Children inherit it. */
+/**
+ * Tasks of each agent get an equal share of the workers, so that one large run cannot starve another agent's. Children
+ * inherit it.
+ */
 const fairness = ({ agent }: RunPlan['context']) => ({ fairnessKey: agent });
 
 function identify({ context }: RunPlan, collected: RolloutSummary): Promise<IdentifyResult> {
@@ -87,12 +99,25 @@ function sharpenAll(plan: RunPlan, collected: RolloutSummary, identified: Identi
       workflowId: childWorkflowId.sharpen(context.runId, capability.id),
       priority: fairness(context),
       staticSummary: capability.name,
-      args: [{ context, capability, identification, labels, trajectories: collected.trajectories, maxAttempts, onRejected, sideBySide: kept.length }],
+      args: [
+        {
+          context,
+          capability,
+          identification,
+          labels,
+          trajectories: collected.trajectories,
+          maxAttempts,
+          onRejected,
+          sideBySide: kept.length,
+        },
+      ],
     });
   return Promise.all(kept.map(one));
 }
 
-/** Promotes when the gate holds and, where the agent's owner wants it, a person approved. Returns the version, or null. */
+/**
+ * Promotes when the gate holds and, where the agent's owner wants it, a person approved. Returns the version, or null.
+ */
 async function promote(
   board: StageBoard,
   plan: RunPlan,
@@ -109,7 +134,11 @@ async function promote(
     'promote',
     async () => {
       if (plan.approval && !approved()) {
-        board.note({ key: 'promote', text: '', waitingFor: `The gate is passed and the agent's owner wants to approve: whet approve ${plan.context.runId}` });
+        board.note({
+          key: 'promote',
+          text: '',
+          waitingFor: `The gate is passed and the agent's owner wants to approve: whet approve ${plan.context.runId}`,
+        });
         await condition(approved);
         board.note({ key: 'promote', text: '', waitingFor: null });
       }
@@ -128,7 +157,9 @@ async function promote(
 /** `whet retry`, `whet skip` and `whet env edit` speak to the run; whoever waits is one of its children. */
 function forwardAnswers(runId: string): void {
   const target = (capabilityId?: string) =>
-    getExternalWorkflowHandle(capabilityId === undefined ? childWorkflowId.identify(runId) : childWorkflowId.sharpen(runId, capabilityId));
+    getExternalWorkflowHandle(
+      capabilityId === undefined ? childWorkflowId.identify(runId) : childWorkflowId.sharpen(runId, capabilityId),
+    );
   // A child that has ended needs no answer.
   setHandler(retrySignal, (answer) =>
     target(answer.capabilityId)
@@ -149,5 +180,7 @@ function forwardAnswers(runId: string): void {
 
 const describeCollected = ({ episodes, live = 0, successes, unreadable = 0 }: RolloutSummary) =>
   `${episodes - live} rollouts${live > 0 ? ` and ${live} conversations of live traffic` : ''}, ${successes} successes${unreadable > 0 ? `; ${unreadable} lines of live traffic could not be read` : ''}`;
-const describeIdentified = (i: IdentifyResult) => `kept ${i.kept.length} of ${i.candidates}: ${i.kept.map((k) => k.name).join(', ')}`;
-const describeSharpened = (s: SharpenResult[]) => `${s.filter((x) => x.adapter !== null).length} of ${s.length} trained`;
+const describeIdentified = (i: IdentifyResult) =>
+  `kept ${i.kept.length} of ${i.candidates}: ${i.kept.map((k) => k.name).join(', ')}`;
+const describeSharpened = (s: SharpenResult[]) =>
+  `${s.filter((x) => x.adapter !== null).length} of ${s.length} trained`;

@@ -3,7 +3,10 @@ import { WORKFLOWS } from '../contracts/constants';
 import type { LabelChunkResult, LabelChunksInput } from '../contracts/run';
 import { llm } from './activities';
 
-/** Chunks in flight where the plan does not say; each has its own bounded concurrency, so this only hides the gaps between chunks. */
+/**
+ * Chunks in flight where the plan does not say; each has its own bounded concurrency, so this only hides the gaps
+ * between chunks.
+ */
 const WINDOW = 4;
 /** A history stays well under the server's first warning (10,240 events). */
 const MAX_EVENTS = 1_500;
@@ -12,7 +15,14 @@ const SHARD_CHUNKS = 1_000;
 const MAX_SHARDS = 4;
 
 /** Counts before any chunk. */
-export const NOTHING_LABELLED: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+export const NOTHING_LABELLED: LabelChunkResult = {
+  asked: 0,
+  reused: 0,
+  unlabelled: 0,
+  promptTokens: 0,
+  completionTokens: 0,
+  cachedTokens: 0,
+};
 
 /** Sum of two counts. */
 export const addLabels = (a: LabelChunkResult, b: LabelChunkResult): LabelChunkResult => ({
@@ -25,8 +35,9 @@ export const addLabels = (a: LabelChunkResult, b: LabelChunkResult): LabelChunkR
 });
 
 /**
- * Labels every chunk of a plan, a few at a time. What is done lies in the store, so a chunk carries back only counts, and the workflow
- * continues as new between chunks when its history grows long. A large plan is labelled by several children of the same type.
+ * Labels every chunk of a plan, a few at a time. What is done lies in the store, so a chunk carries back only counts,
+ * and the workflow continues as new between chunks when its history grows long. A large plan is labelled by several
+ * children of the same type.
  */
 export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkResult> {
   const { plan, end = plan.chunks } = input;
@@ -50,7 +61,9 @@ export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkRe
         failed = true;
         throw error;
       }
-      setCurrentDetails(`${totals.asked + totals.reused} of ${plan.calls} labels (${totals.reused} reused, ${totals.unlabelled} without an answer)`);
+      setCurrentDetails(
+        `${totals.asked + totals.reused} of ${plan.calls} labels (${totals.reused} reused, ${totals.unlabelled} without an answer)`,
+      );
     }
   };
   await allOf(Array.from({ length: plan.window ?? WINDOW }, lane));
@@ -68,7 +81,15 @@ async function labelShards(input: LabelChunksInput): Promise<LabelChunkResult> {
       executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
         workflowId: `${workflowInfo().workflowId}/${shard + 1}-of-${shards}`,
         staticSummary: `chunks ${border(shard) + 1} to ${border(shard + 1)} of ${plan.chunks}`,
-        args: [{ ...input, plan: { ...plan, window }, cursor: border(shard), end: border(shard + 1), totals: NOTHING_LABELLED }],
+        args: [
+          {
+            ...input,
+            plan: { ...plan, window },
+            cursor: border(shard),
+            end: border(shard + 1),
+            totals: NOTHING_LABELLED,
+          },
+        ],
       }),
     ),
   );
@@ -76,8 +97,8 @@ async function labelShards(input: LabelChunksInput): Promise<LabelChunkResult> {
 }
 
 /**
- * Waits for all, also when one fails: a chunk that is still under way when its workflow ends would go on writing beside the attempt that
- * comes after it. Throws the first failure.
+ * Waits for all, also when one fails: a chunk that is still under way when its workflow ends would go on writing beside
+ * the attempt that comes after it. Throws the first failure.
  */
 async function allOf<T>(promises: Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(promises);

@@ -26,12 +26,19 @@ class Edited {
 export async function sharpenCapability(input: SharpenInput): Promise<SharpenResult> {
   const { context, capability } = input;
   const runId = workflowInfo().parent?.workflowId ?? context.runId;
-  const note = (text: string, waitingFor: string | null = null) => noteToRun(runId, { key: capability.id, text, waitingFor });
+  const note = (text: string, waitingFor: string | null = null) =>
+    noteToRun(runId, { key: capability.id, text, waitingFor });
   // An environment edited by hand is the next attempt, and the only one of its round.
   const edited = new Edited();
   const where = `${context.runId} ${capability.id}`;
   const hold = new Hold(
-    (reason) => note('', reason === null ? null : `${reason} Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`),
+    (reason) =>
+      note(
+        '',
+        reason === null
+          ? null
+          : `${reason} Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`,
+      ),
     () => edited.waits,
   );
   setHandler(editSignal, ({ source }) => {
@@ -61,16 +68,27 @@ export async function sharpenCapability(input: SharpenInput): Promise<SharpenRes
         edited.waits
           ? 'edited'
           : jobs.trainAdapter.executeWithOptions({ summary: `GRPO adapter: ${capability.name}` }, [
-              { context, job: capability.id, environments: [{ id: capability.id, source: environment.source }], budgetFactor: 1, ...company },
+              {
+                context,
+                job: capability.id,
+                environments: [{ id: capability.id, source: environment.source }],
+                budgetFactor: 1,
+                ...company,
+              },
             ]),
       );
       if (adapter === 'edited') {
         limit = attempts.length + 1;
         continue;
       }
-      if (adapter === null) return { ...result('skipped', 'training skipped by a person'), environment: environment.source };
+      if (adapter === null)
+        return { ...result('skipped', 'training skipped by a person'), environment: environment.source };
       await note(`trained, reward ${adapter.finalReward.toFixed(2)}`);
-      return { ...result('trained', `reward ${adapter.finalReward.toFixed(2)} after ${adapter.rollouts} rollouts`), environment: environment.source, adapter };
+      return {
+        ...result('trained', `reward ${adapter.finalReward.toFixed(2)} after ${adapter.rollouts} rollouts`),
+        environment: environment.source,
+        adapter,
+      };
     }
     const reason = `No environment for "${capability.name}" passed in ${attempts.length} attempts; the last: ${environment.outcome}.`;
     if (input.onRejected === 'skip' && !edited.waits) return result('skipped', reason);
@@ -79,7 +97,10 @@ export async function sharpenCapability(input: SharpenInput): Promise<SharpenRes
   }
 }
 
-/** Attempts until one is accepted or there were `limit`; each failed attempt's numbers are feedback to the next. Returns the last. */
+/**
+ * Attempts until one is accepted or there were `limit`; each failed attempt's numbers are feedback to the next. Returns
+ * the last.
+ */
 async function findEnvironment(
   input: SharpenInput,
   attempts: AttemptRefs[],
@@ -97,16 +118,38 @@ async function findEnvironment(
     const name = `${capability.name}, attempt ${attempt}`;
     edited.tried = edited.source !== null;
     const outOfBand = attempts.filter((a) => a.outOfBand).length;
-    const source = edited.source ?? (await write({ context, capability, identification, trajectories, labels, attempt, previous, outOfBand }, name, tokens));
+    const source =
+      edited.source ??
+      (await write(
+        { context, capability, identification, trajectories, labels, attempt, previous, outOfBand },
+        name,
+        tokens,
+      ));
     const environment = { context, capability, source };
-    const validation = await sandbox.validateEnvironment.executeWithOptions({ summary: `validate: ${name}` }, [environment]);
+    const validation = await sandbox.validateEnvironment.executeWithOptions({ summary: `validate: ${name}` }, [
+      environment,
+    ]);
     const { detail, certificate } = validation;
-    const refs: AttemptRefs = { attempt, source, validation: detail, calibration: null, certificate, accepted: false, outOfBand: false, outcome: '' };
+    const refs: AttemptRefs = {
+      attempt,
+      source,
+      validation: detail,
+      calibration: null,
+      certificate,
+      accepted: false,
+      outOfBand: false,
+      outcome: '',
+    };
     if (validation.passed) {
       const calibration = await sandbox.calibrateEnvironment.executeWithOptions({ summary: `calibrate: ${name}` }, [
         { ...environment, validation: detail, trajectories, labels },
       ]);
-      tokens.push({ stage: 'sharpen', model: 'base', promptTokens: calibration.promptTokens, completionTokens: calibration.completionTokens });
+      tokens.push({
+        stage: 'sharpen',
+        model: 'base',
+        promptTokens: calibration.promptTokens,
+        completionTokens: calibration.completionTokens,
+      });
       attempts.push({
         ...refs,
         calibration: calibration.detail,
@@ -124,7 +167,10 @@ async function findEnvironment(
 
 /** Asks the analyst for an environment. */
 async function write(input: SynthesisInput, name: string, tokens: TokenUse[]): Promise<ArtifactRef> {
-  const { source, model, promptTokens, completionTokens } = await llm.synthesiseEnvironment.executeWithOptions({ summary: `environment: ${name}` }, [input]);
+  const { source, model, promptTokens, completionTokens } = await llm.synthesiseEnvironment.executeWithOptions(
+    { summary: `environment: ${name}` },
+    [input],
+  );
   tokens.push({ stage: 'sharpen', model, promptTokens, completionTokens });
   return source;
 }

@@ -18,7 +18,13 @@ interface Row {
 
 /** Keeps the table, the current details and the search attributes of one run up to date. Times are workflow time. */
 export class StageBoard {
-  private readonly rows: Row[] = STAGES.map((name) => ({ name, status: 'waiting', detail: '', startedMs: null, seconds: null }));
+  private readonly rows: Row[] = STAGES.map((name) => ({
+    name,
+    status: 'waiting',
+    detail: '',
+    startedMs: null,
+    seconds: null,
+  }));
   private readonly notes: Record<string, string> = {};
   private readonly waits: Record<string, string> = {};
 
@@ -114,9 +120,12 @@ export class StageBoard {
   private show(): void {
     const { stages, waitingFor } = this.progress();
     const table = stages.map(
-      (s) => `| ${s.name} | ${s.status} | ${s.seconds === null ? '' : `${s.seconds.toFixed(1)} s`} | ${s.detail.replaceAll('|', '\\|')} |`,
+      (s) =>
+        `| ${s.name} | ${s.status} | ${s.seconds === null ? '' : `${s.seconds.toFixed(1)} s`} | ${s.detail.replaceAll('|', '\\|')} |`,
     );
     const wait = waitingFor === null ? '' : `\n\n**Waiting for a person.** ${waitingFor}`;
-    setCurrentDetails(`**${this.agent}** · ${this.runId}\n\n| stage | status | time | detail |\n|---|---|---|---|\n${table.join('\n')}${wait}`);
+    setCurrentDetails(
+      `**${this.agent}** · ${this.runId}\n\n| stage | status | time | detail |\n|---|---|---|---|\n${table.join('\n')}${wait}`,
+    );
   }
 }

@@ -22,7 +22,13 @@ export async function studyStability(input: StudyInput): Promise<StudyResult> {
         workflowId: childWorkflowId.studied(studyId, i),
         staticSummary: `identification ${i + 1} of ${identifications}`,
         // Its own discovery batches and its own labels: the seed chooses the former, the labelling run the latter.
-        args: [{ context: { ...context, runId: `${studyId}.${i}`, seed: context.seed + i }, collected, independent: { firstRun: i } }],
+        args: [
+          {
+            context: { ...context, runId: `${studyId}.${i}`, seed: context.seed + i },
+            collected,
+            independent: { firstRun: i },
+          },
+        ],
       });
       setCurrentDetails(`${results.filter(Boolean).length} of ${identifications} identifications`);
     }
@@ -30,7 +36,12 @@ export async function studyStability(input: StudyInput): Promise<StudyResult> {
   await Promise.all(Array.from({ length: LANES }, lane));
   let recorded: ArtifactRef | null = null;
   for (const [i, { identification, labels }] of results.entries()) {
-    recorded = await orchestration.recordIdentification({ plan, seed: context.seed + i, identified: { identification, labels }, previous: recorded });
+    recorded = await orchestration.recordIdentification({
+      plan,
+      seed: context.seed + i,
+      identified: { identification, labels },
+      previous: recorded,
+    });
   }
   return orchestration.renderStudy({ plan, recorded: recorded as ArtifactRef });
 }

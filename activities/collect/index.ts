@@ -10,7 +10,10 @@ import { deployedSettings, rollOut, samplingSeed, summarise } from '../rollout';
 /** Activities of the stage `collect`. */
 export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActivities, 'collectTrajectories'> {
   return {
-    /** Rolls the base agent out over the train tasks, resuming where an earlier attempt stopped, and adds what the gateway kept of live traffic. */
+    /**
+     * Rolls the base agent out over the train tasks, resuming where an earlier attempt stopped, and adds what the
+     * gateway kept of live traffic.
+     */
     async collectTrajectories({ runId, agent, spec: specRef, seed }: RunContext): Promise<RolloutSummary> {
       const prepared = await readPreparedSpec(deps.store, specRef);
       const { environment, model, collect, identify } = prepared.spec;
@@ -18,7 +21,13 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
       const plans = Array.from({ length: count * collect.trials }, (_, index) => {
         const taskSeed = start + Math.floor(index / collect.trials);
         const trial = index % collect.trials;
-        return { seed: taskSeed, split: 'train' as const, trial, model: model.name, samplingSeed: samplingSeed(seed, taskSeed, trial) };
+        return {
+          seed: taskSeed,
+          split: 'train' as const,
+          trial,
+          model: model.name,
+          samplingSeed: samplingSeed(seed, taskSeed, trial),
+        };
       });
       const rolledOut = await rollOut(deps, {
         plans,
@@ -37,28 +46,58 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
         ...(await summarise(deps.store, layout.trajectories(runId), 'collected.jsonl', rolledOut, live)),
         ...(leftOut > 0 && { unreadable: leftOut }),
       };
-      if (Math.min(summary.successes, summary.failures) < identify.minEachOutcome) throw tooFew(summary, live, identify.minEachOutcome, count, collect.trials);
+      if (Math.min(summary.successes, summary.failures) < identify.minEachOutcome)
+        throw tooFew(summary, live, identify.minEachOutcome, count, collect.trials);
       return summary;
     },
   };
 }
 
 /** Live traffic, read with heartbeats: a week of it takes longer than the server waits for one. */
-async function readLive({ store }: RolloutDeps, agent: string, { collect, model }: AgentSpec, rollouts: number): Promise<LiveTraces> {
+async function readLive(
+  { store }: RolloutDeps,
+  agent: string,
+  { collect, model }: AgentSpec,
+  rollouts: number,
+): Promise<LiveTraces> {
   const { heartbeat, cancellationSignal, info, log } = Context.current();
-  const progress = startProgress({ stage: 'collect', unit: 'rollouts', total: rollouts, done: rollouts, heartbeat, note: 'reading live traffic' });
+  const progress = startProgress({
+    stage: 'collect',
+    unit: 'rollouts',
+    total: rollouts,
+    done: rollouts,
+    heartbeat,
+    note: 'reading live traffic',
+  });
   try {
     // As of when the stage was first scheduled, so that a retry sees the same days.
-    const read = await readLiveTraces(store, agent, collect.live, model.name, info.scheduledTimestampMs, cancellationSignal);
-    for (const { key, lines } of read.unreadable) log.warn('lines of live traffic are no trajectories and were left out', { key, lines });
+    const read = await readLiveTraces(
+      store,
+      agent,
+      collect.live,
+      model.name,
+      info.scheduledTimestampMs,
+      cancellationSignal,
+    );
+    for (const { key, lines } of read.unreadable)
+      log.warn('lines of live traffic are no trajectories and were left out', { key, lines });
     return read;
   } finally {
     progress.stop();
   }
 }
 
-/** Says what came out, and how many rollouts it would take; live traffic counts, but raising the rollouts brings no more of it. */
-function tooFew({ episodes, successes, failures }: RolloutSummary, live: readonly Trajectory[], least: number, tasks: number, trials: number): Error {
+/**
+ * Says what came out, and how many rollouts it would take; live traffic counts, but raising the rollouts brings no more
+ * of it.
+ */
+function tooFew(
+  { episodes, successes, failures }: RolloutSummary,
+  live: readonly Trajectory[],
+  least: number,
+  tasks: number,
+  trials: number,
+): Error {
   const conversations = live.length > 0 ? ` and ${live.length} conversations of live traffic` : '';
   const found = `${episodes - live.length} rollouts (${tasks} tasks x ${trials} trials)${conversations} gave ${successes} successes and ${failures} failures; contrasting them needs at least ${least} of each.`;
   const fewSuccesses = successes < failures;

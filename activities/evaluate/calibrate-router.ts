@@ -1,9 +1,18 @@
 /**
- * What the gateway needs to read the router's probabilities, fitted on the evaluation's tasks: a temperature, so that a probability of 0.9
- * is right nine times in ten, and a threshold below which a task is better left to base. Both are fitted on one half of the tasks and
- * measured on the other; what is served was therefore never judged by the tasks that it was chosen on.
+ * What the gateway needs to read the router's probabilities, fitted on the evaluation's tasks: a temperature, so that a
+ * probability of 0.9 is right nine times in ten, and a threshold below which a task is better left to base. Both are
+ * fitted on one half of the tasks and measured on the other; what is served was therefore never judged by the tasks
+ * that it was chosen on.
  */
-import { calibrated, type CapabilityBrief, type Evaluation, NONE_LABEL, routerMenu, type RoutingRecord, type TrainedAdapter } from '../../contracts';
+import {
+  calibrated,
+  type CapabilityBrief,
+  type Evaluation,
+  NONE_LABEL,
+  routerMenu,
+  type RoutingRecord,
+  type TrainedAdapter,
+} from '../../contracts';
 import { armTable, mean, type OutcomeTable, taskRates } from './outcomes';
 
 /** Fewest tasks in a half from which anything is fitted. */
@@ -52,7 +61,8 @@ export function calibrateRouter(
     const target = right.get(kinds[task] as string);
     if (target !== undefined && target >= 0) judged[half]?.push({ probabilities, right: target });
     const own = base[task] as number;
-    if (capabilityId !== NONE_LABEL) choices[half]?.push({ probabilities, base: own, chosen: alone.get(capabilityId)?.[task] ?? own });
+    if (capabilityId !== NONE_LABEL)
+      choices[half]?.push({ probabilities, base: own, chosen: alone.get(capabilityId)?.[task] ?? own });
   });
   const [fit, check] = judged as [Judged[], Judged[]];
   if (fit.length < MIN_TASKS || check.length < MIN_TASKS) return undefined;
@@ -71,14 +81,18 @@ export function calibrateRouter(
   };
 }
 
-/** Standard deviation of the prior of log temperature: a router that is right every time says nothing about how sure it should be. */
+/**
+ * Standard deviation of the prior of log temperature: a router that is right every time says nothing about how sure it
+ * should be.
+ */
 const PRIOR_SPREAD = 0.5;
 
 /** Temperature with the highest posterior of the right choices (golden-section search on its logarithm, 0.1 to 10). */
 export function fitTemperature(tasks: readonly Judged[]): number {
   const surprise = ({ probabilities, right }: Judged, temperature: number) =>
     -Math.log(Math.max(1e-6, calibrated(probabilities, temperature)[right] as number));
-  const loss = (logT: number) => mean(tasks.map((task) => surprise(task, Math.exp(logT)))) + logT ** 2 / (2 * PRIOR_SPREAD ** 2 * tasks.length);
+  const loss = (logT: number) =>
+    mean(tasks.map((task) => surprise(task, Math.exp(logT)))) + logT ** 2 / (2 * PRIOR_SPREAD ** 2 * tasks.length);
   const golden = (Math.sqrt(5) - 1) / 2;
   let [low, high] = [Math.log(0.1), Math.log(10)];
   for (let step = 0; step < 40; step++) {
@@ -94,22 +108,29 @@ const gainOf = ({ probabilities, base, chosen }: Choice, temperature: number, th
   Math.max(...calibrated(probabilities, temperature)) < threshold ? base - chosen : 0;
 
 /**
- * The lowest threshold whose gain is within one standard error of the best one's, and 0 unless the best gain is more than its standard
- * error: abstaining must earn its place.
+ * The lowest threshold whose gain is within one standard error of the best one's, and 0 unless the best gain is more
+ * than its standard error: abstaining must earn its place.
  */
 export function fitThreshold(tasks: readonly Choice[], temperature: number): number {
   if (tasks.length < MIN_TASKS) return 0;
   const gains = THRESHOLDS.map((threshold) => {
     const values = tasks.map((task) => gainOf(task, temperature, threshold));
     const average = mean(values);
-    return { threshold, average, error: Math.sqrt(mean(values.map((value) => (value - average) ** 2)) / values.length) };
+    return {
+      threshold,
+      average,
+      error: Math.sqrt(mean(values.map((value) => (value - average) ** 2)) / values.length),
+    };
   });
   const best = gains.reduce((a, b) => (b.average > a.average ? b : a));
   if (best.average <= best.error) return 0;
   return gains.find(({ average }) => average >= best.average - best.error)?.threshold ?? 0;
 }
 
-/** Mean probability and share right of the tasks whose best option has a probability in each step. Empty steps are left out. */
+/**
+ * Mean probability and share right of the tasks whose best option has a probability in each step. Empty steps are left
+ * out.
+ */
 function reliability(tasks: readonly Judged[], temperature: number): Calibration['reliability'] {
   const rows = tasks.map(({ probabilities, right }) => {
     const scaled = calibrated(probabilities, temperature);
@@ -131,5 +152,8 @@ function reliability(tasks: readonly Judged[], temperature: number): Calibration
 /** Expected calibration error: mean distance between probability and share right, weighted by tasks. */
 function calibrationError(bins: Calibration['reliability']): number {
   const total = bins.reduce((sum, { tasks }) => sum + tasks, 0);
-  return bins.reduce((sum, { tasks, meanProbability, right }) => sum + (tasks / total) * Math.abs(meanProbability - right), 0);
+  return bins.reduce(
+    (sum, { tasks, meanProbability, right }) => sum + (tasks / total) * Math.abs(meanProbability - right),
+    0,
+  );
 }

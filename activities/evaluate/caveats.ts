@@ -15,7 +15,14 @@ export interface CaveatFacts {
 const FEW_TASKS = 50;
 
 /** Sentences that must be read with the figures of an evaluation. */
-export function evaluationCaveats({ table, adapters, oracleCeiling, selectionBias, confidence, samples }: CaveatFacts): string[] {
+export function evaluationCaveats({
+  table,
+  adapters,
+  oracleCeiling,
+  selectionBias,
+  confidence,
+  samples,
+}: CaveatFacts): string[] {
   const percent = `${Number((confidence * 100).toPrecision(4))} %`;
   const caveats = [
     `Intervals are ${percent} BCa bootstrap intervals over ${table.seeds.length} tasks (${samples} resamples; trials of one task stay together). They speak for tasks like the held-out ones and for this one training run: the spread between training seeds is not in them.`,
@@ -37,7 +44,9 @@ export function evaluationCaveats({ table, adapters, oracleCeiling, selectionBia
     );
   }
   if (table.dropped > 0) {
-    caveats.push(`${table.dropped} held-out ${table.dropped === 1 ? 'task is' : 'tasks are'} in no figure because not every arm ran all its trials.`);
+    caveats.push(
+      `${table.dropped} held-out ${table.dropped === 1 ? 'task is' : 'tasks are'} in no figure because not every arm ran all its trials.`,
+    );
   }
   return caveats;
 }

@@ -1,4 +1,11 @@
-import { type CompareInput, type CompareResult, type Evaluation, evaluationSchema, type OrchestrationActivities, routingRecordSchema } from '../../contracts';
+import {
+  type CompareInput,
+  type CompareResult,
+  type Evaluation,
+  evaluationSchema,
+  type OrchestrationActivities,
+  routingRecordSchema,
+} from '../../contracts';
 import { failure } from '../../llm';
 import { type ArtifactStore, getLines, layout, putJson } from '../../store';
 import { readPreparedSpec } from '../prepared';
@@ -15,14 +22,15 @@ export interface CompareDeps {
 export function createCompareActivities({ store }: CompareDeps): Pick<OrchestrationActivities, 'compareArms'> {
   return {
     /**
-     * Reads the arms' trajectories, writes the evaluation artifact and decides the gate. The same input gives the same artifact.
-     * Throws Evaluate.Unpaired when the arms have no task in common or lack one another's trials.
+     * Reads the arms' trajectories, writes the evaluation artifact and decides the gate. The same input gives the same
+     * artifact. Throws Evaluate.Unpaired when the arms have no task in common or lack one another's trials.
      */
     async compareArms(input: CompareInput): Promise<CompareResult> {
       const { spec } = await readPreparedSpec(store, input.context.spec);
       const arms: { name: string; outcomes: Outcome[] }[] = [];
       // One arm after the other: a parsed trajectories artifact can be tens of megabytes.
-      for (const { arm, rollouts } of input.arms) arms.push({ name: arm, outcomes: await getLines(store, rollouts.trajectories, outcomeSchema) });
+      for (const { arm, rollouts } of input.arms)
+        arms.push({ name: arm, outcomes: await getLines(store, rollouts.trajectories, outcomeSchema) });
       const routing = await getLines(store, input.routing, routingRecordSchema);
       const { trials, bootstrapSamples, confidence } = spec.evaluation;
       try {

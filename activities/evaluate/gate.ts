@@ -1,17 +1,22 @@
 import type { AgentSpec, Evaluation, Gate, Interval } from '../../contracts';
 
 /** A difference as people read it: `+12.3 points`. */
-export const points = (difference: number): string => `${difference < 0 ? '−' : '+'}${Math.abs(difference * 100).toFixed(1)} points`;
+export const points = (difference: number): string =>
+  `${difference < 0 ? '−' : '+'}${Math.abs(difference * 100).toFixed(1)} points`;
 
 /** Both ends of a difference's interval, in points. */
-export const pointsRange = ({ low, high }: Interval): string => `${points(low).replace(' points', '')} to ${points(high)}`;
+export const pointsRange = ({ low, high }: Interval): string =>
+  `${points(low).replace(' points', '')} to ${points(high)}`;
 
 /**
  * Decides whether adapters may be promoted. Two conditions, both on held-out tasks:
- * the lower end of the paired interval of routed minus base lies above `minGain`; and the loss among tasks that base passed is not both
- * significant (its interval lies above zero) and larger than `maxRegression`. Pure.
+ * the lower end of the paired interval of routed minus base lies above `minGain`; and the loss among tasks that base
+ * passed is not both significant (its interval lies above zero) and larger than `maxRegression`. Pure.
  */
-export function decideGate(evaluation: Evaluation, { minGain, maxRegression }: Pick<AgentSpec['gate'], 'minGain' | 'maxRegression'>): Gate {
+export function decideGate(
+  evaluation: Evaluation,
+  { minGain, maxRegression }: Pick<AgentSpec['gate'], 'minGain' | 'maxRegression'>,
+): Gate {
   const { routedMinusBase: gain, regression, confidence, tasks } = evaluation;
   const percent = `${Number((confidence * 100).toPrecision(4))} %`;
   const enough = gain.low > minGain;
@@ -40,5 +45,7 @@ function describeLoss({ estimate }: Interval): string {
 function verdict(significant: boolean, tooMuch: boolean, maxRegression: number): string {
   const allowed = `${(maxRegression * 100).toFixed(1)} points`;
   if (!significant) return 'no significant loss.';
-  return tooMuch ? `a significant loss, larger than the ${allowed} allowed.` : `a significant loss, but within the ${allowed} allowed.`;
+  return tooMuch
+    ? `a significant loss, larger than the ${allowed} allowed.`
+    : `a significant loss, but within the ${allowed} allowed.`;
 }

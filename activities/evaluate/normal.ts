@@ -1,14 +1,22 @@
-/** Cumulative distribution function of the standard normal; absolute error below 1e-7 (Abramowitz and Stegun 1964, 26.2.17). */
+/**
+ * Cumulative distribution function of the standard normal; absolute error below 1e-7 (Abramowitz and Stegun 1964,
+ * 26.2.17).
+ */
 export function normalCdf(x: number): number {
   const t = 1 / (1 + 0.2316419 * Math.abs(x));
   const density = Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI);
-  const tail = density * t * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
+  const tail =
+    density * t * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
   return x >= 0 ? 1 - tail : tail;
 }
 
-/** Quantile of the standard normal by bisection of `normalCdf`; good to the same seven digits. Throws RangeError outside (0, 1). */
+/**
+ * Quantile of the standard normal by bisection of `normalCdf`; good to the same seven digits. Throws RangeError outside
+ * (0, 1).
+ */
 export function normalQuantile(p: number): number {
-  if (!(p > 0 && p < 1)) throw new RangeError(`A normal quantile needs a probability strictly between 0 and 1, not ${p}.`);
+  if (!(p > 0 && p < 1))
+    throw new RangeError(`A normal quantile needs a probability strictly between 0 and 1, not ${p}.`);
   let [low, high] = [-9, 9];
   for (let i = 0; i < 60; i++) {
     const middle = (low + high) / 2;

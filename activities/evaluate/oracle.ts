@@ -8,21 +8,29 @@ const PRIOR_TRIALS = 1;
 
 /** What perfect routing over the arms could reach: two figures per task, between which the truth lies. */
 export interface OracleRates {
-  /** Per task: rate of the arm chosen without the trial that is scored. Never counts luck; its mean is at most the true oracle's. */
+  /**
+   * Per task: rate of the arm chosen without the trial that is scored. Never counts luck; its mean is at most the true
+   * oracle's.
+   */
   attainable: number[];
-  /** Per task: the best arm's rate in the very trials it is chosen by. Counts luck; its mean is at least the true oracle's. */
+  /**
+   * Per task: the best arm's rate in the very trials it is chosen by. Counts luck; its mean is at least the true
+   * oracle's.
+   */
   ceiling: number[];
 }
 
 /**
- * The oracle over arms: a router that knew for every task which arm has the highest chance to pass it, E[max_a p(task, a)].
+ * The oracle over arms: a router that knew for every task which arm has the highest chance to pass it, E[max_a p(task,
+ * a)].
  *
- * The obvious estimate, the best arm of each task by the trials at hand, is too high for agents that sample: the maximum of noisy rates
- * exceeds the maximum of the true rates, more so with few trials and many arms. It is reported as `ceiling`. The main figure is
- * cross-fitted instead: for each task and trial, the arm is chosen by the task's *other* trials together with the arm's rate on *other*
- * tasks with the same tags (one pseudo-trial, which also breaks ties), and scored on the trial that the choice did not see. Such a score
- * is an unbiased figure for its own choices, and no choice beats the best one, so on average it lies at or below the true oracle. A routed
- * system can therefore come out slightly above it by chance.
+ * The obvious estimate, the best arm of each task by the trials at hand, is too high for agents that sample: the
+ * maximum of noisy rates exceeds the maximum of the true rates, more so with few trials and many arms. It is reported
+ * as `ceiling`. The main figure is cross-fitted instead: for each task and trial, the arm is chosen by the task's
+ * *other* trials together with the arm's rate on *other* tasks with the same tags (one pseudo-trial, which also breaks
+ * ties), and scored on the trial that the choice did not see. Such a score is an unbiased figure for its own choices,
+ * and no choice beats the best one, so on average it lies at or below the true oracle. A routed system can therefore
+ * come out slightly above it by chance.
  */
 export function oracleRates(table: OutcomeTable, arms: readonly ArmTable[]): OracleRates {
   const rates = arms.map(taskRates);
@@ -35,7 +43,9 @@ export function oracleRates(table: OutcomeTable, arms: readonly ArmTable[]): Ora
   for (let task = 0; task < table.seeds.length; task++) {
     const kin = sums.get(kinds[task] as string);
     const source = kin !== undefined && kin.tasks > MIN_KIN ? kin : everything;
-    const priors = arms.map((_, a) => (source.tasks > 1 ? ((source.sums[a] as number) - rateOf(rates, a, task)) / (source.tasks - 1) : 0));
+    const priors = arms.map((_, a) =>
+      source.tasks > 1 ? ((source.sums[a] as number) - rateOf(rates, a, task)) / (source.tasks - 1) : 0,
+    );
     const scores = Array.from({ length: table.trials }, (_, trial) => {
       let best = 0;
       let bestScore = -Infinity;
@@ -55,7 +65,10 @@ export function oracleRates(table: OutcomeTable, arms: readonly ArmTable[]): Ora
 
 const rateOf = (rates: readonly number[][], arm: number, task: number): number => rates[arm]?.[task] ?? 0;
 
-function sumsByKind(kinds: readonly string[], rates: readonly number[][]): Map<string, { tasks: number; sums: number[] }> {
+function sumsByKind(
+  kinds: readonly string[],
+  rates: readonly number[][],
+): Map<string, { tasks: number; sums: number[] }> {
   const sums = new Map<string, { tasks: number; sums: number[] }>();
   kinds.forEach((kind, task) => {
     const entry = sums.get(kind) ?? { tasks: 0, sums: rates.map(() => 0) };

@@ -36,19 +36,27 @@ export interface OutcomeTable {
  * Pairs the arms by task and trial. A task stays when every arm has the same `trials` trials of it (0 .. trials - 1).
  * Throws UnpairedError when a trial is there twice or when no task is left.
  */
-export function pairOutcomes(arms: readonly { name: string; outcomes: readonly Outcome[] }[], trials: number): OutcomeTable {
+export function pairOutcomes(
+  arms: readonly { name: string; outcomes: readonly Outcome[] }[],
+  trials: number,
+): OutcomeTable {
   const byArm = arms.map((arm) => ({ name: arm.name, tasks: groupByTask(arm.name, arm.outcomes) }));
   const all = [...new Set(byArm.flatMap((arm) => [...arm.tasks.keys()]))].sort((a, b) => a - b);
-  const complete = (task: Map<number, Outcome> | undefined) => task !== undefined && Array.from({ length: trials }, (_, t) => task.has(t)).every(Boolean);
+  const complete = (task: Map<number, Outcome> | undefined) =>
+    task !== undefined && Array.from({ length: trials }, (_, t) => task.has(t)).every(Boolean);
   const seeds = all.filter((seed) => byArm.every((arm) => complete(arm.tasks.get(seed))));
   if (seeds.length === 0) {
     const sizes = byArm.map((arm) => `${arm.name} ${arm.tasks.size}`).join(', ');
-    throw new UnpairedError(`No held-out task was run ${trials} times by every arm (tasks with a result: ${sizes}): run the evaluation stage again.`);
+    throw new UnpairedError(
+      `No held-out task was run ${trials} times by every arm (tasks with a result: ${sizes}): run the evaluation stage again.`,
+    );
   }
   const tags = seeds.map((seed) => [...(byArm[0]?.tasks.get(seed)?.get(0)?.tags ?? [])].sort());
   const table = new Map<string, ArmTable>();
   for (const arm of byArm) {
-    const passes = seeds.map((seed) => Array.from({ length: trials }, (_, t) => (arm.tasks.get(seed)?.get(t)?.success ? 1 : 0)));
+    const passes = seeds.map((seed) =>
+      Array.from({ length: trials }, (_, t) => (arm.tasks.get(seed)?.get(t)?.success ? 1 : 0)),
+    );
     table.set(arm.name, { name: arm.name, passes });
   }
   return { seeds, tags, trials, arms: table, dropped: all.length - seeds.length };

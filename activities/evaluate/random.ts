@@ -23,8 +23,8 @@ export function randomSource(seed: number): RandomSource {
 }
 
 /**
- * xoshiro128++ 1.0 (Blackman and Vigna 2021, "Scrambled linear pseudorandom number generators") from a given state. Chosen because
- * `Math.random` cannot be seeded and 32-bit integer arithmetic gives the same bits everywhere.
+ * xoshiro128++ 1.0 (Blackman and Vigna 2021, "Scrambled linear pseudorandom number generators") from a given state.
+ * Chosen because `Math.random` cannot be seeded and 32-bit integer arithmetic gives the same bits everywhere.
  */
 export function randomFrom(state: RandomState): RandomSource {
   let [a, b, c, d] = state;
@@ -41,7 +41,8 @@ export function randomFrom(state: RandomState): RandomSource {
     return result;
   };
   return {
-    // The bias of the multiply-high map is below n / 2^32: for the thousands of tasks drawn here it does not show in any digit reported.
+    // The bias of the multiply-high map is below n / 2^32: for the thousands of tasks drawn here it does not show in
+    // any digit reported.
     below: (n) => ((next() * n) / 4294967296) >>> 0,
     uniform: () => next() / 4294967296,
   };

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
-import { type ArmInput, type ArmRollouts, NONE_LABEL, routingRecordSchema, type SandboxActivities } from '../../contracts';
+import {
+  type ArmInput,
+  type ArmRollouts,
+  NONE_LABEL,
+  routingRecordSchema,
+  type SandboxActivities,
+} from '../../contracts';
 import { getLines, layout } from '../../store';
 import type { RolloutDeps } from '../deps';
 import { readOwnerEnvironment, readPreparedSpec, servedAdapters } from '../prepared';
@@ -8,13 +14,15 @@ import { deployedSettings, rollOut, samplingSeed, summarise } from '../rollout';
 import { createRouteTasks } from './route-tasks';
 
 /** Activities that produce the data of the stage `evaluate`. */
-export function createEvaluationRolloutActivities(deps: RolloutDeps): Pick<SandboxActivities, 'routeTasks' | 'rollOutArm'> {
+export function createEvaluationRolloutActivities(
+  deps: RolloutDeps,
+): Pick<SandboxActivities, 'routeTasks' | 'rollOutArm'> {
   return {
     routeTasks: createRouteTasks(deps),
 
     /**
-     * Rolls one arm out over the held-out tasks. Every arm meets the same tasks with the same sampling seeds, so that differences
-     * between arms are paired. Throws RangeError for an arm without what its kind needs.
+     * Rolls one arm out over the held-out tasks. Every arm meets the same tasks with the same sampling seeds, so that
+     * differences between arms are paired. Throws RangeError for an arm without what its kind needs.
      */
     async rollOutArm(input: ArmInput): Promise<ArmRollouts> {
       const { arm, kind, adapters } = input;
@@ -27,7 +35,13 @@ export function createEvaluationRolloutActivities(deps: RolloutDeps): Pick<Sandb
       const plans = Array.from({ length: count * evaluation.trials }, (_, index) => {
         const taskSeed = start + Math.floor(index / evaluation.trials);
         const trial = index % evaluation.trials;
-        return { seed: taskSeed, split: 'held-out' as const, trial, model: modelOf(taskSeed), samplingSeed: samplingSeed(seed, taskSeed, trial) };
+        return {
+          seed: taskSeed,
+          split: 'held-out' as const,
+          trial,
+          model: modelOf(taskSeed),
+          samplingSeed: samplingSeed(seed, taskSeed, trial),
+        };
       });
       const used = new Set(plans.map((plan) => plan.model));
       const fileName = `arm-${arm.replace(/[^A-Za-z0-9.-]+/g, '-')}`;
@@ -47,24 +61,36 @@ export function createEvaluationRolloutActivities(deps: RolloutDeps): Pick<Sandb
         note: arm,
         signal: Context.current().cancellationSignal,
       });
-      return { arm, kind, rollouts: await summarise(deps.store, layout.evaluation(runId), `${fileName}.jsonl`, rolledOut) };
+      return {
+        arm,
+        kind,
+        rollouts: await summarise(deps.store, layout.evaluation(runId), `${fileName}.jsonl`, rolledOut),
+      };
     },
   };
 }
 
-async function modelChooser({ store }: RolloutDeps, { arm, kind, adapters, routing }: ArmInput, base: string): Promise<(seed: number) => string> {
+async function modelChooser(
+  { store }: RolloutDeps,
+  { arm, kind, adapters, routing }: ArmInput,
+  base: string,
+): Promise<(seed: number) => string> {
   if (kind === 'base') return () => base;
   if (kind !== 'routed') {
     const [adapter, ...others] = adapters;
-    if (!adapter || others.length > 0) throw new RangeError(`Arm ${arm} of kind ${kind} needs exactly one adapter, not ${adapters.length}.`);
+    if (!adapter || others.length > 0)
+      throw new RangeError(`Arm ${arm} of kind ${kind} needs exactly one adapter, not ${adapters.length}.`);
     return () => adapter.name;
   }
   if (!routing) throw new RangeError(`Arm ${arm} of kind routed needs a routing artifact.`);
   const byCapability = new Map(adapters.map((adapter) => [adapter.capabilityId, adapter.name]));
-  const chosen = new Map((await getLines(store, routing, routingRecordSchema)).map((record) => [record.seed, record.capabilityId]));
+  const chosen = new Map(
+    (await getLines(store, routing, routingRecordSchema)).map((record) => [record.seed, record.capabilityId]),
+  );
   return (seed) => {
     const capability = chosen.get(seed);
-    if (capability === undefined) throw new RangeError(`The routing artifact ${routing.key} has no decision for task ${seed}.`);
+    if (capability === undefined)
+      throw new RangeError(`The routing artifact ${routing.key} has no decision for task ${seed}.`);
     return capability === NONE_LABEL ? base : (byCapability.get(capability) ?? base);
   };
 }

@@ -21,8 +21,8 @@ import { PolicyModel } from '../rollout';
 import { inParallel } from '../rollout/in-parallel';
 
 /**
- * `routeTasks`: asks the base model, once per held-out task, which capability the task needs. Decisions are kept as they come; a
- * retry asks only for the rest.
+ * `routeTasks`: asks the base model, once per held-out task, which capability the task needs. Decisions are kept as
+ * they come; a retry asks only for the rest.
  */
 export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
   return async ({ context: { runId, spec: specRef }, capabilities }) => {
@@ -39,7 +39,10 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
         .parse(await segment.read())
         .map((record) => [record.seed, record]),
     );
-    const seeds = Array.from({ length: environment.heldOutSeeds.count }, (_, index) => environment.heldOutSeeds.start + index);
+    const seeds = Array.from(
+      { length: environment.heldOutSeeds.count },
+      (_, index) => environment.heldOutSeeds.start + index,
+    );
     const progress = startProgress({
       stage: 'evaluate',
       unit: 'routings',
@@ -87,7 +90,10 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
       await Promise.all([desk.close(), segment.close()]);
     }
     const records = seeds.map((seed): RoutingRecord => decided.get(seed)!);
-    return { routing: await putLines(store, layout.evaluation(runId), 'routing.jsonl', records), tasks: records.length };
+    return {
+      routing: await putLines(store, layout.evaluation(runId), 'routing.jsonl', records),
+      tasks: records.length,
+    };
   };
 }
 
@@ -102,7 +108,10 @@ async function openOwners(
   }
 }
 
-async function firstUserMessage(desk: Awaited<ReturnType<RolloutDeps['openEnvironment']>>, seed: number): Promise<string> {
+async function firstUserMessage(
+  desk: Awaited<ReturnType<RolloutDeps['openEnvironment']>>,
+  seed: number,
+): Promise<string> {
   const episode = `route-${seed}`;
   const { messages } = await desk.reset(episode, seed);
   await desk.drop(episode);

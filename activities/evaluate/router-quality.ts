@@ -1,4 +1,11 @@
-import { type CapabilityBrief, type Evaluation, NONE_LABEL, routerMenu, type RoutingRecord, type TrainedAdapter } from '../../contracts';
+import {
+  type CapabilityBrief,
+  type Evaluation,
+  NONE_LABEL,
+  routerMenu,
+  type RoutingRecord,
+  type TrainedAdapter,
+} from '../../contracts';
 import { type BootstrapOptions, bootstrapMean } from './bootstrap';
 import { armTable, mean, type OutcomeTable, taskRates } from './outcomes';
 
@@ -8,7 +15,10 @@ export const SEVERAL = 'several';
 /** Group of all tasks of an environment that gives no tags. */
 export const UNTAGGED = 'untagged';
 
-/** Kind of each task: its only tag, `several`, `none`; `untagged` for all when no task has a tag, because absence then says nothing. */
+/**
+ * Kind of each task: its only tag, `several`, `none`; `untagged` for all when no task has a tag, because absence then
+ * says nothing.
+ */
 export function taskKinds(table: OutcomeTable): string[] {
   if (table.tags.every((tags) => tags.length === 0)) return table.tags.map(() => UNTAGGED);
   return table.tags.map((tags) => (tags.length > 1 ? SEVERAL : (tags[0] ?? NONE_LABEL)));
@@ -23,11 +33,12 @@ export function orderedKinds(kinds: readonly string[]): string[] {
 /**
  * The right choice for each single tag and for `none`.
  *
- * Tags are the environment's words and capabilities the analyst's; nothing says which belongs to which, and names must not be trusted. What
- * decides is the effect: the capability whose adapter, answering every task alone, raises this kind's pass rate most, if the paired
- * interval of that gain lies above zero; otherwise `none`, because then the base model does as well. The intervals are widened for the
- * number of adapters tried (Bonferroni), so that a useless adapter seldom becomes the expected one by luck. The router's own results play
- * no part. Tasks with several tags have no single right choice and are left out.
+ * Tags are the environment's words and capabilities the analyst's; nothing says which belongs to which, and names must
+ * not be trusted. What decides is the effect: the capability whose adapter, answering every task alone, raises this
+ * kind's pass rate most, if the paired interval of that gain lies above zero; otherwise `none`, because then the base
+ * model does as well. The intervals are widened for the number of adapters tried (Bonferroni), so that a useless
+ * adapter seldom becomes the expected one by luck. The router's own results play no part. Tasks with several tags have
+ * no single right choice and are left out.
  */
 export function expectedChoices(
   table: OutcomeTable,
@@ -36,7 +47,10 @@ export function expectedChoices(
   options: BootstrapOptions,
 ): Evaluation['router']['expected'] {
   const base = taskRates(armTable(table, 'base'));
-  const alone = adapters.map((adapter) => ({ id: adapter.capabilityId, rates: taskRates(armTable(table, adapter.name)) }));
+  const alone = adapters.map((adapter) => ({
+    id: adapter.capabilityId,
+    rates: taskRates(armTable(table, adapter.name)),
+  }));
   const confidence = 1 - (1 - options.confidence) / Math.max(1, alone.length);
   return orderedKinds(kinds)
     .filter((kind) => kind !== SEVERAL && kind !== UNTAGGED)
@@ -53,7 +67,10 @@ export function expectedChoices(
     });
 }
 
-/** Confusion of the router over the compared tasks, and its accuracy against the expected choices. Tasks without a record are left out. */
+/**
+ * Confusion of the router over the compared tasks, and its accuracy against the expected choices. Tasks without a
+ * record are left out.
+ */
 export function routerQuality(
   table: OutcomeTable,
   kinds: readonly string[],

@@ -20,11 +20,15 @@ export interface EvaluateOptions {
 }
 
 /**
- * All figures of an evaluation from paired outcomes. The table needs arms `base` and `routed`, one for each adapter and, where it was
- * trained, `mixed`. Throws UnpairedError when one is missing or there is no adapter.
+ * All figures of an evaluation from paired outcomes. The table needs arms `base` and `routed`, one for each adapter
+ * and, where it was trained, `mixed`. Throws UnpairedError when one is missing or there is no adapter.
  */
 export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Evaluation {
-  const bootstrap: BootstrapOptions = { samples: options.bootstrapSamples, confidence: options.confidence, seed: options.seed };
+  const bootstrap: BootstrapOptions = {
+    samples: options.bootstrapSamples,
+    confidence: options.confidence,
+    seed: options.seed,
+  };
   const base = armTable(table, 'base');
   const routed = armTable(table, 'routed');
   const single = options.adapters.map((adapter) => armTable(table, adapter.name));
@@ -43,11 +47,19 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
   const arms = describeArms(sources, baseRates, table.seeds.length * table.trials, bootstrap);
   const arm = (kind: Arm['kind']) => arms.find((a) => a.kind === kind) as Arm;
   const adapters = arms.filter((a) => a.kind === 'adapter');
-  const bestSingle = adapters.reduce<Arm | null>((best, a) => (best === null || a.passRate.estimate > best.passRate.estimate ? a : best), null);
+  const bestSingle = adapters.reduce<Arm | null>(
+    (best, a) => (best === null || a.passRate.estimate > best.passRate.estimate ? a : best),
+    null,
+  );
   if (bestSingle === null) throw new UnpairedError('There is no adapter to compare: train at least one.');
 
-  const rivals = [armTable(table, bestSingle.name), ...(mixed ? [mixed] : [])].map((rival) => minus(routedRates, taskRates(rival)));
-  const [routedMinusBestSingle, routedMinusMixed] = bootstrapMeans(rivals, bootstrap) as [Interval, Interval | undefined];
+  const rivals = [armTable(table, bestSingle.name), ...(mixed ? [mixed] : [])].map((rival) =>
+    minus(routedRates, taskRates(rival)),
+  );
+  const [routedMinusBestSingle, routedMinusMixed] = bootstrapMeans(rivals, bootstrap) as [
+    Interval,
+    Interval | undefined,
+  ];
   const { selectionBias, ...regression } = regressionAgainstBase(base, routed, bootstrap);
   const kinds = taskKinds(table);
   const expected = expectedChoices(table, kinds, options.adapters, bootstrap);
@@ -70,8 +82,18 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     ...(routedMinusMixed && { routedMinusMixed }),
     regression,
     byTag: compareByKind(kinds, baseRates, routedRates, bootstrap),
-    router: { ...routerQuality(table, kinds, options.capabilities, options.routing, expected), ...(calibration && { calibration }) },
-    caveats: evaluationCaveats({ table, adapters: single.length, oracleCeiling, selectionBias, confidence: bootstrap.confidence, samples: bootstrap.samples }),
+    router: {
+      ...routerQuality(table, kinds, options.capabilities, options.routing, expected),
+      ...(calibration && { calibration }),
+    },
+    caveats: evaluationCaveats({
+      table,
+      adapters: single.length,
+      oracleCeiling,
+      selectionBias,
+      confidence: bootstrap.confidence,
+      samples: bootstrap.samples,
+    }),
   };
 }
 
@@ -82,9 +104,17 @@ interface ArmSource {
   rates: readonly number[];
 }
 
-const minus = (a: readonly number[], b: readonly number[]): Column => ({ values: a.map((rate, task) => rate - (b[task] as number)), range: [-1, 1] });
+const minus = (a: readonly number[], b: readonly number[]): Column => ({
+  values: a.map((rate, task) => rate - (b[task] as number)),
+  range: [-1, 1],
+});
 
-function describeArms(sources: readonly ArmSource[], baseRates: readonly number[], episodes: number, bootstrap: BootstrapOptions): Arm[] {
+function describeArms(
+  sources: readonly ArmSource[],
+  baseRates: readonly number[],
+  episodes: number,
+  bootstrap: BootstrapOptions,
+): Arm[] {
   const columns = sources.flatMap(({ rates }): Column[] => [{ values: rates, range: [0, 1] }, minus(rates, baseRates)]);
   const intervals = bootstrapMeans(columns, bootstrap);
   return sources.map(({ name, kind }, i) => ({
@@ -96,12 +126,23 @@ function describeArms(sources: readonly ArmSource[], baseRates: readonly number[
   }));
 }
 
-function compareByKind(kinds: readonly string[], base: readonly number[], routed: readonly number[], bootstrap: BootstrapOptions): Evaluation['byTag'] {
+function compareByKind(
+  kinds: readonly string[],
+  base: readonly number[],
+  routed: readonly number[],
+  bootstrap: BootstrapOptions,
+): Evaluation['byTag'] {
   return orderedKinds(kinds)
     .filter((kind) => kind !== UNTAGGED)
     .map((tag) => {
       const pick = (rates: readonly number[]) => rates.filter((_, task) => kinds[task] === tag);
       const { values, range } = minus(pick(routed), pick(base));
-      return { tag, tasks: values.length, base: mean(pick(base)), routed: mean(pick(routed)), minusBase: bootstrapMean(values, range, bootstrap) };
+      return {
+        tag,
+        tasks: values.length,
+        base: mean(pick(base)),
+        routed: mean(pick(routed)),
+        minusBase: bootstrapMean(values, range, bootstrap),
+      };
     });
 }

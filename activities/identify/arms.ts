@@ -18,7 +18,8 @@ export interface ArmInput {
  * Ids of the capabilities that an arm chooses, most important first.
  *
  * - `contrast`: the method, with its verdicts;
- * - `failures-only`: as if there were no successes to contrast with: enough failures lack it, on average over the runs; largest coverage first;
+ * - `failures-only`: as if there were no successes to contrast with: enough failures lack it, on average over the runs;
+ *   largest coverage first;
  * - `random`: as many as `contrast` keeps, drawn from all candidates by the seed;
  * - `single-run`: the method on the first labelling run alone.
  */
@@ -33,7 +34,9 @@ export function chooseByArm(arm: IdentifyArm, { candidates, outcomes, contrasts,
         .map(({ capabilityId }) => capabilityId);
     case 'random': {
       const rank = (id: string) => contentKey('random-arm', String(seed), id);
-      const drawn = [...contrasts].sort((a, b) => (rank(a.capabilityId) < rank(b.capabilityId) ? -1 : 1)).slice(0, rankKept(contrasts).length);
+      const drawn = [...contrasts]
+        .sort((a, b) => (rank(a.capabilityId) < rank(b.capabilityId) ? -1 : 1))
+        .slice(0, rankKept(contrasts).length);
       return rankByWeight(drawn);
     }
     case 'single-run': {

@@ -26,10 +26,14 @@ export function candidateId(name: string): string {
 }
 
 /**
- * Adds a discovery answer to the pool. Names with the same id are one candidate: its wording is the first one's, its episodes are those of
- * both. `batch` has the ids of the trajectories that were shown as episodes 1, 2, ...
+ * Adds a discovery answer to the pool. Names with the same id are one candidate: its wording is the first one's, its
+ * episodes are those of both. `batch` has the ids of the trajectories that were shown as episodes 1, 2, ...
  */
-export function poolCandidates(pool: readonly PooledCandidate[], answer: DiscoverAnswer, batch: readonly string[]): PooledCandidate[] {
+export function poolCandidates(
+  pool: readonly PooledCandidate[],
+  answer: DiscoverAnswer,
+  batch: readonly string[],
+): PooledCandidate[] {
   const merged = new Map(pool.map((candidate) => [candidate.id, candidate]));
   for (const { name, summary, description, episodes } of answer.capabilities) {
     const id = candidateId(name);
@@ -48,10 +52,15 @@ export function poolCandidates(pool: readonly PooledCandidate[], answer: Discove
 }
 
 /**
- * At most `max` candidates: first those that must be tried (`first`, by id, in that order), then what most episodes show, then `last`,
- * known capabilities that no episode showed. Ties by id.
+ * At most `max` candidates: first those that must be tried (`first`, by id, in that order), then what most episodes
+ * show, then `last`, known capabilities that no episode showed. Ties by id.
  */
-export function selectCandidates(pool: readonly PooledCandidate[], max: number, first: readonly string[] = [], last: readonly string[] = []): Candidate[] {
+export function selectCandidates(
+  pool: readonly PooledCandidate[],
+  max: number,
+  first: readonly string[] = [],
+  last: readonly string[] = [],
+): Candidate[] {
   const byId = new Map(pool.map((candidate) => [candidate.id, candidate]));
   const named = (ids: readonly string[]) => ids.flatMap((id) => byId.get(id) ?? []);
   const shown = pool.filter(({ episodes, known }) => episodes.length > 0 || !known);
@@ -62,10 +71,15 @@ export function selectCandidates(pool: readonly PooledCandidate[], max: number, 
 }
 
 /**
- * Which failures each discovery call shows: a sample without repetition that depends on the seed and the ids alone. Fewer failures than
- * `batches * batchSize` give fewer batches.
+ * Which failures each discovery call shows: a sample without repetition that depends on the seed and the ids alone.
+ * Fewer failures than `batches * batchSize` give fewer batches.
  */
-export function discoveryBatches<T extends { id: string }>(failures: readonly T[], seed: number, batches: number, batchSize: number): T[][] {
+export function discoveryBatches<T extends { id: string }>(
+  failures: readonly T[],
+  seed: number,
+  batches: number,
+  batchSize: number,
+): T[][] {
   const drawn = failures
     .map((failure) => ({ failure, rank: contentKey('discovery', String(seed), failure.id) }))
     .sort((a, b) => (a.rank < b.rank ? -1 : 1))

@@ -22,7 +22,10 @@ export interface Consensus {
   failures: Map<string, LackingFailure[]>;
 }
 
-/** Writes the label that the runs give together to each trajectory and candidate, with step and reason of the first run that gave it. */
+/**
+ * Writes the label that the runs give together to each trajectory and candidate, with step and reason of the first run
+ * that gave it.
+ */
 export async function writeConsensus(
   documents: Documents,
   runId: string,
@@ -34,7 +37,9 @@ export async function writeConsensus(
   const open = lineFiles(documents.store, labelRecordSchema, Math.max(1, runs.length));
   const files = await Promise.all(runs.map(({ labels }) => open(labels)));
   // A candidate whose verdict was final early has labels in the first runs only.
-  const places = candidates.map(({ id }) => runs.map(({ capabilities }) => capabilities.indexOf(id)).filter((place) => place >= 0));
+  const places = candidates.map(({ id }) =>
+    runs.map(({ capabilities }) => capabilities.indexOf(id)).filter((place) => place >= 0),
+  );
   const lacking = new Map(candidates.map(({ id }) => [id, new Set<number>()]));
   const failures = new Map(candidates.map(({ id }) => [id, [] as LackingFailure[]]));
   const bytes: Buffer[] = [];
@@ -43,7 +48,12 @@ export async function writeConsensus(
     bytes.push(Buffer.from(lines.join('')));
     lines = [];
   };
-  const progress = startProgress({ stage: 'identify', unit: 'contrasted trajectories', total: ids.length, heartbeat: Context.current().heartbeat });
+  const progress = startProgress({
+    stage: 'identify',
+    unit: 'contrasted trajectories',
+    total: ids.length,
+    heartbeat: Context.current().heartbeat,
+  });
   try {
     for (const [t, trajectoryId] of ids.entries()) {
       for (const [c, { id: capabilityId }] of candidates.entries()) {

@@ -24,8 +24,8 @@ import { outcomesOf } from './statistics/label-table';
 import { labelsOf, readTallies } from './tally-store';
 
 /**
- * Contrasts each candidate over all labelling runs, gives the verdicts, chooses by the spec's arm, quotes the evidence, and brings the
- * agent's dictionary up to date. All of it follows from the tallies; a repeated call changes nothing.
+ * Contrasts each candidate over all labelling runs, gives the verdicts, chooses by the spec's arm, quotes the evidence,
+ * and brings the agent's dictionary up to date. All of it follows from the tallies; a repeated call changes nothing.
  */
 export async function contrastCapabilities(documents: Documents, input: ContrastInput): Promise<IdentifyResult> {
   const { context, discovery, totals } = input;
@@ -64,7 +64,9 @@ export async function contrastCapabilities(documents: Documents, input: Contrast
         return { arm, kept: chosen, ...against(chosen) };
       }),
     }),
-    gone: dictionary.entries.filter(({ id, state }) => state === 'lacking' && !candidates.some((c) => c.id === id)).map(({ id }) => id),
+    gone: dictionary.entries
+      .filter(({ id, state }) => state === 'lacking' && !candidates.some((c) => c.id === id))
+      .map(({ id }) => id),
     evidence: await quotes(documents, input, candidates, consensus),
     thresholds: { minGap: rule.minGap, minCoverage: rule.minCoverage },
     rule: { runs: rule.runs, quorum: rule.quorum, familywiseError: rule.familywiseError },
@@ -81,10 +83,21 @@ export async function contrastCapabilities(documents: Documents, input: Contrast
   };
   const ref = await putJson(store, layout.capabilities(context.runId), 'identification.json', identification);
   if (!input.independent) {
-    await changeDictionary(store, context.agent, (current) => rememberRun(current, { runId: context.runId, candidates, contrasts, merges }));
+    await changeDictionary(store, context.agent, (current) =>
+      rememberRun(current, { runId: context.runId, candidates, contrasts, merges }),
+    );
   }
-  const briefs = kept.flatMap((id) => candidates.filter((c) => c.id === id).map(({ name, summary }) => ({ id, name, summary })));
-  const tokens: TokenUse[] = [{ stage: 'identify', model: prepared.analyst.model, promptTokens: usage.promptTokens, completionTokens: usage.completionTokens }];
+  const briefs = kept.flatMap((id) =>
+    candidates.filter((c) => c.id === id).map(({ name, summary }) => ({ id, name, summary })),
+  );
+  const tokens: TokenUse[] = [
+    {
+      stage: 'identify',
+      model: prepared.analyst.model,
+      promptTokens: usage.promptTokens,
+      completionTokens: usage.completionTokens,
+    },
+  ];
   return { identification: ref, labels: consensus.labels, kept: briefs, candidates: candidates.length, tokens };
 }
 
@@ -102,7 +115,12 @@ async function readTrajectories(documents: Documents, { trajectories }: Contrast
   return { ids, seen, truth };
 }
 
-async function quotes(documents: Documents, input: ContrastInput, candidates: readonly Candidate[], { failures }: Consensus): Promise<EvidenceQuote[]> {
+async function quotes(
+  documents: Documents,
+  input: ContrastInput,
+  candidates: readonly Candidate[],
+  { failures }: Consensus,
+): Promise<EvidenceQuote[]> {
   const file = await documents.trajectories(input.trajectories);
   return candidates
     .flatMap(({ id }) => bestEvidence(failures.get(id) ?? [], input.context.seed))
@@ -123,5 +141,13 @@ function plantedOf(
   truth: ReadonlyMap<string, ReadonlySet<number>>,
 ): Pick<Identification, 'planted'> {
   if (!groundTruth) return {};
-  return { planted: comparePlanted({ planted: groundTruth.planted, decoys: groundTruth.decoys, kept, labelled: lacking, truth }) };
+  return {
+    planted: comparePlanted({
+      planted: groundTruth.planted,
+      decoys: groundTruth.decoys,
+      kept,
+      labelled: lacking,
+      truth,
+    }),
+  };
 }

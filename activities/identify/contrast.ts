@@ -14,7 +14,10 @@ export interface LabelledCandidate {
   labels: RunLabels;
 }
 
-/** Candidates whose verdict the runs still to come can change; those need labels in the next run. Empty when all runs are made. */
+/**
+ * Candidates whose verdict the runs still to come can change; those need labels in the next run. Empty when all runs
+ * are made.
+ */
 export function undecided(candidates: readonly LabelledCandidate[], outcomes: Outcomes, rule: Rule): string[] {
   const verdicts = judge(
     candidates.map(({ labels }) => evidence(taskSums(outcomes, labels))),
@@ -24,7 +27,11 @@ export function undecided(candidates: readonly LabelledCandidate[], outcomes: Ou
 }
 
 /** Rates, intervals, agreement and verdict of each candidate; the status against earlier runs is left open. */
-export function contrastCandidates(candidates: readonly LabelledCandidate[], outcomes: Outcomes, rule: Rule): Contrast[] {
+export function contrastCandidates(
+  candidates: readonly LabelledCandidate[],
+  outcomes: Outcomes,
+  rule: Rule,
+): Contrast[] {
   const sums = candidates.map(({ labels }) => taskSums(outcomes, labels));
   const verdicts = judge(
     sums.map((own) => evidence(own)),
@@ -33,7 +40,8 @@ export function contrastCandidates(candidates: readonly LabelledCandidate[], out
   return candidates.map(({ id, labels }, i): Contrast => {
     const own = sums[i] as TaskSums;
     const { kind, runsPassed, missed, adjustedPValue } = verdicts[i] as (typeof verdicts)[number];
-    // A verdict that is open here was cut short by its caller, who knows why; without more labels there is not enough data.
+    // A verdict that is open here was cut short by its caller, who knows why; without more labels there is not enough
+    // data.
     const verdict = kind ?? 'not-enough-data';
     const failed = clusteredShare(own, 'errorRateFailure');
     const succeeded = clusteredShare(own, 'errorRateSuccess');
@@ -47,7 +55,17 @@ export function contrastCandidates(candidates: readonly LabelledCandidate[], out
     const failures = own.failures.reduce((a, b) => a + b, 0);
     const moreFailures =
       verdict === 'not-enough-data'
-        ? failuresNeeded({ gap: intervals.gap, coverage: intervals.coverage, missed, adjustedPValue, candidates: candidates.length, failures }, rule)
+        ? failuresNeeded(
+            {
+              gap: intervals.gap,
+              coverage: intervals.coverage,
+              missed,
+              adjustedPValue,
+              candidates: candidates.length,
+              failures,
+            },
+            rule,
+          )
         : null;
     const contrast: Contrast = {
       capabilityId: id,
@@ -85,7 +103,9 @@ export function rankKept(contrasts: readonly Contrast[]): string[] {
 /** Ids by gap times coverage, largest first; ties by id. */
 export function rankByWeight(contrasts: readonly Contrast[]): string[] {
   const weight = (c: Contrast) => (c.gap ?? 0) * c.coverage;
-  return [...contrasts].sort((a, b) => weight(b) - weight(a) || (a.capabilityId < b.capabilityId ? -1 : 1)).map((c) => c.capabilityId);
+  return [...contrasts]
+    .sort((a, b) => weight(b) - weight(a) || (a.capabilityId < b.capabilityId ? -1 : 1))
+    .map((c) => c.capabilityId);
 }
 
 /** What each run says, as the verdict needs it. */
@@ -106,7 +126,8 @@ export function evidence(sums: TaskSums): RunEvidence[] {
 
 function runContrast(sums: TaskSums, run: number, codes: Uint8Array, { success }: Outcomes, rule: Rule): RunContrast {
   const rates = runRates(sums, run);
-  const total = (cells: Float64Array) => cells.subarray(run * sums.tasks, (run + 1) * sums.tasks).reduce((a, b) => a + b, 0);
+  const total = (cells: Float64Array) =>
+    cells.subarray(run * sums.tasks, (run + 1) * sums.tasks).reduce((a, b) => a + b, 0);
   const counts = {
     successLacking: total(sums.successLacking),
     successApplicable: total(sums.successApplicable),
@@ -115,7 +136,13 @@ function runContrast(sums: TaskSums, run: number, codes: Uint8Array, { success }
     failures: success.reduce((n, s) => n + 1 - s, 0),
     unlabelled: codes.reduce((n, code) => n + (code === LABEL_CODES.none ? 1 : 0), 0),
   };
-  return { run, ...rates, pValue: gapPValue(sums, run), passed: passes({ ...rates, gapHigh: null, coverageHigh: null, pValue: 1 }, rule), counts };
+  return {
+    run,
+    ...rates,
+    pValue: gapPValue(sums, run),
+    passed: passes({ ...rates, gapHigh: null, coverageHigh: null, pValue: 1 }, rule),
+    counts,
+  };
 }
 
 /** Of the values that are there, with n - 1; null for fewer than two. */

@@ -32,11 +32,15 @@ export const discoveryDetailSchema = z.strictObject({
 export type DiscoveryDetail = z.infer<typeof discoveryDetailSchema>;
 
 /**
- * Names candidate capabilities from batches of failures and the dictionary of earlier runs. The batches go one after the other, since each
- * is shown what was named before: that keeps one capability from getting a name per batch. What got two names all the same is merged in
- * one more call. Answers are kept in a segment, so that a retry pays for none twice.
+ * Names candidate capabilities from batches of failures and the dictionary of earlier runs. The batches go one after
+ * the other, since each is shown what was named before: that keeps one capability from getting a name per batch. What
+ * got two names all the same is merged in one more call. Answers are kept in a segment, so that a retry pays for none
+ * twice.
  */
-export async function discoverCandidates(documents: Documents, { context, collected, independent }: IdentifyInput): Promise<DiscoveryResult> {
+export async function discoverCandidates(
+  documents: Documents,
+  { context, collected, independent }: IdentifyInput,
+): Promise<DiscoveryResult> {
   const { heartbeat, cancellationSignal: signal } = Context.current();
   const { store } = documents;
   const prepared = await documents.prepared(context);
@@ -44,7 +48,9 @@ export async function discoverCandidates(documents: Documents, { context, collec
   const { discoveryBatches: batches, batchSize, maxCandidates } = prepared.spec.identify;
   const file = await documents.trajectories(collected.trajectories);
   const chosen = discoveryBatches(await failedOf(file), context.seed, batches, batchSize);
-  const dictionary: Dictionary = independent ? { agent: context.agent, entries: [] } : await frozenDictionary(store, context);
+  const dictionary: Dictionary = independent
+    ? { agent: context.agent, entries: [] }
+    : await frozenDictionary(store, context);
   const calls = await RecordedCalls.open(store, context.runId, DISCOVERY_WORK);
   const progress = startProgress({ stage: 'identify', unit: 'discovery calls', total: chosen.length, heartbeat });
   try {
@@ -55,7 +61,13 @@ export async function discoverCandidates(documents: Documents, { context, collec
         pool,
       );
       const key = contentKey('discover', DISCOVER_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
-      const { value } = await calls.ask(analyst, { kind: 'discover', key, messages, schema: discoverAnswerSchema, signal });
+      const { value } = await calls.ask(analyst, {
+        kind: 'discover',
+        key,
+        messages,
+        schema: discoverAnswerSchema,
+        signal,
+      });
       pool = poolCandidates(
         pool,
         value,
@@ -64,7 +76,10 @@ export async function discoverCandidates(documents: Documents, { context, collec
       progress.advance();
     }
     // What a single call named, it was told to keep apart.
-    const merged = chosen.length > 1 || dictionary.entries.length > 0 ? await mergePool(analyst, calls, pool, signal) : { pool, merges: [] };
+    const merged =
+      chosen.length > 1 || dictionary.entries.length > 0
+        ? await mergePool(analyst, calls, pool, signal)
+        : { pool, merges: [] };
     const inState = (state: string) => dictionary.entries.filter((entry) => entry.state === state).map(({ id }) => id);
     const candidates = selectCandidates(merged.pool, maxCandidates, inState('lacking'), inState('fixed'));
     const detail: DiscoveryDetail = { merges: merged.merges, dictionary };
@@ -82,7 +97,10 @@ export async function discoverCandidates(documents: Documents, { context, collec
   }
 }
 
-/** The agent's dictionary as this run first saw it: a retry asks the same questions, whatever other runs have found since. */
+/**
+ * The agent's dictionary as this run first saw it: a retry asks the same questions, whatever other runs have found
+ * since.
+ */
 async function frozenDictionary(store: ArtifactStore, { agent, runId }: RunContext): Promise<Dictionary> {
   const key = `${layout.run(runId)}/work/dictionary.json`;
   const frozen = await store.readDocument(key);
@@ -94,7 +112,14 @@ async function frozenDictionary(store: ArtifactStore, { agent, runId }: RunConte
 
 /** Capabilities of earlier runs, in the order of the dictionary; the pool that discovery begins with. */
 function knownCandidates({ entries }: Dictionary): PooledCandidate[] {
-  return entries.map(({ id, name, summary, description }) => ({ id, name, summary, description, episodes: [], known: true }));
+  return entries.map(({ id, name, summary, description }) => ({
+    id,
+    name,
+    summary,
+    description,
+    episodes: [],
+    known: true,
+  }));
 }
 
 async function mergePool(analyst: Analyst, calls: RecordedCalls, pool: PooledCandidate[], signal: AbortSignal) {

@@ -25,7 +25,10 @@ export interface Documents {
   prepared(context: RunContext): Promise<PreparedSpec>;
   analyst: AnalystSource;
   trajectories(ref: ArtifactRef): Promise<LineFile<Trajectory>>;
-  /** The trajectories of one chunk, without reading the others. Throws StoreCorruptError when they are not what the plan saw. */
+  /**
+   * The trajectories of one chunk, without reading the others. Throws StoreCorruptError when they are not what the plan
+   * saw.
+   */
   trajectoriesOf(ref: ArtifactRef, chunk: Chunk): Promise<LineFile<Trajectory>>;
   candidates(ref: ArtifactRef): Promise<Candidate[]>;
   plan(ref: ArtifactRef): Promise<LabelPlanDocument>;
@@ -37,7 +40,8 @@ export interface Documents {
 export function openDocuments({ store, analyst }: IdentifyDeps): Documents {
   let turn = 0;
   const small = new RecentCache<unknown>(12);
-  const json = <T>(ref: ArtifactRef, schema: z.ZodType<T>) => small.get(ref.sha256, () => getJson(store, ref, schema)) as Promise<T>;
+  const json = <T>(ref: ArtifactRef, schema: z.ZodType<T>) =>
+    small.get(ref.sha256, () => getJson(store, ref, schema)) as Promise<T>;
   return {
     store,
     analyst,

@@ -12,9 +12,13 @@ export interface LackingFailure {
   trajectory: number;
 }
 
-/** The failures that show a capability lacking best: the largest share of runs agrees, and a step is named. Ties are drawn by the seed. */
+/**
+ * The failures that show a capability lacking best: the largest share of runs agrees, and a step is named. Ties are
+ * drawn by the seed.
+ */
 export function bestEvidence(lacking: readonly LackingFailure[], seed: number): LackingFailure[] {
-  const agreement = ({ label: { votes } }: LackingFailure) => votes.LACKING / (votes.NA + votes.PRESENT + votes.LACKING);
+  const agreement = ({ label: { votes } }: LackingFailure) =>
+    votes.LACKING / (votes.NA + votes.PRESENT + votes.LACKING);
   const rank = ({ label }: LackingFailure) => contentKey('evidence', String(seed), label.trajectoryId);
   return lacking
     .filter(({ label }) => label.step !== null)
@@ -25,14 +29,30 @@ export function bestEvidence(lacking: readonly LackingFailure[], seed: number): 
 }
 
 /** The evidence with its step quoted; null when the step is not in the trajectory. */
-export function quoteEvidence({ capabilityId, step, reason, votes }: ConsensusLabel, { id, task, trial, messages }: Trajectory): EvidenceQuote | null {
+export function quoteEvidence(
+  { capabilityId, step, reason, votes }: ConsensusLabel,
+  { id, task, trial, messages }: Trajectory,
+): EvidenceQuote | null {
   const message = step === null ? undefined : messages[step];
   if (step === null || message === undefined) return null;
   const runs = votes.NA + votes.PRESENT + votes.LACKING;
-  return { capabilityId, trajectoryId: id, task: task.seed, trial, step, quote: quoteOf(message), reason, runsLacking: votes.LACKING, runs };
+  return {
+    capabilityId,
+    trajectoryId: id,
+    task: task.seed,
+    trial,
+    step,
+    quote: quoteOf(message),
+    reason,
+    runsLacking: votes.LACKING,
+    runs,
+  };
 }
 
 function quoteOf({ role, content, tool_calls }: ChatMessage): string {
   const calls = (tool_calls ?? []).map(({ function: f }) => `${f.name} ${f.arguments}`);
-  return shorten(`${role}: ${[...(content ? [content] : []), ...calls].join('; ')}`.replace(/\s+/g, ' ').trim(), MAX_QUOTE);
+  return shorten(
+    `${role}: ${[...(content ? [content] : []), ...calls].join('; ')}`.replace(/\s+/g, ' ').trim(),
+    MAX_QUOTE,
+  );
 }

@@ -12,10 +12,10 @@ export interface FittedEpisode {
 const WORTH_CHARS = 120;
 
 /**
- * Renders an episode in at most `maxChars` characters. What is too long is left out in this order, each time the oldest first, with a note
- * in its place: tool results, then the arguments of tool calls and the texts of the agent, then later texts of the user. Opening messages
- * (everything before the agent's first) are kept. The numbers of the messages do not change. What is still too long then is cut in the
- * middle. The first line says what was done.
+ * Renders an episode in at most `maxChars` characters. What is too long is left out in this order, each time the oldest
+ * first, with a note in its place: tool results, then the arguments of tool calls and the texts of the agent, then
+ * later texts of the user. Opening messages (everything before the agent's first) are kept. The numbers of the messages
+ * do not change. What is still too long then is cut in the middle. The first line says what was done.
  */
 export function fitEpisode(messages: readonly ChatMessage[], options: RenderOptions, maxChars: number): FittedEpisode {
   const whole = renderMessages(messages, options);
@@ -55,7 +55,10 @@ function withoutContent(message: ChatMessage): ChatMessage {
     ...message,
     content: message.content === null ? null : note(message.content),
     ...(message.tool_calls && {
-      tool_calls: message.tool_calls.map((call) => ({ ...call, function: { ...call.function, arguments: note(call.function.arguments) } })),
+      tool_calls: message.tool_calls.map((call) => ({
+        ...call,
+        function: { ...call.function, arguments: note(call.function.arguments) },
+      })),
     }),
   };
 }

@@ -4,14 +4,20 @@ const MAX_HISTORY = 50;
 
 type Status = Contrast['status'];
 
-/** What the verdict of this run means for a capability in the state in which the last run left it; `undefined`: not known before. */
+/**
+ * What the verdict of this run means for a capability in the state in which the last run left it; `undefined`: not
+ * known before.
+ */
 export function statusOf(state: DictionaryEntry['state'] | undefined, verdict: Contrast['verdict']): Status {
   if (verdict === 'kept') return state === 'lacking' ? 'recurring' : state === 'fixed' ? 'regressed' : 'new';
   return verdict === 'rejected' && (state === 'lacking' || state === 'fixed') ? 'fixed' : null;
 }
 
 /** Its state after this run. Without enough data nothing has changed. */
-export function stateAfter(state: DictionaryEntry['state'] | undefined, verdict: Contrast['verdict']): DictionaryEntry['state'] {
+export function stateAfter(
+  state: DictionaryEntry['state'] | undefined,
+  verdict: Contrast['verdict'],
+): DictionaryEntry['state'] {
   if (verdict === 'kept') return 'lacking';
   if (verdict === 'rejected') return state === 'lacking' || state === 'fixed' ? 'fixed' : 'never';
   return state ?? 'never';
@@ -20,7 +26,10 @@ export function stateAfter(state: DictionaryEntry['state'] | undefined, verdict:
 /** The contrasts with what has become of each capability since the dictionary was written. */
 export function withStatus(contrasts: readonly Contrast[], dictionary: Dictionary): Contrast[] {
   const known = new Map(dictionary.entries.map((entry) => [entry.id, entry.state]));
-  return contrasts.map((contrast) => ({ ...contrast, status: statusOf(known.get(contrast.capabilityId), contrast.verdict) }));
+  return contrasts.map((contrast) => ({
+    ...contrast,
+    status: statusOf(known.get(contrast.capabilityId), contrast.verdict),
+  }));
 }
 
 /** What a run adds to the dictionary. */

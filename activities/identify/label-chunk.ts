@@ -3,16 +3,28 @@ import type { LabelChunkResult, LabelChunksInput } from '../../contracts';
 import { sumCalls } from '../analyst-calls';
 import { startProgress } from '../progress';
 import type { Documents } from './documents';
-import { answered, askQuestion, episodeCache, freshKey, labelRequest, questionsOf, type Question } from './label-question';
+import {
+  answered,
+  askQuestion,
+  episodeCache,
+  freshKey,
+  labelRequest,
+  questionsOf,
+  type Question,
+} from './label-question';
 import { knownLabels, labelSegment, type StoredLabel } from './label-store';
 
 /**
- * Labels one chunk. Each label is in the chunk's segment before it counts, so that a retry, or another run of the agent, asks nothing
- * that is there. When the analyst fails for good, the answers under way are still kept before the failure is thrown. A pair that the
- * analyst gave no valid label for is left alone by automatic retries; when the chunk is scheduled anew (a person said `retry`), it is
- * asked again. In mode `batch` the chunk goes through the Batch API first; what that has no valid answer for is asked directly.
+ * Labels one chunk. Each label is in the chunk's segment before it counts, so that a retry, or another run of the
+ * agent, asks nothing that is there. When the analyst fails for good, the answers under way are still kept before the
+ * failure is thrown. A pair that the analyst gave no valid label for is left alone by automatic retries; when the chunk
+ * is scheduled anew (a person said `retry`), it is asked again. In mode `batch` the chunk goes through the Batch API
+ * first; what that has no valid answer for is asked directly.
  */
-export async function labelChunk(documents: Documents, input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<LabelChunkResult> {
+export async function labelChunk(
+  documents: Documents,
+  input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number },
+): Promise<LabelChunkResult> {
   const { context } = input;
   const { heartbeat, cancellationSignal: signal, info } = Context.current();
   const prepared = await documents.prepared(context);
@@ -20,17 +32,32 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   const analyst = documents.analyst(prepared, context);
   const plan = await documents.plan(input.plan.plan);
   const chunk = plan.chunks[input.chunk];
-  if (!chunk) throw new RangeError(`The label plan has ${plan.chunks.length} chunks; chunk ${input.chunk} was asked for.`);
+  if (!chunk)
+    throw new RangeError(`The label plan has ${plan.chunks.length} chunks; chunk ${input.chunk} was asked for.`);
   const file = await documents.trajectoriesOf(input.trajectories, chunk);
   const questions = questionsOf(file, await documents.candidates(input.candidates), plan);
   const wanted = new Set(questions.map(({ key }) => key));
-  const { labels, own, refusals } = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, wanted);
-  const isOpen = ({ key }: Question) => (info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key));
+  const { labels, own, refusals } = await knownLabels(
+    documents.store,
+    context.agent,
+    plan.model,
+    chunk,
+    context.runId,
+    wanted,
+  );
+  const isOpen = ({ key }: Question) =>
+    info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key);
   const open = questions.filter(isOpen).map((question) => freshKey(question, refusals));
   const episodes = episodeCache(file, maxPromptTokens);
   const rest = { signal, turn: documents.nextTurn() };
   const segment = documents.store.segment(labelSegment(context.agent, plan.model, chunk, context.runId));
-  const progress = startProgress({ stage: 'identify', unit: 'labels', total: questions.length, done: questions.length - open.length, heartbeat });
+  const progress = startProgress({
+    stage: 'identify',
+    unit: 'labels',
+    total: questions.length,
+    done: questions.length - open.length,
+    heartbeat,
+  });
   const keep = async (stored: StoredLabel): Promise<void> => {
     await segment.append(stored);
     own.push(stored);
@@ -51,7 +78,9 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   };
   try {
     const direct = mode === 'batch' && open.length > 0 ? await throughBatch() : open;
-    await inParallel(direct, concurrency, (question) => askQuestion(analyst, question, episodes(question.trajectory), { ...rest, keep }));
+    await inParallel(direct, concurrency, (question) =>
+      askQuestion(analyst, question, episodes(question.trajectory), { ...rest, keep }),
+    );
   } finally {
     progress.stop();
     await segment.close();
@@ -63,7 +92,10 @@ export async function labelChunk(documents: Documents, input: Omit<LabelChunksIn
   return { asked, reused: questions.length - asked, unlabelled, promptTokens, completionTokens, cachedTokens };
 }
 
-/** Runs the action on all items, `limit` at once, in order. After a first error no new one is started; it is thrown when all have ended. */
+/**
+ * Runs the action on all items, `limit` at once, in order. After a first error no new one is started; it is thrown when
+ * all have ended.
+ */
 async function inParallel<T>(items: readonly T[], limit: number, action: (item: T) => Promise<void>): Promise<void> {
   let next = 0;
   const errors: unknown[] = [];

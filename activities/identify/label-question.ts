@@ -1,5 +1,12 @@
 import type { Candidate, Trajectory } from '../../contracts';
-import { contentKey, refusalOfOneQuestion, type Analyst, type AnalystAnswer, type AnalystRequest, type AnalystUsage } from '../../llm';
+import {
+  contentKey,
+  refusalOfOneQuestion,
+  type Analyst,
+  type AnalystAnswer,
+  type AnalystRequest,
+  type AnalystUsage,
+} from '../../llm';
 import type { LineFile } from '../../store';
 import { callRecord } from '../analyst-calls';
 import { labelKey, type LabelPlanDocument, type StoredLabel } from './label-store';
@@ -19,8 +26,15 @@ export interface Question {
   wasted?: AnalystUsage;
 }
 
-/** All questions of a chunk, those of one trajectory together: their prompts share a long beginning, which the endpoint's cache likes. */
-export function questionsOf(file: LineFile<Trajectory>, candidates: readonly Candidate[], { model, run }: LabelPlanDocument): Question[] {
+/**
+ * All questions of a chunk, those of one trajectory together: their prompts share a long beginning, which the
+ * endpoint's cache likes.
+ */
+export function questionsOf(
+  file: LineFile<Trajectory>,
+  candidates: readonly Candidate[],
+  { model, run }: LabelPlanDocument,
+): Question[] {
   const questions: Question[] = [];
   for (let trajectory = 0; trajectory < file.length; trajectory++) {
     const { id } = file.at(trajectory);
@@ -32,7 +46,10 @@ export function questionsOf(file: LineFile<Trajectory>, candidates: readonly Can
   return questions;
 }
 
-/** An endpoint that honours idempotency keys would repeat the answer that was no label, so a question asked again gets a new key. */
+/**
+ * An endpoint that honours idempotency keys would repeat the answer that was no label, so a question asked again gets a
+ * new key.
+ */
 export function freshKey(question: Question, refusals: ReadonlyMap<string, number>): Question {
   const before = refusals.get(question.key) ?? 0;
   return before === 0 ? question : { ...question, callKey: contentKey(question.key, String(before)) };
@@ -46,7 +63,9 @@ export interface Episode {
   shortened: boolean;
 }
 
-/** Renders an episode once for all its capabilities; they stand together, so that remembering the last few is enough. */
+/**
+ * Renders an episode once for all its capabilities; they stand together, so that remembering the last few is enough.
+ */
 export function episodeCache(file: LineFile<Trajectory>, maxPromptTokens: number): (index: number) => Episode {
   const recent = new Map<number, Episode>();
   return (index) => {
@@ -71,7 +90,11 @@ function stepProblem({ messages }: Episode): (answer: LabelAnswer) => string | n
 }
 
 /** The call that asks a question. */
-export function labelRequest({ callKey, capability }: Question, episode: Episode, rest: { signal: AbortSignal; turn: number }): AnalystRequest<LabelAnswer> {
+export function labelRequest(
+  { callKey, capability }: Question,
+  episode: Episode,
+  rest: { signal: AbortSignal; turn: number },
+): AnalystRequest<LabelAnswer> {
   return {
     kind: 'label',
     key: callKey,
@@ -87,12 +110,20 @@ export function labelRequest({ callKey, capability }: Question, episode: Episode
 export function answered(question: Question, episode: Episode, answer: AnalystAnswer<LabelAnswer>): StoredLabel {
   const { label, reason, step } = answer.value;
   return {
-    label: { ...about(question, episode), label, step: label === 'NA' ? null : step, reason: reason.slice(0, MAX_REASON) },
+    label: {
+      ...about(question, episode),
+      label,
+      step: label === 'NA' ? null : step,
+      reason: reason.slice(0, MAX_REASON),
+    },
     call: record(question, answer),
   };
 }
 
-/** Asks a question and keeps its label. One that gets no valid answer is kept without a label; throws what concerns not only this question. */
+/**
+ * Asks a question and keeps its label. One that gets no valid answer is kept without a label; throws what concerns not
+ * only this question.
+ */
 export async function askQuestion(
   analyst: Analyst,
   question: Question,
@@ -114,7 +145,11 @@ export async function askQuestion(
   }
 }
 
-const about = ({ key, capability }: Question, { id }: Episode) => ({ trajectoryId: id, capabilityId: capability.id, key });
+const about = ({ key, capability }: Question, { id }: Episode) => ({
+  trajectoryId: id,
+  capabilityId: capability.id,
+  key,
+});
 
 function record({ callKey, wasted }: Question, answer: Pick<AnalystAnswer<unknown>, 'usage' | 'asks' | 'model'>) {
   const call = callRecord({ kind: 'label', key: callKey }, answer);

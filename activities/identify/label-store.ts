@@ -15,7 +15,10 @@ const chunkSchema = z.strictObject({
   to: z.int().positive(),
   /** Hash of the chunk's label keys. */
   hash: z.string(),
-  /** Where the chunk's trajectories lie in the trajectories artifact: byte offsets, the end exclusive, and the hash of these bytes. */
+  /**
+   * Where the chunk's trajectories lie in the trajectories artifact: byte offsets, the end exclusive, and the hash of
+   * these bytes.
+   */
   bytes: z.strictObject({ start: z.int().nonnegative(), end: z.int().positive(), sha256: z.string() }),
   /** Keys of segments of other runs that hold labels of this chunk. */
   sources: z.array(z.string()),
@@ -23,15 +26,29 @@ const chunkSchema = z.strictObject({
 export type Chunk = z.infer<typeof chunkSchema>;
 
 /** The plan artifact of `planLabels`: one labelling run. */
-export const labelPlanSchema = z.strictObject({ promptVersion: z.string(), model: z.string(), run: z.int().nonnegative(), chunks: z.array(chunkSchema) });
+export const labelPlanSchema = z.strictObject({
+  promptVersion: z.string(),
+  model: z.string(),
+  run: z.int().nonnegative(),
+  chunks: z.array(chunkSchema),
+});
 export type LabelPlanDocument = z.infer<typeof labelPlanSchema>;
 
 /**
- * Content key of a label: a label is asked once per key. `run` counts the independent labelling runs from 0: the same question in another
- * run is another label.
+ * Content key of a label: a label is asked once per key. `run` counts the independent labelling runs from 0: the same
+ * question in another run is another label.
  */
 export function labelKey(trajectoryId: string, capability: Candidate, model: string, run: number): string {
-  return contentKey('label', LABEL_PROMPT_VERSION, model, trajectoryId, capability.id, capability.name, capability.description, String(run));
+  return contentKey(
+    'label',
+    LABEL_PROMPT_VERSION,
+    model,
+    trajectoryId,
+    capability.id,
+    capability.name,
+    capability.description,
+    String(run),
+  );
 }
 
 /** Where the labels of one prompt version and model lie, shared by all runs of an agent. */
@@ -40,8 +57,8 @@ export function labelDirectory(agent: string, model: string): string {
 }
 
 /**
- * Segment in which a run writes a chunk's labels. The run is part of the name because a segment has one writer; what another run wrote
- * about the same chunk is found by the hash in front.
+ * Segment in which a run writes a chunk's labels. The run is part of the name because a segment has one writer; what
+ * another run wrote about the same chunk is found by the hash in front.
  */
 export function labelSegment(agent: string, model: string, chunk: Chunk, runId: string): string {
   return `${labelDirectory(agent, model)}/${chunk.hash.slice(0, 16)}.${runId}.jsonl`;
@@ -53,17 +70,26 @@ export async function readLabels(store: ArtifactStore, segment: string): Promise
 }
 
 /**
- * Labels of a chunk that are there already: this run's own, and those of other runs (from the plan's sources, and from segments of the
- * same chunk that were written since). `wanted` are the chunk's keys; of several labels with one key the first counts, own ones first.
- * A record without a label counts only while there is none with one, and only in the run that wrote it: the next run asks again.
- * `refusals` counts such records by key.
+ * Labels of a chunk that are there already: this run's own, and those of other runs (from the plan's sources, and from
+ * segments of the same chunk that were written since). `wanted` are the chunk's keys; of several labels with one key
+ * the first counts, own ones first. A record without a label counts only while there is none with one, and only in the
+ * run that wrote it: the next run asks again. `refusals` counts such records by key.
  */
-export async function knownLabels(store: ArtifactStore, agent: string, model: string, chunk: Chunk, runId: string, wanted: ReadonlySet<string>) {
+export async function knownLabels(
+  store: ArtifactStore,
+  agent: string,
+  model: string,
+  chunk: Chunk,
+  runId: string,
+  wanted: ReadonlySet<string>,
+) {
   const ownSegment = labelSegment(agent, model, chunk, runId);
   const own = await readLabels(store, ownSegment);
   const directory = labelDirectory(agent, model);
   const prefix = `${chunk.hash.slice(0, 16)}.`;
-  const twins = (await store.list(directory)).filter((name) => name.startsWith(prefix)).map((name) => `${directory}/${name}`);
+  const twins = (await store.list(directory))
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => `${directory}/${name}`);
   const labels = new Map<string, LabelRecord>();
   const keep = ({ label }: StoredLabel) => {
     if (wanted.has(label.key) && (labels.get(label.key)?.label ?? null) === null) labels.set(label.key, label);
@@ -90,7 +116,12 @@ export async function hasLabels(store: ArtifactStore, agent: string, model: stri
 }
 
 /** For each of the wanted keys that an earlier run labelled, the first segment that holds the label. */
-export async function labelSources(store: ArtifactStore, agent: string, model: string, wanted: ReadonlySet<string>): Promise<Map<string, string>> {
+export async function labelSources(
+  store: ArtifactStore,
+  agent: string,
+  model: string,
+  wanted: ReadonlySet<string>,
+): Promise<Map<string, string>> {
   const directory = labelDirectory(agent, model);
   const found = new Map<string, string>();
   for (const name of await store.list(directory)) {

@@ -5,16 +5,22 @@ import type { MergeAnswer } from './prompts/merge';
 const MAX_REASON = 300;
 
 /**
- * Makes one candidate of each group that the analyst called the same; what was merged into what is returned with it. The wording that
- * stays is that of the agent's earlier runs, else of the candidate with most episodes; ties: the first named. Numbers outside the list,
- * members of an earlier group and groups that are left with fewer than two members count for nothing.
+ * Makes one candidate of each group that the analyst called the same; what was merged into what is returned with it.
+ * The wording that stays is that of the agent's earlier runs, else of the candidate with most episodes; ties: the first
+ * named. Numbers outside the list, members of an earlier group and groups that are left with fewer than two members
+ * count for nothing.
  */
-export function mergeCandidates(pool: readonly PooledCandidate[], { groups }: MergeAnswer): { pool: PooledCandidate[]; merges: Merge[] } {
+export function mergeCandidates(
+  pool: readonly PooledCandidate[],
+  { groups }: MergeAnswer,
+): { pool: PooledCandidate[]; merges: Merge[] } {
   const into = new Map<string, PooledCandidate>();
   const gone = new Set<string>();
   const merges: Merge[] = [];
   for (const { members, reason } of groups) {
-    const free = [...new Set(members)].flatMap((number) => pool[number - 1] ?? []).filter(({ id }) => !into.has(id) && !gone.has(id));
+    const free = [...new Set(members)]
+      .flatMap((number) => pool[number - 1] ?? [])
+      .filter(({ id }) => !into.has(id) && !gone.has(id));
     if (free.length < 2) continue;
     const keeper = free.reduce((best, candidate) => (rank(candidate) > rank(best) ? candidate : best));
     into.set(keeper.id, { ...keeper, episodes: [...new Set(free.flatMap(({ episodes }) => episodes))] });
@@ -23,7 +29,10 @@ export function mergeCandidates(pool: readonly PooledCandidate[], { groups }: Me
       merges.push({ id, name, description, into: keeper.id, reason: reason.slice(0, MAX_REASON) });
     }
   }
-  return { pool: pool.filter(({ id }) => !gone.has(id)).map((candidate) => into.get(candidate.id) ?? candidate), merges };
+  return {
+    pool: pool.filter(({ id }) => !gone.has(id)).map((candidate) => into.get(candidate.id) ?? candidate),
+    merges,
+  };
 }
 
 const rank = ({ known, episodes }: PooledCandidate): number => (known ? 1e9 : 0) + episodes.length;

@@ -8,18 +8,24 @@ import type { Documents } from './documents';
 import { hasLabels, labelKey, labelSources, type Chunk, type LabelPlanDocument } from './label-store';
 import { LABEL_PROMPT_VERSION } from './prompts/label';
 
-/** Chunks in flight beyond those that are being answered, so that the analyst has work while the server hands out the next. */
+/**
+ * Chunks in flight beyond those that are being answered, so that the analyst has work while the server hands out the
+ * next.
+ */
 const SPARE_CHUNKS = 3;
 
 /** Only the name of a trajectory is needed here. */
 const namedSchema = trajectorySchema.pick({ id: true }).strip();
 
 /**
- * Cuts trajectories x candidates of one labelling run into chunks of about `identify.chunkCalls` labels; a trajectory's candidates stay
- * together. Says for each chunk where its trajectories lie in the file, and where earlier runs have left labels of it. Reads the file as a
- * stream: what is held grows with the labels, not with the trajectories.
+ * Cuts trajectories x candidates of one labelling run into chunks of about `identify.chunkCalls` labels; a trajectory's
+ * candidates stay together. Says for each chunk where its trajectories lie in the file, and where earlier runs have
+ * left labels of it. Reads the file as a stream: what is held grows with the labels, not with the trajectories.
  */
-export async function planLabels(documents: Documents, { context, collected, candidates: candidatesRef, run }: PlanLabelsInput): Promise<LabelPlan> {
+export async function planLabels(
+  documents: Documents,
+  { context, collected, candidates: candidatesRef, run }: PlanLabelsInput,
+): Promise<LabelPlan> {
   const { store } = documents;
   const prepared = await documents.prepared(context);
   const { model } = documents.analyst(prepared, context);
@@ -28,14 +34,25 @@ export async function planLabels(documents: Documents, { context, collected, can
   const keyOf = (id: string) => (capability: Candidate) => labelKey(id, capability, model, run);
   const remember = await hasLabels(store, context.agent, model);
   const total = candidates.length * (collected.trajectories.records ?? collected.episodes);
-  const progress = startProgress({ stage: 'identify', unit: 'planned labels', total, heartbeat: Context.current().heartbeat });
+  const progress = startProgress({
+    stage: 'identify',
+    unit: 'planned labels',
+    total,
+    heartbeat: Context.current().heartbeat,
+  });
   try {
     const chunks: Chunk[] = [];
     const keysOf: string[][] = [];
     let [keys, range] = [[] as string[], createHash('sha256')];
     let [index, start] = [0, 0];
     const finish = (end: number) => {
-      chunks.push({ from: chunks.at(-1)?.to ?? 0, to: index, hash: contentKey(...keys), bytes: { start, end, sha256: range.digest('hex') }, sources: [] });
+      chunks.push({
+        from: chunks.at(-1)?.to ?? 0,
+        to: index,
+        hash: contentKey(...keys),
+        bytes: { start, end, sha256: range.digest('hex') },
+        sources: [],
+      });
       if (remember) keysOf.push(keys);
       [keys, range, start] = [[], createHash('sha256'), end];
     };
@@ -50,18 +67,34 @@ export async function planLabels(documents: Documents, { context, collected, can
     }
     if (keys.length > 0) finish(last);
     if (remember) await addSources(documents, context.agent, model, chunks, keysOf);
-    const plan: LabelPlanDocument = { promptVersion: LABEL_PROMPT_VERSION, model, run, chunks: candidates.length === 0 ? [] : chunks };
-    const ref = await store.put(layout.labels(context.runId), `plan-${run}.json`, JSON.stringify(plan), { records: plan.chunks.length });
-    const window = Math.ceil(prepared.spec.analyst.concurrency / (perChunk * Math.max(1, candidates.length))) + SPARE_CHUNKS;
+    const plan: LabelPlanDocument = {
+      promptVersion: LABEL_PROMPT_VERSION,
+      model,
+      run,
+      chunks: candidates.length === 0 ? [] : chunks,
+    };
+    const ref = await store.put(layout.labels(context.runId), `plan-${run}.json`, JSON.stringify(plan), {
+      records: plan.chunks.length,
+    });
+    const window =
+      Math.ceil(prepared.spec.analyst.concurrency / (perChunk * Math.max(1, candidates.length))) + SPARE_CHUNKS;
     return { plan: ref, chunks: plan.chunks.length, calls: candidates.length * index, window };
   } finally {
     progress.stop();
   }
 }
 
-async function addSources({ store }: Documents, agent: string, model: string, chunks: Chunk[], keysOf: readonly (readonly string[])[]): Promise<void> {
+async function addSources(
+  { store }: Documents,
+  agent: string,
+  model: string,
+  chunks: Chunk[],
+  keysOf: readonly (readonly string[])[],
+): Promise<void> {
   const wanted = new Set<string>();
   for (const keys of keysOf) for (const key of keys) wanted.add(key);
   const sources = await labelSources(store, agent, model, wanted);
-  chunks.forEach((chunk, i) => (chunk.sources = [...new Set((keysOf[i] ?? []).flatMap((key) => sources.get(key) ?? []))].sort()));
+  chunks.forEach(
+    (chunk, i) => (chunk.sources = [...new Set((keysOf[i] ?? []).flatMap((key) => sources.get(key) ?? []))].sort()),
+  );
 }

@@ -16,17 +16,23 @@ export interface PlantedInput {
 }
 
 /**
- * Compares kept capabilities with what was planted, by the trajectories that show them lacking and not by name: pairs of at least
- * `MIN_JACCARD` are matched one to one, best first; ties by name.
+ * Compares kept capabilities with what was planted, by the trajectories that show them lacking and not by name: pairs
+ * of at least `MIN_JACCARD` are matched one to one, best first; ties by name.
  */
 export function comparePlanted(input: PlantedInput): NonNullable<Identification['planted']> {
   const truths = [...input.planted, ...input.decoys];
   const pairs = input.kept
     .flatMap((capabilityId) =>
-      truths.map((planted) => ({ planted, capabilityId, jaccard: jaccard(input.labelled.get(capabilityId), input.truth.get(planted)) })),
+      truths.map((planted) => ({
+        planted,
+        capabilityId,
+        jaccard: jaccard(input.labelled.get(capabilityId), input.truth.get(planted)),
+      })),
     )
     .filter((pair) => pair.jaccard >= MIN_JACCARD)
-    .sort((a, b) => b.jaccard - a.jaccard || (`${a.planted} ${a.capabilityId}` < `${b.planted} ${b.capabilityId}` ? -1 : 1));
+    .sort(
+      (a, b) => b.jaccard - a.jaccard || (`${a.planted} ${a.capabilityId}` < `${b.planted} ${b.capabilityId}` ? -1 : 1),
+    );
   const matched: typeof pairs = [];
   for (const pair of pairs) {
     if (!matched.some((m) => m.planted === pair.planted || m.capabilityId === pair.capabilityId)) matched.push(pair);

@@ -17,19 +17,33 @@ const SIMPLE_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
  *     [1] assistant calls find_user: {"name":"Ana Ruiz"}
  *     [2] tool: {"user":"U12"}
  *
- * Only these heads stand in the first column; following lines are indented by four blanks, so that no content can pass for a message.
+ * Only these heads stand in the first column; following lines are indented by four blanks, so that no content can pass
+ * for a message.
  */
 export function renderMessages(messages: readonly ChatMessage[], options: RenderOptions): string {
-  return messages.map((message, index) => (options.withoutSystem && message.role === 'system' ? '' : renderMessage(message, index, options))).join('');
+  return messages
+    .map((message, index) =>
+      options.withoutSystem && message.role === 'system' ? '' : renderMessage(message, index, options),
+    )
+    .join('');
 }
 
 function renderMessage(message: ChatMessage, index: number, options: RenderOptions): string {
   const calls = message.tool_calls ?? [];
-  const text = message.content !== null && (message.content !== '' || calls.length === 0) ? block(`[${index}] ${message.role}`, message.content, options) : '';
+  const text =
+    message.content !== null && (message.content !== '' || calls.length === 0)
+      ? block(`[${index}] ${message.role}`, message.content, options)
+      : '';
   return (
     text +
     calls
-      .map(({ function: f }) => block(`[${index}] ${message.role} calls ${SIMPLE_NAME.test(f.name) ? f.name : JSON.stringify(f.name)}`, f.arguments, options))
+      .map(({ function: f }) =>
+        block(
+          `[${index}] ${message.role} calls ${SIMPLE_NAME.test(f.name) ? f.name : JSON.stringify(f.name)}`,
+          f.arguments,
+          options,
+        ),
+      )
       .join('')
   );
 }

@@ -11,9 +11,9 @@ import { labelCode, outcomesOf } from './statistics/label-table';
 import { labelsOf, readTallies, tallyDocument, type TalliedRun } from './tally-store';
 
 /**
- * Merges the labels of one labelling run in the order of the plan, and judges with all runs so far which candidates need another one. What
- * the artifacts hold follows from the labels alone, in whatever order and by however many attempts they were asked. Throws
- * Identify.TooManyUnlabelled.
+ * Merges the labels of one labelling run in the order of the plan, and judges with all runs so far which candidates
+ * need another one. What the artifacts hold follows from the labels alone, in whatever order and by however many
+ * attempts they were asked. Throws Identify.TooManyUnlabelled.
  */
 export async function tallyRun(documents: Documents, input: TallyInput): Promise<TallyResult> {
   const { context, run } = input;
@@ -42,21 +42,38 @@ export async function tallyRun(documents: Documents, input: TallyInput): Promise
       `${unlabelled} of ${codes.length} labels could not be obtained, which is more than ${100 * maxUnlabelled} %: read the lines with label null in ${labels.key} and use a stronger analyst model, or raise identify.maxUnlabelled.`,
     );
   }
-  const own: TalliedRun = { run, labels, capabilities: candidates.map(({ id }) => id), trajectories: ids.length, codes };
-  const tally = await putJson(store, layout.labels(context.runId), `tally-${run}.json`, tallyDocument(own, input.previous));
+  const own: TalliedRun = {
+    run,
+    labels,
+    capabilities: candidates.map(({ id }) => id),
+    trajectories: ids.length,
+    codes,
+  };
+  const tally = await putJson(
+    store,
+    layout.labels(context.runId),
+    `tally-${run}.json`,
+    tallyDocument(own, input.previous),
+  );
   const runs = [...(await readTallies(store, input.previous)), own];
   const labelled = all.map(({ id }) => ({ id, labels: labelsOf(runs, id) }));
   const open = run + 1 < rule.runs ? undecided(labelled, outcomesOf(seen), rule) : [];
   const next = all.filter(({ id }) => open.includes(id));
   return {
     tally,
-    open: next.length === 0 ? null : await putJson(store, layout.capabilities(context.runId), `open-${run + 1}.json`, next),
+    open:
+      next.length === 0 ? null : await putJson(store, layout.capabilities(context.runId), `open-${run + 1}.json`, next),
     note: `labelling run ${run + 1} of ${rule.runs}: ${all.length - open.length} of ${all.length} verdicts are final`,
   };
 }
 
 /** Lines and codes of a run, trajectory by trajectory. */
-async function mergeLabels(documents: Documents, { context, plan: { plan: planRef } }: TallyInput, candidates: readonly Candidate[], ids: readonly string[]) {
+async function mergeLabels(
+  documents: Documents,
+  { context, plan: { plan: planRef } }: TallyInput,
+  candidates: readonly Candidate[],
+  ids: readonly string[],
+) {
   const { heartbeat, cancellationSignal } = Context.current();
   const plan = await documents.plan(planRef);
   const codes = new Uint8Array(ids.length * candidates.length);
@@ -73,7 +90,14 @@ async function mergeLabels(documents: Documents, { context, plan: { plan: planRe
           wanted.push({ key, record: missing(ids[t] as string, candidate, key), index: t * candidates.length + c });
         });
       }
-      const { labels } = await knownLabels(documents.store, context.agent, plan.model, chunk, context.runId, new Set(wanted.map(({ key }) => key)));
+      const { labels } = await knownLabels(
+        documents.store,
+        context.agent,
+        plan.model,
+        chunk,
+        context.runId,
+        new Set(wanted.map(({ key }) => key)),
+      );
       const records = wanted.map(({ key, record, index }) => {
         const found = labels.get(key) ?? record;
         codes[index] = labelCode(found.label);
@@ -90,5 +114,12 @@ async function mergeLabels(documents: Documents, { context, plan: { plan: planRe
 
 /** A label that no chunk has left counts as unlabelled rather than being passed over. */
 function missing(trajectoryId: string, capability: Candidate, key: string): LabelRecord {
-  return { trajectoryId, capabilityId: capability.id, label: null, step: null, reason: 'No label is in the store.', key };
+  return {
+    trajectoryId,
+    capabilityId: capability.id,
+    label: null,
+    step: null,
+    reason: 'No label is in the store.',
+    key,
+  };
 }

@@ -11,7 +11,9 @@ export function verdictReason(contrast: Contrast, rule: Rule): string {
   const sentence = `${head(contrast)}: ${shortcomings(contrast, rule).join(' and ')}${passed(contrast, rule)}.`;
   if (verdict !== 'not-enough-data') return sentence;
   if (moreFailures !== null) return `${sentence} About ${moreFailures} more failed trajectories are needed to tell.`;
-  return errorRateFailure === null || errorRateSuccess === null ? sentence : `${sentence} It lies so near the threshold that more data will hardly tell.`;
+  return errorRateFailure === null || errorRateSuccess === null
+    ? sentence
+    : `${sentence} It lies so near the threshold that more data will hardly tell.`;
 }
 
 const head = ({ verdict }: Contrast) => (verdict === 'rejected' ? 'Rejected' : 'Not enough data');
@@ -28,7 +30,9 @@ function shortcomings(contrast: Contrast, { minGap, minCoverage, familywiseError
     );
   }
   if (missed.includes('coverage')) {
-    found.push(`${percent(coverage)} of all failures lack it (${range(intervals.coverage, percent)}), which is ${clearly} ${percent(minCoverage)}`);
+    found.push(
+      `${percent(coverage)} of all failures lack it (${range(intervals.coverage, percent)}), which is ${clearly} ${percent(minCoverage)}`,
+    );
   }
   if (missed.includes('significance')) {
     found.push(

@@ -37,7 +37,11 @@ const OPENAI = 'https://api.openai.com/v1';
  * @param folder directory of agent.yaml, where its relative paths begin.
  * @throws Spec.Invalid naming the field or variable to set.
  */
-export function resolveEndpoints({ model, analyst }: AgentSpec, known: KnownEndpoints, folder: string): ResolvedEndpoints {
+export function resolveEndpoints(
+  { model, analyst }: AgentSpec,
+  known: KnownEndpoints,
+  folder: string,
+): ResolvedEndpoints {
   const modelBaseUrl = model.baseUrl ?? known.modelUrl;
   if (modelBaseUrl === null) {
     throw failure(
@@ -47,7 +51,10 @@ export function resolveEndpoints({ model, analyst }: AgentSpec, known: KnownEndp
   }
   const modelPath = model.path === undefined ? known.modelPath : resolve(folder, model.path);
   if (modelPath === null) {
-    const remedy = model.recipe === undefined ? 'Set it to the directory of the base model' : 'Start everything with `whet up`, which runs model.recipe';
+    const remedy =
+      model.recipe === undefined
+        ? 'Set it to the directory of the base model'
+        : 'Start everything with `whet up`, which runs model.recipe';
     throw failure('Spec.Invalid', `model.path is not set, so the trainer has no base model. ${remedy}.`);
   }
   // A key means a hosted endpoint; a base URL alone, one's own server without keys.
@@ -61,10 +68,18 @@ export function resolveEndpoints({ model, analyst }: AgentSpec, known: KnownEndp
   }
   const analystModel = analyst.model ?? known.analyst.model;
   if (analystModel === null && configured !== null) {
-    throw failure('Spec.Invalid', `analyst.model is not set, so it is open which model of ${analystBaseUrl} to ask. Set the field or WHET_ANALYST_MODEL.`);
+    throw failure(
+      'Spec.Invalid',
+      `analyst.model is not set, so it is open which model of ${analystBaseUrl} to ask. Set the field or WHET_ANALYST_MODEL.`,
+    );
   }
   // A model that is meant for another endpoint must not be asked of the demo analyst.
-  return { modelBaseUrl: trimmed(modelBaseUrl), modelPath, analystBaseUrl: trimmed(analystBaseUrl), analystModel: configured === null ? null : analystModel };
+  return {
+    modelBaseUrl: trimmed(modelBaseUrl),
+    modelPath,
+    analystBaseUrl: trimmed(analystBaseUrl),
+    analystModel: configured === null ? null : analystModel,
+  };
 }
 
 function trimmed(url: string): string {

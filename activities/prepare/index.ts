@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Context } from '@temporalio/activity';
-import { type AgentSpec, type ImprovementRunInput, type OrchestrationActivities, type PreparedSpec, preparedSpecSchema, type RunPlan } from '../../contracts';
+import {
+  type AgentSpec,
+  type ImprovementRunInput,
+  type OrchestrationActivities,
+  type PreparedSpec,
+  preparedSpecSchema,
+  type RunPlan,
+} from '../../contracts';
 import { AgentSpecError, loadAgentSpec } from '../../contracts/load-agent-spec';
 import { failure } from '../../llm';
 import { isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
@@ -25,8 +32,8 @@ export interface PrepareDeps extends RolloutDeps {
 export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationActivities, 'prepareRun'> {
   return {
     /**
-     * Reads and checks agent.yaml, tries every part that the run will need, and freezes the result in the store: an hour later
-     * nothing fails that could have failed now, and edits of the file do not reach a run that has begun.
+     * Reads and checks agent.yaml, tries every part that the run will need, and freezes the result in the store: an
+     * hour later nothing fails that could have failed now, and edits of the file do not reach a run that has begun.
      */
     async prepareRun({ runId, agent, specPath, ...changes }: ImprovementRunInput): Promise<RunPlan> {
       const signal = Context.current().cancellationSignal;
@@ -58,7 +65,12 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
         sandbox,
       });
       return {
-        context: { runId, agent, spec: await putJson(deps.store, layout.run(runId), 'spec.json', prepared), seed: spec.seed },
+        context: {
+          runId,
+          agent,
+          spec: await putJson(deps.store, layout.run(runId), 'spec.json', prepared),
+          seed: spec.seed,
+        },
         maxAttempts: spec.synthesis.maxAttempts,
         mixedAdapter: spec.evaluation.mixedAdapter,
         approval: spec.gate.approval,
@@ -69,10 +81,17 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
 }
 
 /** The file's spec with what the start of the run replaces in it. */
-function readSpec(path: string, { seed, arm, ablations }: Pick<ImprovementRunInput, 'seed' | 'arm' | 'ablations'>): AgentSpec {
+function readSpec(
+  path: string,
+  { seed, arm, ablations }: Pick<ImprovementRunInput, 'seed' | 'arm' | 'ablations'>,
+): AgentSpec {
   try {
     const spec = loadAgentSpec(path);
-    const identify = { ...spec.identify, ...(arm !== undefined && { arm }), ...(ablations !== undefined && { ablations }) };
+    const identify = {
+      ...spec.identify,
+      ...(arm !== undefined && { arm }),
+      ...(ablations !== undefined && { ablations }),
+    };
     return { ...spec, identify, ...(seed !== undefined && { seed }) };
   } catch (error) {
     if (error instanceof AgentSpecError) throw failure('Spec.Invalid', error.message, { cause: error });
@@ -81,7 +100,11 @@ function readSpec(path: string, { seed, arm, ablations }: Pick<ImprovementRunInp
 }
 
 /** Opens the agent's environment and one task of each range. Returns the file's sha256. */
-async function tryEnvironment({ openEnvironment }: PrepareDeps, path: string, { environment: { trainSeeds, heldOutSeeds } }: AgentSpec): Promise<string> {
+async function tryEnvironment(
+  { openEnvironment }: PrepareDeps,
+  path: string,
+  { environment: { trainSeeds, heldOutSeeds } }: AgentSpec,
+): Promise<string> {
   const source = await readFile(path, 'utf8');
   try {
     const environment = await openEnvironment({ source, trust: 'owner', name: path });
@@ -115,7 +138,10 @@ async function tryModel({ model }: PrepareDeps, baseUrl: string, name: string, s
   try {
     const served = await model.models(baseUrl, signal);
     if (!served.includes(name))
-      throw new ModelFault('refused', `The model server at ${baseUrl} does not serve ${name} (model.name); it serves ${served.join(', ') || 'nothing'}.`);
+      throw new ModelFault(
+        'refused',
+        `The model server at ${baseUrl} does not serve ${name} (model.name); it serves ${served.join(', ') || 'nothing'}.`,
+      );
   } catch (error) {
     throw error instanceof ModelFault ? modelFailure(error) : error;
   }
@@ -123,7 +149,8 @@ async function tryModel({ model }: PrepareDeps, baseUrl: string, name: string, s
 
 async function trySandbox({ probeJail }: PrepareDeps): Promise<PreparedSpec['sandbox']> {
   try {
-    if (isUnsafeAllowed()) return { mode: 'unsafe', detail: 'WHET_SANDBOX=unsafe: generated code runs without the jail.' };
+    if (isUnsafeAllowed())
+      return { mode: 'unsafe', detail: 'WHET_SANDBOX=unsafe: generated code runs without the jail.' };
     const probe = await probeJail();
     if (!probe.ok) throw new SandboxUnavailable(probe.missing);
     return { mode: 'jail', detail: `${probe.layers.length} layers hold; control groups: ${probe.cgroup}.` };

@@ -8,8 +8,8 @@ const TIMEOUT_MS = 15_000;
 const cardsSchema = z.object({ data: z.array(z.object({ id: z.string(), owned_by: z.string().optional() })).min(1) });
 
 /**
- * Asks the analyst's endpoint for its models, which costs nothing and shows whether address and key are right. Endpoints without
- * such a list are taken at their word.
+ * Asks the analyst's endpoint for its models, which costs nothing and shows whether address and key are right.
+ * Endpoints without such a list are taken at their word.
  * @returns the analyst as a run uses it. The demo analyst is recognised by its own card and named so.
  * @throws Analyst.Unauthorised; Analyst.Unavailable, retryable.
  */
@@ -21,12 +21,20 @@ export async function probeAnalyst(
   const cards = await listModels(baseUrl, apiKey, signal);
   const card = analystModel === null ? cards[0] : cards.find(({ id }) => id === analystModel);
   const model = analystModel ?? card?.id;
-  if (model === undefined) throw failure('Analyst.Unavailable', `The analyst at ${baseUrl} offers no model. Check that it is what its address says.`);
+  if (model === undefined)
+    throw failure(
+      'Analyst.Unavailable',
+      `The analyst at ${baseUrl} offers no model. Check that it is what its address says.`,
+    );
   const isDemo = card?.owned_by?.startsWith('demo analyst') === true;
   return { baseUrl, model, displayName: isDemo ? card.owned_by! : `${model} at ${new URL(baseUrl).host}` };
 }
 
-async function listModels(baseUrl: string, apiKey: string | null, signal?: AbortSignal): Promise<{ id: string; owned_by?: string | undefined }[]> {
+async function listModels(
+  baseUrl: string,
+  apiKey: string | null,
+  signal?: AbortSignal,
+): Promise<{ id: string; owned_by?: string | undefined }[]> {
   let status: number;
   let text: string;
   try {

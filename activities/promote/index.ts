@@ -1,4 +1,10 @@
-import { evaluationSchema, type OrchestrationActivities, type PromoteInput, type PromoteResult, type RegistryVersion } from '../../contracts';
+import {
+  evaluationSchema,
+  type OrchestrationActivities,
+  type PromoteInput,
+  type PromoteResult,
+  type RegistryVersion,
+} from '../../contracts';
 import { failure } from '../../llm';
 import { addVersion, type ArtifactStore, changeRegistry, getJson, StoreConflictError } from '../../store';
 import { readPreparedSpec } from '../prepared';
@@ -11,11 +17,15 @@ export interface PromoteDeps {
 }
 
 /** The activity that puts a run's adapters into the agent's registry. */
-export function createPromoteActivities({ store, now = () => new Date() }: PromoteDeps): Pick<OrchestrationActivities, 'promoteAdapters'> {
+export function createPromoteActivities({
+  store,
+  now = () => new Date(),
+}: PromoteDeps): Pick<OrchestrationActivities, 'promoteAdapters'> {
   return {
     /**
-     * Adds the adapters as a new active version; a repeated call for the same run returns the version that is there. Whether the gate
-     * holds and a person approved is the workflow's business. Throws Promote.Conflict (retryable) when others keep changing the registry.
+     * Adds the adapters as a new active version; a repeated call for the same run returns the version that is there.
+     * Whether the gate holds and a person approved is the workflow's business. Throws Promote.Conflict (retryable) when
+     * others keep changing the registry.
      */
     async promoteAdapters({ context, adapters, capabilities, evaluation }: PromoteInput): Promise<PromoteResult> {
       const { baseModelSha256 } = await readPreparedSpec(store, context.spec);
@@ -38,7 +48,9 @@ export function createPromoteActivities({ store, now = () => new Date() }: Promo
         ...(temperature === undefined || threshold === undefined ? {} : { router: { temperature, threshold } }),
       };
       try {
-        return { version: (await changeRegistry(store, context.agent, (registry) => addVersion(registry, version))).result };
+        return {
+          version: (await changeRegistry(store, context.agent, (registry) => addVersion(registry, version))).result,
+        };
       } catch (error) {
         if (error instanceof StoreConflictError) throw failure('Promote.Conflict', error.message, { cause: error });
         throw error;

@@ -27,8 +27,9 @@ import type { FigureSources } from './document';
 import { reportNotes } from './notes';
 
 /**
- * Reads every artifact of the run and puts the report together. `createdAt` is the only thing in it that does not follow from the input.
- * Throws ZodError when an artifact does not have its form, StoreCorruptError when its bytes were changed.
+ * Reads every artifact of the run and puts the report together. `createdAt` is the only thing in it that does not
+ * follow from the input. Throws ZodError when an artifact does not have its form, StoreCorruptError when its bytes were
+ * changed.
  */
 export async function assembleReport(store: ArtifactStore, input: ReportInput, createdAt: Date): Promise<Report> {
   const prepared = await readPreparedSpec(store, input.context.spec);
@@ -39,7 +40,8 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
   for (const adapter of trainedAdapters(input)) trained.push(await readTrained(store, adapter));
   const mixed = input.mixed && trained.at(-1);
   const sharpened: SharpenedReport[] = [];
-  for (const result of input.sharpened) sharpened.push(await readSharpened(store, result, identification.candidates, trained));
+  for (const result of input.sharpened)
+    sharpened.push(await readSharpened(store, result, identification.candidates, trained));
   const report: Report = {
     schemaVersion: 1,
     runId: input.context.runId,
@@ -94,10 +96,19 @@ async function readSharpened(
   trained: readonly Trained[],
 ): Promise<SharpenedReport> {
   const { capability, status, reason, attempts, adapter } = result;
-  const candidate = candidates.find((c) => c.id === capability.id) ?? { ...capability, description: capability.summary };
+  const candidate = candidates.find((c) => c.id === capability.id) ?? {
+    ...capability,
+    description: capability.summary,
+  };
   const read: EnvironmentAttempt[] = [];
   for (const attempt of attempts) read.push(await readAttempt(store, attempt));
-  return { capability: candidate, status, reason, attempts: read, adapter: trained.find((t) => t.trained.name === adapter?.name)?.trained ?? null };
+  return {
+    capability: candidate,
+    status,
+    reason,
+    attempts: read,
+    adapter: trained.find((t) => t.trained.name === adapter?.name)?.trained ?? null,
+  };
 }
 
 async function readAttempt(
@@ -125,7 +136,10 @@ interface Trained {
   completionTokens: number;
 }
 
-async function readTrained(store: ArtifactStore, { name, sha256, key, rollouts, seconds, manifest }: TrainedAdapter): Promise<Trained> {
+async function readTrained(
+  store: ArtifactStore,
+  { name, sha256, key, rollouts, seconds, manifest }: TrainedAdapter,
+): Promise<Trained> {
   const { curve, completionTokens } = await getJson(store, manifest, trainingManifestSchema);
   const points = curve.map(({ iteration, reward, kl, loss }) => ({ iteration, reward, kl, loss }));
   return { trained: { name, sha256, key, rollouts, seconds, curve: points }, completionTokens };
@@ -138,13 +152,32 @@ const trainedAdapters = ({ sharpened, mixed }: ReportInput): TrainedAdapter[] =>
 ];
 
 /** Tokens of all parts, added up by stage and model. Trainers count generated tokens only. */
-function tokensByStage({ collected, identified, sharpened, arms }: ReportInput, trained: readonly Trained[], baseModel: string): TokenUse[] {
+function tokensByStage(
+  { collected, identified, sharpened, arms }: ReportInput,
+  trained: readonly Trained[],
+  baseModel: string,
+): TokenUse[] {
   const all: TokenUse[] = [
-    { stage: 'collect', model: baseModel, promptTokens: collected.promptTokens, completionTokens: collected.completionTokens },
+    {
+      stage: 'collect',
+      model: baseModel,
+      promptTokens: collected.promptTokens,
+      completionTokens: collected.completionTokens,
+    },
     ...identified.tokens,
     ...sharpened.flatMap((s) => s.tokens),
-    ...trained.map((t) => ({ stage: 'sharpen', model: t.trained.name, promptTokens: 0, completionTokens: t.completionTokens })),
-    ...arms.map(({ arm, rollouts }) => ({ stage: 'evaluate', model: arm, promptTokens: rollouts.promptTokens, completionTokens: rollouts.completionTokens })),
+    ...trained.map((t) => ({
+      stage: 'sharpen',
+      model: t.trained.name,
+      promptTokens: 0,
+      completionTokens: t.completionTokens,
+    })),
+    ...arms.map(({ arm, rollouts }) => ({
+      stage: 'evaluate',
+      model: arm,
+      promptTokens: rollouts.promptTokens,
+      completionTokens: rollouts.completionTokens,
+    })),
   ];
   const sums = new Map<string, TokenUse>();
   for (const use of all) {
@@ -152,7 +185,13 @@ function tokensByStage({ collected, identified, sharpened, arms }: ReportInput, 
     const sum = sums.get(key);
     sums.set(
       key,
-      sum ? { ...sum, promptTokens: sum.promptTokens + use.promptTokens, completionTokens: sum.completionTokens + use.completionTokens } : { ...use },
+      sum
+        ? {
+            ...sum,
+            promptTokens: sum.promptTokens + use.promptTokens,
+            completionTokens: sum.completionTokens + use.completionTokens,
+          }
+        : { ...use },
     );
   }
   return [...sums.values()];
@@ -174,7 +213,9 @@ function listArtifacts(input: ReportInput): Report['artifacts'] {
         ...entry(`certificate for ${capability.id}, attempt ${a.attempt}`, a.certificate),
       ]),
     ),
-    ...trainedAdapters(input).flatMap(({ capabilityId, manifest }) => entry(`training manifest of ${capabilityId}`, manifest)),
+    ...trainedAdapters(input).flatMap(({ capabilityId, manifest }) =>
+      entry(`training manifest of ${capabilityId}`, manifest),
+    ),
     ...arms.flatMap(({ arm, rollouts }) => entry(`held-out trajectories of ${arm}`, rollouts.trajectories)),
     ...entry('routing decisions', routing),
     ...entry('evaluation', comparison?.evaluation),
@@ -190,7 +231,9 @@ export function figureSources(input: ReportInput, report: ArtifactRef): FigureSo
     evaluation: input.comparison?.evaluation ?? null,
     routing: input.routing,
     calibrations: input.sharpened.flatMap(({ capability, attempts }) =>
-      attempts.flatMap(({ attempt, calibration }) => (calibration ? [{ capabilityId: capability.id, attempt, ref: calibration }] : [])),
+      attempts.flatMap(({ attempt, calibration }) =>
+        calibration ? [{ capabilityId: capability.id, attempt, ref: calibration }] : [],
+      ),
     ),
     manifests: trainedAdapters(input).map(({ name, manifest }) => ({ adapter: name, ref: manifest })),
   };

@@ -45,7 +45,8 @@ export function figure(runId: string, { id, title, takeaway, body, data, sources
 const FEW = 3;
 
 function sourceList(runId: string, sources: FigureOptions['sources']): Markup {
-  const links = (refs: FigureOptions['sources']) => refs.map((ref) => markup`<span class="ref">${artifactLink(runId, ref)}</span> `);
+  const links = (refs: FigureOptions['sources']) =>
+    refs.map((ref) => markup`<span class="ref">${artifactLink(runId, ref)}</span> `);
   if (sources.length <= FEW) return markup`Data: ${links(sources)}`;
   return markup`<details class="refs">
     <summary>Data: ${sources.length} artifacts</summary>
@@ -55,8 +56,11 @@ function sourceList(runId: string, sources: FigureOptions['sources']): Markup {
 
 /** The table, scrollable by itself where the page is narrow. Cells that start with a number are set flush right. */
 export function dataTable({ head, rows }: DataTable, look = ''): Markup {
-  const numeric = (cell: string | Markup) => (/^[+\u2212-]?\d/.test(typeof cell === 'string' ? cell : cell.text) ? 'number' : '');
-  const right = head.map((_, column) => rows.length > 0 && rows.every((row) => numeric(row[column] ?? '') !== '' || row[column] === '–'));
+  const numeric = (cell: string | Markup) =>
+    /^[+\u2212-]?\d/.test(typeof cell === 'string' ? cell : cell.text) ? 'number' : '';
+  const right = head.map(
+    (_, column) => rows.length > 0 && rows.every((row) => numeric(row[column] ?? '') !== '' || row[column] === '–'),
+  );
   return markup`<div class="scroll" role="region" aria-label="table: ${head.filter(Boolean).join(', ')}" tabindex="0">
     <table class="${look}">
       <thead>

@@ -6,18 +6,22 @@ const THIN = '\u202f';
 const MINUS = '\u2212';
 
 /** `34.1 %`. */
-export const percent = (share: number, digits = 1): string => `${(share * 100).toFixed(digits).replace('-', MINUS)}${THIN}%`;
+export const percent = (share: number, digits = 1): string =>
+  `${(share * 100).toFixed(digits).replace('-', MINUS)}${THIN}%`;
 
 /** `31.0 – 37.2 %`. */
-export const percentRange = ({ low, high }: Pick<Interval, 'low' | 'high'>): string => `${(low * 100).toFixed(1)} – ${(high * 100).toFixed(1)}${THIN}%`;
+export const percentRange = ({ low, high }: Pick<Interval, 'low' | 'high'>): string =>
+  `${(low * 100).toFixed(1)} – ${(high * 100).toFixed(1)}${THIN}%`;
 
-const signed = (value: number, digits = 1): string => `${value < 0 && Number(value.toFixed(digits)) !== 0 ? MINUS : '+'}${Math.abs(value).toFixed(digits)}`;
+const signed = (value: number, digits = 1): string =>
+  `${value < 0 && Number(value.toFixed(digits)) !== 0 ? MINUS : '+'}${Math.abs(value).toFixed(digits)}`;
 
 /** A difference of shares in percentage points: `+46.1`. */
 export const points = (difference: number): string => signed(difference * 100);
 
 /** `+41.0 to +51.2`. */
-export const pointsRange = ({ low, high }: Pick<Interval, 'low' | 'high'>): string => `${points(low)} to ${points(high)}`;
+export const pointsRange = ({ low, high }: Pick<Interval, 'low' | 'high'>): string =>
+  `${points(low)} to ${points(high)}`;
 
 /** Two digits, with a real minus sign. */
 export const decimal = (value: number, digits = 2): string => value.toFixed(digits).replace('-', MINUS);
@@ -30,7 +34,8 @@ export function duration(seconds: number): string {
   if (seconds === 0) return `0${THIN}s`;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)}${THIN}s`;
   const whole = Math.round(seconds);
-  if (whole < 3600) return `${Math.floor(whole / 60)}${THIN}min${whole % 60 === 0 ? '' : ` ${String(whole % 60).padStart(2, '0')}${THIN}s`}`;
+  if (whole < 3600)
+    return `${Math.floor(whole / 60)}${THIN}min${whole % 60 === 0 ? '' : ` ${String(whole % 60).padStart(2, '0')}${THIN}s`}`;
   return `${Math.floor(whole / 3600)}${THIN}h ${String(Math.round((whole % 3600) / 60)).padStart(2, '0')}${THIN}min`;
 }
 
@@ -58,4 +63,5 @@ export function sentenceList(items: readonly string[]): string {
 }
 
 /** `1 task`, `2 tasks`. */
-export const plural = (value: number, one: string, many = `${one}s`): string => `${count(value)} ${value === 1 ? one : many}`;
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`;

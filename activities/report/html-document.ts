@@ -2,8 +2,8 @@ import { markup, type Markup } from './markup';
 import { STYLE } from './style';
 
 /**
- * An HTML document without scripts and without anything from elsewhere; the content security policy forbids both, so that text of the analyst
- * or the agent could do nothing even if it got past the escaping.
+ * An HTML document without scripts and without anything from elsewhere; the content security policy forbids both, so
+ * that text of the analyst or the agent could do nothing even if it got past the escaping.
  */
 export function htmlDocument(title: string, body: Markup): string {
   return markup`<!doctype html>

@@ -14,11 +14,14 @@ export interface ReportDeps {
 }
 
 /** The activity that writes a run's report. */
-export function createReportActivities({ store, now = () => new Date() }: ReportDeps): Pick<OrchestrationActivities, 'renderReport'> {
+export function createReportActivities({
+  store,
+  now = () => new Date(),
+}: ReportDeps): Pick<OrchestrationActivities, 'renderReport'> {
   return {
     /**
-     * Writes report.json and report.html as artifacts and as plain copies in the run's report directory; a repeated call replaces the
-     * copies. Throws when an artifact that the input refers to is missing or broken.
+     * Writes report.json and report.html as artifacts and as plain copies in the run's report directory; a repeated
+     * call replaces the copies. Throws when an artifact that the input refers to is missing or broken.
      */
     async renderReport(input: ReportInput): Promise<ReportResult> {
       const report = await assembleReport(store, input, now());

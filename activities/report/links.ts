@@ -13,6 +13,10 @@ export function hrefFrom(runId: string, key: string): string {
 }
 
 /** An artifact as a link with the start of its hash; the whole hash is its tooltip. */
-export function artifactLink(runId: string, ref: Pick<ArtifactRef, 'key' | 'sha256'>, label = posix.basename(ref.key)): Markup {
+export function artifactLink(
+  runId: string,
+  ref: Pick<ArtifactRef, 'key' | 'sha256'>,
+  label = posix.basename(ref.key),
+): Markup {
   return markup`<a href="${hrefFrom(runId, ref.key)}">${label}</a> <code class="hash" title="sha256 ${ref.sha256}">${ref.sha256.slice(0, 12)}</code>`;
 }

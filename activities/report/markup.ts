@@ -7,14 +7,16 @@ type Value = string | number | Markup | readonly Markup[] | null | undefined | f
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** Text made safe for element content and quoted attributes. Control characters that no document may hold are dropped. */
+/**
+ * Text made safe for element content and quoted attributes. Control characters that no document may hold are dropped.
+ */
 export function escape(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, '').replace(/[&<>"']/g, (c) => ESCAPES[c] as string);
 }
 
 /**
- * Template tag for HTML and SVG. Every value is escaped unless it is Markup already; lists of Markup are joined; null, undefined and false
- * give nothing. Attribute values must be written in quotes.
+ * Template tag for HTML and SVG. Every value is escaped unless it is Markup already; lists of Markup are joined; null,
+ * undefined and false give nothing. Attribute values must be written in quotes.
  */
 export function markup(strings: TemplateStringsArray, ...values: Value[]): Markup {
   return new Markup(strings.reduce((text, part, i) => text + render(values[i - 1]) + part));

@@ -8,7 +8,9 @@ export const UNSAFE_NOTE = 'Unsafe sandbox:';
 export function reportNotes({ spec, analyst, sandbox }: PreparedSpec, evaluation: Evaluation | null): string[] {
   const notes: string[] = [];
   if (sandbox.mode === 'unsafe') {
-    notes.push(`${UNSAFE_NOTE} code written by the analyst ran without a jail, with the rights of the worker's user. ${asSentence(sandbox.detail)}`);
+    notes.push(
+      `${UNSAFE_NOTE} code written by the analyst ran without a jail, with the rights of the worker's user. ${asSentence(sandbox.detail)}`,
+    );
   }
   if (spec.groundTruth) {
     const { planted, decoys } = spec.groundTruth;
@@ -25,4 +27,5 @@ export function reportNotes({ spec, analyst, sandbox }: PreparedSpec, evaluation
   return [...notes, ...(evaluation?.caveats ?? [])];
 }
 
-const asSentence = (text: string): string => (text === '' ? '' : `${text[0]?.toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`);
+const asSentence = (text: string): string =>
+  text === '' ? '' : `${text[0]?.toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;

@@ -11,8 +11,9 @@ const DARK = `
 --good:#56b4e9;--bad:#f28e4b;--heat:86,180,233;--on-dark:#0b1013;`;
 
 /**
- * The report's style sheet. Colours come from the palette of Okabe and Ito (2008), darkened or lightened until they stand out from the paper in
- * both themes; no meaning rests on colour alone (shapes, dashes, fills and words carry it too). Printing uses the light colours.
+ * The report's style sheet. Colours come from the palette of Okabe and Ito (2008), darkened or lightened until they
+ * stand out from the paper in both themes; no meaning rests on colour alone (shapes, dashes, fills and words carry it
+ * too). Printing uses the light colours.
  */
 export const STYLE = trusted(`
 :root{color-scheme:light dark;${LIGHT}}

@@ -1,9 +1,18 @@
-import { BadOutput, EnvironmentClosed, EnvironmentDied, EnvironmentHung, EnvironmentStartFailed, OutputFlood } from '../../sandbox';
+import {
+  BadOutput,
+  EnvironmentClosed,
+  EnvironmentDied,
+  EnvironmentHung,
+  EnvironmentStartFailed,
+  OutputFlood,
+} from '../../sandbox';
 import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../deps';
 
 /** Whether an error ended the environment's process, so that episodes that had nothing to do with it were lost too. */
 export function isProcessFault(error: unknown): boolean {
-  return [EnvironmentHung, EnvironmentDied, EnvironmentClosed, EnvironmentStartFailed, BadOutput, OutputFlood].some((kind) => error instanceof kind);
+  return [EnvironmentHung, EnvironmentDied, EnvironmentClosed, EnvironmentStartFailed, BadOutput, OutputFlood].some(
+    (kind) => error instanceof kind,
+  );
 }
 
 /** Keeps one process of an environment available: the next `take` after its death opens another one. */

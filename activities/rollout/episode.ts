@@ -75,7 +75,12 @@ export function abandonedEpisode(plan: EpisodePlan): Trajectory {
   return record.toTrajectory();
 }
 
-async function playEpisode(record: EpisodeRecord, plan: EpisodePlan, parties: EpisodeParties, name: string): Promise<void> {
+async function playEpisode(
+  record: EpisodeRecord,
+  plan: EpisodePlan,
+  parties: EpisodeParties,
+  name: string,
+): Promise<void> {
   const { environment, settings, tools, hasSay } = parties;
   const opened = await environment.reset(name, plan.seed);
   record.messages.push(...opened.messages);
@@ -115,7 +120,10 @@ async function playEpisode(record: EpisodeRecord, plan: EpisodePlan, parties: Ep
   record.diagnostics = diagnostics;
 }
 
-/** The answer; null when the conversation has grown too long to go on. An opening that is too long already is the caller's problem. */
+/**
+ * The answer; null when the conversation has grown too long to go on. An opening that is too long already is the
+ * caller's problem.
+ */
 async function answerOrNull(turn: number, chat: () => Promise<ChatAnswer>): Promise<ChatAnswer | null> {
   try {
     return await chat();
@@ -150,8 +158,12 @@ async function runCall(
 function parseArguments(text: string): Record<string, unknown> | null {
   try {
     // Half of a surrogate pair cannot be written as UTF-8, so the environment could not even repeat it.
-    const value = JSON.parse(text, (_, member: unknown) => (typeof member === 'string' ? member.replace(/\p{Surrogate}/gu, '\ufffd') : member)) as unknown;
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+    const value = JSON.parse(text, (_, member: unknown) =>
+      typeof member === 'string' ? member.replace(/\p{Surrogate}/gu, '\ufffd') : member,
+    ) as unknown;
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
   } catch {
     return null;
   }
@@ -202,7 +214,8 @@ class EpisodeRecord {
       success: finish !== 'environment-error' && reward >= this.successReward,
       finish,
       steps,
-      // How much of a prompt the server had cached depends on what else it did: zero keeps the bytes a function of the seed.
+      // How much of a prompt the server had cached depends on what else it did: zero keeps the bytes a function of the
+      // seed.
       usage: { promptTokens: this.promptTokens, completionTokens: this.completionTokens, cachedTokens: 0 },
       logprob: this.logprob === null ? null : Math.round(this.logprob * 1e3) / 1e3,
       tags,

@@ -1,6 +1,6 @@
 /**
- * Runs `work` on every item, at most `limit` at a time, started in order. The first error aborts `stop` and is thrown once everything
- * that had started has settled; nothing new starts after that, or after `signal` was aborted.
+ * Runs `work` on every item, at most `limit` at a time, started in order. The first error aborts `stop` and is thrown
+ * once everything that had started has settled; nothing new starts after that, or after `signal` was aborted.
  * @throws the first error of `work`, or the signal's reason.
  */
 export async function inParallel<T>(
@@ -30,8 +30,19 @@ export async function inParallel<T>(
 }
 
 /** Results of `work` in the order of the items, at most `limit` at a time. Rejects as `inParallel`. */
-export async function mapInParallel<T, R>(items: readonly T[], limit: number, signal: AbortSignal, work: (item: T) => Promise<R>): Promise<R[]> {
+export async function mapInParallel<T, R>(
+  items: readonly T[],
+  limit: number,
+  signal: AbortSignal,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
   const results: R[] = [];
-  await inParallel([...items.entries()], limit, signal, new AbortController(), async ([index, item]) => void (results[index] = await work(item)));
+  await inParallel(
+    [...items.entries()],
+    limit,
+    signal,
+    new AbortController(),
+    async ([index, item]) => void (results[index] = await work(item)),
+  );
   return results;
 }

@@ -31,7 +31,10 @@ export interface ChatAnswer {
   firstToken: { token: string; logprob: number }[];
 }
 
-/** An OpenAI-compatible model endpoint with vLLM's adapter calls. Every method rejects with ModelFault or the signal's reason. */
+/**
+ * An OpenAI-compatible model endpoint with vLLM's adapter calls. Every method rejects with ModelFault or the signal's
+ * reason.
+ */
 export interface ModelClient {
   chat(request: ChatRequest, signal?: AbortSignal): Promise<ChatAnswer>;
   /** Names that are served now. */
@@ -49,7 +52,9 @@ const completionSchema = z.object({
           content: z.string().nullish(),
           tool_calls: z.array(z.object({ function: z.object({ name: z.string(), arguments: z.string() }) })).nullish(),
         }),
-        logprobs: z.object({ content: z.array(tokenSchema.extend({ top_logprobs: z.array(tokenSchema).nullish() })).nullish() }).nullish(),
+        logprobs: z
+          .object({ content: z.array(tokenSchema.extend({ top_logprobs: z.array(tokenSchema).nullish() })).nullish() })
+          .nullish(),
       }),
     )
     .min(1),
@@ -68,15 +73,21 @@ export interface ModelClientOptions {
 }
 
 /**
- * The client of the rollouts. undici rather than the `openai` package: over 2,400 calls at 64 in flight the package took 2.9 s of
- * processor time and this 0.8 s, on a machine where two cores also do the generation.
+ * The client of the rollouts. undici rather than the `openai` package: over 2,400 calls at 64 in flight the package
+ * took 2.9 s of processor time and this 0.8 s, on a machine where two cores also do the generation.
  */
 export class HttpModelClient implements ModelClient {
   private readonly agent: Agent;
   private readonly headers: Record<string, string>;
 
   constructor({ apiKey, timeoutMs = 120_000, connections = 256 }: ModelClientOptions = {}) {
-    this.agent = new Agent({ connections, headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connectTimeout: 10_000, keepAliveTimeout: 4_000 });
+    this.agent = new Agent({
+      connections,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      connectTimeout: 10_000,
+      keepAliveTimeout: 4_000,
+    });
     this.headers = { 'content-type': 'application/json', ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) };
   }
 
@@ -116,7 +127,10 @@ export class HttpModelClient implements ModelClient {
     const url = `${baseUrl}/models`;
     const parsed = modelsSchema.safeParse(await this.send('GET', url, undefined, signal));
     if (!parsed.success)
-      throw new ModelFault('refused', `The server at ${url} did not answer with a list of models. Check model.baseUrl: it normally ends in /v1.`);
+      throw new ModelFault(
+        'refused',
+        `The server at ${url} did not answer with a list of models. Check model.baseUrl: it normally ends in /v1.`,
+      );
     return parsed.data.data.map((model) => model.id);
   }
 
@@ -129,7 +143,12 @@ export class HttpModelClient implements ModelClient {
     return this.agent.close();
   }
 
-  private async send(method: 'GET' | 'POST', url: string, body: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+  private async send(
+    method: 'GET' | 'POST',
+    url: string,
+    body: unknown,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
     let answer: Dispatcher.ResponseData;
     let text: string;
     try {
@@ -148,7 +167,10 @@ export class HttpModelClient implements ModelClient {
     }
     if (answer.statusCode < 200 || answer.statusCode > 299) {
       const header = answer.headers['retry-after'];
-      throw faultOfAnswer({ status: answer.statusCode, body: text, retryAfter: typeof header === 'string' ? header : undefined }, url);
+      throw faultOfAnswer(
+        { status: answer.statusCode, body: text, retryAfter: typeof header === 'string' ? header : undefined },
+        url,
+      );
     }
     try {
       return JSON.parse(text) as unknown;

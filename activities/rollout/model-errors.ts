@@ -2,9 +2,9 @@ import type { ApplicationFailure } from '@temporalio/common';
 import { failure } from '../../llm';
 
 /**
- * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `unknown-model`: the server does not
- * serve the name, or no longer (a restarted server has lost its adapters). `too-long`: the conversation has outgrown the model.
- * `refused`: the same call will fail again.
+ * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `unknown-model`: the server
+ * does not serve the name, or no longer (a restarted server has lost its adapters). `too-long`: the conversation has
+ * outgrown the model. `refused`: the same call will fail again.
  */
 export type ModelFaultKind = 'unreachable' | 'unknown-model' | 'too-long' | 'refused';
 
@@ -37,33 +37,56 @@ export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: s
     return new ModelFault('unknown-model', `The model server at ${url} does not serve the model${said}`);
   }
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
-    return new ModelFault('unreachable', `The model server at ${url} answered ${status}${said}`, retryAfterMs(retryAfter));
+    return new ModelFault(
+      'unreachable',
+      `The model server at ${url} answered ${status}${said}`,
+      retryAfterMs(retryAfter),
+    );
   }
   if (status === 400 && (code === 'context_length_exceeded' || /maximum (context|model) length/i.test(message))) {
     return new ModelFault('too-long', `The conversation is too long for the model at ${url}${said}`);
   }
-  const hint = status === 404 ? ' Check model.baseUrl: it normally ends in /v1.' : status === 401 || status === 403 ? ' Set WHET_MODEL_API_KEY.' : '';
+  const hint =
+    status === 404
+      ? ' Check model.baseUrl: it normally ends in /v1.'
+      : status === 401 || status === 403
+        ? ' Set WHET_MODEL_API_KEY.'
+        : '';
   return new ModelFault('refused', `The model server at ${url} refused the request with ${status}${said}${hint}`);
 }
 
 /** The fault that an exception of the HTTP client means: nothing was answered. */
 export function faultOfException(error: unknown, url: string): ModelFault {
   const { code, message } = error as NodeJS.ErrnoException;
-  return new ModelFault('unreachable', `The model server at ${url} did not answer (${code ?? message ?? String(error)}).`, undefined, { cause: error });
+  return new ModelFault(
+    'unreachable',
+    `The model server at ${url} did not answer (${code ?? message ?? String(error)}).`,
+    undefined,
+    { cause: error },
+  );
 }
 
 /** The failure that Temporal gets to see. */
 export function modelFailure(fault: ModelFault): ApplicationFailure {
   const type = fault.kind === 'unreachable' ? 'Model.Unreachable' : 'Model.Refused';
-  return failure(type, fault.message, { cause: fault, ...(fault.retryAfterMs === undefined ? {} : { nextRetryDelay: fault.retryAfterMs }) });
+  return failure(type, fault.message, {
+    cause: fault,
+    ...(fault.retryAfterMs === undefined ? {} : { nextRetryDelay: fault.retryAfterMs }),
+  });
 }
 
 /** OpenAI puts `{error: {message, code}}` around it, older vLLM versions do not. */
 function errorOf(body: string): { message: string; code: string | undefined } {
   try {
-    const document = JSON.parse(body) as { error?: { message?: unknown; code?: unknown }; message?: unknown; detail?: unknown; code?: unknown };
+    const document = JSON.parse(body) as {
+      error?: { message?: unknown; code?: unknown };
+      message?: unknown;
+      detail?: unknown;
+      code?: unknown;
+    };
     const error = document.error ?? document;
-    const message = typeof error.message === 'string' ? error.message : typeof document.detail === 'string' ? document.detail : '';
+    const message =
+      typeof error.message === 'string' ? error.message : typeof document.detail === 'string' ? document.detail : '';
     return { message: message.slice(0, 500), code: typeof error.code === 'string' ? error.code : undefined };
   } catch {
     return { message: body.trim().slice(0, 200), code: undefined };

@@ -30,8 +30,8 @@ const LONGEST_WAIT_MS = 4_000;
 const MAX_RELOADS = 5;
 
 /**
- * A model endpoint that may be restarted while it is used: calls are repeated with back-off until it answers again, and adapters
- * that it has lost are loaded again. Rejects with `Model.Unreachable`, `Model.Refused` or the signal's reason.
+ * A model endpoint that may be restarted while it is used: calls are repeated with back-off until it answers again, and
+ * adapters that it has lost are loaded again. Rejects with `Model.Unreachable`, `Model.Refused` or the signal's reason.
  */
 export class PolicyModel {
   private reload: Promise<void> | null = null;
@@ -41,7 +41,9 @@ export class PolicyModel {
     this.adapters = new Map(options.adapters.map((adapter) => [adapter.name, adapter]));
   }
 
-  /** Sees to it that every adapter is loaded. Called before an arm; `chat` calls it again when the server has lost one. */
+  /**
+   * Sees to it that every adapter is loaded. Called before an arm; `chat` calls it again when the server has lost one.
+   */
   ensureAdapters(): Promise<void> {
     // Many episodes notice a restart at once; one of them loads.
     this.reload ??= this.loadMissing().finally(() => (this.reload = null));
@@ -55,7 +57,8 @@ export class PolicyModel {
       try {
         return await this.patiently(() => client.chat({ ...request, baseUrl }, signal));
       } catch (error) {
-        const isLost = error instanceof ModelFault && error.kind === 'unknown-model' && this.adapters.has(request.model);
+        const isLost =
+          error instanceof ModelFault && error.kind === 'unknown-model' && this.adapters.has(request.model);
         if (!isLost || reloads >= MAX_RELOADS) throw asFailure(error);
         await this.ensureAdapters();
       }
@@ -75,7 +78,12 @@ export class PolicyModel {
           if (!(error instanceof ModelFault)) throw error;
           // Another activity may have loaded it in between; servers answer that with an error.
           if ((await this.patiently(() => client.models(baseUrl, signal))).includes(name)) continue;
-          throw new ModelFault('refused', `The model server did not load adapter ${name}. ${error.message}`, undefined, { cause: error });
+          throw new ModelFault(
+            'refused',
+            `The model server did not load adapter ${name}. ${error.message}`,
+            undefined,
+            { cause: error },
+          );
         }
       }
     } catch (error) {

@@ -61,12 +61,12 @@ export class EnvironmentUnusable extends Error {
 }
 
 /**
- * Rolls out every plan, with heartbeats, and returns all trajectories. Each finished one is in the work file before it is counted,
- * so that a retry does only the rest. Must run inside an activity.
+ * Rolls out every plan, with heartbeats, and returns all trajectories. Each finished one is in the work file before it
+ * is counted, so that a retry does only the rest. Must run inside an activity.
  *
- * A process of the environment that hangs or dies takes all its episodes with it and cannot say whose fault it was. They are run
- * again one by one; one that does it again ends as `environment-error` (synthesised) or fails the set with `Environment.Failed`
- * (the owner's). Repeating is safe because an episode is a function of its plan.
+ * A process of the environment that hangs or dies takes all its episodes with it and cannot say whose fault it was.
+ * They are run again one by one; one that does it again ends as `environment-error` (synthesised) or fails the set with
+ * `Environment.Failed` (the owner's). Repeating is safe because an episode is a function of its plan.
  * @throws ApplicationFailure `Model.*`, `Environment.Failed`; EnvironmentUnusable; the signal's reason.
  */
 export async function rollOut(deps: RolloutDeps, options: RollOutOptions): Promise<RolledOut> {
@@ -122,7 +122,14 @@ class RolloutSet {
   ) {
     this.isOwners = options.environment.trust === 'owner';
     const { modelBaseUrl: baseUrl, adapters } = options;
-    this.model = new PolicyModel({ client: deps.model, clock: deps.clock, baseUrl, adapters, signal, onTrouble: (note) => progress.say(note) });
+    this.model = new PolicyModel({
+      client: deps.model,
+      clock: deps.clock,
+      baseUrl,
+      adapters,
+      signal,
+      onTrouble: (note) => progress.say(note),
+    });
   }
 
   async run(): Promise<void> {
@@ -145,7 +152,8 @@ class RolloutSet {
       } catch (error) {
         if (!isProcessFault(error) || this.signal.aborted || this.isOwners) throw error;
         lost.push((error as SandboxError).message);
-        if (lost.length > MAX_PROCESS_FAULTS) throw new EnvironmentUnusable(lost, { ...this.work.sorted(), seconds: this.seconds() });
+        if (lost.length > MAX_PROCESS_FAULTS)
+          throw new EnvironmentUnusable(lost, { ...this.work.sorted(), seconds: this.seconds() });
         await this.keep(abandonedEpisode(plan), lost.at(-1)!);
       }
     });

@@ -2,7 +2,10 @@ import type { RolloutSummary, Trajectory } from '../../contracts';
 import { type ArtifactStore, putLines } from '../../store';
 import type { RolledOut } from './roll-out';
 
-/** Writes the trajectories, those of live traffic last, as an artifact and sums them up. Tokens are those of the rollouts. */
+/**
+ * Writes the trajectories, those of live traffic last, as an artifact and sums them up. Tokens are those of the
+ * rollouts.
+ */
 export async function summarise(
   store: ArtifactStore,
   directory: string,

@@ -23,7 +23,9 @@ export interface EpisodeFault {
   lost: boolean;
 }
 
-/** The trajectories of one set as they are finished: in memory and, before anybody is told, in the activity's work file. */
+/**
+ * The trajectories of one set as they are finished: in memory and, before anybody is told, in the activity's work file.
+ */
 export class RolloutWorkFile {
   private constructor(
     private readonly segment: Segment,
@@ -59,7 +61,9 @@ export class RolloutWorkFile {
 
   /** Everything, by seed, then trial: the order does not tell who was faster. */
   sorted(): { trajectories: Trajectory[]; faults: EpisodeFault[] } {
-    const lines = [...this.lines.values()].sort((a, b) => a.trajectory.task.seed - b.trajectory.task.seed || a.trajectory.trial - b.trajectory.trial);
+    const lines = [...this.lines.values()].sort(
+      (a, b) => a.trajectory.task.seed - b.trajectory.task.seed || a.trajectory.trial - b.trajectory.trial,
+    );
     const faults = lines.flatMap(({ fault, trajectory: { task, trial, messages } }) =>
       fault === null ? [] : [{ seed: task.seed, trial, sentence: fault, lost: messages.length === 0 }],
     );

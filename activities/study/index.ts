@@ -20,7 +20,9 @@ import { standaloneSvg } from '../report/charts/standalone';
 
 export { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match';
 
-const recordSchema = z.array(z.strictObject({ seed: z.int(), identification: artifactRefSchema, labels: artifactRefSchema }));
+const recordSchema = z.array(
+  z.strictObject({ seed: z.int(), identification: artifactRefSchema, labels: artifactRefSchema }),
+);
 type Recorded = z.infer<typeof recordSchema>;
 
 /** What studies need. */
@@ -30,7 +32,9 @@ export interface StudyDeps extends PrepareStudyDeps {
 }
 
 /** Activities of `whet study stability`. */
-export function createStudyActivities(deps: StudyDeps): Pick<OrchestrationActivities, 'prepareStudy' | 'recordIdentification' | 'renderStudy'> {
+export function createStudyActivities(
+  deps: StudyDeps,
+): Pick<OrchestrationActivities, 'prepareStudy' | 'recordIdentification' | 'renderStudy'> {
   const { store, now = () => new Date() } = deps;
   return {
     prepareStudy: (input) => prepareStudy(deps, input),
@@ -38,7 +42,10 @@ export function createStudyActivities(deps: StudyDeps): Pick<OrchestrationActivi
     async recordIdentification({ plan, seed, identified, previous }: StudyRecord): Promise<ArtifactRef> {
       const before: Recorded = previous === null ? [] : await getJson(store, previous, recordSchema);
       const { identification, labels } = identified;
-      return putJson(store, layout.study(plan.context.runId), 'identifications.json', [...before, { seed, identification, labels }]);
+      return putJson(store, layout.study(plan.context.runId), 'identifications.json', [
+        ...before,
+        { seed, identification, labels },
+      ]);
     },
 
     async renderStudy({ plan, recorded }: { plan: StudyPlan; recorded: ArtifactRef }): Promise<StudyResult> {
@@ -55,16 +62,28 @@ export function createStudyActivities(deps: StudyDeps): Pick<OrchestrationActivi
   };
 }
 
-async function assembleStudy(store: ArtifactStore, plan: StudyPlan, recorded: Recorded, createdAt: Date): Promise<StabilityStudy> {
+async function assembleStudy(
+  store: ArtifactStore,
+  plan: StudyPlan,
+  recorded: Recorded,
+  createdAt: Date,
+): Promise<StabilityStudy> {
   const { context, sourceRun, collected } = plan;
   const { analyst } = await getJson(store, context.spec, preparedSpecSchema);
   const studied: StudiedIdentification[] = [];
   for (const { identification, labels } of recorded) {
     const { candidates, contrasts } = await getJson(store, identification, identificationSchema);
-    studied.push({ names: new Map(candidates.map(({ id, name }) => [id, name])), contrasts, lacking: await lackingOf(store, labels) });
+    studied.push({
+      names: new Map(candidates.map(({ id, name }) => [id, name])),
+      contrasts,
+      lacking: await lackingOf(store, labels),
+    });
   }
   const capabilities = matchCapabilities(studied);
-  const keptBy = (i: number) => capabilities.filter(({ points }) => points.some((p) => p.identification === i && p.verdict === 'kept')).map(({ id }) => id);
+  const keptBy = (i: number) =>
+    capabilities
+      .filter(({ points }) => points.some((p) => p.identification === i && p.verdict === 'kept'))
+      .map(({ id }) => id);
   const kept = recorded.map((_, i) => keptBy(i));
   return stabilityStudySchema.parse({
     schemaVersion: 1,
@@ -86,13 +105,17 @@ async function lackingOf(store: ArtifactStore, labels: ArtifactRef): Promise<Map
   const indexOf = new Map<string, number>();
   for await (const { trajectoryId, capabilityId, label } of await lineFiles(store, consensusLabelSchema)(labels)) {
     if (!indexOf.has(trajectoryId)) indexOf.set(trajectoryId, indexOf.size);
-    if (label === 'LACKING') lacking.set(capabilityId, (lacking.get(capabilityId) ?? new Set()).add(indexOf.get(trajectoryId) as number));
+    if (label === 'LACKING')
+      lacking.set(capabilityId, (lacking.get(capabilityId) ?? new Set()).add(indexOf.get(trajectoryId) as number));
   }
   return lacking;
 }
 
 function summaryLine({ identifications, keptByAll, keptAgreement, capabilities }: StabilityStudy): string {
-  const deviation = Math.max(0, ...capabilities.filter(({ kept }) => kept > 0).map(({ gap }) => gap?.largestDeviation ?? 0));
+  const deviation = Math.max(
+    0,
+    ...capabilities.filter(({ kept }) => kept > 0).map(({ gap }) => gap?.largestDeviation ?? 0),
+  );
   const agreement = keptAgreement === null ? 'not known' : keptAgreement.toFixed(2);
   return `${identifications.length} identifications: ${keptByAll.length} capabilities kept by all of them, agreement of the kept ones ${agreement}, gaps within ±${deviation.toFixed(2)} of their means`;
 }

@@ -19,16 +19,23 @@ interface Group {
 }
 
 /**
- * Finds the same capability in all identifications, by the trajectories that lack it and not by name: within an identification each is
- * matched with at most one of those found before, the pairs that agree best first; below `MIN_AGREEMENT` it is another capability. Where
- * neither lacks any trajectory, equal ids match. Most often kept first, then by gap.
+ * Finds the same capability in all identifications, by the trajectories that lack it and not by name: within an
+ * identification each is matched with at most one of those found before, the pairs that agree best first; below
+ * `MIN_AGREEMENT` it is another capability. Where neither lacks any trajectory, equal ids match. Most often kept first,
+ * then by gap.
  */
 export function matchCapabilities(identifications: readonly StudiedIdentification[]): StudyCapability[] {
   const groups: Group[] = [];
   identifications.forEach((identification, index) => {
     const own = identification.contrasts;
     const pairs = own
-      .flatMap((contrast) => groups.map((group) => ({ contrast, group, agreement: agreementOf(contrast.capabilityId, identification, group) })))
+      .flatMap((contrast) =>
+        groups.map((group) => ({
+          contrast,
+          group,
+          agreement: agreementOf(contrast.capabilityId, identification, group),
+        })),
+      )
       .filter(({ agreement }) => agreement >= MIN_AGREEMENT)
       .sort((a, b) => b.agreement - a.agreement || (a.contrast.capabilityId < b.contrast.capabilityId ? -1 : 1));
     const taken = new Set<unknown>();

@@ -1,5 +1,16 @@
 import type { StabilityStudy, StudyCapability } from '../../contracts';
-import { bothLayouts, drawing, label, type Layout, line, linear, shorten, ticks, WIDTH, xAxis } from '../report/charts/svg';
+import {
+  bothLayouts,
+  drawing,
+  label,
+  type Layout,
+  line,
+  linear,
+  shorten,
+  ticks,
+  WIDTH,
+  xAxis,
+} from '../report/charts/svg';
 import { dataTable } from '../report/figure';
 import { decimal, sentenceList } from '../report/format';
 import { htmlDocument } from '../report/html-document';
@@ -10,8 +21,8 @@ const ROW = 34;
 const BAND = 0.05;
 
 /**
- * As the paper's figure 2: for each capability the gap and the coverage that each identification found, a tick at their mean and a band of
- * 0.05 around it. Filled circles: kept by that identification.
+ * As the paper's figure 2: for each capability the gap and the coverage that each identification found, a tick at their
+ * mean and a band of 0.05 around it. Filled circles: kept by that identification.
  */
 export function stabilityFigure(study: StabilityStudy, layout: Layout): Markup {
   const { capabilities, identifications } = study;
@@ -30,24 +41,59 @@ export function stabilityFigure(study: StabilityStudy, layout: Layout): Markup {
     const count = `${capability.kept} of ${identifications.length}`;
     return [
       layout === 'wide'
-        ? label(names - 4, y + 4, `${shorten(capability.name, names - 70)}  ${count}`, { anchor: 'end', look: capability.kept > 0 ? 'strong' : 'muted' })
-        : label(4, y - 14, `${shorten(capability.name, width - 90)}  ${count}`, { look: capability.kept > 0 ? 'strong' : 'muted' }),
+        ? label(names - 4, y + 4, `${shorten(capability.name, names - 70)}  ${count}`, {
+            anchor: 'end',
+            look: capability.kept > 0 ? 'strong' : 'muted',
+          })
+        : label(4, y - 14, `${shorten(capability.name, width - 90)}  ${count}`, {
+            look: capability.kept > 0 ? 'strong' : 'muted',
+          }),
       ...series(capability, y, 'gap', gap),
       ...series(capability, y, 'coverage', coverage),
     ];
   });
   const text = capabilities
-    .map((c) => `${c.name}: kept by ${c.kept}, gap ${c.gap ? decimal(c.gap.mean) : 'none'}, coverage ${decimal(c.coverage.mean)}`)
+    .map(
+      (c) =>
+        `${c.name}: kept by ${c.kept}, gap ${c.gap ? decimal(c.gap.mean) : 'none'}, coverage ${decimal(c.coverage.mean)}`,
+    )
     .join('; ');
-  return drawing(width, bottom + 50, `Gap and coverage of each capability over ${identifications.length} identifications. ${text}.`, [
-    ...xAxis(gap, ticks(gap.domain[0], gap.domain[1], layout === 'wide' ? 6 : 3), top, bottom, (v) => decimal(v, 1), 'gap'),
-    ...xAxis(coverage, ticks(0, coverage.domain[1], layout === 'wide' ? 5 : 3), top, bottom, (v) => decimal(v, 1), 'coverage'),
-    label(layout === 'wide' ? names - 4 : 4, 20, `kept by … of ${identifications.length}`, { anchor: layout === 'wide' ? 'end' : 'start', look: 'muted' }),
-    ...rows,
-  ]);
+  return drawing(
+    width,
+    bottom + 50,
+    `Gap and coverage of each capability over ${identifications.length} identifications. ${text}.`,
+    [
+      ...xAxis(
+        gap,
+        ticks(gap.domain[0], gap.domain[1], layout === 'wide' ? 6 : 3),
+        top,
+        bottom,
+        (v) => decimal(v, 1),
+        'gap',
+      ),
+      ...xAxis(
+        coverage,
+        ticks(0, coverage.domain[1], layout === 'wide' ? 5 : 3),
+        top,
+        bottom,
+        (v) => decimal(v, 1),
+        'coverage',
+      ),
+      label(layout === 'wide' ? names - 4 : 4, 20, `kept by … of ${identifications.length}`, {
+        anchor: layout === 'wide' ? 'end' : 'start',
+        look: 'muted',
+      }),
+      ...rows,
+    ],
+  );
 }
 
-function series({ name, points, gap, coverage }: StudyCapability, y: number, quantity: 'gap' | 'coverage', x: ReturnType<typeof linear>): Markup[] {
+function series(
+  { name, points, gap, coverage }: StudyCapability,
+  y: number,
+  quantity: 'gap' | 'coverage',
+  x: ReturnType<typeof linear>,
+): Markup[] {
   const spread = quantity === 'gap' ? gap : coverage;
   if (spread === null) return [];
   const dots = points.flatMap((point) => {
@@ -75,7 +121,9 @@ export function renderStudyPage(study: StabilityStudy): string {
   const { capabilities, identifications, keptByAll, keptAgreement } = study;
   const nameOf = (id: string) => capabilities.find((c) => c.id === id)?.name ?? id;
   const spread = (value: StudyCapability['coverage'] | null) =>
-    value === null ? '–' : `${decimal(value.mean)} ± ${value.standardDeviation === null ? '–' : decimal(value.standardDeviation, 3)}`;
+    value === null
+      ? '–'
+      : `${decimal(value.mean)} ± ${value.standardDeviation === null ? '–' : decimal(value.standardDeviation, 3)}`;
   return htmlDocument(
     `Whetstone: stability of identification, ${study.agent}`,
     markup`<header class="top"><p class="eyebrow">Study ${study.studyId}, ${study.createdAt}</p><h1>How stable is identification for ${study.agent}?</h1></header>

@@ -23,10 +23,14 @@ export interface PrepareStudyDeps {
 }
 
 /**
- * Takes the trajectories and the frozen spec of a run of the agent; the analyst is the one that this worker knows now. Each identification
- * of a study has one labelling run: how far those differ is what the study is about. Throws Study.NoTrajectories.
+ * Takes the trajectories and the frozen spec of a run of the agent; the analyst is the one that this worker knows now.
+ * Each identification of a study has one labelling run: how far those differ is what the study is about. Throws
+ * Study.NoTrajectories.
  */
-export async function prepareStudy({ store, endpoints }: PrepareStudyDeps, { studyId, agent, sourceRun }: StudyInput): Promise<StudyPlan> {
+export async function prepareStudy(
+  { store, endpoints }: PrepareStudyDeps,
+  { studyId, agent, sourceRun }: StudyInput,
+): Promise<StudyPlan> {
   const source = await findSource(store, agent, sourceRun);
   const { spec, environmentPath } = source.prepared;
   const analyst = await probeAnalyst(
@@ -35,8 +39,17 @@ export async function prepareStudy({ store, endpoints }: PrepareStudyDeps, { stu
     Context.current().cancellationSignal,
   );
   const { quorum: _, ...identify } = spec.identify;
-  const prepared: PreparedSpec = { ...source.prepared, analyst, spec: { ...spec, identify: { ...identify, runs: 1, arm: 'contrast', ablations: false } } };
-  const context = { runId: studyId, agent, spec: await putJson(store, layout.study(studyId), 'spec.json', prepared), seed: spec.seed };
+  const prepared: PreparedSpec = {
+    ...source.prepared,
+    analyst,
+    spec: { ...spec, identify: { ...identify, runs: 1, arm: 'contrast', ablations: false } },
+  };
+  const context = {
+    runId: studyId,
+    agent,
+    spec: await putJson(store, layout.study(studyId), 'spec.json', prepared),
+    seed: spec.seed,
+  };
   return { context, sourceRun: source.runId, collected: await summary(store, source.key) };
 }
 
@@ -56,9 +69,11 @@ async function findSource(store: ArtifactStore, agent: string, wanted: string | 
     const spec = (await store.list(layout.run(runId))).find((name) => /^spec-[0-9a-f]{12}\.json$/.test(name));
     if (file === undefined || spec === undefined) continue;
     const prepared = preparedSpecSchema.safeParse((await store.readDocument(`${layout.run(runId)}/${spec}`))?.value);
-    if (prepared.success && prepared.data.spec.name === agent) return { runId, prepared: prepared.data, key: `${directory}/${file}` };
+    if (prepared.success && prepared.data.spec.name === agent)
+      return { runId, prepared: prepared.data, key: `${directory}/${file}` };
   }
-  const where = wanted === null ? `no run of agent ${agent} has` : `run ${wanted} is none of agent ${agent}'s or has no`;
+  const where =
+    wanted === null ? `no run of agent ${agent} has` : `run ${wanted} is none of agent ${agent}'s or has no`;
   throw failure('Study.NoTrajectories', `There is nothing to study: ${where} collected trajectories in the store.`);
 }
 
@@ -74,5 +89,13 @@ async function summary(store: ArtifactStore, key: string): Promise<RolloutSummar
     mediaType: 'application/jsonl',
     records: file.length,
   };
-  return { trajectories, episodes: file.length, successes, failures: file.length - successes, promptTokens: 0, completionTokens: 0, seconds: 0 };
+  return {
+    trajectories,
+    episodes: file.length,
+    successes,
+    failures: file.length - successes,
+    promptTokens: 0,
+    completionTokens: 0,
+    seconds: 0,
+  };
 }

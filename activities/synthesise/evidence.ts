@@ -29,21 +29,30 @@ export interface TargetSamples {
 }
 
 /**
- * Labels of one capability that are worth showing: failures that lack it and successes that show it. Those that the labelling runs agree on
- * most come first; ties are drawn by seed and id. `success` tells how an episode ended.
+ * Labels of one capability that are worth showing: failures that lack it and successes that show it. Those that the
+ * labelling runs agree on most come first; ties are drawn by seed and id. `success` tells how an episode ended.
  */
-export function chooseEvidence(labels: readonly ConsensusLabel[], success: ReadonlyMap<string, boolean>, seed: number): ConsensusLabel[] {
+export function chooseEvidence(
+  labels: readonly ConsensusLabel[],
+  success: ReadonlyMap<string, boolean>,
+  seed: number,
+): ConsensusLabel[] {
   const drawn = (wanted: Label, outcome: boolean, count: number) =>
     labels
       .filter(({ label, trajectoryId }) => label === wanted && success.get(trajectoryId) === outcome)
-      .map((label) => ({ label, share: agreement(label, wanted), rank: contentKey('evidence', String(seed), label.trajectoryId) }))
+      .map((label) => ({
+        label,
+        share: agreement(label, wanted),
+        rank: contentKey('evidence', String(seed), label.trajectoryId),
+      }))
       .sort((a, b) => b.share - a.share || (a.rank < b.rank ? -1 : 1))
       .slice(0, count)
       .map(({ label }) => label);
   return [...drawn('LACKING', false, MAX_LACKING), ...drawn('PRESENT', true, MAX_PRESENT)];
 }
 
-const agreement = ({ votes }: ConsensusLabel, label: Label): number => votes[label] / (votes.NA + votes.PRESENT + votes.LACKING);
+const agreement = ({ votes }: ConsensusLabel, label: Label): number =>
+  votes[label] / (votes.NA + votes.PRESENT + votes.LACKING);
 
 /** The system message, some opening messages and some distinct calls of each tool, from trajectories in their order. */
 export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples {
@@ -68,13 +77,23 @@ export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples 
 }
 
 function callsOf(messages: readonly ChatMessage[]): ToolSample[] {
-  const answers = new Map(messages.flatMap((m) => (m.role === 'tool' && m.tool_call_id !== undefined ? [[m.tool_call_id, m.content ?? ''] as const] : [])));
+  const answers = new Map(
+    messages.flatMap((m) =>
+      m.role === 'tool' && m.tool_call_id !== undefined ? [[m.tool_call_id, m.content ?? ''] as const] : [],
+    ),
+  );
   return messages.flatMap((m) =>
     (m.tool_calls ?? []).flatMap(({ id, function: f }) => {
       const observation = answers.get(id);
       return observation === undefined
         ? []
-        : [{ name: f.name, arguments: shorten(f.arguments, MAX_SAMPLE_CHARS), observation: shorten(observation, MAX_SAMPLE_CHARS) }];
+        : [
+            {
+              name: f.name,
+              arguments: shorten(f.arguments, MAX_SAMPLE_CHARS),
+              observation: shorten(observation, MAX_SAMPLE_CHARS),
+            },
+          ];
     }),
   );
 }

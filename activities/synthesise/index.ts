@@ -39,7 +39,8 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
     const { context, capability } = input;
     const identification = await getJson(deps.store, input.identification, identificationSchema);
     const candidate = identification.candidates.find(({ id }) => id === capability.id);
-    if (!candidate) throw new RangeError(`The identification ${input.identification.key} has no capability ${capability.id}.`);
+    if (!candidate)
+      throw new RangeError(`The identification ${input.identification.key} has no capability ${capability.id}.`);
     const trajectories = await trajectoriesOf(input.trajectories);
     const success = new Map<string, boolean>();
     const indexOf = new Map<string, number>();
@@ -52,8 +53,13 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       if (label.capabilityId === capability.id) own.push(label);
     }
     const chosen = chooseEvidence(own, success, context.seed);
-    const evidence = chosen.map((label) => ({ label, trajectory: trajectories.at(indexOf.get(label.trajectoryId) as number) }));
-    const others = Array.from({ length: Math.min(SAMPLED_TRAJECTORIES, trajectories.length) }, (_, i) => trajectories.at(i));
+    const evidence = chosen.map((label) => ({
+      label,
+      trajectory: trajectories.at(indexOf.get(label.trajectoryId) as number),
+    }));
+    const others = Array.from({ length: Math.min(SAMPLED_TRAJECTORIES, trajectories.length) }, (_, i) =>
+      trajectories.at(i),
+    );
     const { tools } = await deps.describeTarget(prepared);
     return {
       capability: candidate,
@@ -71,14 +77,39 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       const prepared = await getJson(deps.store, context.spec, preparedSpecSchema);
       const analyst = deps.analyst(prepared, context);
       const progress = startProgress({ stage: 'sharpen', unit: 'environments', total: 1, heartbeat });
-      const calls = await RecordedCalls.open(deps.store, context.runId, `analyst-synthesise-${capability.id}-${attempt}`);
+      const calls = await RecordedCalls.open(
+        deps.store,
+        context.runId,
+        `analyst-synthesise-${capability.id}-${attempt}`,
+      );
       try {
         const messages = synthesisMessages(await material(input, prepared));
-        const key = contentKey('synthesise', SYNTHESIS_PROMPT_VERSION, analyst.model, String(attempt), JSON.stringify(messages));
-        const { value, record } = await calls.ask(analyst, { kind: 'synthesise', key, messages, schema: synthesisAnswerSchema, signal });
-        const source = await deps.store.put(layout.environments(context.runId, capability.id), `attempt-${attempt}.py`, value.source);
+        const key = contentKey(
+          'synthesise',
+          SYNTHESIS_PROMPT_VERSION,
+          analyst.model,
+          String(attempt),
+          JSON.stringify(messages),
+        );
+        const { value, record } = await calls.ask(analyst, {
+          kind: 'synthesise',
+          key,
+          messages,
+          schema: synthesisAnswerSchema,
+          signal,
+        });
+        const source = await deps.store.put(
+          layout.environments(context.runId, capability.id),
+          `attempt-${attempt}.py`,
+          value.source,
+        );
         progress.advance();
-        return { source, promptTokens: record.promptTokens, completionTokens: record.completionTokens, model: record.model };
+        return {
+          source,
+          promptTokens: record.promptTokens,
+          completionTokens: record.completionTokens,
+          model: record.model,
+        };
       } finally {
         progress.stop();
         await calls.close();
@@ -88,7 +119,10 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
   };
 }
 
-async function rejected(store: ArtifactStore, { previous, outOfBand }: SynthesisInput): Promise<SynthesisMaterial['previous']> {
+async function rejected(
+  store: ArtifactStore,
+  { previous, outOfBand }: SynthesisInput,
+): Promise<SynthesisMaterial['previous']> {
   if (previous === null) return null;
   return {
     attempt: previous.attempt,

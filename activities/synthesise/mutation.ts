@@ -32,7 +32,8 @@ const HARDER: readonly Mutation[] = [
 const EASIER: readonly Mutation[] = [
   {
     name: 'fewer distractors',
-    instruction: 'Take out what a task does not need: side questions, further facts and entities, conditions that are not the capability.',
+    instruction:
+      'Take out what a task does not need: side questions, further facts and entities, conditions that are not the capability.',
   },
   {
     name: 'shorter horizon',
@@ -40,7 +41,8 @@ const EASIER: readonly Mutation[] = [
   },
   {
     name: 'finer credit',
-    instruction: 'Give credit for each step towards the capability that the failing agent already takes now and then; full reward stays what it is.',
+    instruction:
+      'Give credit for each step towards the capability that the failing agent already takes now and then; full reward stays what it is.',
   },
   {
     name: 'plainer requests',
@@ -56,7 +58,8 @@ const SPREAD: readonly Mutation[] = [
   },
   {
     name: 'finer credit',
-    instruction: 'Grade more finely: several levels between 0 and 1, each for a step that some attempts take and others do not.',
+    instruction:
+      'Grade more finely: several levels between 0 and 1, each for a step that some attempts take and others do not.',
   },
 ];
 
@@ -67,15 +70,19 @@ const BY_VERDICT: Record<CalibrationResult['verdict'], readonly Mutation[]> = {
   uninformative: SPREAD,
 };
 
-/** After so many mutations of one environment the next attempt is a new one: what two small changes did not cure is not small. */
+/**
+ * After so many mutations of one environment the next attempt is a new one: what two small changes did not cure is not
+ * small.
+ */
 const MUTATIONS_IN_A_ROW = 2;
 
 /** What is to be done about a rejected environment. */
 export type Next = { kind: 'correct' } | { kind: 'mutate'; mutation: Mutation } | { kind: 'anew' };
 
 /**
- * The next step after an environment was rejected. What failed a check or failed in its rollouts is corrected. What is merely out of band is
- * mutated twice, each time in another way, then written anew, and the new one mutated in turn. Corrections in between count for neither.
+ * The next step after an environment was rejected. What failed a check or failed in its rollouts is corrected. What is
+ * merely out of band is mutated twice, each time in another way, then written anew, and the new one mutated in turn.
+ * Corrections in between count for neither.
  * @param outOfBand attempts so far whose figures were out of band, this one included.
  */
 export function nextAfter(outOfBand: number, calibration: Pick<CalibrationResult, 'faulty' | 'verdict'> | null): Next {

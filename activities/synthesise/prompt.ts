@@ -7,7 +7,10 @@ import { renderMessages, shorten } from '../identify/render';
 import type { Evidence, TargetSamples } from './evidence';
 import { type Next, nextAfter } from './mutation';
 
-/** Part of every synthesis key: raise it with any change of this file that can change an answer (a test holds the text to it). */
+/**
+ * Part of every synthesis key: raise it with any change of this file that can change an answer (a test holds the text
+ * to it).
+ */
 export const SYNTHESIS_PROMPT_VERSION = 'synthesise-3';
 
 /** A module is sent to the environment process in one line of at most 1 MiB. */
@@ -93,15 +96,37 @@ function episode(title: string, { trajectory, label }: Evidence): string {
   return `${title}\n${where}${label.reason.replace(/\s+/g, ' ')}\n${renderMessages(trajectory.messages, { maxMessageChars: MAX_MESSAGE_CHARS, withoutSystem: true })}`.trimEnd();
 }
 
-function feedback({ attempt, source, validation, calibration, outOfBand }: NonNullable<SynthesisMaterial['previous']>): string {
+function feedback({
+  attempt,
+  source,
+  validation,
+  calibration,
+  outOfBand,
+}: NonNullable<SynthesisMaterial['previous']>): string {
   // Each failed check in its own words; where the first ones stopped the examination there are no others.
-  const failed = validation.checks.filter(({ passed }) => !passed).map(({ name, detail }) => `- check ${name}: ${shorten(detail, MAX_DETAIL_CHARS)}`);
-  const lines = [`# Attempt ${attempt} was rejected`, validation.passed ? 'It passed every check that needs no model.' : `It failed:\n${failed.join('\n')}`];
+  const failed = validation.checks
+    .filter(({ passed }) => !passed)
+    .map(({ name, detail }) => `- check ${name}: ${shorten(detail, MAX_DETAIL_CHARS)}`);
+  const lines = [
+    `# Attempt ${attempt} was rejected`,
+    validation.passed ? 'It passed every check that needs no model.' : `It failed:\n${failed.join('\n')}`,
+  ];
   if (calibration?.faulty) {
-    lines.push(`Its own code failed while the agent played in it; that has to be corrected before the figures mean anything:\n${listed(calibration.problems)}`);
+    lines.push(
+      `Its own code failed while the agent played in it; that has to be corrected before the figures mean anything:\n${listed(calibration.problems)}`,
+    );
   } else if (calibration) {
-    const { meanReward, meanSuccess, allSuccessGroups, allZeroGroups, constantGroups, informativeGroups, rewardStd } = calibration;
-    const numbers = { meanReward, meanSuccess, allSuccessGroups, allZeroGroups, constantGroups, informativeGroups, rewardStd };
+    const { meanReward, meanSuccess, allSuccessGroups, allZeroGroups, constantGroups, informativeGroups, rewardStd } =
+      calibration;
+    const numbers = {
+      meanReward,
+      meanSuccess,
+      allSuccessGroups,
+      allZeroGroups,
+      constantGroups,
+      informativeGroups,
+      rewardStd,
+    };
     lines.push(
       `Calibration with ${calibration.rollouts} attempts of the agent at ${calibration.seeds} tasks: ${calibration.verdict}.\n${listed(calibration.problems)}\nNumbers: ${JSON.stringify(numbers)}`,
     );

@@ -20,8 +20,8 @@ export async function readManifest(directory: string): Promise<TrainingManifest 
 }
 
 /**
- * Puts a finished job's adapter under its hash into the store. It is copied rather than moved: the job's directory stays whole, so
- * that starting the job again finds it done.
+ * Puts a finished job's adapter under its hash into the store. It is copied rather than moved: the job's directory
+ * stays whole, so that starting the job again finds it done.
  * @throws Store.Corrupt when the adapter is not the one that the manifest names.
  */
 export async function adoptAdapter(

@@ -17,9 +17,10 @@ export interface Training {
 }
 
 /**
- * Where trainings run. Whatever the backend, the job file and the environments lie in the directory before, progress.jsonl grows meanwhile, and
- * manifest.json is the result; so an attempt may be taken over by another worker. Trainings of one crew share a trainer: each of them watches
- * its own directory, and whoever finds no trainer starts it for all who need it.
+ * Where trainings run. Whatever the backend, the job file and the environments lie in the directory before,
+ * progress.jsonl grows meanwhile, and manifest.json is the result; so an attempt may be taken over by another worker.
+ * Trainings of one crew share a trainer: each of them watches its own directory, and whoever finds no trainer starts it
+ * for all who need it.
  */
 export interface TrainingBackend {
   /** Path of the jail's profile as the trainer sees it. */
@@ -29,7 +30,10 @@ export interface TrainingBackend {
    * @throws Trainer.* when it cannot, and the signal's reason when it is aborted; what runs goes on then.
    */
   train(training: Training): Promise<TrainingManifest>;
-  /** Ends what runs for the training's crew, after a checkpoint where there is time for one; resolves when its resources are free. */
+  /**
+   * Ends what runs for the training's crew, after a checkpoint where there is time for one; resolves when its resources
+   * are free.
+   */
   stop(training: Training): Promise<void>;
   /** Whether a trainer of the crew was started with this training and has not ended. */
   isAtWork(training: Training): Promise<boolean>;

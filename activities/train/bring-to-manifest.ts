@@ -76,7 +76,10 @@ async function train(backend: TrainingBackend, training: Training, place: PackPl
 
 /** Whether the next attempt is a person's decision, or the trainer that others share has let this training go. */
 async function isFinal(error: unknown, { planned }: Training): Promise<boolean> {
-  return (error instanceof ApplicationFailure && error.nonRetryable === true) || (await readTrainingFailure(planned.directory)) !== null;
+  return (
+    (error instanceof ApplicationFailure && error.nonRetryable === true) ||
+    (await readTrainingFailure(planned.directory)) !== null
+  );
 }
 
 function placeOf({ store, clock, atOnce }: Deps, backend: TrainingBackend, training: Training): PackPlace {
@@ -98,7 +101,8 @@ function placeOf({ store, clock, atOnce }: Deps, backend: TrainingBackend, train
     member: crew.members[0] as JobMember,
     isAtWork: (other) => backend.isAtWork({ ...training, crew: other }),
     async say(waitsFor) {
-      const message = atOnce < most ? `${waitsFor}; this worker trains only ${atOnce} at once (WHET_TRAINERS)` : waitsFor;
+      const message =
+        atOnce < most ? `${waitsFor}; this worker trains only ${atOnce} at once (WHET_TRAINERS)` : waitsFor;
       const reason = { kind: 'Queued', message, sinceMs } as const;
       progress.because(reason);
       progress.say(`train ${input.job}: Queued, ${message}`);

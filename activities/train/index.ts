@@ -20,18 +20,27 @@ export interface TrainDeps {
 }
 
 /** Activities of the queue `whet-jobs`. */
-export function createTrainActivities({ store, backends, clock = systemClock, atOnce = Infinity }: TrainDeps): JobActivities {
+export function createTrainActivities({
+  store,
+  backends,
+  clock = systemClock,
+  atOnce = Infinity,
+}: TrainDeps): JobActivities {
   return {
     /**
-     * Trains one adapter, by whatever is left to do: a manifest is the result; what an attempt whose worker died has left running is watched;
-     * otherwise a trainer is started and resumes from its last checkpoint. A cancelled job is stopped; a worker that shuts down leaves it
-     * running for the next one to find. With `training.packing` it may wait for others of its run to share a trainer with.
+     * Trains one adapter, by whatever is left to do: a manifest is the result; what an attempt whose worker died has
+     * left running is watched; otherwise a trainer is started and resumes from its last checkpoint. A cancelled job is
+     * stopped; a worker that shuts down leaves it running for the next one to find. With `training.packing` it may wait
+     * for others of its run to share a trainer with.
      */
     async trainAdapter(input: TrainInput): Promise<TrainedAdapter> {
       const prepared = await readPreparedSpec(store, input.context.spec);
       const backend = backends[prepared.spec.training.backend];
       if (backend === undefined) {
-        throw failure('Trainer.ClusterRefused', 'training.backend is kubernetes, but this worker has no cluster: set KUBECONFIG, or run it in the cluster.');
+        throw failure(
+          'Trainer.ClusterRefused',
+          'training.backend is kubernetes, but this worker has no cluster: set KUBECONFIG, or run it in the cluster.',
+        );
       }
       const planned = await planTraining(store, prepared, input, backend.jailProfile);
       const manifest = await bringToManifest({ store, clock, atOnce }, backend, { input, prepared, planned });

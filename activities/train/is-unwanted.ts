@@ -1,8 +1,9 @@
 import { Context } from '@temporalio/activity';
 
 /**
- * Whether nobody waits for the job any more. A worker that shuts down, or an attempt that Temporal has given up, says nothing about the job itself;
- * an activity that Temporal does not know belongs to such an attempt, or to a run that was terminated.
+ * Whether nobody waits for the job any more. A worker that shuts down, or an attempt that Temporal has given up, says
+ * nothing about the job itself; an activity that Temporal does not know belongs to such an attempt, or to a run that
+ * was terminated.
  * @param cancelled the message of the cancellation: Temporal's word for its cause.
  */
 export async function isUnwanted(cancelled: string): Promise<boolean> {

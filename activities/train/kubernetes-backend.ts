@@ -34,7 +34,10 @@ export interface KubernetesBackendOptions {
   reports: { desk: ReportDesk; url: string } | null;
 }
 
-/** Trainings as Kubernetes Jobs (docs/kubernetes.md). The manifest in the store is the truth, the cluster's state is why it is not there yet. */
+/**
+ * Trainings as Kubernetes Jobs (docs/kubernetes.md). The manifest in the store is the truth, the cluster's state is why
+ * it is not there yet.
+ */
 export class KubernetesBackend implements TrainingBackend {
   readonly jailProfile = POD_JAIL_PROFILE;
   private readonly watches: ClusterWatches;
@@ -57,7 +60,8 @@ export class KubernetesBackend implements TrainingBackend {
     const closeDesk = reports?.desk.expect(reportName, (token) => isToken(token, crewName(crew)));
     const trainer = watchCrew(training, () => reports?.desk.latest(reportName) ?? null);
     const story = new TrainingStory(training);
-    const record = (view: TrainingView, reason: Reason) => recordOutcome(cluster, crew.directory, view, reason).catch(() => undefined);
+    const record = (view: TrainingView, reason: Reason) =>
+      recordOutcome(cluster, crew.directory, view, reason).catch(() => undefined);
     try {
       let job = await keeper.attach(story, signal);
       let seenMs = Date.now();
@@ -83,9 +87,23 @@ export class KubernetesBackend implements TrainingBackend {
           seenMs = Date.now();
           missingMs = UNSEEN_MS;
         }
-        const reason = await story.tell(trainingReason(view, { stalledMs: spec.limits.stalledMinutes * 60_000 }, Date.now()), view);
-        const clocks = { nowMs: Date.now(), reasonMs: story.sinceMs, firstIterationMs: await trainer.firstIterationMs() };
-        const step = nextStep(reason, view, spec, await readPatience(crew.directory, job.metadata?.uid ?? ''), clocks, isShared(crew));
+        const reason = await story.tell(
+          trainingReason(view, { stalledMs: spec.limits.stalledMinutes * 60_000 }, Date.now()),
+          view,
+        );
+        const clocks = {
+          nowMs: Date.now(),
+          reasonMs: story.sinceMs,
+          firstIterationMs: await trainer.firstIterationMs(),
+        };
+        const step = nextStep(
+          reason,
+          view,
+          spec,
+          await readPatience(crew.directory, job.metadata?.uid ?? ''),
+          clocks,
+          isShared(crew),
+        );
         job = await takeStep(step, { cluster, namespace: spec.namespace, keeper, training, story, job, view, reason });
         await clock.sleep(POLL_MS, signal);
       }
@@ -103,7 +121,9 @@ export class KubernetesBackend implements TrainingBackend {
       if (job === null || isOver(job)) return;
       const view = { ...watch.view(job.metadata?.uid ?? ''), trainer: null };
       const message = isShared(training.crew) ? 'nobody waits for its trainings any more' : 'cancelled';
-      await recordOutcome(cluster, training.crew.directory, view, { kind: 'Preempted', message }).catch(() => undefined);
+      await recordOutcome(cluster, training.crew.directory, view, { kind: 'Preempted', message }).catch(
+        () => undefined,
+      );
       await keeper.remove(job);
     } finally {
       release();

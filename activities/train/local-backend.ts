@@ -7,7 +7,15 @@ import { type Crew, crewText, isShared, stillNeeded } from './packs/crew';
 import { ownEnd } from './packs/own-end';
 import { issueTokens, type LocalReports } from './reports/local-reporting';
 import { trainerFailure } from './trainer-failure';
-import { lastLogLines, LOCKED, signalTrainer, startTrainer, type TrainerCommand, trainerHas, trainerState } from './trainer-process';
+import {
+  lastLogLines,
+  LOCKED,
+  signalTrainer,
+  startTrainer,
+  type TrainerCommand,
+  trainerHas,
+  trainerState,
+} from './trainer-process';
 import { watchCrew } from './trainer-watch';
 
 /** What training on this machine needs. */
@@ -95,7 +103,10 @@ export class LocalBackend implements TrainingBackend {
     return trainerHas(crew.directory, jobFile(planned.directory));
   }
 
-  /** Starts a trainer for those who need it, and waits until its wrapper has recorded itself. Resolves with LOCKED when another one is there. */
+  /**
+   * Starts a trainer for those who need it, and waits until its wrapper has recorded itself. Resolves with LOCKED when
+   * another one is there.
+   */
   private async start(crew: Crew, signal: AbortSignal): Promise<number | null> {
     const { clock, trainer, reports } = this.options;
     const members = await stillNeeded(crew);

@@ -5,7 +5,8 @@ import { failure } from '../../llm';
 import type { Training } from './backend';
 import { crewText } from './packs/crew';
 
-const typeOf = (code: number | null): FailureType => (code === null ? undefined : CODE_FAILURES[code]) ?? 'Trainer.Died';
+const typeOf = (code: number | null): FailureType =>
+  (code === null ? undefined : CODE_FAILURES[code]) ?? 'Trainer.Died';
 
 /**
  * The failure that the end of a trainer without a manifest means.
@@ -14,14 +15,21 @@ const typeOf = (code: number | null): FailureType => (code === null ? undefined 
  */
 export function trainerFailure(job: string, code: number | null, log: string, logPath: string): ApplicationFailure {
   const type = typeOf(code);
-  const how = code === null ? 'was killed' : code > 128 ? `was ended by signal ${code - 128}` : `ended with code ${code}`;
+  const how =
+    code === null ? 'was killed' : code > 128 ? `was ended by signal ${code - 128}` : `ended with code ${code}`;
   const tail = log === '' ? '' : ` Its last words:\n${log}`;
   const next = type === 'Trainer.Died' ? ' It is started again from its last checkpoint.' : '';
   return failure(type, `The trainer of ${job} ${how} and left no manifest.${next} Its log is ${logPath}.${tail}`);
 }
 
-/** The failure of one training in a trainer that goes on with others: of the type that the same exit code has where it trains. */
-export function trainingFailure({ input, prepared, crew }: Training, { code, message }: TrainingFailure): ApplicationFailure {
+/**
+ * The failure of one training in a trainer that goes on with others: of the type that the same exit code has where it
+ * trains.
+ */
+export function trainingFailure(
+  { input, prepared, crew }: Training,
+  { code, message }: TrainingFailure,
+): ApplicationFailure {
   const isFatal = prepared.spec.training.backend === 'kubernetes' && FATAL_CODES.includes(code);
   const type = CODE_FAILURES[code] ?? (isFatal ? 'Trainer.Failed' : 'Trainer.Died');
   const next = type === 'Trainer.Died' ? ' It is started again from its last checkpoint, without them.' : '';

@@ -14,7 +14,8 @@ export interface TrainerCommand {
 }
 
 /** What is known of a job's process from the files it leaves. */
-export type TrainerState = { status: 'running'; group: number } | { status: 'ended'; code: number } | { status: 'gone' };
+export type TrainerState =
+  { status: 'running'; group: number } | { status: 'ended'; code: number } | { status: 'gone' };
 
 /** Exit code of a trainer, or of its wrapper, that found another one at work in the directory. */
 export const LOCKED = 75;
@@ -23,9 +24,9 @@ export const LOCKED = 75;
 const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
 
 /**
- * Runs beside the trainer and outlives the worker: holds the directory's lock, records who it is, and keeps the exit code, which
- * only a parent is told. The lock's file is closed for the trainer, so that it is free as soon as this shell is gone. The empty trap
- * makes the shell wait for the trainer's own end when the group is told to stop.
+ * Runs beside the trainer and outlives the worker: holds the directory's lock, records who it is, and keeps the exit
+ * code, which only a parent is told. The lock's file is closed for the trainer, so that it is free as soon as this
+ * shell is gone. The empty trap makes the shell wait for the trainer's own end when the group is told to stop.
  */
 const WRAPPER = `
 exec 9> trainer.lock
@@ -39,8 +40,9 @@ printf '%s\\n' "$code" > trainer.exit.tmp && mv trainer.exit.tmp trainer.exit
 `;
 
 /**
- * Starts the trainer in a session of its own, so that neither the worker's death nor a signal to its group reaches it. Its output
- * is appended to trainer.log of the directory; `jobs` are the job files, `more` is added to its environment. Resolves with the wrapper's exit code when it ends; a caller that dies before is not needed.
+ * Starts the trainer in a session of its own, so that neither the worker's death nor a signal to its group reaches it.
+ * Its output is appended to trainer.log of the directory; `jobs` are the job files, `more` is added to its environment.
+ * Resolves with the wrapper's exit code when it ends; a caller that dies before is not needed.
  */
 export function startTrainer(
   directory: string,
@@ -51,12 +53,16 @@ export function startTrainer(
   const log = openSync(join(directory, 'trainer.log'), 'a');
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !SECRET.test(name)));
   try {
-    const child = spawn('/bin/sh', ['-c', WRAPPER, 'trainer', python, ...module, ...jobs.flatMap((job) => ['--job', job])], {
-      cwd: directory,
-      detached: true,
-      stdio: ['ignore', log, log],
-      env: { ...environment, PYTHONPATH: pythonPath, PYTHONUNBUFFERED: '1', ...more },
-    });
+    const child = spawn(
+      '/bin/sh',
+      ['-c', WRAPPER, 'trainer', python, ...module, ...jobs.flatMap((job) => ['--job', job])],
+      {
+        cwd: directory,
+        detached: true,
+        stdio: ['ignore', log, log],
+        env: { ...environment, PYTHONPATH: pythonPath, PYTHONUNBUFFERED: '1', ...more },
+      },
+    );
     child.unref();
     return new Promise((resolve, reject) => {
       child.once('error', reject);
@@ -73,7 +79,8 @@ export async function trainerState(directory: string): Promise<TrainerState> {
   if (recorded) {
     const now = parseStat(await readOr(`/proc/${recorded.pid}/stat`, ''));
     // The number may have been given to another process since; its start time tells. A zombie has ended.
-    if (now && now.start === recorded.start && now.state !== 'Z' && now.state !== 'X') return { status: 'running', group: recorded.pid };
+    if (now && now.start === recorded.start && now.state !== 'Z' && now.state !== 'X')
+      return { status: 'running', group: recorded.pid };
   }
   const code = await readOr(join(directory, 'trainer.exit'), '');
   return code === '' ? { status: 'gone' } : { status: 'ended', code: Number(code) };
@@ -85,7 +92,9 @@ export async function trainerHas(directory: string, job: string): Promise<boolea
   return state.status === 'running' && (await readOr(`/proc/${state.group}/cmdline`, '')).split('\0').includes(job);
 }
 
-/** Asks the job's whole process group to stop: SIGTERM makes the trainer write a checkpoint. Harmless when it is gone. */
+/**
+ * Asks the job's whole process group to stop: SIGTERM makes the trainer write a checkpoint. Harmless when it is gone.
+ */
 export function signalTrainer(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal);

@@ -24,9 +24,12 @@ export class TrainerWatch {
       return null;
     }
     // The first look cannot know when it happened, later ones see it happen: file times may be another machine's.
-    if (this.last === null) this.last = { iteration: line.iteration, atMs: (await progressChangedMs(this.directory)) ?? Date.now() };
+    if (this.last === null)
+      this.last = { iteration: line.iteration, atMs: (await progressChangedMs(this.directory)) ?? Date.now() };
     else if (this.last.iteration !== line.iteration) this.last = { iteration: line.iteration, atMs: Date.now() };
-    const seconds = lines.map(({ secondsGeneration, secondsUpdate }) => secondsGeneration + secondsUpdate).sort((a, b) => a - b);
+    const seconds = lines
+      .map(({ secondsGeneration, secondsUpdate }) => secondsGeneration + secondsUpdate)
+      .sort((a, b) => a - b);
     const median = seconds.length < 3 ? null : (seconds[Math.floor(seconds.length / 2)] ?? null);
     return {
       iteration: line.iteration,
@@ -51,9 +54,14 @@ export class TrainerWatch {
 export type Watch = Pick<TrainerWatch, 'look' | 'firstIterationMs'>;
 
 /** Watches a training, and through the others of its crew whether the trainer is alive. `report` is as above. */
-export function watchCrew({ planned, crew }: Training, report: () => (TrainingReport & { atMs: number }) | null): Watch {
+export function watchCrew(
+  { planned, crew }: Training,
+  report: () => (TrainingReport & { atMs: number }) | null,
+): Watch {
   const own = new TrainerWatch(planned.directory, report);
-  const others = crew.members.filter(({ directory }) => directory !== planned.directory).map(({ directory }) => new TrainerWatch(directory));
+  const others = crew.members
+    .filter(({ directory }) => directory !== planned.directory)
+    .map(({ directory }) => new TrainerWatch(directory));
   if (others.length === 0) return own;
   return {
     async look() {
@@ -62,7 +70,13 @@ export function watchCrew({ planned, crew }: Training, report: () => (TrainingRe
       if (mine === null && theirs.length === 0) return null;
       const atMs = Math.max(...[mine, ...theirs].map((view) => view?.atMs ?? 0));
       // Before its own first iteration: the trainer may be at work on the others'.
-      const first = { iteration: 0, iterations: planned.job.algorithm.iterations, reward: 0, medianMs: null, secondsLeft: null };
+      const first = {
+        iteration: 0,
+        iterations: planned.job.algorithm.iterations,
+        reward: 0,
+        medianMs: null,
+        secondsLeft: null,
+      };
       return { ...(mine ?? first), atMs };
     },
     firstIterationMs: () => own.firstIterationMs(),

@@ -16,10 +16,15 @@ export interface PlannedJob {
 }
 
 /**
- * What the trainer is asked to do: a function of the run and the input, so that a retry finds the directory of the attempt before.
- * Other environments (a person had them made anew) are another directory.
+ * What the trainer is asked to do: a function of the run and the input, so that a retry finds the directory of the
+ * attempt before. Other environments (a person had them made anew) are another directory.
  */
-export async function planTraining(store: ArtifactStore, prepared: PreparedSpec, input: TrainInput, jailProfile: string): Promise<PlannedJob> {
+export async function planTraining(
+  store: ArtifactStore,
+  prepared: PreparedSpec,
+  input: TrainInput,
+  jailProfile: string,
+): Promise<PlannedJob> {
   const { runId, seed } = input.context;
   const { training, environment } = prepared.spec;
   const iterations = Math.max(1, Math.round(training.iterations * input.budgetFactor));

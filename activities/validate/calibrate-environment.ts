@@ -15,21 +15,36 @@ import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../deps';
 import { readPreparedSpec, readSynthesisedEnvironment } from '../prepared';
 import { startProgress } from '../progress';
-import { type EpisodePlan, EnvironmentUnusable, MAX_PROCESS_FAULTS, type RolledOut, rollOut, samplingSeed } from '../rollout';
+import {
+  type EpisodePlan,
+  EnvironmentUnusable,
+  MAX_PROCESS_FAULTS,
+  type RolledOut,
+  rollOut,
+  samplingSeed,
+} from '../rollout';
 import { calibrationOf } from './calibration';
 import { certificateOf } from './certificate';
-import { type CalibrationDesign, calibrationDesign, type CalibrationThresholds, nextRollouts, verdictDoubt } from './stopping-rule';
+import {
+  type CalibrationDesign,
+  calibrationDesign,
+  type CalibrationThresholds,
+  nextRollouts,
+  verdictDoubt,
+} from './stopping-rule';
 import { estimateTransfer } from './transfer';
 
 /** Share of rollouts that may end in an exception of the environment. */
 const MAX_FAULT_SHARE = 0.01;
 
 /**
- * `calibrateEnvironment`: rolls the base model out in a synthesised environment, at training temperature, until it is certain whether it can
- * learn anything there, and completes the certificate. Resumes where an earlier attempt stopped. An environment that keeps failing is out of
- * band, whatever its figures.
+ * `calibrateEnvironment`: rolls the base model out in a synthesised environment, at training temperature, until it is
+ * certain whether it can learn anything there, and completes the certificate. Resumes where an earlier attempt stopped.
+ * An environment that keeps failing is out of band, whatever its figures.
  */
-export function createCalibrateEnvironment(deps: RolloutDeps): (input: CalibrationInput) => Promise<CalibrationOutcome> {
+export function createCalibrateEnvironment(
+  deps: RolloutDeps,
+): (input: CalibrationInput) => Promise<CalibrationOutcome> {
   return async (input) => {
     const { context, capability, source } = input;
     const { store } = deps;
@@ -42,7 +57,14 @@ export function createCalibrateEnvironment(deps: RolloutDeps): (input: Calibrati
     let rolledOut: RolledOut = { trajectories: [], seconds: 0, faults: [] };
     let result: CalibrationResult;
     try {
-      const groups = await rollOutUntilCertain(deps, input, prepared, design, thresholds, (soFar) => (rolledOut = soFar));
+      const groups = await rollOutUntilCertain(
+        deps,
+        input,
+        prepared,
+        design,
+        thresholds,
+        (soFar) => (rolledOut = soFar),
+      );
       const doubt = verdictDoubt(groups, design, thresholds);
       result = withFaults(calibrationOf(groups, thresholds, { ...design, doubt }), rolledOut);
     } catch (error) {
@@ -54,10 +76,19 @@ export function createCalibrateEnvironment(deps: RolloutDeps): (input: Calibrati
     const folder = layout.environments(context.runId, capability.id);
     const detail = await putJson(store, folder, 'calibration.json', result);
     const validation = await getJson(store, input.validation, storedValidationSchema);
-    const transfer = result.seeds === 0 ? null : await estimateWithHeartbeats(store, input, rolledOut.trajectories, environment.successReward);
+    const transfer =
+      result.seeds === 0
+        ? null
+        : await estimateWithHeartbeats(store, input, rolledOut.trajectories, environment.successReward);
     const facts = { capability: capability.id, source, isolation: prepared.sandbox.mode, settings };
-    const certificate = await putJson(store, folder, 'certificate.json', certificateOf(facts, validation, { result, thresholds, transfer }));
-    const tokens = (key: 'promptTokens' | 'completionTokens'): number => rolledOut.trajectories.reduce((sum, { usage }) => sum + usage[key], 0);
+    const certificate = await putJson(
+      store,
+      folder,
+      'certificate.json',
+      certificateOf(facts, validation, { result, thresholds, transfer }),
+    );
+    const tokens = (key: 'promptTokens' | 'completionTokens'): number =>
+      rolledOut.trajectories.reduce((sum, { usage }) => sum + usage[key], 0);
     return {
       inBand: result.verdict === 'in-band',
       faulty: result.faulty,
@@ -70,7 +101,10 @@ export function createCalibrateEnvironment(deps: RolloutDeps): (input: Calibrati
   };
 }
 
-/** The estimate of transfer. Every label and trajectory of the run is read for it, so that it heartbeats and can be cancelled like the rollouts. */
+/**
+ * The estimate of transfer. Every label and trajectory of the run is read for it, so that it heartbeats and can be
+ * cancelled like the rollouts.
+ */
 async function estimateWithHeartbeats(
   store: ArtifactStore,
   input: CalibrationInput,
@@ -89,7 +123,10 @@ async function estimateWithHeartbeats(
   }
 }
 
-/** Rolls out portion by portion, each as far as the stopping rule asks for. What an earlier attempt did is in the work file and costs nothing. */
+/**
+ * Rolls out portion by portion, each as far as the stopping rule asks for. What an earlier attempt did is in the work
+ * file and costs nothing.
+ */
 async function rollOutUntilCertain(
   deps: RolloutDeps,
   { context, capability, source }: CalibrationInput,
@@ -103,11 +140,21 @@ async function rollOutUntilCertain(
   const opened = await readSynthesisedEnvironment(deps.store, source, capability.id);
   const plans: EpisodePlan[] = [];
   let groups: number[][] = [];
-  for (let wanted = nextRollouts(groups, design, thresholds); wanted !== null; wanted = nextRollouts(groups, design, thresholds)) {
+  for (
+    let wanted = nextRollouts(groups, design, thresholds);
+    wanted !== null;
+    wanted = nextRollouts(groups, design, thresholds)
+  ) {
     for (const { group, upTo } of wanted) {
       const seed = SYNTHETIC_SEEDS.calibration + group;
       for (let trial = groups[group]?.length ?? 0; trial < upTo; trial++) {
-        plans.push({ seed, split: 'synthetic', trial, model: model.name, samplingSeed: samplingSeed(context.seed, seed, trial) });
+        plans.push({
+          seed,
+          split: 'synthetic',
+          trial,
+          model: model.name,
+          samplingSeed: samplingSeed(context.seed, seed, trial),
+        });
       }
     }
     const all = await rollOut(deps, {
@@ -160,14 +207,19 @@ function rewardsByTask(trajectories: readonly Trajectory[]): number[][] {
 }
 
 /**
- * An exception now and then is what clumsy calls may cost, and the trainer puts up with it. One that is not rare spoils the figures,
- * and a process that ends or hangs would end the training.
+ * An exception now and then is what clumsy calls may cost, and the trainer puts up with it. One that is not rare spoils
+ * the figures, and a process that ends or hangs would end the training.
  */
 function withFaults(result: CalibrationResult, { faults, trajectories }: RolledOut): CalibrationResult {
   const lost = faults.filter((fault) => fault.lost).length;
   if (lost === 0 && faults.length <= MAX_FAULT_SHARE * trajectories.length) return result;
   const sentence = `The environment failed in ${faults.length} of ${trajectories.length} rollouts, in ${lost} of them by ending or hanging: ${faults[0]!.sentence.slice(0, 600)}`;
-  return { ...result, faulty: true, verdict: result.verdict === 'in-band' ? 'uninformative' : result.verdict, problems: [sentence, ...result.problems] };
+  return {
+    ...result,
+    faulty: true,
+    verdict: result.verdict === 'in-band' ? 'uninformative' : result.verdict,
+    problems: [sentence, ...result.problems],
+  };
 }
 
 /** Figures of an environment that could not be rolled out in: none of its tasks earned anything. */
@@ -186,7 +238,15 @@ function unusable(thresholds: CalibrationThresholds, message: string): Calibrati
   };
 }
 
-function outcomeLine({ verdict, meanReward, meanSuccess, informativeGroups, seeds, rollouts, problems }: CalibrationResult): string {
+function outcomeLine({
+  verdict,
+  meanReward,
+  meanSuccess,
+  informativeGroups,
+  seeds,
+  rollouts,
+  problems,
+}: CalibrationResult): string {
   if (seeds === 0) return `unusable: ${problems[0]?.split('\n')[0] ?? ''}`.slice(0, 300);
   const figures = `mean reward ${meanReward.toFixed(2)}, success ${meanSuccess.toFixed(2)}, informative groups ${informativeGroups.toFixed(2)}`;
   return `${verdict}: ${figures} (${rollouts} rollouts)`;

@@ -8,17 +8,23 @@ const PASS_AT = [1, 4, 8, 16];
 /**
  * What rollouts of the base model say about an environment.
  *
- * A group is the rewards of one task. Its standard deviation is taken over the group as a whole population; `rewardStd` over all
- * rewards. A group is constant when its rewards are all the same, and informative when their deviation reaches `minRewardStd`: a
- * group that differs by less gives the trainer almost nothing. Pass@k is the unbiased estimate from n rollouts with c successes,
- * 1 - C(n-c, k) / C(n, k), averaged over tasks.
+ * A group is the rewards of one task. Its standard deviation is taken over the group as a whole population; `rewardStd`
+ * over all rewards. A group is constant when its rewards are all the same, and informative when their deviation reaches
+ * `minRewardStd`: a group that differs by less gives the trainer almost nothing. Pass@k is the unbiased estimate from n
+ * rollouts with c successes, 1 - C(n-c, k) / C(n, k), averaged over tasks.
  *
- * Means, `rewardStd` and pass@k for small k are taken over each task's `first` rollouts, or over all where every task has all. A task may have
- * more than `first`, and not all as many: a group with fewer than `rolloutsPerSeed` is one that more would not change (`isSettled`).
+ * Means, `rewardStd` and pass@k for small k are taken over each task's `first` rollouts, or over all where every task
+ * has all. A task may have more than `first`, and not all as many: a group with fewer than `rolloutsPerSeed` is one
+ * that more would not change (`isSettled`).
  * @param rewards one list per task, in order of seeds; none may be empty.
  */
-export function calibrationOf(rewards: readonly (readonly number[])[], thresholds: CalibrationThresholds, plan: CalibrationPlan = {}): CalibrationResult {
-  if (rewards.length === 0 || rewards.some((group) => group.length === 0)) throw new RangeError('Calibration needs at least one reward in every group.');
+export function calibrationOf(
+  rewards: readonly (readonly number[])[],
+  thresholds: CalibrationThresholds,
+  plan: CalibrationPlan = {},
+): CalibrationResult {
+  if (rewards.length === 0 || rewards.some((group) => group.length === 0))
+    throw new RangeError('Calibration needs at least one reward in every group.');
   const isSuccess = (reward: number): boolean => reward >= thresholds.successReward;
   const share = (test: (group: readonly number[]) => boolean): number => rewards.filter(test).length / rewards.length;
   const rolloutsPerSeed = plan.rolloutsPerSeed ?? Math.min(...rewards.map((group) => group.length));
@@ -35,7 +41,9 @@ export function calibrationOf(rewards: readonly (readonly number[])[], threshold
     rewardStd: deviation(all),
   };
   const rollouts = rewards.reduce((sum, group) => sum + group.length, 0);
-  const passAt = PASS_AT.filter((k) => k <= rolloutsPerSeed).map((k) => [String(k), passInterval(rewards, k, first, isSuccess)] as const);
+  const passAt = PASS_AT.filter((k) => k <= rolloutsPerSeed).map(
+    (k) => [String(k), passInterval(rewards, k, first, isSuccess)] as const,
+  );
   return {
     seeds: rewards.length,
     rolloutsPerSeed,
@@ -61,10 +69,16 @@ export interface CalibrationPlan {
 }
 
 /** Pass@k over tasks with its 95 % interval under sampling of tasks. */
-function passInterval(rewards: readonly (readonly number[])[], k: number, first: number, isSuccess: (reward: number) => boolean): Interval {
+function passInterval(
+  rewards: readonly (readonly number[])[],
+  k: number,
+  first: number,
+  isSuccess: (reward: number) => boolean,
+): Interval {
   const values = rewards.map((group) => {
     const from = group.slice(0, Math.max(k, Math.min(first, group.length)));
-    // A settled group that has fewer than k rollouts has a success among them, and so among any k that begin with these.
+    // A settled group that has fewer than k rollouts has a success among them, and so among any k that begin with
+    // these.
     if (from.length < k) return Number(from.some(isSuccess));
     return passAtK(from.length, from.filter(isSuccess).length, k);
   });
@@ -76,7 +90,13 @@ function passInterval(rewards: readonly (readonly number[])[], k: number, first:
 
 type Figures = Pick<
   CalibrationResult,
-  'meanReward' | 'meanSuccess' | 'allSuccessGroups' | 'allZeroGroups' | 'constantGroups' | 'informativeGroups' | 'rewardStd'
+  | 'meanReward'
+  | 'meanSuccess'
+  | 'allSuccessGroups'
+  | 'allZeroGroups'
+  | 'constantGroups'
+  | 'informativeGroups'
+  | 'rewardStd'
 >;
 
 function judge(figures: Figures, thresholds: CalibrationThresholds): Pick<CalibrationResult, 'verdict' | 'problems'> {
@@ -84,26 +104,39 @@ function judge(figures: Figures, thresholds: CalibrationThresholds): Pick<Calibr
   const hard: string[] = [];
   const flat: string[] = [];
   const band = (name: string, value: number, [low, high]: readonly [number, number]): void => {
-    if (value > high) easy.push(`The base model's mean ${name} is ${text(value)}, above ${text(high)}: make the tasks harder.`);
+    if (value > high)
+      easy.push(`The base model's mean ${name} is ${text(value)}, above ${text(high)}: make the tasks harder.`);
     if (value < low)
-      hard.push(`The base model's mean ${name} is ${text(value)}, below ${text(low)}: make the tasks easier or give credit for partial progress.`);
+      hard.push(
+        `The base model's mean ${name} is ${text(value)}, below ${text(low)}: make the tasks easier or give credit for partial progress.`,
+      );
   };
   band('reward', figures.meanReward, thresholds.meanReward);
   band('success', figures.meanSuccess, thresholds.meanSuccess);
   if (figures.allSuccessGroups > thresholds.maxAllSuccessGroups) {
-    easy.push(`On ${text(figures.allSuccessGroups)} of the tasks every rollout succeeds; at most ${text(thresholds.maxAllSuccessGroups)} may be that easy.`);
+    easy.push(
+      `On ${text(figures.allSuccessGroups)} of the tasks every rollout succeeds; at most ${text(thresholds.maxAllSuccessGroups)} may be that easy.`,
+    );
   }
   if (figures.allZeroGroups > thresholds.maxAllZeroGroups) {
-    hard.push(`On ${text(figures.allZeroGroups)} of the tasks every rollout earns 0; at most ${text(thresholds.maxAllZeroGroups)} may be that hard.`);
+    hard.push(
+      `On ${text(figures.allZeroGroups)} of the tasks every rollout earns 0; at most ${text(thresholds.maxAllZeroGroups)} may be that hard.`,
+    );
   }
   if (figures.constantGroups > thresholds.maxConstantGroups) {
-    flat.push(`On ${text(figures.constantGroups)} of the tasks all rollouts earn the same; at most ${text(thresholds.maxConstantGroups)} may teach nothing.`);
+    flat.push(
+      `On ${text(figures.constantGroups)} of the tasks all rollouts earn the same; at most ${text(thresholds.maxConstantGroups)} may teach nothing.`,
+    );
   }
   if (figures.informativeGroups < thresholds.minInformativeGroups) {
-    flat.push(`Only on ${text(figures.informativeGroups)} of the tasks do rollouts differ in reward; at least ${text(thresholds.minInformativeGroups)} must.`);
+    flat.push(
+      `Only on ${text(figures.informativeGroups)} of the tasks do rollouts differ in reward; at least ${text(thresholds.minInformativeGroups)} must.`,
+    );
   }
   if (figures.rewardStd < thresholds.minRewardStd) {
-    flat.push(`The rewards' standard deviation is ${text(figures.rewardStd)}, below ${text(thresholds.minRewardStd)}: grade more finely.`);
+    flat.push(
+      `The rewards' standard deviation is ${text(figures.rewardStd)}, below ${text(thresholds.minRewardStd)}: grade more finely.`,
+    );
   }
   // Where tasks are both too easy and too hard there is no direction to go in, only spread to gain.
   const verdict =

@@ -1,4 +1,12 @@
-import type { AgentSpec, ArtifactRef, CalibrationResult, Certificate, EnvironmentCheck, TransferEstimate, Validation } from '../../contracts';
+import type {
+  AgentSpec,
+  ArtifactRef,
+  CalibrationResult,
+  Certificate,
+  EnvironmentCheck,
+  TransferEstimate,
+  Validation,
+} from '../../contracts';
 import { SYNTHETIC_SEEDS } from '../../contracts/seed-ranges';
 import type { CalibrationThresholds } from './stopping-rule';
 
@@ -19,7 +27,11 @@ export interface Calibrated {
 }
 
 /** Puts a certificate together. Without a calibration nothing is certified. */
-export function certificateOf({ capability, source, isolation, settings }: CertificateFacts, validation: Validation, calibrated?: Calibrated): Certificate {
+export function certificateOf(
+  { capability, source, isolation, settings }: CertificateFacts,
+  validation: Validation,
+  calibrated?: Calibrated,
+): Certificate {
   const checks = [...validation.checks, ...(calibrated ? [calibrationCheck(calibrated)] : [])];
   const failed = checks.filter(({ passed }) => !passed).map(({ name }) => name);
   const certified = failed.length === 0 && calibrated !== undefined;
@@ -29,7 +41,12 @@ export function certificateOf({ capability, source, isolation, settings }: Certi
     capability,
     environment: { sha256: source.sha256, bytes: source.bytes },
     certified,
-    summary: failed.length > 0 ? `Not certified: ${failed.join(', ')} failed.` : certified ? `Certified: ${passed}.` : `Not calibrated; ${passed}.`,
+    summary:
+      failed.length > 0
+        ? `Not certified: ${failed.join(', ')} failed.`
+        : certified
+          ? `Certified: ${passed}.`
+          : `Not calibrated; ${passed}.`,
     isolation,
     settings: { ...settings, firstSeed: SYNTHETIC_SEEDS.validation },
     checks,
@@ -52,10 +69,22 @@ function calibrationCheck({ result, thresholds }: Calibrated): EnvironmentCheck 
     figures: [
       { name: 'mean reward', value: result.meanReward, atLeast: meanReward[0], atMost: meanReward[1] },
       { name: 'mean success', value: result.meanSuccess, atLeast: meanSuccess[0], atMost: meanSuccess[1] },
-      { name: 'groups in which every rollout succeeds', value: result.allSuccessGroups, atMost: thresholds.maxAllSuccessGroups },
+      {
+        name: 'groups in which every rollout succeeds',
+        value: result.allSuccessGroups,
+        atMost: thresholds.maxAllSuccessGroups,
+      },
       { name: 'groups in which every reward is 0', value: result.allZeroGroups, atMost: thresholds.maxAllZeroGroups },
-      { name: 'groups whose rewards are all equal', value: result.constantGroups, atMost: thresholds.maxConstantGroups },
-      { name: 'groups whose rewards differ', value: result.informativeGroups, atLeast: thresholds.minInformativeGroups },
+      {
+        name: 'groups whose rewards are all equal',
+        value: result.constantGroups,
+        atMost: thresholds.maxConstantGroups,
+      },
+      {
+        name: 'groups whose rewards differ',
+        value: result.informativeGroups,
+        atLeast: thresholds.minInformativeGroups,
+      },
       { name: 'standard deviation of the rewards', value: result.rewardStd, atLeast: thresholds.minRewardStd },
     ],
   };

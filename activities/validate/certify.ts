@@ -32,7 +32,10 @@ export interface CertifyOptions {
 const MAX_PROBLEMS = 10;
 const MAX_PROBLEM_CHARS = 400;
 
-/** Checks in their order. Those of the group `form` come first, and a failed one ends the examination: the others would only repeat it. */
+/**
+ * Checks in their order. Those of the group `form` come first, and a failed one ends the examination: the others would
+ * only repeat it.
+ */
 export const CHECK_NAMES = [
   ...['parses', 'imports', 'loads', 'interface', 'tasks', 'observation-format'],
   ...['solvable', 'nop', 'random-calls', 'echo-the-prompt', 'repeat-one-tool', 'always-refuse'],
@@ -41,8 +44,8 @@ export const CHECK_NAMES = [
 ] as const;
 
 /**
- * Everything about a synthesised environment that can be found out without a model. It runs in the jail; what it does there, be it raise,
- * hang or die, fails the check and not the caller.
+ * Everything about a synthesised environment that can be found out without a model. It runs in the jail; what it does
+ * there, be it raise, hang or die, fails the check and not the caller.
  * @throws Sandbox.Unavailable; the signal's reason.
  */
 export async function certify(options: CertifyOptions): Promise<Validation> {
@@ -86,19 +89,32 @@ class Examiner {
         return verdict(findings.syntax, 'The source is Python.');
       })) &&
       (await this.check('form', 'imports', () => {
-        const allowed = findings.rules.some((finding) => / imports /.test(finding)) ? [`Allowed imports: ${ALLOWED_MODULES.join(', ')}.`] : [];
-        return verdict(findings.rules.length > 0 ? [...findings.rules, ...allowed] : [], 'Nothing forbidden was found in the source.');
+        const allowed = findings.rules.some((finding) => / imports /.test(finding))
+          ? [`Allowed imports: ${ALLOWED_MODULES.join(', ')}.`]
+          : [];
+        return verdict(
+          findings.rules.length > 0 ? [...findings.rules, ...allowed] : [],
+          'Nothing forbidden was found in the source.',
+        );
       })) &&
       (await this.check('form', 'loads', async () => {
         this.tools = (await (await this.seat.take()).describe()).tools;
         return verdict([], `The module loads and describes ${this.tools.length} tools.`);
       })) &&
-      (await this.check('form', 'interface', () => verdict(interfaceDifferences(target.tools, this.tools), "The tools are the agent's."))) &&
+      (await this.check('form', 'interface', () =>
+        verdict(interfaceDifferences(target.tools, this.tools), "The tools are the agent's."),
+      )) &&
       (await this.check('form', 'tasks', async () => {
-        this.tasks = await examineTasks(await this.seat.take(), validationSeeds(Math.max(settings.seeds, settings.diversitySeeds)), this.options.signal);
+        this.tasks = await examineTasks(
+          await this.seat.take(),
+          validationSeeds(Math.max(settings.seeds, settings.diversitySeeds)),
+          this.options.signal,
+        );
         return verdict([], `${this.tasks.length} tasks have an opening and a reference solution.`);
       })) &&
-      (await this.check('form', 'observation-format', async () => checkObservationFormat(await this.seat.take(), this.examination(), target)))
+      (await this.check('form', 'observation-format', async () =>
+        checkObservationFormat(await this.seat.take(), this.examination(), target),
+      ))
     );
   }
 
@@ -119,7 +135,9 @@ class Examiner {
     await trivial('reward-hacks', 'injected-text');
     await this.check('reward-hacks', 'text-gain', async () => checkTextGain(await this.seat.take(), all));
     await this.check('reward-hacks', 'malformed-calls', async () => checkMalformedCalls(await this.seat.take(), all));
-    await this.check('deterministic', 'deterministic', async () => checkDeterminism(await this.seat.take(), await this.other.take(), all));
+    await this.check('deterministic', 'deterministic', async () =>
+      checkDeterminism(await this.seat.take(), await this.other.take(), all),
+    );
     await this.check('diverse', 'diverse', () => checkDiversity(this.tasks.slice(0, settings.diversitySeeds)));
     await this.check('isolated', 'isolated', async () => checkIsolation(await this.seat.take(), all));
     await this.check('no-leakage', 'held-out-text', () => checkHeldOut(environment.source, this.tasks, target));
@@ -130,7 +148,11 @@ class Examiner {
     return { tools: this.tools, tasks: this.tasks.slice(0, this.options.settings.seeds) };
   }
 
-  private async check(group: CheckGroup, name: (typeof CHECK_NAMES)[number], run: () => CheckResult | Promise<CheckResult>): Promise<boolean> {
+  private async check(
+    group: CheckGroup,
+    name: (typeof CHECK_NAMES)[number],
+    run: () => CheckResult | Promise<CheckResult>,
+  ): Promise<boolean> {
     this.options.signal?.throwIfAborted();
     let result: CheckResult;
     try {

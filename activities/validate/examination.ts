@@ -18,7 +18,10 @@ export interface ExaminedTask {
   seed: number;
   messages: OpeningMessage[];
   reference: EnvironmentCall[];
-  /** Positions in `reference` of the calls that show the capability; null where `generate_task` does not say (`skill_calls`). */
+  /**
+   * Positions in `reference` of the calls that show the capability; null where `generate_task` does not say
+   * (`skill_calls`).
+   */
   skillCalls: number[] | null;
 }
 
@@ -38,21 +41,37 @@ export const CERTIFICATION = {
   maxNearDuplicates: 0.05,
   minDistinctSolutions: 0.2,
   minTaskSpace: 1000,
-  /** Mean reward with the capability right and another call wrong, less that with the capability wrong and the rest right. */
+  /**
+   * Mean reward with the capability right and another call wrong, less that with the capability wrong and the rest
+   * right.
+   */
   minIsolationGap: 0.1,
-  /** Episodes that may succeed although the capability's calls are wrong: a wrong argument is sometimes right by chance. */
+  /**
+   * Episodes that may succeed although the capability's calls are wrong: a wrong argument is sometimes right by chance.
+   */
   maxSuccessWithoutSkill: 0.1,
   maxHeldOutTexts: 0.01,
 } as const;
 
 /** Seeds of the tasks that validation looks at. */
-export const validationSeeds = (count: number): number[] => Array.from({ length: count }, (_, index) => SYNTHETIC_SEEDS.validation + index);
+export const validationSeeds = (count: number): number[] =>
+  Array.from({ length: count }, (_, index) => SYNTHETIC_SEEDS.validation + index);
 
-/** Tasks that are asked for at a time: all requests of a line have to be answered within the line's deadline (sandbox/profile.json). */
+/**
+ * Tasks that are asked for at a time: all requests of a line have to be answered within the line's deadline
+ * (sandbox/profile.json).
+ */
 export const AT_ONCE = 16;
 
-/** Opening, reference solution and declared skill of tasks. Rejects as the environment does, or with the signal's reason. */
-export function examineTasks(environment: EnvironmentHandle, seeds: readonly number[], signal?: AbortSignal): Promise<ExaminedTask[]> {
+/**
+ * Opening, reference solution and declared skill of tasks. Rejects as the environment does, or with the signal's
+ * reason.
+ */
+export function examineTasks(
+  environment: EnvironmentHandle,
+  seeds: readonly number[],
+  signal?: AbortSignal,
+): Promise<ExaminedTask[]> {
   return mapInParallel(seeds, AT_ONCE, signal ?? new AbortController().signal, async (seed) => {
     const { episode, messages } = await openEpisode(environment, seed);
     await environment.drop(episode);
@@ -64,12 +83,18 @@ export function examineTasks(environment: EnvironmentHandle, seeds: readonly num
 function skillCallsOf(task: Record<string, unknown>, calls: number): number[] | null {
   const declared = task['skill_calls'];
   if (!Array.isArray(declared)) return null;
-  const valid = declared.filter((position): position is number => Number.isInteger(position) && position >= 0 && position < calls);
+  const valid = declared.filter(
+    (position): position is number => Number.isInteger(position) && position >= 0 && position < calls,
+  );
   return valid.length === declared.length ? [...new Set(valid)] : null;
 }
 
 /** What a scripted policy sees of a task; the same numbers at every call. */
-export const viewOf = ({ messages, seed }: ExaminedTask, tools: readonly EnvironmentTool[]): PolicyView => ({ messages, tools, random: seededRandom(seed) });
+export const viewOf = ({ messages, seed }: ExaminedTask, tools: readonly EnvironmentTool[]): PolicyView => ({
+  messages,
+  tools,
+  random: seededRandom(seed),
+});
 
 /** The text that the agent is asked with. */
 export const promptOf = ({ messages }: Pick<ExaminedTask, 'messages'>): string =>
@@ -78,5 +103,6 @@ export const promptOf = ({ messages }: Pick<ExaminedTask, 'messages'>): string =
     .map(({ content }) => content)
     .join('\n');
 
-export const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+export const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 export const text = (value: number): string => value.toFixed(2);

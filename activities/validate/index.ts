@@ -4,7 +4,9 @@ import { createCalibrateEnvironment } from './calibrate-environment';
 import { createValidateEnvironment } from './validate-environment';
 
 /** Activities that decide whether a synthesised environment is fit to train in. */
-export function createValidationActivities(deps: RolloutDeps): Pick<SandboxActivities, 'validateEnvironment' | 'calibrateEnvironment'> {
+export function createValidationActivities(
+  deps: RolloutDeps,
+): Pick<SandboxActivities, 'validateEnvironment' | 'calibrateEnvironment'> {
   return {
     validateEnvironment: createValidateEnvironment(deps),
     calibrateEnvironment: createCalibrateEnvironment(deps),
@@ -14,6 +16,12 @@ export function createValidationActivities(deps: RolloutDeps): Pick<SandboxActiv
 export { calibrationOf, passAtK } from './calibration';
 export { certificateOf } from './certificate';
 export { certify, type CertifyOptions, CHECK_NAMES } from './certify';
-export { type CalibrationDesign, calibrationDesign, type CalibrationThresholds, nextRollouts, verdictDoubt } from './stopping-rule';
+export {
+  type CalibrationDesign,
+  calibrationDesign,
+  type CalibrationThresholds,
+  nextRollouts,
+  verdictDoubt,
+} from './stopping-rule';
 export { readTargetProfile, type TargetProfile } from './target-profile';
 export { ALLOWED_MODULES } from './static-inspection';

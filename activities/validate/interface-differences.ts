@@ -5,10 +5,13 @@ import { canonicalJson } from '../../contracts/trajectory-id';
 const ANNOTATIONS = new Set(['description', 'title', 'examples', '$comment', 'default']);
 
 /**
- * How a synthesised environment's tools differ from the agent's: sentences, empty when names, parameters, types and required
- * parameters are the same. What is learned on other tools does not transfer.
+ * How a synthesised environment's tools differ from the agent's: sentences, empty when names, parameters, types and
+ * required parameters are the same. What is learned on other tools does not transfer.
  */
-export function interfaceDifferences(target: readonly EnvironmentTool[], candidate: readonly EnvironmentTool[]): string[] {
+export function interfaceDifferences(
+  target: readonly EnvironmentTool[],
+  candidate: readonly EnvironmentTool[],
+): string[] {
   const theirs = new Map(candidate.map((tool) => [tool.function.name, tool]));
   const ours = new Map(target.map((tool) => [tool.function.name, tool]));
   const missing = [...ours.keys()].filter((name) => !theirs.has(name));
@@ -31,19 +34,28 @@ function parameterDifferences(name: string, target: EnvironmentTool, candidate: 
   }
   for (const [parameter, schema] of theirs.properties) {
     const expected = ours.properties.get(parameter);
-    if (expected === undefined) differences.push(`${name} has a parameter ${parameter} that the agent's tool does not have.`);
-    else if (schema !== expected) differences.push(`${name}: the parameter ${parameter} is ${schema}; the agent's tool has ${expected}.`);
+    if (expected === undefined)
+      differences.push(`${name} has a parameter ${parameter} that the agent's tool does not have.`);
+    else if (schema !== expected)
+      differences.push(`${name}: the parameter ${parameter} is ${schema}; the agent's tool has ${expected}.`);
   }
   if (ours.required.join() !== theirs.required.join()) {
-    differences.push(`${name} requires [${theirs.required.join(', ')}]; the agent's tool requires [${ours.required.join(', ')}].`);
+    differences.push(
+      `${name} requires [${theirs.required.join(', ')}]; the agent's tool requires [${ours.required.join(', ')}].`,
+    );
   }
   return differences;
 }
 
 function shapeOf(tool: EnvironmentTool): { properties: Map<string, string>; required: string[] } {
-  const { properties, required } = (tool.function.parameters ?? {}) as { properties?: Record<string, unknown>; required?: unknown };
+  const { properties, required } = (tool.function.parameters ?? {}) as {
+    properties?: Record<string, unknown>;
+    required?: unknown;
+  };
   return {
-    properties: new Map(Object.entries(properties ?? {}).map(([name, schema]) => [name, canonicalJson(withoutAnnotations(schema))])),
+    properties: new Map(
+      Object.entries(properties ?? {}).map(([name, schema]) => [name, canonicalJson(withoutAnnotations(schema))]),
+    ),
     required: Array.isArray(required) ? required.map(String).sort() : [],
   };
 }

@@ -3,22 +3,27 @@ import { type ExaminedTask, promptOf } from './examination';
 
 /** Words of one shingle. */
 const SHINGLE = 3;
-/** From this similarity on two tasks count as one: the value that Lee et al. (2022, ACL, "Deduplicating Training Data") take. */
+/**
+ * From this similarity on two tasks count as one: the value that Lee et al. (2022, ACL, "Deduplicating Training Data")
+ * take.
+ */
 const SIMILAR = 0.8;
 /** Shingles that more than this share of the tasks have are the frame of all tasks and say nothing about one. */
 const FRAME = 0.5;
 
 /**
- * Tasks that nearly repeat an earlier one, as pairs of seeds. A task is the words of its opening and its reference solution, in lower
- * case without punctuation; numbers that the solution does not use, such as a running number, count as one number. Two tasks are near
- * duplicates from a Jaccard similarity of their shingles of 0.8 on (Broder 1997), with the frame of all tasks left out. Computed
- * exactly: a few hundred tasks need no MinHash.
+ * Tasks that nearly repeat an earlier one, as pairs of seeds. A task is the words of its opening and its reference
+ * solution, in lower case without punctuation; numbers that the solution does not use, such as a running number, count
+ * as one number. Two tasks are near duplicates from a Jaccard similarity of their shingles of 0.8 on (Broder 1997),
+ * with the frame of all tasks left out. Computed exactly: a few hundred tasks need no MinHash.
  */
 export function nearDuplicates(tasks: readonly ExaminedTask[]): [seed: number, earlier: number][] {
   const all = tasks.map(shinglesOf);
   const frequency = new Map<string, number>();
   for (const shingles of all) for (const shingle of shingles) frequency.set(shingle, (frequency.get(shingle) ?? 0) + 1);
-  const own = all.map((shingles) => new Set([...shingles].filter((shingle) => frequency.get(shingle)! <= FRAME * tasks.length)));
+  const own = all.map(
+    (shingles) => new Set([...shingles].filter((shingle) => frequency.get(shingle)! <= FRAME * tasks.length)),
+  );
   return own.flatMap((shingles, index) => {
     const earlier = own.slice(0, index).findIndex((other) => jaccard(shingles, other) >= SIMILAR);
     return earlier < 0 ? [] : [[tasks[index]!.seed, tasks[earlier]!.seed] as [number, number]];
@@ -26,8 +31,9 @@ export function nearDuplicates(tasks: readonly ExaminedTask[]): [seed: number, e
 }
 
 /**
- * Estimate of how many different tasks there are, from how often each was drawn: Chao's lower bound in its bias-corrected form (Chao 1984,
- * Scandinavian Journal of Statistics 11:265-270). n draws that are all different give n (n + 1) / 2.
+ * Estimate of how many different tasks there are, from how often each was drawn: Chao's lower bound in its
+ * bias-corrected form (Chao 1984, Scandinavian Journal of Statistics 11:265-270). n draws that are all different give n
+ * (n + 1) / 2.
  */
 export function taskSpace(drawn: readonly string[]): number {
   const counts = new Map<string, number>();
@@ -43,7 +49,9 @@ export const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p
 /** Runs of `size` words; a shorter text is one run. */
 export function shingle(words: readonly string[], size: number): Set<string> {
   if (words.length <= size) return new Set(words.length === 0 ? [] : [words.join(' ')]);
-  return new Set(Array.from({ length: words.length - size + 1 }, (_, start) => words.slice(start, start + size).join(' ')));
+  return new Set(
+    Array.from({ length: words.length - size + 1 }, (_, start) => words.slice(start, start + size).join(' ')),
+  );
 }
 
 function shinglesOf(task: ExaminedTask): Set<string> {

@@ -1,6 +1,6 @@
 /**
- * The form of observations: text, or a JSON document with its members and types. Learnt from what the agent's environment answers, and
- * then held against another environment's answers.
+ * The form of observations: text, or a JSON document with its members and types. Learnt from what the agent's
+ * environment answers, and then held against another environment's answers.
  */
 export interface Format {
   /** text, string, number, boolean, null, array, object. */
@@ -70,10 +70,12 @@ function learn(format: Format, value: Document): void {
 function difference(format: Format, value: Document, path: string): string | null {
   const kind = kindOf(value);
   const where = path === '' ? '' : ` at ${path}`;
-  if (!format.kinds.has(kind)) return `is ${kind}${where} where the agent's has ${[...format.kinds].sort().join(' or ')}`;
+  if (!format.kinds.has(kind))
+    return `is ${kind}${where} where the agent's has ${[...format.kinds].sort().join(' or ')}`;
   if (kind === 'array') {
     for (const element of value as unknown[]) {
-      const found = format.element && format.element.kinds.size > 0 ? difference(format.element, element, `${path}[]`) : null;
+      const found =
+        format.element && format.element.kinds.size > 0 ? difference(format.element, element, `${path}[]`) : null;
       if (found) return found;
     }
     return null;

@@ -19,7 +19,10 @@ const MAX_CALLS = 64;
 let episodes = 0;
 
 /** Opens an episode under a name that no other one has. */
-export async function openEpisode(environment: EnvironmentHandle, seed: number): Promise<{ episode: string; messages: OpeningMessage[] }> {
+export async function openEpisode(
+  environment: EnvironmentHandle,
+  seed: number,
+): Promise<{ episode: string; messages: OpeningMessage[] }> {
   const episode = `script-${episodes++}`;
   const { messages } = await environment.reset(episode, seed);
   return { episode, messages };
@@ -49,8 +52,13 @@ export async function play(environment: EnvironmentHandle, seed: number, moves: 
 }
 
 /** Rewards of scripts, in their order. */
-export async function rewardsOf(environment: EnvironmentHandle, scripts: readonly { seed: number; moves: readonly Move[] }[]): Promise<number[]> {
-  return (await Promise.all(scripts.map(({ seed, moves }) => play(environment, seed, moves)))).map(({ reward }) => reward);
+export async function rewardsOf(
+  environment: EnvironmentHandle,
+  scripts: readonly { seed: number; moves: readonly Move[] }[],
+): Promise<number[]> {
+  return (await Promise.all(scripts.map(({ seed, moves }) => play(environment, seed, moves)))).map(
+    ({ reward }) => reward,
+  );
 }
 
 function keep<T extends { observations: string[]; done: boolean }>(step: T, observations: string[]): T {

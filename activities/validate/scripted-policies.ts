@@ -56,13 +56,18 @@ export function spamCalls(view: PolicyView): EnvironmentCall[] {
 
 /** The same calls tool by tool; those that talk, and so may end the episode, come last. */
 export function spamByTool(view: PolicyView): EnvironmentCall[] {
-  const quietFirst = [...view.tools].sort((a, b) => Number(sayThrough(a, 'x') !== null) - Number(sayThrough(b, 'x') !== null));
+  const quietFirst = [...view.tools].sort(
+    (a, b) => Number(sayThrough(a, 'x') !== null) - Number(sayThrough(b, 'x') !== null),
+  );
   return quietFirst.flatMap((tool) => Array.from({ length: spamRounds(view) }, () => drawCall(tool, view)));
 }
 
 const spamRounds = ({ tools }: PolicyView): number => Math.max(2, Math.ceil(SPAM_CALLS / tools.length));
 
-/** Calls that no careful agent makes and every untrained one does: unknown tools, missing, wrong and oversized arguments. */
+/**
+ * Calls that no careful agent makes and every untrained one does: unknown tools, missing, wrong and oversized
+ * arguments.
+ */
 export function clumsyCalls(tools: readonly EnvironmentTool[]): EnvironmentCall[] {
   return [
     { name: 'no_such_tool', arguments: {} },
@@ -85,7 +90,9 @@ export function clumsyCalls(tools: readonly EnvironmentTool[]): EnvironmentCall[
 export function wrongValue(value: unknown, others: readonly unknown[], random: () => number): unknown {
   if (typeof value === 'boolean') return !value;
   if (typeof value === 'number') return value + 1 + Math.floor(random() * 5);
-  const foreign = others.filter((other) => typeof other === typeof value && JSON.stringify(other) !== JSON.stringify(value));
+  const foreign = others.filter(
+    (other) => typeof other === typeof value && JSON.stringify(other) !== JSON.stringify(value),
+  );
   if (foreign.length > 0) return pick(foreign, random);
   return typeof value === 'string' ? `${value} or not` : null;
 }

@@ -15,14 +15,25 @@ const findingsSchema = z.strictObject({ syntax: z.array(z.string()), rules: z.ar
 export type SourceFindings = z.infer<typeof findingsSchema>;
 
 /**
- * Findings about a source that was not run: that it is not Python; forbidden imports and names, shared random numbers, clocks. The parsing happens in the jail.
+ * Findings about a source that was not run: that it is not Python; forbidden imports and names, shared random numbers,
+ * clocks. The parsing happens in the jail.
  * @throws SandboxError when the source brings the parser down.
  */
-export async function inspectSource(openEnvironment: OpenEnvironment, source: string, name: string): Promise<SourceFindings> {
-  const inspector = await openEnvironment({ source: readInspector(), trust: 'synthesised', name: `inspector of ${name}` });
+export async function inspectSource(
+  openEnvironment: OpenEnvironment,
+  source: string,
+  name: string,
+): Promise<SourceFindings> {
+  const inspector = await openEnvironment({
+    source: readInspector(),
+    trust: 'synthesised',
+    name: `inspector of ${name}`,
+  });
   try {
     await inspector.reset('inspect', 0);
-    const { observations } = await inspector.step('inspect', [{ name: 'inspect', arguments: { source, allowed: [...ALLOWED_MODULES] } }]);
+    const { observations } = await inspector.step('inspect', [
+      { name: 'inspect', arguments: { source, allowed: [...ALLOWED_MODULES] } },
+    ]);
     return findingsSchema.parse(JSON.parse(observations[0] ?? 'null'));
   } finally {
     await inspector.close();
@@ -35,6 +46,9 @@ function readInspector(): string {
     for (const path of [join(folder, 'inspector.py'), join(folder, 'activities', 'validate', 'inspector.py')]) {
       if (existsSync(path)) return readFileSync(path, 'utf8');
     }
-    if (folder === dirname(folder)) throw new Error('activities/validate/inspector.py was not found. Install the whole project, not only its compiled files.');
+    if (folder === dirname(folder))
+      throw new Error(
+        'activities/validate/inspector.py was not found. Install the whole project, not only its compiled files.',
+      );
   }
 }

@@ -10,12 +10,18 @@ import { type Format, learnFormat } from './observation-format';
 import { openEpisode, play } from './play';
 import { clumsyCalls, randomCalls } from './scripted-policies';
 
-/** What the agent's own environment looks like, as far as an environment for one of its capabilities is compared with it. */
+/**
+ * What the agent's own environment looks like, as far as an environment for one of its capabilities is compared with
+ * it.
+ */
 export interface TargetProfile {
   tools: EnvironmentTool[];
   /** Of each tool's observations, for as many tools as were seen to answer. */
   formats: Map<string, Format>;
-  /** Of what it answers to a call of a tool that does not exist: what any tool may answer to a call that it does not understand. */
+  /**
+   * Of what it answers to a call of a tool that does not exist: what any tool may answer to a call that it does not
+   * understand.
+   */
   refusal: Format | undefined;
   /** The first train tasks. */
   tasks: ExaminedTask[];
@@ -37,15 +43,21 @@ const TRAIN_TASKS = 60;
 const MAX_OPENINGS = 1000;
 
 /**
- * Reads the profile off the agent's environment: what train and held-out tasks ask, and what tools answer to right, random and malformed
- * calls. Nothing of the held-out tasks but their opening is read, and it goes nowhere but into a comparison.
+ * Reads the profile off the agent's environment: what train and held-out tasks ask, and what tools answer to right,
+ * random and malformed calls. Nothing of the held-out tasks but their opening is read, and it goes nowhere but into a
+ * comparison.
  *
- * An exception costs what the script would have shown. So does the end of the process, which takes other scripts along: those are played
- * again one by one. Malformed calls come last and one by one from the start.
- * @throws SandboxError where the environment does not start, describe itself or open a task, or ends in more scripts of well-formed calls than
- * a set of rollouts puts up with; the signal's reason.
+ * An exception costs what the script would have shown. So does the end of the process, which takes other scripts along:
+ * those are played again one by one. Malformed calls come last and one by one from the start.
+ * @throws SandboxError where the environment does not start, describe itself or open a task, or ends in more scripts of
+ *   well-formed calls than a set of rollouts puts up with; the signal's reason.
  */
-export async function readTargetProfile({ openEnvironment, environment, spec, signal }: ProfileOptions): Promise<TargetProfile> {
+export async function readTargetProfile({
+  openEnvironment,
+  environment,
+  spec,
+  signal,
+}: ProfileOptions): Promise<TargetProfile> {
   const seat = new EnvironmentSeat(openEnvironment, environment);
   // A hanging environment must not hold up a cancellation.
   const close = (): void => void seat.close();
@@ -77,7 +89,8 @@ async function read(seat: EnvironmentSeat, spec: ProfileOptions['spec'], signal:
   return { tools, tasks, train, heldOut, ...(await observedFormats(seat, tools, tasks, signal)) };
 }
 
-const seedsOf = ({ start, count }: { start: number; count: number }): number[] => Array.from({ length: Math.min(count, MAX_OPENINGS) }, (_, i) => start + i);
+const seedsOf = ({ start, count }: { start: number; count: number }): number[] =>
+  Array.from({ length: Math.min(count, MAX_OPENINGS) }, (_, i) => start + i);
 
 interface Script {
   seed: number;
@@ -97,7 +110,9 @@ async function observedFormats(
   // They are answered alike whatever the task.
   const malformed = clumsyCalls(tools).map((call): Script => ({ seed: tasks[0]!.seed, calls: [call] }));
   const scripts = [...wellFormed, ...malformed];
-  const seen = [...(await mapInParallel(wellFormed, AT_ONCE, signal, (script) => observationsOf(seat, script, signal)))];
+  const seen = [
+    ...(await mapInParallel(wellFormed, AT_ONCE, signal, (script) => observationsOf(seat, script, signal))),
+  ];
   let ended = 0;
   for (const [index, script] of scripts.entries()) {
     if (index < wellFormed.length && !(seen[index] instanceof SandboxError)) continue;
@@ -123,7 +138,11 @@ async function observedFormats(
 }
 
 /** Empty where the environment raised; the error where its process ended. */
-async function observationsOf(seat: EnvironmentSeat, { seed, calls }: Script, signal: AbortSignal): Promise<string[] | SandboxError> {
+async function observationsOf(
+  seat: EnvironmentSeat,
+  { seed, calls }: Script,
+  signal: AbortSignal,
+): Promise<string[] | SandboxError> {
   try {
     return (await play(await seat.take(), seed, calls)).observations;
   } catch (error) {

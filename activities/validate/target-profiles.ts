@@ -3,15 +3,18 @@ import { type ArtifactStore, StoreConflictError } from '../../store';
 import type { TargetProfile } from './target-profile';
 import { readProfile, writeProfile, writtenProfileSchema } from './written-profile';
 
-/** Profiles of agents' environments in the store. Reading one off the environment may take minutes: it is done once for a run. */
+/**
+ * Profiles of agents' environments in the store. Reading one off the environment may take minutes: it is done once for
+ * a run.
+ */
 export class TargetProfiles {
   private readonly underWay = new Map<string, Promise<unknown>>();
 
   constructor(private readonly store: ArtifactStore) {}
 
   /**
-   * The profile kept under a key, or else what `read` gives, which is kept then. Whoever asks while it is being read by another activity of
-   * this process waits for that, and tries itself when that fails or is cancelled.
+   * The profile kept under a key, or else what `read` gives, which is kept then. Whoever asks while it is being read by
+   * another activity of this process waits for that, and tries itself when that fails or is cancelled.
    * @throws what `read` throws; the signal's reason.
    */
   async of(key: string, signal: AbortSignal, read: () => Promise<TargetProfile>): Promise<TargetProfile> {

@@ -26,13 +26,19 @@ const MOST = 300;
 const RESAMPLES = 500;
 
 /**
- * How well success on the synthetic tasks predicts success on those of the agent's tasks (train tasks, and live traffic that joined them) that
- * need the capability (labelled PRESENT or LACKING), for the base model, from rollouts that are there already. Must not be called for long without heartbeats.
+ * How well success on the synthetic tasks predicts success on those of the agent's tasks (train tasks, and live traffic
+ * that joined them) that need the capability (labelled PRESENT or LACKING), for the base model, from rollouts that are
+ * there already. Must not be called for long without heartbeats.
  * @throws the signal's reason.
  */
 export async function estimateTransfer(
   store: ArtifactStore,
-  { trajectories, labels, capability, context }: Pick<CalibrationInput, 'trajectories' | 'labels' | 'capability' | 'context'>,
+  {
+    trajectories,
+    labels,
+    capability,
+    context,
+  }: Pick<CalibrationInput, 'trajectories' | 'labels' | 'capability' | 'context'>,
   synthetic: readonly Trajectory[],
   successReward: number,
   signal: AbortSignal,
@@ -55,20 +61,31 @@ export async function estimateTransfer(
 }
 
 /**
- * A task of the agent is predicted to succeed as often as the ten synthetic tasks that its opening resembles most (cosine of tf-idf weights),
- * weighted by resemblance. Discrimination is Harrell's concordance of predicted and observed success; intervals are percentiles of a bootstrap
- * over tasks.
+ * A task of the agent is predicted to succeed as often as the ten synthetic tasks that its opening resembles most
+ * (cosine of tf-idf weights), weighted by resemblance. Discrimination is Harrell's concordance of predicted and
+ * observed success; intervals are percentiles of a bootstrap over tasks.
  * @param seed of the resampling.
  */
-export function transferOf(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess[], seed: number): TransferEstimate {
+export function transferOf(
+  synthetic: readonly TaskSuccess[],
+  target: readonly TaskSuccess[],
+  seed: number,
+): TransferEstimate {
   const used = target.slice(0, MOST);
   const predicted = predict(synthetic, used);
   const pairs = used.map(({ success }, index) => ({ observed: success, predicted: predicted[index]! }));
   const varies = new Set(pairs.map(({ observed }) => observed)).size > 1;
   if (pairs.length < FEWEST || !varies) {
     const why =
-      pairs.length < FEWEST ? `only ${pairs.length} of the agent's tasks need the capability` : "all of the agent's tasks that need the capability end alike";
-    return { tasks: pairs.length, discrimination: null, rankCorrelation: null, detail: `Nothing can be said about transfer: ${why}.` };
+      pairs.length < FEWEST
+        ? `only ${pairs.length} of the agent's tasks need the capability`
+        : "all of the agent's tasks that need the capability end alike";
+    return {
+      tasks: pairs.length,
+      discrimination: null,
+      rankCorrelation: null,
+      detail: `Nothing can be said about transfer: ${why}.`,
+    };
   }
   const random = randomSource(seed);
   const discrimination = bootstrapped(pairs, concordance, random);
@@ -97,13 +114,19 @@ function successByTask(trajectories: readonly Trajectory[], successReward: numbe
     known.rewards.push(reward);
     tasks.set(task.seed, known);
   }
-  return [...tasks.values()].map(({ opening, rewards }) => ({ opening, success: rewards.filter((reward) => reward >= successReward).length / rewards.length }));
+  return [...tasks.values()].map(({ opening, rewards }) => ({
+    opening,
+    success: rewards.filter((reward) => reward >= successReward).length / rewards.length,
+  }));
 }
 
-const openingOf = (messages: readonly ChatMessage[]): string => messages.find(({ role }) => role === 'user')?.content ?? '';
+const openingOf = (messages: readonly ChatMessage[]): string =>
+  messages.find(({ role }) => role === 'user')?.content ?? '';
 
 function predict(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess[]): number[] {
-  const documents = [...synthetic, ...target].map(({ opening }) => new Set(wordsOf(opening).map((word) => (/^\d+$/.test(word) ? '0' : word))));
+  const documents = [...synthetic, ...target].map(
+    ({ opening }) => new Set(wordsOf(opening).map((word) => (/^\d+$/.test(word) ? '0' : word))),
+  );
   const frequency = new Map<string, number>();
   for (const words of documents) for (const word of words) frequency.set(word, (frequency.get(word) ?? 0) + 1);
   const weight = (word: string): number => Math.log(1 + documents.length / frequency.get(word)!);
@@ -119,7 +142,10 @@ function predict(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess
       .sort((a, b) => b.likeness - a.likeness)
       .slice(0, NEIGHBOURS);
     const total = nearest.reduce((sum, { likeness }) => sum + likeness, 0);
-    return nearest.reduce((sum, { success, likeness }) => sum + success * (total > 0 ? likeness / total : 1 / nearest.length), 0);
+    return nearest.reduce(
+      (sum, { success, likeness }) => sum + success * (total > 0 ? likeness / total : 1 / nearest.length),
+      0,
+    );
   });
 }
 
@@ -165,7 +191,17 @@ function ranks(values: readonly number[]): number[] {
   return result;
 }
 
-function bootstrapped(pairs: readonly Pair[], statistic: (pairs: readonly Pair[]) => number, random: RandomSource): Interval {
-  const replicates = Array.from({ length: RESAMPLES }, () => statistic(pairs.map(() => pairs[random.below(pairs.length)]!))).sort((a, b) => a - b);
-  return { estimate: statistic(pairs), low: replicates[Math.floor(0.025 * RESAMPLES)]!, high: replicates[Math.ceil(0.975 * RESAMPLES) - 1]! };
+function bootstrapped(
+  pairs: readonly Pair[],
+  statistic: (pairs: readonly Pair[]) => number,
+  random: RandomSource,
+): Interval {
+  const replicates = Array.from({ length: RESAMPLES }, () =>
+    statistic(pairs.map(() => pairs[random.below(pairs.length)]!)),
+  ).sort((a, b) => a - b);
+  return {
+    estimate: statistic(pairs),
+    low: replicates[Math.floor(0.025 * RESAMPLES)]!,
+    high: replicates[Math.ceil(0.975 * RESAMPLES) - 1]!,
+  };
 }

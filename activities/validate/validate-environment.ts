@@ -11,8 +11,9 @@ import { readTargetProfile, type TargetProfile } from './target-profile';
 import { TargetProfiles } from './target-profiles';
 
 /**
- * `validateEnvironment`: everything about a synthesised environment that can be found out without a model, and the certificate as far as it
- * goes. It runs in the jail; what it does there, be it raise, hang or die, fails the check and not the activity.
+ * `validateEnvironment`: everything about a synthesised environment that can be found out without a model, and the
+ * certificate as far as it goes. It runs in the jail; what it does there, be it raise, hang or die, fails the check and
+ * not the activity.
  * @throws Environment.Failed when the agent's own environment, which it is compared with, fails; Sandbox.Unavailable.
  */
 export function createValidateEnvironment(deps: RolloutDeps): (input: EnvironmentInput) => Promise<ValidationResult> {
@@ -30,12 +31,21 @@ export function createValidateEnvironment(deps: RolloutDeps): (input: Environmen
     });
     try {
       progress.say("reads the agent's own environment");
-      const target = await profiles.of(layout.targetProfile(runId, spec.sha256), signal, () => profileOf(deps, prepared, signal));
+      const target = await profiles.of(layout.targetProfile(runId, spec.sha256), signal, () =>
+        profileOf(deps, prepared, signal),
+      );
       progress.say(undefined);
       const environment = await readSynthesisedEnvironment(deps.store, sourceRef, capability.id);
       const { openEnvironment } = deps;
       const settings = prepared.spec.certificate;
-      const validation = await certify({ openEnvironment, environment, target, settings, signal, onCheck: () => progress.advance() });
+      const validation = await certify({
+        openEnvironment,
+        environment,
+        target,
+        settings,
+        signal,
+        onCheck: () => progress.advance(),
+      });
       const folder = layout.environments(runId, capability.id);
       const detail = await putJson(deps.store, folder, 'validation.json', validation);
       const facts = { capability: capability.id, source: sourceRef, isolation: prepared.sandbox.mode, settings };
@@ -54,7 +64,11 @@ const ATTEMPTS = 3;
  * Reads the profile off the agent's environment.
  * @throws Environment.Failed, for which a person is waited for as soon as another attempt would not help.
  */
-async function profileOf({ openEnvironment }: RolloutDeps, prepared: PreparedSpec, signal: AbortSignal): Promise<TargetProfile> {
+async function profileOf(
+  { openEnvironment }: RolloutDeps,
+  prepared: PreparedSpec,
+  signal: AbortSignal,
+): Promise<TargetProfile> {
   const environment = await readOwnerEnvironment(prepared);
   try {
     return await readTargetProfile({ openEnvironment, environment, spec: prepared.spec.environment, signal });

@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import { environmentCallSchema, environmentToolSchema, openingMessageSchema } from '../../contracts/environment-protocol';
+import {
+  environmentCallSchema,
+  environmentToolSchema,
+  openingMessageSchema,
+} from '../../contracts/environment-protocol';
 import type { Format } from './observation-format';
 import type { TargetProfile } from './target-profile';
 
@@ -39,7 +43,12 @@ type WrittenProfile = z.infer<typeof writtenProfileSchema>;
 
 /** A profile as JSON. */
 export function writeProfile({ formats, refusal, ...rest }: TargetProfile): WrittenProfile {
-  return { version: 1, ...rest, formats: [...formats].map(([tool, format]) => [tool, writeFormat(format)]), refusal: refusal ? writeFormat(refusal) : null };
+  return {
+    version: 1,
+    ...rest,
+    formats: [...formats].map(([tool, format]) => [tool, writeFormat(format)]),
+    refusal: refusal ? writeFormat(refusal) : null,
+  };
 }
 
 /** The profile that was written. */
@@ -54,7 +63,10 @@ export function readProfile({ version: _, formats, refusal, ...rest }: WrittenPr
 function writeFormat({ kinds, objects, element }: Format): WrittenFormat {
   return {
     kinds: [...kinds],
-    objects: [...objects].map(([names, members]) => [names, [...members].map(([name, format]) => [name, writeFormat(format)])]),
+    objects: [...objects].map(([names, members]) => [
+      names,
+      [...members].map(([name, format]) => [name, writeFormat(format)]),
+    ]),
     element: element && writeFormat(element),
   };
 }
@@ -62,7 +74,9 @@ function writeFormat({ kinds, objects, element }: Format): WrittenFormat {
 function readFormat({ kinds, objects, element }: WrittenFormat): Format {
   return {
     kinds: new Set(kinds),
-    objects: new Map(objects.map(([names, members]) => [names, new Map(members.map(([name, format]) => [name, readFormat(format)]))])),
+    objects: new Map(
+      objects.map(([names, members]) => [names, new Map(members.map(([name, format]) => [name, readFormat(format)]))]),
+    ),
     element: element && readFormat(element),
   };
 }

@@ -41,7 +41,15 @@ export function shoot(client: Client, shot: Shot, isStream: boolean): Promise<Ti
       },
       onResponseError: () => end(false),
     };
-    client.dispatch({ method: 'POST', path: shot.path, headers: { 'content-type': 'application/json', ...shot.headers }, body: shot.body }, handler);
+    client.dispatch(
+      {
+        method: 'POST',
+        path: shot.path,
+        headers: { 'content-type': 'application/json', ...shot.headers },
+        body: shot.body,
+      },
+      handler,
+    );
   });
 }
 

@@ -1,6 +1,7 @@
 /**
- * Fake model server for measurements: answers at once, so that what is measured is everything else. A process of its own:
- * `node stub.js PORT`. Chat completions whole and as a stream of 20 events, the router's call, the list of models, adapter calls.
+ * Fake model server for measurements: answers at once, so that what is measured is everything else. A process of its
+ * own: `node stub.js PORT`. Chat completions whole and as a stream of 20 events, the router's call, the list of models,
+ * adapter calls.
  */
 import { createServer, type ServerResponse } from 'node:http';
 
@@ -11,7 +12,9 @@ const whole = Buffer.from(
     object: 'chat.completion',
     created: 1,
     model: 'bench-base',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'A'.repeat(200) }, logprobs: null, finish_reason: 'stop' }],
+    choices: [
+      { index: 0, message: { role: 'assistant', content: 'A'.repeat(200) }, logprobs: null, finish_reason: 'stop' },
+    ],
     usage: { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 },
   }),
 );
@@ -62,14 +65,20 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     const body = Buffer.concat(parts);
     if (request.url === '/v1/models') {
-      return json(response, Buffer.from(JSON.stringify({ object: 'list', data: ['bench-base', ...adapters].map((id) => ({ id, object: 'model' })) })));
+      return json(
+        response,
+        Buffer.from(
+          JSON.stringify({ object: 'list', data: ['bench-base', ...adapters].map((id) => ({ id, object: 'model' })) }),
+        ),
+      );
     }
     if (request.url === '/v1/load_lora_adapter') {
       adapters.add((JSON.parse(body.toString()) as { lora_name: string }).lora_name);
       return json(response, Buffer.from('{}'));
     }
     // Bodies are looked at as bytes: parsing 100 KB here would be measured with every gateway.
-    if (body.subarray(0, 300).includes('"stream":true') || body.subarray(-300).includes('"stream":true')) return stream(response);
+    if (body.subarray(0, 300).includes('"stream":true') || body.subarray(-300).includes('"stream":true'))
+      return stream(response);
     return json(response, body.includes('structured_outputs') ? label : whole);
   });
 });

@@ -21,7 +21,11 @@ export interface Target {
 export const CACHE = join(process.cwd(), '.whetstone', 'bench');
 
 /** Starts a process; its output is thrown away unless WHET_BENCH_LOGS is set. */
-export function start(command: string, args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
+export function start(
+  command: string,
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): ChildProcess {
   const output = process.env['WHET_BENCH_LOGS'] ? 'inherit' : 'ignore';
   return spawn(command, args, { env: { ...process.env, ...environment }, stdio: ['ignore', output, output] });
 }
@@ -68,8 +72,17 @@ export async function writeRegistry(storeRoot: string, agent: string): Promise<v
 export async function startWhetstone(stub: string, folder: string, children: ChildProcess[]): Promise<Target> {
   await writeRegistry(join(folder, 'store'), 'bench');
   const port = await freePort();
-  const config: GatewayConfigInput = { version: 1, port, agents: [{ name: 'bench', baseModel: 'bench-base', replicas: [`${stub}/v1`] }] };
-  const environment = { WHET_GATEWAY_CONFIG: JSON.stringify(config), WHET_HOME: folder, WHET_LOG_LEVEL: 'warn', NODE_ENV: 'production' };
+  const config: GatewayConfigInput = {
+    version: 1,
+    port,
+    agents: [{ name: 'bench', baseModel: 'bench-base', replicas: [`${stub}/v1`] }],
+  };
+  const environment = {
+    WHET_GATEWAY_CONFIG: JSON.stringify(config),
+    WHET_HOME: folder,
+    WHET_LOG_LEVEL: 'warn',
+    NODE_ENV: 'production',
+  };
   children.push(start(process.execPath, gatewayArguments(join(__dirname, '..', '..')), environment));
   const origin = `http://127.0.0.1:${port}`;
   await answers(`${origin}/readyz`, 20);
@@ -77,21 +90,32 @@ export async function startWhetstone(stub: string, folder: string, children: Chi
 }
 
 /**
- * Portkey's gateway from npm. As installed, 1.15.2 answers streams with status 500 (it changes the headers of a fetch answer, which are
- * immutable; tried with Node 20 and 24), so its streams are left out of the comparison.
+ * Portkey's gateway from npm. As installed, 1.15.2 answers streams with status 500 (it changes the headers of a fetch
+ * answer, which are immutable; tried with Node 20 and 24), so its streams are left out of the comparison.
  */
 export async function startPortkey(stub: string, children: ChildProcess[]): Promise<Target> {
   const folder = join(CACHE, 'portkey');
   const script = join(folder, 'node_modules', '@portkey-ai', 'gateway', 'build', 'start-server.js');
   if (!existsSync(script)) {
     mkdirSync(folder, { recursive: true });
-    execFileSync('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', '@portkey-ai/gateway@1.15.2'], { stdio: 'inherit' });
+    execFileSync('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', '@portkey-ai/gateway@1.15.2'], {
+      stdio: 'inherit',
+    });
   }
   const port = await freePort();
-  children.push(start(process.execPath, [script, `--port=${port}`, '--headless'], { NODE_ENV: 'production', TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost' }));
+  children.push(
+    start(process.execPath, [script, `--port=${port}`, '--headless'], {
+      NODE_ENV: 'production',
+      TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost',
+    }),
+  );
   const origin = `http://127.0.0.1:${port}`;
   await answers(`${origin}/`, 30);
-  const headers = { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${stub}/v1`, authorization: 'Bearer none' };
+  const headers = {
+    'x-portkey-provider': 'openai',
+    'x-portkey-custom-host': `${stub}/v1`,
+    authorization: 'Bearer none',
+  };
   return { name: 'portkey', origin, path: '/v1/chat/completions', headers, model: 'bench-base' };
 }
 
@@ -101,8 +125,14 @@ export async function startLiteLlm(stub: string, children: ChildProcess[]): Prom
   const command = join(folder, 'bin', 'litellm');
   if (!existsSync(command)) {
     mkdirSync(CACHE, { recursive: true });
-    execFileSync('uv', ['venv', '--quiet', '--python', join(process.cwd(), '.toolchain', 'venv', 'bin', 'python'), folder], { stdio: 'inherit' });
-    execFileSync('uv', ['pip', 'install', '--quiet', '--python', join(folder, 'bin', 'python'), 'litellm[proxy]'], { stdio: 'inherit' });
+    execFileSync(
+      'uv',
+      ['venv', '--quiet', '--python', join(process.cwd(), '.toolchain', 'venv', 'bin', 'python'), folder],
+      { stdio: 'inherit' },
+    );
+    execFileSync('uv', ['pip', 'install', '--quiet', '--python', join(folder, 'bin', 'python'), 'litellm[proxy]'], {
+      stdio: 'inherit',
+    });
   }
   const port = await freePort();
   const config = join(CACHE, 'litellm.yaml');
@@ -120,5 +150,11 @@ export async function startLiteLlm(stub: string, children: ChildProcess[]): Prom
   children.push(start(command, ['--config', config, '--port', String(port), '--host', '127.0.0.1'], environment));
   const origin = `http://127.0.0.1:${port}`;
   await answers(`${origin}/health/liveliness`, 120);
-  return { name: 'litellm', origin, path: '/v1/chat/completions', headers: { authorization: 'Bearer none' }, model: 'bench-base' };
+  return {
+    name: 'litellm',
+    origin,
+    path: '/v1/chat/completions',
+    headers: { authorization: 'Bearer none' },
+    model: 'bench-base',
+  };
 }

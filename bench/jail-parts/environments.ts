@@ -1,4 +1,7 @@
-/** An honest environment of the size that synthesis writes: a small state, JSON observations. It imports nothing, so that a start is the runtime's. */
+/**
+ * An honest environment of the size that synthesis writes: a small state, JSON observations. It imports nothing, so
+ * that a start is the runtime's.
+ */
 export const HONEST = `
 class Environment:
     @staticmethod

@@ -5,11 +5,18 @@ import { type EnvironmentIsolation, EnvironmentProcess, type LoadedProfile } fro
 import { type LaunchedRuntime, launchRuntime } from '../../sandbox/launch';
 import { pythonRoot } from '../../sandbox/python-root';
 
-/** How a measured runtime is started: as the service does, or the same interpreter, files and pipes without a jail around them. */
+/**
+ * How a measured runtime is started: as the service does, or the same interpreter, files and pipes without a jail
+ * around them.
+ */
 export type StartKind = 'jail' | 'bare';
 
 /** Starts a runtime and loads a source, without the probe that precedes the first jail of a service. */
-export async function startRuntime(kind: StartKind, source: string, loaded: LoadedProfile): Promise<EnvironmentProcess> {
+export async function startRuntime(
+  kind: StartKind,
+  source: string,
+  loaded: LoadedProfile,
+): Promise<EnvironmentProcess> {
   const launched = kind === 'jail' ? await launchRuntime(loaded, 'jail') : await launchBare(loaded);
   const isolation: EnvironmentIsolation = kind === 'jail' ? 'jail' : 'process';
   return new EnvironmentProcess(kind, '', isolation, launched, loaded.profile).start(source);
@@ -25,5 +32,14 @@ async function launchBare({ profile }: LoadedProfile): Promise<LaunchedRuntime> 
   });
   const [, stdout, stderr, requests, responses] = child.stdio as unknown as [null, Readable, Readable, Duplex, Duplex];
   for (const stream of [stdout, stderr, requests, responses]) stream.on('error', () => {});
-  return { child, stdout, stderr, requests, responses, cgroup: { layer: 'none', bounds: [] }, kill: () => child.kill('SIGKILL'), release: () => {} };
+  return {
+    child,
+    stdout,
+    stderr,
+    requests,
+    responses,
+    cgroup: { layer: 'none', bounds: [] },
+    kill: () => child.kill('SIGKILL'),
+    release: () => {},
+  };
 }

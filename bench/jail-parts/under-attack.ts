@@ -25,9 +25,15 @@ export interface UnderAttackOptions {
 }
 
 /** Runs every attack, again and again with fresh jails as they are killed, while an honest environment answers. */
-export async function underAttack(loaded: LoadedProfile, { steps, paceMs, attackers }: UnderAttackOptions): Promise<UnderAttack[]> {
+export async function underAttack(
+  loaded: LoadedProfile,
+  { steps, paceMs, attackers }: UnderAttackOptions,
+): Promise<UnderAttack[]> {
   // Attacks that hang meet their deadline within the window, as they would in a service.
-  const short: LoadedProfile = { ...loaded, profile: { ...loaded.profile, wallMs: { ...loaded.profile.wallMs, request: 1_000 } } };
+  const short: LoadedProfile = {
+    ...loaded,
+    profile: { ...loaded.profile, wallMs: { ...loaded.profile.wallMs, request: 1_000 } },
+  };
   const honest = await startRuntime('jail', HONEST, loaded);
   const results: UnderAttack[] = [];
   try {
@@ -40,7 +46,13 @@ export async function underAttack(loaded: LoadedProfile, { steps, paceMs, attack
       await attack.stop();
       const after = await stepTimes(honest, steps, paceMs);
       const idle = [...before, ...after];
-      results.push({ attack: name, idleP50Ms: percentile(idle, 0.5), p50Ms: percentile(during, 0.5), p99Ms: percentile(during, 0.99), attackers: attack.used });
+      results.push({
+        attack: name,
+        idleP50Ms: percentile(idle, 0.5),
+        p50Ms: percentile(during, 0.5),
+        p99Ms: percentile(during, 0.99),
+        attackers: attack.used,
+      });
     }
   } finally {
     await honest.close();
@@ -81,7 +93,8 @@ class Attackers {
       // It may be stopped in between.
       await environment.reset('attack', 1).catch(() => undefined);
       void delay(20).then(this.isUnderWay);
-      for (let step = 0; environment.alive && !this.stopped && step < 900; step++) await environment.step('attack', [CALL]).catch(() => undefined);
+      for (let step = 0; environment.alive && !this.stopped && step < 900; step++)
+        await environment.step('attack', [CALL]).catch(() => undefined);
       await environment.close();
       this.living.delete(environment);
     }

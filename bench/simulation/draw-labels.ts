@@ -24,11 +24,15 @@ export interface World {
 }
 
 /**
- * Outcomes and labels of one capability. Whether a task calls for it is drawn once for the task; outcome and lack are drawn for each
- * trajectory, with a share taken from its task; each run then relabels a share of the trajectories from the same distribution. So every
- * run has exactly the true rates in expectation, whatever the dependence.
+ * Outcomes and labels of one capability. Whether a task calls for it is drawn once for the task; outcome and lack are
+ * drawn for each trajectory, with a share taken from its task; each run then relabels a share of the trajectories from
+ * the same distribution. So every run has exactly the true rates in expectation, whatever the dependence.
  */
-export function drawLabels(truth: Truth, world: World, random: RandomSource): { outcomes: Outcomes; labels: Uint8Array[] } {
+export function drawLabels(
+  truth: Truth,
+  world: World,
+  random: RandomSource,
+): { outcomes: Outcomes; labels: Uint8Array[] } {
   const { tasks, trials, runs, failureRate, taskShare, noise } = world;
   const applicable = truth.coverage / truth.errorRateFailure;
   const n = tasks * trials;
@@ -46,17 +50,26 @@ export function drawLabels(truth: Truth, world: World, random: RandomSource): { 
       success[i] = failed ? 0 : 1;
       task[i] = t;
       const seen = code(calledFor, lacks);
-      for (const run of labels) run[i] = random.uniform() < noise ? code(random.uniform() < applicable, random.uniform() < rate) : seen;
+      for (const run of labels)
+        run[i] = random.uniform() < noise ? code(random.uniform() < applicable, random.uniform() < rate) : seen;
     }
   }
   return { outcomes: { success, task, tasks }, labels };
 }
 
-const code = (calledFor: boolean, lacks: boolean): number => (!calledFor ? LABEL_CODES.NA : lacks ? LABEL_CODES.LACKING : LABEL_CODES.PRESENT);
+const code = (calledFor: boolean, lacks: boolean): number =>
+  !calledFor ? LABEL_CODES.NA : lacks ? LABEL_CODES.LACKING : LABEL_CODES.PRESENT;
 
-/** Forty capabilities around the thresholds of the paper (gap 0.20, coverage 0.10): five gaps, four coverages, two rates among successes. */
+/**
+ * Forty capabilities around the thresholds of the paper (gap 0.20, coverage 0.10): five gaps, four coverages, two rates
+ * among successes.
+ */
 export const SETTINGS: readonly Truth[] = [0.1, 0.4].flatMap((errorRateSuccess) =>
   [0.1, 0.15, 0.2, 0.25, 0.3].flatMap((gap) =>
-    [0.06, 0.1, 0.14, 0.2].map((coverage) => ({ errorRateSuccess, errorRateFailure: Number((errorRateSuccess + gap).toFixed(10)), coverage })),
+    [0.06, 0.1, 0.14, 0.2].map((coverage) => ({
+      errorRateSuccess,
+      errorRateFailure: Number((errorRateSuccess + gap).toFixed(10)),
+      coverage,
+    })),
   ),
 );

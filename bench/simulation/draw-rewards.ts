@@ -5,7 +5,10 @@ import type { CalibrationThresholds } from '../../activities/validate';
 export interface SuccessProfile {
   /** Mean success rate over tasks. */
   success: number;
-  /** Tasks' success rates are Beta(success * concentration, (1 - success) * concentration): small means tasks unlike each other. */
+  /**
+   * Tasks' success rates are Beta(success * concentration, (1 - success) * concentration): small means tasks unlike
+   * each other.
+   */
   concentration: number;
   /** Share of the failures that earn `PARTIAL` instead of 0. */
   partial: number;
@@ -16,15 +19,21 @@ const CONCENTRATIONS = [1, 4, 20];
 const PARTIAL_SHARES = [0, 0.5];
 
 /** Environments from hopeless to trivial, with tasks alike and unlike, with and without partial rewards. */
-export const PROFILES: SuccessProfile[] = Array.from({ length: 25 }, (_, step) => 0.02 + 0.04 * step).flatMap((success) =>
-  CONCENTRATIONS.flatMap((concentration) => PARTIAL_SHARES.map((partial) => ({ success, concentration, partial }))),
+export const PROFILES: SuccessProfile[] = Array.from({ length: 25 }, (_, step) => 0.02 + 0.04 * step).flatMap(
+  (success) =>
+    CONCENTRATIONS.flatMap((concentration) => PARTIAL_SHARES.map((partial) => ({ success, concentration, partial }))),
 );
 
 /** Whether an environment is in the band by its true figures, which no number of rollouts would change. */
-export function isTrulyInBand({ success, concentration, partial }: SuccessProfile, rolloutsPerSeed: number, thresholds: CalibrationThresholds): boolean {
+export function isTrulyInBand(
+  { success, concentration, partial }: SuccessProfile,
+  rolloutsPerSeed: number,
+  thresholds: CalibrationThresholds,
+): boolean {
   const [a, b] = [success * concentration, (1 - success) * concentration];
   // E[p^k] of Beta(a, b).
-  const moment = (first: number): number => Array.from({ length: rolloutsPerSeed }, (_, j) => (first + j) / (a + b + j)).reduce((x, y) => x * y, 1);
+  const moment = (first: number): number =>
+    Array.from({ length: rolloutsPerSeed }, (_, j) => (first + j) / (a + b + j)).reduce((x, y) => x * y, 1);
   const [allSuccess, allFailure] = [moment(a), moment(b)];
   const allZero = allFailure * (1 - partial) ** rolloutsPerSeed;
   const constant = allSuccess + allZero + allFailure * partial ** rolloutsPerSeed;
@@ -41,18 +50,26 @@ export function isTrulyInBand({ success, concentration, partial }: SuccessProfil
 }
 
 /** Rewards of every rollout that the fixed design would make, `[task][rollout]`. */
-export function drawRewards({ success, concentration, partial }: SuccessProfile, seeds: number, rolloutsPerSeed: number, seed: number): number[][] {
+export function drawRewards(
+  { success, concentration, partial }: SuccessProfile,
+  seeds: number,
+  rolloutsPerSeed: number,
+  seed: number,
+): number[][] {
   const random = randomSource(seed);
   return Array.from({ length: seeds }, () => {
     const x = gamma(success * concentration, random);
     const rate = x / (x + gamma((1 - success) * concentration, random));
-    return Array.from({ length: rolloutsPerSeed }, () => (random.uniform() < rate ? 1 : random.uniform() < partial ? PARTIAL : 0));
+    return Array.from({ length: rolloutsPerSeed }, () =>
+      random.uniform() < rate ? 1 : random.uniform() < partial ? PARTIAL : 0,
+    );
   });
 }
 
 /** A gamma variate of scale 1 (Marsaglia and Tsang 2000, ACM TOMS 26:363-372); below shape 1 by their boost. */
 function gamma(shape: number, random: RandomSource): number {
-  if (shape < 1) return gamma(shape + 1, random) * Math.max(random.uniform(), Number.MIN_VALUE) ** (1 / shape) + Number.MIN_VALUE;
+  if (shape < 1)
+    return gamma(shape + 1, random) * Math.max(random.uniform(), Number.MIN_VALUE) ** (1 / shape) + Number.MIN_VALUE;
   const d = shape - 1 / 3;
   const c = 1 / Math.sqrt(9 * d);
   for (;;) {

@@ -1,5 +1,15 @@
 import { count, decimal } from '../../activities/report/format';
-import { drawing, FONT, label, line, linear, seriesLook, WIDTH, xAxis, yAxis } from '../../activities/report/charts/svg';
+import {
+  drawing,
+  FONT,
+  label,
+  line,
+  linear,
+  seriesLook,
+  WIDTH,
+  xAxis,
+  yAxis,
+} from '../../activities/report/charts/svg';
 import { standaloneSvg } from '../../activities/report/charts/standalone';
 import { markup } from '../../activities/report/markup';
 
@@ -31,7 +41,12 @@ export function errorCurves(sizes: readonly ErrorRates[]): string {
   const highest = Math.max(0.1, ...sizes.flatMap((size) => SERIES.map(([key]) => size[key])));
   const top = Math.ceil(highest * 10) / 10;
   const y = linear([0, top], [area.bottom, area.top]);
-  const text = sizes.map((s) => `${s.trajectories} trajectories: ${SERIES.map(([key, name]) => `${name} ${decimal(s[key], 3)}`).join(', ')}`).join('; ');
+  const text = sizes
+    .map(
+      (s) =>
+        `${s.trajectories} trajectories: ${SERIES.map(([key, name]) => `${name} ${decimal(s[key], 3)}`).join(', ')}`,
+    )
+    .join('; ');
   return standaloneSvg(
     drawing(width, height, `Error rates of verdicts against sample size. ${text}.`, [
       ...xAxis(x, at, area.top, area.bottom, (v) => count(2 ** v), 'trajectories, half of them failures'),
@@ -44,12 +59,17 @@ export function errorCurves(sizes: readonly ErrorRates[]): string {
         'share of identifications',
       ),
       ...SERIES.map(([key], s) => {
-        const path = sizes.map((size, i) => `${i === 0 ? 'M' : 'L'}${x(at[i]!).toFixed(1)} ${y(size[key]).toFixed(1)}`).join('');
+        const path = sizes
+          .map((size, i) => `${i === 0 ? 'M' : 'L'}${x(at[i]!).toFixed(1)} ${y(size[key]).toFixed(1)}`)
+          .join('');
         return markup`<path d="${path}" class="curve ${seriesLook(s)}" />`;
       }),
       ...SERIES.flatMap(([, name], s) => {
         const [left, baseline] = [area.left + (s % 2) * 380, area.bottom + 66 + Math.floor(s / 2) * (FONT + 9)];
-        return [line(left, baseline - 4, left + 34, baseline - 4, `curve ${seriesLook(s)}`), label(left + 44, baseline, name)];
+        return [
+          line(left, baseline - 4, left + 34, baseline - 4, `curve ${seriesLook(s)}`),
+          label(left + 44, baseline, name),
+        ];
       }),
     ]),
   );

@@ -1,4 +1,9 @@
-import { type CalibrationDesign, calibrationOf, type CalibrationThresholds, nextRollouts } from '../../activities/validate';
+import {
+  type CalibrationDesign,
+  calibrationOf,
+  type CalibrationThresholds,
+  nextRollouts,
+} from '../../activities/validate';
 import { drawRewards, isTrulyInBand, type SuccessProfile } from './draw-rewards';
 
 /** What came of repeated calibrations of one made-up environment. */
@@ -24,7 +29,15 @@ export function measureProfile(
   seed: number,
 ): ProfileResult {
   const inBand = isTrulyInBand(profile, design.rolloutsPerSeed, thresholds);
-  const result: ProfileResult = { profile, inBand, repetitions, rollouts: 0, wrongFixed: 0, wrongSequential: 0, differ: 0 };
+  const result: ProfileResult = {
+    profile,
+    inBand,
+    repetitions,
+    rollouts: 0,
+    wrongFixed: 0,
+    wrongSequential: 0,
+    differ: 0,
+  };
   for (let repetition = 0; repetition < repetitions; repetition++) {
     const rewards = drawRewards(profile, design.seeds, design.rolloutsPerSeed, seed + 7919 * repetition);
     const fixed = calibrationOf(rewards, thresholds).verdict === 'in-band';
@@ -39,9 +52,17 @@ export function measureProfile(
 }
 
 /** The rollouts that the stopping rule asks for, out of those that the fixed design would make. */
-function calibrateOn(rewards: readonly (readonly number[])[], design: CalibrationDesign, thresholds: CalibrationThresholds): number[][] {
+function calibrateOn(
+  rewards: readonly (readonly number[])[],
+  design: CalibrationDesign,
+  thresholds: CalibrationThresholds,
+): number[][] {
   const groups: number[][] = [];
-  for (let wanted = nextRollouts(groups, design, thresholds); wanted !== null; wanted = nextRollouts(groups, design, thresholds)) {
+  for (
+    let wanted = nextRollouts(groups, design, thresholds);
+    wanted !== null;
+    wanted = nextRollouts(groups, design, thresholds)
+  ) {
     for (const { group, upTo } of wanted) groups[group] = rewards[group]!.slice(0, upTo);
   }
   return groups;

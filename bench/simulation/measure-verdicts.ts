@@ -94,14 +94,21 @@ export function measureSetting(truth: Truth, options: MeasureOptions): SettingRe
   return result;
 }
 
-const holds = ({ low, high }: { low: number; high: number }, truth: number): boolean => low <= truth + 1e-12 && truth <= high + 1e-12;
+const holds = ({ low, high }: { low: number; high: number }, truth: number): boolean =>
+  low <= truth + 1e-12 && truth <= high + 1e-12;
 
 /** Whether a capability with these true rates ought to be kept. */
-export function oughtToBeKept({ errorRateFailure, errorRateSuccess, coverage }: Truth, { minGap, minCoverage }: Rule): boolean {
+export function oughtToBeKept(
+  { errorRateFailure, errorRateSuccess, coverage }: Truth,
+  { minGap, minCoverage }: Rule,
+): boolean {
   return errorRateFailure - errorRateSuccess >= minGap - 1e-9 && coverage >= minCoverage - 1e-9;
 }
 
 /** Whether the truth lies on neither threshold: what more data must in the end decide. */
-export function isClear({ errorRateFailure, errorRateSuccess, coverage }: Truth, { minGap, minCoverage }: Rule): boolean {
+export function isClear(
+  { errorRateFailure, errorRateSuccess, coverage }: Truth,
+  { minGap, minCoverage }: Rule,
+): boolean {
   return Math.abs(errorRateFailure - errorRateSuccess - minGap) > 1e-9 && Math.abs(coverage - minCoverage) > 1e-9;
 }

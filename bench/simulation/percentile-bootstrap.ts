@@ -1,14 +1,23 @@
 import type { RandomSource } from '../../activities/evaluate/random';
 import type { TaskSums } from '../../activities/identify/statistics/label-table';
 
-/** Plain percentile bootstrap over tasks, for comparison: 95 % interval of the gap with all runs pooled. Null where a resample has no rate. */
-export function percentileGap(sums: TaskSums, random: RandomSource, samples: number): { low: number; high: number } | null {
+/**
+ * Plain percentile bootstrap over tasks, for comparison: 95 % interval of the gap with all runs pooled. Null where a
+ * resample has no rate.
+ */
+export function percentileGap(
+  sums: TaskSums,
+  random: RandomSource,
+  samples: number,
+): { low: number; high: number } | null {
   const { tasks, runs } = sums;
-  const cells = [sums.failureLacking, sums.failureApplicable, sums.successLacking, sums.successApplicable].map((all) => {
-    const pooled = new Float64Array(tasks);
-    for (let run = 0; run < runs; run++) for (let t = 0; t < tasks; t++) pooled[t]! += all[run * tasks + t]!;
-    return pooled;
-  }) as [Float64Array, Float64Array, Float64Array, Float64Array];
+  const cells = [sums.failureLacking, sums.failureApplicable, sums.successLacking, sums.successApplicable].map(
+    (all) => {
+      const pooled = new Float64Array(tasks);
+      for (let run = 0; run < runs; run++) for (let t = 0; t < tasks; t++) pooled[t]! += all[run * tasks + t]!;
+      return pooled;
+    },
+  ) as [Float64Array, Float64Array, Float64Array, Float64Array];
   const [fl, fa, sl, sa] = cells;
   const gaps: number[] = [];
   for (let s = 0; s < samples; s++) {

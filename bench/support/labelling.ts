@@ -1,4 +1,7 @@
-/** The labelling path as it runs in production (Temporal server, worker process, chunks) in front of a stub of the provider. */
+/**
+ * The labelling path as it runs in production (Temporal server, worker process, chunks) in front of a stub of the
+ * provider.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +34,14 @@ export const CANDIDATES: readonly Candidate[] = SKILLS.map((name) => ({
   description: `The agent has ${name}.`,
 }));
 
-const NOTHING: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+const NOTHING: LabelChunkResult = {
+  asked: 0,
+  reused: 0,
+  unlabelled: 0,
+  promptTokens: 0,
+  completionTokens: 0,
+  cachedTokens: 0,
+};
 
 /** What a labelling run is made from. */
 export interface LabellingOptions {
@@ -104,16 +114,27 @@ export class LabellingWorld {
     ]);
     const address = `127.0.0.1:${port}`;
     const connection = await connectWhenUp(address);
-    return new LabellingWorld(folder, new LocalStore(join(folder, 'store')), new Client({ connection }), address, connection, processes);
+    return new LabellingWorld(
+      folder,
+      new LocalStore(join(folder, 'store')),
+      new Client({ connection }),
+      address,
+      connection,
+      processes,
+    );
   }
 
   /** Starts a worker process with the queues that labelling needs. */
   startWorker(): ChildProcess {
-    this.worker = this.processes.start(process.execPath, [join(__dirname, '..', '..', 'workers', 'main.js'), '--queues', 'orchestration,llm'], {
-      TEMPORAL_ADDRESS: this.address,
-      WHET_HOME: this.folder,
-      WHET_STORE: join(this.folder, 'store'),
-    });
+    this.worker = this.processes.start(
+      process.execPath,
+      [join(__dirname, '..', '..', 'workers', 'main.js'), '--queues', 'orchestration,llm'],
+      {
+        TEMPORAL_ADDRESS: this.address,
+        WHET_HOME: this.folder,
+        WHET_STORE: join(this.folder, 'store'),
+      },
+    );
     return this.worker;
   }
 
@@ -159,10 +180,13 @@ export class LabellingWorld {
     });
   }
 
-  /** Number of history events of every execution of a run's workflows, runs that continued as new each by themselves. */
+  /**
+   * Number of history events of every execution of a run's workflows, runs that continued as new each by themselves.
+   */
   async historyLengths(runId: string): Promise<number[]> {
     const lengths: number[] = [];
-    for await (const { workflowId, historyLength } of this.client.workflow.list()) if (workflowId.startsWith(`${runId}/`)) lengths.push(historyLength);
+    for await (const { workflowId, historyLength } of this.client.workflow.list())
+      if (workflowId.startsWith(`${runId}/`)) lengths.push(historyLength);
     return lengths;
   }
 
@@ -173,11 +197,23 @@ export class LabellingWorld {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  private async writeInput({ runId, agent, stubUrl, trajectories: episodes, padding, analyst, identify }: LabellingOptions): Promise<IdentifyInput> {
+  private async writeInput({
+    runId,
+    agent,
+    stubUrl,
+    trajectories: episodes,
+    padding,
+    analyst,
+    identify,
+  }: LabellingOptions): Promise<IdentifyInput> {
     const spec = agentSpecSchema.parse({
       version: 1,
       name: agent,
-      environment: { path: 'none.py', trainSeeds: { start: 0, count: episodes }, heldOutSeeds: { start: 1_000_000_000, count: 1 } },
+      environment: {
+        path: 'none.py',
+        trainSeeds: { start: 0, count: episodes },
+        heldOutSeeds: { start: 1_000_000_000, count: 1 },
+      },
       model: { name: 'base' },
       ...(analyst === undefined ? {} : { analyst }),
       identify: { maxCandidates: SKILLS.length, ...identify },
@@ -192,10 +228,26 @@ export class LabellingWorld {
       analyst: { baseUrl: stubUrl, model: 'stub-llm', displayName: 'stub LLM' },
       sandbox: { mode: 'jail', detail: 'not used' },
     };
-    const context: RunContext = { runId, agent, spec: await putJson(this.store, layout.run(runId), 'spec.json', prepared), seed: 1 };
+    const context: RunContext = {
+      runId,
+      agent,
+      spec: await putJson(this.store, layout.run(runId), 'spec.json', prepared),
+      seed: 1,
+    };
     const trajectories = Array.from({ length: episodes }, (_, i) => syntheticEpisode(i, padding));
     const successes = trajectories.filter(({ success }) => success).length;
     const ref = await putLines(this.store, layout.trajectories(runId), 'base.jsonl', trajectories);
-    return { context, collected: { trajectories: ref, episodes, successes, failures: episodes - successes, promptTokens: 0, completionTokens: 0, seconds: 0 } };
+    return {
+      context,
+      collected: {
+        trajectories: ref,
+        episodes,
+        successes,
+        failures: episodes - successes,
+        promptTokens: 0,
+        completionTokens: 0,
+        seconds: 0,
+      },
+    };
   }
 }

@@ -19,7 +19,10 @@ export class Processes {
 
   /** Starts a program; with WHET_BENCH_LOGS its log is shown. */
   start(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
-    const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', process.env['WHET_BENCH_LOGS'] ? 'inherit' : 'ignore'] });
+    const child = spawn(command, args, {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'ignore', process.env['WHET_BENCH_LOGS'] ? 'inherit' : 'ignore'],
+    });
     child.on('error', (error) => console.error(`${command}: ${error.message}`));
     this.children.push(child);
     return child;

@@ -1,6 +1,7 @@
 /**
- * A stub of the provider for measurements, in a process of its own: every label call is answered after `latencyMs`, from the words of the
- * episode. It counts what it was asked: `GET /stats` gives the number of calls and of calls with a key that was seen before.
+ * A stub of the provider for measurements, in a process of its own: every label call is answered after `latencyMs`,
+ * from the words of the episode. It counts what it was asked: `GET /stats` gives the number of calls and of calls with
+ * a key that was seen before.
  */
 import { createServer } from 'node:http';
 import { syntheticAnswer } from '../../test/fakes/synthetic-episodes';
@@ -41,7 +42,9 @@ export function serveProvider(port: number, latencyMs: number): void {
       const answer = completion(body);
       setTimeout(() => {
         running--;
-        response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) }).end(answer);
+        response
+          .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) })
+          .end(answer);
       }, latencyMs);
     });
   });
@@ -56,7 +59,19 @@ function completion(body: StubBody): string {
     object: 'chat.completion',
     created: 0,
     model: body.model,
-    choices: [{ index: 0, message: { role: 'assistant', content: answer.content, refusal: null }, logprobs: null, finish_reason: 'stop' }],
-    usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110, prompt_tokens_details: { cached_tokens: 80 } },
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: answer.content, refusal: null },
+        logprobs: null,
+        finish_reason: 'stop',
+      },
+    ],
+    usage: {
+      prompt_tokens: 100,
+      completion_tokens: 10,
+      total_tokens: 110,
+      prompt_tokens_details: { cached_tokens: 80 },
+    },
   });
 }

@@ -1,4 +1,12 @@
-import { analystUseSchema, budgetSpecSchema, dollarsForUse, MESSAGES, preparedSpecSchema, pricesOf, type BudgetSpec } from '../../contracts';
+import {
+  analystUseSchema,
+  budgetSpecSchema,
+  dollarsForUse,
+  MESSAGES,
+  preparedSpecSchema,
+  pricesOf,
+  type BudgetSpec,
+} from '../../contracts';
 import { layout, LocalStore, StoreConflictError, type ArtifactStore } from '../../store';
 import type { Context } from '../context';
 import { CliError } from '../errors';
@@ -12,17 +20,24 @@ export interface BudgetFlags {
 }
 
 /**
- * `whet budget RUN [--usd N] [--tokens N]`: says what the run has spent, and raises or lowers what it may spend. What waits for the budget
- * goes on.
+ * `whet budget RUN [--usd N] [--tokens N]`: says what the run has spent, and raises or lowers what it may spend. What
+ * waits for the budget goes on.
  */
-export async function budgetCommand({ settings, out }: Context, runId: string, { usd, tokens }: BudgetFlags): Promise<void> {
+export async function budgetCommand(
+  { settings, out }: Context,
+  runId: string,
+  { usd, tokens }: BudgetFlags,
+): Promise<void> {
   const store = new LocalStore(settings.storeRoot);
   await withTemporal(settings, async ({ client }) => {
     const state = await readRunState(client, runId);
     const setting: BudgetSpec = { ...(usd === undefined ? {} : { usd }), ...(tokens === undefined ? {} : { tokens }) };
     const changes = Object.keys(setting).length > 0;
     if (changes && state.status !== 'running') {
-      throw new CliError(`${runId} has ended (${state.result?.verdict ?? state.status}), so its budget decides nothing any more.`, { type: 'Run.Ended' });
+      throw new CliError(
+        `${runId} has ended (${state.result?.verdict ?? state.status}), so its budget decides nothing any more.`,
+        { type: 'Run.Ended' },
+      );
     }
     const prices = await pricesOfRun(store, runId);
     if (usd !== undefined && prices === null) {
@@ -40,8 +55,14 @@ export async function budgetCommand({ settings, out }: Context, runId: string, {
       usd: prices === null ? null : dollarsForUse(use, prices),
     };
     const woken = changes ? waitingForBudget(state.progress?.waitingFor ?? null) : [];
-    for (const key of woken) await client.workflow.getHandle(runId).signal(MESSAGES.retrySignal, key === 'identify' ? {} : { capabilityId: key });
-    const limits = [...(budget.usd === undefined ? [] : [`$${budget.usd}`]), ...(budget.tokens === undefined ? [] : [`${budget.tokens} tokens`])];
+    for (const key of woken)
+      await client.workflow
+        .getHandle(runId)
+        .signal(MESSAGES.retrySignal, key === 'identify' ? {} : { capabilityId: key });
+    const limits = [
+      ...(budget.usd === undefined ? [] : [`$${budget.usd}`]),
+      ...(budget.tokens === undefined ? [] : [`${budget.tokens} tokens`]),
+    ];
     const text = [
       `${runId}: ${spent.tokens} tokens${spent.usd === null ? '' : `, $${spent.usd.toFixed(4)}`} spent on ${spent.calls} calls to the analyst; budget: ${limits.join(', ') || 'none'}`,
       ...(woken.length === 0 ? [] : [`goes on: ${woken.join(', ')}`]),
@@ -56,7 +77,9 @@ function waitingForBudget(waitingFor: string | null): string[] {
 }
 
 async function currentBudget(store: ArtifactStore, runId: string): Promise<BudgetSpec> {
-  return budgetSpecSchema.parse((await store.readDocument(layout.budget(runId)))?.value ?? (await specOf(store, runId))?.spec.budget ?? {});
+  return budgetSpecSchema.parse(
+    (await store.readDocument(layout.budget(runId)))?.value ?? (await specOf(store, runId))?.spec.budget ?? {},
+  );
 }
 
 async function setBudget(store: ArtifactStore, runId: string, setting: BudgetSpec): Promise<BudgetSpec> {
@@ -72,7 +95,8 @@ async function setBudget(store: ArtifactStore, runId: string, setting: BudgetSpe
   }
 }
 
-const pricesOfRun = async (store: ArtifactStore, runId: string) => pricesOf((await specOf(store, runId))?.spec.analyst ?? {});
+const pricesOfRun = async (store: ArtifactStore, runId: string) =>
+  pricesOf((await specOf(store, runId))?.spec.analyst ?? {});
 
 /** The run's frozen spec; null while the run has none yet. */
 async function specOf(store: ArtifactStore, runId: string) {

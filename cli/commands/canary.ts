@@ -12,18 +12,33 @@ export interface CanaryFlags {
 }
 
 /** `whet canary AGENT [VERSION] [--share S] [--stop]`: starts, shows or stops a canary. */
-export async function canaryCommand(context: Context, agent: string, version: number | null, flags: CanaryFlags): Promise<void> {
+export async function canaryCommand(
+  context: Context,
+  agent: string,
+  version: number | null,
+  flags: CanaryFlags,
+): Promise<void> {
   const { settings, out } = context;
   const store = new LocalStore(settings.storeRoot);
   const registry = await readRegistry(store, agent);
   requireVersions(context, agent, registry);
   if (flags.stop === true) {
-    if (version !== null) throw new CliError('--stop takes no version: it ends the canary that is on.', { exitCode: 2, type: 'Canary.Usage' });
+    if (version !== null)
+      throw new CliError('--stop takes no version: it ends the canary that is on.', {
+        exitCode: 2,
+        type: 'Canary.Usage',
+      });
     await changeOrRefuse(store, agent, (now) => endCanary(now, 'stopped', 'Stopped by hand.', new Date()));
-    return out.result({ agent, active: registry.active, canary: null }, `${agent}: no canary any more; all conversations go to ${nameOf(registry.active)}`);
+    return out.result(
+      { agent, active: registry.active, canary: null },
+      `${agent}: no canary any more; all conversations go to ${nameOf(registry.active)}`,
+    );
   }
   if (version === null)
-    return out.result({ agent, active: registry.active, canary: registry.canary ?? null, lastCanary: registry.lastCanary ?? null }, describe(registry));
+    return out.result(
+      { agent, active: registry.active, canary: registry.canary ?? null, lastCanary: registry.lastCanary ?? null },
+      describe(registry),
+    );
   const canary: Canary = {
     id: randomBytes(6).toString('hex'),
     version,
@@ -55,6 +70,9 @@ function describe({ agent, active, canary, lastCanary }: Registry): string {
 export function shareBetween(low: number, high: number, text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !(value > low && value <= high))
-    throw new CliError(`${JSON.stringify(text)} is not allowed. Allowed: more than ${low}, at most ${high}.`, { exitCode: 2, type: 'Canary.Usage' });
+    throw new CliError(`${JSON.stringify(text)} is not allowed. Allowed: more than ${low}, at most ${high}.`, {
+      exitCode: 2,
+      type: 'Canary.Usage',
+    });
   return value;
 }

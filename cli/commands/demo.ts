@@ -9,14 +9,19 @@ import { followRun } from '../view/follow';
 import { showEnd, startRun } from './run';
 
 /**
- * `whet demo [AGENT_YAML] [--seed N] [--keep]`: services, one improvement run, its result. A run of the same agent and seed that a former
- * demo left unfinished is gone on with. Stops afterwards what it started, unless told to keep it.
+ * `whet demo [AGENT_YAML] [--seed N] [--keep]`: services, one improvement run, its result. A run of the same agent and
+ * seed that a former demo left unfinished is gone on with. Stops afterwards what it started, unless told to keep it.
  */
-export async function demoCommand(context: Context, path: string | undefined, { seed, keep }: { seed?: number; keep?: boolean }): Promise<void> {
+export async function demoCommand(
+  context: Context,
+  path: string | undefined,
+  { seed, keep }: { seed?: number; keep?: boolean },
+): Promise<void> {
   const began = Date.now();
   const { settings, out } = context;
   const chosen = path ?? defaultAgentPath();
-  if (chosen === null) throw new CliError('There is no agent.yaml here. Name one: whet demo AGENT_YAML.', { exitCode: 2 });
+  if (chosen === null)
+    throw new CliError('There is no agent.yaml here. Name one: whet demo AGENT_YAML.', { exitCode: 2 });
   const agent = readAgent(chosen);
   const stop = new AbortController();
   const interrupt = () => stop.abort();
@@ -25,7 +30,12 @@ export async function demoCommand(context: Context, path: string | undefined, { 
   let started = false;
   try {
     // A demo must not fail because somebody else uses one of the usual ports.
-    ({ started } = await up(settings, out, { agent, modelSeed: seed ?? agent.spec.seed, anyPort: true, signal: stop.signal }));
+    ({ started } = await up(settings, out, {
+      agent,
+      modelSeed: seed ?? agent.spec.seed,
+      anyPort: true,
+      signal: stop.signal,
+    }));
     await withTemporal(settings, async (temporal) => {
       const open = await openRun(temporal, agent, seed ?? agent.spec.seed);
       const runId = open ?? (await startRun(temporal, agent, seed));
@@ -48,7 +58,9 @@ export async function demoCommand(context: Context, path: string | undefined, { 
 }
 
 function interrupted(runId: string): CliError {
-  return new CliError(`Interrupted; ${runId} is not lost: the same command goes on with it.`, { type: 'Demo.Interrupted' });
+  return new CliError(`Interrupted; ${runId} is not lost: the same command goes on with it.`, {
+    type: 'Demo.Interrupted',
+  });
 }
 
 /** The id of a run of this agent and seed that has not ended; null when there is none. */

@@ -11,7 +11,13 @@ const dollars = (usd: number | null) => (usd === null ? '–' : `$${usd.toFixed(
 export async function dryRunCommand({ settings, out }: Context, path: string): Promise<void> {
   const { spec } = readAgent(path);
   const store = new LocalStore(settings.storeRoot);
-  const { trajectories: live, unreadable } = await readLiveTraces(store, spec.name, spec.collect.live, spec.model.name, Date.now());
+  const { trajectories: live, unreadable } = await readLiveTraces(
+    store,
+    spec.name,
+    spec.collect.live,
+    spec.model.name,
+    Date.now(),
+  );
   const estimate = estimateRun(spec, await lastSizes(store, spec.name), live.length);
   const { budget } = spec;
   const over = [
@@ -31,13 +37,18 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     table([['stage', 'what', 'calls', 'tokens in', 'cached', 'tokens out', 'cost'], ...rows], [2, 3, 4, 5, 6]),
     '',
     `The analyst: at most ${whole(estimate.tokens)} tokens${estimate.usd === null ? '' : `, ${dollars(estimate.usd)}`}.`,
-    ...(estimate.usd === null ? ['agent.yaml has no prices (analyst.pricePerMillionInput, analyst.pricePerMillionOutput), so there is no cost.'] : []),
+    ...(estimate.usd === null
+      ? ['agent.yaml has no prices (analyst.pricePerMillionInput, analyst.pricePerMillionOutput), so there is no cost.']
+      : []),
     estimate.basis,
     ...(over.length === 0
       ? []
-      : [`That is more than the budget of agent.yaml (${over.join(', ')}): the run would pause there until \`whet budget RUN\` raises it.`]),
+      : [
+          `That is more than the budget of agent.yaml (${over.join(', ')}): the run would pause there until \`whet budget RUN\` raises it.`,
+        ]),
     ...unreadable.map(
-      ({ key, lines }) => `${key}: ${lines === 1 ? 'a line is' : `${lines} lines are`} no trajectory; the run would leave out what cannot be read.`,
+      ({ key, lines }) =>
+        `${key}: ${lines === 1 ? 'a line is' : `${lines} lines are`} no trajectory; the run would leave out what cannot be read.`,
     ),
     'Nothing was started.',
   ];

@@ -3,7 +3,13 @@ import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type Certificate, editCommand, type EditedEnvironment, type EnvironmentCheck, MESSAGES } from '../../contracts';
+import {
+  type Certificate,
+  editCommand,
+  type EditedEnvironment,
+  type EnvironmentCheck,
+  MESSAGES,
+} from '../../contracts';
 import { layout, LocalStore } from '../../store';
 import { defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
@@ -16,38 +22,67 @@ import { readRunState } from '../view/run-state';
 type ToolLine =
   | { type: 'check'; done: number; total: number; check: EnvironmentCheck }
   | { type: 'certificate'; certificate: Certificate }
-  | { type: 'opening'; seed: number; tools: { function: { name: string; parameters?: unknown } }[]; messages: { role: string; content: string }[] }
+  | {
+      type: 'opening';
+      seed: number;
+      tools: { function: { name: string; parameters?: unknown } }[];
+      messages: { role: string; content: string }[];
+    }
   | { type: 'observation'; move: unknown; observation: string; done: boolean }
   | { type: 'end'; seed: number; reward: number }
   | { type: 'error'; message: string; failure?: string };
 
-/** `whet env check FILE [--agent AGENT_YAML]`: every check that needs no model, as it is found out; exit code 1 when one fails. */
+/**
+ * `whet env check FILE [--agent AGENT_YAML]`: every check that needs no model, as it is found out; exit code 1 when one
+ * fails.
+ */
 export async function envCheckCommand({ out }: Context, file: string, { agent }: { agent?: string }): Promise<void> {
   const source = environmentFile(file);
   const agentPath = agent ?? defaultAgentPath();
-  if (agentPath === null) throw new CliError('Which agent is it for? Name its file: --agent agent.yaml', { exitCode: 2, type: 'Env.NoAgent' });
+  if (agentPath === null)
+    throw new CliError('Which agent is it for? Name its file: --agent agent.yaml', {
+      exitCode: 2,
+      type: 'Env.NoAgent',
+    });
   const { path } = readAgent(agentPath);
   let certificate: Certificate | undefined;
   const code = await runTool(['check', source, path], (line) => {
-    if (line.type === 'check') out.line(`${line.check.passed ? '✓' : '✗'} ${line.check.name.padEnd(18)} ${line.check.detail}`);
+    if (line.type === 'check')
+      out.line(`${line.check.passed ? '✓' : '✗'} ${line.check.name.padEnd(18)} ${line.check.detail}`);
     if (line.type === 'certificate') ({ certificate } = line);
   });
-  if (certificate === undefined) throw new CliError(`The check of ${file} ended with code ${code} and without a certificate.`, { type: 'Env.Failed' });
+  if (certificate === undefined)
+    throw new CliError(`The check of ${file} ended with code ${code} and without a certificate.`, {
+      type: 'Env.Failed',
+    });
   out.result(certificate, `${certificate.summary}${code === 0 ? ' Calibration needs a model; a run does it.' : ''}`);
   process.exitCode = code;
 }
 
-/** `whet env run FILE [--seed N] [--reference]`: one episode in the jail, played by the reference solution or by the lines of standard input. */
-export async function envRunCommand({ out }: Context, file: string, { seed, reference }: { seed: number; reference?: boolean }): Promise<void> {
+/**
+ * `whet env run FILE [--seed N] [--reference]`: one episode in the jail, played by the reference solution or by the
+ * lines of standard input.
+ */
+export async function envRunCommand(
+  { out }: Context,
+  file: string,
+  { seed, reference }: { seed: number; reference?: boolean },
+): Promise<void> {
   const source = environmentFile(file);
-  const episode: { seed: number; messages: unknown[]; steps: unknown[]; reward: number | null } = { seed, messages: [], steps: [], reward: null };
+  const episode: { seed: number; messages: unknown[]; steps: unknown[]; reward: number | null } = {
+    seed,
+    messages: [],
+    steps: [],
+    reward: null,
+  };
   const code = await runTool(['play', source, String(seed), ...(reference === true ? ['--reference'] : [])], (line) => {
     switch (line.type) {
       case 'opening':
         episode.messages = line.messages;
         for (const { role, content } of line.messages) out.line(`${role}: ${content}`);
         out.line(`tools: ${line.tools.map((tool) => tool.function.name).join(', ')}`);
-        if (reference !== true) out.line('Moves, a line each: {"name": "...", "arguments": {...}} or {"text": "..."}; end with Ctrl-D.');
+        if (reference !== true)
+          out.line('Moves, a line each: {"name": "...", "arguments": {...}} or {"text": "..."}; end with Ctrl-D.');
         break;
       case 'observation':
         episode.steps.push({ move: line.move, observation: line.observation, done: line.done });
@@ -67,22 +102,31 @@ export async function envRunCommand({ out }: Context, file: string, { seed, refe
 }
 
 /**
- * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies the last environment of a capability to this directory; with one, gives it to
- * the run that waits, as the next attempt.
+ * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies the last environment of a capability to this directory;
+ * with one, gives it to the run that waits, as the next attempt.
  */
-export async function envEditCommand({ settings, out }: Context, runId: string, capabilityId: string, file: string | undefined): Promise<void> {
+export async function envEditCommand(
+  { settings, out }: Context,
+  runId: string,
+  capabilityId: string,
+  file: string | undefined,
+): Promise<void> {
   const store = new LocalStore(settings.storeRoot);
   const folder = layout.environments(runId, capabilityId);
   if (file === undefined) {
     const last = lastAttempt(store.localPath(folder));
     if (last === null) {
-      throw new CliError(`Run ${runId} has no environment of a capability ${capabilityId}. \`whet status ${runId}\` lists its capabilities.`, {
-        exitCode: 2,
-        type: 'Env.Unknown',
-      });
+      throw new CliError(
+        `Run ${runId} has no environment of a capability ${capabilityId}. \`whet status ${runId}\` lists its capabilities.`,
+        {
+          exitCode: 2,
+          type: 'Env.Unknown',
+        },
+      );
     }
     const copy = resolve(`${capabilityId}.py`);
-    if (existsSync(copy)) throw new CliError(`${copy} is there already; move it away first.`, { exitCode: 2, type: 'Env.Exists' });
+    if (existsSync(copy))
+      throw new CliError(`${copy} is there already; move it away first.`, { exitCode: 2, type: 'Env.Exists' });
     copyFileSync(last, copy);
     out.result(
       { runId, capabilityId, file: copy, from: last },
@@ -93,15 +137,21 @@ export async function envEditCommand({ settings, out }: Context, runId: string, 
   const path = environmentFile(file);
   await withTemporal(settings, async ({ client }) => {
     const state = await readRunState(client, runId);
-    if (state.status !== 'running') throw new CliError(`${runId} has ended, so it takes no environment.`, { type: 'Run.Ended' });
+    if (state.status !== 'running')
+      throw new CliError(`${runId} has ended, so it takes no environment.`, { type: 'Run.Ended' });
     if (state.progress?.waitingFor == null) {
-      throw new CliError(`${runId} does not wait for a person. \`whet why ${runId}\` says what it does.`, { type: 'Run.NotWaiting' });
+      throw new CliError(`${runId} does not wait for a person. \`whet why ${runId}\` says what it does.`, {
+        type: 'Run.NotWaiting',
+      });
     }
     if (!state.progress.waitingFor.split(/, |\n/).includes(editCommand(runId, capabilityId))) {
-      throw new CliError(`${runId} waits, but not for an environment of a capability ${capabilityId}. It waits for: ${state.progress.waitingFor}`, {
-        exitCode: 2,
-        type: 'Env.NotWaiting',
-      });
+      throw new CliError(
+        `${runId} waits, but not for an environment of a capability ${capabilityId}. It waits for: ${state.progress.waitingFor}`,
+        {
+          exitCode: 2,
+          type: 'Env.NotWaiting',
+        },
+      );
     }
     const source = await store.put(folder, 'by-hand.py', await readFile(path));
     const edited: EditedEnvironment = { capabilityId, source };
@@ -113,7 +163,10 @@ export async function envEditCommand({ settings, out }: Context, runId: string, 
 function environmentFile(file: string): string {
   const path = resolve(file);
   if (!existsSync(path) || !statSync(path).isFile()) {
-    throw new CliError(`${path}: there is no such file. Name a Python file with class Environment.`, { exitCode: 2, type: 'Env.NoFile' });
+    throw new CliError(`${path}: there is no such file. Name a Python file with class Environment.`, {
+      exitCode: 2,
+      type: 'Env.NoFile',
+    });
   }
   return path;
 }
@@ -131,7 +184,9 @@ function lastAttempt(folder: string): string | null {
 /** Runs the tool to its end; its exit code. @throws CliError when it could not do what was asked. */
 async function runTool(args: string[], onLine: (line: ToolLine) => void): Promise<number> {
   const script = join(projectRoot(), 'dist', 'workers', 'environment-tool.js');
-  const child = spawn(process.execPath, ['--enable-source-maps', script, ...args], { stdio: ['inherit', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--enable-source-maps', script, ...args], {
+    stdio: ['inherit', 'pipe', 'inherit'],
+  });
   let failure: Extract<ToolLine, { type: 'error' }> | null = null;
   const ended = new Promise<number>((done) => child.once('close', (code) => done(code ?? 1)));
   for await (const text of createInterface({ input: child.stdout })) {

@@ -22,7 +22,12 @@ export async function gatewayCommand({ settings }: Context, agentPaths: string[]
   const config = gatewayConfig(settings, agentPaths, flags);
   const child = spawn(process.execPath, gatewayArguments(join(projectRoot(), 'dist')), {
     stdio: 'inherit',
-    env: { ...process.env, WHET_HOME: settings.home, WHET_STORE: settings.storeRoot, WHET_GATEWAY_CONFIG: JSON.stringify(config) },
+    env: {
+      ...process.env,
+      WHET_HOME: settings.home,
+      WHET_STORE: settings.storeRoot,
+      WHET_GATEWAY_CONFIG: JSON.stringify(config),
+    },
   });
   // The gateway gets the terminal's Ctrl-C itself; this process only waits for it.
   process.on('SIGINT', () => undefined);
@@ -34,13 +39,26 @@ export async function gatewayCommand({ settings }: Context, agentPaths: string[]
   process.exitCode = code ?? 1;
 }
 
-/** The file's configuration, or one made from agent.yaml files; flags win. @throws CliError (exit 2) with path, value and what is allowed. */
-export function gatewayConfig(settings: Settings, agentPaths: string[], { config: file, host, port, upstream }: GatewayFlags): GatewayConfig {
+/**
+ * The file's configuration, or one made from agent.yaml files; flags win. @throws CliError (exit 2) with path, value
+ * and what is allowed.
+ */
+export function gatewayConfig(
+  settings: Settings,
+  agentPaths: string[],
+  { config: file, host, port, upstream }: GatewayFlags,
+): GatewayConfig {
   if ((file === undefined) === (agentPaths.length === 0)) {
-    throw new CliError('Name either agent.yaml files or --config gateway.yaml.', { exitCode: 2, type: 'Gateway.Usage' });
+    throw new CliError('Name either agent.yaml files or --config gateway.yaml.', {
+      exitCode: 2,
+      type: 'Gateway.Usage',
+    });
   }
   if (file !== undefined && upstream.length > 0) {
-    throw new CliError('--upstream goes with agent.yaml files; gateway.yaml names its replicas itself.', { exitCode: 2, type: 'Gateway.Usage' });
+    throw new CliError('--upstream goes with agent.yaml files; gateway.yaml names its replicas itself.', {
+      exitCode: 2,
+      type: 'Gateway.Usage',
+    });
   }
   const listen = { ...(host === undefined ? {} : { host }), ...(port === undefined ? {} : { port }) };
   try {
@@ -52,7 +70,8 @@ export function gatewayConfig(settings: Settings, agentPaths: string[], { config
     });
     return checkGatewayConfig({ version: 1, port: settings.ports.gateway, agents, ...listen }, 'whet gateway');
   } catch (error) {
-    if (error instanceof GatewayConfigError) throw new CliError(error.message, { exitCode: 2, type: error.type, cause: error });
+    if (error instanceof GatewayConfigError)
+      throw new CliError(error.message, { exitCode: 2, type: error.type, cause: error });
     throw error;
   }
 }

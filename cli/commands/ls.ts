@@ -17,9 +17,14 @@ interface RunRow {
 }
 
 /** `whet ls [--agent NAME] [--limit N]`: runs, the newest first. */
-export async function lsCommand({ settings, out }: Context, { agent, limit }: { agent?: string; limit: number }): Promise<void> {
+export async function lsCommand(
+  { settings, out }: Context,
+  { agent, limit }: { agent?: string; limit: number },
+): Promise<void> {
   if (agent !== undefined && !/^[a-z0-9-]+$/.test(agent)) {
-    throw new CliError(`--agent ${JSON.stringify(agent)}: an agent's name has lower-case letters, digits and dashes.`, { exitCode: 2 });
+    throw new CliError(`--agent ${JSON.stringify(agent)}: an agent's name has lower-case letters, digits and dashes.`, {
+      exitCode: 2,
+    });
   }
   await withTemporal(settings, async ({ client }) => {
     const query = `WorkflowType = '${WORKFLOWS.improvementRun}'${agent === undefined ? '' : ` AND WhetAgent = '${agent}'`}`;
@@ -37,7 +42,13 @@ export async function lsCommand({ settings, out }: Context, { agent, limit }: { 
       });
       if (rows.length >= limit) break;
     }
-    const text = rows.map((r) => [r.runId, r.status, r.stage ?? '', r.status === 'running' ? '' : (r.verdict ?? ''), duration(r.seconds)]);
+    const text = rows.map((r) => [
+      r.runId,
+      r.status,
+      r.stage ?? '',
+      r.status === 'running' ? '' : (r.verdict ?? ''),
+      duration(r.seconds),
+    ]);
     out.result(rows, rows.length === 0 ? 'No runs.' : table([['run', 'status', 'stage', 'verdict', 'time'], ...text]));
   });
 }

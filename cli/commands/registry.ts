@@ -1,4 +1,12 @@
-import { activateVersion, changeRegistry, LocalStore, readRegistry, RegistryError, rollbackVersion, type Transition } from '../../store';
+import {
+  activateVersion,
+  changeRegistry,
+  LocalStore,
+  readRegistry,
+  RegistryError,
+  rollbackVersion,
+  type Transition,
+} from '../../store';
 import type { Registry } from '../../contracts';
 import type { Context } from '../context';
 import { CliError } from '../errors';
@@ -19,7 +27,10 @@ async function change(context: Context, agent: string, transition: (registry: Re
   requireVersions(context, agent, before);
   const { result, registry } = await changeOrRefuse(store, agent, transition);
   const name = (version: number | null) => (version === null ? 'the base model alone' : `version ${version}`);
-  const ended = before.canary !== undefined && registry.canary === undefined ? `; the canary of version ${before.canary.version} has ended` : '';
+  const ended =
+    before.canary !== undefined && registry.canary === undefined
+      ? `; the canary of version ${before.canary.version} has ended`
+      : '';
   context.out.result(
     { agent, before: before.active, active: result, ...(ended === '' ? {} : { endedCanary: before.canary?.version }) },
     `${agent}: ${name(result)} is active now (before: ${name(before.active)})${ended}`,
@@ -29,18 +40,26 @@ async function change(context: Context, agent: string, transition: (registry: Re
 /** @throws CliError (exit 2) for an agent that nothing was ever promoted for. */
 export function requireVersions({ settings }: Context, agent: string, { versions }: Registry): void {
   if (versions.length > 0) return;
-  throw new CliError(`${agent} has no version in ${settings.storeRoot}: no run has promoted anything yet, or WHET_HOME or WHET_STORE points elsewhere.`, {
-    exitCode: 2,
-    type: 'Registry.Missing',
-  });
+  throw new CliError(
+    `${agent} has no version in ${settings.storeRoot}: no run has promoted anything yet, or WHET_HOME or WHET_STORE points elsewhere.`,
+    {
+      exitCode: 2,
+      type: 'Registry.Missing',
+    },
+  );
 }
 
 /** @throws CliError (exit 2) for a change that the registry does not allow. */
-export async function changeOrRefuse<T>(store: LocalStore, agent: string, transition: (registry: Registry) => Transition<T>): Promise<Transition<T>> {
+export async function changeOrRefuse<T>(
+  store: LocalStore,
+  agent: string,
+  transition: (registry: Registry) => Transition<T>,
+): Promise<Transition<T>> {
   try {
     return await changeRegistry(store, agent, transition);
   } catch (error) {
-    if (error instanceof RegistryError) throw new CliError(error.message, { exitCode: 2, type: error.type, cause: error });
+    if (error instanceof RegistryError)
+      throw new CliError(error.message, { exitCode: 2, type: error.type, cause: error });
     throw error;
   }
 }

@@ -9,9 +9,13 @@ import { readRunState } from '../view/run-state';
 export async function reportCommand({ settings, out }: Context, runId: string): Promise<void> {
   await withTemporal(settings, async ({ client }) => {
     const state = await readRunState(client, runId);
-    if (state.result === null) throw new CliError([`${runId} has no report.`, ...explainRun(state)].join('\n'), { type: 'Report.Missing' });
+    if (state.result === null)
+      throw new CliError([`${runId} has no report.`, ...explainRun(state)].join('\n'), { type: 'Report.Missing' });
     const { reportDirectory } = state.result;
     const report = await readReport(reportDirectory);
-    out.result(report, `${reportText(report)}\n\n${report.notes.join('\n')}\n\n${reportDirectory}/report.html\nreport: ${reportDirectory}/report.json`);
+    out.result(
+      report,
+      `${reportText(report)}\n\n${report.notes.join('\n')}\n\n${reportDirectory}/report.html\nreport: ${reportDirectory}/report.json`,
+    );
   });
 }

@@ -15,22 +15,36 @@ import { explainRun } from '../view/explain';
 type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
 
 /** Starts an improvement run and returns its id, which is the workflow's id too. */
-export async function startRun({ client }: Temporal, agent: Agent, seed: number | undefined, ablation: Ablation = {}): Promise<string> {
+export async function startRun(
+  { client }: Temporal,
+  agent: Agent,
+  seed: number | undefined,
+  ablation: Ablation = {},
+): Promise<string> {
   const runId = newRunId(agent.spec.name);
-  const input: ImprovementRunInput = { runId, agent: agent.spec.name, specPath: agent.path, ...(seed === undefined ? {} : { seed }), ...ablation };
+  const input: ImprovementRunInput = {
+    runId,
+    agent: agent.spec.name,
+    specPath: agent.path,
+    ...(seed === undefined ? {} : { seed }),
+    ...ablation,
+  };
   try {
     await client.workflow.start(WORKFLOWS.improvementRun, {
       taskQueue: TASK_QUEUES.orchestration,
       workflowId: runId,
       args: [input],
       memo: { agent: agent.spec.name, seed: seed ?? agent.spec.seed, specPath: agent.path },
-      // One agent's large run must not keep the workers from another's small one: tasks of each agent get an equal share.
+      // One agent's large run must not keep the workers from another's small one: tasks of each agent get an equal
+      // share.
       priority: { fairnessKey: agent.spec.name },
       staticSummary: `improvement run of ${agent.spec.name}, seed ${seed ?? agent.spec.seed}`,
     });
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    throw new CliError(`A run with the id ${runId} exists already. Start it again: each start makes a new id.`, { cause: error });
+    throw new CliError(`A run with the id ${runId} exists already. Start it again: each start makes a new id.`, {
+      cause: error,
+    });
   }
   return runId;
 }
@@ -43,7 +57,10 @@ export async function runCommand({ settings, out }: Context, path: string, optio
   const agent = readAgent(path);
   await withTemporal(settings, async (temporal) => {
     const { arm, ablations } = options;
-    const runId = await startRun(temporal, agent, options.seed, { ...(arm !== undefined && { arm }), ...(ablations !== undefined && { ablations }) });
+    const runId = await startRun(temporal, agent, options.seed, {
+      ...(arm !== undefined && { arm }),
+      ...(ablations !== undefined && { ablations }),
+    });
     if (options.follow !== true) {
       out.result({ runId }, `started ${runId}\nfollow it with: whet status ${runId} --follow`);
       return;
@@ -56,7 +73,10 @@ export async function runCommand({ settings, out }: Context, path: string, optio
 
 /** What a run ended with: the report's table, or why there is none. @throws CliError when it failed. */
 export async function showEnd({ out }: Context, state: RunState): Promise<void> {
-  if (state.result === null) throw new CliError([`${state.runId}:`, ...explainRun(state)].join('\n'), { type: state.failure?.type ?? 'Run.Failed' });
+  if (state.result === null)
+    throw new CliError([`${state.runId}:`, ...explainRun(state)].join('\n'), {
+      type: state.failure?.type ?? 'Run.Failed',
+    });
   const report = await readReport(state.result.reportDirectory);
   out.result(state.result, `\n${reportText(report)}\nreport: ${state.result.reportDirectory}/report.json`);
 }

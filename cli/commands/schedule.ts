@@ -21,13 +21,22 @@ export function parseSpan(flag: string, text: string): number {
   const match = /^(\d+)(s|m|h|d)$/.exec(text);
   const unit = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
   if (match === null || unit === undefined) {
-    throw new CliError(`${flag} ${JSON.stringify(text)}: a whole number with s, m, h or d, such as 10m.`, { exitCode: 2, type: 'Schedule.Invalid' });
+    throw new CliError(`${flag} ${JSON.stringify(text)}: a whole number with s, m, h or d, such as 10m.`, {
+      exitCode: 2,
+      type: 'Schedule.Invalid',
+    });
   }
   return Number(match[1]) * unit;
 }
 
-/** The Temporal Schedule of an agent's runs: one at a time, and a night that was missed is made up for within the catch-up window. */
-export function scheduleOptions(agent: Agent, { cron, jitter, catchUp, timezone }: ScheduleFlags & { cron: string }): ScheduleOptions {
+/**
+ * The Temporal Schedule of an agent's runs: one at a time, and a night that was missed is made up for within the
+ * catch-up window.
+ */
+export function scheduleOptions(
+  agent: Agent,
+  { cron, jitter, catchUp, timezone }: ScheduleFlags & { cron: string },
+): ScheduleOptions {
   // The server appends the time to the workflow's id; a run takes its id from there when its input names none.
   const input: ImprovementRunInput = { runId: '', agent: agent.spec.name, specPath: agent.path };
   return {
@@ -66,7 +75,8 @@ export async function scheduleCommand({ settings, out }: Context, path: string, 
       throw error;
     });
     if (options === null) {
-      if (existing === null) throw new CliError(`${agent.spec.name} has no schedule.`, { exitCode: 2, type: 'Schedule.NotFound' });
+      if (existing === null)
+        throw new CliError(`${agent.spec.name} has no schedule.`, { exitCode: 2, type: 'Schedule.NotFound' });
       await handle.delete();
       out.result({ scheduleId: handle.scheduleId, deleted: true }, `${handle.scheduleId}: deleted`);
       return;
@@ -88,9 +98,12 @@ export async function scheduleCommand({ settings, out }: Context, path: string, 
 function badCron(error: unknown, cron: string): unknown {
   const details = (error as { cause?: { details?: string } }).cause?.details ?? (error as Error).message;
   if (!/cron|schedule spec|CalendarSpec/i.test(details)) return error;
-  return new CliError(`--cron ${JSON.stringify(cron)}: ${details}. Five fields: minute, hour, day of month, month, day of week.`, {
-    exitCode: 2,
-    type: 'Schedule.Invalid',
-    cause: error,
-  });
+  return new CliError(
+    `--cron ${JSON.stringify(cron)}: ${details}. Five fields: minute, hour, day of month, month, day of week.`,
+    {
+      exitCode: 2,
+      type: 'Schedule.Invalid',
+      cause: error,
+    },
+  );
 }

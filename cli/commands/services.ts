@@ -6,19 +6,27 @@ import { supervise } from '../supervisor/supervisor';
 import { down, endLeftovers, planServices, up } from '../up';
 
 /** `whet up [AGENT_YAML] [--foreground]` */
-export async function upCommand({ settings, out }: Context, path: string | undefined, { foreground }: { foreground?: boolean }): Promise<void> {
+export async function upCommand(
+  { settings, out }: Context,
+  path: string | undefined,
+  { foreground }: { foreground?: boolean },
+): Promise<void> {
   const chosen = path ?? defaultAgentPath();
   const agent = chosen === null ? null : readAgent(chosen);
   if (foreground === true) return superviseHere({ settings, out }, agent);
   const { state, started } = await up(settings, out, { agent, anyPort: false });
-  const where = state.temporal.uiUrl === null ? `Temporal ${state.temporal.address}` : `Temporal UI ${state.temporal.uiUrl}`;
+  const where =
+    state.temporal.uiUrl === null ? `Temporal ${state.temporal.address}` : `Temporal UI ${state.temporal.uiUrl}`;
   out.result({ started, ...state }, started ? `up: ${where}. Stop it with \`whet down\`.` : `already up: ${where}.`);
 }
 
 async function superviseHere({ settings, out }: Context, agent: ReturnType<typeof readAgent> | null): Promise<void> {
   const running = runningState(settings.home);
   if (running !== null)
-    throw new CliError(`The services are up already (supervisor ${running.supervisor.pid}). Stop them with \`whet down\` first.`, { type: 'Up.AlreadyUp' });
+    throw new CliError(
+      `The services are up already (supervisor ${running.supervisor.pid}). Stop them with \`whet down\` first.`,
+      { type: 'Up.AlreadyUp' },
+    );
   await endLeftovers(settings);
   const plan = await planServices(settings, { agent, anyPort: false });
   const stop = new AbortController();

@@ -9,7 +9,11 @@ import { formatStageLine, stageLines } from '../view/stage-lines';
 import { showEnd } from './run';
 
 /** `whet status [RUN]`: the services, or a run's stage table with what it does now. */
-export async function statusCommand(context: Context, runId: string | undefined, { follow }: { follow?: boolean }): Promise<void> {
+export async function statusCommand(
+  context: Context,
+  runId: string | undefined,
+  { follow }: { follow?: boolean },
+): Promise<void> {
   if (runId === undefined) return showServices(context);
   const { settings, out } = context;
   await withTemporal(settings, async ({ client }) => {
@@ -32,12 +36,16 @@ export async function whyCommand({ settings, out }: Context, runId: string): Pro
 function showServices({ settings, out }: Context): void {
   const state = runningState(settings.home);
   if (state === null && readState(settings.home) !== null) {
-    const text = 'The supervisor was killed; what it had started may still run, but nothing starts it again. `whet up` puts that right, `whet down` ends it.';
+    const text =
+      'The supervisor was killed; what it had started may still run, but nothing starts it again. `whet up` puts that right, `whet down` ends it.';
     out.result({ up: false, home: settings.home, supervisorDied: true }, text);
     return;
   }
   if (state === null) {
-    out.result({ up: false, home: settings.home }, `Nothing is up here (state directory ${settings.home}). Start the services with \`whet up\`.`);
+    out.result(
+      { up: false, home: settings.home },
+      `Nothing is up here (state directory ${settings.home}). Start the services with \`whet up\`.`,
+    );
     return;
   }
   const rows = state.services.map((s) => [

@@ -13,11 +13,16 @@ import { withTemporal } from '../temporal';
 const MAX_RUNS = 50;
 
 /**
- * `whet study stability AGENT [--runs N] [--from RUN]`: independent identifications on trajectories that are there already, compared. AGENT
- * is a name or an agent.yaml.
+ * `whet study stability AGENT [--runs N] [--from RUN]`: independent identifications on trajectories that are there
+ * already, compared. AGENT is a name or an agent.yaml.
  */
-export async function studyStabilityCommand({ settings, out }: Context, agent: string, { runs, from }: { runs: number; from?: string }): Promise<void> {
-  if (runs < 2 || runs > MAX_RUNS) throw new CliError(`--runs ${runs} is not allowed. Allowed: 2 to ${MAX_RUNS}.`, { exitCode: 2 });
+export async function studyStabilityCommand(
+  { settings, out }: Context,
+  agent: string,
+  { runs, from }: { runs: number; from?: string },
+): Promise<void> {
+  if (runs < 2 || runs > MAX_RUNS)
+    throw new CliError(`--runs ${runs} is not allowed. Allowed: 2 to ${MAX_RUNS}.`, { exitCode: 2 });
   const name = agentName(agent);
   const studyId = newRunId(name).replace(/^run-/, 'study-');
   const input: StudyInput = { studyId, agent: name, identifications: runs, sourceRun: from ?? null };
@@ -43,7 +48,10 @@ export async function studyStabilityCommand({ settings, out }: Context, agent: s
       c.coverage.mean.toFixed(2),
     ]);
     const text = table([['capability', 'named', 'kept', 'gap', 'sd', 'coverage'], ...rows]);
-    out.result(study, `${text}\n${result.summary}\nfigure: ${result.directory}/stability.svg\nreport: ${result.directory}/study.html`);
+    out.result(
+      study,
+      `${text}\n${result.summary}\nfigure: ${result.directory}/stability.svg\nreport: ${result.directory}/study.html`,
+    );
   });
 }
 
@@ -51,7 +59,10 @@ export async function studyStabilityCommand({ settings, out }: Context, agent: s
 function agentName(agent: string): string {
   if (/\.ya?ml$/.test(agent) || (existsSync(agent) && agent.includes('/'))) return readAgent(agent).spec.name;
   if (/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/.test(agent)) return agent;
-  throw new CliError(`${JSON.stringify(agent)} is neither an agent.yaml nor an agent's name (lower-case letters, digits and dashes).`, { exitCode: 2 });
+  throw new CliError(
+    `${JSON.stringify(agent)} is neither an agent.yaml nor an agent's name (lower-case letters, digits and dashes).`,
+    { exitCode: 2 },
+  );
 }
 
 function studyFailure(studyId: string, error: unknown): CliError {

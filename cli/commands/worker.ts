@@ -11,20 +11,27 @@ export async function workerCommand({ settings }: Context, queues: string): Prom
   const known = Object.keys(TASK_QUEUES);
   const wrong = queues.split(',').filter((name) => !known.includes(name));
   if (wrong.length > 0)
-    throw new CliError(`--queues ${JSON.stringify(queues)}: there is no queue ${wrong.join(', ')}. Allowed: ${known.join(', ')}.`, {
-      exitCode: 2,
-      type: 'Worker.UnknownQueue',
-    });
-  const child = spawn(process.execPath, ['--enable-source-maps', join(projectRoot(), 'dist', 'workers', 'main.js'), '--queues', queues], {
-    stdio: 'inherit',
-    env: {
-      ...process.env,
-      WHET_HOME: settings.home,
-      WHET_STORE: settings.storeRoot,
-      TEMPORAL_ADDRESS: temporalAddress(settings),
-      TEMPORAL_NAMESPACE: settings.temporalNamespace,
+    throw new CliError(
+      `--queues ${JSON.stringify(queues)}: there is no queue ${wrong.join(', ')}. Allowed: ${known.join(', ')}.`,
+      {
+        exitCode: 2,
+        type: 'Worker.UnknownQueue',
+      },
+    );
+  const child = spawn(
+    process.execPath,
+    ['--enable-source-maps', join(projectRoot(), 'dist', 'workers', 'main.js'), '--queues', queues],
+    {
+      stdio: 'inherit',
+      env: {
+        ...process.env,
+        WHET_HOME: settings.home,
+        WHET_STORE: settings.storeRoot,
+        TEMPORAL_ADDRESS: temporalAddress(settings),
+        TEMPORAL_NAMESPACE: settings.temporalNamespace,
+      },
     },
-  });
+  );
   // The worker gets the terminal's Ctrl-C itself; this process only waits for it.
   process.on('SIGINT', () => undefined);
   process.on('SIGTERM', () => child.kill('SIGTERM'));

@@ -10,7 +10,10 @@ const LONGEST_DELAY_MS = 20_000;
 /** A process that lived this long starts again without the delays of its former deaths. */
 const STEADY_MS = 30_000;
 const PROBE_MS = 250;
-/** How often a part that was ready is looked at, and how many looks in a row may fail before it is taken for hung: two minutes. */
+/**
+ * How often a part that was ready is looked at, and how many looks in a row may fail before it is taken for hung: two
+ * minutes.
+ */
 const WATCH: Watch = { everyMs: 5_000, misses: 24 };
 
 interface Watch {
@@ -61,7 +64,9 @@ export class ManagedService {
       if (this.service.once === true) return this.finish(code);
       if (Date.now() - began > STEADY_MS) delay = FIRST_DELAY_MS;
       this.state.restarts += 1;
-      const why = this.silent ? `gave no answer for ${(this.watch.everyMs * this.watch.misses) / 1000} s and was killed` : `ended with ${code}`;
+      const why = this.silent
+        ? `gave no answer for ${(this.watch.everyMs * this.watch.misses) / 1000} s and was killed`
+        : `ended with ${code}`;
       this.silent = false;
       this.update('restarting', `${why}, starts again in ${(delay / 1000).toFixed(1)} s`);
       await sleep(delay, undefined, { signal: this.wake.signal }).catch(() => undefined);
@@ -122,7 +127,12 @@ export class ManagedService {
 
   private async probeUntilReady(began: number): Promise<void> {
     const { child } = this;
-    while (this.child === child && this.state.process !== null && this.state.status === 'starting' && this.service.once !== true) {
+    while (
+      this.child === child &&
+      this.state.process !== null &&
+      this.state.status === 'starting' &&
+      this.service.once !== true
+    ) {
       const id = this.state.process;
       const ready = await this.service.isReady(id, began);
       if (ready && this.child === child && this.state.process === id) return this.update('ready', '');

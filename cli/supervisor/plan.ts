@@ -8,7 +8,8 @@ import { freePort, isFree, whoListens } from './ports';
 import { findTemporalCli, projectRoot, pythonCommand } from './programs';
 
 /** How the base model comes to be: made by the agent's recipe, or there already. */
-export type ModelSource = { kind: 'recipe'; script: string; seed: number; arguments: string[] } | { kind: 'directory'; path: string };
+export type ModelSource =
+  { kind: 'recipe'; script: string; seed: number; arguments: string[] } | { kind: 'directory'; path: string };
 
 /** What a supervisor starts; decided once by `whet up`, so that a restart starts the same. */
 export interface Plan {
@@ -19,7 +20,11 @@ export interface Plan {
   root: string;
   python: string;
   agentPath: string | null;
-  temporal: { address: string; namespace: string; start: { cli: string; port: number; uiPort: number; database: string } | null };
+  temporal: {
+    address: string;
+    namespace: string;
+    start: { cli: string; port: number; uiPort: number; database: string } | null;
+  };
   /** Null: the agent names an endpoint of its own, or there is no agent. */
   model: { source: ModelSource; servedName: string; port: number } | null;
   /** The routing gateway in front of the agent's model; null without an agent. */
@@ -38,7 +43,10 @@ export interface PlanOptions {
 }
 
 /** Decides what to start. @throws CliError when a port is taken, or the Temporal CLI is missing. */
-export async function makePlan(settings: Settings, { instance, agent, modelSeed, anyPort }: PlanOptions): Promise<Plan> {
+export async function makePlan(
+  settings: Settings,
+  { instance, agent, modelSeed, anyPort }: PlanOptions,
+): Promise<Plan> {
   const choose = async (name: PortName): Promise<number> => {
     const port = settings.ports[name];
     if ((await isFree(port)) && claimPort(port)) return port;
@@ -56,8 +64,14 @@ export async function makePlan(settings: Settings, { instance, agent, modelSeed,
   const own = settings.temporalAddress === null;
   const temporalPort = own ? await choose('temporal') : 0;
   const source = agent === null ? null : modelSource(agent, modelSeed ?? agent.spec.seed);
-  const analyst = settings.analystConfigured || agent === null || agent.spec.analyst.baseUrl !== undefined ? null : demoAnalyst(agent.path, root);
-  const model = source === null || agent === null ? null : { source, servedName: agent.spec.model.name, port: await choose('model') };
+  const analyst =
+    settings.analystConfigured || agent === null || agent.spec.analyst.baseUrl !== undefined
+      ? null
+      : demoAnalyst(agent.path, root);
+  const model =
+    source === null || agent === null
+      ? null
+      : { source, servedName: agent.spec.model.name, port: await choose('model') };
   const replica = model === null ? agent?.spec.model.baseUrl : `http://127.0.0.1:${model.port}/v1`;
   return {
     instance,
@@ -71,12 +85,19 @@ export async function makePlan(settings: Settings, { instance, agent, modelSeed,
       address: settings.temporalAddress ?? `127.0.0.1:${temporalPort}`,
       namespace: settings.temporalNamespace,
       start: own
-        ? { cli: findTemporalCli(settings.temporalCliPath), port: temporalPort, uiPort: await choose('ui'), database: join(settings.home, 'temporal.sqlite') }
+        ? {
+            cli: findTemporalCli(settings.temporalCliPath),
+            port: temporalPort,
+            uiPort: await choose('ui'),
+            database: join(settings.home, 'temporal.sqlite'),
+          }
         : null,
     },
     model,
     gateway:
-      agent === null || replica === undefined ? null : { agent: agent.spec.name, baseModel: agent.spec.model.name, replica, port: await choose('gateway') },
+      agent === null || replica === undefined
+        ? null
+        : { agent: agent.spec.name, baseModel: agent.spec.model.name, replica, port: await choose('gateway') },
     analyst: analyst === null ? null : { script: analyst, port: await choose('analyst') },
   };
 }
@@ -85,12 +106,16 @@ function modelSource({ path, spec }: { path: string; spec: AgentSpec }, seed: nu
   const { baseUrl, recipe, recipeArguments, path: directory } = spec.model;
   if (baseUrl !== undefined) return null;
   const folder = dirname(path);
-  if (recipe !== undefined) return { kind: 'recipe', script: resolve(folder, recipe), seed, arguments: recipeArguments };
+  if (recipe !== undefined)
+    return { kind: 'recipe', script: resolve(folder, recipe), seed, arguments: recipeArguments };
   if (directory !== undefined) return { kind: 'directory', path: resolve(folder, directory) };
-  throw new CliError(`${path}: model has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.`, {
-    exitCode: 2,
-    type: 'Spec.Invalid',
-  });
+  throw new CliError(
+    `${path}: model has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.`,
+    {
+      exitCode: 2,
+      type: 'Spec.Invalid',
+    },
+  );
 }
 
 /** The built entry point of `analyst/` beside an agent.yaml of this project; null when it has none. */

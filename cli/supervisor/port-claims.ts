@@ -7,9 +7,9 @@ import { identify, isRunning, type ProcessId } from './process-id';
 const directory = () => join(tmpdir(), `whet-ports-${process.getuid?.() ?? 0}`);
 
 /**
- * Claims a port for this process, so that two `whet up` at the same moment choose different ones: between the choice and the
- * first `listen` a model may have to be made. A claim ends with its process; by then the port is listened on, or not needed.
- * Returns false when another process that runs has claimed it.
+ * Claims a port for this process, so that two `whet up` at the same moment choose different ones: between the choice
+ * and the first `listen` a model may have to be made. A claim ends with its process; by then the port is listened on,
+ * or not needed. Returns false when another process that runs has claimed it.
  */
 export function claimPort(port: number): boolean {
   mkdirSync(directory(), { recursive: true });

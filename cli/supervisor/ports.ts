@@ -23,10 +23,12 @@ const tryConnecting = (host: string, port: number, timeoutMs: number): Promise<'
   });
 
 /** Whether somebody accepts TCP connections there. Never throws. */
-export const accepts = async (host: string, port: number): Promise<boolean> => (await tryConnecting(host, port, 2_000)) === 'accepted';
+export const accepts = async (host: string, port: number): Promise<boolean> =>
+  (await tryConnecting(host, port, 2_000)) === 'accepted';
 
 /** Whether connections there are refused: nobody listens. A host that is only slow does not refuse. Never throws. */
-export const refuses = async (host: string, port: number): Promise<boolean> => (await tryConnecting(host, port, 2_000)) === 'refused';
+export const refuses = async (host: string, port: number): Promise<boolean> =>
+  (await tryConnecting(host, port, 2_000)) === 'refused';
 
 /** A port that nobody listens on at this moment. */
 export function freePort(host = '127.0.0.1'): Promise<number> {
@@ -35,12 +37,18 @@ export function freePort(host = '127.0.0.1'): Promise<number> {
     server.once('error', reject);
     server.listen({ port: 0, host, exclusive: true }, () => {
       const address = server.address();
-      server.close(() => (typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('The socket has no address.'))));
+      server.close(() =>
+        typeof address === 'object' && address !== null
+          ? resolve(address.port)
+          : reject(new Error('The socket has no address.')),
+      );
     });
   });
 }
 
-/** Who listens at a port, for a message: `process 4211 (temporal server start-dev ...)`; null when it cannot be seen. */
+/**
+ * Who listens at a port, for a message: `process 4211 (temporal server start-dev ...)`; null when it cannot be seen.
+ */
 export function whoListens(port: number): string | null {
   const inode = listeningInode(port);
   if (inode === null) return null;

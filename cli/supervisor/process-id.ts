@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A process, told apart from a later one with the same number by when it was started (clock ticks since boot, Linux). */
+/**
+ * A process, told apart from a later one with the same number by when it was started (clock ticks since boot, Linux).
+ */
 export interface ProcessId {
   pid: number;
   startTicks: number;
@@ -32,7 +34,10 @@ export function isRunning(id: ProcessId): boolean {
   return startTicks(id.pid) === id.startTicks;
 }
 
-/** Running processes that carry the mark of an instance (own user's only; jailed ones carry none, they die with their parent). */
+/**
+ * Running processes that carry the mark of an instance (own user's only; jailed ones carry none, they die with their
+ * parent).
+ */
 export function processesOf(instance: string): ProcessId[] {
   const mark = `${INSTANCE_VARIABLE}=${instance}`;
   return readdirSync('/proc')

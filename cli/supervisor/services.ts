@@ -8,10 +8,14 @@ import type { ServiceName } from './state';
 import { hasPollerSince } from './temporal-setup';
 
 /**
- * Without these the fairness keys of runs are stored and nothing else. One partition: the server is fair within each, and chunks are far
- * too few to need several.
+ * Without these the fairness keys of runs are stored and nothing else. One partition: the server is fair within each,
+ * and chunks are far too few to need several.
  */
-const FAIRNESS = ['matching.enableFairness=true', 'matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1'];
+const FAIRNESS = [
+  'matching.enableFairness=true',
+  'matching.numTaskqueueReadPartitions=1',
+  'matching.numTaskqueueWritePartitions=1',
+];
 
 /** How one part is started and how it is seen that it works. */
 export interface Service {
@@ -27,7 +31,10 @@ export interface Service {
   once?: boolean;
   /** Whether the part works now. Never throws. */
   isReady(process: ProcessId, startedAt: number): Promise<boolean>;
-  /** Whether a part that was ready still works, or it cannot be told; where this is missing, `isReady` says it. Never throws. */
+  /**
+   * Whether a part that was ready still works, or it cannot be told; where this is missing, `isReady` says it. Never
+   * throws.
+   */
   stillWorks?(): Promise<boolean>;
 }
 
@@ -43,7 +50,10 @@ async function answersOk(url: string): Promise<boolean> {
   }
 }
 
-/** The parts of a plan, in the order in which they are started. `modelDirectory` is asked when the policy server and the worker start. */
+/**
+ * The parts of a plan, in the order in which they are started. `modelDirectory` is asked when the policy server and the
+ * worker start.
+ */
 export function services(plan: Plan, modelDirectory: () => string | null): Service[] {
   const list: Service[] = [];
   const shared = () => ({ [INSTANCE_VARIABLE]: plan.instance, WHET_HOME: plan.home, WHET_PYTHON: plan.python });
@@ -86,11 +96,19 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
   list.push({
     name: 'worker',
     command: process.execPath,
-    arguments: () => ['--enable-source-maps', join(plan.root, 'dist', 'workers', 'main.js'), '--queues', 'orchestration,llm,sandbox,jobs'],
+    arguments: () => [
+      '--enable-source-maps',
+      join(plan.root, 'dist', 'workers', 'main.js'),
+      '--queues',
+      'orchestration,llm,sandbox,jobs',
+    ],
     environment: () => ({ ...shared(), ...workerEnvironment(plan, modelDirectory()) }),
     url: null,
     // It is told where the model lies; whether the policy server answers yet, its activities find out.
-    needs: [...(start === null ? [] : ['temporal' as const]), ...(plan.model?.source.kind === 'recipe' ? ['model' as const] : [])],
+    needs: [
+      ...(start === null ? [] : ['temporal' as const]),
+      ...(plan.model?.source.kind === 'recipe' ? ['model' as const] : []),
+    ],
     isReady: async (_, startedAt) => (await hasPollerSince(plan.temporal, startedAt)) === true,
     // A poll lasts up to a minute. When the server does not answer, nothing is known of the worker.
     stillWorks: async () => (await hasPollerSince(plan.temporal, Date.now() - 150_000)) !== false,
@@ -99,10 +117,18 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
 }
 
 /** The gateway goes on when its model server is restarted; /readyz says what is missing. */
-function gatewayService(plan: Plan, { agent, baseModel, replica, port }: NonNullable<Plan['gateway']>, shared: () => Record<string, string>): Service {
+function gatewayService(
+  plan: Plan,
+  { agent, baseModel, replica, port }: NonNullable<Plan['gateway']>,
+  shared: () => Record<string, string>,
+): Service {
   // One machine does everything here, so a router's call may have to wait its turn behind a trainer.
   const router = { timeoutMs: 1_000 };
-  const config: GatewayConfigInput = { version: 1, port, agents: [{ name: agent, baseModel, replicas: [replica], router }] };
+  const config: GatewayConfigInput = {
+    version: 1,
+    port,
+    agents: [{ name: agent, baseModel, replicas: [replica], router }],
+  };
   return {
     name: 'gateway',
     command: process.execPath,
@@ -114,7 +140,11 @@ function gatewayService(plan: Plan, { agent, baseModel, replica, port }: NonNull
   };
 }
 
-function modelServices(plan: Plan, { source, servedName, port }: NonNullable<Plan['model']>, modelDirectory: () => string | null): Service[] {
+function modelServices(
+  plan: Plan,
+  { source, servedName, port }: NonNullable<Plan['model']>,
+  modelDirectory: () => string | null,
+): Service[] {
   const environment = () => ({
     [INSTANCE_VARIABLE]: plan.instance,
     WHET_HOME: plan.home,
@@ -126,7 +156,18 @@ function modelServices(plan: Plan, { source, servedName, port }: NonNullable<Pla
   const policy: Service = {
     name: 'policy',
     command: plan.python,
-    arguments: () => ['-m', 'whetstone.serve', '--model', modelDirectory() ?? '', '--port', String(port), '--host', loopback, '--served-name', servedName],
+    arguments: () => [
+      '-m',
+      'whetstone.serve',
+      '--model',
+      modelDirectory() ?? '',
+      '--port',
+      String(port),
+      '--host',
+      loopback,
+      '--served-name',
+      servedName,
+    ],
     environment,
     url: `http://${loopback}:${port}`,
     needs: source.kind === 'recipe' ? ['model'] : [],
@@ -136,7 +177,14 @@ function modelServices(plan: Plan, { source, servedName, port }: NonNullable<Pla
   const recipe: Service = {
     name: 'model',
     command: plan.python,
-    arguments: () => [source.script, '--seed', String(source.seed), ...source.arguments, '--cache', join(plan.home, 'models')],
+    arguments: () => [
+      source.script,
+      '--seed',
+      String(source.seed),
+      ...source.arguments,
+      '--cache',
+      join(plan.home, 'models'),
+    ],
     environment,
     url: null,
     needs: [],
@@ -146,7 +194,9 @@ function modelServices(plan: Plan, { source, servedName, port }: NonNullable<Pla
   return [recipe, policy];
 }
 
-/** What the worker is told besides what it inherits: where the server, the store, the model and the demo analyst are. */
+/**
+ * What the worker is told besides what it inherits: where the server, the store, the model and the demo analyst are.
+ */
 function workerEnvironment(plan: Plan, modelDirectory: string | null): Record<string, string> {
   return {
     WHET_STORE: plan.storeRoot,

@@ -20,17 +20,23 @@ interface Part {
 }
 
 /**
- * Starts a plan's parts, keeps them running and their state in `<home>/supervisor.json` until `signal` aborts; then stops them, the
- * worker first and Temporal last, and removes the state.
+ * Starts a plan's parts, keeps them running and their state in `<home>/supervisor.json` until `signal` aborts; then
+ * stops them, the worker first and Temporal last, and removes the state.
  */
 export async function supervise(plan: Plan, signal: AbortSignal): Promise<void> {
   mkdirSync(plan.logs, { recursive: true });
   const parts = new Map<ServiceName, Part>();
   const state = initialState(plan);
   const save = () => writeState(plan.home, state);
-  const modelDirectory = () => (plan.model?.source.kind === 'directory' ? plan.model.source.path : modelPath(parts.get('model')?.managed.result ?? null));
+  const modelDirectory = () =>
+    plan.model?.source.kind === 'directory'
+      ? plan.model.source.path
+      : modelPath(parts.get('model')?.managed.result ?? null);
   for (const service of services(plan, modelDirectory)) {
-    parts.set(service.name, { service, managed: new ManagedService(service, join(plan.logs, `${service.name}.log`), save) });
+    parts.set(service.name, {
+      service,
+      managed: new ManagedService(service, join(plan.logs, `${service.name}.log`), save),
+    });
   }
   state.services = [...parts.values()].map(({ managed }) => managed.state);
   save();
@@ -46,7 +52,12 @@ export async function supervise(plan: Plan, signal: AbortSignal): Promise<void> 
 }
 
 /** Starts a part when those it needs are ready, and keeps it running until it is stopped. */
-async function startInTurn({ service, managed }: Part, parts: ReadonlyMap<ServiceName, Part>, plan: Plan, signal: AbortSignal): Promise<void> {
+async function startInTurn(
+  { service, managed }: Part,
+  parts: ReadonlyMap<ServiceName, Part>,
+  plan: Plan,
+  signal: AbortSignal,
+): Promise<void> {
   for (const need of service.needs) {
     const other = parts.get(need);
     if (other !== undefined && !(await other.managed.settled())) {
@@ -57,7 +68,9 @@ async function startInTurn({ service, managed }: Part, parts: ReadonlyMap<Servic
   try {
     if (service.name === 'worker') await setUpNamespace(plan.temporal, signal);
   } catch (error) {
-    managed.block(`the search attributes could not be registered at ${plan.temporal.address}: ${(error as Error).message}`);
+    managed.block(
+      `the search attributes could not be registered at ${plan.temporal.address}: ${(error as Error).message}`,
+    );
     return;
   }
   await managed.run();

@@ -14,13 +14,19 @@ export async function ensureSearchAttributes({ address, namespace }: Plan['tempo
     const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
     const missing = Object.values(SEARCH_ATTRIBUTES).filter((name) => !Object.hasOwn(customAttributes ?? {}, name));
     if (missing.length === 0) return;
-    await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])) });
+    await connection.operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
+    });
   } finally {
     await connection.close();
   }
 }
 
-/** Whether a worker asked for workflow tasks after a moment (milliseconds since 1970); null when the server does not answer. */
+/**
+ * Whether a worker asked for workflow tasks after a moment (milliseconds since 1970); null when the server does not
+ * answer.
+ */
 export async function hasPollerSince({ address, namespace }: Plan['temporal'], since: number): Promise<boolean | null> {
   try {
     const connection = await Connection.connect({ address, connectTimeout: '2s' });

@@ -32,8 +32,12 @@ const shortQueue = (queue: string) => queue.replace(/^whet-/, '');
 
 /** `412 of 1400 labels, 23/s, 43 s left`. */
 export function progressText(progress: StageProgress): string {
-  const rate = progress.ratePerSecond > 0 ? `, ${progress.ratePerSecond >= 10 ? progress.ratePerSecond.toFixed(0) : progress.ratePerSecond.toFixed(1)}/s` : '';
-  const left = progress.secondsLeft === null || progress.done >= progress.total ? '' : `, ${duration(progress.secondsLeft)} left`;
+  const rate =
+    progress.ratePerSecond > 0
+      ? `, ${progress.ratePerSecond >= 10 ? progress.ratePerSecond.toFixed(0) : progress.ratePerSecond.toFixed(1)}/s`
+      : '';
+  const left =
+    progress.secondsLeft === null || progress.done >= progress.total ? '' : `, ${duration(progress.secondsLeft)} left`;
   const note = progress.note === undefined ? '' : ` (${progress.note})`;
   return `${progress.done} of ${progress.total} ${progress.unit}${rate}${left}${note}`;
 }
@@ -50,7 +54,10 @@ function failureText({ lastFailure }: PendingActivity): string {
 function explainActivity(activity: PendingActivity, state: RunState): string {
   const { now } = state;
   const doing = DOING[activity.activityType] ?? activity.activityType;
-  const where = activity.workflowId === state.runId ? '' : ` [${activity.workflowId.slice(state.runId.length).replace(/^[/:.-]+/, '') || activity.workflowId}]`;
+  const where =
+    activity.workflowId === state.runId
+      ? ''
+      : ` [${activity.workflowId.slice(state.runId.length).replace(/^[/:.-]+/, '') || activity.workflowId}]`;
   const head = `${doing[0]?.toUpperCase() ?? ''}${doing.slice(1)}${where}`;
   const of = activity.maximumAttempts === null ? '' : ` of ${activity.maximumAttempts}`;
   switch (activity.status) {
@@ -77,7 +84,9 @@ function explainActivity(activity: PendingActivity, state: RunState): string {
           ? ` No sign of life for ${ago(activity.heartbeatAt, now)}: if its worker died, Temporal starts it again soon.`
           : '';
       const before =
-        activity.attempt > 1 ? ` This is attempt ${activity.attempt}${of}; the one before ended with ${failureText(activity) || 'no reason given'}` : '';
+        activity.attempt > 1
+          ? ` This is attempt ${activity.attempt}${of}; the one before ended with ${failureText(activity) || 'no reason given'}`
+          : '';
       return `${head}:${progress || ' running.'}${heartbeat}${before}`;
     }
   }
@@ -89,10 +98,14 @@ export function explainRun(state: RunState): string[] {
   const sentences: string[] = [];
   const { progress } = state;
   const current = progress?.stages.find((s) => s.status === 'running' || s.status === 'paused');
-  if (progress?.waitingFor) sentences.push(...progress.waitingFor.split('\n').map((reason) => `It waits for a person. ${reason}`));
+  if (progress?.waitingFor)
+    sentences.push(...progress.waitingFor.split('\n').map((reason) => `It waits for a person. ${reason}`));
   else if (current)
-    sentences.push(`It is in stage ${STAGES.indexOf(current.name) + 1} of ${STAGES.length}, ${current.name}${current.detail ? `: ${current.detail}` : ''}.`);
-  else if (progress === null && state.steps.length === 0) sentences.push('No worker answered the question where it stands.');
+    sentences.push(
+      `It is in stage ${STAGES.indexOf(current.name) + 1} of ${STAGES.length}, ${current.name}${current.detail ? `: ${current.detail}` : ''}.`,
+    );
+  else if (progress === null && state.steps.length === 0)
+    sentences.push('No worker answered the question where it stands.');
   for (const step of state.steps) {
     const poll = state.pollers[step.taskQueue] ?? null;
     if (step.attempt > 1)
@@ -100,7 +113,9 @@ export function explainRun(state: RunState): string[] {
         `The workflow code of ${step.workflowId} failed ${step.attempt - 1} times on its next step: read the worker's log in the state directory.`,
       );
     else if (poll === null || state.now - poll > POLLER_SILENT_MS)
-      sentences.push(`No worker asks for work on ${step.taskQueue}, so nothing goes on: start one with \`whet up\`, or \`whet worker\`.`);
+      sentences.push(
+        `No worker asks for work on ${step.taskQueue}, so nothing goes on: start one with \`whet up\`, or \`whet worker\`.`,
+      );
   }
   sentences.push(...state.activities.map((activity) => explainActivity(activity, state)));
   if (sentences.length === 0) sentences.push('It is between two steps; ask again in a moment.');
@@ -111,7 +126,11 @@ function explainEnd(state: RunState): string[] {
   const took = state.closedAt === null ? '' : ` after ${duration((state.closedAt - state.startedAt) / 1000)}`;
   if (state.result !== null) {
     const { verdict, reasons, summary, reportDirectory } = state.result;
-    return [`It ended${took}: ${verdict}.${summary ? ` ${summary}` : ''}`, ...reasons, `Report: ${reportDirectory}/report.html`];
+    return [
+      `It ended${took}: ${verdict}.${summary ? ` ${summary}` : ''}`,
+      ...reasons,
+      `Report: ${reportDirectory}/report.html`,
+    ];
   }
   const failure = state.failure;
   const remedy = remedyFor(failure?.type ?? null);

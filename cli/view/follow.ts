@@ -12,8 +12,8 @@ const POLL_MS = 1_000;
 const PATIENCE_MS = 60_000;
 
 /**
- * Shows one live line per stage until the run ends or `signal` aborts, and returns its last state. Without a terminal it prints a line when
- * a stage changes and one every ten seconds for the stage that runs.
+ * Shows one live line per stage until the run ends or `signal` aborts, and returns its last state. Without a terminal
+ * it prints a line when a stage changes and one every ten seconds for the stage that runs.
  * @throws the server's error when it does not answer for a minute.
  */
 export async function followRun(client: Client, runId: string, out: Output, signal?: AbortSignal): Promise<RunState> {
@@ -34,7 +34,10 @@ export async function followRun(client: Client, runId: string, out: Output, sign
   }
 }
 
-/** Draws states; keeps when each stage was first seen running, because the workflow tells times only of stages that ended. */
+/**
+ * Draws states; keeps when each stage was first seen running, because the workflow tells times only of stages that
+ * ended.
+ */
 export function createPrinter(out: Output): { show(state: RunState): void } {
   const since = new Map<string, number>();
   const printed = new Map<string, { status: string; text: string; at: number }>();

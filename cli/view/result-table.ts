@@ -8,26 +8,38 @@ import { table } from '../output';
 export async function readReport(directory: string): Promise<Report> {
   const path = join(directory, 'report.json');
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new CliError(`The report ${path} cannot be read (${(error as Error).message}). Look at it on the machine where the worker ran.`, {
-      type: 'Report.Missing',
-      cause: error,
-    });
+    throw new CliError(
+      `The report ${path} cannot be read (${(error as Error).message}). Look at it on the machine where the worker ran.`,
+      {
+        type: 'Report.Missing',
+        cause: error,
+      },
+    );
   });
   const parsed = reportSchema.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new CliError(`${path} is not a report of this version: ${issue?.path.join('.')}: ${issue?.message}.`, { type: 'Report.Invalid' });
+  throw new CliError(`${path} is not a report of this version: ${issue?.path.join('.')}: ${issue?.message}.`, {
+    type: 'Report.Invalid',
+  });
 }
 
 const share = ({ estimate, low, high }: Interval) => `${estimate.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`;
 const signed = (x: number) => `${x < 0 ? '-' : '+'}${Math.abs(x).toFixed(3)}`;
 const difference = ({ estimate, low, high }: Interval) => `${signed(estimate)} [${signed(low)}, ${signed(high)}]`;
 
-/** Base, best single adapter, mixed (where there is one), routed, oracle: pass rate and paired difference to base, with intervals. */
+/**
+ * Base, best single adapter, mixed (where there is one), routed, oracle: pass rate and paired difference to base, with
+ * intervals.
+ */
 export function resultTable({ evaluation }: Report): string {
   if (evaluation === null) return 'Nothing was evaluated: no adapter was trained.';
   const percent = `${Math.round(evaluation.confidence * 100)} %`;
-  const row = (label: string, arm: Arm) => [label, share(arm.passRate), arm.kind === 'base' ? '' : difference(arm.minusBase)];
+  const row = (label: string, arm: Arm) => [
+    label,
+    share(arm.passRate),
+    arm.kind === 'base' ? '' : difference(arm.minusBase),
+  ];
   const rows = [
     ['', `pass rate [${percent}]`, `minus base, paired [${percent}]`],
     row('base', evaluation.base),

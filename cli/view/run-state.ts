@@ -1,5 +1,11 @@
 import type { Client, DescribeWorkflowExecutionResponse, WorkflowExecutionDescription } from '@temporalio/client';
-import { MESSAGES, type ImprovementRunResult, type RunProgress, type StageProgress, TASK_QUEUES } from '../../contracts';
+import {
+  MESSAGES,
+  type ImprovementRunResult,
+  type RunProgress,
+  type StageProgress,
+  TASK_QUEUES,
+} from '../../contracts';
 import { fromPayload } from '../temporal';
 
 /** A failure as the server reports it: our dotted type where there is one. */
@@ -43,7 +49,10 @@ export interface RunState {
   progress: RunProgress | null;
   activities: PendingActivity[];
   steps: PendingStep[];
-  /** When a worker last asked for work, by task queue; null: nobody within the last minutes. Only the queues that matter here. */
+  /**
+   * When a worker last asked for work, by task queue; null: nobody within the last minutes. Only the queues that matter
+   * here.
+   */
   pollers: Record<string, number | null>;
   result: ImprovementRunResult | null;
   failure: FailureView | null;
@@ -76,7 +85,8 @@ interface RawFailure {
 /** The innermost cause that says something: activity and child failures only wrap it. */
 export function failureView(failure: RawFailure | null | undefined): FailureView | null {
   if (failure === null || failure === undefined) return null;
-  if (failure.applicationFailureInfo) return { type: failure.applicationFailureInfo.type || null, message: failure.message ?? '' };
+  if (failure.applicationFailureInfo)
+    return { type: failure.applicationFailureInfo.type || null, message: failure.message ?? '' };
   if (failure.timeoutFailureInfo) return { type: 'Timeout', message: failure.message ?? 'timed out' };
   return failureView(failure.cause) ?? { type: null, message: failure.message ?? '' };
 }
@@ -131,11 +141,16 @@ export async function readRunState(client: Client, runId: string): Promise<RunSt
   const description = await client.workflow.getHandle(runId).describe();
   const status = STATUS[description.status.name] ?? 'unknown';
   const tree = status === 'running' ? await describeTree(client, description) : [];
-  const activities = tree.flatMap((d) => (d.raw.pendingActivities ?? []).map((a) => pendingActivity(d.workflowId, a, now)));
-  const steps = tree.flatMap((d) => pendingStep(d));
-  const queues = [...new Set([...activities.filter((a) => a.status === 'scheduled').map((a) => a.taskQueue), ...steps.map((s) => s.taskQueue)])].filter(
-    Boolean,
+  const activities = tree.flatMap((d) =>
+    (d.raw.pendingActivities ?? []).map((a) => pendingActivity(d.workflowId, a, now)),
   );
+  const steps = tree.flatMap((d) => pendingStep(d));
+  const queues = [
+    ...new Set([
+      ...activities.filter((a) => a.status === 'scheduled').map((a) => a.taskQueue),
+      ...steps.map((s) => s.taskQueue),
+    ]),
+  ].filter(Boolean);
   const [progress, outcome, pollers] = await Promise.all([
     readProgress(client, runId),
     status === 'running' ? { result: null, failure: null } : readOutcome(client, runId),
@@ -157,12 +172,18 @@ export async function readRunState(client: Client, runId: string): Promise<RunSt
 }
 
 /** The agent that a run's memo or search attribute names. */
-export function agentOf(description: { memo?: Record<string, unknown>; searchAttributes: Record<string, unknown> }): string | null {
+export function agentOf(description: {
+  memo?: Record<string, unknown>;
+  searchAttributes: Record<string, unknown>;
+}): string | null {
   const [first] = (description.searchAttributes['WhetAgent'] as string[] | undefined) ?? [];
   return first ?? (typeof description.memo?.['agent'] === 'string' ? description.memo['agent'] : null);
 }
 
-async function describeTree(client: Client, root: WorkflowExecutionDescription): Promise<WorkflowExecutionDescription[]> {
+async function describeTree(
+  client: Client,
+  root: WorkflowExecutionDescription,
+): Promise<WorkflowExecutionDescription[]> {
   const children = await Promise.all(
     (root.raw.pendingChildren ?? []).map(async ({ workflowId }) => {
       if (!workflowId) return [];
@@ -180,19 +201,31 @@ async function describeTree(client: Client, root: WorkflowExecutionDescription):
 function pendingStep(description: WorkflowExecutionDescription): PendingStep[] {
   const task = description.raw.pendingWorkflowTask;
   if (!task || (Number(task.state) === STEP_STARTED && (task.attempt ?? 1) <= 1)) return [];
-  return [{ workflowId: description.workflowId, taskQueue: description.taskQueue, attempt: task.attempt ?? 1, scheduledAt: milliseconds(task.scheduledTime) }];
+  return [
+    {
+      workflowId: description.workflowId,
+      taskQueue: description.taskQueue,
+      attempt: task.attempt ?? 1,
+      scheduledAt: milliseconds(task.scheduledTime),
+    },
+  ];
 }
 
 async function readProgress(client: Client, runId: string): Promise<RunProgress | null> {
   try {
     // Two seconds: with no worker the server would let the question wait for half a minute.
-    return await client.withDeadline(Date.now() + 2_000, () => client.workflow.getHandle(runId).query<RunProgress>(MESSAGES.progressQuery));
+    return await client.withDeadline(Date.now() + 2_000, () =>
+      client.workflow.getHandle(runId).query<RunProgress>(MESSAGES.progressQuery),
+    );
   } catch {
     return null;
   }
 }
 
-async function readOutcome(client: Client, runId: string): Promise<{ result: ImprovementRunResult | null; failure: FailureView | null }> {
+async function readOutcome(
+  client: Client,
+  runId: string,
+): Promise<{ result: ImprovementRunResult | null; failure: FailureView | null }> {
   try {
     return { result: (await client.workflow.getHandle(runId).result()) as ImprovementRunResult, failure: null };
   } catch (error) {
@@ -206,10 +239,16 @@ async function readOutcome(client: Client, runId: string): Promise<{ result: Imp
   }
 }
 
-/** When a worker last asked this queue for work; null when the server remembers none (it forgets after some minutes). */
+/**
+ * When a worker last asked this queue for work; null when the server remembers none (it forgets after some minutes).
+ */
 export async function lastPoll(client: Client, queue: string): Promise<number | null> {
   const type = queue === TASK_QUEUES.orchestration ? WORKFLOW_QUEUE : ACTIVITY_QUEUE;
-  const { pollers } = await client.workflowService.describeTaskQueue({ namespace: client.options.namespace, taskQueue: { name: queue }, taskQueueType: type });
+  const { pollers } = await client.workflowService.describeTaskQueue({
+    namespace: client.options.namespace,
+    taskQueue: { name: queue },
+    taskQueueType: type,
+  });
   const times = (pollers ?? []).flatMap((poller) => milliseconds(poller.lastAccessTime) ?? []);
   return times.length === 0 ? null : Math.max(...times);
 }

@@ -39,7 +39,16 @@ export function addUp(all: readonly StageProgress[]): StageProgress[] {
     const rate = same.reduce((sum, p) => sum + p.ratePerSecond, 0);
     const done = same.reduce((sum, p) => sum + p.done, 0);
     const total = same.reduce((sum, p) => sum + p.total, 0);
-    return [{ stage: first.stage, unit, done, total, ratePerSecond: rate, secondsLeft: rate > 0 ? (total - done) / rate : null }];
+    return [
+      {
+        stage: first.stage,
+        unit,
+        done,
+        total,
+        ratePerSecond: rate,
+        secondsLeft: rate > 0 ? (total - done) / rate : null,
+      },
+    ];
   });
 }
 
@@ -50,16 +59,32 @@ export function stageLines(state: RunState): StageLine[] {
     const running = state.activities.filter((a) => (a.progress?.stage ?? STAGE_OF_ACTIVITY[a.activityType]) === name);
     const counted = addUp(running.flatMap((a) => a.progress ?? [])).map(progressText);
     const trouble = running.flatMap((a) =>
-      a.lastFailure !== null && a.status !== 'started' ? `attempt ${a.attempt} after ${a.lastFailure.type ?? a.lastFailure.message}` : [],
+      a.lastFailure !== null && a.status !== 'started'
+        ? `attempt ${a.attempt} after ${a.lastFailure.type ?? a.lastFailure.message}`
+        : [],
     );
     const active = stage?.status === 'running' || stage?.status === 'paused';
-    const text = [...(active ? [...counted, ...new Set(trouble)] : []), stage?.detail ?? ''].filter(Boolean).join(' · ');
-    return { name, status: stage?.status ?? (state.progress === null ? '?' : 'waiting'), seconds: stage?.seconds ?? null, text };
+    const text = [...(active ? [...counted, ...new Set(trouble)] : []), stage?.detail ?? '']
+      .filter(Boolean)
+      .join(' · ');
+    return {
+      name,
+      status: stage?.status ?? (state.progress === null ? '?' : 'waiting'),
+      seconds: stage?.seconds ?? null,
+      text,
+    };
   });
 }
 
 /** One text line a stage. `seconds` of a running stage is filled in by who follows the run. */
 export function formatStageLine({ name, status, seconds, text }: StageLine): string {
-  const marks: Record<string, string> = { done: 'done', running: '…', waiting: '', skipped: 'skipped', failed: 'FAILED', paused: 'waits' };
+  const marks: Record<string, string> = {
+    done: 'done',
+    running: '…',
+    waiting: '',
+    skipped: 'skipped',
+    failed: 'FAILED',
+    paused: 'waits',
+  };
   return `${name.padEnd(9)} ${(marks[status] ?? status).padEnd(8)} ${(seconds === null ? '' : duration(seconds)).padStart(12)}  ${text}`.trimEnd();
 }

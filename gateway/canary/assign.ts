@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto';
 import type { Canary } from '../../contracts';
 
-/** Whether a conversation belongs to the canary: a function of the canary and the conversation's key, so that all gateways agree. */
+/**
+ * Whether a conversation belongs to the canary: a function of the canary and the conversation's key, so that all
+ * gateways agree.
+ */
 export function isCanary({ id, share }: Pick<Canary, 'id' | 'share'>, conversation: string): boolean {
   return Number.parseInt(hash('sha256', `${id}\u0000${conversation}`, 'hex').slice(0, 13), 16) / 2 ** 52 < share;
 }

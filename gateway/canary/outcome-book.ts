@@ -1,6 +1,6 @@
 /**
- * Posted outcomes of the running canary, of all gateways together: each appends to its own file in the store and reads the others'. What a
- * restarted gateway had counted is in its former file.
+ * Posted outcomes of the running canary, of all gateways together: each appends to its own file in the store and reads
+ * the others'. What a restarted gateway had counted is in its former file.
  */
 import { hash } from 'node:crypto';
 import { z } from 'zod';
@@ -36,7 +36,9 @@ export class OutcomeBook {
     this.own = store.segment(`${this.directory}/${this.ownName}`);
   }
 
-  /** Counts an outcome; false when this conversation was counted before. Resolves when it is with the operating system. */
+  /**
+   * Counts an outcome; false when this conversation was counted before. Resolves when it is with the operating system.
+   */
   async add(key: string, arm: Line['arm'], reward: number): Promise<boolean> {
     const line: Line = { conversation: hash('sha256', key, 'hex').slice(0, 24), arm, reward };
     if (!this.count(line)) return false;

@@ -1,13 +1,14 @@
 /**
  * Whether a canary is worse than the version before it, looked at after every outcome.
  *
- * Conversations are assigned by hash: with chance `share` (p) to the canary, else to the control. For an outcome with reward r, and m the
- * mean reward before it, let Z = (r - m)/p for the canary and -(r - m)/(1 - p) for the control. Given the past, E[Z] is the canary's mean
- * minus the control's. If the canary is not worse, E[Z] >= 0, and each product over outcomes of (1 - lambda Z) with a lambda > 0 fixed
- * beforehand and small enough to stay positive is a non-negative supermartingale; so is their mean over a grid of lambdas. By Ville's
- * inequality it reaches 1/alpha with probability at most alpha over the whole life of the canary, however often it is looked at (testing by
- * betting: Waudby-Smith and Ramdas 2024; inverse-propensity weights as in Howard et al. 2021). No horizon has to be chosen, outcomes may
- * come late or not at all, as long as that does not depend on the arm.
+ * Conversations are assigned by hash: with chance `share` (p) to the canary, else to the control. For an outcome with
+ * reward r, and m the mean reward before it, let Z = (r - m)/p for the canary and -(r - m)/(1 - p) for the control.
+ * Given the past, E[Z] is the canary's mean minus the control's. If the canary is not worse, E[Z] >= 0, and each
+ * product over outcomes of (1 - lambda Z) with a lambda > 0 fixed beforehand and small enough to stay positive is a
+ * non-negative supermartingale; so is their mean over a grid of lambdas. By Ville's inequality it reaches 1/alpha with
+ * probability at most alpha over the whole life of the canary, however often it is looked at (testing by betting:
+ * Waudby-Smith and Ramdas 2024; inverse-propensity weights as in Howard et al. 2021). No horizon has to be chosen,
+ * outcomes may come late or not at all, as long as that does not depend on the arm.
  */
 
 /** Bets as shares of the largest that keeps every factor positive; each is best for a loss of another size. */
@@ -65,7 +66,8 @@ export class SequentialTest {
 
   /** A sentence with the numbers. */
   describe(): string {
-    const say = ({ conversations, mean }: ArmFigures) => (conversations === 0 ? 'none' : `${(mean * 100).toFixed(1)} % of ${conversations}`);
+    const say = ({ conversations, mean }: ArmFigures) =>
+      conversations === 0 ? 'none' : `${(mean * 100).toFixed(1)} % of ${conversations}`;
     return `reward ${say(this.figures('canary'))} conversations against ${say(this.figures('active'))} of the version before, evidence ${this.evidence.toFixed(1)} (rolled back at ${(1 / this.falseRollback).toFixed(0)})`;
   }
 }

@@ -11,8 +11,14 @@ export interface SimulatedCanary {
   conversations: number;
 }
 
-/** The number of the conversation after which it was rolled back; null when it was not. `random` gives numbers in [0, 1). */
-export function simulateCanary({ share, falseRollback, activeRate, canaryRate, conversations }: SimulatedCanary, random: () => number): number | null {
+/**
+ * The number of the conversation after which it was rolled back; null when it was not. `random` gives numbers in [0,
+ * 1).
+ */
+export function simulateCanary(
+  { share, falseRollback, activeRate, canaryRate, conversations }: SimulatedCanary,
+  random: () => number,
+): number | null {
   const test = new SequentialTest(share, falseRollback);
   for (let n = 1; n <= conversations; n++) {
     const arm = random() < share ? 'canary' : 'active';

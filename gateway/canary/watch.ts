@@ -44,13 +44,17 @@ export class CanaryWatch {
     void this.readOthers();
   }
 
-  /** Counts an outcome, once for each conversation, and rolls the canary back when that makes it significantly worse. */
+  /**
+   * Counts an outcome, once for each conversation, and rolls the canary back when that makes it significantly worse.
+   */
   async add(agent: string, key: string, decision: Decision, reward: number): Promise<Counted> {
     this.metrics.outcomes.inc({ agent, arm: decision.arm });
     const book = this.books.get(agent);
     if (book === undefined) return { counted: false, reason: 'there is no canary to compare' };
-    if (decision.canaryId !== book.canary.id) return { counted: false, reason: 'the conversation began before the canary' };
-    if (!(await book.add(key, decision.arm, reward))) return { counted: false, reason: 'the conversation was counted before' };
+    if (decision.canaryId !== book.canary.id)
+      return { counted: false, reason: 'the conversation began before the canary' };
+    if (!(await book.add(key, decision.arm, reward)))
+      return { counted: false, reason: 'the conversation was counted before' };
     await this.judge(agent, book);
     return { counted: true, reason: null };
   }
@@ -75,7 +79,9 @@ export class CanaryWatch {
     this.metrics.evidence.set({ agent }, test.evidence);
     if (!test.isWorse) return;
     const reason = `Version ${canary.version} is worse: ${test.describe()}.`;
-    const { changed } = await changeRegistry(this.store, agent, (registry) => endCanary(registry, 'rolled-back', reason, new Date(), canary.id));
+    const { changed } = await changeRegistry(this.store, agent, (registry) =>
+      endCanary(registry, 'rolled-back', reason, new Date(), canary.id),
+    );
     if (!changed) return;
     this.metrics.rollbacks.inc({ agent });
     this.log.warn({ agent, version: canary.version }, reason);

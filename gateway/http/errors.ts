@@ -1,6 +1,9 @@
 import { openAiError, type OpenAiErrorBody } from '../../contracts';
 
-/** A request that is answered with an error in OpenAI's format. The message goes to the client: no stacks, no paths, no upstream bodies. */
+/**
+ * A request that is answered with an error in OpenAI's format. The message goes to the client: no stacks, no paths, no
+ * upstream bodies.
+ */
 export class ApiError extends Error {
   readonly type: string;
   readonly code: string | null;
@@ -10,7 +13,11 @@ export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
-    { code = null, param = null, headers = {} }: { code?: string | null; param?: string | null; headers?: Record<string, string> } = {},
+    {
+      code = null,
+      param = null,
+      headers = {},
+    }: { code?: string | null; param?: string | null; headers?: Record<string, string> } = {},
   ) {
     super(message);
     this.name = 'ApiError';

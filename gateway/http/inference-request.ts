@@ -21,7 +21,9 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
     parsed = JSON.parse(bytes.toString('utf8'));
   } catch (error) {
     // V8's message may quote the body, which is the client's own.
-    throw new ApiError(400, `The request body is not JSON: ${(error as Error).message.slice(0, 160)}`, { code: 'invalid_json' });
+    throw new ApiError(400, `The request body is not JSON: ${(error as Error).message.slice(0, 160)}`, {
+      code: 'invalid_json',
+    });
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw new ApiError(400, 'The request body must be a JSON object.', { code: 'invalid_json' });
@@ -29,17 +31,24 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
   const fields = parsed as Record<string, unknown>;
   const { model, stream } = fields;
   if (typeof model !== 'string' || model === '') {
-    throw new ApiError(400, 'model is missing: it must be a name that GET /v1/models lists.', { param: 'model', code: 'missing_model' });
+    throw new ApiError(400, 'model is missing: it must be a name that GET /v1/models lists.', {
+      param: 'model',
+      code: 'missing_model',
+    });
   }
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
-    throw new ApiError(400, `stream must be true or false, found ${JSON.stringify(stream).slice(0, 40)}.`, { param: 'stream' });
+    throw new ApiError(400, `stream must be true or false, found ${JSON.stringify(stream).slice(0, 40)}.`, {
+      param: 'stream',
+    });
   }
   return { model, stream: stream === true, parsed: fields, body: new NamedBody(body, fields) };
 }
 
 /** The opening of a conversation: what its key and its route are made from. */
 export interface Opening {
-  /** Texts of all messages up to and with the first user turn, with their roles: equal for all turns of a conversation. */
+  /**
+   * Texts of all messages up to and with the first user turn, with their roles: equal for all turns of a conversation.
+   */
   texts: string[];
   /** Text of the first user turn alone: what the router is shown. */
   task: string;

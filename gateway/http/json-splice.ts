@@ -1,6 +1,6 @@
 /**
- * Replaces the top-level member `model` in the bytes of a JSON object and leaves every other byte alone: no field is lost, no number
- * loses digits, and 100 KB of messages are not written again.
+ * Replaces the top-level member `model` in the bytes of a JSON object and leaves every other byte alone: no field is
+ * lost, no number loses digits, and 100 KB of messages are not written again.
  */
 import type { ReceivedBody } from './read-body';
 
@@ -33,7 +33,10 @@ interface Range {
   end: number;
 }
 
-/** Range of the string that is the value of the key ending at `end`; null when that string is no key, or its value no string. */
+/**
+ * Range of the string that is the value of the key ending at `end`; null when that string is no key, or its value no
+ * string.
+ */
 function valueRange(text: Buffer, end: number): Range | null {
   const colon = skipSpace(text, end);
   const start = skipSpace(text, colon + 1);
@@ -48,7 +51,10 @@ function modelRanges(text: Buffer, until: number): Range[] {
     const byte = text[at];
     if (byte === QUOTE) {
       const end = endOfString(text, at);
-      const range = depth === 1 && end - at === KEY.length && text.toString('latin1', at, end) === KEY ? valueRange(text, end) : null;
+      const range =
+        depth === 1 && end - at === KEY.length && text.toString('latin1', at, end) === KEY
+          ? valueRange(text, end)
+          : null;
       if (range !== null) found.push(range);
       at = (range?.end ?? end) - 1;
     } else if (byte === 0x7b || byte === 0x5b) depth++;
@@ -57,7 +63,10 @@ function modelRanges(text: Buffer, until: number): Range[] {
   return found;
 }
 
-/** As modelRanges for the whole text. A lone `"model"` near one end, the usual case, is placed by reading the text on that side of it only. */
+/**
+ * As modelRanges for the whole text. A lone `"model"` near one end, the usual case, is placed by reading the text on
+ * that side of it only.
+ */
 function allModelRanges(text: Buffer): Range[] {
   const at = text.indexOf(KEY);
   if (at === -1) return [];
@@ -100,9 +109,10 @@ export class NamedBody {
   }
 
   /**
-   * The bytes with this model name. The first call changes them where they lie, when there is room: a second copy of 100 KB would bring the
-   * next garbage collection nearer. Later calls copy, because a server that failed may still be reading. A body that names the model twice
-   * or in escapes is written anew from `parsed`, so that no server can read another name from it than the gateway did.
+   * The bytes with this model name. The first call changes them where they lie, when there is room: a second copy of
+   * 100 KB would bring the next garbage collection nearer. Later calls copy, because a server that failed may still be
+   * reading. A body that names the model twice or in escapes is written anew from `parsed`, so that no server can read
+   * another name from it than the gateway did.
    */
   withModel(model: string): Buffer {
     if (this.name === null) return Buffer.from(JSON.stringify({ ...this.parsed, model }));

@@ -13,24 +13,40 @@ const SPARE_BYTES = 256;
 const ANNOUNCED_BYTES = 1_048_576;
 
 /**
- * The whole body. Rejects with ApiError 413 as soon as it is known to be over `limit` bytes (what is announced is not read first), 408 when
- * it has not come within `timeoutMs`, 415 for a compressed one, and with the connection's error when the client goes away.
+ * The whole body. Rejects with ApiError 413 as soon as it is known to be over `limit` bytes (what is announced is not
+ * read first), 408 when it has not come within `timeoutMs`, 415 for a compressed one, and with the connection's error
+ * when the client goes away.
  */
 export function readBody(request: IncomingMessage, limit: number, timeoutMs: number): Promise<ReceivedBody> {
-  const tooLarge = () => new ApiError(413, `The request body is larger than ${limit} bytes.`, { code: 'request_too_large', headers: { connection: 'close' } });
+  const tooLarge = () =>
+    new ApiError(413, `The request body is larger than ${limit} bytes.`, {
+      code: 'request_too_large',
+      headers: { connection: 'close' },
+    });
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
-    return Promise.reject(new ApiError(415, `Content-Encoding ${JSON.stringify(encoding.slice(0, 40))} is not taken; send the body as it is.`));
+    return Promise.reject(
+      new ApiError(
+        415,
+        `Content-Encoding ${JSON.stringify(encoding.slice(0, 40))} is not taken; send the body as it is.`,
+      ),
+    );
   }
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limit) return Promise.reject(tooLarge());
   return new Promise((resolve, reject) => {
     // Not from Node's pool, whose memory others use too.
-    const memory = announced > 0 && announced <= ANNOUNCED_BYTES ? Buffer.allocUnsafeSlow(announced + SPARE_BYTES) : null;
+    const memory =
+      announced > 0 && announced <= ANNOUNCED_BYTES ? Buffer.allocUnsafeSlow(announced + SPARE_BYTES) : null;
     const chunks: Buffer[] = [];
     let size = 0;
     const timer = setTimeout(() => {
-      fail(new ApiError(408, `The request body did not arrive within ${timeoutMs / 1000} s.`, { code: 'request_timeout', headers: { connection: 'close' } }));
+      fail(
+        new ApiError(408, `The request body did not arrive within ${timeoutMs / 1000} s.`, {
+          code: 'request_timeout',
+          headers: { connection: 'close' },
+        }),
+      );
     }, timeoutMs);
     const fail = (error: Error) => {
       clearTimeout(timer);

@@ -1,4 +1,7 @@
-/** The HTTP side: routes, keys, errors, drain. `node:http` and not a framework: the framework's share was measurable next to 0.3 ms in all. */
+/**
+ * The HTTP side: routes, keys, errors, drain. `node:http` and not a framework: the framework's share was measurable
+ * next to 0.3 ms in all.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { openAiError } from '../../contracts';
@@ -16,9 +19,12 @@ export class GatewayServer {
   private idle: (() => void) | null = null;
 
   constructor(private readonly gateway: Gateway) {
-    this.http = createServer({ keepAliveTimeout: 75_000, requestTimeout: 0, headersTimeout: 15_000, noDelay: true }, (request, response) => {
-      void this.answer(request, response);
-    });
+    this.http = createServer(
+      { keepAliveTimeout: 75_000, requestTimeout: 0, headersTimeout: 15_000, noDelay: true },
+      (request, response) => {
+        void this.answer(request, response);
+      },
+    );
     this.http.on('clientError', refuseMalformed);
   }
 
@@ -34,7 +40,10 @@ export class GatewayServer {
     });
   }
 
-  /** Takes no more connections, lets requests under way end for `limitMs` at most, then closes what is left. Returns how many were cut off. */
+  /**
+   * Takes no more connections, lets requests under way end for `limitMs` at most, then closes what is left. Returns how
+   * many were cut off.
+   */
   async drain(limitMs: number): Promise<number> {
     this.gateway.draining = true;
     const closed = new Promise<void>((resolve) => this.http.close(() => resolve()));
@@ -72,7 +81,10 @@ export class GatewayServer {
     }
     const method = inference === undefined ? plain?.method : 'POST';
     if (request.method !== method) {
-      throw new ApiError(405, `${path} takes ${method}, not ${request.method}.`, { code: 'method_not_allowed', headers: { allow: method ?? '' } });
+      throw new ApiError(405, `${path} takes ${method}, not ${request.method}.`, {
+        code: 'method_not_allowed',
+        headers: { allow: method ?? '' },
+      });
     }
     if (plain?.isPublic === true) return handlePlain(this.gateway, plain, request, response, null);
     const client = this.gateway.clients.identify(request.headers.authorization);
@@ -85,7 +97,12 @@ export class GatewayServer {
     }
   }
 
-  private async infer(request: IncomingMessage, response: ServerResponse, client: Client, route: (typeof INFERENCE_ROUTES)[string]): Promise<void> {
+  private async infer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    client: Client,
+    route: (typeof INFERENCE_ROUTES)[string],
+  ): Promise<void> {
     const { metrics } = this.gateway;
     const exchange = new Exchange(request, response, client);
     metrics.inFlight.inc();
@@ -100,7 +117,13 @@ export class GatewayServer {
       const { routed } = exchange;
       const agent = routed?.agent.settings.name ?? 'none';
       endTrace({ trace: exchange.trace, routed, overheadMs: exchange.overheadMs() }, agent, status);
-      const labels = { agent, client: client.name, adapter: routed?.adapter ?? 'base', route: routed?.reason ?? 'refused', status };
+      const labels = {
+        agent,
+        client: client.name,
+        adapter: routed?.adapter ?? 'base',
+        route: routed?.reason ?? 'refused',
+        status,
+      };
       metrics.requests.inc(labels);
       if (status === '499') metrics.gone.inc({ agent });
       else {
@@ -110,21 +133,30 @@ export class GatewayServer {
     }
   }
 
-  /** Writes the error's answer; what is no ApiError is our own fault, and its text stays in the log. Returns the status. */
+  /**
+   * Writes the error's answer; what is no ApiError is our own fault, and its text stays in the log. Returns the status.
+   */
   private fail(response: ServerResponse, error: unknown, headers: Record<string, string>): number {
     if (error instanceof ApiError) {
       sendError(response, error, headers);
       return error.status;
     }
     if (response.destroyed || response.socket === null || response.socket.destroyed) return 499;
-    this.gateway.deps.log.error({ error: error instanceof Error ? error.stack : String(error) }, 'a request failed in the gateway itself');
+    this.gateway.deps.log.error(
+      { error: error instanceof Error ? error.stack : String(error) },
+      'a request failed in the gateway itself',
+    );
     sendError(response, new ApiError(500, 'The gateway failed; its log says why.', { code: 'gateway_error' }), headers);
     return 500;
   }
 }
 
 /** Names of the semantic conventions. */
-const OPERATIONS = { '/chat/completions': 'chat', '/completions': 'text_completion', '/embeddings': 'embeddings' } as const;
+const OPERATIONS = {
+  '/chat/completions': 'chat',
+  '/completions': 'text_completion',
+  '/embeddings': 'embeddings',
+} as const;
 
 function endTrace(
   { trace, routed, overheadMs }: { trace: Exchange['trace']; routed: Exchange['routed']; overheadMs: number },
@@ -147,7 +179,11 @@ function endTrace(
 function refuseMalformed(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
   const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const body = JSON.stringify(openAiError(tooLarge ? 'The request headers are too large.' : 'This is no HTTP request.', 'invalid_request_error'));
+  const body = JSON.stringify(
+    openAiError(tooLarge ? 'The request headers are too large.' : 'This is no HTTP request.', 'invalid_request_error'),
+  );
   const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request';
-  socket.end(`HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`);
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
 }

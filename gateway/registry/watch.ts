@@ -14,8 +14,8 @@ export interface WatchOptions {
 }
 
 /**
- * Reads the agents' registries again and again: a look costs a small file, and unlike a notification it cannot go quiet unnoticed. A
- * document that cannot be read leaves the last one in force.
+ * Reads the agents' registries again and again: a look costs a small file, and unlike a notification it cannot go quiet
+ * unnoticed. A document that cannot be read leaves the last one in force.
  */
 export class RegistryWatch {
   private readonly stopping = new AbortController();
@@ -49,7 +49,11 @@ export class RegistryWatch {
         this.complained = false;
         log.info({ agent, active: registry.active, canary: registry.canary?.version ?? null }, 'registry');
       } catch (error) {
-        if (!this.complained) log.error({ agent, error: (error as Error).message.slice(0, 500) }, 'registry cannot be read; the last one stays in force');
+        if (!this.complained)
+          log.error(
+            { agent, error: (error as Error).message.slice(0, 500) },
+            'registry cannot be read; the last one stays in force',
+          );
         this.complained = true;
       }
     }

@@ -9,15 +9,17 @@ const answerSchema = z.object({
     .array(
       z.object({
         message: z.object({ content: z.string().nullish() }),
-        logprobs: z.object({ content: z.array(z.object({ top_logprobs: z.array(tokenSchema).nullish() })).nullish() }).nullish(),
+        logprobs: z
+          .object({ content: z.array(z.object({ top_logprobs: z.array(tokenSchema).nullish() })).nullish() })
+          .nullish(),
       }),
     )
     .min(1),
 });
 
 /**
- * Asks the base model which capability a task needs, in the words of the evaluation (docs/protocols.md, section 7), and reads the
- * probabilities of the labels. Rejects when no server is ready or the answer is none.
+ * Asks the base model which capability a task needs, in the words of the evaluation (docs/protocols.md, section 7), and
+ * reads the probabilities of the labels. Rejects when no server is ready or the answer is none.
  */
 export async function askLabels(
   replicas: ReplicaSet,
@@ -39,14 +41,26 @@ export async function askLabels(
     top_logprobs: ROUTER_TOP_LOGPROBS,
     structured_outputs: { choice: menu.map(({ label }) => label) },
   });
-  const headers = { 'content-type': 'application/json', ...(replica.apiKey === null ? {} : { authorization: `Bearer ${replica.apiKey}` }) };
+  const headers = {
+    'content-type': 'application/json',
+    ...(replica.apiKey === null ? {} : { authorization: `Bearer ${replica.apiKey}` }),
+  };
   replica.begin(baseModel);
   try {
-    const answer = await replica.pool.request({ method: 'POST', path: `${replica.basePath}/chat/completions`, headers, body, signal });
+    const answer = await replica.pool.request({
+      method: 'POST',
+      path: `${replica.basePath}/chat/completions`,
+      headers,
+      body,
+      signal,
+    });
     const text = await answer.body.text();
     if (answer.statusCode !== 200) throw new Error(`The router's call was answered with status ${answer.statusCode}.`);
     const { message, logprobs } = answerSchema.parse(JSON.parse(text)).choices[0]!;
-    return routingDecision(0, menu, { content: message.content ?? null, firstToken: logprobs?.content?.[0]?.top_logprobs ?? [] });
+    return routingDecision(0, menu, {
+      content: message.content ?? null,
+      firstToken: logprobs?.content?.[0]?.top_logprobs ?? [],
+    });
   } finally {
     replica.end(baseModel);
   }

@@ -7,7 +7,10 @@ export type Embed = (texts: readonly string[], signal: AbortSignal) => Promise<F
 
 const DIMENSIONS = 512;
 
-/** Compares words: counts of words and pairs of words, hashed. Knows nothing of meaning, needs no model, and is honest about both. */
+/**
+ * Compares words: counts of words and pairs of words, hashed. Knows nothing of meaning, needs no model, and is honest
+ * about both.
+ */
 export const lexicalEmbed: Embed = (texts) => Promise.resolve(texts.map(lexicalVector));
 
 function lexicalVector(text: string): Float32Array {
@@ -39,14 +42,18 @@ export function endpointEmbed({ baseUrl, model }: { baseUrl: string; model: stri
       const input = texts.slice(start, start + BATCH);
       const { statusCode, body } = await request(`${baseUrl.replace(/\/$/, '')}/embeddings`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }) },
+        headers: {
+          'content-type': 'application/json',
+          ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+        },
         body: JSON.stringify({ model, input }),
         signal,
       });
       const text = await body.text();
       if (statusCode !== 200) throw new Error(`The embeddings endpoint answered with status ${statusCode}.`);
       const found = answerSchema.parse(JSON.parse(text)).data.sort((a, b) => a.index - b.index);
-      if (found.length !== input.length) throw new Error(`The embeddings endpoint gave ${found.length} vectors for ${input.length} texts.`);
+      if (found.length !== input.length)
+        throw new Error(`The embeddings endpoint gave ${found.length} vectors for ${input.length} texts.`);
       vectors.push(...found.map(({ embedding }) => normalised(Float32Array.from(embedding))));
     }
     return vectors;

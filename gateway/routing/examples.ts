@@ -12,8 +12,8 @@ export interface Example {
 const MOST_PER_CAPABILITY = 500;
 
 /**
- * Examples of a version, from the evaluation that it was promoted on: what each adapter solved alone in trials that base failed. Empty where
- * the run's trajectories are gone.
+ * Examples of a version, from the evaluation that it was promoted on: what each adapter solved alone in trials that
+ * base failed. Empty where the run's trajectories are gone.
  */
 export async function readExamples(store: ArtifactStore, { runId, adapters }: RegistryVersion): Promise<Example[]> {
   const folder = layout.evaluation(runId);
@@ -33,7 +33,9 @@ export async function readExamples(store: ArtifactStore, { runId, adapters }: Re
   const examples: Example[] = [];
   for (const { name, capabilityId } of adapters) {
     const solved = (await arm(name)).filter((trajectory) => trajectory.success && !passed.has(trialOf(trajectory)));
-    const tasks = new Set(solved.flatMap(({ messages }) => messages.find(({ role }) => role === 'user')?.content ?? []));
+    const tasks = new Set(
+      solved.flatMap(({ messages }) => messages.find(({ role }) => role === 'user')?.content ?? []),
+    );
     examples.push(...[...tasks].slice(0, MOST_PER_CAPABILITY).map((task) => ({ capabilityId, task })));
   }
   return examples;

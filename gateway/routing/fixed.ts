@@ -7,7 +7,12 @@ export function fixedRouter({ capability }: RouterSettings): Router {
     route({ version }) {
       const chosen = capability ?? version.adapters[0]?.capabilityId;
       const known = version.adapters.some(({ capabilityId }) => capabilityId === chosen);
-      return Promise.resolve({ capabilityId: known && chosen !== undefined ? chosen : NONE_LABEL, reason: 'fixed', probability: null, coveredMass: null });
+      return Promise.resolve({
+        capabilityId: known && chosen !== undefined ? chosen : NONE_LABEL,
+        reason: 'fixed',
+        probability: null,
+        coveredMass: null,
+      });
     },
   };
 }

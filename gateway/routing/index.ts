@@ -10,7 +10,12 @@ import type { Router } from './router';
 import { shortlistRouter } from './shortlist';
 
 /** The router that an agent's settings name. */
-export function createRouter(agent: GatewayAgent, replicas: ReplicaSet, store: ArtifactStore, apiKey: string | null): Router {
+export function createRouter(
+  agent: GatewayAgent,
+  replicas: ReplicaSet,
+  store: ArtifactStore,
+  apiKey: string | null,
+): Router {
   const { router: settings, baseModel, embeddings } = agent;
   switch (settings.kind) {
     case 'logits':
@@ -19,7 +24,12 @@ export function createRouter(agent: GatewayAgent, replicas: ReplicaSet, store: A
       return fixedRouter(settings);
     case 'shortlist': {
       const embed = embeddings === undefined ? lexicalEmbed : endpointEmbed(embeddings, apiKey);
-      return shortlistRouter(settings, { embed, readExamples: (version) => readExamples(store, version), replicas, baseModel });
+      return shortlistRouter(settings, {
+        embed,
+        readExamples: (version) => readExamples(store, version),
+        replicas,
+        baseModel,
+      });
     }
     case 'mixture':
       return mixtureRouter(settings, replicas, baseModel);

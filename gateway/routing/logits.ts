@@ -8,14 +8,20 @@ export const menuOf = ({ version }: RoutingQuestion): { id: string; summary: str
   version.adapters.map(({ capabilityId, summary }) => ({ id: capabilityId, summary }));
 
 /** Reads a decision out of label probabilities: abstains where the version's threshold or the covered mass says so. */
-export function readLabels(record: RoutingRecord, { version }: RoutingQuestion, { minCoveredMass }: RouterSettings): RoutingAnswer {
+export function readLabels(
+  record: RoutingRecord,
+  { version }: RoutingQuestion,
+  { minCoveredMass }: RouterSettings,
+): RoutingAnswer {
   const { coveredMass } = record;
   const { capabilityId, probability, abstained } = calibratedChoice(record, version.router ?? UNCALIBRATED);
   if (coveredMass < minCoveredMass) return { capabilityId: NONE_LABEL, reason: 'unreliable', probability, coveredMass };
   return { capabilityId, reason: abstained ? 'abstained' : 'routed', probability, coveredMass };
 }
 
-/** The paper's router: the base model is shown the task and one line per capability, and answers with one label token. */
+/**
+ * The paper's router: the base model is shown the task and one line per capability, and answers with one label token.
+ */
 export function logitsRouter(settings: RouterSettings, replicas: ReplicaSet, baseModel: string): Router {
   return {
     async route(question, signal) {

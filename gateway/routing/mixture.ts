@@ -5,7 +5,9 @@ import { askLabels } from './ask-labels';
 import { menuOf, readLabels } from './logits';
 import type { Router } from './router';
 
-/** Weights are multiples of this: model servers hold merged adapters, and there must not be one for every conversation. */
+/**
+ * Weights are multiples of this: model servers hold merged adapters, and there must not be one for every conversation.
+ */
 const STEP = 0.25;
 
 /** An adapter's share in a merge. */
@@ -15,8 +17,8 @@ export interface Part {
 }
 
 /**
- * The paper's variant: the smallest set of capabilities whose probabilities reach `topP` together, their adapters merged by weight. Where
- * one capability, or base, has nearly all the probability, it is the router `logits`.
+ * The paper's variant: the smallest set of capabilities whose probabilities reach `topP` together, their adapters
+ * merged by weight. Where one capability, or base, has nearly all the probability, it is the router `logits`.
  */
 export function mixtureRouter(settings: RouterSettings, replicas: ReplicaSet, baseModel: string): Router {
   return {
@@ -26,7 +28,10 @@ export function mixtureRouter(settings: RouterSettings, replicas: ReplicaSet, ba
       const answer = readLabels(record, question, settings);
       if (answer.capabilityId === NONE_LABEL) return answer;
       const { temperature } = question.version.router ?? UNCALIBRATED;
-      const shares = routerMenu(menu).map(({ capabilityId }, i) => ({ capabilityId, share: calibrated(record.probabilities, temperature)[i] as number }));
+      const shares = routerMenu(menu).map(({ capabilityId }, i) => ({
+        capabilityId,
+        share: calibrated(record.probabilities, temperature)[i] as number,
+      }));
       const parts = quantised(topSet(shares, settings.topP)).flatMap(({ capabilityId, weight }) => {
         const adapter = question.version.adapters.find((candidate) => candidate.capabilityId === capabilityId)?.name;
         return adapter === undefined ? [] : [{ adapter, weight }];
@@ -53,7 +58,9 @@ export function topSet(shares: readonly Share[], topP: number): Share[] {
   return chosen.filter(({ capabilityId }) => capabilityId !== NONE_LABEL);
 }
 
-/** Shares as multiples of the step that sum to 1 (largest remainders); options that come out with nothing are left out. */
+/**
+ * Shares as multiples of the step that sum to 1 (largest remainders); options that come out with nothing are left out.
+ */
 export function quantised(shares: readonly Share[]): { capabilityId: string; weight: number }[] {
   const total = shares.reduce((sum, { share }) => sum + share, 0);
   const steps = Math.round(1 / STEP);
@@ -61,7 +68,9 @@ export function quantised(shares: readonly Share[]): { capabilityId: string; wei
   const rows = exact.map((row) => ({ ...row, whole: Math.floor(row.exact) }));
   let left = steps - rows.reduce((sum, { whole }) => sum + whole, 0);
   for (const row of [...rows].sort((a, b) => b.exact - b.whole - (a.exact - a.whole))) if (left-- > 0) row.whole += 1;
-  return rows.filter(({ whole }) => whole > 0).map(({ capabilityId, whole }) => ({ capabilityId, weight: whole * STEP }));
+  return rows
+    .filter(({ whole }) => whole > 0)
+    .map(({ capabilityId, whole }) => ({ capabilityId, weight: whole * STEP }));
 }
 
 /** Immutable name of a merge: the same parts make the same name at every gateway. */

@@ -23,8 +23,9 @@ export interface RoutingAnswer {
 }
 
 /**
- * Decides once per conversation. A new router is one file that exports a function which makes one, and a line in `index.ts`. It may take
- * as long as it needs: the caller keeps the budget, and sends the conversation to base when it is over or the router rejects.
+ * Decides once per conversation. A new router is one file that exports a function which makes one, and a line in
+ * `index.ts`. It may take as long as it needs: the caller keeps the budget, and sends the conversation to base when it
+ * is over or the router rejects.
  */
 export interface Router {
   route(question: RoutingQuestion, signal: AbortSignal): Promise<RoutingAnswer>;

@@ -28,10 +28,14 @@ export interface ShortlistDeps {
 }
 
 /**
- * The paper's variant: the task is compared with successes of each adapter, and the base model chooses only among the capabilities of the
- * most similar ones. Its prompt stays short when there are many capabilities. Without examples it asks about all.
+ * The paper's variant: the task is compared with successes of each adapter, and the base model chooses only among the
+ * capabilities of the most similar ones. Its prompt stays short when there are many capabilities. Without examples it
+ * asks about all.
  */
-export function shortlistRouter(settings: RouterSettings, { embed, readExamples, replicas, baseModel }: ShortlistDeps): Router {
+export function shortlistRouter(
+  settings: RouterSettings,
+  { embed, readExamples, replicas, baseModel }: ShortlistDeps,
+): Router {
   const cache = new RecentCache<Index>(KEPT_VERSIONS);
   const ready = new Map<string, Index>();
   const keyOf = ({ version, runId }: RegistryVersion) => `${version}/${runId}`;
@@ -48,13 +52,18 @@ export function shortlistRouter(settings: RouterSettings, { embed, readExamples,
   return {
     prepare,
     async route(question, signal) {
-      // No conversation waits for the examples of a new version: until they are read, it is asked about all capabilities.
+      // No conversation waits for the examples of a new version: until they are read, it is asked about all
+      // capabilities.
       const index = ready.get(keyOf(question.version));
       if (index === undefined) prepare(question.version).catch(() => undefined);
       const all = menuOf(question);
-      const near = index === undefined || index.examples.length === 0 ? null : nearest(index, (await embed([question.task], signal))[0]!, settings.neighbours);
+      const near =
+        index === undefined || index.examples.length === 0
+          ? null
+          : nearest(index, (await embed([question.task], signal))[0]!, settings.neighbours);
       const menu = near === null ? all : all.filter(({ id }) => near.has(id));
-      if (menu.length === 0) return { capabilityId: NONE_LABEL, reason: 'shortlist-empty', probability: null, coveredMass: null };
+      if (menu.length === 0)
+        return { capabilityId: NONE_LABEL, reason: 'shortlist-empty', probability: null, coveredMass: null };
       return readLabels(await askLabels(replicas, baseModel, menu, question, signal), question, settings);
     },
   };
@@ -62,7 +71,10 @@ export function shortlistRouter(settings: RouterSettings, { embed, readExamples,
 
 /** Capabilities of the examples most similar to a vector. */
 export function nearest({ examples, vectors }: Index, vector: Float32Array, neighbours: number): Set<string> {
-  const scored = vectors.map((other, i) => ({ i, score: other.reduce((sum, value, d) => sum + value * (vector[d] as number), 0) }));
+  const scored = vectors.map((other, i) => ({
+    i,
+    score: other.reduce((sum, value, d) => sum + value * (vector[d] as number), 0),
+  }));
   scored.sort((a, b) => b.score - a.score);
   return new Set(scored.slice(0, neighbours).map(({ i }) => (examples[i] as Example).capabilityId));
 }

@@ -8,10 +8,15 @@ interface WireMessage {
   tool_call_id?: unknown;
 }
 
-/** A message in the trajectory's form: text parts joined, `developer` as `system`. Throws ZodError for what has no text form. */
+/**
+ * A message in the trajectory's form: text parts joined, `developer` as `system`. Throws ZodError for what has no text
+ * form.
+ */
 export function toChatMessage(message: WireMessage): ChatMessage {
   const { content, role, tool_calls: calls, tool_call_id: id } = message;
-  const text = Array.isArray(content) ? (content as { text?: unknown }[]).map((part) => part.text).join('\n') : (content ?? null);
+  const text = Array.isArray(content)
+    ? (content as { text?: unknown }[]).map((part) => part.text).join('\n')
+    : (content ?? null);
   return chatMessageSchema.parse({
     role: role === 'developer' ? 'system' : role,
     content: text,
@@ -37,7 +42,10 @@ interface WireAnswer {
   usage?: { prompt_tokens?: number; completion_tokens?: number } | null;
 }
 
-const usageOf = ({ usage }: WireAnswer) => ({ promptTokens: usage?.prompt_tokens ?? 0, completionTokens: usage?.completion_tokens ?? 0 });
+const usageOf = ({ usage }: WireAnswer) => ({
+  promptTokens: usage?.prompt_tokens ?? 0,
+  completionTokens: usage?.completion_tokens ?? 0,
+});
 
 /** The first choice of an answer that came whole. Throws where it has none. */
 export function readWhole(body: string): AnswerRead {
@@ -45,7 +53,9 @@ export function readWhole(body: string): AnswerRead {
   return { message: toChatMessage(answer.choices?.[0]?.message ?? {}), ...usageOf(answer) };
 }
 
-/** The first choice of a streamed answer, put together from its events. Throws where an event is not what it should be. */
+/**
+ * The first choice of a streamed answer, put together from its events. Throws where an event is not what it should be.
+ */
 export function readStream(body: string): AnswerRead {
   let content = '';
   const calls: { id: string; type: 'function'; function: { name: string; arguments: string } }[] = [];
@@ -63,6 +73,10 @@ export function readStream(body: string): AnswerRead {
       call.function.arguments += part.function?.arguments ?? '';
     }
   }
-  const message = toChatMessage({ role: 'assistant', content: content === '' && calls.length > 0 ? null : content, tool_calls: calls });
+  const message = toChatMessage({
+    role: 'assistant',
+    content: content === '' && calls.length > 0 ? null : content,
+    tool_calls: calls,
+  });
   return { message, ...usage };
 }

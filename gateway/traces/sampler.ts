@@ -1,6 +1,7 @@
 /**
- * Sampled conversations, kept until their outcome is posted and then written as trajectories, so that tonight's run can learn from today's
- * traffic. The last request of a conversation holds all of it but the last answer, so only the last one is kept.
+ * Sampled conversations, kept until their outcome is posted and then written as trajectories, so that tonight's run can
+ * learn from today's traffic. The last request of a conversation holds all of it but the last answer, so only the last
+ * one is kept.
  */
 import { hash } from 'node:crypto';
 import { type Trajectory, trajectoryId, trajectorySchema } from '../../contracts';
@@ -19,7 +20,10 @@ const LONGEST_ANSWER_BYTES = 1_000_000;
 
 /** Sampled conversations whose models are remembered. */
 const REMEMBERED = 200_000;
-/** Model of a conversation of which not all turns were answered by one: after a fallback, a promotion, or when a client names another. */
+/**
+ * Model of a conversation of which not all turns were answered by one: after a fallback, a promotion, or when a client
+ * names another.
+ */
 const MIXED = 'mixed';
 
 /** Sees the answer of one request. */
@@ -49,7 +53,12 @@ export class TraceSampler {
 
   /** Null for a conversation that is not sampled. */
   tap({ settings }: AgentState, { key }: ConversationKey, model: () => string, asked: InferenceRequest): Tap | null {
-    if (settings.traces.sample === 0 || !Array.isArray(asked.parsed['messages']) || !isSampled(key, settings.traces.sample)) return null;
+    if (
+      settings.traces.sample === 0 ||
+      !Array.isArray(asked.parsed['messages']) ||
+      !isSampled(key, settings.traces.sample)
+    )
+      return null;
     const pieces: Buffer[] = [];
     let size = 0;
     return {
@@ -60,7 +69,12 @@ export class TraceSampler {
       end: (complete) => {
         const heard = this.hear(key, model());
         if (!complete || size > LONGEST_ANSWER_BYTES) return;
-        this.keep(key, { model: heard, asked, answer: Buffer.concat(pieces).toString('utf8'), bytes: size + asked.body.length });
+        this.keep(key, {
+          model: heard,
+          asked,
+          answer: Buffer.concat(pieces).toString('utf8'),
+          bytes: size + asked.body.length,
+        });
       },
     };
   }
@@ -115,7 +129,13 @@ const isSampled = (key: string, share: number): boolean => seedOf(`trace\u0000${
 const seedOf = (text: string): number => Number.parseInt(hash('sha256', text, 'hex').slice(0, 13), 16);
 
 /** Throws for what is no trajectory, so that only what the next run can read is written. */
-function toTrajectory({ model, asked, answer }: Kept, key: string, reward: number, successReward: number, redact: Redaction): Trajectory {
+function toTrajectory(
+  { model, asked, answer }: Kept,
+  key: string,
+  reward: number,
+  successReward: number,
+  redact: Redaction,
+): Trajectory {
   const { message, promptTokens, completionTokens } = asked.stream ? readStream(answer) : readWhole(answer);
   const messages = [...(asked.parsed['messages'] as Record<string, unknown>[]).map(toChatMessage), message].map(redact);
   const task = { seed: seedOf(key), split: 'live' as const };

@@ -5,7 +5,10 @@ import type { Metrics } from '../metrics';
 
 const FLUSH_MS = 5_000;
 const FLUSH_LINES = 200;
-/** More than this waiting means that the store does not keep up: requests must not wait for it, so conversations are dropped and counted. */
+/**
+ * More than this waiting means that the store does not keep up: requests must not wait for it, so conversations are
+ * dropped and counted.
+ */
 const LONGEST_QUEUE = 5_000;
 
 /** Writes trajectories of live traffic in batches, off the path of the requests. */
@@ -32,7 +35,9 @@ export class TraceWriter {
     if (queue.length === FLUSH_LINES) void this.flush();
   }
 
-  /** Writes what is waiting; resolves when it is in the store. A batch that cannot be written is counted and given up. */
+  /**
+   * Writes what is waiting; resolves when it is in the store. A batch that cannot be written is counted and given up.
+   */
   flush(): Promise<void> {
     this.writing = this.writing.then(async () => {
       for (const [agent, queue] of this.queues) {
@@ -43,7 +48,10 @@ export class TraceWriter {
           this.metrics.traces.inc({ agent, result: 'written' }, lines.length);
         } catch (error) {
           this.metrics.traces.inc({ agent, result: 'failed' }, lines.length);
-          this.log.error({ agent, lines: lines.length, error: (error as Error).message }, 'traces could not be written');
+          this.log.error(
+            { agent, lines: lines.length, error: (error as Error).message },
+            'traces could not be written',
+          );
         }
       }
     });

@@ -1,7 +1,7 @@
 /**
- * Which model server gets a request. Adapter first: only servers that have it. Then prefix: the same conversation goes where its prompt is
- * cached (rendezvous hashing, so that a server that goes away moves only its own conversations). A server with much more under way than
- * the others is passed over (bounded load, Mirrokni et al. 2016).
+ * Which model server gets a request. Adapter first: only servers that have it. Then prefix: the same conversation goes
+ * where its prompt is cached (rendezvous hashing, so that a server that goes away moves only its own conversations). A
+ * server with much more under way than the others is passed over (bounded load, Mirrokni et al. 2016).
  */
 import type { Replica } from './replica';
 

@@ -38,7 +38,12 @@ export interface AbortHandle {
 }
 
 /** One request to one model server. Never rejects. */
-export function attempt(replica: Replica, request: UpstreamRequest, target: StreamTarget | null, handle: AbortHandle): Promise<AttemptResult> {
+export function attempt(
+  replica: Replica,
+  request: UpstreamRequest,
+  target: StreamTarget | null,
+  handle: AbortHandle,
+): Promise<AttemptResult> {
   return new Promise((resolve) => {
     replica.begin(request.model);
     const settle = (result: AttemptResult) => {
@@ -92,7 +97,11 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     }
     this.size += chunk.length;
     if (this.size > this.request.answerBytes) {
-      this.finish({ kind: 'failed', why: 'too-large', message: `answered with more than ${this.request.answerBytes} bytes` });
+      this.finish({
+        kind: 'failed',
+        why: 'too-large',
+        message: `answered with more than ${this.request.answerBytes} bytes`,
+      });
       controller.abort(new ClientGone());
       return;
     }
@@ -104,7 +113,8 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
       const body = this.chunks.length === 1 ? (this.chunks[0] as Buffer) : Buffer.concat(this.chunks, this.size);
       return this.finish({ kind: 'whole', status: this.status, headers: this.headers, body });
     }
-    if (this.target?.started() !== true) return this.finish({ kind: 'failed', why: 'cut', message: 'ended its stream without an event' });
+    if (this.target?.started() !== true)
+      return this.finish({ kind: 'failed', why: 'cut', message: 'ended its stream without an event' });
     this.relay.end();
     this.finish({ kind: 'streamed', complete: true });
   }
@@ -117,7 +127,8 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     }
     const code = error.code ?? '';
     const isTimeout = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
-    const isConnect = code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ENOTFOUND' || code === 'EHOSTUNREACH';
+    const isConnect =
+      code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ENOTFOUND' || code === 'EHOSTUNREACH';
     this.finish({ kind: 'failed', why: isTimeout ? 'timeout' : isConnect ? 'connect' : 'cut', message: error.message });
   }
 

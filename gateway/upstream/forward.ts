@@ -1,4 +1,7 @@
-/** One request to whichever model server can answer it: choice, retries before the first byte, fallback to the base model. */
+/**
+ * One request to whichever model server can answer it: choice, retries before the first byte, fallback to the base
+ * model.
+ */
 import type { IncomingHttpHeaders } from 'node:http';
 import { ApiError } from '../http/errors';
 import { candidates } from './affinity';
@@ -31,7 +34,9 @@ export interface ForwardPlan {
 
 /** What the client gets; `streamed` is written already. */
 export type ForwardResult =
-  { kind: 'whole'; status: number; headers: IncomingHttpHeaders; body: Buffer } | { kind: 'streamed'; complete: boolean } | { kind: 'client-gone' };
+  | { kind: 'whole'; status: number; headers: IncomingHttpHeaders; body: Buffer }
+  | { kind: 'streamed'; complete: boolean }
+  | { kind: 'client-gone' };
 
 type Verdict = { done: ForwardResult } | { retry: string; error: ApiError; mayFallBack: boolean };
 
@@ -62,7 +67,10 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
         });
       }
       if (await plan.replicas.someReady(deadline - performance.now())) continue;
-      throw new ApiError(503, 'No model server is ready.', { code: 'upstream_unavailable', headers: { 'retry-after': '2' } });
+      throw new ApiError(503, 'No model server is ready.', {
+        code: 'upstream_unavailable',
+        headers: { 'retry-after': '2' },
+      });
     }
     tried.add(replica);
     const result = await attempt(replica, plan.requestFor(adapter ?? plan.baseModel), plan.target, plan.handle);
@@ -88,11 +96,20 @@ function judge(result: AttemptResult, replica: Replica, adapter: string | null, 
   if (result.kind === 'failed') {
     if (result.why === 'client-gone') return { done: { kind: 'client-gone' } };
     // A second wait as long as the first helps nobody.
-    if (result.why === 'timeout') throw new ApiError(504, 'The model server did not answer in time.', { code: 'upstream_timeout' });
-    if (result.why === 'too-large') throw new ApiError(502, `The model server ${result.message}.`, { code: 'upstream_too_large' });
+    if (result.why === 'timeout')
+      throw new ApiError(504, 'The model server did not answer in time.', { code: 'upstream_timeout' });
+    if (result.why === 'too-large')
+      throw new ApiError(502, `The model server ${result.message}.`, { code: 'upstream_too_large' });
     replica.suspect();
-    const message = result.why === 'connect' ? 'The model server cannot be reached.' : 'The model server broke off before it had answered.';
-    return { retry: result.why, error: new ApiError(502, message, { code: 'upstream_unavailable' }), mayFallBack: false };
+    const message =
+      result.why === 'connect'
+        ? 'The model server cannot be reached.'
+        : 'The model server broke off before it had answered.';
+    return {
+      retry: result.why,
+      error: new ApiError(502, message, { code: 'upstream_unavailable' }),
+      mayFallBack: false,
+    };
   }
   const { status, headers, body } = result;
   if (status < 300) {
@@ -107,10 +124,15 @@ function judge(result: AttemptResult, replica: Replica, adapter: string | null, 
     // It was restarted, or somebody unloaded the adapter: check before the next request.
     replica.suspect();
     const name = adapter === null ? 'the base model' : `adapter ${adapter}`;
-    return { retry: 'lost-model', error: new ApiError(503, `The model server has lost ${name}.`, { code: 'adapter_not_ready' }), mayFallBack: true };
+    return {
+      retry: 'lost-model',
+      error: new ApiError(503, `The model server has lost ${name}.`, { code: 'adapter_not_ready' }),
+      mayFallBack: true,
+    };
   }
   if (status < 500) {
-    if (status === 429 && !triedAll) return { retry: 'busy', error: passedOnError(status, headers, body), mayFallBack: false };
+    if (status === 429 && !triedAll)
+      return { retry: 'busy', error: passedOnError(status, headers, body), mayFallBack: false };
     throw passedOnError(status, headers, body);
   }
   return {

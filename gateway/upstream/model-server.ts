@@ -8,7 +8,10 @@ const PROBE_MS = 10_000;
 /** vLLM reads an adapter of some hundred megabytes from a network disk. */
 const LOAD_MS = 120_000;
 
-/** The management side of a model server (OpenAI's list, vLLM's adapter calls). Every method rejects when the answer is not a success. */
+/**
+ * The management side of a model server (OpenAI's list, vLLM's adapter calls). Every method rejects when the answer is
+ * not a success.
+ */
 export class ModelServer {
   constructor(private readonly replica: Replica) {}
 
@@ -35,9 +38,15 @@ export class ModelServer {
   /** One token, so that an adapter which cannot be run never takes traffic. */
   async probe(model: string): Promise<void> {
     const answer = JSON.parse(
-      await this.send('POST', '/chat/completions', { model, messages: [{ role: 'user', content: 'ping' }], max_tokens: 1, temperature: 0 }, PROBE_MS),
+      await this.send(
+        'POST',
+        '/chat/completions',
+        { model, messages: [{ role: 'user', content: 'ping' }], max_tokens: 1, temperature: 0 },
+        PROBE_MS,
+      ),
     ) as { choices?: unknown };
-    if (!Array.isArray(answer.choices) || answer.choices.length === 0) throw new Error(`${model} answered the probe without a choice`);
+    if (!Array.isArray(answer.choices) || answer.choices.length === 0)
+      throw new Error(`${model} answered the probe without a choice`);
   }
 
   private async send(method: 'GET' | 'POST', path: string, body: unknown, timeoutMs: number): Promise<string> {
@@ -46,7 +55,10 @@ export class ModelServer {
     const answer = await pool.request({
       method,
       path: basePath + path,
-      headers: { 'content-type': 'application/json', ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }) },
+      headers: {
+        'content-type': 'application/json',
+        ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+      },
       ...(body === null ? {} : { body: JSON.stringify(body) }),
       signal,
     });

@@ -1,6 +1,7 @@
 /**
- * Keeps one model server's adapters as the registries want them. What is loaded is read from the server each time, never remembered: a
- * restarted server has lost everything. Order for an adapter: load, probe one token, route; and back: stop routing, drain, unload.
+ * Keeps one model server's adapters as the registries want them. What is loaded is read from the server each time,
+ * never remembered: a restarted server has lost everything. Order for an adapter: load, probe one token, route; and
+ * back: stop routing, drain, unload.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayConfig } from '../../contracts';
@@ -72,7 +73,9 @@ export class Reconciler {
           replica.suspect();
         }
       }
-      const pause = sleep(replica.ready ? settings.everyMs : Math.min(DOWN_EVERY_MS, settings.everyMs), undefined, { signal: this.stopping.signal });
+      const pause = sleep(replica.ready ? settings.everyMs : Math.min(DOWN_EVERY_MS, settings.everyMs), undefined, {
+        signal: this.stopping.signal,
+      });
       await Promise.race([pause.catch(() => undefined), new Promise<void>((resolve) => (this.wake = resolve))]);
       this.wake = null;
     }
@@ -98,7 +101,11 @@ export class Reconciler {
     await this.removeUnwanted(served, names);
   }
 
-  private async provide({ name, path, parts }: WantedAdapter, served: ReadonlySet<string>, epoch: number): Promise<void> {
+  private async provide(
+    { name, path, parts }: WantedAdapter,
+    served: ReadonlySet<string>,
+    epoch: number,
+  ): Promise<void> {
     const { replica, settings, onReady, log } = this.options;
     if (replica.routable.has(name)) return;
     const failure = this.failed.get(name);
@@ -123,7 +130,8 @@ export class Reconciler {
 
   private async removeUnwanted(served: ReadonlySet<string>, wanted: ReadonlySet<string>): Promise<void> {
     const { replica, settings, known, log } = this.options;
-    for (const name of this.unwantedSince.keys()) if (wanted.has(name) || !served.has(name)) this.unwantedSince.delete(name);
+    for (const name of this.unwantedSince.keys())
+      if (wanted.has(name) || !served.has(name)) this.unwantedSince.delete(name);
     if (!settings.manageAdapters) return;
     for (const name of served) {
       if (wanted.has(name) || !known().has(name)) continue;

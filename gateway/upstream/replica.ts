@@ -9,7 +9,10 @@ export class ClientGone extends Error {
   }
 }
 
-/** Ways a connection ends that the server is to blame for. Idle time and requests that we gave up ourselves are not among them. */
+/**
+ * Ways a connection ends that the server is to blame for. Idle time and requests that we gave up ourselves are not
+ * among them.
+ */
 const BROKEN = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 /** One model server: its connections, what it serves, and how much is under way there. */
@@ -48,7 +51,9 @@ export class Replica {
     });
   }
 
-  /** A connection broke: it may have been restarted and have lost its adapters. It gets no traffic until it was checked. */
+  /**
+   * A connection broke: it may have been restarted and have lost its adapters. It gets no traffic until it was checked.
+   */
   suspect(): void {
     this.epoch += 1;
     this.ready = false;

@@ -10,7 +10,12 @@ const CR = 0x0d;
 /** Index after the last blank line: events before it are complete. 0 when there is none. */
 export function endOfLastEvent(data: Buffer): number {
   const { length } = data;
-  if (length >= 2 && data[length - 1] === LF && (data[length - 2] === LF || (length >= 4 && data[length - 2] === CR && data[length - 3] === LF))) return length;
+  if (
+    length >= 2 &&
+    data[length - 1] === LF &&
+    (data[length - 2] === LF || (length >= 4 && data[length - 2] === CR && data[length - 3] === LF))
+  )
+    return length;
   return Math.max(after(data, '\n\n'), after(data, '\r\n\r\n'));
 }
 
@@ -19,7 +24,10 @@ function after(data: Buffer, mark: string): number {
   return at < 0 ? 0 : at + mark.length;
 }
 
-/** Hands on a stream of server-sent events, whole events only: what a dying server leaves unfinished never reaches the client. */
+/**
+ * Hands on a stream of server-sent events, whole events only: what a dying server leaves unfinished never reaches the
+ * client.
+ */
 export class SseRelay {
   private rest: Buffer | null = null;
 
@@ -31,16 +39,23 @@ export class SseRelay {
     private readonly tap: ((piece: Buffer) => void) | null,
   ) {}
 
-  /** False when the client is slower than the server, and the server should be held up until `drain`. Throws RangeError for an endless event. */
+  /**
+   * False when the client is slower than the server, and the server should be held up until `drain`. Throws RangeError
+   * for an endless event.
+   */
   push(chunk: Buffer): boolean {
     const data = this.rest === null ? chunk : Buffer.concat([this.rest, chunk]);
     const end = endOfLastEvent(data);
     this.rest = end === data.length ? null : data.subarray(end);
-    if (this.rest !== null && this.rest.length > LONGEST_EVENT_BYTES) throw new RangeError('an event that does not end');
+    if (this.rest !== null && this.rest.length > LONGEST_EVENT_BYTES)
+      throw new RangeError('an event that does not end');
     return end === 0 ? true : this.write(end === data.length ? data : data.subarray(0, end));
   }
 
-  /** The server ended the stream in good order. An event that only lacks its blank line is completed; anything else is an error event. */
+  /**
+   * The server ended the stream in good order. An event that only lacks its blank line is completed; anything else is
+   * an error event.
+   */
   end(): void {
     if (this.rest !== null && this.rest.length > 0) {
       if (isEvent(this.rest)) this.write(Buffer.concat([this.rest, Buffer.from('\n\n')]));
@@ -52,7 +67,9 @@ export class SseRelay {
 
   /** The stream broke: an error event, as OpenAI's clients expect it, and the end. */
   fail(message: string): void {
-    this.write(Buffer.from(`data: ${JSON.stringify(openAiError(message, 'server_error', null, 'upstream_error'))}\n\n`));
+    this.write(
+      Buffer.from(`data: ${JSON.stringify(openAiError(message, 'server_error', null, 'upstream_error'))}\n\n`),
+    );
     this.response.end();
   }
 

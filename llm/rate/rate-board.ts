@@ -1,6 +1,9 @@
 import { newRateState, rateStateSchema, type RateState } from './rate-state';
 
-/** Where the workers of one machine, or of a cluster, keep what they know about an endpoint: a document with compare-and-swap. */
+/**
+ * Where the workers of one machine, or of a cluster, keep what they know about an endpoint: a document with
+ * compare-and-swap.
+ */
 export interface RateBoard {
   read(): Promise<{ value: unknown; etag: string } | null>;
   /** Replaces the document when its etag is still `expected`; resolves with false when somebody was faster. */

@@ -19,11 +19,18 @@ interface Waiter {
   resolve: () => void;
 }
 
-const noNews = (): RateNews => ({ accepted: 0, pushedBack: 0, pausedUntil: 0, requestCeiling: null, tokenCeiling: null });
+const noNews = (): RateNews => ({
+  accepted: 0,
+  pushedBack: 0,
+  pausedUntil: 0,
+  requestCeiling: null,
+  tokenCeiling: null,
+});
 
 /**
- * The door that every request to one endpoint passes. All workers take their requests and tokens from one bucket on a shared board, in
- * portions for a quarter of a second, so that together they keep the endpoint's limits. As long as no limit is known, it is open.
+ * The door that every request to one endpoint passes. All workers take their requests and tokens from one bucket on a
+ * shared board, in portions for a quarter of a second, so that together they keep the endpoint's limits. As long as no
+ * limit is known, it is open.
  */
 export class RateGate {
   private readonly board: RateBoard;
@@ -45,7 +52,10 @@ export class RateGate {
     this.limited = requestsPerMinute !== undefined || tokensPerMinute !== undefined;
   }
 
-  /** Resolves when a request of about so many tokens may be sent; a lower turn goes first. Throws CancelledFailure when the signal fires before. */
+  /**
+   * Resolves when a request of about so many tokens may be sent; a lower turn goes first. Throws CancelledFailure when
+   * the signal fires before.
+   */
   async enter(tokens: number, turn: number, signal?: AbortSignal): Promise<void> {
     throwIfCancelled(signal);
     if (this.isOpen()) {
@@ -78,10 +88,14 @@ export class RateGate {
     this.news.tokenCeiling = named('x-ratelimit-limit-tokens') ?? this.news.tokenCeiling;
   }
 
-  /** The endpoint failed or asked to slow down, perhaps for a time in milliseconds. Nobody sends before that time is over. */
+  /**
+   * The endpoint failed or asked to slow down, perhaps for a time in milliseconds. Nobody sends before that time is
+   * over.
+   */
   pushedBack(retryAfterMs: number | null): void {
     this.news.pushedBack++;
-    if (retryAfterMs !== null) this.news.pausedUntil = this.pausedUntil = Math.max(this.pausedUntil, Date.now() + retryAfterMs);
+    if (retryAfterMs !== null)
+      this.news.pausedUntil = this.pausedUntil = Math.max(this.pausedUntil, Date.now() + retryAfterMs);
     this.syncSoon(SYNC_MS / 5);
   }
 
@@ -110,7 +124,10 @@ export class RateGate {
     this.timer.unref();
   }
 
-  /** Tells the board what was seen and takes the next portion. While the board cannot be changed, calls under a limit wait, and the news is kept. */
+  /**
+   * Tells the board what was seen and takes the next portion. While the board cannot be changed, calls under a limit
+   * wait, and the news is kept.
+   */
   private async sync(): Promise<void> {
     this.syncing = true;
     const news = { ...this.news, ...known(this.configured) };
@@ -132,7 +149,8 @@ export class RateGate {
       this.syncing = false;
       this.lastSync = Date.now();
       this.serve();
-      if (this.waiters.length > 0 || (this.limited && this.news.accepted + this.news.pushedBack > 0)) this.syncSoon(SYNC_MS);
+      if (this.waiters.length > 0 || (this.limited && this.news.accepted + this.news.pushedBack > 0))
+        this.syncSoon(SYNC_MS);
     }
   }
 
@@ -140,7 +158,8 @@ export class RateGate {
     this.limited = state.limit !== null || state.tokenCeiling !== null;
     this.pausedUntil = Math.max(this.pausedUntil, state.pausedUntil);
     this.requests = Math.max(0, this.requests) + granted.requests;
-    this.tokens = state.tokenCeiling === null ? Infinity : Math.max(0, this.tokens === Infinity ? 0 : this.tokens) + granted.tokens;
+    this.tokens =
+      state.tokenCeiling === null ? Infinity : Math.max(0, this.tokens === Infinity ? 0 : this.tokens) + granted.tokens;
   }
 }
 

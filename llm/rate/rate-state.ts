@@ -3,8 +3,9 @@ import { z } from 'zod';
 const perSecond = z.number().nonnegative();
 
 /**
- * What all workers know about one endpoint's pace. One document, replaced by compare-and-swap: whoever wants to send takes from it, and
- * whoever was pushed back says so in it. Times are milliseconds since the epoch; the workers' clocks must agree within a second or so.
+ * What all workers know about one endpoint's pace. One document, replaced by compare-and-swap: whoever wants to send
+ * takes from it, and whoever was pushed back says so in it. Times are milliseconds since the epoch; the workers' clocks
+ * must agree within a second or so.
  */
 export const rateStateSchema = z.object({
   /** Requests a second that may be sent now; null: no limit is known. Moves between the endpoint's answers (AIMD). */
@@ -23,14 +24,19 @@ export const rateStateSchema = z.object({
   round: z.object({ from: z.number(), pausedMs: z.number(), accepted: z.number(), pushedBack: z.number() }),
   /** Most requests a second that were accepted in one round of the last minute. */
   best: z.object({ rate: perSecond, at: z.number() }),
-  /** Share of push-backs that a lower rate does not lower: faults of the endpoint that have nothing to do with our pace. */
+  /**
+   * Share of push-backs that a lower rate does not lower: faults of the endpoint that have nothing to do with our pace.
+   */
   background: z.number(),
   /** Share in the round of the last cut, to see whether the cut helped; null: it was looked at. */
   shareAtCut: z.number().nullable(),
 });
 export type RateState = z.infer<typeof rateStateSchema>;
 
-/** A round is over after this time in milliseconds, and when it has seen enough requests to judge by, or has waited long for them. */
+/**
+ * A round is over after this time in milliseconds, and when it has seen enough requests to judge by, or has waited long
+ * for them.
+ */
 export const ROUND_MS = 1_000;
 const ENOUGH = 20;
 const LONGEST_ROUND_MS = 5_000;
@@ -97,11 +103,15 @@ export function withNews(state: RateState, news: RateNews, now: number): RateSta
     tokenCeiling: news.tokenCeiling ?? state.tokenCeiling,
     limit: requestCeiling === null ? state.limit : Math.min(state.limit ?? requestCeiling, requestCeiling),
     // A limit that is named, and not found by overstepping it, begins with a full bucket.
-    ...(requestCeiling !== null && state.limit === null ? { requests: Math.max(1, requestCeiling * BURST_SECONDS) } : {}),
+    ...(requestCeiling !== null && state.limit === null
+      ? { requests: Math.max(1, requestCeiling * BURST_SECONDS) }
+      : {}),
   };
   if (now < pausedUntil) return next;
   const lasted = now - round.from - round.pausedMs;
-  return lasted >= (round.accepted + round.pushedBack >= ENOUGH ? ROUND_MS : LONGEST_ROUND_MS) ? closeRound(next, now) : next;
+  return lasted >= (round.accepted + round.pushedBack >= ENOUGH ? ROUND_MS : LONGEST_ROUND_MS)
+    ? closeRound(next, now)
+    : next;
 }
 
 function closeRound(state: RateState, now: number): RateState {
@@ -116,7 +126,12 @@ function closeRound(state: RateState, now: number): RateState {
   const background = judged(state, share);
   if (pushedBack >= 2 && share > background + TOLERANCE) {
     const floor = Math.max(LOWEST, FLOOR * best.rate);
-    return { ...next, background, limit: Math.max(floor, Math.min(state.limit ?? Infinity, CUT * rate)), shareAtCut: share };
+    return {
+      ...next,
+      background,
+      limit: Math.max(floor, Math.min(state.limit ?? Infinity, CUT * rate)),
+      shareAtCut: share,
+    };
   }
   const settled = { ...next, background, shareAtCut: null };
   if (state.limit === null) return settled;
@@ -125,16 +140,24 @@ function closeRound(state: RateState, now: number): RateState {
   return { ...settled, limit: grown > FORGET * Math.max(best.rate, 1) ? null : grown };
 }
 
-/** After a cut that did not help, the push-backs are taken for faults; that belief fades, so that a real limit is seen again. */
+/**
+ * After a cut that did not help, the push-backs are taken for faults; that belief fades, so that a real limit is seen
+ * again.
+ */
 function judged({ background, shareAtCut }: RateState, share: number): number {
   if (shareAtCut !== null && share > 0.7 * shareAtCut) return Math.max(background, Math.min(share, 0.6));
   return background * 0.98;
 }
 
 /** Fills the buckets up to now and takes from them what there is, at most what is wanted. Pure. */
-export function take(state: RateState, wanted: { requests: number; tokens: number }, now: number): { state: RateState; requests: number; tokens: number } {
+export function take(
+  state: RateState,
+  wanted: { requests: number; tokens: number },
+  now: number,
+): { state: RateState; requests: number; tokens: number } {
   const seconds = Math.max(0, now - Math.max(state.at, state.pausedUntil)) / 1000;
-  const fill = (level: number, rate: number | null) => (rate === null ? Infinity : Math.min(level + rate * seconds, Math.max(1, rate * BURST_SECONDS)));
+  const fill = (level: number, rate: number | null) =>
+    rate === null ? Infinity : Math.min(level + rate * seconds, Math.max(1, rate * BURST_SECONDS));
   const held = { requests: fill(state.requests, state.limit), tokens: fill(state.tokens, state.tokenCeiling) };
   const paused = now < state.pausedUntil;
   const requests = paused ? 0 : Math.min(wanted.requests, Math.floor(held.requests));
@@ -142,7 +165,12 @@ export function take(state: RateState, wanted: { requests: number; tokens: numbe
   const tokens = paused || held.tokens <= 0 ? 0 : wanted.tokens;
   const finite = (level: number) => (level === Infinity ? 0 : level);
   return {
-    state: { ...state, at: Math.max(now, state.at), requests: finite(held.requests - requests), tokens: finite(held.tokens - tokens) },
+    state: {
+      ...state,
+      at: Math.max(now, state.at),
+      requests: finite(held.requests - requests),
+      tokens: finite(held.tokens - tokens),
+    },
     requests,
     tokens,
   };

@@ -1,4 +1,5 @@
-# Images without a registry: built by buildah from what is on this machine, imported into containerd. Sourced by scripts/cluster.sh.
+# Images without a registry: built by buildah from what is on this machine, imported into containerd. Sourced by
+# scripts/cluster.sh.
 
 build() { buildah --root "$state/buildah" --runroot "$state/buildah-run" --storage-driver overlay "$@"; }
 
@@ -33,7 +34,8 @@ base_archive() {
   rm -rf "$tree"
 }
 
-# With the very Python that the project's packages were installed for: pickles and hashes of another patch version may be other ones.
+# With the very Python that the project's packages were installed for: pickles and hashes of another patch version may
+# be other ones.
 base_image() {
   if build inspect --type image base > /dev/null 2>&1; then return; fi
   local container python=$root/.toolchain/venv/bin/python prefix name
@@ -53,8 +55,8 @@ base_image() {
   build commit --quiet --rm "$container" base > /dev/null
 }
 
-# The project's Dockerfile on that base. The Python packages (5.6 GB with torch's CUDA) are not in this image: pods mount them from
-# this machine, read-only, which the tests say to the Job builder as a volume.
+# The project's Dockerfile on that base. The Python packages (5.6 GB with torch's CUDA) are not in this image: pods
+# mount them from this machine, read-only, which the tests say to the Job builder as a volume.
 trainer_image() {
   base_image
   build bud --quiet --isolation chroot --build-arg BASE_IMAGE=localhost/base --build-arg PACKAGES=mounted -t trainer -f trainer-image/Dockerfile "$root" > /dev/null

@@ -11,8 +11,8 @@ install_packages() {
   if [ $made = yes ]; then rm -f $policy; fi
 }
 
-# About nine minutes of two cores, once per version: one build, so that one program is linked while another is compiled, and with few garbage
-# collections, since there is memory.
+# About nine minutes of two cores, once per version: one build, so that one program is linked while another is compiled,
+# and with few garbage collections, since there is memory.
 build_programs() {
   if have_programs; then return; fi
   echo "cluster: building Kubernetes $version and Helm"
@@ -34,7 +34,8 @@ go_build() {
   local folder=$1 part=$1.$$
   shift
   mkdir -p "$folder" "$part"
-  # go.sum in the repository holds every hash, so nothing depends on a checksum database that does not answer for these modules.
+  # go.sum in the repository holds every hash, so nothing depends on a checksum database that does not answer for these
+  # modules.
   (cd k8s/cluster && CGO_ENABLED=0 GOGC=400 GONOSUMDB='k8s.io/*,sigs.k8s.io/*,helm.sh/*' nice -n 10 go build -p "$GOMAXPROCS" -mod=readonly -trimpath -o "$part/" "$@")
   mv "$part"/* "$folder/" && rmdir "$part"
 }

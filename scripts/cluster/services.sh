@@ -1,6 +1,6 @@
 # The control plane and the node. Sourced by scripts/cluster.sh.
-# Why each setting: CAP_SYS_RESOURCE may be missing here (restrict_oom_score_adj, no control groups for QoS classes), control groups
-# may be version 1 or both at once (failCgroupV1), and there is no swap, quota or DNS to take care of.
+# Why each setting: CAP_SYS_RESOURCE may be missing here (restrict_oom_score_adj, no control groups for QoS classes),
+# control groups may be version 1 or both at once (failCgroupV1), and there is no swap, quota or DNS to take care of.
 
 random_token() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
 

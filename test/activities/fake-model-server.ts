@@ -22,8 +22,9 @@ export interface FakeAnswer {
 }
 
 /**
- * Fake of the model provider, at its door: OpenAI's chat completions and vLLM's adapter calls over HTTP. It records what it is asked.
- * The answers come from a function of the request, so equal requests get equal answers, as from the policy server.
+ * Fake of the model provider, at its door: OpenAI's chat completions and vLLM's adapter calls over HTTP. It records
+ * what it is asked. The answers come from a function of the request, so equal requests get equal answers, as from the
+ * policy server.
  */
 export class FakeModelServer {
   readonly requests: WireRequest[] = [];
@@ -87,17 +88,32 @@ export class FakeModelServer {
     const body = JSON.parse(text) as WireRequest;
     this.requests.push(body);
     if (this.delayMs) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
-    const failed = this.interceptors.map((intercept) => intercept(body)).find((found) => found !== null) ?? this.failNext.shift();
-    if (failed) return send(failed.status, failed.body ?? { error: { message: 'made to fail' } }, 'headers' in failed ? failed.headers : undefined);
+    const failed =
+      this.interceptors.map((intercept) => intercept(body)).find((found) => found !== null) ?? this.failNext.shift();
+    if (failed)
+      return send(
+        failed.status,
+        failed.body ?? { error: { message: 'made to fail' } },
+        'headers' in failed ? failed.headers : undefined,
+      );
     if (body.model !== this.baseModel && !this.adapters.has(body.model)) {
-      return send(404, { error: { message: `The model \`${body.model}\` does not exist.`, type: 'invalid_request_error', code: 'model_not_found' } });
+      return send(404, {
+        error: {
+          message: `The model \`${body.model}\` does not exist.`,
+          type: 'invalid_request_error',
+          code: 'model_not_found',
+        },
+      });
     }
     return send(200, completion(body, this.answer(body)));
   }
 }
 
 function completion(request: WireRequest, { content, calls, labels }: FakeAnswer): unknown {
-  const alternatives = Object.entries(labels ?? {}).map(([token, probability]) => ({ token, logprob: Math.log(probability) }));
+  const alternatives = Object.entries(labels ?? {}).map(([token, probability]) => ({
+    token,
+    logprob: Math.log(probability),
+  }));
   return {
     id: 'fake',
     object: 'chat.completion',
@@ -115,7 +131,10 @@ function completion(request: WireRequest, { content, calls, labels }: FakeAnswer
                   // Random on purpose: ids must not reach the artifacts.
                   id: `call_${Math.random().toString(36).slice(2)}_${index}`,
                   type: 'function',
-                  function: { name: call.name, arguments: typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments) },
+                  function: {
+                    name: call.name,
+                    arguments: typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments),
+                  },
                 })),
               }
             : {}),

@@ -15,7 +15,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let stub: StubLlm;
 let answer = '{"ok":true}';
-beforeAll(async () => void (stub = await startStubLlm(() => ({ content: answer, usage: { prompt: 1000, completion: 100, cached: 500 } }))));
+beforeAll(
+  async () =>
+    void (stub = await startStubLlm(() => ({
+      content: answer,
+      usage: { prompt: 1000, completion: 100, cached: 500 },
+    }))),
+);
 afterAll(() => stub.close());
 beforeEach(() => void (answer = '{"ok":true}'));
 
@@ -33,10 +39,13 @@ function metered(runId: string, budget: AgentSpecInput['budget'], concurrency = 
     analyst: { ...prices },
     budget,
   });
-  return new Meter(store, runId, spec).around(createAnalyst({ baseUrl: stub.url, apiKey: 'x', model: 'm', concurrency, maxReasks: 1, timeoutMs: 5_000 }));
+  return new Meter(store, runId, spec).around(
+    createAnalyst({ baseUrl: stub.url, apiKey: 'x', model: 'm', concurrency, maxReasks: 1, timeoutMs: 5_000 }),
+  );
 }
 
-const ask = (analyst: Analyst, key = 'k') => analyst.ask({ kind: 'label', key, messages: [{ role: 'user', content: 'ok?' }], schema });
+const ask = (analyst: Analyst, key = 'k') =>
+  analyst.ask({ kind: 'label', key, messages: [{ role: 'user', content: 'ok?' }], schema });
 
 test('the calls of all workers of a run add up in one document', async () => {
   const [a, b] = [metered('r1', {}), metered('r1', {})];
@@ -62,14 +71,20 @@ test('an answer that never came right is counted with all that it cost', async (
   answer = 'no';
   await expect(ask(analyst)).rejects.toMatchObject({ type: 'Analyst.Malformed' });
   await analyst.settle();
-  expect(await readAnalystUse(store, 'r2')).toMatchObject({ label: { calls: 1, asks: 2, unanswered: 1, promptTokens: 2_000 } });
+  expect(await readAnalystUse(store, 'r2')).toMatchObject({
+    label: { calls: 1, asks: 2, unanswered: 1, promptTokens: 2_000 },
+  });
 });
 
 test('the call that would pass the budget is not made, and after it was raised the run goes on', async () => {
   const analyst = metered('r3', { usd: 5.5 * COST });
   const before = stub.requests.length;
   for (let i = 0; i < 5; i++) await ask(analyst);
-  await expect(ask(analyst)).rejects.toMatchObject({ type: 'Budget.Spent', nonRetryable: true, message: expect.stringContaining('whet budget r3 --usd N') });
+  await expect(ask(analyst)).rejects.toMatchObject({
+    type: 'Budget.Spent',
+    nonRetryable: true,
+    message: expect.stringContaining('whet budget r3 --usd N'),
+  });
   expect(stub.requests.length - before).toBe(5);
   await store.swapDocument(layout.budget('r3'), { usd: 8.5 * COST }, null);
   for (let i = 0; i < 3; i++) await ask(analyst);

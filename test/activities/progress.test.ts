@@ -4,7 +4,8 @@ import { startProgress } from '../../activities/progress';
 describe('progress', () => {
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
-  const start = (done = 0) => startProgress({ stage: 'sharpen', unit: 'iterations', total: 40, done, heartbeat: () => undefined });
+  const start = (done = 0) =>
+    startProgress({ stage: 'sharpen', unit: 'iterations', total: 40, done, heartbeat: () => undefined });
 
   test('the rate of what this attempt did leaves out what was done before', () => {
     const progress = start(10);

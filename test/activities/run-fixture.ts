@@ -8,7 +8,13 @@ import { DefaultLogger } from '@temporalio/worker';
 import { systemClock } from '../../activities/clock';
 import type { RolloutDeps } from '../../activities/deps';
 import { HttpModelClient } from '../../activities/rollout';
-import { agentSpecSchema, type AgentSpecInput, type PreparedSpec, type RunContext, type StageProgress } from '../../contracts';
+import {
+  agentSpecSchema,
+  type AgentSpecInput,
+  type PreparedSpec,
+  type RunContext,
+  type StageProgress,
+} from '../../contracts';
 import { openEnvironment } from '../../sandbox';
 import { layout, LocalStore, putJson } from '../../store';
 
@@ -24,12 +30,22 @@ export class RunFixture {
   readonly deps: RolloutDeps = { store: this.store, openEnvironment, model: this.client, clock: systemClock };
 
   /** Freezes a spec whose environment is `test/activities/fixtures/<file>`. */
-  async prepare(modelBaseUrl: string, spec: Partial<AgentSpecInput> = {}, file = 'parcel_desk.py', runId = 'run-1'): Promise<RunContext> {
+  async prepare(
+    modelBaseUrl: string,
+    spec: Partial<AgentSpecInput> = {},
+    file = 'parcel_desk.py',
+    runId = 'run-1',
+  ): Promise<RunContext> {
     const environmentPath = fixture(file);
     const full = agentSpecSchema.parse({
       version: 1,
       name: 'parcels',
-      environment: { path: file, trainSeeds: { start: 0, count: 20 }, heldOutSeeds: { start: 1000, count: 10 }, maxTurns: 4 },
+      environment: {
+        path: file,
+        trainSeeds: { start: 0, count: 20 },
+        heldOutSeeds: { start: 1000, count: 10 },
+        maxTurns: 4,
+      },
       model: { name: 'base' },
       ...spec,
     });
@@ -43,18 +59,30 @@ export class RunFixture {
       analyst: { baseUrl: 'http://127.0.0.1:1/v1', model: 'none', displayName: 'none' },
       sandbox: { mode: 'jail', detail: 'test' },
     };
-    return { runId, agent: full.name, spec: await putJson(this.store, layout.run(runId), 'spec.json', prepared), seed: 7 };
+    return {
+      runId,
+      agent: full.name,
+      spec: await putJson(this.store, layout.run(runId), 'spec.json', prepared),
+      seed: 7,
+    };
   }
 
   /** An activity context whose heartbeats are kept. */
   activity(info: Partial<Info> = {}): MockActivityEnvironment {
-    const environment = new MockActivityEnvironment({ scheduledTimestampMs: Date.now(), ...info }, { logger: new DefaultLogger('ERROR') });
+    const environment = new MockActivityEnvironment(
+      { scheduledTimestampMs: Date.now(), ...info },
+      { logger: new DefaultLogger('ERROR') },
+    );
     environment.on('heartbeat', (details: StageProgress) => this.heartbeats.push(details));
     return environment;
   }
 
   /** Runs an activity in a context, by default one of its own. */
-  run<I, R>(activity: (input: I) => Promise<R>, input: I, environment: MockActivityEnvironment = this.activity()): Promise<R> {
+  run<I, R>(
+    activity: (input: I) => Promise<R>,
+    input: I,
+    environment: MockActivityEnvironment = this.activity(),
+  ): Promise<R> {
     return environment.run<[I], R, (input: I) => Promise<R>>(activity, input);
   }
 

@@ -14,10 +14,12 @@ let results: SettingResult[];
 beforeAll(() => {
   results = SETTINGS.map((truth, i) => measure(truth, 77 + i));
 });
-const rate = (some: readonly SettingResult[], count: (r: SettingResult) => number) => some.reduce((sum, r) => sum + count(r), 0) / (some.length * 40);
+const rate = (some: readonly SettingResult[], count: (r: SettingResult) => number) =>
+  some.reduce((sum, r) => sum + count(r), 0) / (some.length * 40);
 
 test.each(QUANTITIES)('the 95 %% intervals of %s hold the truth in 93 to 97 %% of repetitions', (name) => {
-  const share = results.reduce((sum, r) => sum + r.covered[name], 0) / results.reduce((sum, r) => sum + r.made[name], 0);
+  const share =
+    results.reduce((sum, r) => sum + r.covered[name], 0) / results.reduce((sum, r) => sum + r.made[name], 0);
   expect(share).toBeGreaterThan(0.93);
   expect(share).toBeLessThan(0.97);
 });
@@ -48,7 +50,13 @@ test('verdicts are final before all runs are made, most of the time', () => {
 });
 
 test('the error curves are an SVG file of their own', () => {
-  const rates = { falseKeeps: 0.01, falseKeepsByEstimatesAlone: 0.1, falseDrops: 0.02, falseDropsByEstimatesAlone: 0.5, undecided: 0.9 };
+  const rates = {
+    falseKeeps: 0.01,
+    falseKeepsByEstimatesAlone: 0.1,
+    falseDrops: 0.02,
+    falseDropsByEstimatesAlone: 0.5,
+    undecided: 0.9,
+  };
   const svg = errorCurves([
     { trajectories: 100, ...rates },
     { trajectories: 200, ...rates },

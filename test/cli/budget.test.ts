@@ -54,7 +54,8 @@ async function budget(runId: string, flags: BudgetFlags): Promise<unknown> {
 
 test('a run whose budget is spent waits with the reason, in every stage, and goes on when the budget was raised', async () => {
   const { activities } = fakeActivities({ chunks: 2 });
-  const allowed = async () => ((await store.readDocument(layout.budget(runId)))?.value as { tokens?: number } | undefined)?.tokens ?? 0;
+  const allowed = async () =>
+    ((await store.readDocument(layout.budget(runId)))?.value as { tokens?: number } | undefined)?.tokens ?? 0;
   const guarded =
     <I, R>(needs: number, action: (input: I) => Promise<R>) =>
     async (input: I): Promise<R> => {
@@ -67,7 +68,8 @@ test('a run whose budget is spent waits with the reason, in every stage, and goe
     synthesiseEnvironment: guarded(200, activities.llm.synthesiseEnvironment!),
   };
   let runId = '';
-  const waitingFor = async (): Promise<string | null> => (await readRunState(server.client, runId)).progress?.waitingFor ?? null;
+  const waitingFor = async (): Promise<string | null> =>
+    (await readRunState(server.client, runId)).progress?.waitingFor ?? null;
   const untilWaits = async (pattern: RegExp): Promise<void> => {
     while (!pattern.test((await waitingFor()) ?? '')) await sleep(100);
   };

@@ -19,17 +19,27 @@ const version = (n: number): Registry['versions'][number] => ({
   adapters: [],
   routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
 });
-const registry = (active: number | null, ...versions: number[]): Registry => ({ agent: 'desk', active, versions: versions.map(version) });
+const registry = (active: number | null, ...versions: number[]): Registry => ({
+  agent: 'desk',
+  active,
+  versions: versions.map(version),
+});
 
 describe('registry', () => {
   const folder = mkdtempSync(join(tmpdir(), 'whet-registry-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  const context: Context = { settings: readSettings({ WHET_HOME: folder }), out: { ...createOutput(true), result: () => undefined } };
+  const context: Context = {
+    settings: readSettings({ WHET_HOME: folder }),
+    out: { ...createOutput(true), result: () => undefined },
+  };
   const store = new LocalStore(context.settings.storeRoot);
   const active = async () => (await readRegistry(store, 'desk')).active;
 
   test('promote and rollback refuse an agent without versions', async () => {
-    await expect(promoteCommand(context, 'nobody', 1)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('nobody has no version') });
+    await expect(promoteCommand(context, 'nobody', 1)).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringContaining('nobody has no version'),
+    });
   });
 
   test('promote activates a version, rollback the one before, down to the base model', async () => {
@@ -42,17 +52,26 @@ describe('registry', () => {
     await rollbackCommand(context, 'desk');
     expect(await active()).toBeNull();
     await expect(rollbackCommand(context, 'desk')).rejects.toMatchObject({ exitCode: 2 });
-    await expect(promoteCommand(context, 'desk', 9)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('versions: 1, 2, 3') });
+    await expect(promoteCommand(context, 'desk', 9)).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringContaining('versions: 1, 2, 3'),
+    });
   });
 });
 
 describe('settings', () => {
   test('name the variable, its value and what is allowed', () => {
-    expect(() => readSettings({ WHET_MODEL_PORT: '99999' })).toThrow('WHET_MODEL_PORT="99999": must be a port number from 1 to 65535.');
+    expect(() => readSettings({ WHET_MODEL_PORT: '99999' })).toThrow(
+      'WHET_MODEL_PORT="99999": must be a port number from 1 to 65535.',
+    );
   });
   test('take an empty variable as unset', () =>
-    expect(readSettings({ TEMPORAL_ADDRESS: '', WHET_HOME: '' }, '/x')).toMatchObject({ temporalAddress: null, home: '/x/.whetstone' }));
-  test('put the store into the state directory', () => expect(readSettings({ WHET_HOME: 'state' }, '/x').storeRoot).toBe('/x/state/store'));
+    expect(readSettings({ TEMPORAL_ADDRESS: '', WHET_HOME: '' }, '/x')).toMatchObject({
+      temporalAddress: null,
+      home: '/x/.whetstone',
+    }));
+  test('put the store into the state directory', () =>
+    expect(readSettings({ WHET_HOME: 'state' }, '/x').storeRoot).toBe('/x/state/store'));
   test('see that an analyst is configured', () => {
     expect(readSettings({}).analystConfigured).toBe(false);
     expect(readSettings({ OPENAI_API_KEY: 'k' }).analystConfigured).toBe(true);
@@ -65,7 +84,9 @@ test('spans have a unit', () => {
 });
 
 test('run ids sort by time and name the agent', () => {
-  expect(newRunId('orders-desk', new Date('2026-11-21T02:03:04.567Z'))).toMatch(/^run-orders-desk-20261121-020304-[0-9a-f]{4}$/);
+  expect(newRunId('orders-desk', new Date('2026-11-21T02:03:04.567Z'))).toMatch(
+    /^run-orders-desk-20261121-020304-[0-9a-f]{4}$/,
+  );
 });
 
 test.each([

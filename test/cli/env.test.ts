@@ -17,8 +17,12 @@ describe('whet env', () => {
   beforeAll(() => {
     if (!existsSync(WHET)) throw new Error('These tests start the built command: run `make build` first.');
     const ranges = 'trainSeeds: { start: 0, count: 40 }\n  heldOutSeeds: { start: 1000, count: 40 }';
-    const model = 'model: { name: base, baseUrl: http://127.0.0.1:9/v1 }\ncertificate: { seeds: 20, diversitySeeds: 60 }\n';
-    writeFileSync(agent, `version: 1\nname: post-office\nenvironment:\n  path: ${fixture('post_office.py')}\n  ${ranges}\n${model}`);
+    const model =
+      'model: { name: base, baseUrl: http://127.0.0.1:9/v1 }\ncertificate: { seeds: 20, diversitySeeds: 60 }\n';
+    writeFileSync(
+      agent,
+      `version: 1\nname: post-office\nenvironment:\n  path: ${fixture('post_office.py')}\n  ${ranges}\n${model}`,
+    );
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -49,12 +53,20 @@ describe('whet env', () => {
   test('check --json is the certificate, and the exit code is 1 when a check fails', () => {
     const { status, stdout } = whet(['check', broken('not_isolated'), '--json']);
     expect(status).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ certified: false, summary: 'Not certified: isolated failed.', settings: { seeds: 20 } });
+    expect(JSON.parse(stdout)).toMatchObject({
+      certified: false,
+      summary: 'Not certified: isolated failed.',
+      settings: { seeds: 20 },
+    });
   });
 
   test.each([
     ['a file that is not there', ['check', 'nowhere.py'], /there is no such file/],
-    ['an agent that is not there', ['check', environment('good/procedural.py'), '--agent', 'nowhere.yaml'], /nowhere\.yaml/],
+    [
+      'an agent that is not there',
+      ['check', environment('good/procedural.py'), '--agent', 'nowhere.yaml'],
+      /nowhere\.yaml/,
+    ],
     ['a seed that is no number', ['run', environment('good/procedural.py'), '--seed', 'x'], /no whole number/],
     ['no file', ['check'], /missing required argument/],
     ['a run that is not there', ['edit', 'run-0', 'stamps'], /has no environment of a capability stamps/],
@@ -67,7 +79,11 @@ describe('whet env', () => {
   test('run plays the reference solution', () => {
     const { status, stdout } = whet(['run', environment('good/procedural.py'), '--seed', '3', '--reference', '--json']);
     expect(status).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ seed: 3, reward: 1, steps: [{ done: false }, { move: { name: 'send' }, done: true }] });
+    expect(JSON.parse(stdout)).toMatchObject({
+      seed: 3,
+      reward: 1,
+      steps: [{ done: false }, { move: { name: 'send' }, done: true }],
+    });
   });
 
   test('run plays the moves of standard input, and says what is no move', () => {
@@ -92,6 +108,9 @@ describe('whet env', () => {
     await store.put(layout.environments('run-1', 'stamps'), 'attempt-1.py', '# the last one\n');
     expect(whet(['edit', 'run-1', 'stamps']).status).toBe(0);
     expect(readFileSync(join(folder, 'stamps.py'), 'utf8')).toBe('# the last one\n');
-    expect(whet(['edit', 'run-1', 'stamps'])).toMatchObject({ status: 2, stderr: expect.stringContaining('is there already') });
+    expect(whet(['edit', 'run-1', 'stamps'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('is there already'),
+    });
   });
 });

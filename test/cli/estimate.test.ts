@@ -66,8 +66,22 @@ test('the Batch API halves the price of labels', async () => {
 
 test('an earlier run of the agent says how large its calls are', async () => {
   agent('{}');
-  const use = { calls: 10, asks: 10, tries: 10, promptTokens: 20_000, cachedTokens: 5_000, completionTokens: 400, unanswered: 0, shortened: 0, redacted: {} };
-  await new LocalStore(join(folder, 'store')).swapDocument(layout.analystUse('run-desk-20261121-000000-aaaa'), { label: use }, null);
+  const use = {
+    calls: 10,
+    asks: 10,
+    tries: 10,
+    promptTokens: 20_000,
+    cachedTokens: 5_000,
+    completionTokens: 400,
+    unanswered: 0,
+    shortened: 0,
+    redacted: {},
+  };
+  await new LocalStore(join(folder, 'store')).swapDocument(
+    layout.analystUse('run-desk-20261121-000000-aaaa'),
+    { label: use },
+    null,
+  );
   const { value } = await dryRun();
   expect(labels(value)).toMatchObject({ promptTokens: 6_000_000, cachedTokens: 1_500_000, completionTokens: 120_000 });
   expect(value.basis).toContain('run-desk-20261121-000000-aaaa');
@@ -75,5 +89,8 @@ test('an earlier run of the agent says how large its calls are', async () => {
 
 test('a budget in dollars without prices is refused with the path of the field', async () => {
   agent('{}', 'budget: { usd: 1 }\n');
-  await expect(dryRun()).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('budget.usd: 1 cannot be watched without prices') });
+  await expect(dryRun()).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringContaining('budget.usd: 1 cannot be watched without prices'),
+  });
 });

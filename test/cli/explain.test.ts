@@ -67,13 +67,17 @@ describe('why', () => {
   });
 
   test('names the queue that nobody polls and the command that helps', () => {
-    const text = explainRun(state({ activities: [activity({ status: 'scheduled' })], pollers: { 'whet-llm': null } })).join('\n');
+    const text = explainRun(
+      state({ activities: [activity({ status: 'scheduled' })], pollers: { 'whet-llm': null } }),
+    ).join('\n');
     expect(text).toContain('has waited for 30 s for a worker on whet-llm');
     expect(text).toContain('whet worker --queues llm');
   });
 
   test('does not blame the worker when one polls', () => {
-    const text = explainRun(state({ activities: [activity({ status: 'scheduled' })], pollers: { 'whet-llm': NOW - 1_000 } })).join('\n');
+    const text = explainRun(
+      state({ activities: [activity({ status: 'scheduled' })], pollers: { 'whet-llm': NOW - 1_000 } }),
+    ).join('\n');
     expect(text).toContain('busy with other work');
   });
 
@@ -96,7 +100,9 @@ describe('why', () => {
   });
 
   test('puts the person it waits for first', () => {
-    const [first] = explainRun(state({ progress: progress('promote', 'promote: whet approve run-desk-1'), activities: [activity({})] }));
+    const [first] = explainRun(
+      state({ progress: progress('promote', 'promote: whet approve run-desk-1'), activities: [activity({})] }),
+    );
     expect(first).toBe('It waits for a person. promote: whet approve run-desk-1');
   });
 
@@ -136,25 +142,32 @@ describe('failureView', () => {
   });
 
   test('names a timeout', () => {
-    expect(failureView({ message: 'activity Heartbeat timeout', timeoutFailureInfo: {} })).toEqual({ type: 'Timeout', message: 'activity Heartbeat timeout' });
+    expect(failureView({ message: 'activity Heartbeat timeout', timeoutFailureInfo: {} })).toEqual({
+      type: 'Timeout',
+      message: 'activity Heartbeat timeout',
+    });
   });
 });
 
 describe('stage lines', () => {
   test('adds up what several activities of a stage count', () => {
-    const [, identify] = stageLines(state({ activities: [activity({ progress: counted(100, 200) }), activity({ progress: counted(50, 200) })] }));
+    const [, identify] = stageLines(
+      state({ activities: [activity({ progress: counted(100, 200) }), activity({ progress: counted(50, 200) })] }),
+    );
     expect(identify?.text).toBe('150 of 400 labels, 46/s, 5.4 s left');
   });
 
   test('keeps different units apart', () => {
     const other = { ...counted(3, 40), unit: 'iterations', stage: 'identify' as const };
-    const [, identify] = stageLines(state({ activities: [activity({ progress: counted(1, 2) }), activity({ progress: other })] }));
+    const [, identify] = stageLines(
+      state({ activities: [activity({ progress: counted(1, 2) }), activity({ progress: other })] }),
+    );
     expect(identify?.text).toMatch(/1 of 2 labels.* · 3 of 40 iterations/);
   });
 
   test('shows a stage that is done with its time and result', () => {
-    expect(formatStageLine({ name: 'collect', status: 'done', seconds: 32.4, text: '800 rollouts, 270 successes' })).toBe(
-      'collect   done             32 s  800 rollouts, 270 successes',
-    );
+    expect(
+      formatStageLine({ name: 'collect', status: 'done', seconds: 32.4, text: '800 rollouts, 270 successes' }),
+    ).toBe('collect   done             32 s  800 rollouts, 270 successes');
   });
 });

@@ -24,7 +24,9 @@ describe('the configuration of `whet gateway`', () => {
     expect(gatewayConfig(settings, [AGENT], { upstream: [] })).toMatchObject({
       port: 8477,
       host: '127.0.0.1',
-      agents: [{ name: 'orders-desk', replicas: ['http://127.0.0.1:8300/v1'], router: { kind: 'logits', timeoutMs: 150 } }],
+      agents: [
+        { name: 'orders-desk', replicas: ['http://127.0.0.1:8300/v1'], router: { kind: 'logits', timeoutMs: 150 } },
+      ],
     });
     expect(gatewayConfig(settings, [AGENT], { upstream: ['http://a/v1', 'http://b/v1'], port: 0 })).toMatchObject({
       port: 0,
@@ -34,12 +36,21 @@ describe('the configuration of `whet gateway`', () => {
 
   it('or from gateway.yaml, whose errors say path, value and what is allowed', () => {
     const file = join(folder, 'gateway.yaml');
-    writeFileSync(file, 'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {kind: magic}, colour: red}\n');
+    writeFileSync(
+      file,
+      'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {kind: magic}, colour: red}\n',
+    );
     const attempt = () => gatewayConfig(settings, [], { config: file, upstream: [] });
-    expect(attempt).toThrow(`${file}: agents.0.router.kind: "magic" is not allowed. Allowed: "logits", "shortlist", "mixture", "fixed".`);
+    expect(attempt).toThrow(
+      `${file}: agents.0.router.kind: "magic" is not allowed. Allowed: "logits", "shortlist", "mixture", "fixed".`,
+    );
     expect(attempt).toThrow('agents.0.colour: unknown field. Known here: name, baseModel, replicas,');
-    expect(() => gatewayConfig(settings, [AGENT], { config: file, upstream: [] })).toThrow('either agent.yaml files or --config');
-    expect(() => gatewayConfig(settings, [], { config: join(folder, 'none.yaml'), upstream: [] })).toThrow('there is no such file');
+    expect(() => gatewayConfig(settings, [AGENT], { config: file, upstream: [] })).toThrow(
+      'either agent.yaml files or --config',
+    );
+    expect(() => gatewayConfig(settings, [], { config: join(folder, 'none.yaml'), upstream: [] })).toThrow(
+      'there is no such file',
+    );
   });
 });
 
@@ -47,7 +58,9 @@ test('`whet up` starts a gateway in front of the agent', async () => {
   const plan = await makePlan(settings, { instance: 'x', agent: readAgent(AGENT), anyPort: true });
   const gateway = services(plan, () => null).find(({ name }) => name === 'gateway');
   const config = JSON.parse(gateway?.environment()['WHET_GATEWAY_CONFIG'] ?? '{}') as unknown;
-  expect(config).toMatchObject({ agents: [{ name: 'orders-desk', replicas: [`http://127.0.0.1:${plan.model?.port}/v1`] }] });
+  expect(config).toMatchObject({
+    agents: [{ name: 'orders-desk', replicas: [`http://127.0.0.1:${plan.model?.port}/v1`] }],
+  });
   expect(gateway?.url).toBe(`http://127.0.0.1:${plan.gateway?.port}/v1`);
   expect(gateway?.needs).toEqual(['policy']);
 });
@@ -67,9 +80,17 @@ describe('whet canary', () => {
   const flags = { share: 0.1, falseRollback: 0.05 };
 
   it('starts, shows, stops, and is taken back first by a rollback', async () => {
-    await store.swapDocument(layout.registry('desk'), { agent: 'desk', active: 1, versions: [version(1), version(2)] }, null);
+    await store.swapDocument(
+      layout.registry('desk'),
+      { agent: 'desk', active: 1, versions: [version(1), version(2)] },
+      null,
+    );
     await canaryCommand(context, 'desk', 2, flags);
-    expect((await readRegistry(store, 'desk')).canary).toMatchObject({ version: 2, share: 0.1, id: expect.stringMatching(/^[0-9a-f]{12}$/) });
+    expect((await readRegistry(store, 'desk')).canary).toMatchObject({
+      version: 2,
+      share: 0.1,
+      id: expect.stringMatching(/^[0-9a-f]{12}$/),
+    });
     await canaryCommand(context, 'desk', null, flags);
     expect(said.at(-1)).toMatchObject({ active: 1, canary: { version: 2 } });
     await canaryCommand(context, 'desk', null, { ...flags, stop: true });

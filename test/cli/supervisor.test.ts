@@ -51,7 +51,9 @@ describe('a managed service', () => {
 
   test('that hangs is killed and started again, and says so', async () => {
     let hangs = false;
-    const alive = service('process.on("SIGTERM", () => 0); setInterval(() => 0, 1000)', { stillWorks: () => Promise.resolve(!hangs) });
+    const alive = service('process.on("SIGTERM", () => 0); setInterval(() => 0, 1000)', {
+      stillWorks: () => Promise.resolve(!hangs),
+    });
     const managed = new ManagedService(alive, join(folder, 'hung.log'), () => undefined, { everyMs: 10, misses: 3 });
     const running = managed.run();
     await until(() => managed.state.status === 'ready');
@@ -84,7 +86,11 @@ describe('a managed service', () => {
   });
 
   test('that cannot be spawned says why', async () => {
-    const managed = new ManagedService(service('', { command: join(folder, 'no-such-program'), once: true }), join(folder, 'd.log'), () => undefined);
+    const managed = new ManagedService(
+      service('', { command: join(folder, 'no-such-program'), once: true }),
+      join(folder, 'd.log'),
+      () => undefined,
+    );
     await managed.run();
     expect(managed.state.note).toContain('ENOENT');
     expect(readFileSync(join(folder, 'd.log'), 'utf8')).toContain('start policy');
@@ -95,7 +101,11 @@ describe('processes', () => {
   test('of an instance are found by their mark, children of children included, and ended', async () => {
     const script =
       'require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => 0, 1000)"], { detached: true, stdio: "ignore" }); setInterval(() => 0, 1000)';
-    const child = spawn(process.execPath, ['-e', script], { env: { ...process.env, [INSTANCE_VARIABLE]: 'test-instance' }, detached: true, stdio: 'ignore' });
+    const child = spawn(process.execPath, ['-e', script], {
+      env: { ...process.env, [INSTANCE_VARIABLE]: 'test-instance' },
+      detached: true,
+      stdio: 'ignore',
+    });
     await until(() => processesOf('test-instance').length === 2);
     const found = processesOf('test-instance');
     expect(found.map((id) => id.pid)).toContain(child.pid);
@@ -104,9 +114,13 @@ describe('processes', () => {
   });
 
   test('that ignore SIGTERM are killed', async () => {
-    const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => 0); console.log("on"); setInterval(() => 0, 1000)'], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
+    const child = spawn(
+      process.execPath,
+      ['-e', 'process.on("SIGTERM", () => 0); console.log("on"); setInterval(() => 0, 1000)'],
+      {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    );
     await new Promise((resolve) => child.stdout.once('data', resolve));
     const id = identify(child.pid ?? 0);
     await endProcesses(id === null ? [] : [id], 100);
@@ -156,7 +170,9 @@ describe('a port that is taken', () => {
     const planning = makePlan(settings, { instance: 'x', agent: null, anyPort: false });
     await expect(planning).rejects.toThrow(CliError);
     await expect(planning).rejects.toThrow(
-      new RegExp(`Port ${port} \\(WHET_TEMPORAL_PORT\\) is taken by process ${process.pid} .*set WHET_TEMPORAL_PORT to a free port`),
+      new RegExp(
+        `Port ${port} \\(WHET_TEMPORAL_PORT\\) is taken by process ${process.pid} .*set WHET_TEMPORAL_PORT to a free port`,
+      ),
     );
   });
 
@@ -172,7 +188,10 @@ describe('a port that is taken', () => {
     try {
       await new Promise((resolve) => other.once('spawn', resolve));
       expect(claimPort(free)).toBe(true);
-      writeFileSync(join(tmpdir(), `whet-ports-${process.getuid?.() ?? 0}`, String(free)), JSON.stringify(identify(other.pid ?? 0)));
+      writeFileSync(
+        join(tmpdir(), `whet-ports-${process.getuid?.() ?? 0}`, String(free)),
+        JSON.stringify(identify(other.pid ?? 0)),
+      );
       expect(claimPort(free)).toBe(false);
     } finally {
       other.kill('SIGKILL');

@@ -122,7 +122,9 @@ test('retry is refused when the run does not wait', async () => {
   await withWorkers(server, { ...activities, sandbox: { ...activities.sandbox, collectTrajectories } }, async () => {
     const runId = await startRun();
     await untilWhy(runId, /stage 1 of 6, collect/);
-    await expect(answerCommand(capture().context, 'retry', runId, undefined)).rejects.toThrow(/does not wait for a person/);
+    await expect(answerCommand(capture().context, 'retry', runId, undefined)).rejects.toThrow(
+      /does not wait for a person/,
+    );
     release.abort();
     await server.client.workflow.getHandle(runId).result();
   });
@@ -138,7 +140,9 @@ test('ls finds the runs of an agent, the newest first, and refuses a name that i
   const find = async () => {
     const { context, values } = capture();
     await lsCommand(context, { agent: 'desk', limit: 5 });
-    return (values[0] as { runId: string; verdict: string | null }[]).find((row) => row.runId === runId && row.verdict === 'promoted');
+    return (values[0] as { runId: string; verdict: string | null }[]).find(
+      (row) => row.runId === runId && row.verdict === 'promoted',
+    );
   };
   // Visibility follows a moment later.
   while ((await find()) === undefined) await sleep(100);
@@ -158,7 +162,9 @@ test('a schedule is made, replaced and deleted', async () => {
   await scheduleCommand(replaced.context, agentPath, { ...flags, cron: '30 4 * * *' });
   expect(replaced.lines.join('\n')).toMatch(/whet-desk: replaced, next runs at .*T04:/);
 
-  await expect(scheduleCommand(capture().context, agentPath, { ...flags, cron: 'every night' })).rejects.toMatchObject({ exitCode: 2 });
+  await expect(scheduleCommand(capture().context, agentPath, { ...flags, cron: 'every night' })).rejects.toMatchObject({
+    exitCode: 2,
+  });
   const deleted = capture();
   await scheduleCommand(deleted.context, agentPath, { ...flags, delete: true });
   expect(deleted.lines.join('\n')).toBe('whet-desk: deleted');
@@ -187,7 +193,9 @@ test('a server that is not there and a run that is not there are sentences', asy
   await expect(lsCommand(capture('127.0.0.1:1').context, { limit: 1 })).rejects.toThrow(
     'No Temporal server answers at 127.0.0.1:1. Start one with `whet up`, or set TEMPORAL_ADDRESS',
   );
-  await expect(statusCommand(capture().context, 'run-desk-nothing', {})).rejects.toThrow(/There is no run run-desk-nothing at .*whet ls/);
+  await expect(statusCommand(capture().context, 'run-desk-nothing', {})).rejects.toThrow(
+    /There is no run run-desk-nothing at .*whet ls/,
+  );
 });
 
 test('the state of a run with no worker has no progress and names its pending step', async () => {

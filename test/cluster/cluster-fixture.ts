@@ -22,7 +22,8 @@ type TrainingSpec = NonNullable<AgentSpecInput['training']>;
 export type KubernetesInput = NonNullable<TrainingSpec['kubernetes']>;
 
 /** Folder with the Python packages, which the test image mounts rather than holds. */
-const packages = () => execFileSync(python, ['-c', 'import sysconfig; print(sysconfig.get_path("purelib"))'], { encoding: 'utf8' }).trim();
+const packages = () =>
+  execFileSync(python, ['-c', 'import sysconfig; print(sysconfig.get_path("purelib"))'], { encoding: 'utf8' }).trim();
 
 export class ClusterFixture {
   readonly namespace = `whet-test-${randomBytes(4).toString('hex')}`;
@@ -43,7 +44,8 @@ export class ClusterFixture {
   async start(): Promise<void> {
     await this.core.createNamespace({ body: { metadata: { name: this.namespace } } });
     this.model = join(this.run.folder, 'model');
-    const make = 'import sys; from pathlib import Path; from tiny_model import make_model; make_model(Path(sys.argv[1]), 4, True)';
+    const make =
+      'import sys; from pathlib import Path; from tiny_model import make_model; make_model(Path(sys.argv[1]), 4, True)';
     execFileSync(python, ['-c', make, this.model], { env: { ...process.env, PYTHONPATH: fixtures } });
     execFileSync('chmod', ['-R', 'a+rX', this.model]);
   }
@@ -96,9 +98,19 @@ export class ClusterFixture {
       runId,
     );
     const prepared = await getJson(this.run.store, context.spec, preparedSpecSchema);
-    const spec = await putJson(this.run.store, layout.run(runId), `spec-${job}.json`, { ...prepared, modelPath: changes.modelPath ?? this.model });
-    const letters = readFileSync(join(fixtures, 'letters.py'), 'utf8').replace('PACE_SECONDS = 0\n', `PACE_SECONDS = ${changes.paceSeconds ?? 0}\n`);
-    const source = await this.run.store.put(`runs/${runId}/environments/letters`, 'environment.py', Buffer.from(letters));
+    const spec = await putJson(this.run.store, layout.run(runId), `spec-${job}.json`, {
+      ...prepared,
+      modelPath: changes.modelPath ?? this.model,
+    });
+    const letters = readFileSync(join(fixtures, 'letters.py'), 'utf8').replace(
+      'PACE_SECONDS = 0\n',
+      `PACE_SECONDS = ${changes.paceSeconds ?? 0}\n`,
+    );
+    const source = await this.run.store.put(
+      `runs/${runId}/environments/letters`,
+      'environment.py',
+      Buffer.from(letters),
+    );
     return { context: { ...context, spec }, job, environments: [{ id: 'letters', source }], budgetFactor: 1 };
   }
 

@@ -1,4 +1,6 @@
-/** Improvement runs whose training stage is real and runs on a cluster; the other stages are fakes that return at once. */
+/**
+ * Improvement runs whose training stage is real and runs on a cluster; the other stages are fakes that return at once.
+ */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { TASK_QUEUES, type TrainInput, WORKFLOWS } from '../../contracts';
 import { explainRun } from '../../cli/view/explain';
@@ -16,7 +18,9 @@ export const pause = (ms: number): Promise<void> => new Promise((resolve) => set
 export interface LiveRun {
   /** What `whet why` prints. */
   why(): Promise<string>;
-  /** Waits until `whet why` says it; returns the sentence and after how many seconds. Throws with what it said instead. */
+  /**
+   * Waits until `whet why` says it; returns the sentence and after how many seconds. Throws with what it said instead.
+   */
   until(pattern: RegExp, withinSeconds: number): Promise<{ seconds: number; said: string }>;
   /** Waits for the end of the run; throws when it failed. */
   end(): Promise<void>;
@@ -37,7 +41,11 @@ export class ClusterRuns {
   }
 
   /** Runs a worker and a run with one capability, called like the training, while `action` looks at it. */
-  async during(input: TrainInput, action: (run: LiveRun) => Promise<void>, reportUrl: string | null = null): Promise<void> {
+  async during(
+    input: TrainInput,
+    action: (run: LiveRun) => Promise<void>,
+    reportUrl: string | null = null,
+  ): Promise<void> {
     const environment = this.environment as TestWorkflowEnvironment;
     const fakes = fakeActivities({ kept: [input.job] }).activities;
     const { context } = input;
@@ -45,17 +53,36 @@ export class ClusterRuns {
       ...fakes,
       orchestration: {
         ...fakes.orchestration,
-        prepareRun: async () => ({ context, maxAttempts: 1, mixedAdapter: false, approval: false, onRejected: 'skip' as const }),
+        prepareRun: async () => ({
+          context,
+          maxAttempts: 1,
+          mixedAdapter: false,
+          approval: false,
+          onRejected: 'skip' as const,
+        }),
       },
       llm: {
         ...fakes.llm,
-        synthesiseEnvironment: async () => ({ source: input.environments[0]!.source, promptTokens: 1, completionTokens: 1, model: 'analyst' }),
+        synthesiseEnvironment: async () => ({
+          source: input.environments[0]!.source,
+          promptTokens: 1,
+          completionTokens: 1,
+          model: 'analyst',
+        }),
       },
       sandbox: {
         ...fakes.sandbox,
         calibrateEnvironment: async () => {
           const { source } = input.environments[0]!;
-          return { inBand: true, faulty: false, outcome: 'in band', detail: source, certificate: source, promptTokens: 1, completionTokens: 1 };
+          return {
+            inBand: true,
+            faulty: false,
+            outcome: 'in band',
+            detail: source,
+            certificate: source,
+            promptTokens: 1,
+            completionTokens: 1,
+          };
         },
       },
       jobs: this.fixture.activities(reportUrl),
@@ -82,12 +109,14 @@ export class ClusterRuns {
         },
         end: async () => {
           const ended = handle.result().then(() => true);
-          // Before jest's limit, which would leave workers behind; and a run that waits for a person would wait until then.
+          // Before jest's limit, which would leave workers behind; and a run that waits for a person would wait until
+          // then.
           const endMs = Date.now() + END_SECONDS * 1_000;
           for (let givenUp = 0; !(await Promise.race([ended, pause(1_000)]));) {
             const said = await why();
             givenUp = /Trainer\.\w+/.test(said) ? givenUp + 1 : 0;
-            if (givenUp > 20 || Date.now() > endMs) throw new Error(`The run should have ended, but whet why says:\n${said}`);
+            if (givenUp > 20 || Date.now() > endMs)
+              throw new Error(`The run should have ended, but whet why says:\n${said}`);
           }
         },
         cancel: async () => {

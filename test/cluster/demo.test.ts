@@ -3,7 +3,13 @@ import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { type AgentSpecInput, type Report, reportSchema, type TrainingManifest, trainingManifestSchema } from '../../contracts';
+import {
+  type AgentSpecInput,
+  type Report,
+  reportSchema,
+  type TrainingManifest,
+  trainingManifestSchema,
+} from '../../contracts';
 import { layout } from '../../store';
 import { ClusterFixture, root } from './cluster-fixture';
 
@@ -48,12 +54,24 @@ describe('the demo on a cluster', () => {
     mkdirSync(home, { recursive: true });
     writeAgent(backend, home);
     const env: NodeJS.ProcessEnv = { ...process.env, WHET_HOME: home };
-    for (const name of ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'WHET_ANALYST_MODEL', 'TEMPORAL_ADDRESS', 'WHET_STORE'] as const) delete env[name];
+    for (const name of [
+      'OPENAI_API_KEY',
+      'OPENAI_BASE_URL',
+      'WHET_ANALYST_MODEL',
+      'TEMPORAL_ADDRESS',
+      'WHET_STORE',
+    ] as const)
+      delete env[name];
     const stdout = await new Promise<string>((done, failed) => {
-      execFile(join(root, 'whet'), ['demo', agentFile(backend), '--json'], { env, maxBuffer: 16 << 20, timeout: DEMO_MS }, (error, out, err) => {
-        if (error) failed(new Error(`whet demo on ${backend} failed:\n${out}\n${err}`));
-        else done(out);
-      });
+      execFile(
+        join(root, 'whet'),
+        ['demo', agentFile(backend), '--json'],
+        { env, maxBuffer: 16 << 20, timeout: DEMO_MS },
+        (error, out, err) => {
+          if (error) failed(new Error(`whet demo on ${backend} failed:\n${out}\n${err}`));
+          else done(out);
+        },
+      );
     });
     const { runId, reportDirectory } = JSON.parse(stdout) as { runId: string; reportDirectory: string };
     const trainings = join(home, 'store', layout.training(runId, ''));
@@ -61,8 +79,12 @@ describe('the demo on a cluster', () => {
     const json = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
     return {
       report: reportSchema.parse(json(join(reportDirectory, 'report.json'))),
-      trainings: new Map(directories.map((name) => [name, trainingManifestSchema.parse(json(join(trainings, name, 'manifest.json')))])),
-      outcomes: directories.map((name) => join(trainings, name, 'cluster')).map((path) => (existsSync(path) ? readdirSync(path) : [])),
+      trainings: new Map(
+        directories.map((name) => [name, trainingManifestSchema.parse(json(join(trainings, name, 'manifest.json')))]),
+      ),
+      outcomes: directories
+        .map((name) => join(trainings, name, 'cluster'))
+        .map((path) => (existsSync(path) ? readdirSync(path) : [])),
     };
   };
 
@@ -84,8 +106,12 @@ describe('the demo on a cluster', () => {
       expect(there.report.verdict).toBe(here.report.verdict);
       expect(there.report.gate?.passed).toBe(here.report.gate?.passed);
       expect(there.report.evaluation).toEqual(here.report.evaluation);
-      const rates = (['base', 'bestSingle', 'routed', 'oracle'] as const).map((arm) => `${arm} ${there.report.evaluation?.[arm]?.passRate.estimate}`);
-      process.stdout.write(`\n${there.trainings.size} trainings as Jobs, adapters and curves as on this machine; ${rates.join(', ')}\n\n`);
+      const rates = (['base', 'bestSingle', 'routed', 'oracle'] as const).map(
+        (arm) => `${arm} ${there.report.evaluation?.[arm]?.passRate.estimate}`,
+      );
+      process.stdout.write(
+        `\n${there.trainings.size} trainings as Jobs, adapters and curves as on this machine; ${rates.join(', ')}\n\n`,
+      );
     },
     2 * DEMO_MS + 60_000,
   );

@@ -1,4 +1,5 @@
-// Tier: cluster. Pods that vanish, workers that share a Job, a run that is cancelled, and what the API server thinks of every manifest.
+// Tier: cluster. Pods that vanish, workers that share a Job, a run that is cancelled, and what the API server thinks of
+// every manifest.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { trainingManifestSchema, type TrainingProgress } from '../../contracts';
@@ -17,7 +18,8 @@ describe('a training whose pods vanish', () => {
   beforeAll(() => fixture.start(), 120_000);
   afterAll(() => fixture.dispose(), 120_000);
 
-  const podsWith = async (labelSelector: string) => (await fixture.core.listNamespacedPod({ namespace: fixture.namespace, labelSelector })).items;
+  const podsWith = async (labelSelector: string) =>
+    (await fixture.core.listNamespacedPod({ namespace: fixture.namespace, labelSelector })).items;
   const pods = (capability: string) => podsWith(`whetstone.dev/capability=${capability}`);
   const lines = (job: string, runId = 'run-1'): TrainingProgress[] => {
     try {
@@ -31,12 +33,16 @@ describe('a training whose pods vanish', () => {
   };
   const last = (job: string, runId = 'run-1'): number => lines(job, runId).at(-1)?.iteration ?? 0;
   const until = async (condition: () => boolean | Promise<boolean>, seconds = 180): Promise<void> => {
-    for (const end = Date.now() + seconds * 1_000; !(await condition()); await pause(30)) if (Date.now() > end) throw new Error(`not within ${seconds} s`);
+    for (const end = Date.now() + seconds * 1_000; !(await condition()); await pause(30))
+      if (Date.now() > end) throw new Error(`not within ${seconds} s`);
   };
 
   test(`${DELETIONS} deletions at random iterations repeat at most one iteration each and change nothing`, async () => {
     const training = { iterations: ITERATIONS, checkpointEvery: 1 };
-    const calm = fixture.run.run(fixture.activities().trainAdapter, await fixture.input('calm', { ...training, backend: 'local' }));
+    const calm = fixture.run.run(
+      fixture.activities().trainAdapter,
+      await fixture.input('calm', { ...training, backend: 'local' }),
+    );
     // The same job by another name has another seed: the name is the same, the run is not.
     const input = await fixture.input('calm', training, { runId: 'run-2' });
     const startedMs = Date.now();
@@ -50,12 +56,18 @@ describe('a training whose pods vanish', () => {
       // Spread over the run, somewhere in its share.
       const at = Math.floor(20 * (deletion - 1) + 2 + Math.random() * 15);
       await until(() => done() >= at);
-      const pod = (await pods('calm')).find(({ status, metadata }) => status?.phase === 'Running' && metadata?.deletionTimestamp === undefined);
+      const pod = (await pods('calm')).find(
+        ({ status, metadata }) => status?.phase === 'Running' && metadata?.deletionTimestamp === undefined,
+      );
       if (pod === undefined) throw new Error('There should be a pod.');
       // In turns with a grace period, in which it saves, and without any.
       const graceSeconds = deletion % 2 === 0 ? 0 : undefined;
       await fixture.cluster.deletePod(fixture.namespace, pod.metadata!.name!, graceSeconds);
-      await until(async () => (await pods('calm')).some(({ metadata, status }) => metadata?.name !== pod.metadata!.name && status?.phase === 'Running'));
+      await until(async () =>
+        (await pods('calm')).some(
+          ({ metadata, status }) => metadata?.name !== pod.metadata!.name && status?.phase === 'Running',
+        ),
+      );
       const reached = done();
       const begun = Date.now();
       let lowest = reached;
@@ -73,7 +85,10 @@ describe('a training whose pods vanish', () => {
     const wallSeconds = (Date.now() - startedMs) / 1_000;
     // Each deletion also cost the iteration that was under way.
     const steps = ITERATIONS / (ITERATIONS + repeated + DELETIONS);
-    const stepSeconds = lines('calm', 'run-2').reduce((sum, line) => sum + line.secondsGeneration + line.secondsUpdate, 0);
+    const stepSeconds = lines('calm', 'run-2').reduce(
+      (sum, line) => sum + line.secondsGeneration + line.secondsUpdate,
+      0,
+    );
     const words = [
       `effective step time at least ${(100 * steps).toFixed(1)} % (${repeated} of ${ITERATIONS} iterations repeated, at most ${DELETIONS} cut)`,
       `${stepSeconds.toFixed(0)} s of iterations in ${wallSeconds.toFixed(0)} s; the rest are ${DELETIONS + 1} starts`,
@@ -81,7 +96,8 @@ describe('a training whose pods vanish', () => {
     process.stdout.write(`\n${[...table, ...words].join('\n')}\n\n`);
     expect(adapter.sha256).toBe(undisturbed.sha256);
     expect(steps).toBeGreaterThan(0.9);
-    const curve = async (ref: typeof adapter.manifest) => (await getJson(fixture.run.store, ref, trainingManifestSchema)).curve;
+    const curve = async (ref: typeof adapter.manifest) =>
+      (await getJson(fixture.run.store, ref, trainingManifestSchema)).curve;
     expect(await curve(adapter.manifest)).toEqual(await curve(undisturbed.manifest));
   }, 900_000);
 
@@ -90,7 +106,12 @@ describe('a training whose pods vanish', () => {
     const training = { iterations: 40, checkpointEvery: 1 };
     const train = (runId: string, changes: object) =>
       Promise.all(
-        names.map(async (name) => fixture.run.run(fixture.activities().trainAdapter, await fixture.input(name, { ...training, ...changes }, { runId }))),
+        names.map(async (name) =>
+          fixture.run.run(
+            fixture.activities().trainAdapter,
+            await fixture.input(name, { ...training, ...changes }, { runId }),
+          ),
+        ),
       );
     const packed = train('run-3', { packing: 2 });
     await Promise.race([until(() => names.every((name) => last(name, 'run-3') >= 3)), packed]);
@@ -99,7 +120,10 @@ describe('a training whose pods vanish', () => {
     await fixture.cluster.deletePod(fixture.namespace, pod!.metadata!.name!);
     const here = await train('run-4', { backend: 'local' });
     expect((await packed).map(({ sha256 }) => sha256)).toEqual(here.map(({ sha256 }) => sha256));
-    for (const name of names) expect(lines(name, 'run-3').map(({ iteration }) => iteration)).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
+    for (const name of names)
+      expect(lines(name, 'run-3').map(({ iteration }) => iteration)).toEqual(
+        Array.from({ length: 40 }, (_, index) => index + 1),
+      );
   }, 300_000);
 
   test('two workers attach to one Job and get one result', async () => {
@@ -147,7 +171,9 @@ describe('a training whose pods vanish', () => {
       },
     ],
   ])('the API server accepts the manifest %s', async (_, changes) => {
-    const accepted = await fixture.cluster.applyJob(buildJob(request({ namespace: fixture.namespace, ...changes })), { validateOnly: true });
+    const accepted = await fixture.cluster.applyJob(buildJob(request({ namespace: fixture.namespace, ...changes })), {
+      validateOnly: true,
+    });
     expect(accepted.spec?.template.spec?.automountServiceAccountToken).toBe(false);
   });
 

@@ -1,7 +1,15 @@
-// Tier: cluster. The chart's rights and policies on a real API server: they suffice for a training, and end at the namespace.
+// Tier: cluster. The chart's rights and policies on a real API server: they suffice for a training, and end at the
+// namespace.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { CoreV1Api, KubeConfig, type KubernetesObject, KubernetesObjectApi, PatchStrategy, type V1ConfigMap } from '@kubernetes/client-node';
+import {
+  CoreV1Api,
+  KubeConfig,
+  type KubernetesObject,
+  KubernetesObjectApi,
+  PatchStrategy,
+  type V1ConfigMap,
+} from '@kubernetes/client-node';
 import { parse, parseAllDocuments } from 'yaml';
 import { checkGatewayConfig } from '../../contracts/load-gateway-config';
 import { buildJob } from '../../k8s';
@@ -16,7 +24,16 @@ describe("the jobs worker's rights", () => {
   let core: CoreV1Api;
 
   const rendered = (...values: string[]): KubernetesObject[] => {
-    const words = ['template', 'whetstone', join(root, 'k8s', 'chart'), '--namespace', fixture.namespace, '--kube-version', '1.34.2', ...values];
+    const words = [
+      'template',
+      'whetstone',
+      join(root, 'k8s', 'chart'),
+      '--namespace',
+      fixture.namespace,
+      '--kube-version',
+      '1.34.2',
+      ...values,
+    ];
     const text = execFileSync(process.env['WHET_HELM'] ?? 'helm', words, { encoding: 'utf8' });
     return parseAllDocuments(text).map((document) => document.toJS() as KubernetesObject);
   };
@@ -31,7 +48,11 @@ describe("the jobs worker's rights", () => {
       made.push(object);
     }
     const body = { spec: { audiences: [], expirationSeconds: 600 } };
-    const { status } = await fixture.core.createNamespacedServiceAccountToken({ namespace: fixture.namespace, name: 'whetstone-jobs', body });
+    const { status } = await fixture.core.createNamespacedServiceAccountToken({
+      namespace: fixture.namespace,
+      name: 'whetstone-jobs',
+      body,
+    });
     const config = new KubeConfig();
     const cluster = fixture.config.getCurrentCluster()!;
     config.loadFromOptions({
@@ -57,7 +78,9 @@ describe("the jobs worker's rights", () => {
   ])('the API server takes the whole chart %s, without a field that it does not know', async (_, values) => {
     const api = KubernetesObjectApi.makeApiClient(fixture.config);
     const objects = rendered(...values);
-    expect(objects.filter(isWorkload).map(({ metadata }) => metadata?.name)).toEqual(expect.arrayContaining(['whetstone-jobs', 'whetstone-sandbox']));
+    expect(objects.filter(isWorkload).map(({ metadata }) => metadata?.name)).toEqual(
+      expect.arrayContaining(['whetstone-jobs', 'whetstone-sandbox']),
+    );
     for (const object of objects) {
       // An apply refuses unknown fields.
       const answer = await api.patch(object, undefined, 'All', 'chart-test', true, PatchStrategy.ServerSideApply);
@@ -66,8 +89,13 @@ describe("the jobs worker's rights", () => {
   });
 
   test("the chart's gateway.yaml is one that the gateway takes", () => {
-    const map = rendered('--values', join(__dirname, 'chart-values.yaml')).find(({ kind }) => kind === 'ConfigMap') as V1ConfigMap;
-    expect(checkGatewayConfig(parse(map.data!['gateway.yaml']!), 'gateway.yaml')).toMatchObject({ host: '0.0.0.0', port: 8400 });
+    const map = rendered('--values', join(__dirname, 'chart-values.yaml')).find(
+      ({ kind }) => kind === 'ConfigMap',
+    ) as V1ConfigMap;
+    expect(checkGatewayConfig(parse(map.data!['gateway.yaml']!), 'gateway.yaml')).toMatchObject({
+      host: '0.0.0.0',
+      port: 8400,
+    });
   });
 
   test('it makes, watches and deletes a Job, and reviews tokens', async () => {
@@ -87,10 +115,13 @@ describe("the jobs worker's rights", () => {
     await expect(worker.applyJob(job('default'))).rejects.toMatchObject({ name: 'ClusterRefused', code: 403 });
     await expect(worker.readJob('kube-system', 'x')).rejects.toMatchObject({ code: 403 });
     await expect(core.listNamespacedSecret({ namespace: fixture.namespace })).rejects.toMatchObject({ code: 403 });
-    await expect(core.createNamespacedPod({ namespace: fixture.namespace, body: { metadata: { name: 'x' }, spec: { containers: [] } } })).rejects.toMatchObject(
-      {
-        code: 403,
-      },
-    );
+    await expect(
+      core.createNamespacedPod({
+        namespace: fixture.namespace,
+        body: { metadata: { name: 'x' }, spec: { containers: [] } },
+      }),
+    ).rejects.toMatchObject({
+      code: 403,
+    });
   });
 });

@@ -32,7 +32,9 @@ describe('a stuck training says why', () => {
   }, 180_000);
   afterAll(async () => {
     const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
-    process.stdout.write(`\n${rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i]!)).join('  ')).join('\n')}\n\n`);
+    process.stdout.write(
+      `\n${rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i]!)).join('  ')).join('\n')}\n\n`,
+    );
     await runs.stop();
     await fixture.dispose();
   }, 180_000);
@@ -57,11 +59,27 @@ describe('a stuck training says why', () => {
     then: 'recovers' | 'waits' | RegExp;
   }
 
-  const scenario = ({ name, training, kubernetes, modelPath, reportUrl, before, inject, reason, breaksItself, cure, then }: Scenario) =>
+  const scenario = ({
+    name,
+    training,
+    kubernetes,
+    modelPath,
+    reportUrl,
+    before,
+    inject,
+    reason,
+    breaksItself,
+    cure,
+    then,
+  }: Scenario) =>
     test(`${name}: ${then instanceof RegExp ? `stops as ${then.source}` : then}`, async () => {
       const changes = { runId: `stuck-${name}`, ...(modelPath === undefined ? {} : { modelPath }) };
       const pace = inject ? { paceSeconds: PACE_SECONDS } : {};
-      const input = await fixture.input(name, { ...training, kubernetes: fixture.kubernetes(kubernetes) }, { ...changes, ...pace });
+      const input = await fixture.input(
+        name,
+        { ...training, kubernetes: fixture.kubernetes(kubernetes) },
+        { ...changes, ...pace },
+      );
       owedCure = cure ? () => cure(input) : null;
       await before?.();
       const look = async (run: LiveRun) => {
@@ -69,7 +87,8 @@ describe('a stuck training says why', () => {
           await run.until(/: Training, iteration \d/, 300);
           await inject(input);
         }
-        // What breaks by itself does so after loading, which takes as long as the machine is busy; its minute begins when it has broken.
+        // What breaks by itself does so after loading, which takes as long as the machine is busy; its minute begins
+        // when it has broken.
         const found = await run.until(reason, breaksItself ? 300 : WITHIN_SECONDS);
         const { said } = found;
         const seconds = breaksItself === 'ends' ? (Date.now() - containerEnd(input)) / 1_000 : found.seconds;
@@ -80,16 +99,27 @@ describe('a stuck training says why', () => {
         if (then === 'recovers') await run.end();
         else if (then instanceof RegExp) await run.until(then, 180);
         process.stdout.write(`${name}: ${seconds.toFixed(1)} s, ${sentence}\n`);
-        rows.push([name, `${seconds.toFixed(1)} s`, then instanceof RegExp ? then.source : then, sentence.slice(0, 230)]);
+        rows.push([
+          name,
+          `${seconds.toFixed(1)} s`,
+          then instanceof RegExp ? then.source : then,
+          sentence.slice(0, 230),
+        ]);
       };
       await runs.during(input, look, reportUrl ?? null);
     }, 480_000);
 
   const jobOf = async (input: TrainInput) => {
-    const { items } = await batch.listNamespacedJob({ namespace: fixture.namespace, labelSelector: `whetstone.dev/capability=${input.job}` });
+    const { items } = await batch.listNamespacedJob({
+      namespace: fixture.namespace,
+      labelSelector: `whetstone.dev/capability=${input.job}`,
+    });
     return { name: items[0]!.metadata!.name!, namespace: fixture.namespace };
   };
-  /** When the container of a training that was given up ended, as its outcome in the store says; milliseconds since 1970. */
+  /**
+   * When the container of a training that was given up ended, as its outcome in the store says; milliseconds since
+   * 1970.
+   */
   const containerEnd = (input: TrainInput): number => {
     const folder = join(fixture.directory(input.job, input.context.runId), 'cluster');
     const outcome = JSON.parse(
@@ -120,7 +150,10 @@ describe('a stuck training says why', () => {
     await fixture.cluster.deletePod(fixture.namespace, name, 0);
   };
   const podOf = async (input: TrainInput) => {
-    const { items } = await fixture.core.listNamespacedPod({ namespace: fixture.namespace, labelSelector: `whetstone.dev/capability=${input.job}` });
+    const { items } = await fixture.core.listNamespacedPod({
+      namespace: fixture.namespace,
+      labelSelector: `whetstone.dev/capability=${input.job}`,
+    });
     return items.find(({ status }) => status?.phase === 'Running')!.metadata!.name!;
   };
   /** Processes of this machine that are the trainer, seen from outside of its container. */
@@ -128,7 +161,10 @@ describe('a stuck training says why', () => {
     const directory = fixture.directory(input.job, input.context.runId);
     const isTrainer = (pid: string) => {
       try {
-        return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`whetstone.train\0--job\0${directory}/`);
+        return (
+          /^\d+$/.test(pid) &&
+          readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`whetstone.train\0--job\0${directory}/`)
+        );
       } catch {
         return false;
       }
@@ -143,21 +179,35 @@ describe('a stuck training says why', () => {
       process.kill(found[0]!, signal);
     };
   /** Lets a stopped trainer go on, if it is still there. */
-  const releaseTrainer = (input: TrainInput): void => trainerProcesses(input).forEach((pid) => process.kill(pid, 'SIGCONT'));
+  const releaseTrainer = (input: TrainInput): void =>
+    trainerProcesses(input).forEach((pid) => process.kill(pid, 'SIGCONT'));
   /** Stops or starts a part of the cluster and waits until it has stopped, or serves again. */
   const part = (name: 'node' | 'api', action: 'stop' | 'start'): void =>
     void execFileSync(join(root, 'scripts', 'cluster.sh'), [name, action], { stdio: ['ignore', 'ignore', 'inherit'] });
   const quota = { metadata: { name: 'none' }, spec: { hard: { pods: '0' } } };
 
-  scenario({ name: 'missing-image', kubernetes: { image: 'registry.invalid/whetstone/absent:1' }, reason: /: ImagePull, .*(resolve|pull)/s, then: 'waits' });
-  scenario({ name: 'no-gpu', kubernetes: { resources: { gpus: 99 } }, reason: /: Unschedulable, .*Insufficient nvidia.com\/gpu/, then: 'waits' });
+  scenario({
+    name: 'missing-image',
+    kubernetes: { image: 'registry.invalid/whetstone/absent:1' },
+    reason: /: ImagePull, .*(resolve|pull)/s,
+    then: 'waits',
+  });
+  scenario({
+    name: 'no-gpu',
+    kubernetes: { resources: { gpus: 99 } },
+    reason: /: Unschedulable, .*Insufficient nvidia.com\/gpu/,
+    then: 'waits',
+  });
   scenario({
     name: 'suspended',
     kubernetes: { queue: 'gpus' },
     reason: /: Queued, queue gpus has not admitted/,
     // What Kueue does when it admits.
     cure: async (input) =>
-      batch.patchNamespacedJob({ ...(await jobOf(input)), body: { spec: { suspend: false } } }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch)),
+      batch.patchNamespacedJob(
+        { ...(await jobOf(input)), body: { spec: { suspend: false } } },
+        setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+      ),
     then: 'recovers',
   });
   scenario({
@@ -167,7 +217,12 @@ describe('a stuck training says why', () => {
     cure: () => fixture.core.deleteNamespacedResourceQuota({ namespace: fixture.namespace, name: 'none' }),
     then: 'recovers',
   });
-  scenario({ name: 'volume', kubernetes: { volumes: [{ hostPath: '/nowhere', mountPath: '/x' }] }, reason: /: ConfigError, .*\/nowhere/, then: 'waits' });
+  scenario({
+    name: 'volume',
+    kubernetes: { volumes: [{ hostPath: '/nowhere', mountPath: '/x' }] },
+    reason: /: ConfigError, .*\/nowhere/,
+    then: 'waits',
+  });
   scenario({
     name: 'memory',
     kubernetes: { resources: { memory: '150Mi', cpu: '100m', gpus: 0 } },
@@ -175,7 +230,13 @@ describe('a stuck training says why', () => {
     reason: /Trainer\.OutOfMemory.*\(OOMKilled\)/,
     then: /Trainer\.OutOfMemory/,
   });
-  scenario({ name: 'exception', kubernetes: { volumes: [] }, breaksItself: 'ends', reason: /\(CodeError\): .*No module named/s, then: /Trainer\.Failed/ });
+  scenario({
+    name: 'exception',
+    kubernetes: { volumes: [] },
+    breaksItself: 'ends',
+    reason: /\(CodeError\): .*No module named/s,
+    then: /Trainer\.Failed/,
+  });
   scenario({
     name: 'config',
     modelPath: '/nowhere/model',
@@ -191,7 +252,13 @@ describe('a stuck training says why', () => {
     breaksItself: 'ends',
     then: /Trainer\.Diverged/,
   });
-  scenario({ name: 'crash', training: LONG, inject: signalTrainer('SIGKILL'), reason: /: CodeError, .*signal 9/, then: 'recovers' });
+  scenario({
+    name: 'crash',
+    training: LONG,
+    inject: signalTrainer('SIGKILL'),
+    reason: /: CodeError, .*signal 9/,
+    then: 'recovers',
+  });
   scenario({
     name: 'hang',
     training: LONG,
@@ -205,7 +272,11 @@ describe('a stuck training says why', () => {
     training: LONG,
     inject: async (input) => {
       const name = await podOf(input);
-      await fixture.core.createNamespacedPodEviction({ namespace: fixture.namespace, name, body: { metadata: { name, namespace: fixture.namespace } } });
+      await fixture.core.createNamespacedPodEviction({
+        namespace: fixture.namespace,
+        name,
+        body: { metadata: { name, namespace: fixture.namespace } },
+      });
     },
     reason: /: Preempted, /,
     then: 'recovers',

@@ -22,11 +22,17 @@ describe('trainAdapter on a cluster', () => {
     const url = `http://${process.env['WHET_REPORT_HOST'] ?? '10.88.77.1'}:${port}`;
     const onCluster = await fixture.run.run(fixture.activities(url, desk).trainAdapter, await fixture.input('letters'));
     await endpoint.close();
-    const here = await fixture.run.run(fixture.activities().trainAdapter, await fixture.input('letters', { backend: 'local' }, { runId: 'run-2' }));
-    const curve = async (ref: typeof here.manifest) => (await getJson(fixture.run.store, ref, trainingManifestSchema)).curve;
+    const here = await fixture.run.run(
+      fixture.activities().trainAdapter,
+      await fixture.input('letters', { backend: 'local' }, { runId: 'run-2' }),
+    );
+    const curve = async (ref: typeof here.manifest) =>
+      (await getJson(fixture.run.store, ref, trainingManifestSchema)).curve;
     expect(await curve(onCluster.manifest)).toEqual(await curve(here.manifest));
     expect(onCluster.sha256).toBe(here.sha256);
-    expect(readdirSync(join(fixture.directory('letters'), 'cluster')).join(' ')).toMatch(/outcome-.*\.json.*whet-letters-.*\.log/);
+    expect(readdirSync(join(fixture.directory('letters'), 'cluster')).join(' ')).toMatch(
+      /outcome-.*\.json.*whet-letters-.*\.log/,
+    );
     const { accepted, ...refused } = desk.counts;
     expect(accepted).toBeGreaterThan(0);
     expect(Object.values(refused)).toEqual(Object.values(refused).map(() => 0));

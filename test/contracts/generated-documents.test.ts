@@ -27,11 +27,17 @@ it('every failure has its line', () => {
 });
 
 it('the schema for editors takes a minimal agent and refuses an unknown field', () => {
-  const validate = new Ajv({ strict: false, formats: { uri: true } }).compile(JSON.parse(documents['contracts/schemas/agent.schema.json']!) as object);
+  const validate = new Ajv({ strict: false, formats: { uri: true } }).compile(
+    JSON.parse(documents['contracts/schemas/agent.schema.json']!) as object,
+  );
   const agent = {
     version: 1,
     name: 'desk',
-    environment: { path: 'environment.py', trainSeeds: { start: 0, count: 10 }, heldOutSeeds: { start: 100, count: 10 } },
+    environment: {
+      path: 'environment.py',
+      trainSeeds: { start: 0, count: 10 },
+      heldOutSeeds: { start: 100, count: 10 },
+    },
     model: { name: 'base' },
   };
   expect(validate(agent)).toBe(true);

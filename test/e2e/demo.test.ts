@@ -14,7 +14,8 @@ const home = mkdtempSync(join(tmpdir(), 'whet-e2e-'));
 /** As a stranger's shell has it: no key of the developer's, no server of theirs. */
 const environment = (): NodeJS.ProcessEnv => {
   const env: NodeJS.ProcessEnv = { ...process.env, WHET_HOME: home };
-  for (const name of ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'WHET_ANALYST_MODEL', 'TEMPORAL_ADDRESS', 'WHET_STORE']) delete env[name];
+  for (const name of ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'WHET_ANALYST_MODEL', 'TEMPORAL_ADDRESS', 'WHET_STORE'])
+    delete env[name];
   return env;
 };
 
@@ -26,9 +27,14 @@ interface Finished {
 
 function whet(...words: string[]): Promise<Finished> {
   return new Promise((resolve) => {
-    execFile(join(ROOT, 'whet'), words, { env: environment(), maxBuffer: 16 << 20 }, (error: ExecFileException | null, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr });
-    });
+    execFile(
+      join(ROOT, 'whet'),
+      words,
+      { env: environment(), maxBuffer: 16 << 20 },
+      (error: ExecFileException | null, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr });
+      },
+    );
   });
 }
 
@@ -51,7 +57,14 @@ describe('a tiny run, end to end', () => {
 
   test('goes through every stage and leaves a report of the documented form', () => {
     expect(report.runId).toBe(result.runId);
-    expect(report.stages.map((stage) => stage.name)).toEqual(['collect', 'identify', 'sharpen', 'evaluate', 'promote', 'report']);
+    expect(report.stages.map((stage) => stage.name)).toEqual([
+      'collect',
+      'identify',
+      'sharpen',
+      'evaluate',
+      'promote',
+      'report',
+    ]);
     expect(report.verdict).toBe(result.verdict);
     expect(readFileSync(join(result.reportDirectory, 'report.html'), 'utf8')).toContain(result.runId);
   });
@@ -60,7 +73,11 @@ describe('a tiny run, end to end', () => {
     const trained = report.sharpened.filter((s) => s.status === 'trained');
     expect(trained.length).toBeGreaterThan(0);
     for (const { attempts, adapter } of trained) {
-      expect(attempts.at(-1)).toMatchObject({ accepted: true, validation: { passed: true }, calibration: { verdict: 'in-band' } });
+      expect(attempts.at(-1)).toMatchObject({
+        accepted: true,
+        validation: { passed: true },
+        calibration: { verdict: 'in-band' },
+      });
       expect(adapter?.rollouts).toBeGreaterThan(0);
     }
   });
@@ -68,8 +85,11 @@ describe('a tiny run, end to end', () => {
   test('compares base, adapters, routed and oracle on the same held-out tasks', () => {
     const { evaluation } = report;
     expect(evaluation?.base.episodes).toBe(evaluation?.routed.episodes);
-    // The oracle picks each task's arm without the trial it is scored on, so on 60 tasks it may fall below an arm; its ceiling cannot.
-    const rates = [evaluation?.base, evaluation?.bestSingle, evaluation?.oracle].map((arm) => arm?.passRate.estimate ?? 1);
+    // The oracle picks each task's arm without the trial it is scored on, so on 60 tasks it may fall below an arm; its
+    // ceiling cannot.
+    const rates = [evaluation?.base, evaluation?.bestSingle, evaluation?.oracle].map(
+      (arm) => arm?.passRate.estimate ?? 1,
+    );
     expect(evaluation?.oracleCeiling).toBeGreaterThanOrEqual(Math.max(...rates));
     expect(evaluation?.adapters).toHaveLength(report.sharpened.filter((s) => s.status === 'trained').length);
   });
@@ -83,7 +103,8 @@ describe('a tiny run, end to end', () => {
   test('promotes only when the gate is passed', () => {
     const file = join(home, 'store', 'registry', `${report.agent}.json`);
     expect(existsSync(file)).toBe(report.gate?.passed === true);
-    if (existsSync(file)) expect(registrySchema.parse(JSON.parse(readFileSync(file, 'utf8'))).active).toBe(result.promotedVersion);
+    if (existsSync(file))
+      expect(registrySchema.parse(JSON.parse(readFileSync(file, 'utf8'))).active).toBe(result.promotedVersion);
   });
 
   test('is listed and explained, and its services go down without a trace', async () => {
@@ -103,9 +124,15 @@ describe('a tiny run, end to end', () => {
 
 describe('bad input', () => {
   test('of every kind exits with 2 and starts nothing', async () => {
-    expect(await whet('run', 'no-such.yaml')).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no such file') });
+    expect(await whet('run', 'no-such.yaml')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('there is no such file'),
+    });
     expect(await whet('demo', 'no-such.yaml')).toMatchObject({ code: 2 });
-    expect(await whet('worker', '--queues', 'gpu')).toMatchObject({ code: 2, stderr: expect.stringContaining('Allowed: orchestration, llm, sandbox, jobs') });
+    expect(await whet('worker', '--queues', 'gpu')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Allowed: orchestration, llm, sandbox, jobs'),
+    });
     expect(await whet('frobnicate')).toMatchObject({ code: 2 });
     const json = await whet('validate', 'no-such.yaml', '--json');
     expect(JSON.parse(json.stdout)).toMatchObject({ error: { type: 'Spec.Invalid' } });
@@ -113,9 +140,14 @@ describe('bad input', () => {
 
   test('a server that is not there is a sentence and exits with 1', async () => {
     const ls = await new Promise<Finished>((resolve) => {
-      execFile(join(ROOT, 'whet'), ['ls'], { env: { ...environment(), TEMPORAL_ADDRESS: '127.0.0.1:1' } }, (error, stdout, stderr) => {
-        resolve({ code: Number(error?.code ?? 0), stdout, stderr });
-      });
+      execFile(
+        join(ROOT, 'whet'),
+        ['ls'],
+        { env: { ...environment(), TEMPORAL_ADDRESS: '127.0.0.1:1' } },
+        (error, stdout, stderr) => {
+          resolve({ code: Number(error?.code ?? 0), stdout, stderr });
+        },
+      );
     });
     expect(ls).toMatchObject({ code: 1, stderr: expect.stringContaining('No Temporal server answers at 127.0.0.1:1') });
   });

@@ -14,7 +14,9 @@ interface FakeBatch {
   polls: number;
 }
 
-/** A fake of OpenAI's Files and Batch API (and of chat completions), in which a batch is done after a few looks at it. */
+/**
+ * A fake of OpenAI's Files and Batch API (and of chat completions), in which a batch is done after a few looks at it.
+ */
 export interface FakeBatchEndpoint {
   url: string;
   batches: FakeBatch[];
@@ -26,8 +28,8 @@ export interface FakeBatchEndpoint {
 }
 
 /**
- * Starts the fake. `answer` gives the content of the answer to a body, null for a line that fails; `status` what a batch ends as; `polls`
- * how many looks it takes.
+ * Starts the fake. `answer` gives the content of the answer to a body, null for a line that fails; `status` what a
+ * batch ends as; `polls` how many looks it takes.
  */
 export async function startFakeBatchEndpoint(
   answer: (body: StubBody, inBatch: boolean) => string | null,
@@ -39,7 +41,9 @@ export async function startFakeBatchEndpoint(
     object: 'chat.completion',
     created: 0,
     model: body.model,
-    choices: [{ index: 0, message: { role: 'assistant', content, refusal: null }, logprobs: null, finish_reason: 'stop' }],
+    choices: [
+      { index: 0, message: { role: 'assistant', content, refusal: null }, logprobs: null, finish_reason: 'stop' },
+    ],
     usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 },
   });
   const finish = (batch: FakeBatch): void => {
@@ -51,7 +55,9 @@ export async function startFakeBatchEndpoint(
       const content = answer(body, true);
       return content === null
         ? []
-        : [`${JSON.stringify({ id: custom_id, custom_id, response: { status_code: 200, body: completion(body, content) }, error: null })}\n`];
+        : [
+            `${JSON.stringify({ id: custom_id, custom_id, response: { status_code: 200, body: completion(body, content) }, error: null })}\n`,
+          ];
     });
     batch.output_file_id = `file-out-${batch.id}`;
     files.set(batch.output_file_id, output.join(''));
@@ -73,7 +79,14 @@ export async function startFakeBatchEndpoint(
     if (kind === 'files' && part === 'content') return files.get(id as string) ?? '';
     if (kind === 'batches' && method === 'POST') {
       const { input_file_id, metadata } = JSON.parse(body) as FakeBatch;
-      const batch: FakeBatch = { id: `batch_${batches.length}`, status: 'in_progress', created_at: Date.now() / 1000, metadata, input_file_id, polls: 0 };
+      const batch: FakeBatch = {
+        id: `batch_${batches.length}`,
+        status: 'in_progress',
+        created_at: Date.now() / 1000,
+        metadata,
+        input_file_id,
+        polls: 0,
+      };
       batches.unshift(batch);
       if (options.polls === 0) finish(batch);
       return batch;
@@ -91,7 +104,11 @@ export async function startFakeBatchEndpoint(
     message.on('end', () => {
       const value = respond(message.method ?? 'GET', message.url ?? '', Buffer.concat(parts).toString('utf8'));
       const text = typeof value === 'string' ? value : JSON.stringify(value ?? { error: { message: 'not found' } });
-      response.writeHead(value === null ? 404 : 200, { 'content-type': typeof value === 'string' ? 'application/octet-stream' : 'application/json' }).end(text);
+      response
+        .writeHead(value === null ? 404 : 200, {
+          'content-type': typeof value === 'string' ? 'application/octet-stream' : 'application/json',
+        })
+        .end(text);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -17,11 +17,19 @@ export interface StubBody {
 
 /** What the fake answers: a completion with this content, or a bare HTTP response. `hang` never answers. */
 export type StubAnswer =
-  | { content: string; finish?: string; refusal?: string; usage?: { prompt: number; completion: number; cached: number } }
+  | {
+      content: string;
+      finish?: string;
+      refusal?: string;
+      usage?: { prompt: number; completion: number; cached: number };
+    }
   | { status: number; headers?: Record<string, string>; error?: Record<string, unknown> }
   | 'hang';
 
-/** A fake OpenAI-compatible endpoint. It is the boundary at which tests replace the model: everything on our side of it is real. */
+/**
+ * A fake OpenAI-compatible endpoint. It is the boundary at which tests replace the model: everything on our side of it
+ * is real.
+ */
 export interface StubLlm {
   /** Base URL with /v1. */
   url: string;
@@ -44,7 +52,11 @@ export async function startStubLlm(
     const parts: Buffer[] = [];
     message.on('data', (part: Buffer) => parts.push(part));
     message.on('end', () => {
-      const request: StubRequest = { path: message.url ?? '', headers: message.headers, body: JSON.parse(Buffer.concat(parts).toString('utf8')) as StubBody };
+      const request: StubRequest = {
+        path: message.url ?? '',
+        headers: message.headers,
+        body: JSON.parse(Buffer.concat(parts).toString('utf8')) as StubBody,
+      };
       if (options.record !== false) requests.push(request);
       void Promise.resolve(respond(request, served++)).then((answer) => {
         if (answer === 'hang') return;

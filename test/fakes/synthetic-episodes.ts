@@ -4,7 +4,15 @@ import { LABELS } from '../../contracts';
 import type { StubAnswer, StubRequest } from './stub-llm';
 
 /** Capabilities that the fake LLM names, in this order. The episodes say in words which of them they lack. */
-export const SKILLS = ['Skill one', 'Skill two', 'Skill three', 'Skill four', 'Skill five', 'Skill six', 'Skill seven'] as const;
+export const SKILLS = [
+  'Skill one',
+  'Skill two',
+  'Skill three',
+  'Skill four',
+  'Skill five',
+  'Skill six',
+  'Skill seven',
+] as const;
 
 const byte = (text: string): number => createHash('sha256').update(text).digest()[0] as number;
 
@@ -15,7 +23,10 @@ export function trueLabel(index: number, skill: string): Label {
   return value < (skill === 'Skill one' || skill === 'Skill two' ? 128 : 96) ? 'LACKING' : 'PRESENT';
 }
 
-/** An episode whose third message says which skills it shows and lacks; `padding` is the length of its tool result in characters. */
+/**
+ * An episode whose third message says which skills it shows and lacks; `padding` is the length of its tool result in
+ * characters.
+ */
 export function syntheticEpisode(index: number, padding = 200): Trajectory {
   const labels = SKILLS.map((skill) => ({ skill, label: trueLabel(index, skill) }));
   const success = !labels.slice(0, 2).some(({ label }) => label === 'LACKING');
@@ -30,7 +41,11 @@ export function syntheticEpisode(index: number, padding = 200): Trajectory {
       { role: 'system', content: 'You are a test agent.' },
       { role: 'user', content: `Please do number ${index}.` },
       { role: 'assistant', content: null, tool_calls: [call] },
-      { role: 'tool', content: `${labels.map(({ skill, label }) => `<${skill}: ${label}>`).join(' ')} ${'x'.repeat(padding)}`, tool_call_id: 'call-0' },
+      {
+        role: 'tool',
+        content: `${labels.map(({ skill, label }) => `<${skill}: ${label}>`).join(' ')} ${'x'.repeat(padding)}`,
+        tool_call_id: 'call-0',
+      },
     ],
     reward: success ? 1 : 0,
     success,
@@ -40,7 +55,9 @@ export function syntheticEpisode(index: number, padding = 200): Trajectory {
     logprob: null,
     tags: [],
     diagnostics: Object.fromEntries(
-      labels.filter(({ label }) => label !== 'NA').map(({ skill, label }) => [`truth ${skill}`, label === 'LACKING' ? 'lacking' : 'present']),
+      labels
+        .filter(({ label }) => label !== 'NA')
+        .map(({ skill, label }) => [`truth ${skill}`, label === 'LACKING' ? 'lacking' : 'present']),
     ),
   };
 }

@@ -1,8 +1,8 @@
 /**
- * The gateway under load while model servers are killed and versions change. Three fake model servers in processes of their own, the real
- * gateway in its own; conversations of two turns, half of them streamed. Checked: no request is lost (a stream that had begun at a server
- * which died ends with an error event, and is counted apart), no answer comes from an adapter that was not wanted, memory stays flat.
- * The last line is JSON; exit code 1 when a check fails.
+ * The gateway under load while model servers are killed and versions change. Three fake model servers in processes of
+ * their own, the real gateway in its own; conversations of two turns, half of them streamed. Checked: no request is
+ * lost (a stream that had begun at a server which died ends with an error event, and is counted apart), no answer comes
+ * from an adapter that was not wanted, memory stays flat. The last line is JSON; exit code 1 when a check fails.
  *
  *     test/faults/gateway-soak [--seconds 1800] [--rate 300] [--kill-every 20] [--switch-every 10]
  */
@@ -94,20 +94,27 @@ async function ask(agent: Agent, origin: string, timeline: Timeline, index: numb
       tally.cutStreams += 1;
       return;
     }
-    if (stream && events.at(-1) !== '[DONE]') return problem('lost', 'a stream without its end and without an error event');
-    const models = new Set(events.filter((event) => event !== '[DONE]').map((event) => (JSON.parse(event) as { model: string }).model));
+    if (stream && events.at(-1) !== '[DONE]')
+      return problem('lost', 'a stream without its end and without an error event');
+    const models = new Set(
+      events.filter((event) => event !== '[DONE]').map((event) => (JSON.parse(event) as { model: string }).model),
+    );
     const said = headers['x-whet-adapter'];
     const route = String(headers['x-whet-route']);
     if (said === 'base') {
       // Base is right only where the gateway says that it fell back.
-      if (!/adapter-not-ready|adapter-failed|router-/.test(route)) return problem('wrongAdapter', `base by route ${route}`);
+      if (!/adapter-not-ready|adapter-failed|router-/.test(route))
+        return problem('wrongAdapter', `base by route ${route}`);
       tally.fallbacks += 1;
       if ([...models].join() !== 'desk-base') problem('wrongAdapter', `${[...models].join()} answered for base`);
       return;
     }
     const wanted = [...timeline.allowed(began, performance.now())].map((version) => adapterName(skill, version));
     if ([...models].join() !== said || !wanted.includes(String(said))) {
-      problem('wrongAdapter', `${[...models].join()} answered, the header said ${String(said)}, allowed were ${wanted.join(', ')}`);
+      problem(
+        'wrongAdapter',
+        `${[...models].join()} answered, the header said ${String(said)}, allowed were ${wanted.join(', ')}`,
+      );
     }
   } catch (error) {
     problem('lost', (error as Error).message);
@@ -115,13 +122,19 @@ async function ask(agent: Agent, origin: string, timeline: Timeline, index: numb
 }
 
 /** Resident memory of a process in MB. */
-const residentMb = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
-const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const residentMb = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+const median = (values: number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 async function soak({ seconds, rate, killEvery, switchEvery }: Options): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'whet-gateway-soak-'));
   const store = new LocalStore(join(folder, 'store'));
-  await store.swapDocument(layout.registry('desk'), { agent: 'desk', active: 3, versions: VERSIONS.map((version) => versionOf(version, ...SKILLS)) }, null);
+  await store.swapDocument(
+    layout.registry('desk'),
+    { agent: 'desk', active: 3, versions: VERSIONS.map((version) => versionOf(version, ...SKILLS)) },
+    null,
+  );
   const ports = await Promise.all(Array.from({ length: REPLICAS }, freePort));
   const startReplica = (port: number) => start(process.execPath, [join(__dirname, 'soak-replica.js'), String(port)]);
   const replicas: ChildProcess[] = ports.map(startReplica);
@@ -129,9 +142,17 @@ async function soak({ seconds, rate, killEvery, switchEvery }: Options): Promise
   const config: GatewayConfigInput = {
     version: 1,
     port,
-    // The limit on remembered conversations is part of what keeps memory flat, so it must be reached in a short run too.
+    // The limit on remembered conversations is part of what keeps memory flat, so it must be reached in a short run
+    // too.
     limits: { conversations: 5_000 },
-    agents: [{ name: 'desk', baseModel: 'desk-base', replicas: ports.map((p) => `http://127.0.0.1:${p}/v1`), router: { timeoutMs: 1_000 } }],
+    agents: [
+      {
+        name: 'desk',
+        baseModel: 'desk-base',
+        replicas: ports.map((p) => `http://127.0.0.1:${p}/v1`),
+        router: { timeoutMs: 1_000 },
+      },
+    ],
   };
   const environment = { WHET_GATEWAY_CONFIG: JSON.stringify(config), WHET_HOME: folder, WHET_LOG_LEVEL: 'error' };
   const gateway = start(process.execPath, gatewayArguments(join(__dirname, '..', '..')), environment);
@@ -153,7 +174,9 @@ async function soak({ seconds, rate, killEvery, switchEvery }: Options): Promise
     });
     every(switchEvery * 1000, () => {
       const promote = tally.switches++ % 2 === 1;
-      const change = promote ? changeRegistry(store, 'desk', (registry) => activateVersion(registry, 3)) : rollbackAgent(store, 'desk');
+      const change = promote
+        ? changeRegistry(store, 'desk', (registry) => activateVersion(registry, 3))
+        : rollbackAgent(store, 'desk');
       void change.then(({ result }) => timeline.set(result as number));
     });
     every(1_000, () => memory.push(residentMb(gateway.pid!)));
@@ -184,20 +207,34 @@ async function soak({ seconds, rate, killEvery, switchEvery }: Options): Promise
   const isFlat = late <= early * 1.15 + 10;
   for (const text of problems) console.log(text);
   const passed = tally.lost === 0 && tally.wrongAdapter === 0 && isFlat;
-  console.log(JSON.stringify({ name: 'gateway-soak', seconds, rate, ...tally, earlyMb: Math.round(early), lateMb: Math.round(late), isFlat, passed }));
+  console.log(
+    JSON.stringify({
+      name: 'gateway-soak',
+      seconds,
+      rate,
+      ...tally,
+      earlyMb: Math.round(early),
+      lateMb: Math.round(late),
+      isFlat,
+      passed,
+    }),
+  );
   return passed;
 }
 
 async function main(): Promise<void> {
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
-  const { values } = parseArgs({ options: { seconds: string('1800'), rate: string('300'), 'kill-every': string('20'), 'switch-every': string('10') } });
+  const { values } = parseArgs({
+    options: { seconds: string('1800'), rate: string('300'), 'kill-every': string('20'), 'switch-every': string('10') },
+  });
   const options = {
     seconds: Number(values.seconds),
     rate: Number(values.rate),
     killEvery: Number(values['kill-every']),
     switchEvery: Number(values['switch-every']),
   };
-  for (const [name, value] of Object.entries(options)) if (!(value > 0)) throw new RangeError(`${name} must be a number above 0.`);
+  for (const [name, value] of Object.entries(options))
+    if (!(value > 0)) throw new RangeError(`${name} must be a number above 0.`);
   if (!(await soak(options))) process.exitCode = 1;
 }
 

@@ -1,6 +1,7 @@
 /**
- * `test/faults/kill [AGENT_YAML]`: one undisturbed run and one in which every kind of process gets SIGKILL in the middle of its stage, each
- * in a state directory of its own; then labels, kept capabilities, adapters and bills are compared.
+ * `test/faults/kill [AGENT_YAML]`: one undisturbed run and one in which every kind of process gets SIGKILL in the
+ * middle of its stage, each in a state directory of its own; then labels, kept capabilities, adapters and bills are
+ * compared.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -46,7 +47,10 @@ interface Outcome {
 
 const out = createOutput(false, { write: (text: string) => process.stdout.write(text) });
 
-/** sha256 over the bytes of a run's artifacts `<stem>-<hash>.jsonl` in a folder of the store, in the order of their names. */
+/**
+ * sha256 over the bytes of a run's artifacts `<stem>-<hash>.jsonl` in a folder of the store, in the order of their
+ * names.
+ */
 function contentOf(settings: Settings, folder: string, stem: string): string {
   const directory = join(settings.storeRoot, folder);
   const files = readdirSync(directory)
@@ -89,7 +93,10 @@ async function runOnce(name: string, home: string, agent: Agent, killer: Killer 
       const report = await readReport(end.result.reportDirectory);
       const services = runningState(home)?.services ?? [];
       const analyst = services.find((s) => s.name === 'analyst')?.url;
-      if (!analyst) throw new Error('The demo analyst does not run: unset OPENAI_API_KEY and OPENAI_BASE_URL, so that bills can be counted.');
+      if (!analyst)
+        throw new Error(
+          'The demo analyst does not run: unset OPENAI_API_KEY and OPENAI_BASE_URL, so that bills can be counted.',
+        );
       out.line(`${name}: ${end.result.verdict} after ${duration(seconds)}`);
       return {
         seconds,
@@ -113,8 +120,10 @@ async function runOnce(name: string, home: string, agent: Agent, killer: Killer 
 }
 
 function compare(calm: Outcome, disturbed: Outcome): { text: string; problems: string[] } {
-  const same = (what: string, a: string, b: string): string[] => (a === b ? [] : [`${what} differ: ${a} undisturbed, ${b} disturbed`]);
-  // Two trials that went the same way are two episodes with the same question, killed or not: what the kills cost is the difference.
+  const same = (what: string, a: string, b: string): string[] =>
+    a === b ? [] : [`${what} differ: ${a} undisturbed, ${b} disturbed`];
+  // Two trials that went the same way are two episodes with the same question, killed or not: what the kills cost is
+  // the difference.
   const twice = disturbed.stats.billedCalls - calm.stats.billedCalls;
   const problems = [
     ...same('labels', calm.labels, disturbed.labels),
@@ -139,21 +148,30 @@ function compare(calm: Outcome, disturbed: Outcome): { text: string; problems: s
 }
 
 async function main(): Promise<number> {
-  const agent = readAgent(resolve(process.argv[2] ?? join(projectRoot(), 'examples', 'orders-desk', 'agent.tiny.yaml')));
+  const agent = readAgent(
+    resolve(process.argv[2] ?? join(projectRoot(), 'examples', 'orders-desk', 'agent.tiny.yaml')),
+  );
   const folder = mkdtempSync(join(tmpdir(), 'whet-faults-'));
   process.env['WHET_DEMO_ANALYST_LATENCY_MS'] = ANALYST_LATENCY_MS;
   const [calmHome, disturbedHome] = [join(folder, 'undisturbed'), join(folder, 'disturbed')];
   try {
     const calm = await runOnce('undisturbed', calmHome, agent, null);
     // The same base model, without making it again.
-    if (existsSync(join(calmHome, 'models'))) cpSync(join(calmHome, 'models'), join(disturbedHome, 'models'), { recursive: true });
+    if (existsSync(join(calmHome, 'models')))
+      cpSync(join(calmHome, 'models'), join(disturbedHome, 'models'), { recursive: true });
     const killer = new Killer(disturbedHome, (line) => out.line(`disturbed: ${line}`));
     const disturbed = await runOnce('disturbed', disturbedHome, agent, killer);
     const { text, problems } = compare(calm, disturbed);
     const missed = killer.missed().map((victim) => `${victim} was not killed: its stage was over too soon`);
-    console.log(`\n${table([['killed', 'in stage', 'at'], ...disturbed.kills.map((kill) => [kill.victim, kill.stage, kill.at])])}\n\n${text}\n`);
+    console.log(
+      `\n${table([['killed', 'in stage', 'at'], ...disturbed.kills.map((kill) => [kill.victim, kill.stage, kill.at])])}\n\n${text}\n`,
+    );
     for (const problem of [...problems, ...missed]) console.log(problem);
-    console.log(problems.length + missed.length === 0 ? 'faults: same labels, same capabilities, nothing billed twice' : 'faults: FAILED');
+    console.log(
+      problems.length + missed.length === 0
+        ? 'faults: same labels, same capabilities, nothing billed twice'
+        : 'faults: FAILED',
+    );
     return problems.length + missed.length === 0 ? 0 : 1;
   } finally {
     if (process.env['WHET_FAULTS_KEEP'] === undefined) rmSync(folder, { recursive: true, force: true });

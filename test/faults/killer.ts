@@ -26,9 +26,13 @@ export interface KillRecord {
   pid: number;
 }
 
-/** An arm's rollouts take less than the second between two heartbeats; the stage has several arms, so a started one is its middle. */
+/**
+ * An arm's rollouts take less than the second between two heartbeats; the stage has several arms, so a started one is
+ * its middle.
+ */
 const inTheMiddle = ({ status, activityType, progress }: PendingActivity): boolean =>
-  status === 'started' && (activityType === 'rollOutArm' || (progress !== null && progress.done > 0 && progress.done < progress.total));
+  status === 'started' &&
+  (activityType === 'rollOutArm' || (progress !== null && progress.done > 0 && progress.done < progress.total));
 
 /** Kills each victim once, as soon as its stage is in its middle. */
 export class Killer {
@@ -41,12 +45,17 @@ export class Killer {
 
   /** Looks at the run and kills at most one process. */
   look(state: RunState): void {
-    for (const { victim, stage, activity } of KILLS.filter((kill) => !this.records.some((done) => done.victim === kill.victim))) {
+    for (const { victim, stage, activity } of KILLS.filter(
+      (kill) => !this.records.some((done) => done.victim === kill.victim),
+    )) {
       const target = state.activities.find((a) => a.activityType === activity && inTheMiddle(a));
       const process_ = target === undefined ? null : this.find(victim);
       if (target === undefined || process_ === null) continue;
       process.kill(process_.pid, 'SIGKILL');
-      const at = target.progress === null ? activity : `${target.progress.done} of ${target.progress.total} ${target.progress.unit}`;
+      const at =
+        target.progress === null
+          ? activity
+          : `${target.progress.done} of ${target.progress.total} ${target.progress.unit}`;
       this.records.push({ victim, stage, at, pid: process_.pid });
       this.say(`SIGKILL ${victim} (pid ${process_.pid}) in ${stage} at ${at}`);
       return;
@@ -55,7 +64,9 @@ export class Killer {
 
   /** Victims that lived: their stage was over before it could be looked at. */
   missed(): string[] {
-    return KILLS.map((kill) => kill.victim).filter((victim) => !this.records.some((record) => record.victim === victim));
+    return KILLS.map((kill) => kill.victim).filter(
+      (victim) => !this.records.some((record) => record.victim === victim),
+    );
   }
 
   private find(victim: Kill['victim']): ProcessId | null {
@@ -63,7 +74,9 @@ export class Killer {
     if (state === null) return null;
     if (victim === 'trainer') return processesOf(state.instance).find(isTrainer) ?? null;
     const service = state.services.find((s) => s.name === victim);
-    return service?.status === 'ready' && service.process !== null && isRunning(service.process) ? service.process : null;
+    return service?.status === 'ready' && service.process !== null && isRunning(service.process)
+      ? service.process
+      : null;
   }
 }
 

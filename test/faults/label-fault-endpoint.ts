@@ -91,14 +91,27 @@ function respond(response: ServerResponse, fault: Fault | null, answer: string):
 }
 
 function completion(body: StubBody, fault: Fault | null): string {
-  const { content } = syntheticAnswer({ path: '', headers: {}, body: { ...body, messages: body.messages.slice(0, 2) } }) as { content: string };
-  const message = { role: 'assistant', content: fault === 'junk-answer' ? '{"reason":"the agent did well","label":"MAY' : content, refusal: null };
+  const { content } = syntheticAnswer({
+    path: '',
+    headers: {},
+    body: { ...body, messages: body.messages.slice(0, 2) },
+  }) as { content: string };
+  const message = {
+    role: 'assistant',
+    content: fault === 'junk-answer' ? '{"reason":"the agent did well","label":"MAY' : content,
+    refusal: null,
+  };
   return JSON.stringify({
     id: 'stub',
     object: 'chat.completion',
     created: 0,
     model: body.model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
-    usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110, prompt_tokens_details: { cached_tokens: 80 } },
+    usage: {
+      prompt_tokens: 100,
+      completion_tokens: 10,
+      total_tokens: 110,
+      prompt_tokens_details: { cached_tokens: 80 },
+    },
   });
 }

@@ -1,9 +1,11 @@
 /**
- * `node dist/test/faults/label-million.js --calls 1000000`: labels very many pairs in one run, with SIGKILL for the worker in the middle, in
- * front of a stub with little latency. Every label must be what the episode says, no history may be long, the worker must stay small, and
- * what is asked twice may not be more than what was under way. Exit code 1 when one of these does not hold. The last line is JSON.
+ * `node dist/test/faults/label-million.js --calls 1000000`: labels very many pairs in one run, with SIGKILL for the
+ * worker in the middle, in front of a stub with little latency. Every label must be what the episode says, no history
+ * may be long, the worker must stay small, and what is asked twice may not be more than what was under way. Exit code 1
+ * when one of these does not hold. The last line is JSON.
  *
- *     node dist/test/faults/label-million.js [--calls 20000] [--concurrency 256] [--latency-ms 20] [--padding 200] [--kills 1]
+ *     node dist/test/faults/label-million.js [--calls 20000] [--concurrency 256] [--latency-ms 20] [--padding 200]
+ *     [--kills 1]
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -30,7 +32,10 @@ interface Options {
 const statsOf = async (port: number) => (await (await fetch(`http://127.0.0.1:${port}/stats`)).json()) as ProviderStats;
 
 /** Compares every label in the store with what the episodes say. */
-async function check(store: ArtifactStore, trajectories: number): Promise<{ labels: number; twice: number; wrong: number }> {
+async function check(
+  store: ArtifactStore,
+  trajectories: number,
+): Promise<{ labels: number; twice: number; wrong: number }> {
   const indices = new Map(Array.from({ length: trajectories }, (_, i) => [syntheticEpisode(i, 0).id.slice(0, 16), i]));
   const skills = new Map(CANDIDATES.map(({ id, name }, i) => [id, { name, bit: 1 << i }]));
   const seen = new Uint8Array(trajectories);
@@ -69,7 +74,9 @@ async function measure(options: Options): Promise<number> {
       padding: options.padding,
       analyst: { concurrency: options.concurrency },
     });
-    console.log(`planned ${planned.calls} labels in ${planned.labelling.plan.chunks} chunks, ${planned.planSeconds.toFixed(1)} s`);
+    console.log(
+      `planned ${planned.calls} labels in ${planned.labelling.plan.chunks} chunks, ${planned.planSeconds.toFixed(1)} s`,
+    );
     const began = Date.now();
     const handle = await world.label(planned);
     const rss: number[] = [];
@@ -80,7 +87,9 @@ async function measure(options: Options): Promise<number> {
       victim.kill('SIGKILL');
       await ended(victim);
       const { calls } = await statsOf(port);
-      console.log(`SIGKILL after ${calls} calls, ${((Date.now() - began) / 1000).toFixed(0)} s, worker at ${rss.at(-1)?.toFixed(0)} MB`);
+      console.log(
+        `SIGKILL after ${calls} calls, ${((Date.now() - began) / 1000).toFixed(0)} s, worker at ${rss.at(-1)?.toFixed(0)} MB`,
+      );
       world.startWorker();
     }
     const totals = (await handle.result()) as LabelChunkResult;
@@ -95,7 +104,9 @@ async function measure(options: Options): Promise<number> {
     const workerRssMb = Math.round(Math.max(...rss));
     const problems = [
       ...(totals.asked === planned.calls && totals.unlabelled === 0 ? [] : [`counts are ${JSON.stringify(totals)}`]),
-      ...(labels === planned.calls && wrong === 0 ? [] : [`${labels} labels are in the store, ${wrong} of them are wrong`]),
+      ...(labels === planned.calls && wrong === 0
+        ? []
+        : [`${labels} labels are in the store, ${wrong} of them are wrong`]),
       ...(stats.repeated <= options.kills * options.concurrency
         ? []
         : [`${stats.repeated} calls were made twice, ${options.concurrency} were under way at a kill`]),
@@ -134,7 +145,13 @@ async function main(): Promise<number> {
   }
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
-    options: { calls: string('20000'), concurrency: string('256'), 'latency-ms': string('20'), padding: string('200'), kills: string('1') },
+    options: {
+      calls: string('20000'),
+      concurrency: string('256'),
+      'latency-ms': string('20'),
+      padding: string('200'),
+      kills: string('1'),
+    },
   });
   return measure({
     calls: Number(values.calls),

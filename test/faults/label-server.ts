@@ -1,10 +1,12 @@
 /**
- * `node dist/test/faults/label-server.js`: labels the same pairs through a calm endpoint and through one that answers 30 % of the requests
- * with a fault (429 with and without Retry-After, 500, connection resets, hangs, cut answers, junk), with real Temporal server and worker.
- * Compares the labels, counts the calls, and writes the rates as a picture. Exit code 1 when a label differs, when more than 1.6 times
- * the calls were needed, or when repetitions came in a storm. The last line is JSON.
+ * `node dist/test/faults/label-server.js`: labels the same pairs through a calm endpoint and through one that answers
+ * 30 % of the requests with a fault (429 with and without Retry-After, 500, connection resets, hangs, cut answers,
+ * junk), with real Temporal server and worker. Compares the labels, counts the calls, and writes the rates as a
+ * picture. Exit code 1 when a label differs, when more than 1.6 times the calls were needed, or when repetitions came
+ * in a storm. The last line is JSON.
  *
- *     node dist/test/faults/label-server.js [--calls 2100] [--concurrency 64] [--faults 0.3] [--seed 1] [--plot .whetstone/label-rates.svg]
+ *     node dist/test/faults/label-server.js [--calls 2100] [--concurrency 64] [--faults 0.3] [--seed 1] [--plot
+ *     .whetstone/label-rates.svg]
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -18,7 +20,10 @@ import { ratePlot } from './label-rate-plot';
 
 /** More calls than this per label mean that repetitions are not kept in bounds. */
 const MAX_CALLS = 1.6;
-/** Without a limit to keep, no second may have more requests than this many times the calm run's busiest: a storm looks like that. */
+/**
+ * Without a limit to keep, no second may have more requests than this many times the calm run's busiest: a storm looks
+ * like that.
+ */
 const MAX_PEAK = 1.2;
 
 interface Options {
@@ -36,7 +41,13 @@ interface Outcome {
   stats: FaultStats;
 }
 
-async function labelOnce(world: LabellingWorld, children: Processes, name: string, faults: number, options: Options): Promise<Outcome> {
+async function labelOnce(
+  world: LabellingWorld,
+  children: Processes,
+  name: string,
+  faults: number,
+  options: Options,
+): Promise<Outcome> {
   const port = await freePort();
   children.start(process.execPath, [__filename, 'endpoint', JSON.stringify({ port, faults, seed: options.seed })]);
   await untilAnswers(`http://127.0.0.1:${port}/stats`);
@@ -63,7 +74,13 @@ async function main(): Promise<number> {
   }
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
-    options: { calls: string('2100'), concurrency: string('64'), faults: string('0.3'), seed: string('1'), plot: string('.whetstone/label-rates.svg') },
+    options: {
+      calls: string('2100'),
+      concurrency: string('64'),
+      faults: string('0.3'),
+      seed: string('1'),
+      plot: string('.whetstone/label-rates.svg'),
+    },
   });
   const options: Options = {
     calls: Number(values.calls),
@@ -95,7 +112,9 @@ async function main(): Promise<number> {
         .map(([kind, count]) => `${kind} ${count}`)
         .join(', ')}`,
     );
-    console.log(`calm ${calm.seconds.toFixed(1)} s, with faults ${faulty.seconds.toFixed(1)} s; rates: ${options.plot}`);
+    console.log(
+      `calm ${calm.seconds.toFixed(1)} s, with faults ${faulty.seconds.toFixed(1)} s; rates: ${options.plot}`,
+    );
     for (const problem of problems) console.log(`FAILED: ${problem}`);
     console.log(
       JSON.stringify({
@@ -103,7 +122,9 @@ async function main(): Promise<number> {
         pairs,
         sameLabels: calm.labels === faulty.labels,
         callRatio: Number(callRatio.toFixed(3)),
-        faultShare: Number((Object.values(faulty.stats.faults).reduce((a, b) => a + b, 0) / faulty.stats.requests).toFixed(3)),
+        faultShare: Number(
+          (Object.values(faulty.stats.faults).reduce((a, b) => a + b, 0) / faulty.stats.requests).toFixed(3),
+        ),
         unlabelled: faulty.totals.unlabelled,
         peakPerSecond: { calm: peak(calm.stats), faulty: peak(faulty.stats) },
         seconds: { calm: Number(calm.seconds.toFixed(1)), faulty: Number(faulty.seconds.toFixed(1)) },

@@ -10,7 +10,10 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 describe('bad input', () => {
   const fixture = new GatewayFixture();
   beforeAll(() =>
-    fixture.start({ registry: { versions: [versionOf(1, 'weigh')] }, config: { limits: { bodyBytes: 5_000 }, timeouts: { requestBodyMs: 200 } } }),
+    fixture.start({
+      registry: { versions: [versionOf(1, 'weigh')] },
+      config: { limits: { bodyBytes: 5_000 }, timeouts: { requestBodyMs: 200 } },
+    }),
   );
   afterAll(() => fixture.stop());
 
@@ -18,8 +21,18 @@ describe('bad input', () => {
     ['no JSON', '{"model": ', 400, 'invalid_json'],
     ['a list', '[]', 400, 'invalid_json'],
     ['no model', '{"messages": []}', 400, 'missing_model'],
-    ['an unknown model', '{"model": "../../etc", "messages": [{"role": "user", "content": "x"}]}', 404, 'model_not_found'],
-    ['the name at the model server', '{"model": "desk-base", "messages": [{"role": "user", "content": "x"}]}', 404, 'model_not_found'],
+    [
+      'an unknown model',
+      '{"model": "../../etc", "messages": [{"role": "user", "content": "x"}]}',
+      404,
+      'model_not_found',
+    ],
+    [
+      'the name at the model server',
+      '{"model": "desk-base", "messages": [{"role": "user", "content": "x"}]}',
+      404,
+      'model_not_found',
+    ],
     ['no messages', '{"model": "desk"}', 400, null],
     ['messages that are no objects', '{"model": "desk", "messages": [7]}', 400, null],
     ['a stream that is no flag', '{"model": "desk", "stream": "yes", "messages": []}', 400, null],
@@ -45,8 +58,12 @@ describe('bad input', () => {
         socket.on('data', (data) => (text += data.toString()));
         socket.on('close', () => resolve(text));
       });
-    expect(await raw('POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\r\n')).toMatch(/^HTTP\/1.1 413 /);
-    expect(await raw('POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{')).toMatch(/^HTTP\/1.1 408 /);
+    expect(await raw('POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\r\n')).toMatch(
+      /^HTTP\/1.1 413 /,
+    );
+    expect(await raw('POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{')).toMatch(
+      /^HTTP\/1.1 408 /,
+    );
     expect(await raw('nonsense\r\n\r\n')).toMatch(/^HTTP\/1.1 400 .*"This is no HTTP request."/s);
   });
 
@@ -95,7 +112,10 @@ describe('keys and limits', () => {
 
   it('a client has its requests in flight, and gets its place back', async () => {
     const replica = fixture.replicas[0]!;
-    replica.behaviour = (_, response) => (setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'), 50), true);
+    replica.behaviour = (_, response) => (
+      setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'), 50),
+      true
+    );
     const first = chat('sk-three');
     await fixture.until(() => replica.completions().some(() => true));
     await fixture.until(() => fixture.agent.replicas.all[0]!.inFlight > 0);
@@ -107,10 +127,16 @@ describe('keys and limits', () => {
 
 test('a configuration says the path of what is wrong', () => {
   const agents = [{ name: 'desk', baseModel: 'b', replicas: ['http://x/v1'] }];
-  expect(() => checkGatewayConfig({ version: 1, agents, port: 70_000 }, 'gateway.yaml')).toThrow('gateway.yaml: port: ');
-  expect(() => checkGatewayConfig({ version: 1, agents, host: '0.0.0.0' }, 'gateway.yaml')).toThrow('Set keys, or listen on one of 127.0.0.1');
-  expect(() => checkGatewayConfig({ version: 1, agents: [...agents, ...agents] }, 'gateway.yaml')).toThrow('agents.1.name: "desk" is there twice');
-  expect(() => checkGatewayConfig({ version: 1, agents, keys: [{ client: 'a', sha256: 'f'.repeat(64), agents: ['x'] }] }, 'g')).toThrow(
-    'keys.0.agents: there is no agent x. Allowed: desk.',
+  expect(() => checkGatewayConfig({ version: 1, agents, port: 70_000 }, 'gateway.yaml')).toThrow(
+    'gateway.yaml: port: ',
   );
+  expect(() => checkGatewayConfig({ version: 1, agents, host: '0.0.0.0' }, 'gateway.yaml')).toThrow(
+    'Set keys, or listen on one of 127.0.0.1',
+  );
+  expect(() => checkGatewayConfig({ version: 1, agents: [...agents, ...agents] }, 'gateway.yaml')).toThrow(
+    'agents.1.name: "desk" is there twice',
+  );
+  expect(() =>
+    checkGatewayConfig({ version: 1, agents, keys: [{ client: 'a', sha256: 'f'.repeat(64), agents: ['x'] }] }, 'g'),
+  ).toThrow('keys.0.agents: there is no agent x. Allowed: desk.');
 });

@@ -14,7 +14,8 @@ describe('bad upstreams', () => {
   it('down: another model server answers', async () => {
     await started({ replicas: 2 });
     await fixture.replicas[0]!.stop();
-    for (let i = 0; i < 10; i++) expect((await fixture.chat(`need:weigh ${i}`)).json['model']).toBe(adapterName('weigh', 1));
+    for (let i = 0; i < 10; i++)
+      expect((await fixture.chat(`need:weigh ${i}`)).json['model']).toBe(adapterName('weigh', 1));
   });
 
   it('all down: the request waits, and is an error after the wait', async () => {
@@ -32,7 +33,10 @@ describe('bad upstreams', () => {
     await fixture.until(() => !fixture.agent.replicas.anyReady());
     await fixture.replicas[0]!.start();
     const answer = await waiting;
-    expect([answer.json['model'], answer.headers.get('x-whet-route')]).toEqual([adapterName('weigh', 1), 'routed; sticky']);
+    expect([answer.json['model'], answer.headers.get('x-whet-route')]).toEqual([
+      adapterName('weigh', 1),
+      'routed; sticky',
+    ]);
   });
 
   it('slow: a timeout', async () => {
@@ -65,7 +69,12 @@ describe('bad upstreams', () => {
     const events = text.split('\n\n').filter(Boolean);
     expect(events[0]).toBe(chunkEvent('m', 'a').trim());
     expect(JSON.parse(events[1]!.slice(6))).toEqual({
-      error: { message: 'The model server broke off its answer.', type: 'server_error', param: null, code: 'upstream_error' },
+      error: {
+        message: 'The model server broke off its answer.',
+        type: 'server_error',
+        param: null,
+        code: 'upstream_error',
+      },
     });
     expect(events).toHaveLength(2);
   });
@@ -100,20 +109,33 @@ describe('bad upstreams', () => {
       true
     );
     const answer = await fixture.chat('hi', { model: 'desk@base' });
-    expect(answer.json['error']).toEqual({ message: 'The model server failed with status 500.', type: 'server_error', param: null, code: 'upstream_error' });
+    expect(answer.json['error']).toEqual({
+      message: 'The model server failed with status 500.',
+      type: 'server_error',
+      param: null,
+      code: 'upstream_error',
+    });
   });
 
   it('an adapter that fails falls back to base, says so and counts it', async () => {
     await started();
-    fixture.replicas[0]!.behaviour = ({ body }, response) => body.model !== 'desk-base' && (send(response, 500, {}), true);
+    fixture.replicas[0]!.behaviour = ({ body }, response) =>
+      body.model !== 'desk-base' && (send(response, 500, {}), true);
     const answer = await fixture.chat('need:weigh');
-    expect([answer.json['model'], answer.headers.get('x-whet-adapter'), answer.headers.get('x-whet-route')]).toEqual(['desk-base', 'base', 'adapter-failed']);
-    expect((await fixture.get('/metrics')).text).toContain('whet_gateway_fallbacks_total{agent="desk",reason="adapter-failed"} 1');
+    expect([answer.json['model'], answer.headers.get('x-whet-adapter'), answer.headers.get('x-whet-route')]).toEqual([
+      'desk-base',
+      'base',
+      'adapter-failed',
+    ]);
+    expect((await fixture.get('/metrics')).text).toContain(
+      'whet_gateway_fallbacks_total{agent="desk",reason="adapter-failed"} 1',
+    );
   });
 
   it('or is an error, where the agent is configured so or the adapter was pinned', async () => {
     await started({ agent: { fallback: 'error' } });
-    fixture.replicas[0]!.behaviour = ({ body }, response) => body.model !== 'desk-base' && (send(response, 500, {}), true);
+    fixture.replicas[0]!.behaviour = ({ body }, response) =>
+      body.model !== 'desk-base' && (send(response, 500, {}), true);
     expect(outcome(await fixture.chat('need:weigh'))).toEqual([502, 'upstream_error']);
     expect(outcome(await fixture.chat('hi', { model: adapterName('weigh', 1) }))).toEqual([502, 'upstream_error']);
   });
@@ -122,7 +144,9 @@ describe('bad upstreams', () => {
     await started();
     fixture.replicas[0]!.adapters.clear();
     expect((await fixture.chat('need:weigh')).json['model']).toBe(adapterName('weigh', 1));
-    expect(fixture.replicas[0]!.history).toEqual([1, 2].flatMap(() => [`load ${adapterName('weigh', 1)}`, `probe ${adapterName('weigh', 1)}`]));
+    expect(fixture.replicas[0]!.history).toEqual(
+      [1, 2].flatMap(() => [`load ${adapterName('weigh', 1)}`, `probe ${adapterName('weigh', 1)}`]),
+    );
   });
 });
 

@@ -6,18 +6,26 @@ describe('a canary', () => {
   let fixture: GatewayFixture;
   const canary = { id: 'c'.repeat(12), version: 2, share: 0.5, falseRollback: 0.05, startedAt: '2026-11-21T00:00:00Z' };
   beforeEach(async () => {
-    fixture = await new GatewayFixture().start({ registry: { versions: [versionOf(1, 'weigh'), versionOf(2, 'weigh')], active: 1 } });
+    fixture = await new GatewayFixture().start({
+      registry: { versions: [versionOf(1, 'weigh'), versionOf(2, 'weigh')], active: 1 },
+    });
   });
   afterEach(() => fixture.stop());
 
   const talk = async (name: string) => {
     const { headers, json } = await fixture.chat('need:weigh', {}, { 'x-whet-conversation': name });
-    return { version: headers.get('x-whet-version'), route: headers.get('x-whet-route'), model: json['model'] as string };
+    return {
+      version: headers.get('x-whet-version'),
+      route: headers.get('x-whet-route'),
+      model: json['model'] as string,
+    };
   };
   const post = (conversation: string, reward: unknown) => fixture.post('/v1/outcomes', { conversation, reward });
   const begin = async () => {
     await changeRegistry(fixture.store, 'desk', (registry) => startCanary(registry, canary));
-    await fixture.until(() => fixture.agent.registry.canary !== undefined && fixture.agent.replicas.all[0]!.routable.size === 2);
+    await fixture.until(
+      () => fixture.agent.registry.canary !== undefined && fixture.agent.replicas.all[0]!.routable.size === 2,
+    );
   };
 
   it('gets its share of new conversations and keeps them; the others stay where they are', async () => {
@@ -56,17 +64,26 @@ describe('a canary', () => {
     await talk('before');
     await begin();
     await talk('during');
-    expect((await post('during', 1)).json).toEqual({ object: 'outcome', conversation: 'during', counted: true, reason: null });
+    expect((await post('during', 1)).json).toEqual({
+      object: 'outcome',
+      conversation: 'during',
+      counted: true,
+      reason: null,
+    });
     expect((await post('during', 0)).json['reason']).toBe('the conversation was counted before');
     expect((await post('before', 1)).json['reason']).toBe('the conversation began before the canary');
     expect((await post('nobody', 1)).json['reason']).toBe('the conversation is not known here');
-    expect((await post('during', 7)).json['error']).toMatchObject({ message: 'reward: 7 is not allowed. Allowed: at most 1.', param: 'reward' });
+    expect((await post('during', 7)).json['error']).toMatchObject({
+      message: 'reward: 7 is not allowed. Allowed: at most 1.',
+      param: 'reward',
+    });
   });
 
   it('is judged by what all gateways have counted', async () => {
     await begin();
     const others = fixture.store.segment(`canary/desk/${canary.id}/another-gateway.jsonl`);
-    for (let i = 0; i < 300; i++) await others.append({ conversation: `other ${i}`, arm: i % 2 ? 'canary' : 'active', reward: i % 2 ? 0.1 : 0.9 });
+    for (let i = 0; i < 300; i++)
+      await others.append({ conversation: `other ${i}`, arm: i % 2 ? 'canary' : 'active', reward: i % 2 ? 0.1 : 0.9 });
     await others.close();
     await fixture.until(async () => (await readRegistry(fixture.store, 'desk')).lastCanary?.outcome === 'rolled-back');
   });

@@ -22,8 +22,8 @@ export const chunkEvent = (model: string, content: string): string =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model, choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
 
 /**
- * Fake model server at its door: OpenAI's API and vLLM's adapter calls. It says which model answered, so that a wrong adapter shows, and
- * answers the router by the word after `need:` in the task.
+ * Fake model server at its door: OpenAI's API and vLLM's adapter calls. It says which model answered, so that a wrong
+ * adapter shows, and answers the router by the word after `need:` in the task.
  */
 export class FakeReplica {
   readonly requests: SeenRequest[] = [];
@@ -50,7 +50,15 @@ export class FakeReplica {
       });
       request.on('end', () => {
         const text = Buffer.concat(parts).toString('utf8');
-        this.answer({ path: request.url ?? '', headers: request.headers, text, body: text === '' ? {} : (JSON.parse(text) as SeenRequest['body']) }, response);
+        this.answer(
+          {
+            path: request.url ?? '',
+            headers: request.headers,
+            text,
+            body: text === '' ? {} : (JSON.parse(text) as SeenRequest['body']),
+          },
+          response,
+        );
       });
     });
     await new Promise<void>((resolve) => server.listen(this.port || port, '127.0.0.1', resolve));
@@ -85,7 +93,8 @@ export class FakeReplica {
 
   private answer(request: SeenRequest, response: ServerResponse): void {
     const { path, body } = request;
-    if (path === '/v1/models') return send(response, 200, { object: 'list', data: [this.baseModel, ...this.adapters].map((id) => ({ id })) });
+    if (path === '/v1/models')
+      return send(response, 200, { object: 'list', data: [this.baseModel, ...this.adapters].map((id) => ({ id })) });
     const name = String(body['lora_name']);
     if (path === '/v1/load_lora_adapter') {
       this.history.push(`load ${name}`);
@@ -104,17 +113,30 @@ export class FakeReplica {
     if (!isProbe && this.behaviour?.(request, response) === true) return;
     if (model !== this.baseModel && !this.adapters.has(model)) {
       return send(response, 404, {
-        error: { message: `The model \`${model}\` does not exist.`, type: 'NotFoundError', param: 'model', code: 'model_not_found' },
+        error: {
+          message: `The model \`${model}\` does not exist.`,
+          type: 'NotFoundError',
+          param: 'model',
+          code: 'model_not_found',
+        },
       });
     }
-    if (body.structured_outputs !== undefined) return void setTimeout(() => send(response, 200, routerAnswer(body)), this.routerDelayMs);
+    if (body.structured_outputs !== undefined)
+      return void setTimeout(() => send(response, 200, routerAnswer(body)), this.routerDelayMs);
     if (body.stream === true) return stream(response, model);
     send(response, 200, completion(model, 'hello'));
   }
 }
 
-export function send(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(typeof body === 'string' ? body : JSON.stringify(body));
+export function send(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response
+    .writeHead(status, { 'content-type': 'application/json', ...headers })
+    .end(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
 export function completion(model: string, content: string): unknown {
@@ -152,7 +174,12 @@ function routerAnswer(body: SeenRequest['body']): unknown {
         ];
   return {
     choices: [
-      { index: 0, message: { role: 'assistant', content: top[0]?.token }, logprobs: { content: [{ ...top[0], top_logprobs: top }] }, finish_reason: 'stop' },
+      {
+        index: 0,
+        message: { role: 'assistant', content: top[0]?.token },
+        logprobs: { content: [{ ...top[0], top_logprobs: top }] },
+        finish_reason: 'stop',
+      },
     ],
   };
 }

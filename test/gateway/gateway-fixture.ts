@@ -31,9 +31,11 @@ export function versionOf(version: number, ...capabilities: string[]): RegistryV
   };
 }
 
-export const adapterName = (capability: string, version: number): string => `${capability}@${String(version).repeat(12)}`;
+export const adapterName = (capability: string, version: number): string =>
+  `${capability}@${String(version).repeat(12)}`;
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever came over the wire; tests say what they expect
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever came over the wire; tests say what they
+// expect
 type Wire = Record<string, any>;
 
 /** An answer of the gateway, read to its end. */
@@ -58,7 +60,10 @@ export class GatewayFixture {
     options: {
       registry?: Partial<Registry> & Pick<Registry, 'versions'>;
       replicas?: number;
-      agent?: Partial<Omit<GatewayAgent, 'router' | 'traces'>> & { router?: Partial<GatewayAgent['router']>; traces?: Partial<GatewayAgent['traces']> };
+      agent?: Partial<Omit<GatewayAgent, 'router' | 'traces'>> & {
+        router?: Partial<GatewayAgent['router']>;
+        traces?: Partial<GatewayAgent['traces']>;
+      };
       config?: Partial<GatewayConfigInput>;
       ready?: boolean;
       tracing?: Tracing | null;
@@ -66,7 +71,8 @@ export class GatewayFixture {
   ): Promise<this> {
     for (let i = 0; i < (options.replicas ?? 1); i++) this.replicas.push(await new FakeReplica().start());
     const { registry } = options;
-    if (registry !== undefined) await this.setRegistry({ agent: 'desk', active: registry.versions.at(-1)?.version ?? null, ...registry });
+    if (registry !== undefined)
+      await this.setRegistry({ agent: 'desk', active: registry.versions.at(-1)?.version ?? null, ...registry });
     const config = checkGatewayConfig(
       {
         version: 1,
@@ -124,7 +130,12 @@ export class GatewayFixture {
   async post(path: string, body: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Answer> {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     return read(
-      await fetch(this.url + path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: text, ...(signal ? { signal } : {}) }),
+      await fetch(this.url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: text,
+        ...(signal ? { signal } : {}),
+      }),
     );
   }
 
@@ -134,12 +145,18 @@ export class GatewayFixture {
 
   /** One chat request with a user turn. */
   chat(content: string, more: Record<string, unknown> = {}, headers: Record<string, string> = {}): Promise<Answer> {
-    return this.post('/v1/chat/completions', { model: 'desk', messages: [{ role: 'user', content }], ...more }, headers);
+    return this.post(
+      '/v1/chat/completions',
+      { model: 'desk', messages: [{ role: 'user', content }], ...more },
+      headers,
+    );
   }
 
   private allReady(): boolean {
     const wanted = this.agent.wantedVersions().flatMap(({ adapters }) => adapters);
-    return this.agent.replicas.all.every((replica) => replica.ready && wanted.every(({ name }) => replica.routable.has(name)));
+    return this.agent.replicas.all.every(
+      (replica) => replica.ready && wanted.every(({ name }) => replica.routable.has(name)),
+    );
   }
 }
 

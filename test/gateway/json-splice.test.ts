@@ -40,12 +40,15 @@ describe('the model name in a body', () => {
     expect(parsed).toEqual({ ...(JSON.parse(text) as object), model: 'new' });
   });
 
-  it.each([0, 3, 256])('can be exchanged again, with %s bytes of room, and what was given before stays as it was', (spare) => {
-    const body = bodyOf('{"a":1,"model":"old","b":"ende"}', spare);
-    const names = ['x', 'a much longer name', 'old', 'y'];
-    const given = names.map((name) => body.withModel(name));
-    expect(given.map(String)).toEqual(names.map((name) => `{"a":1,"model":"${name}","b":"ende"}`));
-  });
+  it.each([0, 3, 256])(
+    'can be exchanged again, with %s bytes of room, and what was given before stays as it was',
+    (spare) => {
+      const body = bodyOf('{"a":1,"model":"old","b":"ende"}', spare);
+      const names = ['x', 'a much longer name', 'old', 'y'];
+      const given = names.map((name) => body.withModel(name));
+      expect(given.map(String)).toEqual(names.map((name) => `{"a":1,"model":"${name}","b":"ende"}`));
+    },
+  );
 
   it('holds for random bodies', () => {
     let state = 7;
@@ -56,7 +59,9 @@ describe('the model name in a body', () => {
       if (kind === 1) return random(1000) / 7;
       if (kind === 2) return null;
       if (kind === 3) return Array.from({ length: random(4) }, () => value(depth + 1));
-      return Object.fromEntries(Array.from({ length: random(4) }, () => [['model', 'a', 'b"', '\\'][random(4)], value(depth + 1)]));
+      return Object.fromEntries(
+        Array.from({ length: random(4) }, () => [['model', 'a', 'b"', '\\'][random(4)], value(depth + 1)]),
+      );
     };
     for (let i = 0; i < 500; i++) {
       const fields = Object.entries({ a: value(0), b: value(0), c: value(0) });

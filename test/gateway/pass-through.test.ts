@@ -24,16 +24,25 @@ describe('the gateway passes on', () => {
   });
 
   it("an answer's bytes and says what answered", async () => {
-    replica().behaviour = (_, response) => (send(response, 200, '{"choices": [ ],\n "odd": 1e400}', { 'x-request-id': 'r1' }), true);
+    replica().behaviour = (_, response) => (
+      send(response, 200, '{"choices": [ ],\n "odd": 1e400}', { 'x-request-id': 'r1' }),
+      true
+    );
     const answer = await fixture.chat('hi', { model: 'desk@base' });
     expect(answer.text).toBe('{"choices": [ ],\n "odd": 1e400}');
-    expect(Object.fromEntries(answer.headers)).toMatchObject({ 'x-request-id': 'r1', 'x-whet-adapter': 'base', 'x-whet-route': 'base' });
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'x-request-id': 'r1',
+      'x-whet-adapter': 'base',
+      'x-whet-route': 'base',
+    });
     expect(Number(answer.headers.get('x-whet-overhead-ms'))).toBeGreaterThanOrEqual(0);
   });
 
   it('streams event by event', async () => {
     const answer = await fixture.chat('need:weigh', { stream: true });
-    expect(answer.text).toBe(`${chunkEvent('weigh@111111111111', 'hel')}${chunkEvent('weigh@111111111111', 'lo')}data: [DONE]\n\n`);
+    expect(answer.text).toBe(
+      `${chunkEvent('weigh@111111111111', 'hel')}${chunkEvent('weigh@111111111111', 'lo')}data: [DONE]\n\n`,
+    );
     expect(answer.headers.get('content-type')).toBe('text/event-stream');
     expect(answer.headers.get('x-whet-adapter')).toBe('weigh@111111111111');
   });
@@ -47,17 +56,28 @@ describe('the gateway passes on', () => {
       setTimeout(() => response.end(`${event.slice(5)}data: [DONE]`), 20);
       return true;
     };
-    expect((await fixture.chat('hi', { stream: true, model: 'desk@base' })).text).toBe(`${event}${event}data: [DONE]\n\n`);
+    expect((await fixture.chat('hi', { stream: true, model: 'desk@base' })).text).toBe(
+      `${event}${event}data: [DONE]\n\n`,
+    );
   });
 
   it('plain completions and embeddings', async () => {
     replica().behaviour = ({ path, body }, response) => (send(response, 200, { path, model: body.model }), true);
-    expect((await fixture.post('/v1/completions', { model: 'desk@base', prompt: 'once' })).json).toEqual({ path: '/v1/completions', model: 'desk-base' });
-    expect((await fixture.post('/v1/embeddings', { model: 'desk', input: 'once' })).json).toEqual({ path: '/v1/embeddings', model: 'desk-base' });
+    expect((await fixture.post('/v1/completions', { model: 'desk@base', prompt: 'once' })).json).toEqual({
+      path: '/v1/completions',
+      model: 'desk-base',
+    });
+    expect((await fixture.post('/v1/embeddings', { model: 'desk', input: 'once' })).json).toEqual({
+      path: '/v1/embeddings',
+      model: 'desk-base',
+    });
   });
 
   it("a model server's refusal in OpenAI's format, with its advice when to come back", async () => {
-    replica().behaviour = (_, response) => (send(response, 429, { object: 'error', message: 'slow down' }, { 'retry-after': '7' }), true);
+    replica().behaviour = (_, response) => (
+      send(response, 429, { object: 'error', message: 'slow down' }, { 'retry-after': '7' }),
+      true
+    );
     const answer = await fixture.chat('hi', { model: 'desk@base' });
     expect(answer.status).toBe(429);
     expect(answer.headers.get('retry-after')).toBe('7');
@@ -68,7 +88,12 @@ describe('the gateway passes on', () => {
     const { aborted } = replica();
     replica().behaviour = () => true;
     const stop = new AbortController();
-    const asked = fixture.post('/v1/chat/completions', { model: 'desk@base', messages: [{ role: 'user', content: 'hi' }] }, {}, stop.signal);
+    const asked = fixture.post(
+      '/v1/chat/completions',
+      { model: 'desk@base', messages: [{ role: 'user', content: 'hi' }] },
+      {},
+      stop.signal,
+    );
     asked.catch(() => undefined);
     await fixture.until(() => replica().completions().length === 1);
     stop.abort();
@@ -82,7 +107,11 @@ describe('the gateway passes on', () => {
     const [seen] = replica().completions();
     expect(seen?.headers['authorization']).toBeUndefined();
     expect(seen?.headers['x-request-id']).toBe('r2');
-    for (const path of ['/v1/load_lora_adapter', '/v1/unload_lora_adapter', '/v1/chat/completions/../load_lora_adapter']) {
+    for (const path of [
+      '/v1/load_lora_adapter',
+      '/v1/unload_lora_adapter',
+      '/v1/chat/completions/../load_lora_adapter',
+    ]) {
       expect((await fixture.post(path, { lora_name: 'x', lora_path: '/etc' })).status).toBe(404);
     }
   });

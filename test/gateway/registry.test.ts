@@ -49,7 +49,10 @@ describe('the gateway and its registry', () => {
     const [replica] = fixture.replicas;
     replica!.adapters.add('somebody-elses');
     let finish: () => void = () => undefined;
-    replica!.behaviour = (_, response) => ((finish = () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}')), true);
+    replica!.behaviour = (_, response) => (
+      (finish = () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}')),
+      true
+    );
     const slow = fixture.chat('hi', { model: adapterName('weigh', 1) });
     await fixture.until(() => replica!.completions().length === 1);
     replica!.behaviour = null;
@@ -84,9 +87,20 @@ describe('the gateway and its registry', () => {
     const broken = await new FakeReplica().start();
     broken.behaviour = null;
     Object.defineProperty(broken, 'adapters', {
-      value: { add: () => undefined, delete: () => false, clear: () => undefined, has: () => false, [Symbol.iterator]: () => [][Symbol.iterator]() },
+      value: {
+        add: () => undefined,
+        delete: () => false,
+        clear: () => undefined,
+        has: () => false,
+        [Symbol.iterator]: () => [][Symbol.iterator](),
+      },
     });
-    await fixture.start({ replicas: 0, registry: { versions, active: 1 }, agent: { replicas: [broken.url] }, ready: false });
+    await fixture.start({
+      replicas: 0,
+      registry: { versions, active: 1 },
+      agent: { replicas: [broken.url] },
+      ready: false,
+    });
     await fixture.until(() => fixture.gateway.unready().length === 0);
     const answer = await fixture.chat('need:weigh');
     expect([answer.json['model'], answer.headers.get('x-whet-route')]).toEqual(['desk-base', 'adapter-not-ready']);
@@ -113,7 +127,13 @@ describe('the gateway and its registry', () => {
 describe('a canary in the registry', () => {
   const fixture = new GatewayFixture();
   afterAll(() => fixture.stop());
-  const canary = (id: string, version: number) => ({ id: id.repeat(12), version, share: 0.2, falseRollback: 0.05, startedAt: '2026-11-21T00:00:00Z' });
+  const canary = (id: string, version: number) => ({
+    id: id.repeat(12),
+    version,
+    share: 0.2,
+    falseRollback: 0.05,
+    startedAt: '2026-11-21T00:00:00Z',
+  });
 
   it('starts beside the active version, ends with a promotion, and is what a rollback takes back first', async () => {
     await fixture.start({ registry: { versions, active: 1 } });

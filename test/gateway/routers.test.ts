@@ -11,7 +11,9 @@ const labels =
   ({ body }: SeenRequest, response: Parameters<typeof send>[0]): boolean => {
     if (body.structured_outputs === undefined) return false;
     const top = Object.entries(shares).map(([token, share]) => ({ token, logprob: Math.log(share) }));
-    send(response, 200, { choices: [{ message: { content: top[0]?.token }, logprobs: { content: [{ top_logprobs: top }] } }] });
+    send(response, 200, {
+      choices: [{ message: { content: top[0]?.token }, logprobs: { content: [{ top_logprobs: top }] } }],
+    });
     return true;
   };
 
@@ -35,7 +37,11 @@ describe('the router shortlist', () => {
 
   it('asks only about the capabilities of similar successes', async () => {
     const fixture = new GatewayFixture();
-    const texts = { weigh: 'how heavy is the parcel in grams', stamp: 'put postage on the letter please', seal: 'close the envelope with wax' };
+    const texts = {
+      weigh: 'how heavy is the parcel in grams',
+      stamp: 'put postage on the letter please',
+      seal: 'close the envelope with wax',
+    };
     const folder = layout.evaluation('run-1');
     await putLines(fixture.store, folder, 'arm-base.jsonl', []);
     let seed = 0;
@@ -53,18 +59,26 @@ describe('the router shortlist', () => {
       return fixture.replicas[0]!.routerCalls().at(-1)!.body.messages![0]!.content.split('\n').length === 5;
     });
     expect(answer.json['model']).toBe(adapterName('weigh', 1));
-    expect(fixture.replicas[0]!.routerCalls().at(-1)?.body.messages?.[0]?.content).toContain('\nA: weigh the parcel\nB: none of these\nAnswer:');
+    expect(fixture.replicas[0]!.routerCalls().at(-1)?.body.messages?.[0]?.content).toContain(
+      '\nA: weigh the parcel\nB: none of these\nAnswer:',
+    );
     await fixture.stop();
   });
 
   it('asks about all where there are no examples', async () => {
-    const fixture = await new GatewayFixture().start({ registry: { versions: [versionOf(1, 'weigh', 'stamp')] }, agent: { router: { kind: 'shortlist' } } });
+    const fixture = await new GatewayFixture().start({
+      registry: { versions: [versionOf(1, 'weigh', 'stamp')] },
+      agent: { router: { kind: 'shortlist' } },
+    });
     expect((await fixture.chat('need:stamp')).json['model']).toBe(adapterName('stamp', 1));
     await fixture.stop();
   });
 
   it('compares words without a model', async () => {
-    const [a, b, c] = await lexicalEmbed(['refund order 7 please', 'please refund the order 9', 'what is the weather'], AbortSignal.timeout(1_000));
+    const [a, b, c] = await lexicalEmbed(
+      ['refund order 7 please', 'please refund the order 9', 'what is the weather'],
+      AbortSignal.timeout(1_000),
+    );
     const similarity = (x: Float32Array, y: Float32Array) => x.reduce((sum, value, i) => sum + value * y[i]!, 0);
     expect(similarity(a!, b!)).toBeGreaterThan(similarity(a!, c!) + 0.2);
     expect(similarity(a!, a!)).toBeCloseTo(1);
@@ -88,14 +102,23 @@ describe('the router mixture', () => {
   });
 
   it('has the merge made at the model servers and sends the next conversation there', async () => {
-    const fixture = await new GatewayFixture().start({ registry: { versions: [versionOf(1, 'stamp', 'weigh')] }, agent: { router: { kind: 'mixture' } } });
+    const fixture = await new GatewayFixture().start({
+      registry: { versions: [versionOf(1, 'stamp', 'weigh')] },
+      agent: { router: { kind: 'mixture' } },
+    });
     fixture.replicas[0]!.behaviour = labels({ A: 0.5, B: 0.45, C: 0.05 });
     const parts = ['stamp', 'weigh'].map((skill) => ({ adapter: adapterName(skill, 1), weight: 0.5 }));
     const first = await fixture.chat('both 1');
-    expect([first.json['model'], first.headers.get('x-whet-route')]).toEqual([adapterName('stamp', 1), 'mixture-pending']);
+    expect([first.json['model'], first.headers.get('x-whet-route')]).toEqual([
+      adapterName('stamp', 1),
+      'mixture-pending',
+    ]);
     await fixture.until(() => fixture.agent.replicas.all[0]!.routable.has(mixtureName(parts)));
     const second = await fixture.chat('both 2');
-    expect([second.json['model'], second.headers.get('x-whet-adapter')]).toEqual([mixtureName(parts), mixtureName(parts)]);
+    expect([second.json['model'], second.headers.get('x-whet-adapter')]).toEqual([
+      mixtureName(parts),
+      mixtureName(parts),
+    ]);
     // One that is sure needs no merge.
     fixture.replicas[0]!.behaviour = labels({ A: 0.97, B: 0.03 });
     expect((await fixture.chat('one')).json['model']).toBe(adapterName('stamp', 1));

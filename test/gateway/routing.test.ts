@@ -8,7 +8,10 @@ describe('routing', () => {
   });
   afterEach(() => fixture.stop());
   const replica = () => fixture.replicas[0]!;
-  const route = (answer: Awaited<ReturnType<GatewayFixture['chat']>>) => [answer.headers.get('x-whet-adapter'), answer.headers.get('x-whet-route')];
+  const route = (answer: Awaited<ReturnType<GatewayFixture['chat']>>) => [
+    answer.headers.get('x-whet-adapter'),
+    answer.headers.get('x-whet-route'),
+  ];
 
   it('sends a conversation to the adapter that the base model names, in the words of the evaluation', async () => {
     const answer = await fixture.chat('need:stamp now');
@@ -23,7 +26,8 @@ describe('routing', () => {
       messages: [
         {
           role: 'user',
-          content: 'Which skill does this task need?\nTask: need:stamp now\nA: stamp the parcel\nB: weigh the parcel\nC: none of these\nAnswer:',
+          content:
+            'Which skill does this task need?\nTask: need:stamp now\nA: stamp the parcel\nB: weigh the parcel\nC: none of these\nAnswer:',
         },
       ],
     });
@@ -45,7 +49,9 @@ describe('routing', () => {
     const first = await fixture.chat('need:weigh', {}, headers);
     expect(first.headers.get('x-whet-conversation')).toBe('c-1');
     expect(route(await fixture.chat('need:stamp', {}, headers))).toEqual([adapterName('weigh', 1), 'routed; sticky']);
-    expect((await fixture.chat('hi', {}, { 'x-whet-conversation': 'a b' })).json['error'].code).toBe('invalid_conversation');
+    expect((await fixture.chat('hi', {}, { 'x-whet-conversation': 'a b' })).json['error'].code).toBe(
+      'invalid_conversation',
+    );
   });
 
   it('asks once when several requests of one conversation come at the same time', async () => {
@@ -64,7 +70,8 @@ describe('routing', () => {
     replica().routerDelayMs = 400;
     expect(route(await fixture.chat('need:weigh slowly'))).toEqual(['base', 'router-timeout']);
     fixture.agent.settings.router.timeoutMs = 5_000;
-    replica().behaviour = ({ body }, response) => body.structured_outputs !== undefined && (response.writeHead(500).end('{}'), true);
+    replica().behaviour = ({ body }, response) =>
+      body.structured_outputs !== undefined && (response.writeHead(500).end('{}'), true);
     expect(route(await fixture.chat('need:weigh badly'))).toEqual(['base', 'router-failed']);
     const { text } = await fixture.get('/metrics');
     expect(text).toContain('whet_gateway_router_total{agent="desk",outcome="router-timeout"} 1');
@@ -73,13 +80,21 @@ describe('routing', () => {
 
   it('pins the base model and an adapter by name, without a call of the router', async () => {
     expect(route(await fixture.chat('need:weigh', { model: 'desk@base' }))).toEqual(['base', 'base']);
-    expect(route(await fixture.chat('need:weigh', { model: adapterName('stamp', 1) }))).toEqual([adapterName('stamp', 1), 'pinned']);
+    expect(route(await fixture.chat('need:weigh', { model: adapterName('stamp', 1) }))).toEqual([
+      adapterName('stamp', 1),
+      'pinned',
+    ]);
     expect(replica().routerCalls()).toHaveLength(0);
   });
 
   it('lists what can be asked for', async () => {
     const { json } = await fixture.get('/v1/models');
-    expect(json['data'].map(({ id }: { id: string }) => id)).toEqual(['desk', 'desk@base', adapterName('stamp', 1), adapterName('weigh', 1)]);
+    expect(json['data'].map(({ id }: { id: string }) => id)).toEqual([
+      'desk',
+      'desk@base',
+      adapterName('stamp', 1),
+      adapterName('weigh', 1),
+    ]);
   });
 });
 
@@ -94,7 +109,10 @@ describe('a version with a calibrated router', () => {
   });
 
   it('does not believe an answer with too little mass on the labels', async () => {
-    const fixture = await new GatewayFixture().start({ registry: { versions: [versionOf(1, 'weigh')] }, agent: { router: { minCoveredMass: 0.93 } } });
+    const fixture = await new GatewayFixture().start({
+      registry: { versions: [versionOf(1, 'weigh')] },
+      agent: { router: { minCoveredMass: 0.93 } },
+    });
     expect((await fixture.chat('need:weigh')).headers.get('x-whet-route')).toBe('unreliable');
     await fixture.stop();
   });
@@ -112,6 +130,10 @@ test('a fixed router sends everything to one capability', async () => {
 test('an agent without a version is its base model', async () => {
   const fixture = await new GatewayFixture().start();
   const answer = await fixture.chat('need:weigh');
-  expect([answer.json['model'], answer.headers.get('x-whet-route'), answer.headers.get('x-whet-version')]).toEqual(['desk-base', 'no-version', 'base']);
+  expect([answer.json['model'], answer.headers.get('x-whet-route'), answer.headers.get('x-whet-version')]).toEqual([
+    'desk-base',
+    'no-version',
+    'base',
+  ]);
   await fixture.stop();
 });

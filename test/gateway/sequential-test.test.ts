@@ -4,7 +4,8 @@ import { SequentialTest } from '../../gateway/canary/sequential-test';
 import { seededRandom, simulateCanary } from '../../gateway/canary/simulate';
 
 const WEEK = { share: 0.1, falseRollback: 0.05, activeRate: 0.8, canaryRate: 0.8, conversations: 2_000 };
-const percentile = (values: number[], share: number) => [...values].sort((a, b) => a - b)[Math.ceil(share * values.length) - 1];
+const percentile = (values: number[], share: number) =>
+  [...values].sort((a, b) => a - b)[Math.ceil(share * values.length) - 1];
 
 describe('the sequential test', () => {
   it.each([
@@ -14,20 +15,26 @@ describe('the sequential test', () => {
   ])('rolls at most 5 %% of 1,000 weeks back in which both arms are the same (share %d, rate %d)', (share, rate) => {
     let falseRollbacks = 0;
     for (let week = 0; week < 1_000; week++) {
-      if (simulateCanary({ ...WEEK, share, activeRate: rate, canaryRate: rate }, seededRandom(week)) !== null) falseRollbacks += 1;
+      if (simulateCanary({ ...WEEK, share, activeRate: rate, canaryRate: rate }, seededRandom(week)) !== null)
+        falseRollbacks += 1;
     }
     expect(falseRollbacks).toBeLessThanOrEqual(50);
   });
 
   it('rolls a loss of 5 points back within 15,000 conversations at a share of a tenth, 6,000 at a half (nine in ten)', () => {
     const after = (share: number) =>
-      Array.from({ length: 30 }, (_, seed) => simulateCanary({ ...WEEK, share, canaryRate: 0.75, conversations: 20_000 }, seededRandom(seed)) ?? Infinity);
+      Array.from(
+        { length: 30 },
+        (_, seed) =>
+          simulateCanary({ ...WEEK, share, canaryRate: 0.75, conversations: 20_000 }, seededRandom(seed)) ?? Infinity,
+      );
     expect(percentile(after(0.1), 0.9)).toBeLessThanOrEqual(15_000);
     expect(percentile(after(0.5), 0.9)).toBeLessThanOrEqual(6_000);
   });
 
   it('leaves a better canary alone', () => {
-    for (let seed = 0; seed < 20; seed++) expect(simulateCanary({ ...WEEK, canaryRate: 0.85, conversations: 20_000 }, seededRandom(seed))).toBeNull();
+    for (let seed = 0; seed < 20; seed++)
+      expect(simulateCanary({ ...WEEK, canaryRate: 0.85, conversations: 20_000 }, seededRandom(seed))).toBeNull();
   });
 
   it('says its numbers', () => {
@@ -37,7 +44,9 @@ describe('the sequential test', () => {
       test.add('active', 1);
     }
     expect(test.isWorse).toBe(true);
-    expect(test.describe()).toMatch(/^reward 0.0 % of 60 conversations against 100.0 % of 60 of the version before, evidence \d+\.\d \(rolled back at 20\)$/);
+    expect(test.describe()).toMatch(
+      /^reward 0.0 % of 60 conversations against 100.0 % of 60 of the version before, evidence \d+\.\d \(rolled back at 20\)$/,
+    );
   });
 });
 

@@ -11,7 +11,10 @@ const TOOL_CALL = { id: 'call_1', type: 'function', function: { name: 'weigh', a
 describe('traces', () => {
   const fixture = new GatewayFixture();
   beforeAll(() =>
-    fixture.start({ registry: { versions: [versionOf(1, 'weigh')] }, agent: { traces: { sample: 1, redact: ['email'], redactPatterns: ['P\\d+'] } } }),
+    fixture.start({
+      registry: { versions: [versionOf(1, 'weigh')] },
+      agent: { traces: { sample: 1, redact: ['email'], redactPatterns: ['P\\d+'] } },
+    }),
   );
   afterAll(() => fixture.stop());
   const day = () => `traces/desk/${new Date().toISOString().slice(0, 10)}`;
@@ -45,7 +48,11 @@ describe('traces', () => {
         model: adapterName('weigh', 1),
         messages: [
           { role: 'user', content: 'need:weigh [redacted], says [email]' },
-          { role: 'assistant', content: null, tool_calls: [{ ...TOOL_CALL, function: { name: 'weigh', arguments: '{"parcel":"[redacted]"}' } }] },
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ ...TOOL_CALL, function: { name: 'weigh', arguments: '{"parcel":"[redacted]"}' } }],
+          },
         ],
         reward: 1,
         success: true,
@@ -62,13 +69,19 @@ describe('traces', () => {
     await fixture.post('/v1/outcomes', { conversation: 'c-2', reward: 0 });
     await fixture.post('/v1/outcomes', { conversation: 'c-2', reward: 1 });
     const found = (await written()).filter(({ reward }) => reward === 0);
-    expect(found.map(({ messages, success }) => [messages.at(-1), success])).toEqual([[{ role: 'assistant', content: 'hello' }, false]]);
+    expect(found.map(({ messages, success }) => [messages.at(-1), success])).toEqual([
+      [{ role: 'assistant', content: 'hello' }, false],
+    ]);
     expect(await written()).toHaveLength(2);
   });
 
   it('a conversation is that of the base model only when it answered every turn', async () => {
     const say = (content: string, model: string, id: string) =>
-      fixture.post('/v1/chat/completions', { model, messages: [{ role: 'user', content }] }, { 'x-whet-conversation': id });
+      fixture.post(
+        '/v1/chat/completions',
+        { model, messages: [{ role: 'user', content }] },
+        { 'x-whet-conversation': id },
+      );
     await say('one', adapterName('weigh', 1), 'c-mixed');
     await say('two', 'desk@base', 'c-mixed');
     await fixture.post('/v1/outcomes', { conversation: 'c-mixed', reward: 0.25 });
@@ -77,7 +90,8 @@ describe('traces', () => {
     await say('one', 'desk@base', 'c-base');
     await say('two', 'desk@base', 'c-base');
     await fixture.post('/v1/outcomes', { conversation: 'c-base', reward: 0.75 });
-    const models = async (wanted: number) => (await written()).filter(({ reward }) => reward === wanted).map(({ model }) => model);
+    const models = async (wanted: number) =>
+      (await written()).filter(({ reward }) => reward === wanted).map(({ model }) => model);
     expect(await models(0.25)).toEqual(['mixed', 'mixed']);
     expect(await models(0.75)).toEqual([expect.not.stringMatching(/^mixed$|@/)]);
   });
@@ -96,14 +110,22 @@ describe('traces', () => {
     await fixture.post('/v1/outcomes', { conversation: 'c-counts', reward: 1 });
     fixture.replicas[0]!.behaviour = null;
     expect(await written()).toHaveLength(before);
-    expect((await fixture.get('/metrics')).text).toContain('whet_gateway_traces_total{agent="desk",result="unreadable"} 1');
+    expect((await fixture.get('/metrics')).text).toContain(
+      'whet_gateway_traces_total{agent="desk",result="unreadable"} 1',
+    );
   });
 
   it('what the format has no place for is counted and left out', async () => {
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:' } }] }];
-    await fixture.post('/v1/chat/completions', { model: 'desk', messages: [{ role: 'robot', content: 'x' }, ...messages] }, { 'x-whet-conversation': 'c-3' });
+    await fixture.post(
+      '/v1/chat/completions',
+      { model: 'desk', messages: [{ role: 'robot', content: 'x' }, ...messages] },
+      { 'x-whet-conversation': 'c-3' },
+    );
     await fixture.post('/v1/outcomes', { conversation: 'c-3', reward: 1 });
-    expect((await fixture.get('/metrics')).text).toContain('whet_gateway_traces_total{agent="desk",result="unreadable"} 2');
+    expect((await fixture.get('/metrics')).text).toContain(
+      'whet_gateway_traces_total{agent="desk",result="unreadable"} 2',
+    );
   });
 });
 

@@ -13,7 +13,11 @@ it('a request is one span with gen_ai attributes, between the client and the mod
   exporter.shutdown = () => ((spans = [...exporter.getFinishedSpans()]), shutdown());
   const tracing = await createTracing({}, exporter);
   const fixture = await new GatewayFixture().start({ registry: { versions: [versionOf(1, 'weigh')] }, tracing });
-  await fixture.chat('need:weigh', {}, { traceparent: `00-${TRACE}-b7ad6b7169203331-01`, 'x-whet-conversation': 'c-1' });
+  await fixture.chat(
+    'need:weigh',
+    {},
+    { traceparent: `00-${TRACE}-b7ad6b7169203331-01`, 'x-whet-conversation': 'c-1' },
+  );
   await fixture.chat('need:weigh', { model: 'nobody' });
   const [seen] = fixture.replicas[0]!.completions();
   await fixture.stop();

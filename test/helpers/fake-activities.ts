@@ -1,8 +1,23 @@
-/** Fakes of the activities, for tests of the orchestration alone: they return small fixed results and record their calls. */
-import type { ArtifactRef, CapabilityBrief, LabelChunkResult, RolloutSummary, RunContext, TrainedAdapter } from '../../contracts';
+/**
+ * Fakes of the activities, for tests of the orchestration alone: they return small fixed results and record their
+ * calls.
+ */
+import type {
+  ArtifactRef,
+  CapabilityBrief,
+  LabelChunkResult,
+  RolloutSummary,
+  RunContext,
+  TrainedAdapter,
+} from '../../contracts';
 import type { QueueActivities } from './temporal';
 
-export const artifact = (key: string): ArtifactRef => ({ key, sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' });
+export const artifact = (key: string): ArtifactRef => ({
+  key,
+  sha256: '0'.repeat(64),
+  bytes: 1,
+  mediaType: 'application/json',
+});
 
 export const rollouts: RolloutSummary = {
   trajectories: artifact('t.jsonl'),
@@ -27,7 +42,14 @@ export const adapterOf = (job: string): TrainedAdapter => ({
   finalReward: 0.9,
 });
 
-const noLabels: LabelChunkResult = { asked: 10, reused: 0, unlabelled: 0, promptTokens: 1, completionTokens: 1, cachedTokens: 0 };
+const noLabels: LabelChunkResult = {
+  asked: 10,
+  reused: 0,
+  unlabelled: 0,
+  promptTokens: 1,
+  completionTokens: 1,
+  cachedTokens: 0,
+};
 
 export interface FakeOptions {
   kept?: string[];
@@ -42,7 +64,9 @@ export interface FakeOptions {
   rejectedAttempts?: Record<string, number>;
 }
 
-/** Activities of a run in which everything works, as far as the options let it. `calls` lists what was called, in order. */
+/**
+ * Activities of a run in which everything works, as far as the options let it. `calls` lists what was called, in order.
+ */
 export function fakeActivities(options: FakeOptions = {}): { activities: Required<QueueActivities>; calls: string[] } {
   const calls: string[] = [];
   const seen = (name: string) => void calls.push(name);
@@ -55,7 +79,13 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
         prepareRun: async (input) => {
           seen('prepareRun');
           const { mixedAdapter = false, approval = false, onRejected = 'wait' } = options;
-          return { context: { ...context, runId: input.runId, agent: input.agent }, maxAttempts: 2, mixedAdapter, approval, onRejected };
+          return {
+            context: { ...context, runId: input.runId, agent: input.agent },
+            maxAttempts: 2,
+            mixedAdapter,
+            approval,
+            onRejected,
+          };
         },
         compareArms: async (input) => {
           seen(`compareArms:${input.arms.map((a) => a.arm).join(',')}`);
@@ -74,13 +104,31 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
           seen(`renderReport:${input.verdict}`);
           return { html: artifact('report.html'), json: artifact('report.json'), directory: '/report' };
         },
-        prepareStudy: async ({ studyId, agent }) => ({ context: { ...context, runId: studyId, agent }, sourceRun: 'run-0', collected: rollouts }),
+        prepareStudy: async ({ studyId, agent }) => ({
+          context: { ...context, runId: studyId, agent },
+          sourceRun: 'run-0',
+          collected: rollouts,
+        }),
         recordIdentification: async () => artifact('identifications.json'),
-        renderStudy: async () => ({ directory: '/study', json: artifact('study.json'), html: artifact('study.html'), summary: 'stable' }),
+        renderStudy: async () => ({
+          directory: '/study',
+          json: artifact('study.json'),
+          html: artifact('study.html'),
+          summary: 'stable',
+        }),
       },
       llm: {
-        discoverCandidates: async () => ({ candidates: artifact('candidates.json'), detail: artifact('discovery.json'), count: 3, calls: 1 }),
-        planLabels: async () => ({ plan: artifact('plan.json'), chunks: options.chunks ?? 3, calls: 10 * (options.chunks ?? 3) }),
+        discoverCandidates: async () => ({
+          candidates: artifact('candidates.json'),
+          detail: artifact('discovery.json'),
+          count: 3,
+          calls: 1,
+        }),
+        planLabels: async () => ({
+          plan: artifact('plan.json'),
+          chunks: options.chunks ?? 3,
+          calls: 10 * (options.chunks ?? 3),
+        }),
         labelChunk: async ({ chunk }) => {
           seen(`labelChunk:${chunk}`);
           return noLabels;
@@ -95,7 +143,13 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
         },
         contrastCapabilities: async ({ totals }) => {
           seen(`contrast:${totals.asked}`);
-          return { identification: artifact('identification.json'), labels: artifact('labels.jsonl'), kept, candidates: 3, tokens: [] };
+          return {
+            identification: artifact('identification.json'),
+            labels: artifact('labels.jsonl'),
+            kept,
+            candidates: 3,
+            tokens: [],
+          };
         },
         synthesiseEnvironment: async ({ capability: c, attempt, previous }) => {
           seen(`synthesise:${c.id}:${attempt}${previous === null ? '' : ':with feedback'}`);
@@ -104,7 +158,12 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
       },
       sandbox: {
         collectTrajectories: async () => rollouts,
-        validateEnvironment: async () => ({ passed: true, problems: [], detail: artifact('validation.json'), certificate: artifact('certificate.json') }),
+        validateEnvironment: async () => ({
+          passed: true,
+          problems: [],
+          detail: artifact('validation.json'),
+          certificate: artifact('certificate.json'),
+        }),
         calibrateEnvironment: async ({ capability: c, source }) => {
           const attempt = Number(/-(\d+)\.py$/.exec(source.key)?.[1]);
           const inBand = attempt > (options.rejectedAttempts?.[c.id] ?? 0);

@@ -7,18 +7,37 @@ import { temporalExecutable } from '../../scripts/temporal-executable';
 export const HISTORIES = join(__dirname, '..', 'replay', 'histories');
 
 /**
- * With RECORD_HISTORIES set, keeps the histories of a run and its children in `test/replay/histories`, for the replay test.
- * Record anew only for a change that is released as a new version: a recorded history is the promise that running runs go on.
+ * With RECORD_HISTORIES set, keeps the histories of a run and its children in `test/replay/histories`, for the replay
+ * test. Record anew only for a change that is released as a new version: a recorded history is the promise that running
+ * runs go on.
  */
-export async function keepHistories({ client, address }: TestWorkflowEnvironment, workflowId: string, name: string): Promise<void> {
+export async function keepHistories(
+  { client, address }: TestWorkflowEnvironment,
+  workflowId: string,
+  name: string,
+): Promise<void> {
   if (!process.env['RECORD_HISTORIES']) return;
   mkdirSync(HISTORIES, { recursive: true });
   const prefix = new RegExp(`^${workflowId}(/|$)`);
   let count = 0;
   for await (const execution of client.workflow.list()) {
     if (!prefix.test(execution.workflowId)) continue;
-    const show = ['workflow', 'show', '--address', address, '--workflow-id', execution.workflowId, '--run-id', execution.runId, '--output', 'json'];
+    const show = [
+      'workflow',
+      'show',
+      '--address',
+      address,
+      '--workflow-id',
+      execution.workflowId,
+      '--run-id',
+      execution.runId,
+      '--output',
+      'json',
+    ];
     const history = execFileSync(temporalExecutable() as string, show, { maxBuffer: 64 << 20 });
-    writeFileSync(join(HISTORIES, `${name}.${execution.type}.${count++}.json`), `${JSON.stringify(JSON.parse(history.toString()))}\n`);
+    writeFileSync(
+      join(HISTORIES, `${name}.${execution.type}.${count++}.json`),
+      `${JSON.stringify(JSON.parse(history.toString()))}\n`,
+    );
   }
 }

@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Directory `bin` of a virtual environment with a file's packages, which the project itself does not need. Made when it is first asked for;
- * its name holds the file's hash. Rejects with uv's words when they cannot be installed.
+ * Directory `bin` of a virtual environment with a file's packages, which the project itself does not need. Made when it
+ * is first asked for; its name holds the file's hash. Rejects with uv's words when they cannot be installed.
  */
 export async function peerPython(projectRoot: string, requirements: string): Promise<string> {
   const sha256 = createHash('sha256')
@@ -21,7 +21,15 @@ export async function peerPython(projectRoot: string, requirements: string): Pro
     const venv = join(projectRoot, '.toolchain', 'venv', 'bin');
     await rm(folder, { recursive: true, force: true });
     await run(join(venv, 'uv'), ['venv', '--quiet', '--python', join(venv, 'python'), folder]);
-    await run(join(venv, 'uv'), ['pip', 'install', '--quiet', '--python', join(folder, 'bin', 'python'), '-r', requirements]);
+    await run(join(venv, 'uv'), [
+      'pip',
+      'install',
+      '--quiet',
+      '--python',
+      join(folder, 'bin', 'python'),
+      '-r',
+      requirements,
+    ]);
     await writeFile(done, sha256);
   }
   return join(folder, 'bin');

@@ -1,7 +1,13 @@
 /** A real Temporal dev server for tests, and workers with one task queue set per test. */
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { DefaultLogger, Runtime, Worker, bundleWorkflowCode, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  Runtime,
+  Worker,
+  bundleWorkflowCode,
+  type WorkflowBundleWithSourceMap,
+} from '@temporalio/worker';
 import type { JobActivities, LlmActivities, OrchestrationActivities, SandboxActivities } from '../../contracts';
 import { SEARCH_ATTRIBUTES, TASK_QUEUES, type QueueKind } from '../../contracts';
 import { temporalExecutable } from '../../scripts/temporal-executable';
@@ -17,29 +23,39 @@ export interface QueueActivities {
 }
 
 /** As `whet up` starts the embedded server (cli/supervisor/services.ts). */
-const FAIR = ['matching.enableFairness=true', 'matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1'].flatMap((value) => [
-  '--dynamic-config-value',
-  value,
-]);
+const FAIR = [
+  'matching.enableFairness=true',
+  'matching.numTaskqueueReadPartitions=1',
+  'matching.numTaskqueueWritePartitions=1',
+].flatMap((value) => ['--dynamic-config-value', value]);
 
 /** Starts the server. Throws when there is no Temporal CLI: tests do not pass by skipping. */
 export function startTemporal(): Promise<TestWorkflowEnvironment> {
   const path = temporalExecutable();
   if (path === null) throw new Error('No Temporal CLI: run `make setup`, or set TEMPORAL_CLI_PATH.');
   const searchAttributes = Object.values(SEARCH_ATTRIBUTES).map((name) => defineSearchAttributeKey(name, 'KEYWORD'));
-  return TestWorkflowEnvironment.createLocal({ server: { executable: { type: 'existing-path', path }, searchAttributes, extraArgs: FAIR } });
+  return TestWorkflowEnvironment.createLocal({
+    server: { executable: { type: 'existing-path', path }, searchAttributes, extraArgs: FAIR },
+  });
 }
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | null = null;
 
 /** The workflows as a worker gets them; bundled once per test process. */
 export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
-  bundle ??= bundleWorkflowCode({ workflowsPath: require.resolve('../../workflows/index.ts'), logger: new DefaultLogger('ERROR') });
+  bundle ??= bundleWorkflowCode({
+    workflowsPath: require.resolve('../../workflows/index.ts'),
+    logger: new DefaultLogger('ERROR'),
+  });
   return bundle;
 }
 
 /** Runs workers for all queues while `action` runs. One test at a time: the queues' names are fixed. */
-export async function withWorkers<T>(environment: TestWorkflowEnvironment, activities: QueueActivities, action: () => Promise<T>): Promise<T> {
+export async function withWorkers<T>(
+  environment: TestWorkflowEnvironment,
+  activities: QueueActivities,
+  action: () => Promise<T>,
+): Promise<T> {
   const kinds: QueueKind[] = ['orchestration', 'llm', 'sandbox', 'jobs'];
   const workers = await Promise.all(
     kinds.map(async (kind) =>

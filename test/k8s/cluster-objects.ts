@@ -6,7 +6,8 @@ import { buildJob, jobName, type JobMember, type JobRequest, packName, type Trai
 export const NOW = Date.parse('2026-01-01T12:00:00Z');
 export const ago = (seconds: number): Date => new Date(NOW - seconds * 1_000);
 
-export const spec = (changes: object = {}) => kubernetesSpecSchema.parse({ image: 'registry.example/trainer@sha256:1', store: { claim: 'store' }, ...changes });
+export const spec = (changes: object = {}) =>
+  kubernetesSpecSchema.parse({ image: 'registry.example/trainer@sha256:1', store: { claim: 'store' }, ...changes });
 
 const member = (capability: string): JobMember => {
   const directoryKey = `runs/orders-desk:2026-01-01/training/${capability}-0123456789ab`;
@@ -14,7 +15,11 @@ const member = (capability: string): JobMember => {
 };
 
 /** Of one training, or of a pack of several. */
-export const request = (changes: object = {}, capabilities = ['verify-before-refund'], pack = capabilities.length): JobRequest => {
+export const request = (
+  changes: object = {},
+  capabilities = ['verify-before-refund'],
+  pack = capabilities.length,
+): JobRequest => {
   const members = capabilities.map(member);
   const only = members[0]!;
   const folder = 'runs/orders-desk:2026-01-01/training/packs/01234567-1';
@@ -35,7 +40,9 @@ export const request = (changes: object = {}, capabilities = ['verify-before-ref
   };
 };
 
-export function job(changes: { suspend?: boolean; queue?: string; failed?: string; message?: string; complete?: boolean } = {}): V1Job {
+export function job(
+  changes: { suspend?: boolean; queue?: string; failed?: string; message?: string; complete?: boolean } = {},
+): V1Job {
   const made = buildJob(request(changes.queue === undefined ? {} : { queue: changes.queue }));
   const condition = (type: string, reason: string) => ({
     type,
@@ -47,7 +54,13 @@ export function job(changes: { suspend?: boolean; queue?: string; failed?: strin
     ...made,
     metadata: { ...made.metadata, uid: 'job-1' },
     spec: { ...made.spec!, ...(changes.suspend === undefined ? {} : { suspend: changes.suspend }) },
-    status: { conditions: changes.failed ? [condition('Failed', changes.failed)] : changes.complete ? [condition('Complete', 'CompletionsReached')] : [] },
+    status: {
+      conditions: changes.failed
+        ? [condition('Failed', changes.failed)]
+        : changes.complete
+          ? [condition('Complete', 'CompletionsReached')]
+          : [],
+    },
   };
 }
 
@@ -63,7 +76,16 @@ export interface PodChanges {
 }
 
 export function pod(changes: PodChanges = {}): V1Pod {
-  const { phase = 'Running', state, conditions = [], reason, message, ready = false, deletedSecondsAgo, node = 'gpu-7' } = changes;
+  const {
+    phase = 'Running',
+    state,
+    conditions = [],
+    reason,
+    message,
+    ready = false,
+    deletedSecondsAgo,
+    node = 'gpu-7',
+  } = changes;
   return {
     metadata: {
       name: 'pod-1',
@@ -77,16 +99,31 @@ export function pod(changes: PodChanges = {}): V1Pod {
       conditions,
       ...(reason === undefined ? {} : { reason }),
       ...(message === undefined ? {} : { message }),
-      ...(state === undefined ? {} : { containerStatuses: [{ name: 'trainer', image: '', imageID: '', ready, restartCount: 0, state }] }),
+      ...(state === undefined
+        ? {}
+        : { containerStatuses: [{ name: 'trainer', image: '', imageID: '', ready, restartCount: 0, state }] }),
     },
   };
 }
 
 export const running = (secondsAgo: number): V1ContainerState => ({ running: { startedAt: ago(secondsAgo) } });
-export const ended = (code: number, message = '', reason = 'Error'): V1ContainerState => ({ terminated: { exitCode: code, message, reason } });
-export const disrupted = (reason: string, message = 'because'): V1PodCondition => ({ type: 'DisruptionTarget', status: 'True', reason, message });
+export const ended = (code: number, message = '', reason = 'Error'): V1ContainerState => ({
+  terminated: { exitCode: code, message, reason },
+});
+export const disrupted = (reason: string, message = 'because'): V1PodCondition => ({
+  type: 'DisruptionTarget',
+  status: 'True',
+  reason,
+  message,
+});
 
-export const event = (reason: string, message: string, about = 'pod-1', type = 'Warning', component = 'kubelet'): CoreV1Event => ({
+export const event = (
+  reason: string,
+  message: string,
+  about = 'pod-1',
+  type = 'Warning',
+  component = 'kubelet',
+): CoreV1Event => ({
   metadata: { creationTimestamp: ago(10) },
   involvedObject: { uid: about },
   reason,
@@ -95,4 +132,11 @@ export const event = (reason: string, message: string, about = 'pod-1', type = '
   source: { component },
 });
 
-export const view = (changes: Partial<TrainingView> = {}): TrainingView => ({ job: job(), pods: [], events: [], contactMs: NOW, trainer: null, ...changes });
+export const view = (changes: Partial<TrainingView> = {}): TrainingView => ({
+  job: job(),
+  pods: [],
+  events: [],
+  contactMs: NOW,
+  trainer: null,
+  ...changes,
+});

@@ -18,7 +18,10 @@ test('the name is a function of capability and directory, and fits where a pod o
 test('labels hold what they may, annotations the whole', () => {
   expect(labelValue('orders-desk:2026/01 é')).toBe('orders-desk-2026-01');
   const { labels, annotations } = buildJob(request()).metadata!;
-  expect(labels).toMatchObject({ 'app.kubernetes.io/managed-by': 'whetstone', 'whetstone.dev/run': 'orders-desk-2026-01-01' });
+  expect(labels).toMatchObject({
+    'app.kubernetes.io/managed-by': 'whetstone',
+    'whetstone.dev/run': 'orders-desk-2026-01-01',
+  });
   expect(annotations).toMatchObject({ 'whetstone.dev/run': 'orders-desk:2026-01-01' });
   expect(buildJob(request()).spec!.template.metadata!.labels).toMatchObject(labels!);
 });
@@ -26,20 +29,34 @@ test('labels hold what they may, annotations the whole', () => {
 test('the pod has no rights and writes nothing but the store and its scratch folder', () => {
   const pod = podOf();
   expect(pod).toMatchObject({ automountServiceAccountToken: false, restartPolicy: 'Never', enableServiceLinks: false });
-  expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 10_001, seccompProfile: { type: 'RuntimeDefault' } });
-  expect(containerOf().securityContext).toEqual({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+  expect(pod.securityContext).toMatchObject({
+    runAsNonRoot: true,
+    runAsUser: 10_001,
+    seccompProfile: { type: 'RuntimeDefault' },
+  });
+  expect(containerOf().securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  });
   expect(
     containerOf()
       .volumeMounts!.filter(({ readOnly }) => readOnly !== true)
       .map(({ mountPath }) => mountPath),
   ).toEqual(['/store', '/tmp']);
-  expect(podOf({ seccomp: 'localhost/a.json' }).securityContext!.seccompProfile).toEqual({ type: 'Localhost', localhostProfile: 'a.json' });
+  expect(podOf({ seccomp: 'localhost/a.json' }).securityContext!.seccompProfile).toEqual({
+    type: 'Localhost',
+    localhostProfile: 'a.json',
+  });
 });
 
 test('AppArmor is left to the cluster, or set to what the spec names', () => {
   expect(podOf().securityContext).not.toHaveProperty('appArmorProfile');
   expect(podOf({ appArmor: 'Unconfined' }).securityContext!.appArmorProfile).toEqual({ type: 'Unconfined' });
-  expect(podOf({ appArmor: 'localhost/whetstone' }).securityContext!.appArmorProfile).toEqual({ type: 'Localhost', localhostProfile: 'whetstone' });
+  expect(podOf({ appArmor: 'localhost/whetstone' }).securityContext!.appArmorProfile).toEqual({
+    type: 'Localhost',
+    localhostProfile: 'whetstone',
+  });
 });
 
 test('what it asks for is what it is limited to, but for the CPU', () => {
@@ -51,8 +68,14 @@ test('what it asks for is what it is limited to, but for the CPU', () => {
 });
 
 test('disruptions cost no attempt, fatal codes end the Job, the next pod waits for the end of the last', () => {
-  const { podFailurePolicy, backoffLimit, podReplacementPolicy, activeDeadlineSeconds, ttlSecondsAfterFinished } = buildJob(request()).spec!;
-  expect(podFailurePolicy!.rules.map(({ action, onExitCodes, onPodConditions }) => [action, onExitCodes?.values ?? onPodConditions?.[0]?.type])).toEqual([
+  const { podFailurePolicy, backoffLimit, podReplacementPolicy, activeDeadlineSeconds, ttlSecondsAfterFinished } =
+    buildJob(request()).spec!;
+  expect(
+    podFailurePolicy!.rules.map(({ action, onExitCodes, onPodConditions }) => [
+      action,
+      onExitCodes?.values ?? onPodConditions?.[0]?.type,
+    ]),
+  ).toEqual([
     ['FailJob', [1, 2, 64, 65, 66, 126, 127]],
     ['Ignore', 'DisruptionTarget'],
     ['FailJob', 'ConfigIssue'],
@@ -91,7 +114,8 @@ test('placement is passed on', () => {
 });
 
 test('reports carry a token of their own audience; without an endpoint there is none', () => {
-  const token = podOf().volumes!.find(({ name }) => name === 'report-token')!.projected!.sources![0]!.serviceAccountToken;
+  const token = podOf().volumes!.find(({ name }) => name === 'report-token')!.projected!.sources![0]!
+    .serviceAccountToken;
   expect(token).toMatchObject({ audience: 'whetstone-reports', expirationSeconds: 600 });
   const silent = buildJob({ ...request(), reportUrl: null }).spec!.template.spec!;
   expect(JSON.stringify(silent)).not.toContain('report');
@@ -125,7 +149,10 @@ test('the name of a pack is its own, and stays when some of it are done', () => 
   expect(packName('packs/g-1', names)).not.toBe(packName('packs/g-2', names));
   expect(packName('packs/g-1', names)).not.toBe(packName('packs/g-1', ['a', 'c']));
   const rest = buildJob(request({}, ['ask-when-unsure'], 3));
-  expect(rest.metadata!.labels).toMatchObject({ 'whetstone.dev/pack': '3', 'capability.whetstone.dev/ask-when-unsure': '' });
+  expect(rest.metadata!.labels).toMatchObject({
+    'whetstone.dev/pack': '3',
+    'capability.whetstone.dev/ask-when-unsure': '',
+  });
   // A trainer of one training is told so, whatever it was before.
   expect(rest.spec!.template.spec!.containers[0]!.env!.map(({ name }) => name)).toContain('WHET_REPORT_URL');
 });
@@ -140,7 +167,10 @@ test.each([
   [{ appArmor: 'unconfined' }, 'appArmor', /./],
 ])('%j is refused', (changes, path, message) => {
   const problems = kubernetesSpecSchema.safeParse({ image: 'x', store: { claim: 'store' }, ...changes }).error!.issues;
-  expect(problems.map((problem) => [problem.path.join('.'), problem.message])).toContainEqual([path, expect.stringMatching(message)]);
+  expect(problems.map((problem) => [problem.path.join('.'), problem.message])).toContainEqual([
+    path,
+    expect.stringMatching(message),
+  ]);
 });
 
 test('backend kubernetes without its section is refused with the path', () => {
@@ -154,5 +184,7 @@ test.each([
   [{ packing: 2.5 }, 'packing'],
   [{ packing: 4, packingWaitSeconds: -1 }, 'packingWaitSeconds'],
 ])('training %j is refused with the path', (training, path) => {
-  expect(agentSpecSchema.shape.training.safeParse(training).error!.issues.map((problem) => problem.path.join('.'))).toEqual([path]);
+  expect(
+    agentSpecSchema.shape.training.safeParse(training).error!.issues.map((problem) => problem.path.join('.')),
+  ).toEqual([path]);
 });

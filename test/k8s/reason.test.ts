@@ -16,22 +16,47 @@ const TABLE: [string, Partial<TrainingView>, Reason['kind'], RegExp][] = [
   ['no answer from the API', { contactMs: NOW - 25_000 }, 'Unreachable', /not answered for 25 s.*may go on/],
   ['no Job yet', { job: null }, 'Starting', /is being made/],
   ['suspended by hand', { job: job({ suspend: true }) }, 'Queued', /somebody has to resume/],
-  ['a queue without Kueue', { job: job({ queue: 'gpu', suspend: true }) }, 'Queued', /queue gpu has not admitted.*is it installed/],
+  [
+    'a queue without Kueue',
+    { job: job({ queue: 'gpu', suspend: true }) },
+    'Queued',
+    /queue gpu has not admitted.*is it installed/,
+  ],
   [
     'Kueue has no quota',
-    { job: job({ queue: 'gpu', suspend: true }), events: [event('Pending', 'insufficient quota for nvidia.com/gpu', 'w', 'Normal', 'kueue-admission')] },
+    {
+      job: job({ queue: 'gpu', suspend: true }),
+      events: [event('Pending', 'insufficient quota for nvidia.com/gpu', 'w', 'Normal', 'kueue-admission')],
+    },
     'Queued',
     /queue gpu: insufficient quota/,
   ],
-  ['a quota of the namespace', { events: [event('FailedCreate', 'pods "x" is forbidden: exceeded quota: gpus', 'job-1')] }, 'Queued', /exceeded quota/],
-  ['pods that are forbidden', { events: [event('FailedCreate', 'serviceaccount "x" not found', 'job-1')] }, 'ConfigError', /serviceaccount "x" not found/],
+  [
+    'a quota of the namespace',
+    { events: [event('FailedCreate', 'pods "x" is forbidden: exceeded quota: gpus', 'job-1')] },
+    'Queued',
+    /exceeded quota/,
+  ],
+  [
+    'pods that are forbidden',
+    { events: [event('FailedCreate', 'serviceaccount "x" not found', 'job-1')] },
+    'ConfigError',
+    /serviceaccount "x" not found/,
+  ],
   [
     'no node',
     {
       pods: [
         pod({
           phase: 'Pending',
-          conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/9 nodes: 9 Insufficient nvidia.com/gpu' }],
+          conditions: [
+            {
+              type: 'PodScheduled',
+              status: 'False',
+              reason: 'Unschedulable',
+              message: '0/9 nodes: 9 Insufficient nvidia.com/gpu',
+            },
+          ],
         }),
       ],
     },
@@ -40,11 +65,23 @@ const TABLE: [string, Partial<TrainingView>, Reason['kind'], RegExp][] = [
   ],
   [
     'a scheduling gate',
-    { pods: [pod({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message: 'gated' }] })] },
+    {
+      pods: [
+        pod({
+          phase: 'Pending',
+          conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message: 'gated' }],
+        }),
+      ],
+    },
     'Queued',
     /gated/,
   ],
-  ['an image that is not there', { pods: [pod({ phase: 'Pending', state: waiting('ErrImagePull', 'manifest unknown') })] }, 'ImagePull', /manifest unknown/],
+  [
+    'an image that is not there',
+    { pods: [pod({ phase: 'Pending', state: waiting('ErrImagePull', 'manifest unknown') })] },
+    'ImagePull',
+    /manifest unknown/,
+  ],
   [
     'the same, backing off: the event knows why',
     {
@@ -62,33 +99,84 @@ const TABLE: [string, Partial<TrainingView>, Reason['kind'], RegExp][] = [
   ],
   [
     'a volume that cannot be mounted',
-    { pods: [pod({ phase: 'Pending', state: waiting('ContainerCreating') })], events: [event('FailedMount', 'hostPath type check failed')] },
+    {
+      pods: [pod({ phase: 'Pending', state: waiting('ContainerCreating') })],
+      events: [event('FailedMount', 'hostPath type check failed')],
+    },
     'ConfigError',
     /type check failed/,
   ],
   [
     'an image on its way',
-    { pods: [pod({ phase: 'Pending', state: waiting('ContainerCreating') })], events: [event('Pulling', 'Pulling image "x"', 'pod-1', 'Normal')] },
+    {
+      pods: [pod({ phase: 'Pending', state: waiting('ContainerCreating') })],
+      events: [event('Pulling', 'Pulling image "x"', 'pod-1', 'Normal')],
+    },
     'Starting',
     /Pulling image "x" on gpu-7/,
   ],
   ['a trainer that loads', { pods: [pod({ state: running(20) })] }, 'Starting', /loading for 20 s$/],
-  ['a trainer that resumes', { pods: [pod({ state: running(20) })], trainer: trainer(60) }, 'Starting', /to go on after iteration 12/],
-  ['iterations', { pods: [pod({ state: running(90) })], trainer: trainer(2) }, 'Training', /iteration 12 of 40, reward 0.50/],
-  ['no iterations', { pods: [pod({ state: running(900) })], trainer: trainer(700) }, 'Stalled', /no iteration for 700 s/],
-  ['iterations that take long', { pods: [pod({ state: running(900) })], trainer: trainer(700, 12, 100_000) }, 'Training', /iteration 12/],
-  ['the last iteration, while the adapter is written', { pods: [pod({ state: running(900) })], trainer: trainer(700, 40) }, 'Training', /40 of 40/],
+  [
+    'a trainer that resumes',
+    { pods: [pod({ state: running(20) })], trainer: trainer(60) },
+    'Starting',
+    /to go on after iteration 12/,
+  ],
+  [
+    'iterations',
+    { pods: [pod({ state: running(90) })], trainer: trainer(2) },
+    'Training',
+    /iteration 12 of 40, reward 0.50/,
+  ],
+  [
+    'no iterations',
+    { pods: [pod({ state: running(900) })], trainer: trainer(700) },
+    'Stalled',
+    /no iteration for 700 s/,
+  ],
+  [
+    'iterations that take long',
+    { pods: [pod({ state: running(900) })], trainer: trainer(700, 12, 100_000) },
+    'Training',
+    /iteration 12/,
+  ],
+  [
+    'the last iteration, while the adapter is written',
+    { pods: [pod({ state: running(900) })], trainer: trainer(700, 40) },
+    'Training',
+    /40 of 40/,
+  ],
   [
     'preempted',
     { pods: [pod({ state: running(9), conditions: [disrupted('PreemptionByScheduler', 'preempted by pod y')] })] },
     'Preempted',
     /preempted by pod y/,
   ],
-  ['evicted', { pods: [pod({ phase: 'Failed', state: ended(143), conditions: [disrupted('EvictionByEvictionAPI')] })] }, 'Preempted', /because/],
-  ['evicted by a node under pressure', { pods: [pod({ phase: 'Failed', reason: 'Evicted', message: 'low on memory' })] }, 'Preempted', /low on memory/],
+  [
+    'evicted',
+    { pods: [pod({ phase: 'Failed', state: ended(143), conditions: [disrupted('EvictionByEvictionAPI')] })] },
+    'Preempted',
+    /because/,
+  ],
+  [
+    'evicted by a node under pressure',
+    { pods: [pod({ phase: 'Failed', reason: 'Evicted', message: 'low on memory' })] },
+    'Preempted',
+    /low on memory/,
+  ],
   ['deleted', { pods: [pod({ state: running(9), deletedSecondsAgo: 1 })] }, 'Preempted', /was deleted/],
-  ['stopped after a checkpoint', { pods: [pod({ phase: 'Failed', state: ended(143) })] }, 'Preempted', /saved a checkpoint/],
-  ['a lost node, by its taint', { pods: [pod({ state: running(9), conditions: [disrupted('DeletionByTaintManager')] })] }, 'NodeLost', /because/],
+  [
+    'stopped after a checkpoint',
+    { pods: [pod({ phase: 'Failed', state: ended(143) })] },
+    'Preempted',
+    /saved a checkpoint/,
+  ],
+  [
+    'a lost node, by its taint',
+    { pods: [pod({ state: running(9), conditions: [disrupted('DeletionByTaintManager')] })] },
+    'NodeLost',
+    /because/,
+  ],
   [
     'a node that fell silent',
     {
@@ -101,19 +189,35 @@ const TABLE: [string, Partial<TrainingView>, Reason['kind'], RegExp][] = [
   ],
   [
     'a fault of the GPU',
-    { pods: [pod({ phase: 'Failed', state: ended(1, 'NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.') })] },
+    {
+      pods: [pod({ phase: 'Failed', state: ended(1, 'NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.') })],
+    },
     'GpuFault',
     /Xid 79 on gpu-7/,
   ],
   [
     'its words in CUDA',
-    { pods: [pod({ phase: 'Failed', state: ended(1, 'RuntimeError: CUDA error: uncorrectable ECC error encountered') })] },
+    {
+      pods: [
+        pod({ phase: 'Failed', state: ended(1, 'RuntimeError: CUDA error: uncorrectable ECC error encountered') }),
+      ],
+    },
     'GpuFault',
     /ECC/,
   ],
-  ['too little memory', { pods: [pod({ phase: 'Failed', state: ended(137, '', 'OOMKilled') })] }, 'OOMKilled', /more than its 8Gi/],
+  [
+    'too little memory',
+    { pods: [pod({ phase: 'Failed', state: ended(137, '', 'OOMKilled') })] },
+    'OOMKilled',
+    /more than its 8Gi/,
+  ],
   ['a deadline', { job: job({ failed: 'DeadlineExceeded' }) }, 'Deadline', /longer than its deadline/],
-  ['an exception', { pods: [pod({ phase: 'Failed', state: ended(1, 'Traceback\nKeyError: x') })] }, 'CodeError', /code 1: Traceback\nKeyError: x/],
+  [
+    'an exception',
+    { pods: [pod({ phase: 'Failed', state: ended(1, 'Traceback\nKeyError: x') })] },
+    'CodeError',
+    /code 1: Traceback\nKeyError: x/,
+  ],
   ['a signal', { pods: [pod({ phase: 'Failed', state: ended(139) })] }, 'CodeError', /code 139 \(signal 11\)/],
   [
     'a refused job file',
@@ -142,6 +246,11 @@ test.each(TABLE)('%s', (_, changes, kind, message) => {
 });
 
 test('the newest pod counts, whatever the order of the list', () => {
-  const old = { ...pod({ phase: 'Failed', state: ended(1) }), metadata: { name: 'old', uid: 'old', creationTimestamp: ago(500) } };
-  expect(trainingReason(view({ pods: [pod({ state: running(5) }), old] }), { stalledMs: 600_000 }, NOW).kind).toBe('Starting');
+  const old = {
+    ...pod({ phase: 'Failed', state: ended(1) }),
+    metadata: { name: 'old', uid: 'old', creationTimestamp: ago(500) },
+  };
+  expect(trainingReason(view({ pods: [pod({ state: running(5) }), old] }), { stalledMs: 600_000 }, NOW).kind).toBe(
+    'Starting',
+  );
 });

@@ -23,10 +23,13 @@ test('what is not named is refused', () => {
   expect(profile.architectures).toEqual(['SCMP_ARCH_X86_64', 'SCMP_ARCH_AARCH64']);
 });
 
-test.each(['clone', 'mount', 'umount2', 'pivot_root', 'sethostname'])('%s, of which bubblewrap builds the jail, is allowed', (name) => {
-  expect(rulesFor(name)).toEqual([expect.objectContaining({ action: 'SCMP_ACT_ALLOW' })]);
-  expect(rulesFor(name)[0]).not.toHaveProperty('args');
-});
+test.each(['clone', 'mount', 'umount2', 'pivot_root', 'sethostname'])(
+  '%s, of which bubblewrap builds the jail, is allowed',
+  (name) => {
+    expect(rulesFor(name)).toEqual([expect.objectContaining({ action: 'SCMP_ACT_ALLOW' })]);
+    expect(rulesFor(name)[0]).not.toHaveProperty('args');
+  },
+);
 
 test.each(['read', 'futex', 'execve', 'mmap', 'prlimit64', 'prctl', 'seccomp', 'arch_prctl', 'epoll_wait'])(
   '%s, which programs live on, is allowed',
@@ -37,7 +40,19 @@ test.each(['read', 'futex', 'execve', 'mmap', 'prlimit64', 'prctl', 'seccomp', '
 
 test.each(
   [
-    ['adjtimex', 'clock_adjtime', 'clock_settime', 'settimeofday', 'reboot', 'syslog', 'acct', 'swapon', 'quotactl', 'modify_ldt', 'iopl'],
+    [
+      'adjtimex',
+      'clock_adjtime',
+      'clock_settime',
+      'settimeofday',
+      'reboot',
+      'syslog',
+      'acct',
+      'swapon',
+      'quotactl',
+      'modify_ldt',
+      'iopl',
+    ],
     ['io_uring_setup', 'io_uring_enter', 'io_uring_register', 'name_to_handle_at', 'open_by_handle_at'],
     ['process_vm_readv', 'process_vm_writev', 'ptrace', 'kcmp', 'pidfd_getfd', 'perf_event_open', 'bpf', 'userfaultfd'],
     ['unshare', 'setns', 'chroot', 'move_mount', 'fsopen', 'fsmount', 'open_tree', 'mount_setattr', 'setdomainname'],

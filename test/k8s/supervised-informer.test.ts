@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { type KubernetesListObject, KubeConfig, type V1Pod } from '@kubernetes/client-node';
 import { SupervisedInformer } from '../../k8s/supervised-informer';
 
-const pod = (name: string, version: number): V1Pod => ({ metadata: { name, namespace: 'n', uid: name, resourceVersion: String(version) } });
+const pod = (name: string, version: number): V1Pod => ({
+  metadata: { name, namespace: 'n', uid: name, resourceVersion: String(version) },
+});
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const until = async (condition: () => boolean) => {
   while (!condition()) await pause(20);
@@ -21,7 +23,10 @@ describe('a supervised informer', () => {
     watches.push(response);
     response.flushHeaders();
   });
-  const list = async (): Promise<KubernetesListObject<V1Pod>> => ({ items: listed, metadata: { resourceVersion: '10' } });
+  const list = async (): Promise<KubernetesListObject<V1Pod>> => ({
+    items: listed,
+    metadata: { resourceVersion: '10' },
+  });
   let informer: SupervisedInformer<V1Pod>;
 
   beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
@@ -30,7 +35,11 @@ describe('a supervised informer', () => {
     [listed, opened] = [[pod('a', 1)], 0];
     watches.length = 0;
     const config = new KubeConfig();
-    const cluster = { name: 'c', server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, skipTLSVerify: true };
+    const cluster = {
+      name: 'c',
+      server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      skipTLSVerify: true,
+    };
     config.loadFromClusterAndUser(cluster, { name: 'u' });
     informer = new SupervisedInformer<V1Pod>(config, '/api/v1/pods', undefined, list);
     informer.start();

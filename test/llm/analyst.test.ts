@@ -1,7 +1,13 @@
 // tier: integration
 import { CancelledFailure } from '@temporalio/common';
 import { z } from 'zod';
-import { createAnalyst, refusalOfOneQuestion, type AnalystOptions, type AnalystRequest, type MalformedDetail } from '../../llm';
+import {
+  createAnalyst,
+  refusalOfOneQuestion,
+  type AnalystOptions,
+  type AnalystRequest,
+  type MalformedDetail,
+} from '../../llm';
 import { startStubLlm, type StubAnswer, type StubLlm } from '../fakes/stub-llm';
 
 const schema = z.strictObject({ label: z.enum(['A', 'B']), step: z.int().nonnegative().nullable() });
@@ -10,8 +16,13 @@ const GOOD: StubAnswer = { content: '{"label":"A","step":3}', usage: { prompt: 5
 let stub: StubLlm | undefined;
 afterEach(() => stub?.close());
 
-async function analystThatHears(answers: StubAnswer[] | ((index: number) => StubAnswer), options: Partial<AnalystOptions> = {}) {
-  stub = await startStubLlm((_, index) => (typeof answers === 'function' ? answers(index) : (answers[Math.min(index, answers.length - 1)] as StubAnswer)));
+async function analystThatHears(
+  answers: StubAnswer[] | ((index: number) => StubAnswer),
+  options: Partial<AnalystOptions> = {},
+) {
+  stub = await startStubLlm((_, index) =>
+    typeof answers === 'function' ? answers(index) : (answers[Math.min(index, answers.length - 1)] as StubAnswer),
+  );
   const analyst = createAnalyst({
     baseUrl: stub.url,
     apiKey: 'key-1',
@@ -61,7 +72,10 @@ test('the request carries model, strict schema, key and idempotency key', async 
       strict: true,
       schema: {
         type: 'object',
-        properties: { label: { type: 'string', enum: ['A', 'B'] }, step: { anyOf: [{ type: 'integer' }, { type: 'null' }] } },
+        properties: {
+          label: { type: 'string', enum: ['A', 'B'] },
+          step: { anyOf: [{ type: 'integer' }, { type: 'null' }] },
+        },
         required: ['label', 'step'],
         additionalProperties: false,
       },
@@ -99,7 +113,11 @@ describe('a malformed answer', () => {
     expect(error).toMatchObject({ type: 'Analyst.Malformed', nonRetryable: true });
     expect(requests).toHaveLength(3);
     const [detail] = (error as { details: MalformedDetail[] }).details;
-    expect(detail).toMatchObject({ answer: '{}', asks: 3, usage: { promptTokens: 300, completionTokens: 30, cachedTokens: 0 } });
+    expect(detail).toMatchObject({
+      answer: '{}',
+      asks: 3,
+      usage: { promptTokens: 300, completionTokens: 30, cachedTokens: 0 },
+    });
     expect(refusalOfOneQuestion(error)).toMatchObject({ asks: 3 });
   });
 
@@ -124,7 +142,10 @@ describe('a transient failure', () => {
 
   test('with a long Retry-After is left to Temporal at once', async () => {
     const { analyst, requests } = await analystThatHears([{ status: 429, headers: { 'retry-after': '120' } }]);
-    await expect(analyst.ask(request())).rejects.toMatchObject({ type: 'Analyst.RateLimited', nextRetryDelay: 120_000 });
+    await expect(analyst.ask(request())).rejects.toMatchObject({
+      type: 'Analyst.RateLimited',
+      nextRetryDelay: 120_000,
+    });
     expect(requests).toHaveLength(1);
   });
 
@@ -168,7 +189,14 @@ test('no more calls run at once than the limit allows', async () => {
     running--;
     return GOOD;
   });
-  const analyst = createAnalyst({ baseUrl: stub.url, apiKey: 'x', model: 'm', concurrency: 3, maxReasks: 0, timeoutMs: 5_000 });
+  const analyst = createAnalyst({
+    baseUrl: stub.url,
+    apiKey: 'x',
+    model: 'm',
+    concurrency: 3,
+    maxReasks: 0,
+    timeoutMs: 5_000,
+  });
   await Promise.all(Array.from({ length: 12 }, (_, i) => analyst.ask(request({ key: `${i}` }))));
   expect(most).toBe(3);
 });
@@ -207,10 +235,14 @@ test('a question without a valid answer keeps its place until that is kept', asy
 
 test('a refusal that cannot be kept is an error of its own', async () => {
   const { analyst } = await analystThatHears([{ content: 'no' }]);
-  await expect(analyst.ask(request({ keepRefusal: () => Promise.reject(new Error('disk full')) }))).rejects.toThrow('disk full');
+  await expect(analyst.ask(request({ keepRefusal: () => Promise.reject(new Error('disk full')) }))).rejects.toThrow(
+    'disk full',
+  );
 });
 
 test('an answer that cannot be kept is an error of the question', async () => {
   const { analyst } = await analystThatHears([GOOD]);
-  await expect(analyst.ask(request({ keep: () => Promise.reject(new Error('disk full')) }))).rejects.toThrow('disk full');
+  await expect(analyst.ask(request({ keep: () => Promise.reject(new Error('disk full')) }))).rejects.toThrow(
+    'disk full',
+  );
 });

@@ -9,16 +9,34 @@ const numberOf = (messages: readonly { content: string }[]) => Number(messages[0
 let endpoint: FakeBatchEndpoint;
 afterEach(() => endpoint.close());
 
-const analyst = () => createAnalyst({ baseUrl: endpoint.url, apiKey: 'x', model: 'm', concurrency: 4, maxReasks: 1, timeoutMs: 5_000, maxTries: 1 });
+const analyst = () =>
+  createAnalyst({
+    baseUrl: endpoint.url,
+    apiKey: 'x',
+    model: 'm',
+    concurrency: 4,
+    maxReasks: 1,
+    timeoutMs: 5_000,
+    maxTries: 1,
+  });
 const requests = (count: number): AnalystRequest<{ n: number }>[] =>
-  Array.from({ length: count }, (_, n) => ({ kind: 'label', key: `key-${n}`, messages: [{ role: 'user', content: `${n}` }], schema }));
+  Array.from({ length: count }, (_, n) => ({
+    kind: 'label',
+    key: `key-${n}`,
+    messages: [{ role: 'user', content: `${n}` }],
+    schema,
+  }));
 
 test('questions go up as one file, and the answers come back in their order with their usage', async () => {
   endpoint = await startFakeBatchEndpoint(({ messages }) => JSON.stringify({ n: numberOf(messages) }));
   const heard: string[] = [];
   const answers = await analyst().askBatch(requests(5), { pollMs: 5, say: (status) => heard.push(status) });
   expect(answers.map(({ answer }) => answer?.value.n)).toEqual([0, 1, 2, 3, 4]);
-  expect(answers[0]?.answer).toMatchObject({ asks: 1, usage: { promptTokens: 100, completionTokens: 10, cachedTokens: 0 }, model: 'm' });
+  expect(answers[0]?.answer).toMatchObject({
+    asks: 1,
+    usage: { promptTokens: 100, completionTokens: 10, cachedTokens: 0 },
+    model: 'm',
+  });
   expect(endpoint.batches).toHaveLength(1);
   expect(endpoint.direct).toHaveLength(0);
   expect(heard[0]).toBe('batch_0 in_progress, 0 of 5');
@@ -59,5 +77,8 @@ test('an endpoint without a Batch API, and a batch that fails, are Analyst.Batch
   });
   await endpoint.close();
   endpoint = await startFakeBatchEndpoint(() => '{"n":1}', { status: 'failed' });
-  await expect(analyst().askBatch(requests(1), { pollMs: 5 })).rejects.toMatchObject({ type: 'Analyst.BatchFailed', nonRetryable: true });
+  await expect(analyst().askBatch(requests(1), { pollMs: 5 })).rejects.toMatchObject({
+    type: 'Analyst.BatchFailed',
+    nonRetryable: true,
+  });
 });

@@ -5,7 +5,11 @@ import { refusesPromptOnly, retryAfterMs, toAnalystFailure, type AnalystFailureD
 const place = { endpoint: 'https://analyst.example/v1', model: 'm-1' };
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0);
 
-function answered(status: number, headers: Record<string, string> = {}, body: Record<string, unknown> = { message: 'what the server said' }) {
+function answered(
+  status: number,
+  headers: Record<string, string> = {},
+  body: Record<string, unknown> = { message: 'what the server said' },
+) {
   return toAnalystFailure(APIError.generate(status, { error: body }, undefined, new Headers(headers)), place, NOW);
 }
 
@@ -48,7 +52,10 @@ describe('an HTTP status of the analyst becomes a failure of the catalogue', () 
 
 describe('no answer at all is Analyst.Unavailable', () => {
   test('a connection that cannot be made', () => {
-    const failure = toAnalystFailure(new APIConnectionError({ message: 'Connection error.', cause: new Error('ECONNREFUSED') }), place);
+    const failure = toAnalystFailure(
+      new APIConnectionError({ message: 'Connection error.', cause: new Error('ECONNREFUSED') }),
+      place,
+    );
     expect([failure.type, failure.nonRetryable]).toEqual(['Analyst.Unavailable', false]);
     expect(failure.message).toContain('could not be reached');
   });

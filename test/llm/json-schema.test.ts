@@ -3,7 +3,10 @@ import { z } from 'zod';
 import { contentKey, strictJsonSchema } from '../../llm';
 
 test('keywords that strict mode refuses are left out, names equal to keywords stay', () => {
-  const schema = z.strictObject({ format: z.string().min(1).max(9).regex(/a/), pattern: z.array(z.int().min(0)).max(3) });
+  const schema = z.strictObject({
+    format: z.string().min(1).max(9).regex(/a/),
+    pattern: z.array(z.int().min(0)).max(3),
+  });
   expect(strictJsonSchema(schema)).toEqual({
     type: 'object',
     properties: { format: { type: 'string' }, pattern: { type: 'array', items: { type: 'integer' } } },

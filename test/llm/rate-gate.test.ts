@@ -17,7 +17,10 @@ test('as long as no limit is known the gate is open', async () => {
 
 test('two workers on one store keep one limit together, and the lower turn goes first', async () => {
   const board = () => storeRateBoard(new LocalStore(folder), 'endpoint');
-  const [a, b] = [new RateGate({ requestsPerMinute: 1200, board: board() }), new RateGate({ requestsPerMinute: 1200, board: board() })];
+  const [a, b] = [
+    new RateGate({ requestsPerMinute: 1200, board: board() }),
+    new RateGate({ requestsPerMinute: 1200, board: board() }),
+  ];
   const order: number[] = [];
   const began = Date.now();
   const send = (gate: RateGate, turn: number) => gate.enter(1, turn).then(() => void order.push(turn));
@@ -33,7 +36,8 @@ test('a Retry-After that one worker hears holds the others', async () => {
   const [a, b] = [new RateGate({ board }), new RateGate({ board, requestsPerMinute: 60_000 })];
   await a.enter(1, 0);
   a.pushedBack(1_500);
-  const held = async (): Promise<number> => ((await board.read())?.value as RateState | undefined)?.pausedUntil ?? newRateState(0).pausedUntil;
+  const held = async (): Promise<number> =>
+    ((await board.read())?.value as RateState | undefined)?.pausedUntil ?? newRateState(0).pausedUntil;
   while ((await held()) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   const until = await held();
   await b.enter(1, 0);

@@ -1,10 +1,25 @@
 // tier: unit
 import { newRateState, ROUND_MS, take, withNews, type RateNews, type RateState } from '../../llm';
 
-const news = (part: Partial<RateNews> = {}): RateNews => ({ accepted: 0, pushedBack: 0, pausedUntil: 0, requestCeiling: null, tokenCeiling: null, ...part });
+const news = (part: Partial<RateNews> = {}): RateNews => ({
+  accepted: 0,
+  pushedBack: 0,
+  pausedUntil: 0,
+  requestCeiling: null,
+  tokenCeiling: null,
+  ...part,
+});
 
-/** An endpoint that accepts `capacity` requests a second; the worker sends as many as the state lets it, at most `demand`. */
-function simulate(capacity: number, demand: number, seconds: number, background = 0): { state: RateState; sent: number[]; accepted: number[] } {
+/**
+ * An endpoint that accepts `capacity` requests a second; the worker sends as many as the state lets it, at most
+ * `demand`.
+ */
+function simulate(
+  capacity: number,
+  demand: number,
+  seconds: number,
+  background = 0,
+): { state: RateState; sent: number[]; accepted: number[] } {
   let state = newRateState(0);
   const [sent, accepted]: [number[], number[]] = [[], []];
   for (let now = 100; now <= seconds * 1000; now += 100) {
@@ -64,7 +79,10 @@ test('tokens have a bucket of their own, and a call larger than it goes through 
 });
 
 test('nothing is sent before the time that Retry-After named, and nothing is saved up meanwhile', () => {
-  const state = { ...withNews(newRateState(0), news({ pausedUntil: 5_000, requestCeiling: 10 }), ROUND_MS), requests: 0 };
+  const state = {
+    ...withNews(newRateState(0), news({ pausedUntil: 5_000, requestCeiling: 10 }), ROUND_MS),
+    requests: 0,
+  };
   expect(take(state, { requests: 5, tokens: 1 }, 4_999).requests).toBe(0);
   expect(take(state, { requests: 50, tokens: 1 }, 5_100).requests).toBeLessThanOrEqual(1);
 });

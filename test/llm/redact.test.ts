@@ -3,17 +3,28 @@ import { Redactor, redactsFor, Replacements } from '../../llm';
 import { REDACTION_RULES } from '../../contracts';
 import { createRedaction } from '../../gateway/traces/redact';
 
-const redactor = new Redactor({ rules: [...REDACTION_RULES], patterns: [{ name: 'customer', pattern: 'C-\\d{6}' }] }, 's'.repeat(64));
+const redactor = new Redactor(
+  { rules: [...REDACTION_RULES], patterns: [{ name: 'customer', pattern: 'C-\\d{6}' }] },
+  's'.repeat(64),
+);
 const redact = (text: string) => redactor.redact(text, new Replacements());
 
 test.each([
   ['an e-mail address', 'write to ana.ruiz+x@mail.example.com now', /^write to \[email:[0-9a-f]{10}\] now$/],
-  ['a phone number', 'call +49 30 1234567, or (030) 123-4567', /^call \[phone:[0-9a-f]{10}\], or \[phone:[0-9a-f]{10}\]$/],
+  [
+    'a phone number',
+    'call +49 30 1234567, or (030) 123-4567',
+    /^call \[phone:[0-9a-f]{10}\], or \[phone:[0-9a-f]{10}\]$/,
+  ],
   ['a card number', 'card 4111 1111 1111 1111.', /^card \[card:[0-9a-f]{10}\]\.$/],
   ['a card number before its date', 'card 4111 1111 1111 1111 12/27', /^card \[card:[0-9a-f]{10}\] 12\/27$/],
   ['a card number before its check code', '4111111111111111 123', /^\[card:[0-9a-f]{10}\] 123$/],
   ['a card number after an order', 'order 88 4111111111111111', /^order 88 \[card:[0-9a-f]{10}\]$/],
-  ['a card number in an id', 'ref-4111111111111111, id:4111111111111111-1', /^ref-\[card:[0-9a-f]{10}\], id:\[card:[0-9a-f]{10}\]-1$/],
+  [
+    'a card number in an id',
+    'ref-4111111111111111, id:4111111111111111-1',
+    /^ref-\[card:[0-9a-f]{10}\], id:\[card:[0-9a-f]{10}\]-1$/,
+  ],
   ['a card number after a dash', 'x-4111 1111 1111 1111', /^x-\[card:[0-9a-f]{10}\]$/],
   ['a card number with its check code in one', '4111111111111111123', /^\[card:[0-9a-f]{10}\]123$/],
   ['two cards in a row', '4111 1111 1111 1111 5500 0055 5555 5559', /^\[card:[0-9a-f]{10}\] \[card:[0-9a-f]{10}\]$/],
@@ -46,14 +57,18 @@ test('the same value has the same placeholder everywhere, and another secret mak
   const [a, b] = [redact('to x@example.org'), redact('from x@example.org, again x@example.org')];
   const placeholder = /\[email:\w+\]/.exec(a)?.[0] as string;
   expect(b.split(placeholder)).toHaveLength(3);
-  expect(new Redactor({ rules: ['email'], patterns: [] }, 't'.repeat(64)).redact('to x@example.org', new Replacements())).not.toBe(a);
+  expect(
+    new Redactor({ rules: ['email'], patterns: [] }, 't'.repeat(64)).redact('to x@example.org', new Replacements()),
+  ).not.toBe(a);
 });
 
 test('the values come back into every string of an answer, with quotes in them as well', () => {
   const replacements = new Replacements();
   const custom = new Redactor({ rules: ['email'], patterns: [{ name: 'name', pattern: '"Ana"' }] }, 's'.repeat(64));
   const text = custom.redact('"Ana" <ana@example.org>', replacements);
-  expect(replacements.restore({ reason: `it says ${text}`, list: [text], step: 3, unknown: '[email:0000000000]' })).toEqual({
+  expect(
+    replacements.restore({ reason: `it says ${text}`, list: [text], step: 3, unknown: '[email:0000000000]' }),
+  ).toEqual({
     reason: 'it says "Ana" <ana@example.org>',
     list: ['"Ana" <ana@example.org>'],
     step: 3,
@@ -81,7 +96,10 @@ test.each([
 ])('a megabyte of %s is read to its end, for the analyst and for traces', (_, piece) => {
   const text = piece.repeat(1_000_000 / piece.length);
   redact(text);
-  createRedaction({ sample: 1, redact: [...REDACTION_RULES], redactPatterns: [], successReward: 1 })({ role: 'user', content: text });
+  createRedaction({ sample: 1, redact: [...REDACTION_RULES], redactPatterns: [], successReward: 1 })({
+    role: 'user',
+    content: text,
+  });
 });
 
 test.each([

@@ -11,11 +11,18 @@ interface RecordedHistory {
 
 const files = readdirSync(HISTORIES).filter((f) => f.endsWith('.json'));
 const read = (file: string) => JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as RecordedHistory;
-const replay = async (history: RecordedHistory) => Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history);
+const replay = async (history: RecordedHistory) =>
+  Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history);
 
 test('there is a history of every workflow', () => {
   const types = new Set(files.map((f) => f.split('.')[1]));
-  expect([...types].sort()).toEqual(['identifyCapabilities', 'improvementRun', 'labelChunks', 'sharpenCapability', 'studyStability']);
+  expect([...types].sort()).toEqual([
+    'identifyCapabilities',
+    'improvementRun',
+    'labelChunks',
+    'sharpenCapability',
+    'studyStability',
+  ]);
 });
 
 test.each(files)('%s replays', async (file) => {
@@ -24,7 +31,9 @@ test.each(files)('%s replays', async (file) => {
 
 test('a history whose first activity has another name does not replay', async () => {
   const history = read(files.find((f) => f.includes('sharpenCapability')) as string);
-  const scheduled = history.events.find((e) => e.activityTaskScheduledEventAttributes)?.activityTaskScheduledEventAttributes;
+  const scheduled = history.events.find(
+    (e) => e.activityTaskScheduledEventAttributes,
+  )?.activityTaskScheduledEventAttributes;
   if (scheduled) scheduled.activityType.name = 'somethingElse';
   await expect(replay(history)).rejects.toThrow(/nondeterminism|Nondeterminism|TMPRL1100/i);
 });

@@ -5,7 +5,10 @@ const WIDTH = 140;
 /** The part of docs/sandbox.md that names every attack, one block a family. */
 export function attackList(families: Readonly<Record<string, readonly Attack[]>>): string {
   return Object.entries(families)
-    .map(([family, attacks]) => `### ${family} (${attacks.length})\n\n\`\`\`text\n${wrap(attacks.map(({ name }) => name)).join('\n')}\n\`\`\``)
+    .map(
+      ([family, attacks]) =>
+        `### ${family} (${attacks.length})\n\n\`\`\`text\n${wrap(attacks.map(({ name }) => name)).join('\n')}\n\`\`\``,
+    )
     .join('\n\n');
 }
 

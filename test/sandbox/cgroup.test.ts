@@ -5,7 +5,8 @@ import type * as Cgroup from '../../sandbox/cgroup';
 import { loadProfile } from '../../sandbox';
 
 const CPU = '/sys/fs/cgroup/cpu';
-const own = (name: string): string => new RegExp(`^\\d+:${name}:(.*)$`, 'm').exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '';
+const own = (name: string): string =>
+  new RegExp(`^\\d+:${name}:(.*)$`, 'm').exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '';
 const parent = join(CPU, own('cpu'), `whetstone-test-${process.pid}`);
 const isVersion1 = process.getuid?.() === 0 && existsSync(join(CPU, 'cpu.cfs_quota_us'));
 const { cgroup: limits } = loadProfile().profile;
@@ -16,26 +17,29 @@ const fresh = (): typeof Cgroup => {
   return jest.requireActual<typeof Cgroup>('../../sandbox/cgroup');
 };
 
-(isVersion1 ? test : test.skip)('under a group with less processor time than a jail gets, memory and processes stay bounded', () => {
-  mkdirSync(parent);
-  try {
-    // Half a core; a jail's group would have one and a half.
-    writeFileSync(join(parent, 'cpu.cfs_quota_us'), '50000');
-    writeFileSync(join(parent, 'cgroup.procs'), String(process.pid));
-    const group = fresh().createJailCgroup(limits, null)!;
-    expect(group).not.toBeNull();
-    expect(group.bounds).toEqual(['memory', 'pids']);
-    const made = group.joinPrefix().at(-1)!.split(' ');
-    expect(made.map((path) => path.split('/')[4])).toEqual(['memory', 'pids']);
-    expect(readFileSync(join(made[0]!, 'memory.limit_in_bytes'), 'utf8').trim()).toBe(String(limits.memoryBytes));
-    expect(readFileSync(join(made[1]!, 'pids.max'), 'utf8').trim()).toBe(String(limits.processes));
-    group.release();
-    expect(made.filter((path) => existsSync(path))).toEqual([]);
-  } finally {
-    writeFileSync(join(parent, '..', 'cgroup.procs'), String(process.pid));
-    rmdirSync(parent);
-  }
-});
+(isVersion1 ? test : test.skip)(
+  'under a group with less processor time than a jail gets, memory and processes stay bounded',
+  () => {
+    mkdirSync(parent);
+    try {
+      // Half a core; a jail's group would have one and a half.
+      writeFileSync(join(parent, 'cpu.cfs_quota_us'), '50000');
+      writeFileSync(join(parent, 'cgroup.procs'), String(process.pid));
+      const group = fresh().createJailCgroup(limits, null)!;
+      expect(group).not.toBeNull();
+      expect(group.bounds).toEqual(['memory', 'pids']);
+      const made = group.joinPrefix().at(-1)!.split(' ');
+      expect(made.map((path) => path.split('/')[4])).toEqual(['memory', 'pids']);
+      expect(readFileSync(join(made[0]!, 'memory.limit_in_bytes'), 'utf8').trim()).toBe(String(limits.memoryBytes));
+      expect(readFileSync(join(made[1]!, 'pids.max'), 'utf8').trim()).toBe(String(limits.processes));
+      group.release();
+      expect(made.filter((path) => existsSync(path))).toEqual([]);
+    } finally {
+      writeFileSync(join(parent, '..', 'cgroup.procs'), String(process.pid));
+      rmdirSync(parent);
+    }
+  },
+);
 
 (isVersion1 ? test : test.skip)('a jail’s user can enter its group whatever the umask of the service', () => {
   const before = process.umask(0o077);

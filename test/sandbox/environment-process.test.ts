@@ -42,9 +42,17 @@ class Environment:
 `;
 
 const opened: EnvironmentProcess[] = [];
-async function open(source = ADDER, edit: Partial<ReturnType<typeof loadProfile>['profile']> = {}): Promise<EnvironmentProcess> {
+async function open(
+  source = ADDER,
+  edit: Partial<ReturnType<typeof loadProfile>['profile']> = {},
+): Promise<EnvironmentProcess> {
   const { profile, folder } = loadProfile();
-  const environment = await openEnvironment({ source, trust: 'owner', name: 'adder', profile: { folder, profile: { ...profile, ...edit } } });
+  const environment = await openEnvironment({
+    source,
+    trust: 'owner',
+    name: 'adder',
+    profile: { folder, profile: { ...profile, ...edit } },
+  });
   opened.push(environment);
   return environment;
 }
@@ -103,7 +111,9 @@ test('one failing request in a batch fails alone', async () => {
   ]);
   expect(outcomes.map((outcome) => outcome.status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
   expect((outcomes[1] as PromiseRejectedResult).reason).toBeInstanceOf(EnvironmentRaised);
-  expect(((outcomes[1] as PromiseRejectedResult).reason as EnvironmentRaised).traceback).toMatch(/environment\.py:\d+ in step: self\.total \+= call/);
+  expect(((outcomes[1] as PromiseRejectedResult).reason as EnvironmentRaised).traceback).toMatch(
+    /environment\.py:\d+ in step: self\.total \+= call/,
+  );
   expect((outcomes[2] as PromiseRejectedResult).reason).toBeInstanceOf(BadRequest);
 });
 
@@ -115,22 +125,29 @@ test('results that do not fit one response line are asked for again, once each',
     ),
   );
   const hints = await Promise.all(Array.from({ length: 12 }, (_, seed) => environment.hints(seed)));
-  expect(hints.map((hint) => Number(hint[1])).sort((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
+  expect(hints.map((hint) => Number(hint[1])).sort((a, b) => a - b)).toEqual(
+    Array.from({ length: 12 }, (_, index) => index + 1),
+  );
 });
 
 test('faults of the source are told with its line', async () => {
   await expect(open('x = (')).rejects.toThrow(/SyntaxError[^]*environment\.py:1 in <module>: x = \(/);
   await expect(open('import nowhere')).rejects.toBeInstanceOf(EnvironmentRaised);
   await expect(open('import sys\nsys.exit(0)')).rejects.toBeInstanceOf(EnvironmentRaised);
-  await expect(open('class Environment:\n    def step(self, call): pass')).rejects.toThrow(/lacks: tools, generate_task, reset, evaluate, reference_solution/);
+  await expect(open('class Environment:\n    def step(self, call): pass')).rejects.toThrow(
+    /lacks: tools, generate_task, reset, evaluate, reference_solution/,
+  );
   await expect(open('Environment = 1')).rejects.toBeInstanceOf(BadReturn);
 });
 
 test('a hang rejects every waiting request and later ones', async () => {
   const { wallMs } = loadProfile().profile;
-  const environment = await open(ADDER.replace('self.total += call', 'import time; time.sleep(100); self.total += call'), {
-    wallMs: { ...wallMs, request: 500 },
-  });
+  const environment = await open(
+    ADDER.replace('self.total += call', 'import time; time.sleep(100); self.total += call'),
+    {
+      wallMs: { ...wallMs, request: 500 },
+    },
+  );
   await environment.reset('a', 1);
   const waiting = [environment.step('a', add(1)), environment.task(1), environment.task(2)];
   for (const promise of waiting) await expect(promise).rejects.toBeInstanceOf(EnvironmentHung);
@@ -139,9 +156,15 @@ test('a hang rejects every waiting request and later ones', async () => {
 });
 
 test('a process that is killed from outside is reported with its signal', async () => {
-  const environment = await open(ADDER.replace('self.total += call', 'import os; os.write(2, b"help"); os.kill(os.getpid(), 9); self.total += call'));
+  const environment = await open(
+    ADDER.replace('self.total += call', 'import os; os.write(2, b"help"); os.kill(os.getpid(), 9); self.total += call'),
+  );
   await environment.reset('a', 1);
-  await expect(environment.step('a', add(1))).rejects.toMatchObject({ type: 'Sandbox.EnvironmentDied', signal: 'SIGKILL', stderr: 'help' });
+  await expect(environment.step('a', add(1))).rejects.toMatchObject({
+    type: 'Sandbox.EnvironmentDied',
+    signal: 'SIGKILL',
+    stderr: 'help',
+  });
   await expect(environment.task(1)).rejects.toBeInstanceOf(EnvironmentDied);
 });
 

@@ -5,8 +5,9 @@ import { projectRoot } from '../../sandbox/assets';
 import { pythonRoot } from '../../sandbox/python-root';
 
 /**
- * What an attack could have left on the host. Everything here must be the same before and after, whatever else the machine does
- * meanwhile: files, sockets and processes of others are told apart by their user, which is a jail's or not.
+ * What an attack could have left on the host. Everything here must be the same before and after, whatever else the
+ * machine does meanwhile: files, sockets and processes of others are told apart by their user, which is a jail's or
+ * not.
  */
 export interface HostState {
   /** Processes of jail users that no living service holds. */
@@ -33,7 +34,15 @@ export function sharedMemoryMb(): number {
   return Number(/^Shmem:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]) / 1024;
 }
 
-const SHARED_DIRECTORIES = ['/tmp', '/var/tmp', '/dev/shm', '/dev/mqueue', '/run', '/var/crash', '/var/lib/systemd/coredump'];
+const SHARED_DIRECTORIES = [
+  '/tmp',
+  '/var/tmp',
+  '/dev/shm',
+  '/dev/mqueue',
+  '/run',
+  '/var/crash',
+  '/var/lib/systemd/coredump',
+];
 const SETTINGS = [
   'kernel/core_pattern',
   'kernel/hostname',
@@ -56,7 +65,11 @@ export async function hostState(): Promise<HostState> {
         .filter(({ uid }) => isJail(uid))
         .map(({ path }) => path),
     ),
-    ownFiles: [await pythonRoot(), join(projectRoot(), 'sandbox'), join(projectRoot(), 'trainer-image', 'whetstone', 'envs')].flatMap((directory) =>
+    ownFiles: [
+      await pythonRoot(),
+      join(projectRoot(), 'sandbox'),
+      join(projectRoot(), 'trainer-image', 'whetstone', 'envs'),
+    ].flatMap((directory) =>
       files(directory, 20)
         .filter(({ path }) => !path.endsWith('.pyc') || path.startsWith('/var'))
         .map(({ path, size, modified, mode }) => `${path} ${size} ${modified} ${mode}`),
@@ -127,7 +140,9 @@ function readableEntries(directory: string): string[] {
   }
 }
 
-/** A jail belongs to a service as long as the chain of its ancestors reaches a process of another user that is not init. */
+/**
+ * A jail belongs to a service as long as the chain of its ancestors reaches a process of another user that is not init.
+ */
 function orphans(isJail: (uid: number) => boolean): HostState['orphans'] {
   const processes = new Map<number, { parent: number; uid: number; command: string }>();
   for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
@@ -146,7 +161,9 @@ function orphans(isJail: (uid: number) => boolean): HostState['orphans'] {
     if (!found || pid <= 1) return false;
     return isJail(found.uid) ? isHeld(found.parent) : true;
   };
-  return [...processes].filter(([pid, { uid }]) => isJail(uid) && !isHeld(pid)).map(([pid, { command }]) => ({ pid, command }));
+  return [...processes]
+    .filter(([pid, { uid }]) => isJail(uid) && !isHeld(pid))
+    .map(([pid, { command }]) => ({ pid, command }));
 }
 
 function isListening(fd: string): boolean {
@@ -154,7 +171,9 @@ function isListening(fd: string): boolean {
     const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
     return (
       inode !== undefined &&
-      [...lines('/proc/net/tcp'), ...lines('/proc/net/tcp6')].some((line) => line.trim().split(/\s+/)[3] === '0A' && line.trim().split(/\s+/)[9] === inode)
+      [...lines('/proc/net/tcp'), ...lines('/proc/net/tcp6')].some(
+        (line) => line.trim().split(/\s+/)[3] === '0A' && line.trim().split(/\s+/)[9] === inode,
+      )
     );
   } catch {
     return false;

@@ -64,7 +64,9 @@ async function play(attack: Attack): Promise<void> {
   const got = await attackInJail(body, options);
   const allowed = Array.isArray(expected) ? (expected as readonly Expected[]) : [expected as Expected];
   if (!allowed.some((one) => fits(got, one)))
-    throw new Error(`The attack got ${String(got)}; it may get ${allowed.map((one) => (typeof one === 'function' ? one.name : String(one))).join(' or ')}.`);
+    throw new Error(
+      `The attack got ${String(got)}; it may get ${allowed.map((one) => (typeof one === 'function' ? one.name : String(one))).join(' or ')}.`,
+    );
 }
 
 describe.each(Object.entries(FAMILIES))('%s', (_, attacks) => {
@@ -117,7 +119,11 @@ test('the host is as it was before the attacks', async () => {
   const { first } = loadProfile().profile.uids;
   writeFileSync(path, '');
   chownSync(path, first, first);
-  const daemon = spawn('setpriv', [`--reuid=${first}`, '--clear-groups', 'sh', '-c', 'sleep 30 > /dev/null 2>&1 & exec true'], { stdio: 'ignore' });
+  const daemon = spawn(
+    'setpriv',
+    [`--reuid=${first}`, '--clear-groups', 'sh', '-c', 'sleep 30 > /dev/null 2>&1 & exec true'],
+    { stdio: 'ignore' },
+  );
   await once(daemon, 'exit');
   const { foreignFiles, orphans } = await hostState();
   rmSync(path);

@@ -2,7 +2,15 @@
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isUnsafeAllowed, type JailProfile, type LoadedProfile, loadProfile, openEnvironment, probeJail, SandboxUnavailable } from '../../sandbox';
+import {
+  isUnsafeAllowed,
+  type JailProfile,
+  type LoadedProfile,
+  loadProfile,
+  openEnvironment,
+  probeJail,
+  SandboxUnavailable,
+} from '../../sandbox';
 import { findProgram, projectRoot } from '../../sandbox/assets';
 import { hostileSource } from './hostile';
 
@@ -85,13 +93,19 @@ test('a filter that allows everything is found out by the probe', async () => {
   for (const arch of Object.values(profile.profile.seccomp)) writeFileSync(join(folder, arch.file), allowAll);
   const probe = await probeJail(profile);
   expect(probe.ok).toBe(false);
-  expect(probe.layers.filter((layer) => !layer.ok).map((layer) => layer.name)).toEqual(expect.arrayContaining(['seccomp', 'no-network']));
+  expect(probe.layers.filter((layer) => !layer.ok).map((layer) => layer.name)).toEqual(
+    expect.arrayContaining(['seccomp', 'no-network']),
+  );
   await expect(open(profile)).rejects.toThrow(/Layer seccomp: the seccomp filter lets calls through/);
 });
 
 test.each([
   ['a bubblewrap that is too old', 'Unknown option --disable-userns', 'bubblewrap is too old: install 0.8 or newer'],
-  ['a machine without user namespaces', 'No permissions to create a new namespace', 'User namespaces are not available to this user: allow them'],
+  [
+    'a machine without user namespaces',
+    'No permissions to create a new namespace',
+    'User namespaces are not available to this user: allow them',
+  ],
   [
     'a container, where /proc/sys is read-only,',
     'cannot open /proc/sys/user/max_user_namespaces: Read-only file system',
@@ -129,7 +143,9 @@ describe('WHET_JAIL_PROFILE', () => {
     const path = join(folder, 'profile.json');
     if (content !== null) writeFileSync(path, content);
     process.env['WHET_JAIL_PROFILE'] = path;
-    const error = await (async () => openEnvironment({ source, trust: 'synthesised', name: 'layers' }))().catch((thrown: unknown) => thrown);
+    const error = await (async () => openEnvironment({ source, trust: 'synthesised', name: 'layers' }))().catch(
+      (thrown: unknown) => thrown,
+    );
     expect(error).toBeInstanceOf(SandboxUnavailable);
     expect((error as Error).message).toContain(`The jail's profile ${path} cannot be read`);
   });
@@ -139,9 +155,14 @@ test.each<[string, string, (profile: JailProfile) => void]>([
   [
     'a network of the host',
     'Layer namespaces: the jail shares namespaces with the host (net)',
-    (profile) => void profile.bubblewrap.splice(0, 1, ['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts']),
+    (profile) =>
+      void profile.bubblewrap.splice(0, 1, ['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts']),
   ],
-  ['a writable directory', 'Layer read-only-tree: files can be made in /tmp/', (profile) => profile.bubblewrap.push(['--tmpfs', '/tmp'])],
+  [
+    'a writable directory',
+    'Layer read-only-tree: files can be made in /tmp/',
+    (profile) => profile.bubblewrap.push(['--tmpfs', '/tmp']),
+  ],
   [
     'foreign devices',
     'Layer read-only-tree: the file tree holds more than Python',
@@ -152,8 +173,16 @@ test.each<[string, string, (profile: JailProfile) => void]>([
     'Layer empty-environment: environment variables are visible (SECRET)',
     (profile) => profile.bubblewrap.push(['--setenv', 'SECRET', 'x']),
   ],
-  ['threads without limit', 'Layer limits: limits are not in force (threads)', (profile) => void profile.command.splice(-2)],
-  ['the real user', 'Layer user: the environment runs as root', (profile) => profile.bubblewrap.push(['--uid', '0', '--gid', '0'])],
+  [
+    'threads without limit',
+    'Layer limits: limits are not in force (threads)',
+    (profile) => void profile.command.splice(-2),
+  ],
+  [
+    'the real user',
+    'Layer user: the environment runs as root',
+    (profile) => profile.bubblewrap.push(['--uid', '0', '--gid', '0']),
+  ],
 ])('the probe finds %s', async (_, sentence, edit) => {
   const probe = await probeJail(changed(edit));
   expect(probe.ok).toBe(false);
@@ -178,7 +207,9 @@ asRoot('a Python tree where the jail user cannot go is named', async () => {
   process.env['WHET_JAIL_ROOT'] = join(folder, 'trees');
   const probe = await probeJail(profile);
   delete process.env['WHET_JAIL_ROOT'];
-  expect(probe.missing).toEqual([expect.stringContaining("The jail's user cannot reach the Python tree: set WHET_JAIL_ROOT")]);
+  expect(probe.missing).toEqual([
+    expect.stringContaining("The jail's user cannot reach the Python tree: set WHET_JAIL_ROOT"),
+  ]);
 });
 
 describe('WHET_SANDBOX', () => {
@@ -206,7 +237,9 @@ describe('WHET_SANDBOX', () => {
 
   test('an unknown word is refused, not guessed at', async () => {
     process.env['WHET_SANDBOX'] = 'none';
-    await expect(open(loadProfile())).rejects.toThrow(/WHET_SANDBOX is "none"; it may be "jail" \(the default\) or "unsafe"/);
+    await expect(open(loadProfile())).rejects.toThrow(
+      /WHET_SANDBOX is "none"; it may be "jail" \(the default\) or "unsafe"/,
+    );
     expect(isUnsafeAllowed('jail')).toBe(false);
     expect(isUnsafeAllowed('')).toBe(false);
   });

@@ -7,7 +7,8 @@ import { type Isolation, launchRuntime } from '../../sandbox/launch';
 import { jailProcesses } from './hostile';
 
 const LIMIT = 400;
-const descriptorLimit = (soft: string): void => void execFileSync('prlimit', ['--pid', String(process.pid), `--nofile=${soft}:`]);
+const descriptorLimit = (soft: string): void =>
+  void execFileSync('prlimit', ['--pid', String(process.pid), `--nofile=${soft}:`]);
 
 /** Runs work while this process has room for `free` more descriptors and no more. */
 async function withDescriptors(free: number, work: () => Promise<unknown>): Promise<unknown> {

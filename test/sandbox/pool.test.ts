@@ -50,7 +50,8 @@ afterEach(async () => {
 async function episode(environment: EnvironmentProcess, seed: number, crashAt = -1): Promise<string[]> {
   await environment.reset(`episode-${seed}`, seed);
   const seen: string[] = [];
-  for (let step = 0; step < 4; step++) seen.push(...(await environment.step(`episode-${seed}`, go(step === crashAt))).observations);
+  for (let step = 0; step < 4; step++)
+    seen.push(...(await environment.step(`episode-${seed}`, go(step === crashAt))).observations);
   return seen;
 }
 
@@ -80,7 +81,9 @@ test('a crash costs the episodes of its own jail; run again from their seeds, on
   const seeds = [0, 1, 2, 3, 4, 5, 6, 7];
   const crashes = (seed: number): number => (seed === 5 ? 2 : -1);
   const lost = await Promise.allSettled(seeds.map((seed) => episode(shared, seed, crashes(seed))));
-  expect(lost.every((outcome) => outcome.status === 'rejected' && outcome.reason instanceof EnvironmentDied)).toBe(true);
+  expect(lost.every((outcome) => outcome.status === 'rejected' && outcome.reason instanceof EnvironmentDied)).toBe(
+    true,
+  );
   expect(await beside).toEqual(['100:1', '100:2', '100:3', '100:4']);
 
   const again: (string[] | Error)[] = [];

@@ -33,82 +33,87 @@ function verdict(program: Buffer, audit: number, number: number, args: bigint[] 
 test('the committed filters are what the assembler gives, and the profile has their hashes', () => {
   expect(buildSeccomp(true)).toEqual([]);
   for (const arch of SECCOMP_ARCHES) {
-    expect(readFileSync(join(projectRoot(), 'sandbox', `seccomp-${arch}.bpf`)).equals(assembleSeccomp(arch))).toBe(true);
+    expect(readFileSync(join(projectRoot(), 'sandbox', `seccomp-${arch}.bpf`)).equals(assembleSeccomp(arch))).toBe(
+      true,
+    );
   }
 });
 
-describe.each(SECCOMP_ARCHES.map((arch, column) => ({ arch, column })))('$arch', ({ arch, column }: { arch: SeccompArch; column: number }) => {
-  const program = assembleSeccomp(arch);
-  const of = (number: number, ...args: bigint[]): number => verdict(program, AUDIT[arch], number, args);
-  const clone = [56, 220][column]!;
-  const ioctl = [16, 29][column]!;
+describe.each(SECCOMP_ARCHES.map((arch, column) => ({ arch, column })))(
+  '$arch',
+  ({ arch, column }: { arch: SeccompArch; column: number }) => {
+    const program = assembleSeccomp(arch);
+    const of = (number: number, ...args: bigint[]): number => verdict(program, AUDIT[arch], number, args);
+    const clone = [56, 220][column]!;
+    const ioctl = [16, 29][column]!;
 
-  test('every listed call is refused', () => {
-    for (const numbers of Object.values(DENIED_SYSCALLS)) {
-      const number = numbers[column];
-      if (number !== null) expect(of(number!)).toBe(EPERM);
-    }
-  });
+    test('every listed call is refused', () => {
+      for (const numbers of Object.values(DENIED_SYSCALLS)) {
+        const number = numbers[column];
+        if (number !== null) expect(of(number!)).toBe(EPERM);
+      }
+    });
 
-  test('calls that Python lives on are allowed', () => {
-    // read, write, mmap, futex, execve, exit_group
-    const numbers = [
-      [0, 63],
-      [1, 64],
-      [9, 222],
-      [202, 98],
-      [59, 221],
-      [231, 94],
-    ].map((pair) => pair[column]!);
-    for (const number of numbers) expect(of(number)).toBe(ALLOW);
-  });
+    test('calls that Python lives on are allowed', () => {
+      // read, write, mmap, futex, execve, exit_group
+      const numbers = [
+        [0, 63],
+        [1, 64],
+        [9, 222],
+        [202, 98],
+        [59, 221],
+        [231, 94],
+      ].map((pair) => pair[column]!);
+      for (const number of numbers) expect(of(number)).toBe(ALLOW);
+    });
 
-  test('clone starts threads, no processes and no namespaces', () => {
-    expect(of(clone, 0x3d0f00n)).toBe(ALLOW);
-    expect(of(clone, 17n)).toBe(EPERM);
-    for (const flag of [0x00020000n, 0x02000000n, 0x04000000n, 0x08000000n, 0x10000000n, 0x20000000n, 0x40000000n]) {
-      expect(of(clone, 0x3d0f00n | flag)).toBe(EPERM);
-    }
-  });
+    test('clone starts threads, no processes and no namespaces', () => {
+      expect(of(clone, 0x3d0f00n)).toBe(ALLOW);
+      expect(of(clone, 17n)).toBe(EPERM);
+      for (const flag of [0x00020000n, 0x02000000n, 0x04000000n, 0x08000000n, 0x10000000n, 0x20000000n, 0x40000000n]) {
+        expect(of(clone, 0x3d0f00n | flag)).toBe(EPERM);
+      }
+    });
 
-  test('clone3 and calls that are newer than the list do not exist', () => {
-    for (const number of [435, 463, 1000, 0x3fffffff]) expect(of(number)).toBe(ENOSYS);
-  });
+    test('clone3 and calls that are newer than the list do not exist', () => {
+      for (const number of [435, 463, 1000, 0x3fffffff]) expect(of(number)).toBe(ENOSYS);
+    });
 
-  test('ioctl may not type into a terminal', () => {
-    expect(of(ioctl, 0n, 0x5412n)).toBe(EPERM);
-    expect(of(ioctl, 0n, 0x541cn)).toBe(EPERM);
-    // The kernel reads 32 bits of the request.
-    expect(of(ioctl, 0n, 0x1_0000_5412n)).toBe(EPERM);
-    expect(of(ioctl, 0n, 0x5401n)).toBe(ALLOW);
-  });
+    test('ioctl may not type into a terminal', () => {
+      expect(of(ioctl, 0n, 0x5412n)).toBe(EPERM);
+      expect(of(ioctl, 0n, 0x541cn)).toBe(EPERM);
+      // The kernel reads 32 bits of the request.
+      expect(of(ioctl, 0n, 0x1_0000_5412n)).toBe(EPERM);
+      expect(of(ioctl, 0n, 0x5401n)).toBe(ALLOW);
+    });
 
-  test('fcntl may neither lock nor watch files of the shared tree', () => {
-    const fcntl = [72, 25][column]!;
-    // F_GETLK, F_SETLK, F_SETLKW, F_OFD_*, F_SETLEASE, F_NOTIFY
-    for (const command of [5n, 6n, 7n, 36n, 37n, 38n, 1024n, 1026n]) {
-      expect(of(fcntl, 4n, command)).toBe(EPERM);
-      expect(of(fcntl, 4n, 0x1_0000_0000n | command)).toBe(EPERM);
-    }
-    // F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_SETPIPE_SZ
-    for (const command of [0n, 1n, 2n, 3n, 4n, 1030n, 1031n]) expect(of(fcntl, 4n, command)).toBe(ALLOW);
-  });
+    test('fcntl may neither lock nor watch files of the shared tree', () => {
+      const fcntl = [72, 25][column]!;
+      // F_GETLK, F_SETLK, F_SETLKW, F_OFD_*, F_SETLEASE, F_NOTIFY
+      for (const command of [5n, 6n, 7n, 36n, 37n, 38n, 1024n, 1026n]) {
+        expect(of(fcntl, 4n, command)).toBe(EPERM);
+        expect(of(fcntl, 4n, 0x1_0000_0000n | command)).toBe(EPERM);
+      }
+      // F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_SETPIPE_SZ
+      for (const command of [0n, 1n, 2n, 3n, 4n, 1030n, 1031n]) expect(of(fcntl, 4n, command)).toBe(ALLOW);
+    });
 
-  test('the limit on core dumps can be read and not changed; other limits can', () => {
-    const [setrlimit, prlimit64] = [
-      [160, 164],
-      [302, 261],
-    ].map((pair) => pair[column]!) as [number, number];
-    expect(of(setrlimit, 4n)).toBe(EPERM);
-    expect(of(setrlimit, 6n)).toBe(ALLOW);
-    expect(of(prlimit64, 0n, 4n, 0n)).toBe(ALLOW);
-    expect(of(prlimit64, 0n, 4n, 0x1000n)).toBe(EPERM);
-    expect(of(prlimit64, 0n, 4n, 0x1_0000_0000n)).toBe(EPERM);
-    expect(of(prlimit64, 0n, 6n, 0x1000n)).toBe(ALLOW);
-  });
+    test('the limit on core dumps can be read and not changed; other limits can', () => {
+      const [setrlimit, prlimit64] = [
+        [160, 164],
+        [302, 261],
+      ].map((pair) => pair[column]!) as [number, number];
+      expect(of(setrlimit, 4n)).toBe(EPERM);
+      expect(of(setrlimit, 6n)).toBe(ALLOW);
+      expect(of(prlimit64, 0n, 4n, 0n)).toBe(ALLOW);
+      expect(of(prlimit64, 0n, 4n, 0x1000n)).toBe(EPERM);
+      expect(of(prlimit64, 0n, 4n, 0x1_0000_0000n)).toBe(EPERM);
+      expect(of(prlimit64, 0n, 6n, 0x1000n)).toBe(ALLOW);
+    });
 
-  test('a foreign architecture is killed', () => {
-    expect(verdict(program, 0x40000003, 1)).toBe(KILL);
-    if (arch === 'x86_64') expect(of(0x40000000 + 39)).toBe(KILL);
-  });
-});
+    test('a foreign architecture is killed', () => {
+      expect(verdict(program, 0x40000003, 1)).toBe(KILL);
+      if (arch === 'x86_64') expect(of(0x40000000 + 39)).toBe(KILL);
+    });
+  },
+);

@@ -1,4 +1,5 @@
-// integration: fairness between agents on a real Temporal server, with fakes of the activities and one worker that does one thing at a time.
+// integration: fairness between agents on a real Temporal server, with fakes of the activities and one worker that does
+// one thing at a time.
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { TASK_QUEUES, WORKFLOWS, type LlmActivities } from '../../contracts';
@@ -33,7 +34,11 @@ test('a small run is done long before the large one of another agent that began 
       ],
     });
   const common = { connection: temporal.nativeConnection };
-  const workflows = await Worker.create({ ...common, taskQueue: TASK_QUEUES.orchestration, workflowBundle: await workflowBundle() });
+  const workflows = await Worker.create({
+    ...common,
+    taskQueue: TASK_QUEUES.orchestration,
+    workflowBundle: await workflowBundle(),
+  });
   const llm = await Worker.create({
     ...common,
     taskQueue: TASK_QUEUES.llm,

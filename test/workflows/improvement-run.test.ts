@@ -8,7 +8,15 @@ import { envEditCommand } from '../../cli/commands/env';
 import type { Context } from '../../cli/context';
 import { createOutput } from '../../cli/output';
 import { readSettings } from '../../cli/settings';
-import { childWorkflowId, MESSAGES, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS, type ImprovementRunResult, type RunProgress } from '../../contracts';
+import {
+  childWorkflowId,
+  MESSAGES,
+  SEARCH_ATTRIBUTES,
+  TASK_QUEUES,
+  WORKFLOWS,
+  type ImprovementRunResult,
+  type RunProgress,
+} from '../../contracts';
 import { artifact, fakeActivities, type FakeOptions, rollouts } from '../helpers/fake-activities';
 import { keepHistories } from '../helpers/histories';
 import { startTemporal, withWorkers } from '../helpers/temporal';
@@ -25,7 +33,12 @@ async function start() {
     taskQueue: TASK_QUEUES.orchestration,
     args: [{ runId, agent: 'desk', specPath: '/agent.yaml' }],
   });
-  return { handle, runId, result: () => handle.result() as Promise<ImprovementRunResult>, progress: () => handle.query<RunProgress>(MESSAGES.progressQuery) };
+  return {
+    handle,
+    runId,
+    result: () => handle.result() as Promise<ImprovementRunResult>,
+    progress: () => handle.query<RunProgress>(MESSAGES.progressQuery),
+  };
 }
 
 async function until<T>(read: () => Promise<T>, good: (value: T) => boolean): Promise<T> {
@@ -47,14 +60,20 @@ async function runToEnd(options: FakeOptions, record?: string) {
 }
 
 test('goes through the stages in the order of the paper and promotes', async () => {
-  const { outcome, calls, progress, description } = await runToEnd({ rejectedAttempts: { b: 1 }, mixedAdapter: true }, 'promoted');
+  const { outcome, calls, progress, description } = await runToEnd(
+    { rejectedAttempts: { b: 1 }, mixedAdapter: true },
+    'promoted',
+  );
   expect(outcome).toMatchObject({ verdict: 'promoted', promotedVersion: 1 });
   expect(progress.stages.map((s) => s.status)).toEqual(Array(6).fill('done'));
   expect(progress.waitingFor).toBeNull();
   expect(calls).toContain('synthesise:b:2:with feedback');
   expect(calls.at(-3)).toBe('compareArms:base,a@abc,b@abc,routed,mixed');
   expect(calls.at(-1)).toBe('renderReport:promoted');
-  expect(description.searchAttributes).toMatchObject({ [SEARCH_ATTRIBUTES.agent]: ['desk'], [SEARCH_ATTRIBUTES.verdict]: ['promoted'] });
+  expect(description.searchAttributes).toMatchObject({
+    [SEARCH_ATTRIBUTES.agent]: ['desk'],
+    [SEARCH_ATTRIBUTES.verdict]: ['promoted'],
+  });
 });
 
 test('labels run after run, until no verdict is open any more', async () => {
@@ -73,7 +92,9 @@ test('says how many of what was collected are conversations of live traffic, and
     const { result, progress } = await start();
     await result();
     const collect = (await progress()).stages.find(({ name }) => name === 'collect');
-    expect(collect?.detail).toBe('93 rollouts and 7 conversations of live traffic, 40 successes; 2 lines of live traffic could not be read');
+    expect(collect?.detail).toBe(
+      '93 rollouts and 7 conversations of live traffic, 40 successes; 2 lines of live traffic could not be read',
+    );
   });
 });
 
@@ -145,7 +166,10 @@ test('small changes are counted from attempts that were out of band alone', asyn
     return synthesiseEnvironment!(input);
   };
   // Attempt 1 fails a check, 2 and 4 are out of band, 3 raises in its rollouts.
-  activities.sandbox.validateEnvironment = async (input) => ({ ...(await validateEnvironment!(input)), passed: attemptOf(input.source) !== 1 });
+  activities.sandbox.validateEnvironment = async (input) => ({
+    ...(await validateEnvironment!(input)),
+    passed: attemptOf(input.source) !== 1,
+  });
   activities.sandbox.calibrateEnvironment = async (input) => ({
     ...(await calibrateEnvironment!(input)),
     inBand: attemptOf(input.source) === 5,
@@ -210,7 +234,9 @@ test('an environment edited by hand during the last attempt is tried without ano
   activities.sandbox.calibrateEnvironment = async (input) => {
     if (input.source.key === 'b-2.py') {
       const child = childWorkflowId.sharpen(input.context.runId, 'b');
-      await temporal.client.workflow.getHandle(child).signal(MESSAGES.editSignal, { capabilityId: 'b', source: artifact('by-hand-3.py') });
+      await temporal.client.workflow
+        .getHandle(child)
+        .signal(MESSAGES.editSignal, { capabilityId: 'b', source: artifact('by-hand-3.py') });
     }
     return calibrateEnvironment!(input);
   };
@@ -225,7 +251,8 @@ test('an edited environment whose attempt meets a failure that a person can cure
   const { validateEnvironment } = activities.sandbox;
   let broken = true;
   activities.sandbox.validateEnvironment = async (input) => {
-    if (broken && input.source.key === 'by-hand-3.py') throw ApplicationFailure.nonRetryable('no jail', 'Sandbox.Unavailable');
+    if (broken && input.source.key === 'by-hand-3.py')
+      throw ApplicationFailure.nonRetryable('no jail', 'Sandbox.Unavailable');
     return validateEnvironment!(input);
   };
   await withWorkers(temporal, activities, async () => {
@@ -255,7 +282,10 @@ test('`whet env edit` refuses a capability that does not wait for an environment
     const { result, progress, runId } = await start();
     await until(progress, (p) => p.waitingFor !== null);
     for (const other of ['a', 'bb', 'beta']) {
-      await expect(envEditCommand(context, runId, other, file)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining(`capability ${other}`) });
+      await expect(envEditCommand(context, runId, other, file)).rejects.toMatchObject({
+        exitCode: 2,
+        message: expect.stringContaining(`capability ${other}`),
+      });
     }
     await envEditCommand(context, runId, 'b', file);
     expect((await result()).verdict).toBe('promoted');

@@ -10,7 +10,14 @@ let temporal: TestWorkflowEnvironment;
 beforeAll(async () => void (temporal = await startTemporal()));
 afterAll(() => temporal.teardown());
 
-const NOTHING: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+const NOTHING: LabelChunkResult = {
+  asked: 0,
+  reused: 0,
+  unlabelled: 0,
+  promptTokens: 0,
+  completionTokens: 0,
+  cachedTokens: 0,
+};
 
 const start = (workflowId: string, chunks: number, window?: number) =>
   temporal.client.workflow.start(WORKFLOWS.labelChunks, {
@@ -31,7 +38,8 @@ const start = (workflowId: string, chunks: number, window?: number) =>
 /** Events of each execution under a workflow id, its children included. */
 async function historyLengths(workflowId: string): Promise<number[]> {
   const lengths: number[] = [];
-  for await (const run of temporal.client.workflow.list()) if (run.workflowId.startsWith(workflowId)) lengths.push(run.historyLength);
+  for await (const run of temporal.client.workflow.list())
+    if (run.workflowId.startsWith(workflowId)) lengths.push(run.historyLength);
   return lengths;
 }
 
@@ -76,7 +84,9 @@ test('a chunk that fails ends the workflow only when those beside it have ended,
     return { ...NOTHING, asked: 10 };
   };
   await withWorkers(temporal, { ...activities, llm: { ...activities.llm, labelChunk } }, async () => {
-    await expect((await start('labels-failing', 50, 3)).result()).rejects.toMatchObject({ cause: { cause: { type: 'Analyst.Unauthorised' } } });
+    await expect((await start('labels-failing', 50, 3)).result()).rejects.toMatchObject({
+      cause: { cause: { type: 'Analyst.Unauthorised' } },
+    });
   });
   expect(calls.length).toBeLessThanOrEqual(3);
   expect(ended).toBe(calls.length - 1);

@@ -12,7 +12,11 @@ afterAll(() => temporal.teardown());
 
 const start = (studyId: string) => {
   const input: StudyInput = { studyId, agent: 'desk', identifications: 4, sourceRun: null };
-  return temporal.client.workflow.start(WORKFLOWS.studyStability, { workflowId: studyId, taskQueue: TASK_QUEUES.orchestration, args: [input] });
+  return temporal.client.workflow.start(WORKFLOWS.studyStability, {
+    workflowId: studyId,
+    taskQueue: TASK_QUEUES.orchestration,
+    args: [input],
+  });
 };
 
 test('identifies as often as asked, each with its own seed and its own labels, and compares', async () => {
@@ -51,6 +55,8 @@ test('fails with the reason instead of waiting for a person', async () => {
   };
   await withWorkers(temporal, activities, async () => {
     const handle = await start('study-desk-2');
-    await expect(handle.result()).rejects.toMatchObject({ cause: { cause: { cause: { message: '401 from the endpoint' } } } });
+    await expect(handle.result()).rejects.toMatchObject({
+      cause: { cause: { cause: { message: '401 from the endpoint' } } },
+    });
   });
 });

@@ -3,7 +3,10 @@ import type { Candidate, Trajectory } from '../../../contracts';
 import type { AnalystMessage } from '../../../llm';
 import { renderMessages, shorten } from '../render';
 
-/** Part of every discovery key: raise it with any change of this file that can change an answer (a test holds the text to it). */
+/**
+ * Part of every discovery key: raise it with any change of this file that can change an answer (a test holds the text
+ * to it).
+ */
 export const DISCOVER_PROMPT_VERSION = 'discover-1';
 
 /** Bounds of one call, in characters: a batch of long episodes is shown in part rather than refused as too long. */

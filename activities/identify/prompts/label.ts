@@ -4,7 +4,10 @@ import type { AnalystMessage } from '../../../llm';
 import { fitEpisode, type FittedEpisode } from '../fit';
 import { renderMessages } from '../render';
 
-/** Part of every label's key: raise it with any change of this file that can change an answer (a test holds the text to it). */
+/**
+ * Part of every label's key: raise it with any change of this file that can change an answer (a test holds the text to
+ * it).
+ */
 export const LABEL_PROMPT_VERSION = 'label-1';
 
 const MAX_MESSAGE_CHARS = 8_000;
@@ -18,7 +21,10 @@ Give exactly one label:
 Judge this capability alone, not whether the episode ended well. When you hesitate between PRESENT and LACKING, answer PRESENT.
 Answer with JSON: "reason" (one or two sentences that quote the decisive words or call), "step" (the number of the message that shows it best, null for NA), "label".`;
 
-/** Messages of one label call. The episode stands first and the capability last, so that calls on one episode share their beginning. */
+/**
+ * Messages of one label call. The episode stands first and the capability last, so that calls on one episode share
+ * their beginning.
+ */
 export function labelMessages(messages: readonly ChatMessage[], capability: Candidate): AnalystMessage[] {
   return labelMessagesFor(renderEpisode(messages), capability);
 }
@@ -33,16 +39,25 @@ const AROUND_CHARS = 4_000;
 /** Few texts have fewer characters to a token than this. */
 const CHARS_PER_TOKEN = 3;
 
-/** As `renderEpisode`, shortened by the rule of `fitEpisode` where the prompt would have more than `maxPromptTokens`. */
+/**
+ * As `renderEpisode`, shortened by the rule of `fitEpisode` where the prompt would have more than `maxPromptTokens`.
+ */
 export function renderEpisodeWithin(messages: readonly ChatMessage[], maxPromptTokens: number): FittedEpisode {
-  return fitEpisode(messages, { maxMessageChars: MAX_MESSAGE_CHARS }, Math.max(1_000, maxPromptTokens * CHARS_PER_TOKEN - AROUND_CHARS));
+  return fitEpisode(
+    messages,
+    { maxMessageChars: MAX_MESSAGE_CHARS },
+    Math.max(1_000, maxPromptTokens * CHARS_PER_TOKEN - AROUND_CHARS),
+  );
 }
 
 /** As `labelMessages`, from an episode that is rendered already. */
 export function labelMessagesFor(episode: string, capability: Candidate): AnalystMessage[] {
   return [
     { role: 'system', content: SYSTEM },
-    { role: 'user', content: `Episode:\n${episode}\nCapability: ${capability.name}\n${capability.description}\n\nLabel this capability in this episode.` },
+    {
+      role: 'user',
+      content: `Episode:\n${episode}\nCapability: ${capability.name}\n${capability.description}\n\nLabel this capability in this episode.`,
+    },
   ];
 }
 

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import type { Candidate } from '../../../contracts';
 import type { AnalystMessage } from '../../../llm';
 
-/** Part of every merge key: raise it with any change of this file that can change an answer (a test holds the text to it). */
+/**
+ * Part of every merge key: raise it with any change of this file that can change an answer (a test holds the text to
+ * it).
+ */
 export const MERGE_PROMPT_VERSION = 'merge-1';
 
 const SYSTEM = `You are shown a numbered list of capabilities of an AI agent that were named independently of each other, each with a description. Some may be the same capability in other words.
@@ -12,7 +15,9 @@ Answer with JSON: "groups", a list of objects with "members" (at least two numbe
 
 /** Messages of the call that finds the same capability under several names. */
 export function mergeMessages(candidates: readonly Candidate[]): AnalystMessage[] {
-  const list = candidates.map(({ name, description }, i) => `${i + 1}. ${oneLine(name)}: ${oneLine(description)}`).join('\n');
+  const list = candidates
+    .map(({ name, description }, i) => `${i + 1}. ${oneLine(name)}: ${oneLine(description)}`)
+    .join('\n');
   return [
     { role: 'system', content: SYSTEM },
     { role: 'user', content: `Capabilities:\n${list}\n\nWhich of these capabilities are the same?` },
@@ -22,5 +27,7 @@ export function mergeMessages(candidates: readonly Candidate[]): AnalystMessage[
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
 /** Form of a merge answer. */
-export const mergeAnswerSchema = z.strictObject({ groups: z.array(z.strictObject({ members: z.array(z.int()), reason: z.string() })) });
+export const mergeAnswerSchema = z.strictObject({
+  groups: z.array(z.strictObject({ members: z.array(z.int()), reason: z.string() })),
+});
 export type MergeAnswer = z.infer<typeof mergeAnswerSchema>;

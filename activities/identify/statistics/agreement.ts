@@ -1,9 +1,10 @@
 import { LABEL_CODES, type RunLabels } from './label-table';
 
 /**
- * Fleiss' kappa of the labelling runs as raters of NA, PRESENT and LACKING (Fleiss 1971, Psychological Bulletin 76:378-382), over the
- * trajectories with at least two labels; where their number differs, each trajectory's agreement counts once. Null with fewer than two
- * runs, and where only one label was ever given, so that agreement by chance is certain.
+ * Fleiss' kappa of the labelling runs as raters of NA, PRESENT and LACKING (Fleiss 1971, Psychological Bulletin
+ * 76:378-382), over the trajectories with at least two labels; where their number differs, each trajectory's agreement
+ * counts once. Null with fewer than two runs, and where only one label was ever given, so that agreement by chance is
+ * certain.
  */
 export function fleissKappa(labels: RunLabels): number | null {
   const categories = [LABEL_CODES.NA, LABEL_CODES.PRESENT, LABEL_CODES.LACKING];

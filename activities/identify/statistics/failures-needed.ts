@@ -16,11 +16,14 @@ export interface Estimates {
 }
 
 /**
- * About how many more failed trajectories a verdict needs, if the estimates are right: the width of an interval shrinks with the square
- * root of their number, so it takes (width / distance to the threshold)^2 times as many. Null when nothing can be said: there is no gap to
- * estimate, or it would take more than 100 times as many.
+ * About how many more failed trajectories a verdict needs, if the estimates are right: the width of an interval shrinks
+ * with the square root of their number, so it takes (width / distance to the threshold)^2 times as many. Null when
+ * nothing can be said: there is no gap to estimate, or it would take more than 100 times as many.
  */
-export function failuresNeeded({ gap, coverage, missed, adjustedPValue, candidates, failures }: Estimates, rule: Rule): number | null {
+export function failuresNeeded(
+  { gap, coverage, missed, adjustedPValue, candidates, failures }: Estimates,
+  rule: Rule,
+): number | null {
   if (gap === null || coverage === null || failures === 0) return null;
   const below: number[] = [];
   const above: number[] = [];
@@ -33,7 +36,9 @@ export function failuresNeeded({ gap, coverage, missed, adjustedPValue, candidat
   }
   // One threshold that is clearly missed is enough to reject; to keep, both have to be clearly reached.
   let times = below.length > 0 ? Math.min(...below) : Math.max(...above);
-  if (missed.includes('significance')) times = (normalScore(rule.familywiseError / candidates) / normalScore(Math.min(0.49, adjustedPValue / candidates))) ** 2;
+  if (missed.includes('significance'))
+    times =
+      (normalScore(rule.familywiseError / candidates) / normalScore(Math.min(0.49, adjustedPValue / candidates))) ** 2;
   if (!(times <= MOST)) return null;
   return Math.max(1, Math.ceil(failures * (times - 1)));
 }

@@ -3,9 +3,9 @@ import type { TaskSums } from './label-table';
 import { studentTail } from './student';
 
 /**
- * One-sided p-value of "failures lack it no more often than successes" in one run: score test of two shares at their common value, with the
- * variance found between tasks (generalised score test for clustered data: Boos 1992, The American Statistician 46:327-333), moderated
- * as the intervals are. 1 when there is nothing to compare.
+ * One-sided p-value of "failures lack it no more often than successes" in one run: score test of two shares at their
+ * common value, with the variance found between tasks (generalised score test for clustered data: Boos 1992, The
+ * American Statistician 46:327-333), moderated as the intervals are. 1 when there is nothing to compare.
  */
 export function gapPValue(sums: TaskSums, run: number): number {
   const { tasks } = sums;
@@ -27,6 +27,10 @@ export function gapPValue(sums: TaskSums, run: number): number {
     if (f + s > 0) clusters++;
     score[t] = (sums.failureLacking[at + t]! - common * f) / fa - (sums.successLacking[at + t]! - common * s) / sa;
   }
-  const { variance, df } = moderated(clusteredVariance(score, clusters), common * (1 - common) * (1 / fa + 1 / sa), clusters);
+  const { variance, df } = moderated(
+    clusteredVariance(score, clusters),
+    common * (1 - common) * (1 / fa + 1 / sa),
+    clusters,
+  );
   return studentTail((fl / fa - sl / sa) / Math.sqrt(variance), df);
 }

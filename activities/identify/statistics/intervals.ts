@@ -3,25 +3,28 @@ import type { ClusteredShare } from './rates';
 import { student95 } from './student';
 
 /**
- * Degrees of freedom with which independent observations count beside the variance found between tasks: with a handful of tasks that
- * variance is little more than noise, and an interval made from it alone is often far too short (see `bench/identification-coverage`).
+ * Degrees of freedom with which independent observations count beside the variance found between tasks: with a handful
+ * of tasks that variance is little more than noise, and an interval made from it alone is often far too short (see
+ * `bench/identification-coverage`).
  */
 export const PRIOR_DF = 8;
 
 /**
- * 95 % interval of a share whose observations come in tasks: Wilson's score interval at the effective sample size, which is the number of
- * independent observations that would have the variance found between tasks (Kish 1965; Korn and Graubard 1998, Survey Methodology
- * 24:193-201; Wilson did best of the intervals compared by Franco, Little, Louis and Slud 2019, Journal of Survey Statistics and
- * Methodology 7:334-364), with Student's quantile. Null without an estimate.
+ * 95 % interval of a share whose observations come in tasks: Wilson's score interval at the effective sample size,
+ * which is the number of independent observations that would have the variance found between tasks (Kish 1965; Korn and
+ * Graubard 1998, Survey Methodology 24:193-201; Wilson did best of the intervals compared by Franco, Little, Louis and
+ * Slud 2019, Journal of Survey Statistics and Methodology 7:334-364), with Student's quantile. Null without an
+ * estimate.
  */
 export function shareInterval(share: ClusteredShare): Interval | null {
   return share.estimate === null ? null : { estimate: share.estimate, ...clusteredWilson(share, share.estimate) };
 }
 
 /**
- * 95 % interval of a - b for shares of the same tasks: the two intervals are combined by MOVER, which is Newcombe's method 10 where the
- * shares are independent, with the correlation between them that the tasks show (Newcombe 1998, Statistics in Medicine 17:873-890; Zou
- * and Donner 2008, Statistics in Medicine 27:1693-1702). Null when either has no estimate.
+ * 95 % interval of a - b for shares of the same tasks: the two intervals are combined by MOVER, which is Newcombe's
+ * method 10 where the shares are independent, with the correlation between them that the tasks show (Newcombe 1998,
+ * Statistics in Medicine 17:873-890; Zou and Donner 2008, Statistics in Medicine 27:1693-1702). Null when either has no
+ * estimate.
  */
 export function differenceInterval(a: ClusteredShare, b: ClusteredShare): Interval | null {
   if (a.estimate === null || b.estimate === null) return null;
@@ -37,7 +40,10 @@ export function differenceInterval(a: ClusteredShare, b: ClusteredShare): Interv
   };
 }
 
-/** Variance of an estimate under sampling of whole tasks, n / (n - 1) times the sum of squared influences; 0 for fewer than two tasks. */
+/**
+ * Variance of an estimate under sampling of whole tasks, n / (n - 1) times the sum of squared influences; 0 for fewer
+ * than two tasks.
+ */
 export function clusteredVariance(influence: Float64Array, clusters: number): number {
   if (clusters < 2) return 0;
   let squares = 0;
@@ -46,8 +52,9 @@ export function clusteredVariance(influence: Float64Array, clusters: number): nu
 }
 
 /**
- * The variance between tasks, drawn towards that of independent observations with the weight of `PRIOR_DF` tasks (moderated variance: Smyth
- * 2004, Statistical Applications in Genetics and Molecular Biology 3:3, with a fixed prior), and its degrees of freedom.
+ * The variance between tasks, drawn towards that of independent observations with the weight of `PRIOR_DF` tasks
+ * (moderated variance: Smyth 2004, Statistical Applications in Genetics and Molecular Biology 3:3, with a fixed prior),
+ * and its degrees of freedom.
  */
 export function moderated(found: number, independent: number, clusters: number): { variance: number; df: number } {
   const own = Math.max(1, clusters - 1);
@@ -61,7 +68,10 @@ export function wilson(p: number, n: number, z = 1.959963984540054): { low: numb
   return { low: Math.max(0, centre - half), high: Math.min(1, centre + half) };
 }
 
-function clusteredWilson({ influence, clusters, size, kish }: ClusteredShare, p: number): { low: number; high: number } {
+function clusteredWilson(
+  { influence, clusters, size, kish }: ClusteredShare,
+  p: number,
+): { low: number; high: number } {
   const spread = p * (1 - p);
   const { variance, df } = moderated(clusteredVariance(influence, clusters), spread / size, clusters);
   // Where all tasks agree there is no variance to go by: each task counts once, the least that the data can be worth.

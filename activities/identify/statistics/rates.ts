@@ -1,6 +1,9 @@
 import type { TaskSums } from './label-table';
 
-/** What one labelling run says about a capability (paper, section 2). Shares in [0, 1]; null where nothing is in the denominator. */
+/**
+ * What one labelling run says about a capability (paper, section 2). Shares in [0, 1]; null where nothing is in the
+ * denominator.
+ */
 export interface Rates {
   /** ER+: share LACKING among successes where the capability is not NA. */
   errorRateSuccess: number | null;
@@ -17,8 +20,9 @@ export interface ClusteredShare {
   /** Null when no run has anything in the denominator. */
   estimate: number | null;
   /**
-   * Linearised contribution of each task (Taylor series of the ratio; Woodruff 1971, JASA 66:411-414): they sum to zero, and
-   * tasks / (tasks - 1) times the sum of their squares estimates the variance of the estimate under sampling of whole tasks.
+   * Linearised contribution of each task (Taylor series of the ratio; Woodruff 1971, JASA 66:411-414): they sum to
+   * zero, and tasks / (tasks - 1) times the sum of their squares estimates the variance of the estimate under sampling
+   * of whole tasks.
    */
   influence: Float64Array;
   /** Sum over tasks of the denominator, averaged over runs. */
@@ -51,11 +55,15 @@ export function runRates(sums: TaskSums, run: number): Rates {
 /** Which of the shares of a capability. */
 export type ShareName = 'errorRateFailure' | 'errorRateSuccess' | 'coverage';
 
-/** The share averaged over runs `from` (inclusive) to `to` (exclusive), default all; runs without a denominator are left out. */
+/**
+ * The share averaged over runs `from` (inclusive) to `to` (exclusive), default all; runs without a denominator are left
+ * out.
+ */
 export function clusteredShare(sums: TaskSums, name: ShareName, from = 0, to = sums.runs): ClusteredShare {
   const { tasks } = sums;
   const parts = name === 'errorRateSuccess' ? sums.successLacking : sums.failureLacking;
-  const wholes = name === 'coverage' ? null : name === 'errorRateSuccess' ? sums.successApplicable : sums.failureApplicable;
+  const wholes =
+    name === 'coverage' ? null : name === 'errorRateSuccess' ? sums.successApplicable : sums.failureApplicable;
   const influence = new Float64Array(tasks);
   const sizes = new Float64Array(tasks);
   let sum = 0;
@@ -90,5 +98,11 @@ export function clusteredShare(sums: TaskSums, name: ShareName, from = 0, to = s
     squares += sizes[t]! ** 2;
     if (sizes[t]! > 0) clusters++;
   }
-  return { estimate: used === 0 ? null : sum / used, influence, size, clusters, kish: squares === 0 ? 0 : size ** 2 / squares };
+  return {
+    estimate: used === 0 ? null : sum / used,
+    influence,
+    size,
+    clusters,
+    kish: squares === 0 ? 0 : size ** 2 / squares,
+  };
 }

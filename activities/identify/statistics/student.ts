@@ -3,15 +3,24 @@ import { normalCdf } from '../../evaluate/normal';
 /** Normal quantile of a two-sided 95 % interval. */
 const Z95 = 1.959963984540054;
 
-/** 0.975 quantile of Student's t, within 0.01 for df >= 4: Cornish-Fisher expansion (Abramowitz and Stegun 1964, 26.7.5). */
+/**
+ * 0.975 quantile of Student's t, within 0.01 for df >= 4: Cornish-Fisher expansion (Abramowitz and Stegun 1964,
+ * 26.7.5).
+ */
 export function student95(df: number): number {
   const z = Z95;
   return (
-    z + (z ** 3 + z) / (4 * df) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * df ** 2) + (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * df ** 3)
+    z +
+    (z ** 3 + z) / (4 * df) +
+    (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * df ** 2) +
+    (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * df ** 3)
   );
 }
 
-/** P(T > t) of Student's t by Wallace's normal transform (1959, Annals of Mathematical Statistics 30:1124-1130); good to two digits at df = 4. */
+/**
+ * P(T > t) of Student's t by Wallace's normal transform (1959, Annals of Mathematical Statistics 30:1124-1130); good to
+ * two digits at df = 4.
+ */
 export function studentTail(t: number, df: number): number {
   const z = ((8 * df + 1) / (8 * df + 3)) * Math.sqrt(df * Math.log1p((t * t) / df));
   return 1 - normalCdf(t >= 0 ? z : -z);

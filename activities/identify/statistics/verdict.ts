@@ -39,11 +39,16 @@ export interface Verdict {
 }
 
 /** Whether a run passes: gap and coverage both reach their thresholds. */
-export const passes = ({ gap, coverage }: RunEvidence, { minGap, minCoverage }: Pick<Rule, 'minGap' | 'minCoverage'>): boolean =>
-  gap !== null && reached(gap, minGap) && reached(coverage, minCoverage);
+export const passes = (
+  { gap, coverage }: RunEvidence,
+  { minGap, minCoverage }: Pick<Rule, 'minGap' | 'minCoverage'>,
+): boolean => gap !== null && reached(gap, minGap) && reached(coverage, minCoverage);
 
 /** Thresholds that a run's intervals rule out. */
-export function refuted({ gapHigh, coverageHigh }: RunEvidence, { minGap, minCoverage }: Pick<Rule, 'minGap' | 'minCoverage'>): Threshold[] {
+export function refuted(
+  { gapHigh, coverageHigh }: RunEvidence,
+  { minGap, minCoverage }: Pick<Rule, 'minGap' | 'minCoverage'>,
+): Threshold[] {
   return [
     ...(gapHigh !== null && gapHigh < minGap ? (['gap'] as const) : []),
     ...(coverageHigh !== null && coverageHigh < minCoverage ? (['coverage'] as const) : []),
@@ -53,11 +58,13 @@ export function refuted({ gapHigh, coverageHigh }: RunEvidence, { minGap, minCov
 /**
  * Verdicts on all candidates of one identification, which are corrected for each other's number.
  *
- * - kept: at least a quorum of runs pass both thresholds, and the gap is larger than chance allows among so many candidates (Bonferroni);
+ * - kept: at least a quorum of runs pass both thresholds, and the gap is larger than chance allows among so many
+ *   candidates (Bonferroni);
  * - rejected: so many runs rule a threshold out (its 95 % interval lies below it) that no quorum is left;
  * - not enough data: neither. The estimates may miss a threshold, but not by more than their uncertainty.
  *
- * A verdict is final as soon as no outcome of the remaining runs could change it; its candidate needs no more labels then.
+ * A verdict is final as soon as no outcome of the remaining runs could change it; its candidate needs no more labels
+ * then.
  */
 export function judge(candidates: readonly (readonly RunEvidence[])[], rule: Rule): Verdict[] {
   return candidates.map((made) => judgeOne(made, candidates.length, rule));
@@ -74,11 +81,20 @@ function judgeOne(made: readonly RunEvidence[], candidates: number, rule: Rule):
     runs,
     quorum,
   );
-  const [lowestP, highestP] = [merged.low, merged.high].map((p) => adjustForCandidates(p, candidates)) as [number, number];
-  const verdict = (kind: VerdictKind | null, missed: Threshold[]): Verdict => ({ kind, runsPassed, missed, adjustedPValue: highestP });
+  const [lowestP, highestP] = [merged.low, merged.high].map((p) => adjustForCandidates(p, candidates)) as [
+    number,
+    number,
+  ];
+  const verdict = (kind: VerdictKind | null, missed: Threshold[]): Verdict => ({
+    kind,
+    runsPassed,
+    missed,
+    adjustedPValue: highestP,
+  });
 
   if (runsPassed >= quorum && highestP <= familywiseError) return verdict('kept', []);
-  if (refutations.length >= tooMany) return verdict('rejected', unique(refutations.flatMap((run) => refuted(run, rule))));
+  if (refutations.length >= tooMany)
+    return verdict('rejected', unique(refutations.flatMap((run) => refuted(run, rule))));
   const mayBeKept = runsPassed + left >= quorum && lowestP <= familywiseError;
   const mayBeRejected = refutations.length + left >= tooMany;
   return verdict(left > 0 && (mayBeKept || mayBeRejected) ? null : 'not-enough-data', missedBy(made, runsPassed, rule));
@@ -98,4 +114,5 @@ function missedBy(made: readonly RunEvidence[], runsPassed: number, rule: Rule):
 /** A threshold that is met exactly is met, whatever the last bit of the difference says. */
 const reached = (value: number, threshold: number) => value >= threshold - 1e-12;
 
-const unique = (items: readonly Threshold[]): Threshold[] => THRESHOLDS.filter((threshold) => items.includes(threshold));
+const unique = (items: readonly Threshold[]): Threshold[] =>
+  THRESHOLDS.filter((threshold) => items.includes(threshold));

@@ -25,11 +25,18 @@ export function countAxis(longest: number, wanted: number): number[] {
 export function timeAxis(longest: number, wanted: number): number[] {
   const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200];
   const step = steps.find((s) => longest / s <= wanted) ?? 86_400 * Math.ceil(longest / 86_400 / wanted);
-  return Array.from({ length: Math.max(1, Math.ceil(longest / step - 1e-9)) + 1 }, (_, i) => Number((i * step).toPrecision(6)));
+  return Array.from({ length: Math.max(1, Math.ceil(longest / step - 1e-9)) + 1 }, (_, i) =>
+    Number((i * step).toPrecision(6)),
+  );
 }
 
 /** Horizontal stacked bars that start at zero. */
-export function barsPlot(rows: readonly BarRow[], { format, axis }: BarScale, layout: Layout, description: string): Markup {
+export function barsPlot(
+  rows: readonly BarRow[],
+  { format, axis }: BarScale,
+  layout: Layout,
+  description: string,
+): Markup {
   const width = WIDTH[layout];
   const step = 34;
   const area = { left: 92, right: width - (layout === 'wide' ? 190 : 104), top: 6, bottom: 6 + rows.length * step };
@@ -37,7 +44,10 @@ export function barsPlot(rows: readonly BarRow[], { format, axis }: BarScale, la
   const values = axis(Math.max(...rows.map(total)), layout === 'wide' ? 5 : 2);
   const x = linear([0, values.at(-1) ?? 1], [area.left, area.right]);
   return drawing(width, area.bottom + 28, description, [
-    ...values.flatMap((v) => [line(x(v), area.top, x(v), area.bottom, 'grid'), label(x(v), area.bottom + 18, format(v), { anchor: 'middle', look: 'muted' })]),
+    ...values.flatMap((v) => [
+      line(x(v), area.top, x(v), area.bottom, 'grid'),
+      label(x(v), area.bottom + 18, format(v), { anchor: 'middle', look: 'muted' }),
+    ]),
     ...rows.flatMap((row, i) => {
       const top = area.top + i * step + 6;
       let from = 0;
@@ -48,7 +58,11 @@ export function barsPlot(rows: readonly BarRow[], { format, axis }: BarScale, la
           ><title>${row.name}, ${part.name}: ${format(part.value)}</title></rect
         >`;
       });
-      return [label(area.left - 10, top + 16, row.name, { anchor: 'end' }), ...parts, label(x(from) + 8, top + 16, row.note, { look: 'muted' })];
+      return [
+        label(area.left - 10, top + 16, row.name, { anchor: 'end' }),
+        ...parts,
+        label(x(from) + 8, top + 16, row.note, { look: 'muted' }),
+      ];
     }),
   ]);
 }

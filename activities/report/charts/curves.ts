@@ -30,7 +30,14 @@ export function curvesPlot(curves: readonly Curve[], layout: Layout, description
   const path = (points: readonly { x: number; y: number }[]) =>
     points.map((p, i) => `${i === 0 ? 'M' : 'L'}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join('');
   return drawing(width, height, description, [
-    ...xAxis(x, ticks(x.domain[0], x.domain[1], layout === 'wide' ? 8 : 5).filter(Number.isInteger), area.top, area.bottom, count, 'iteration'),
+    ...xAxis(
+      x,
+      ticks(x.domain[0], x.domain[1], layout === 'wide' ? 8 : 5).filter(Number.isInteger),
+      area.top,
+      area.bottom,
+      count,
+      'iteration',
+    ),
     ...yAxis(y, [0, 0.2, 0.4, 0.6, 0.8, 1], area.left, area.right, (v) => decimal(v, 1), 'mean reward'),
     ...curves.flatMap((c, i) =>
       c.points.map(
@@ -40,7 +47,10 @@ export function curvesPlot(curves: readonly Curve[], layout: Layout, description
           >`,
       ),
     ),
-    ...curves.map((c, i) => markup`<path d="${path(smooth(c.points))}" class="curve ${seriesLook(firstSeries + i)}"><title>${c.name}</title></path>`),
+    ...curves.map(
+      (c, i) =>
+        markup`<path d="${path(smooth(c.points))}" class="curve ${seriesLook(firstSeries + i)}"><title>${c.name}</title></path>`,
+    ),
   ]);
 }
 

@@ -22,8 +22,14 @@ export const MOST_NAMED = Math.floor((WIDTH.wide - 232) / NAMED);
 /** Height of a cell. */
 const CELL = 40;
 
-/** A cell is as dark as its share of the row; the right choice is framed. The narrow layout names a row above its cells. */
-export function heatMap({ rows, columns, tasks, expected, columnTitle }: HeatMapOptions, layout: Layout, description: string): Markup {
+/**
+ * A cell is as dark as its share of the row; the right choice is framed. The narrow layout names a row above its cells.
+ */
+export function heatMap(
+  { rows, columns, tasks, expected, columnTitle }: HeatMapOptions,
+  layout: Layout,
+  description: string,
+): Markup {
   const width = WIDTH[layout];
   const wide = layout === 'wide';
   const left = wide ? 230 : 0;
@@ -32,7 +38,9 @@ export function heatMap({ rows, columns, tasks, expected, columnTitle }: HeatMap
   const names = columns.map((c) => (cell >= NAMED ? wrap(c.name, cell - 8, 3) : [c.short]));
   const head = 26 + Math.max(...names.map((n) => n.length)) * 16;
   const rowName = (row: string, top: number) =>
-    wide ? label(left - 12, top + CELL / 2 + 4, shorten(row, left - 14), { anchor: 'end' }) : label(2, top - 5, shorten(row, width - 4), { look: 'strong' });
+    wide
+      ? label(left - 12, top + CELL / 2 + 4, shorten(row, left - 14), { anchor: 'end' })
+      : label(2, top - 5, shorten(row, width - 4), { look: 'strong' });
   return drawing(width, head + rows.length * step + 4, description, [
     label(left + 2, 13, shorten(columnTitle, width - left), { look: 'muted' }),
     ...columns.flatMap((_, c) => {

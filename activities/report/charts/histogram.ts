@@ -41,7 +41,10 @@ export function histogram({ values, band, mean, look, xTitle, yTitle }: Histogra
     markup`<rect x="${x(band[0])}" y="${area.top}" width="${x(band[1]) - x(band[0])}" height="${area.bottom - area.top}" class="region" />`,
     ...ticks(0, top, 3)
       .filter(Number.isInteger)
-      .flatMap((v) => [line(area.left, y(v), area.right, y(v), 'grid'), label(area.left - 7, y(v) + 4, count(v), { anchor: 'end', look: 'muted' })]),
+      .flatMap((v) => [
+        line(area.left, y(v), area.right, y(v), 'grid'),
+        label(area.left - 7, y(v) + 4, count(v), { anchor: 'end', look: 'muted' }),
+      ]),
     label(0, 14, yTitle, { look: 'muted' }),
     ...bins.map(
       (n, i) =>

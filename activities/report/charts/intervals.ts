@@ -29,7 +29,9 @@ export function forestPlot(rows: readonly ForestRow[], layout: Layout, descripti
         >${
           layout === 'wide'
             ? label(0, middle + 4, shorten(name, left - 20), { look: look === 'other' ? '' : 'strong' })
-            : label(area.left, middle - 12, shorten(name, area.right - area.left), { look: look === 'other' ? 'halo' : 'strong halo' })
+            : label(area.left, middle - 12, shorten(name, area.right - area.left), {
+                look: look === 'other' ? 'halo' : 'strong halo',
+              })
         }${line(x(rate.low), middle, x(rate.high), middle, 'whisker')}${line(x(rate.low), middle - 5, x(rate.low), middle + 5, 'whisker')}${line(x(rate.high), middle - 5, x(rate.high), middle + 5, 'whisker')}<circle
           cx="${x(rate.estimate)}"
           cy="${middle}"
@@ -66,7 +68,10 @@ export function changePlot(rows: readonly ChangeRow[], layout: Layout, descripti
       const middle = area.top + (i + (layout === 'wide' ? 0.5 : 0.7)) * step;
       const names =
         layout === 'wide'
-          ? [label(0, middle + 4, shorten(name, left - 20)), label(area.right + 16, middle + 4, note, { look: 'muted' })]
+          ? [
+              label(0, middle + 4, shorten(name, left - 20)),
+              label(area.right + 16, middle + 4, note, { look: 'muted' }),
+            ]
           : [
               label(area.left, middle - 13, shorten(name, area.right - area.left - 60), { look: 'strong halo' }),
               label(area.right, middle - 13, shortNote, { anchor: 'end', look: 'muted halo' }),

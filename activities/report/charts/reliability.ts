@@ -13,7 +13,10 @@ export interface ReliabilityPoint {
   tasks: number;
 }
 
-/** Stated probability against the share that was right; on the diagonal both are the same. A mark's area grows with its tasks. */
+/**
+ * Stated probability against the share that was right; on the diagonal both are the same. A mark's area grows with its
+ * tasks.
+ */
 export function reliabilityPlot(points: readonly ReliabilityPoint[], layout: Layout, description: string): Markup {
   const width = WIDTH[layout];
   const side = layout === 'wide' ? 400 : 260;

@@ -36,8 +36,16 @@ interface Spot {
 
 const overlaps = (a: Box, b: Box) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-/** Gap against coverage: kept capabilities as filled circles, dropped ones as open diamonds, the kept region shaded, its thresholds drawn. */
-export function scatterPlot(points: readonly ScatterPoint[], { minX, minY }: ScatterOptions, layout: Layout, description: string): Markup {
+/**
+ * Gap against coverage: kept capabilities as filled circles, dropped ones as open diamonds, the kept region shaded, its
+ * thresholds drawn.
+ */
+export function scatterPlot(
+  points: readonly ScatterPoint[],
+  { minX, minY }: ScatterOptions,
+  layout: Layout,
+  description: string,
+): Markup {
   const width = WIDTH[layout];
   const height = layout === 'wide' ? 440 : 340;
   const area = { left: 48, right: width - 16, top: 34, bottom: height - 50 };
@@ -51,13 +59,22 @@ export function scatterPlot(points: readonly ScatterPoint[], { minX, minY }: Sca
   const taken: Box[] = [
     ...points.map((p): Box => ({ left: x(p.x) - 7, right: x(p.x) + 7, top: y(p.y) - 7, bottom: y(p.y) + 7 })),
     // A number is small enough to stand on an error bar; a name would be crossed out by it.
-    ...(layout === 'wide' ? points.map((p): Box => ({ left: x(p.x) - 2, right: x(p.x) + 2, top: y(p.yHigh), bottom: y(p.yLow) })) : []),
+    ...(layout === 'wide'
+      ? points.map((p): Box => ({ left: x(p.x) - 2, right: x(p.x) + 2, top: y(p.yHigh), bottom: y(p.yLow) }))
+      : []),
     textBox(area.right - 4 - textWidth(thresholdY), y(minY) + 15, thresholdY),
     textBox(x(minX) + 5, area.bottom - 6, thresholdX),
   ];
   return drawing(width, height, description, [
     markup`<rect x="${x(minX)}" y="${area.top}" width="${area.right - x(minX)}" height="${y(minY) - area.top}" class="region" />`,
-    ...xAxis(x, ticks(0, x.domain[1], layout === 'wide' ? 6 : 4), area.top, area.bottom, (v) => decimal(v), 'coverage: share of all failures that lack it'),
+    ...xAxis(
+      x,
+      ticks(0, x.domain[1], layout === 'wide' ? 6 : 4),
+      area.top,
+      area.bottom,
+      (v) => decimal(v),
+      'coverage: share of all failures that lack it',
+    ),
     ...yAxis(
       y,
       ticks(y.domain[0], 1, 6),
@@ -106,8 +123,8 @@ interface Place {
 }
 
 /**
- * Puts the name at the first place around the point where it covers nothing and lies clearly nearer to its own point than to any other; when there is
- * none, at the best one.
+ * Puts the name at the first place around the point where it covers nothing and lies clearly nearer to its own point
+ * than to any other; when there is none, at the best one.
  */
 function nameOf(point: ScatterPoint, at: Spot, others: readonly Spot[], text: string, area: Box, taken: Box[]): Markup {
   const width = textWidth(text);
@@ -117,10 +134,14 @@ function nameOf(point: ScatterPoint, at: Spot, others: readonly Spot[], text: st
     ...(dy === 0 ? [] : [{ left: at.x - width / 2, baseline: at.y + 4 + dy }]),
   ]);
   const inside = places.filter(
-    ({ left, baseline }) => left >= area.left + 2 && left + width <= area.right && baseline - FONT >= area.top && baseline + 4 <= area.bottom,
+    ({ left, baseline }) =>
+      left >= area.left + 2 && left + width <= area.right && baseline - FONT >= area.top && baseline + 4 <= area.bottom,
   );
   const distance = ({ left, baseline }: Place, spot: Spot) =>
-    Math.hypot(Math.max(left - spot.x, 0, spot.x - left - width), Math.max(baseline - FONT - spot.y, 0, spot.y - baseline));
+    Math.hypot(
+      Math.max(left - spot.x, 0, spot.x - left - width),
+      Math.max(baseline - FONT - spot.y, 0, spot.y - baseline),
+    );
   const cost = (place: Place) => {
     const covered = taken.filter((box) => overlaps(textBox(place.left, place.baseline, text), box)).length;
     return 2 * covered + (others.some((other) => distance(place, other) < 1.6 * distance(place, at)) ? 1 : 0);

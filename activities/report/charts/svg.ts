@@ -1,8 +1,9 @@
 import { markup, type Markup } from '../markup';
 
 /**
- * Charts are drawn twice, for wide and for narrow pages, and the style sheet shows one: text keeps its size where a scaled drawing
- * would become unreadable on a phone. Colours are CSS variables of the page, so one drawing serves light, dark and print.
+ * Charts are drawn twice, for wide and for narrow pages, and the style sheet shows one: text keeps its size where a
+ * scaled drawing would become unreadable on a phone. Colours are CSS variables of the page, so one drawing serves
+ * light, dark and print.
  */
 export type Layout = 'wide' | 'narrow';
 
@@ -22,7 +23,8 @@ export interface Scale {
 export function linear(domain: readonly [number, number], range: readonly [number, number]): Scale {
   const [from, to] = domain;
   const [start, end] = range;
-  const scale = (value: number) => (to === from ? (start + end) / 2 : start + ((value - from) / (to - from)) * (end - start));
+  const scale = (value: number) =>
+    to === from ? (start + end) / 2 : start + ((value - from) / (to - from)) * (end - start);
   return Object.assign(scale, { domain });
 }
 
@@ -44,11 +46,18 @@ export function roundUp(value: number, wanted = 4): number {
   return Number((Math.ceil(value / step - 1e-9) * step).toPrecision(12));
 }
 
-/** Estimated width of text: no font is measured on the server, so this is on the generous side for the page's sans-serif fonts. */
+/**
+ * Estimated width of text: no font is measured on the server, so this is on the generous side for the page's sans-serif
+ * fonts.
+ */
 export const textWidth = (text: string, size = FONT): number =>
-  [...text].reduce((sum, c) => sum + (/[iljtfr.,:;|!' ()[\]-]/.test(c) ? 0.38 : /[A-Zmw%—M]/.test(c) ? 0.8 : 0.6), 0) * size;
+  [...text].reduce((sum, c) => sum + (/[iljtfr.,:;|!' ()[\]-]/.test(c) ? 0.38 : /[A-Zmw%—M]/.test(c) ? 0.8 : 0.6), 0) *
+  size;
 
-/** Text broken at spaces into lines of at most `width` units and at most `lines` lines; the last one ends with … when text is left over. */
+/**
+ * Text broken at spaces into lines of at most `width` units and at most `lines` lines; the last one ends with … when
+ * text is left over.
+ */
 export function wrap(text: string, width: number, lines = 3, size = FONT): string[] {
   const result: string[] = [];
   let line = '';
@@ -93,7 +102,14 @@ export const line = (x1: number, y1: number, x2: number, y2: number, look: strin
   markup`<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" class="${look}" />`;
 
 /** Vertical grid lines with tick labels below `bottom`, and the axis title under them. */
-export function xAxis(scale: Scale, values: readonly number[], top: number, bottom: number, format: (v: number) => string, title: string): Markup[] {
+export function xAxis(
+  scale: Scale,
+  values: readonly number[],
+  top: number,
+  bottom: number,
+  format: (v: number) => string,
+  title: string,
+): Markup[] {
   const [from, to] = scale.domain.map(scale) as [number, number];
   return [
     ...values.map((v) => line(scale(v), top, scale(v), bottom, 'grid')),
@@ -103,7 +119,14 @@ export function xAxis(scale: Scale, values: readonly number[], top: number, bott
 }
 
 /** Horizontal grid lines with tick labels left of `left`, and the axis title above the top one. */
-export function yAxis(scale: Scale, values: readonly number[], left: number, right: number, format: (v: number) => string, title: string): Markup[] {
+export function yAxis(
+  scale: Scale,
+  values: readonly number[],
+  left: number,
+  right: number,
+  format: (v: number) => string,
+  title: string,
+): Markup[] {
   const top = Math.min(...scale.domain.map(scale));
   return [
     ...values.map((v) => line(left, scale(v), right, scale(v), 'grid')),
@@ -113,7 +136,13 @@ export function yAxis(scale: Scale, values: readonly number[], left: number, rig
 }
 
 /** The drawing, named for those who cannot see it. */
-export function drawing(width: number, height: number, description: string, content: readonly Markup[], look = ''): Markup {
+export function drawing(
+  width: number,
+  height: number,
+  description: string,
+  content: readonly Markup[],
+  look = '',
+): Markup {
   return markup`<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${description}" class="${look}">
     ${content}
   </svg>`;
@@ -125,4 +154,5 @@ export const bothLayouts = (draw: (layout: Layout) => Markup): Markup =>
     <div class="only-narrow">${draw('narrow')}</div>`;
 
 /** Classes of the series colours, in order; they repeat after eight, with another dash. */
-export const seriesLook = (index: number): string => `s${(index % 8) + 1} d${(Math.floor(index / 8) + (index % 4)) % 4}`;
+export const seriesLook = (index: number): string =>
+  `s${(index % 8) + 1} d${(Math.floor(index / 8) + (index % 4)) % 4}`;

@@ -5,7 +5,10 @@ import { count, decimal, sentenceList, typeset } from '../format';
 import { artifactLink } from '../links';
 import { markup, type Markup } from '../markup';
 
-/** Every environment's certificate: what was checked, with numbers, thresholds and a sentence. Folded up, since it is long. */
+/**
+ * Every environment's certificate: what was checked, with numbers, thresholds and a sentence. Folded up, since it is
+ * long.
+ */
 export function certificatesSection({ report }: ReportDocument): Markup | null {
   if (report.sharpened.length === 0) return null;
   return markup`<h2 id="certificates">Certificates</h2>
@@ -16,7 +19,11 @@ export function certificatesSection({ report }: ReportDocument): Markup | null {
     ${report.sharpened.flatMap((sharpened) => sharpened.attempts.map((attempt) => certificate(report, sharpened, attempt)))}`;
 }
 
-function certificate({ runId }: Report, { capability }: SharpenedReport, { attempt, validation, certificate: found }: EnvironmentAttempt): Markup {
+function certificate(
+  { runId }: Report,
+  { capability }: SharpenedReport,
+  { attempt, validation, certificate: found }: EnvironmentAttempt,
+): Markup {
   const checks = [...validation.checks, ...(found?.calibrated ? [found.calibrated] : [])];
   return markup`<details class="certificate">
     <summary>${capability.name}, attempt ${attempt}: ${found?.summary ?? 'no certificate; the attempt is older than certificates.'}</summary>
@@ -29,7 +36,8 @@ function certificate({ runId }: Report, { capability }: SharpenedReport, { attem
   </details>`;
 }
 
-const stamp = ({ passed }: EnvironmentCheck): Markup => (passed ? markup`<span class="stamp yes">✓</span>` : markup`<span class="stamp no">✗</span>`);
+const stamp = ({ passed }: EnvironmentCheck): Markup =>
+  passed ? markup`<span class="stamp yes">✓</span>` : markup`<span class="stamp no">✗</span>`;
 
 const number = (value: number): string => (Number.isInteger(value) ? count(value) : decimal(value));
 
@@ -40,4 +48,6 @@ function limitOf({ atLeast, atMost }: Figure): string {
 }
 
 const figures = ({ figures: all }: EnvironmentCheck): string =>
-  all.length === 0 ? '–' : sentenceList(all.map((figure) => `${figure.name} ${number(figure.value)}${limitOf(figure)}`));
+  all.length === 0
+    ? '–'
+    : sentenceList(all.map((figure) => `${figure.name} ${number(figure.value)}${limitOf(figure)}`));

@@ -26,7 +26,12 @@ function timeFigure({ runId, stages }: Report, source: ArtifactRef): Markup | nu
     title: 'Time by stage',
     takeaway: `${duration(total)} in all. Waiting for workers and people is in it; writing this report is not.`,
     body: bothLayouts((layout) =>
-      barsPlot(rows, { format: duration, axis: timeAxis }, layout, `Time by stage: ${rows.map((r) => `${r.name} ${r.note}`).join('; ')}.`),
+      barsPlot(
+        rows,
+        { format: duration, axis: timeAxis },
+        layout,
+        `Time by stage: ${rows.map((r) => `${r.name} ${r.note}`).join('; ')}.`,
+      ),
     ),
     sources: [source],
   });
@@ -35,7 +40,8 @@ function timeFigure({ runId, stages }: Report, source: ArtifactRef): Markup | nu
 function tokensFigure({ runId, tokens }: Report, source: ArtifactRef): Markup | null {
   if (tokens.length === 0) return null;
   const stages = [...new Set(tokens.map((t) => t.stage))];
-  const sum = (stage: string, kind: 'promptTokens' | 'completionTokens') => tokens.filter((t) => t.stage === stage).reduce((a, t) => a + t[kind], 0);
+  const sum = (stage: string, kind: 'promptTokens' | 'completionTokens') =>
+    tokens.filter((t) => t.stage === stage).reduce((a, t) => a + t[kind], 0);
   const rows = stages.map((stage) => {
     const [read, generated] = [sum(stage, 'promptTokens'), sum(stage, 'completionTokens')];
     return {
@@ -61,12 +67,18 @@ function tokensFigure({ runId, tokens }: Report, source: ArtifactRef): Markup | 
         </li>
       </ul>
       ${bothLayouts((layout) => barsPlot(rows, { format: compact, axis: countAxis }, layout, `Tokens by stage: ${rows.map((r) => `${r.name} ${r.note}`).join('; ')}.`))}`,
-    data: { head: ['Stage', 'Model', 'Read', 'Generated'], rows: tokens.map((t) => [t.stage, t.model, count(t.promptTokens), count(t.completionTokens)]) },
+    data: {
+      head: ['Stage', 'Model', 'Read', 'Generated'],
+      rows: tokens.map((t) => [t.stage, t.model, count(t.promptTokens), count(t.completionTokens)]),
+    },
     sources: [source],
   });
 }
 
-/** Calls to the analyst, with what the endpoint's cache saved and what was left out or replaced in prompts: never silently. */
+/**
+ * Calls to the analyst, with what the endpoint's cache saved and what was left out or replaced in prompts: never
+ * silently.
+ */
 function analystTable({ analystUse }: Report): Markup | null {
   if (analystUse === undefined) return null;
   const uses = Object.entries(analystUse.calls);
@@ -78,16 +90,41 @@ function analystTable({ analystUse }: Report): Markup | null {
     analystUse.usd === null
       ? 'agent.yaml has no prices, so there is no cost in dollars.'
       : `By the prices of agent.yaml that is $${analystUse.usd.toFixed(2)}.`,
-    shortened === 0 ? 'No episode had to be shortened.' : `${plural(shortened, 'call')} saw an episode shortened to fit, old tool results first.`,
-    sum(replaced) === 0 ? 'Nothing in the prompts was replaced.' : `${count(sum(replaced))} places in the prompts were replaced before they left.`,
+    shortened === 0
+      ? 'No episode had to be shortened.'
+      : `${plural(shortened, 'call')} saw an episode shortened to fit, old tool results first.`,
+    sum(replaced) === 0
+      ? 'Nothing in the prompts was replaced.'
+      : `${count(sum(replaced))} places in the prompts were replaced before they left.`,
   ];
   return markup`<h3 id="analyst-use">Calls to the analyst</h3>
     <p>${sentences.join(' ')}</p>
     ${dataTable({
-      head: ['Calls for', 'Calls', 'Answers billed', 'Requests sent', 'Tokens in', 'Cached', 'Tokens out', 'Without an answer', 'Shortened', 'Replaced'],
+      head: [
+        'Calls for',
+        'Calls',
+        'Answers billed',
+        'Requests sent',
+        'Tokens in',
+        'Cached',
+        'Tokens out',
+        'Without an answer',
+        'Shortened',
+        'Replaced',
+      ],
       rows: uses.map(([kind, use]) => [
         kind,
-        ...[use.calls, use.asks, use.tries, use.promptTokens, use.cachedTokens, use.completionTokens, use.unanswered, use.shortened, replaced(use)].map(count),
+        ...[
+          use.calls,
+          use.asks,
+          use.tries,
+          use.promptTokens,
+          use.cachedTokens,
+          use.completionTokens,
+          use.unanswered,
+          use.shortened,
+          replaced(use),
+        ].map(count),
       ]),
     })}`;
 }

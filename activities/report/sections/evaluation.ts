@@ -21,7 +21,13 @@ export function evaluationSection({ report, sources }: ReportDocument): Markup |
 }
 
 const kindName = (kind: string) =>
-  kind === 'several' ? 'several needs at once' : kind === 'none' ? 'no particular need' : kind === 'untagged' ? 'all tasks' : kind;
+  kind === 'several'
+    ? 'several needs at once'
+    : kind === 'none'
+      ? 'no particular need'
+      : kind === 'untagged'
+        ? 'all tasks'
+        : kind;
 
 function kindsFigure(runId: string, { byTag, confidence }: Evaluation, source: ArtifactRef): Markup {
   const better = byTag.filter((row) => row.minusBase.low > 0).length;
@@ -38,7 +44,11 @@ function kindsFigure(runId: string, { byTag, confidence }: Evaluation, source: A
     title: 'Base against routed by what a task needs',
     takeaway: `Tasks are grouped by the environment's tags (number of tasks in brackets); the groups do not overlap. Routed is better in ${better} of ${byTag.length} groups and worse in ${worse}, counting those whose ${percent(confidence, 0)} interval excludes zero. Differences are in points.`,
     body: bothLayouts((layout) =>
-      changePlot(rows, layout, `Pass rates of base and routed: ${rows.map((r) => `${r.name} from ${percent(r.base)} to ${percent(r.routed)}`).join('; ')}.`),
+      changePlot(
+        rows,
+        layout,
+        `Pass rates of base and routed: ${rows.map((r) => `${r.name} from ${percent(r.base)} to ${percent(r.routed)}`).join('; ')}.`,
+      ),
     ),
     data: {
       head: ['Tasks that need', 'Tasks', 'Base', 'Routed', 'Difference', 'Interval'],
@@ -68,16 +78,28 @@ function regressionSentence({ regression, trials }: Evaluation): string {
 }
 
 function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactRef[]): Markup {
-  const name = (id: string) => (id === NONE_LABEL ? 'none: base model' : (report.identification.candidates.find((c) => c.id === id)?.name ?? id));
-  const columns = router.labels.map(({ label, capabilityId }) => ({ name: name(capabilityId), short: label, id: capabilityId }));
+  const name = (id: string) =>
+    id === NONE_LABEL ? 'none: base model' : (report.identification.candidates.find((c) => c.id === id)?.name ?? id);
+  const columns = router.labels.map(({ label, capabilityId }) => ({
+    name: name(capabilityId),
+    short: label,
+    id: capabilityId,
+  }));
   const order = [...report.evaluation!.byTag.map((row) => row.tag), 'untagged'];
-  const kinds = [...new Set(router.confusion.map((cell) => cell.truth))].sort((a, b) => order.indexOf(a) - order.indexOf(b));
-  const tasks = kinds.map((kind) => columns.map((column) => router.confusion.find((cell) => cell.truth === kind && cell.chosen === column.id)?.tasks ?? 0));
+  const kinds = [...new Set(router.confusion.map((cell) => cell.truth))].sort(
+    (a, b) => order.indexOf(a) - order.indexOf(b),
+  );
+  const tasks = kinds.map((kind) =>
+    columns.map(
+      (column) => router.confusion.find((cell) => cell.truth === kind && cell.chosen === column.id)?.tasks ?? 0,
+    ),
+  );
   const expected = kinds.map((kind) => {
     const id = router.expected.find((e) => e.tag === kind)?.capabilityId;
     return id === undefined ? null : columns.findIndex((column) => column.id === id);
   });
-  const accuracy = router.accuracy === null ? '' : `It was right for ${percent(router.accuracy)} of the tasks with at most one need. `;
+  const accuracy =
+    router.accuracy === null ? '' : `It was right for ${percent(router.accuracy)} of the tasks with at most one need. `;
   return figure(report.runId, {
     id: 'router',
     title: 'Where the router sent the tasks',
@@ -94,5 +116,9 @@ function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactR
   });
 }
 
-const heatDescription = (kinds: readonly string[], columns: readonly { name: string }[], tasks: readonly (readonly number[])[]) =>
+const heatDescription = (
+  kinds: readonly string[],
+  columns: readonly { name: string }[],
+  tasks: readonly (readonly number[])[],
+) =>
   `Heat map of the router's choices. ${kinds.map((kind, r) => `${kindName(kind)}: ${columns.flatMap((c, i) => (tasks[r]?.[i] ? [`${tasks[r][i]} to ${c.name}`] : [])).join(', ')}`).join('; ')}.`;

@@ -64,7 +64,9 @@ export function ablationBlock(identification: Identification): Markup | null {
       rows: ablations.map(({ arm, kept, planted }) => [
         `${ARM_NAMES[arm]}${arm === identification.arm ? ' – used' : ''}`,
         sentenceList(kept.map((id) => nameOf(identification, id))),
-        ...(known ? [planted?.found, planted?.invented, planted?.decoysKept].map((list) => String(list?.length ?? '–')) : []),
+        ...(known
+          ? [planted?.found, planted?.invented, planted?.decoysKept].map((list) => String(list?.length ?? '–'))
+          : []),
       ]),
     })}`;
 }
@@ -74,7 +76,8 @@ export function plantedBlock(identification: Identification): Markup | null {
   const { planted } = identification;
   if (!planted) return null;
   const name = (id: string) => nameOf(identification, id);
-  const item = (look: 'yes' | 'no', sign: string, text: string) => markup`<li><span class="sign ${look}" aria-hidden="true">${sign}</span>${text}</li>`;
+  const item = (look: 'yes' | 'no', sign: string, text: string) =>
+    markup`<li><span class="sign ${look}" aria-hidden="true">${sign}</span>${text}</li>`;
   const total = planted.found.length + planted.missed.length;
   return markup`<h3 id="planted">Against what was planted</h3>
     <p>

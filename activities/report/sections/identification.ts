@@ -60,7 +60,8 @@ function scatterPoints(identification: Identification): ScatterPoint[] {
 }
 
 function takeaway(identification: Identification): string {
-  const names = (wanted: (c: Contrast) => boolean) => identification.contrasts.filter(wanted).map((c) => nameOf(identification, c.capabilityId));
+  const names = (wanted: (c: Contrast) => boolean) =>
+    identification.contrasts.filter(wanted).map((c) => nameOf(identification, c.capabilityId));
   const rejected = names((c) => c.verdict === 'rejected');
   const undecided = names((c) => c.verdict === 'not-enough-data');
   const unplotted = names((c) => c.gap === null);
@@ -71,13 +72,17 @@ function takeaway(identification: Identification): string {
       : '',
     rejected.length > 0 ? `Rejected: ${sentenceList(rejected)}.` : '',
     undecided.length > 0 ? `Not enough data: ${sentenceList(undecided)}.` : '',
-    unplotted.length > 0 ? `Not drawn, because it applies to no success or to no failure: ${sentenceList(unplotted)}.` : '',
+    unplotted.length > 0
+      ? `Not drawn, because it applies to no success or to no failure: ${sentenceList(unplotted)}.`
+      : '',
   ];
   return parts.filter(Boolean).join(' ');
 }
 
 function description(identification: Identification): string {
-  const points = scatterPoints(identification).map((p) => `${p.name}: coverage ${decimal(p.x)}, gap ${decimal(p.y)}, ${p.kept ? 'kept' : 'not kept'}`);
+  const points = scatterPoints(identification).map(
+    (p) => `${p.name}: coverage ${decimal(p.x)}, gap ${decimal(p.y)}, ${p.kept ? 'kept' : 'not kept'}`,
+  );
   return `Scatter plot of gap against coverage. ${points.join('; ')}.`;
 }
 
@@ -85,7 +90,9 @@ function candidateTable(identification: Identification): Markup {
   const rate = (value: number | null) => (value === null ? '–' : percent(value, 0));
   const several = identification.rule.runs > 1;
   const range = (interval: { low: number; high: number } | null) =>
-    interval === null ? null : markup`<br /><span class="ci">${decimal(interval.low)} to ${decimal(interval.high)}</span>`;
+    interval === null
+      ? null
+      : markup`<br /><span class="ci">${decimal(interval.low)} to ${decimal(interval.high)}</span>`;
   return dataTable({
     head: ['', 'Candidate', 'ER−', 'ER+', 'Gap', 'Coverage', ...(several ? ['SD', 'Passed', 'κ'] : []), 'Verdict'],
     rows: identification.contrasts.map((c, i) => [

@@ -36,15 +36,26 @@ function regretTable({ base, bestSingle, mixed, routed, oracle }: Evaluation): M
     </p>
     ${dataTable({
       head: ['Arm', 'Passed', 'Regret', "Share of the oracle's gain"],
-      rows: arms.map(({ name, arm: { passRate } }) => [name, percent(passRate.estimate), points(best - passRate.estimate), share(passRate.estimate)]),
+      rows: arms.map(({ name, arm: { passRate } }) => [
+        name,
+        percent(passRate.estimate),
+        points(best - passRate.estimate),
+        share(passRate.estimate),
+      ]),
     })}`;
 }
 
 function reliabilityFigure(runId: string, calibration: Calibration, sources: ArtifactRef[]): Markup {
   const { temperature, threshold, errorBefore, errorAfter, fittedOn, measuredOn, reliability } = calibration;
-  const steps = reliability.map((step) => ({ ...step, ...wilson(step.right, step.tasks), stated: step.meanProbability }));
+  const steps = reliability.map((step) => ({
+    ...step,
+    ...wilson(step.right, step.tasks),
+    stated: step.meanProbability,
+  }));
   const abstains =
-    threshold > 0 ? `Below ${percent(threshold, 0)} the gateway leaves a conversation to the base model.` : 'The gateway never abstains: no threshold paid.';
+    threshold > 0
+      ? `Below ${percent(threshold, 0)} the gateway leaves a conversation to the base model.`
+      : 'The gateway never abstains: no threshold paid.';
   return figure(runId, {
     id: 'reliability',
     title: "Whether the router's probabilities can be trusted",

@@ -67,7 +67,10 @@ function gainSentence({ routedMinusBase, confidence, tasks, trials }: Evaluation
 }
 
 /** Arms of the key table in its order, with names for people. */
-function keyArms(report: Report, { base, bestSingle, mixed, routed, oracle }: Evaluation): { name: string; arm: Arm }[] {
+function keyArms(
+  report: Report,
+  { base, bestSingle, mixed, routed, oracle }: Evaluation,
+): { name: string; arm: Arm }[] {
   return [
     { name: 'Base model', arm: base },
     { name: `Best single adapter: ${adapterName(report, bestSingle.name)}`, arm: bestSingle },
@@ -118,19 +121,31 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
     row('Routed adapters', routed, 'routed'),
     row('Oracle', oracle, 'other'),
   ];
-  const rivals = [`the best single adapter by ${points(routedMinusBestSingle.estimate)} points (${pointsRange(routedMinusBestSingle)})`];
-  if (routedMinusMixed) rivals.push(`the mixed adapter by ${points(routedMinusMixed.estimate)} (${pointsRange(routedMinusMixed)})`);
+  const rivals = [
+    `the best single adapter by ${points(routedMinusBestSingle.estimate)} points (${pointsRange(routedMinusBestSingle)})`,
+  ];
+  if (routedMinusMixed)
+    rivals.push(`the mixed adapter by ${points(routedMinusMixed.estimate)} (${pointsRange(routedMinusMixed)})`);
   const takeaway = `Every arm answered the same ${plural(evaluation.tasks, 'held-out task')}. Routed differs from ${rivals.join(' and from ')}, paired over tasks.`;
   return figure(report.runId, {
     id: 'arms',
     title: 'Held-out pass rate of every arm',
     takeaway,
     body: bothLayouts((layout) =>
-      forestPlot(rows, layout, `Pass rates with intervals: ${rows.map((r) => `${r.name} ${percent(r.rate.estimate)}`).join('; ')}.`),
+      forestPlot(
+        rows,
+        layout,
+        `Pass rates with intervals: ${rows.map((r) => `${r.name} ${percent(r.rate.estimate)}`).join('; ')}.`,
+      ),
     ),
     data: {
       head: ['Arm', 'Passed', 'Interval', 'Episodes'],
-      rows: rows.map((r, i) => [r.name, percent(r.rate.estimate), percentRange(r.rate), count(episodesOf(evaluation, i))]),
+      rows: rows.map((r, i) => [
+        r.name,
+        percent(r.rate.estimate),
+        percentRange(r.rate),
+        count(episodesOf(evaluation, i)),
+      ]),
     },
     sources: [source],
   });
@@ -143,7 +158,10 @@ function episodesOf({ base, adapters, mixed, routed, oracle }: Evaluation, row: 
 function facts(report: Report): Markup {
   const { collect, baseModel } = report;
   const rows: [string, Markup | string][] = [
-    ['Base model', markup`${baseModel.name} <code class="hash" title="sha256 ${baseModel.sha256}">${baseModel.sha256.slice(0, 12)}</code>`],
+    [
+      'Base model',
+      markup`${baseModel.name} <code class="hash" title="sha256 ${baseModel.sha256}">${baseModel.sha256.slice(0, 12)}</code>`,
+    ],
     ['Analyst', report.analyst],
     ['Sandbox', report.sandbox],
     [

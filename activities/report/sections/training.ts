@@ -1,4 +1,11 @@
-import type { ArtifactRef, EnvironmentAttempt, Interval, Report, SharpenedReport, TrainedReport } from '../../../contracts';
+import type {
+  ArtifactRef,
+  EnvironmentAttempt,
+  Interval,
+  Report,
+  SharpenedReport,
+  TrainedReport,
+} from '../../../contracts';
 import { type Curve, curvesLegend, curvesPlot, SMOOTHING } from '../charts/curves';
 import { histogram } from '../charts/histogram';
 import { bothLayouts } from '../charts/svg';
@@ -10,12 +17,15 @@ import { markup, type Markup } from '../markup';
 
 const PASS_AT = ['1', '4', '8', '16'];
 
-const passCell = (passed: Interval | undefined): string => (passed ? `${decimal(passed.estimate)} [${decimal(passed.low)}, ${decimal(passed.high)}]` : '–');
+const passCell = (passed: Interval | undefined): string =>
+  passed ? `${decimal(passed.estimate)} [${decimal(passed.low)}, ${decimal(passed.high)}]` : '–';
 
 /** Environments with their calibration, attempt by attempt. */
 export function environmentsSection({ report, sources }: ReportDocument): Markup | null {
   if (report.sharpened.length === 0) return null;
-  const attempts = report.sharpened.flatMap((sharpened) => sharpened.attempts.map((attempt) => ({ sharpened, attempt })));
+  const attempts = report.sharpened.flatMap((sharpened) =>
+    sharpened.attempts.map((attempt) => ({ sharpened, attempt })),
+  );
   const rejected = attempts.filter(({ attempt }) => !attempt.accepted).length;
   const [low, high] = report.settings.calibration.meanReward;
   return markup`<h2 id="environments">Training environments</h2>
@@ -29,7 +39,15 @@ export function environmentsSection({ report, sources }: ReportDocument): Markup
       takeaway: `How the mean reward of the base model is spread over tasks. The shaded band (${decimal(low)} to ${decimal(high)}) is where the mean must lie. ${plural(attempts.length, 'attempt')}, ${rejected} rejected${rejected > 0 ? ' (dashed frame, open bars)' : ''}.`,
       body: markup`<div class="panels">${report.sharpened.map((sharpened) => attemptPanels(report, sharpened, sources))}</div>`,
       data: {
-        head: ['Attempt', 'Verdict', 'Rollouts', 'Mean reward', 'Success', 'Informative groups', ...PASS_AT.map((k) => `pass@${k}`)],
+        head: [
+          'Attempt',
+          'Verdict',
+          'Rollouts',
+          'Mean reward',
+          'Success',
+          'Informative groups',
+          ...PASS_AT.map((k) => `pass@${k}`),
+        ],
         rows: attempts.map(({ sharpened, attempt: { attempt, calibration: c } }) => [
           `${sharpened.capability.name}, ${attempt}`,
           c?.verdict ?? 'invalid',
@@ -48,15 +66,24 @@ export function environmentsSection({ report, sources }: ReportDocument): Markup
 /** The attempts of one capability; more than one get a row of their own, so that they stand side by side. */
 function attemptPanels(report: Report, sharpened: SharpenedReport, { calibrations }: FigureSources): Markup {
   const panels = sharpened.attempts.map((attempt) => {
-    const calibration = calibrations.find((c) => c.capabilityId === sharpened.capability.id && c.attempt === attempt.attempt);
+    const calibration = calibrations.find(
+      (c) => c.capabilityId === sharpened.capability.id && c.attempt === attempt.attempt,
+    );
     return attemptPanel(report, sharpened, attempt, calibration?.ref);
   });
   return panels.length === 1 ? markup`${panels}` : markup`<div class="panels together">${panels}</div>`;
 }
 
-function attemptPanel({ runId, settings }: Report, { capability }: SharpenedReport, attempt: EnvironmentAttempt, ref: ArtifactRef | undefined): Markup {
+function attemptPanel(
+  { runId, settings }: Report,
+  { capability }: SharpenedReport,
+  attempt: EnvironmentAttempt,
+  ref: ArtifactRef | undefined,
+): Markup {
   const { calibration, accepted, validation, source } = attempt;
-  const stamp = accepted ? markup`<span class="stamp yes">✓ accepted</span>` : markup`<span class="stamp no">✗ rejected</span>`;
+  const stamp = accepted
+    ? markup`<span class="stamp yes">✓ accepted</span>`
+    : markup`<span class="stamp no">✗ rejected</span>`;
   const problems = calibration ? calibration.problems : validation.problems;
   return markup`<section class="panel${!accepted && ' rejected'}">
     <h4>${capability.name}</h4>
@@ -102,7 +129,8 @@ export function trainingSection({ report, sources }: ReportDocument): Markup | n
   const { mixed } = report;
   const drawn = trained.filter(({ adapter }) => adapter.curve.length > 0);
   if (drawn.length === 0) return null;
-  const refs = (adapters: readonly TrainedReport[]) => sources.manifests.filter((m) => adapters.some((a) => a.name === m.adapter)).map((m) => m.ref);
+  const refs = (adapters: readonly TrainedReport[]) =>
+    sources.manifests.filter((m) => adapters.some((a) => a.name === m.adapter)).map((m) => m.ref);
   const smoothing = `Lines average over ${2 * SMOOTHING + 1} iterations; faint dots are single iterations of ${report.settings.rolloutsPerIteration} rollouts.`;
   return markup`<h2 id="training">Training</h2>
     <p>One LoRA adapter for each capability, trained with GRPO in its accepted environment.</p>
@@ -131,8 +159,13 @@ function curvesFigure(
   refs: readonly ArtifactRef[],
   firstSeries: number,
 ): Markup {
-  const curves = trained.map(({ name, adapter }): Curve => ({ name, points: adapter.curve.map((p) => ({ x: p.iteration, y: p.reward })) }));
-  const ends = trained.map(({ name, adapter }) => `${name} from ${decimal(average(adapter, 'first'))} to ${decimal(average(adapter, 'last'))}`);
+  const curves = trained.map(({ name, adapter }): Curve => ({
+    name,
+    points: adapter.curve.map((p) => ({ x: p.iteration, y: p.reward })),
+  }));
+  const ends = trained.map(
+    ({ name, adapter }) => `${name} from ${decimal(average(adapter, 'first'))} to ${decimal(average(adapter, 'last'))}`,
+  );
   return figure(runId, {
     id,
     title,

@@ -14,7 +14,9 @@ export class ClusterWatches {
     this.cluster ??= this.openCluster();
     const cluster = await this.cluster.catch((error: unknown) => {
       this.cluster = null;
-      throw failure('Trainer.ClusterRefused', `The cluster cannot be used: ${(error as Error).message}.`, { cause: error as Error });
+      throw failure('Trainer.ClusterRefused', `The cluster cannot be used: ${(error as Error).message}.`, {
+        cause: error as Error,
+      });
     });
     const entry = this.open.get(namespace) ?? { watch: cluster.watch(namespace), users: 0 };
     entry.users += 1;

@@ -23,7 +23,10 @@ export class JobKeeper {
       clock: Clock;
       /** The Job as it should be made now. */
       make: () => Promise<V1Job>;
-      /** The Job is a pack's: one that failed is judged by all of its members, since the next attempt of each is in another pack. */
+      /**
+       * The Job is a pack's: one that failed is judged by all of its members, since the next attempt of each is in
+       * another pack.
+       */
       shared: boolean;
     },
   ) {}
@@ -39,8 +42,10 @@ export class JobKeeper {
   }
 
   /**
-   * The Job that is there, or a new one. What an earlier attempt's Job ended with was that attempt's business: it makes room, unless it is shared.
-   * @throws Trainer.ClusterRefused, what making it throws, or the signal's reason when it is aborted; waits as long as the API does not answer.
+   * The Job that is there, or a new one. What an earlier attempt's Job ended with was that attempt's business: it makes
+   * room, unless it is shared.
+   * @throws Trainer.ClusterRefused, what making it throws, or the signal's reason when it is aborted; waits as long as
+   *   the API does not answer.
    */
   async attach(story: TrainingStory, signal: AbortSignal): Promise<V1Job> {
     const { spec, name, clock, make, shared } = this.options;
@@ -57,9 +62,14 @@ export class JobKeeper {
         if (signal.aborted || error instanceof ApplicationFailure) throw error;
         // A conflict is another worker that was faster.
         if (isRefusal(error) && error.code !== 409) {
-          throw failure('Trainer.ClusterRefused', `Kubernetes refused the Job ${this.place}: ${error.message}`, { cause: error });
+          throw failure('Trainer.ClusterRefused', `Kubernetes refused the Job ${this.place}: ${error.message}`, {
+            cause: error,
+          });
         }
-        await story.tell({ kind: 'Unreachable', message: `the Kubernetes API does not answer (${(error as Error).message})` }, null);
+        await story.tell(
+          { kind: 'Unreachable', message: `the Kubernetes API does not answer (${(error as Error).message})` },
+          null,
+        );
         await clock.sleep(RETRY_MS, signal);
       }
     }
@@ -87,4 +97,5 @@ export function isOver(job: V1Job): boolean {
 export const hasFailed = ({ status }: V1Job): boolean => conditionOf(status?.conditions, 'Failed') !== undefined;
 
 /** The cluster's word that asking again changes nothing. By name: the class would load Kubernetes' client. */
-export const isRefusal = (error: unknown): error is ClusterRefused => error instanceof Error && error.name === 'ClusterRefused';
+export const isRefusal = (error: unknown): error is ClusterRefused =>
+  error instanceof Error && error.name === 'ClusterRefused';

@@ -16,7 +16,11 @@ export function clusterSpec({ prepared }: Pick<Training, 'prepared'>): Kubernete
  * What the crew of a training asks of the cluster: a Job for those who need it still.
  * @throws Trainer.Died when nobody does: the next attempt finds out why.
  */
-export async function jobRequest({ input, prepared, planned, crew }: Training, storeRoot: string, reportUrl: string | null): Promise<JobRequest> {
+export async function jobRequest(
+  { input, prepared, planned, crew }: Training,
+  storeRoot: string,
+  reportUrl: string | null,
+): Promise<JobRequest> {
   const spec = clusterSpec({ prepared });
   const uid = process.getuid?.() ?? 0;
   const members = await stillNeeded(crew);

@@ -6,7 +6,11 @@ import { replaceFile } from '../../../store';
 
 const count = z.number().int().nonnegative();
 /** `last`: the Job that was forgiven last, so that several who watch it count it once. */
-const schema = z.object({ disruptions: count, stalls: count, last: z.object({ job: z.string(), counts: z.enum(['disruptions', 'stalls']) }).optional() });
+const schema = z.object({
+  disruptions: count,
+  stalls: count,
+  last: z.object({ job: z.string(), counts: z.enum(['disruptions', 'stalls']) }).optional(),
+});
 const path = (directory: string) => join(directory, 'cluster', 'patience.json');
 
 /** What this trainer has been forgiven before the Job of that uid. */

@@ -8,10 +8,15 @@ import { replaceFile } from '../../../store';
 const LOG_BYTES = 1 << 20;
 
 /**
- * Keeps what the cluster forgets: for each pod its log, and for the Job its events and what it ended with, in the training's directory under
- * `cluster/`. Called before a Job is deleted or left to its TTL.
+ * Keeps what the cluster forgets: for each pod its log, and for the Job its events and what it ended with, in the
+ * training's directory under `cluster/`. Called before a Job is deleted or left to its TTL.
  */
-export async function recordOutcome(cluster: Cluster, directory: string, view: TrainingView, reason: Reason): Promise<void> {
+export async function recordOutcome(
+  cluster: Cluster,
+  directory: string,
+  view: TrainingView,
+  reason: Reason,
+): Promise<void> {
   const { job, pods, events } = view;
   if (job === null) return;
   const folder = join(directory, 'cluster');

@@ -27,7 +27,8 @@ export interface Situation {
 }
 
 /**
- * Does what `nextStep` decided, after what the cluster would forget has been recorded. Returns the Job to watch from now on.
+ * Does what `nextStep` decided, after what the cluster would forget has been recorded. Returns the Job to watch from
+ * now on.
  * @throws the step's failure, Trainer.ClusterRefused, or the signal's reason when it is aborted.
  */
 export async function takeStep(step: Step, at: Situation): Promise<V1Job> {
@@ -48,7 +49,8 @@ export async function takeStep(step: Step, at: Situation): Promise<V1Job> {
     }
     await giveUp(failureOf(step, at), step, at);
   } catch (error) {
-    if (isRefusal(error)) throw failure('Trainer.ClusterRefused', `Kubernetes refused: ${error.message}`, { cause: error });
+    if (isRefusal(error))
+      throw failure('Trainer.ClusterRefused', `Kubernetes refused: ${error.message}`, { cause: error });
     if (training.signal.aborted) throw error;
     if (step.act !== 'fail') return job;
   }
@@ -56,14 +58,19 @@ export async function takeStep(step: Step, at: Situation): Promise<V1Job> {
 }
 
 /** Ends the trainer, and leaves word for those who share it; a training that took too long itself leaves it to them. */
-async function giveUp({ message }: ApplicationFailure, { type }: Failing, { keeper, training, reason, job }: Situation): Promise<void> {
+async function giveUp(
+  { message }: ApplicationFailure,
+  { type }: Failing,
+  { keeper, training, reason, job }: Situation,
+): Promise<void> {
   const { crew, signal } = training;
   if (isShared(crew)) {
     if (isOwnFault(reason)) return;
     // Died is no verdict: the next attempt starts it again.
     if (!FAILURES[type].retryable) await giveVerdict(crew, { type, message });
   } else {
-    // The next attempt is a person's decision, so it begins with fresh patience; that of a pack begins in another folder.
+    // The next attempt is a person's decision, so it begins with fresh patience; that of a pack begins in another
+    // folder.
     await forgetPatience(crew.directory);
   }
   if (!hasFailed(job)) await keeper.remove(job, signal);
@@ -71,7 +78,8 @@ async function giveUp({ message }: ApplicationFailure, { type }: Failing, { keep
 
 function failureOf({ type, because }: Failing, { keeper, training, view, reason }: Situation): ApplicationFailure {
   const { crew, input } = training;
-  const what = isShared(crew) && !isOwnFault(reason) ? `The trainer shared by ${crewText(crew)}` : `The training of ${input.job}`;
+  const what =
+    isShared(crew) && !isOwnFault(reason) ? `The trainer shared by ${crewText(crew)}` : `The training of ${input.job}`;
   const pod = newestPod(view.pods)?.metadata?.name;
   return failure(
     type,

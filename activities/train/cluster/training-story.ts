@@ -2,7 +2,9 @@ import type { Reason, TrainingView } from '../../../k8s';
 import type { Training } from '../backend';
 import { tellRun } from '../tell-run';
 
-/** Tells a training's reason to whoever looks: heartbeat details always, the run's stage table when the kind changes. */
+/**
+ * Tells a training's reason to whoever looks: heartbeat details always, the run's stage table when the kind changes.
+ */
 export class TrainingStory {
   /** Since when the reason has been of its kind, in milliseconds since 1970. */
   sinceMs = Date.now();
@@ -20,7 +22,9 @@ export class TrainingStory {
     if (trainer) progress.reach(trainer.iteration);
     progress.because({ ...reason, sinceMs: this.sinceMs });
     const left = trainer?.secondsLeft;
-    progress.say(`train ${input.job}: ${reason.kind}, ${reason.message}${left && reason.kind === 'Training' ? `, about ${Math.ceil(left)} s left` : ''}`);
+    progress.say(
+      `train ${input.job}: ${reason.kind}, ${reason.message}${left && reason.kind === 'Training' ? `, about ${Math.ceil(left)} s left` : ''}`,
+    );
     if (changed) await tellRun(input, reason);
     return reason;
   }

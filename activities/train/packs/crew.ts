@@ -2,7 +2,10 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { jobName, packName, type JobMember } from '../../../k8s';
 
-/** Those whom one trainer is started for: a training alone, or a pack (docs/kubernetes.md, Packing). Never changes once it is there. */
+/**
+ * Those whom one trainer is started for: a training alone, or a pack (docs/kubernetes.md, Packing). Never changes once
+ * it is there.
+ */
 export interface Crew {
   /** Key of the directory of what belongs to the trainer as a whole: its log, its process, the cluster's last words. */
   directoryKey: string;
@@ -37,7 +40,10 @@ export function crewText({ members }: Pick<Crew, 'members'>): string {
 /** The folder of a crew's marks of members who no longer need its trainer. */
 export const leftFolder = (crew: Pick<Crew, 'directory'>): string => join(crew.directory, 'left');
 
-/** Whom the trainer has still to train: who has neither a manifest nor left. A training alone needs its trainer as long as anybody asks. */
+/**
+ * Whom the trainer has still to train: who has neither a manifest nor left. A training alone needs its trainer as long
+ * as anybody asks.
+ */
 export async function stillNeeded(crew: Crew): Promise<JobMember[]> {
   if (!isShared(crew)) return [...crew.members];
   const left = new Set(await namesIn(leftFolder(crew)));

@@ -10,7 +10,8 @@ import { readVerdict } from './verdict';
 
 /**
  * How a training ended, whatever its trainer does meanwhile: its manifest; null while it has not ended.
- * @throws Trainer.* when it failed in a trainer that it shares, or when that trainer was given up. A training alone ends with its trainer.
+ * @throws Trainer.* when it failed in a trainer that it shares, or when that trainer was given up. A training alone
+ *   ends with its trainer.
  */
 export async function ownEnd(training: Training): Promise<TrainingManifest | null> {
   const { input, planned, crew } = training;
@@ -21,7 +22,10 @@ export async function ownEnd(training: Training): Promise<TrainingManifest | nul
   const verdict = await readVerdict(crew);
   if (verdict !== null) throw failure(verdict.type, verdict.message);
   if ((await namesIn(leftFolder(crew))).includes(basename(planned.directory))) {
-    throw failure('Trainer.Died', `Another attempt has taken the training of ${input.job} out of the trainer of ${crewText(crew)}.`);
+    throw failure(
+      'Trainer.Died',
+      `Another attempt has taken the training of ${input.job} out of the trainer of ${crewText(crew)}.`,
+    );
   }
   return null;
 }

@@ -18,8 +18,9 @@ export interface Ticket {
 }
 
 /**
- * One pack on disk: `tickets/` while it is open, `closed.json` with the crew afterwards, `left/` with those who went. Every file is created once and
- * never changed, so whoever is first decides and everybody else, on whatever worker, reads the same.
+ * One pack on disk: `tickets/` while it is open, `closed.json` with the crew afterwards, `left/` with those who went.
+ * Every file is created once and never changed, so whoever is first decides and everybody else, on whatever worker,
+ * reads the same.
  */
 export class PackFolder {
   /** Absolute. */
@@ -64,7 +65,11 @@ export class PackFolder {
     const tickets = await Promise.all(
       names.map(async (training) => {
         const path = join(folder, training);
-        return { ...ticketSchema.parse(JSON.parse(await readFile(path, 'utf8'))), training, atMs: (await stat(path)).mtimeMs };
+        return {
+          ...ticketSchema.parse(JSON.parse(await readFile(path, 'utf8'))),
+          training,
+          atMs: (await stat(path)).mtimeMs,
+        };
       }),
     );
     return tickets.sort((a, b) => a.atMs - b.atMs || (a.training < b.training ? -1 : 1));
@@ -72,7 +77,9 @@ export class PackFolder {
 
   /** Closes the pack with these, unless somebody else has closed it. */
   async close(tickets: readonly Ticket[]): Promise<void> {
-    const members = tickets.map(({ capability, training }) => ({ capability, training })).sort((a, b) => (a.training < b.training ? -1 : 1));
+    const members = tickets
+      .map(({ capability, training }) => ({ capability, training }))
+      .sort((a, b) => (a.training < b.training ? -1 : 1));
     await createFile(join(this.directory, 'closed.json'), `${JSON.stringify({ members }, null, 2)}\n`);
   }
 

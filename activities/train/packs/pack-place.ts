@@ -34,9 +34,9 @@ export class PackPlace {
   constructor(private readonly options: PackOptions) {}
 
   /**
-   * The crew that the training belongs to: that of an attempt before, else of a new pack, which it waits for. A pack is closed when it is full, or
-   * when its first ticket has waited long enough; a training that comes later opens the next one. One that has left a pack is started again at
-   * once: with those who wait at that moment, else alone.
+   * The crew that the training belongs to: that of an attempt before, else of a new pack, which it waits for. A pack is
+   * closed when it is full, or when its first ticket has waited long enough; a training that comes later opens the next
+   * one. One that has left a pack is started again at once: with those who wait at that moment, else alone.
    * @throws the signal's reason when it is aborted; the ticket stays, for the next attempt.
    */
   async take(signal: AbortSignal): Promise<Crew> {
@@ -67,9 +67,10 @@ export class PackPlace {
   }
 
   /**
-   * Gives the place up: for a failure that only a person can cure, or because nobody waits for the training any more. A trainer that it shares leaves
-   * it out, now or when it is started again.
-   * @returns the crew that nobody needs any more now, so that its trainer can be ended; null: others need it, or there is none.
+   * Gives the place up: for a failure that only a person can cure, or because nobody waits for the training any more. A
+   * trainer that it shares leaves it out, now or when it is started again.
+   * @returns the crew that nobody needs any more now, so that its trainer can be ended; null: others need it, or there
+   *   is none.
    */
   async leave(why: string): Promise<Crew | null> {
     const { member } = this.options;
@@ -80,7 +81,9 @@ export class PackPlace {
     await askToDrop(member.directory);
     // Read after the mark was made: of two who leave at once, at least the second sees both.
     const crew = await this.pack.crew();
-    return crew !== null && isIn(crew, member) && isShared(crew) && (await stillNeeded(crew)).length === 0 ? crew : null;
+    return crew !== null && isIn(crew, member) && isShared(crew) && (await stillNeeded(crew)).length === 0
+      ? crew
+      : null;
   }
 
   private folder(number: number): PackFolder {
@@ -96,19 +99,25 @@ export class PackPlace {
       const crew = await pack.crew();
       if (crew !== null) return crew;
       const waiting = await pack.waiting();
-      // By the file system's clock, so that a later attempt does not wait anew; by its own too, so that no clock can make it wait for ever.
+      // By the file system's clock, so that a later attempt does not wait anew; by its own too, so that no clock can
+      // make it wait for ever.
       const waitedMs = Math.max(Date.now() - (waiting[0]?.atMs ?? 0), clock.now() - startMs);
       const isAlone = waiting.length === 1 && !waits;
       if (waiting.length >= most || waitedMs >= waitMs || isAlone) {
         await pack.close(waiting.slice(0, most));
         continue;
       }
-      await say(`waits for up to ${most} trainings to share a trainer, ${waiting.length} of ${most} there, ${Math.ceil((waitMs - waitedMs) / 1_000)} s left`);
+      await say(
+        `waits for up to ${most} trainings to share a trainer, ${waiting.length} of ${most} there, ${Math.ceil((waitMs - waitedMs) / 1_000)} s left`,
+      );
       await clock.sleep(Math.min(POLL_MS, waitMs - waitedMs), signal);
     }
   }
 
-  /** Waits until the trainer of a crew that the training has left has noticed it: two trainers in one directory would stop each other. */
+  /**
+   * Waits until the trainer of a crew that the training has left has noticed it: two trainers in one directory would
+   * stop each other.
+   */
   private async letGo(crew: Crew | null, signal: AbortSignal): Promise<void> {
     const { clock, member, isAtWork, say } = this.options;
     if (crew === null || !isIn(crew, member)) return;

@@ -5,7 +5,10 @@ import { FAILURES, type FailureType } from '../../../contracts';
 import { createFile } from '../../../store';
 import type { Crew } from './crew';
 
-const schema = z.object({ type: z.enum(Object.keys(FAILURES) as [FailureType, ...FailureType[]]), message: z.string() });
+const schema = z.object({
+  type: z.enum(Object.keys(FAILURES) as [FailureType, ...FailureType[]]),
+  message: z.string(),
+});
 export type Verdict = z.infer<typeof schema>;
 
 const path = ({ directory }: Crew) => join(directory, 'verdict.json');
@@ -19,7 +22,10 @@ export async function readVerdict(crew: Crew): Promise<Verdict | null> {
   return text === null ? null : schema.parse(JSON.parse(text));
 }
 
-/** Gives a pack's trainer up for all of its members, before it is removed: one who has not looked yet would start it again. The first word counts. */
+/**
+ * Gives a pack's trainer up for all of its members, before it is removed: one who has not looked yet would start it
+ * again. The first word counts.
+ */
 export async function giveVerdict(crew: Crew, verdict: Verdict): Promise<void> {
   await createFile(path(crew), `${JSON.stringify(verdict, null, 2)}\n`);
 }

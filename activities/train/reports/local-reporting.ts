@@ -13,7 +13,10 @@ export interface LocalReports {
 }
 
 /** Writes a token for each training, good for it alone, and returns the variables by which the trainer finds them. */
-export async function issueTokens({ tokens, url }: LocalReports, members: readonly JobMember[]): Promise<Record<string, string>> {
+export async function issueTokens(
+  { tokens, url }: LocalReports,
+  members: readonly JobMember[],
+): Promise<Record<string, string>> {
   const file = ({ directory }: JobMember) => join(directory, 'report-token');
   for (const member of members) {
     await replaceFile(file(member), tokens.issue(jobName(member.capability, member.directoryKey)));

@@ -31,7 +31,8 @@ async function ask(cluster: Cluster, namespace: string, token: string, job: stri
   const { status } = await cluster.reviewToken(token, REPORT_AUDIENCE);
   if (status?.authenticated !== true) return /expired/i.test(status?.error ?? '') ? 'late' : 'forged';
   const name = status.user?.extra?.[POD_NAME]?.[0];
-  if (name === undefined || status.user?.username?.startsWith(`system:serviceaccount:${namespace}:`) !== true) return 'forged';
+  if (name === undefined || status.user?.username?.startsWith(`system:serviceaccount:${namespace}:`) !== true)
+    return 'forged';
   const pod = await cluster.readPod(namespace, name);
   return pod?.metadata?.labels?.[JOB_LABEL] === job ? 'good' : 'forged';
 }

@@ -2,7 +2,15 @@ import { type TrainingReport, trainingReportSchema } from '../../../contracts';
 import type { TokenVerdict } from './report-token';
 
 /** What became of a report, and the status it is answered with. */
-export const REPORT_ANSWERS = { accepted: 204, malformed: 400, forged: 401, late: 403, replayed: 409, oversized: 413, unavailable: 503 } as const;
+export const REPORT_ANSWERS = {
+  accepted: 204,
+  malformed: 400,
+  forged: 401,
+  late: 403,
+  replayed: 409,
+  oversized: 413,
+  unavailable: 503,
+} as const;
 export type ReportVerdict = keyof typeof REPORT_ANSWERS;
 
 /** Looks whether a token is good for a job. Throws when it cannot say. */
@@ -14,9 +22,20 @@ interface Open {
   lastSequence: number;
 }
 
-/** Takes the reports of the trainings that this worker watches, and counts what it refuses. Losing all of them loses nothing. */
+/**
+ * Takes the reports of the trainings that this worker watches, and counts what it refuses. Losing all of them loses
+ * nothing.
+ */
 export class ReportDesk {
-  readonly counts: Record<ReportVerdict, number> = { accepted: 0, malformed: 0, forged: 0, late: 0, replayed: 0, oversized: 0, unavailable: 0 };
+  readonly counts: Record<ReportVerdict, number> = {
+    accepted: 0,
+    malformed: 0,
+    forged: 0,
+    late: 0,
+    replayed: 0,
+    oversized: 0,
+    unavailable: 0,
+  };
   private readonly open = new Map<string, Open>();
 
   /** Expects reports of a job until the returned function is called. */

@@ -4,7 +4,10 @@ import { REPORT_ANSWERS, type ReportDesk } from './report-desk';
 /** A report is a handful of numbers. */
 const BODY_BYTES = 1_024;
 
-/** `POST /v1/reports/<job>` with a bearer token; `GET /healthz` with the counts of what was accepted and refused. Not listening yet. */
+/**
+ * `POST /v1/reports/<job>` with a bearer token; `GET /healthz` with the counts of what was accepted and refused. Not
+ * listening yet.
+ */
 export function reportEndpoint(desk: ReportDesk): FastifyInstance {
   const server = fastify({ bodyLimit: BODY_BYTES, requestTimeout: 5_000, logger: false });
   server.get('/healthz', () => ({ reports: desk.counts }));

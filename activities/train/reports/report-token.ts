@@ -3,7 +3,10 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 /** What a token turned out to be. `late`: it was good once. */
 export type TokenVerdict = 'good' | 'forged' | 'late';
 
-/** Signs tokens that are good for one job until a time. The secret lives as long as the worker: so do the reports it waits for. */
+/**
+ * Signs tokens that are good for one job until a time. The secret lives as long as the worker: so do the reports it
+ * waits for.
+ */
 export class ReportTokens {
   private readonly secret = randomBytes(32);
 
@@ -18,7 +21,10 @@ export class ReportTokens {
     const expected = Buffer.from(this.sign(claim));
     const given = Buffer.from(signature);
     if (rest.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) return 'forged';
-    const { job: of, until } = JSON.parse(Buffer.from(claim, 'base64url').toString('utf8')) as { job: string; until: number };
+    const { job: of, until } = JSON.parse(Buffer.from(claim, 'base64url').toString('utf8')) as {
+      job: string;
+      until: number;
+    };
     if (of !== job) return 'forged';
     return nowMs < until ? 'good' : 'late';
   }

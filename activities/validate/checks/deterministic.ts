@@ -4,21 +4,41 @@ import { type CheckResult, type Examination, type ExaminedTask, viewOf } from '.
 import { play } from '../play';
 import { randomCalls } from '../scripted-policies';
 
-const PARTS = ['opening messages', 'hidden task', 'reference solution', 'observations of the same calls', 'rewards of the same calls'] as const;
+const PARTS = [
+  'opening messages',
+  'hidden task',
+  'reference solution',
+  'observations of the same calls',
+  'rewards of the same calls',
+] as const;
 type Record = { seed: number; parts: string[] };
 
 /**
- * Same seed: same task, messages, solution, observations and rewards. Compared are two passes in one process, the second in reverse order
- * and with all episodes open at once, so that state shared between episodes shows, and a pass in a second one. Python hashes text with a
- * random seed in every process that has no PYTHONHASHSEED, and the jail's has none: the two passes run under different hash seeds.
+ * Same seed: same task, messages, solution, observations and rewards. Compared are two passes in one process, the
+ * second in reverse order and with all episodes open at once, so that state shared between episodes shows, and a pass
+ * in a second one. Python hashes text with a random seed in every process that has no PYTHONHASHSEED, and the jail's
+ * has none: the two passes run under different hash seeds.
  */
-export async function checkDeterminism(one: EnvironmentHandle, two: EnvironmentHandle, { tools, tasks }: Examination): Promise<CheckResult> {
+export async function checkDeterminism(
+  one: EnvironmentHandle,
+  two: EnvironmentHandle,
+  { tools, tasks }: Examination,
+): Promise<CheckResult> {
   const record = async (environment: EnvironmentHandle, task: ExaminedTask): Promise<Record> => {
     const random = randomCalls(viewOf(task, tools));
     const reference = await environment.reference(task.seed);
     const hidden = await environment.task(task.seed);
-    const [solved, tried] = await Promise.all([play(environment, task.seed, reference), play(environment, task.seed, random)]);
-    const parts = [solved.messages, hidden, reference, [solved.observations, tried.observations], [solved.reward, tried.reward]];
+    const [solved, tried] = await Promise.all([
+      play(environment, task.seed, reference),
+      play(environment, task.seed, random),
+    ]);
+    const parts = [
+      solved.messages,
+      hidden,
+      reference,
+      [solved.observations, tried.observations],
+      [solved.reward, tried.reward],
+    ];
     return { seed: task.seed, parts: parts.map(canonicalJson) };
   };
   const first: Record[] = [];
@@ -35,12 +55,18 @@ export async function checkDeterminism(one: EnvironmentHandle, two: EnvironmentH
       ] as const
     ).flatMap(([other, where]) => {
       const part = parts.findIndex((text, i) => text !== other.parts[i]);
-      return part < 0 ? [] : [`Seed ${seed} gives different ${PARTS[part]} ${where}; everything must follow from the seed alone.`];
+      return part < 0
+        ? []
+        : [`Seed ${seed} gives different ${PARTS[part]} ${where}; everything must follow from the seed alone.`];
     });
     if (found.length > 0) different++;
     example ??= found[0] ?? null;
   }
   const figures = [{ name: 'tasks that differed', value: different, atMost: 0 }];
   if (example !== null) return { passed: false, detail: example, figures };
-  return { passed: true, detail: `${tasks.length} tasks were the same three times in two processes with different hash seeds.`, figures };
+  return {
+    passed: true,
+    detail: `${tasks.length} tasks were the same three times in two processes with different hash seeds.`,
+    figures,
+  };
 }

@@ -3,7 +3,8 @@ import { CERTIFICATION, type CheckResult, type ExaminedTask, text } from '../exa
 import { nearDuplicates, taskSpace } from '../near-duplicates';
 
 /**
- * Different seeds give different tasks: few near-duplicates, solutions that differ, and a space that training does not use up.
+ * Different seeds give different tasks: few near-duplicates, solutions that differ, and a space that training does not
+ * use up.
  * @param tasks of as many seeds as are to be compared.
  */
 export function checkDiversity(tasks: readonly ExaminedTask[]): CheckResult {
@@ -19,15 +20,20 @@ export function checkDiversity(tasks: readonly ExaminedTask[]): CheckResult {
           `${duplicates.length} of ${tasks.length} tasks nearly repeat another one (seeds ${duplicates[0]!.join(' and ')}); at most ${100 * maxNearDuplicates} % may`,
         ]
       : []),
-    ...(distinct < minDistinctSolutions ? [`only ${text(distinct)} of the solutions differ; at least ${minDistinctSolutions} must`] : []),
-    ...(space < minTaskSpace ? [`there seem to be only about ${space} different tasks; at least ${minTaskSpace} are needed`] : []),
+    ...(distinct < minDistinctSolutions
+      ? [`only ${text(distinct)} of the solutions differ; at least ${minDistinctSolutions} must`]
+      : []),
+    ...(space < minTaskSpace
+      ? [`there seem to be only about ${space} different tasks; at least ${minTaskSpace} are needed`]
+      : []),
   ];
   const figures = [
     { name: 'share of near-duplicates', value: share, atMost: maxNearDuplicates },
     { name: 'share of distinct solutions', value: distinct, atLeast: minDistinctSolutions },
     { name: 'estimated size of the task space', value: space, atLeast: minTaskSpace },
   ];
-  if (failures.length > 0) return { passed: false, detail: `Of ${tasks.length} seeds: ${failures.join('; ')}.`, figures };
+  if (failures.length > 0)
+    return { passed: false, detail: `Of ${tasks.length} seeds: ${failures.join('; ')}.`, figures };
   const found = `Of ${tasks.length} tasks ${duplicates.length} nearly repeat another one and ${text(distinct)} of the solutions differ`;
   return { passed: true, detail: `${found}; the space has about ${space} tasks or more.`, figures };
 }

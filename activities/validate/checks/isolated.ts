@@ -13,13 +13,18 @@ const SUCCESS = 0.99;
 export function argumentValues(tasks: readonly ExaminedTask[]): Map<string, unknown[]> {
   const values = new Map<string, unknown[]>();
   for (const { name, arguments: given } of tasks.flatMap(({ reference }) => reference)) {
-    for (const [key, value] of Object.entries(given)) values.set(`${name}.${key}`, [...(values.get(`${name}.${key}`) ?? []), value]);
+    for (const [key, value] of Object.entries(given))
+      values.set(`${name}.${key}`, [...(values.get(`${name}.${key}`) ?? []), value]);
   }
   return values;
 }
 
 /** The call with one argument at a time replaced by another value of its kind; nothing for a call without arguments. */
-export function corrupted(call: EnvironmentCall, values: ReadonlyMap<string, readonly unknown[]>, random: () => number): EnvironmentCall[] {
+export function corrupted(
+  call: EnvironmentCall,
+  values: ReadonlyMap<string, readonly unknown[]>,
+  random: () => number,
+): EnvironmentCall[] {
   return Object.entries(call.arguments).map(([key, value]) => ({
     name: call.name,
     arguments: { ...call.arguments, [key]: wrongValue(value, values.get(`${call.name}.${key}`) ?? [], random) },
@@ -27,9 +32,10 @@ export function corrupted(call: EnvironmentCall, values: ReadonlyMap<string, rea
 }
 
 /**
- * The reward follows the capability and not the rest. `generate_task` names the calls of the reference solution that show the capability
- * (`skill_calls`). Played are episodes with them right and one other call wrong, and episodes with the rest right and one of them wrong or
- * all of them left out: the first must earn clearly more than the second, and the second must not succeed.
+ * The reward follows the capability and not the rest. `generate_task` names the calls of the reference solution that
+ * show the capability (`skill_calls`). Played are episodes with them right and one other call wrong, and episodes with
+ * the rest right and one of them wrong or all of them left out: the first must earn clearly more than the second, and
+ * the second must not succeed.
  *
  * One call at a time, because where the other calls all are wrong nothing is left that the capability could show in.
  */
@@ -60,7 +66,9 @@ export async function checkIsolation(environment: EnvironmentHandle, { tasks }: 
   ];
   const numbers = `${text(mean(withoutSkill))} with the capability wrong and the rest right (${text(successes)} of these episodes succeed), ${withoutRest.length > 0 ? `${text(mean(withoutRest))} the other way round` : 'and no call is anything but the capability'}`;
   const problems = [
-    ...(successes > CERTIFICATION.maxSuccessWithoutSkill ? [`at most ${CERTIFICATION.maxSuccessWithoutSkill} may succeed without the capability`] : []),
+    ...(successes > CERTIFICATION.maxSuccessWithoutSkill
+      ? [`at most ${CERTIFICATION.maxSuccessWithoutSkill} may succeed without the capability`]
+      : []),
     ...(withoutRest.length > 0 && gap < CERTIFICATION.minIsolationGap
       ? [`the capability must decide, by a difference of at least ${CERTIFICATION.minIsolationGap}`]
       : []),
@@ -75,7 +83,10 @@ interface Variant {
   wrong: 'skill' | 'rest';
 }
 
-function variantsOf({ seed, reference, skillCalls }: ExaminedTask, values: ReadonlyMap<string, readonly unknown[]>): Variant[] {
+function variantsOf(
+  { seed, reference, skillCalls }: ExaminedTask,
+  values: ReadonlyMap<string, readonly unknown[]>,
+): Variant[] {
   const random = seededRandom(seed);
   const skill = new Set(skillCalls);
   const replaced = reference.flatMap((call, position) =>

@@ -7,13 +7,19 @@ import { clumsyCalls } from '../scripted-policies';
 const TASKS = 20;
 
 /** Malformed calls are answered with an observation, not raised on, and earn little. */
-export async function checkMalformedCalls(environment: EnvironmentHandle, { tools, tasks }: Examination): Promise<CheckResult> {
+export async function checkMalformedCalls(
+  environment: EnvironmentHandle,
+  { tools, tasks }: Examination,
+): Promise<CheckResult> {
   const calls = clumsyCalls(tools);
   for (const call of calls) {
     try {
       await play(environment, tasks[0]!.seed, [call]);
     } catch (error) {
-      throw new Error(`The call ${JSON.stringify(call).slice(0, 200)} is not answered with an observation: ${(error as Error).message}`, { cause: error });
+      throw new Error(
+        `The call ${JSON.stringify(call).slice(0, 200)} is not answered with an observation: ${(error as Error).message}`,
+        { cause: error },
+      );
     }
   }
   const reward = mean(

@@ -8,7 +8,10 @@ import { seededRandom } from '../scripted-policies';
 import type { TargetProfile } from '../target-profile';
 import { argumentValues, corrupted } from './isolated';
 
-/** Words of a run that two texts do not share by chance (Brown et al. 2020, appendix C, take 13); shorter texts are compared whole. */
+/**
+ * Words of a run that two texts do not share by chance (Brown et al. 2020, appendix C, take 13); shorter texts are
+ * compared whole.
+ */
 const RUN = 13;
 /** Below this a text is too common to be a sign of anything. */
 const SHORTEST = 8;
@@ -22,12 +25,15 @@ const RARELY_GIVEN = 0.5;
 const MOSTLY_GIVEN = 0.9;
 /** Tasks that must use an argument before a share of them means something. */
 const FEWEST = 10;
-/** Tasks whose opening holds a call of the solution, or the observations of which name the right argument: chance has a little room. */
+/**
+ * Tasks whose opening holds a call of the solution, or the observations of which name the right argument: chance has a
+ * little room.
+ */
 const MAX_TOLD = 0.05;
 
 /**
- * No text of a held-out task stands in the source, and what the tasks ask is not more like held-out tasks than like train tasks: where both
- * are filled-in phrases, some are the same by chance. `tasks`: as many as there are.
+ * No text of a held-out task stands in the source, and what the tasks ask is not more like held-out tasks than like
+ * train tasks: where both are filled-in phrases, some are the same by chance. `tasks`: as many as there are.
  */
 export function checkHeldOut(source: string, tasks: readonly ExaminedTask[], target: TargetProfile): CheckResult {
   const train = target.train.map(runsOf);
@@ -38,7 +44,9 @@ export function checkHeldOut(source: string, tasks: readonly ExaminedTask[], tar
   const openings = tasks.map((task) => tokens(promptOf(task)));
   const inSource = heldOut.filter((runs) => runs.some((run) => !known.has(run) && written.includes(` ${run} `))).length;
   const shareOf = (texts: readonly (readonly string[])[]): number =>
-    texts.filter((runs) => runs.length > 0 && openings.some((opening) => runs.every((run) => opening.includes(` ${run} `)))).length / Math.max(1, texts.length);
+    texts.filter(
+      (runs) => runs.length > 0 && openings.some((opening) => runs.every((run) => opening.includes(` ${run} `))),
+    ).length / Math.max(1, texts.length);
   const [share, usual] = [shareOf(heldOut), shareOf(train)];
   const limit = Math.max(CERTIFICATION.maxHeldOutTexts, HELD_OUT_FACTOR * usual);
   const figures = [
@@ -47,7 +55,9 @@ export function checkHeldOut(source: string, tasks: readonly ExaminedTask[], tar
   ];
   const problems = [
     ...(inSource > 0 ? [`The source holds the text of ${inSource} of ${heldOut.length} held-out tasks.`] : []),
-    ...(share > limit ? [`${percent(share)} of the held-out tasks are asked word for word, of the train tasks ${percent(usual)}.`] : []),
+    ...(share > limit
+      ? [`${percent(share)} of the held-out tasks are asked word for word, of the train tasks ${percent(usual)}.`]
+      : []),
   ];
   if (problems.length > 0) return { passed: false, detail: problems.join(' '), figures };
   return {
@@ -58,12 +68,18 @@ export function checkHeldOut(source: string, tasks: readonly ExaminedTask[], tar
 }
 
 /** Neither the opening nor an observation gives the answer away; everything that does is named. */
-export async function checkAnswers(environment: EnvironmentHandle, { tools, tasks }: Examination, target: TargetProfile): Promise<CheckResult> {
+export async function checkAnswers(
+  environment: EnvironmentHandle,
+  { tools, tasks }: Examination,
+  target: TargetProfile,
+): Promise<CheckResult> {
   const findings = [spelledOut(tasks, target), givenAway(tasks, target), await told(environment, { tools, tasks })];
   const problems = findings.flatMap(({ problem }) => problem ?? []);
   return {
     passed: problems.length === 0,
-    detail: problems.join(' ') || 'The openings give nothing that has to be found out, and wrong calls are not answered with the right values.',
+    detail:
+      problems.join(' ') ||
+      'The openings give nothing that has to be found out, and wrong calls are not answered with the right values.',
     figures: findings.flatMap(({ figure }) => figure ?? []),
   };
 }
@@ -73,9 +89,13 @@ interface Finding {
   figure: Figure | null;
 }
 
-/** Customers may say "my reference is P41" in the agent's own tasks as well: only what is said more often here is given away. */
+/**
+ * Customers may say "my reference is P41" in the agent's own tasks as well: only what is said more often here is given
+ * away.
+ */
 function spelledOut(tasks: readonly ExaminedTask[], target: TargetProfile): Finding {
-  const shareOf = (examined: readonly ExaminedTask[]): number => examined.filter(spellsOut).length / Math.max(1, examined.length);
+  const shareOf = (examined: readonly ExaminedTask[]): number =>
+    examined.filter(spellsOut).length / Math.max(1, examined.length);
   const [share, usual] = [shareOf(tasks), shareOf(target.tasks)];
   const limit = Math.min(1, usual + MAX_TOLD);
   const compared = `in ${percent(share)} of the tasks, and in ${percent(usual)} of the agent's own`;
@@ -90,7 +110,8 @@ function givenAway(tasks: readonly ExaminedTask[], target: TargetProfile): Findi
   const there = givenArguments(target.tasks);
   const given = [...givenArguments(tasks)].flatMap(([argument, { share, uses }]) => {
     const usual = there.get(argument);
-    const found = uses >= FEWEST && share >= MOSTLY_GIVEN && usual && usual.uses >= FEWEST && usual.share < RARELY_GIVEN;
+    const found =
+      uses >= FEWEST && share >= MOSTLY_GIVEN && usual && usual.uses >= FEWEST && usual.share < RARELY_GIVEN;
     return found ? [{ argument, share, usual: usual.share }] : [];
   });
   const sentences = given.map(
@@ -110,7 +131,10 @@ async function told(environment: EnvironmentHandle, examination: Examination): P
   const figure = { name: 'tasks whose observations tell', value: share, atMost: MAX_TOLD };
   if (share <= MAX_TOLD) return { problem: null, figure };
   const answered = `${JSON.stringify(example!.call).slice(0, 160)} is answered with ${JSON.stringify(example!.observation.slice(0, 160))}`;
-  return { problem: `In ${percent(share)} of the tasks a wrong call is answered with the right value: ${answered}.`, figure };
+  return {
+    problem: `In ${percent(share)} of the tasks a wrong call is answered with the right value: ${answered}.`,
+    figure,
+  };
 }
 
 function runsOf(written: string): string[] {
@@ -142,7 +166,8 @@ function givenArguments(tasks: readonly ExaminedTask[]): Map<string, { share: nu
     const opening = tokens(promptOf(task));
     const seen = new Map<string, boolean>();
     for (const { name, arguments: all } of task.reference) {
-      for (const [key, value] of Object.entries(all)) seen.set(`${name}.${key}`, (seen.get(`${name}.${key}`) ?? true) && holds(opening, value));
+      for (const [key, value] of Object.entries(all))
+        seen.set(`${name}.${key}`, (seen.get(`${name}.${key}`) ?? true) && holds(opening, value));
     }
     for (const [argument, given] of seen) {
       const count = counts.get(argument) ?? { given: 0, uses: 0 };
@@ -178,10 +203,16 @@ async function toldByObservations(
             const { observations } = await play(environment, task.seed, [...task.reference.slice(0, position), wrong]);
             const observation = observations[position];
             if (observation === undefined) return false;
-            const before = tokens([opening, schemas, ...observations.slice(0, position), JSON.stringify(wrong.arguments)].join('\n'));
+            const before = tokens(
+              [opening, schemas, ...observations.slice(0, position), JSON.stringify(wrong.arguments)].join('\n'),
+            );
             const changed = Object.entries(call.arguments).find(([key, value]) => value !== wrong.arguments[key])?.[1];
             // Of two values a wrong one tells the other by itself, and the word for it stands in many answers.
-            const tells = changed !== undefined && typeof changed !== 'boolean' && !holds(before, changed) && holds(tokens(observation), changed);
+            const tells =
+              changed !== undefined &&
+              typeof changed !== 'boolean' &&
+              !holds(before, changed) &&
+              holds(tokens(observation), changed);
             if (tells) example ??= { call: wrong, observation };
             return tells;
           }),

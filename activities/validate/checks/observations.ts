@@ -9,7 +9,11 @@ import type { TargetProfile } from '../target-profile';
 const TASKS = 20;
 
 /** Tools answer in the form in which the agent's answer: text or JSON, with the same members and types. */
-export async function checkObservationFormat(environment: EnvironmentHandle, { tools, tasks }: Examination, target: TargetProfile): Promise<CheckResult> {
+export async function checkObservationFormat(
+  environment: EnvironmentHandle,
+  { tools, tasks }: Examination,
+  target: TargetProfile,
+): Promise<CheckResult> {
   const scripts = tasks
     .slice(0, TASKS)
     .flatMap((task, index) => [
@@ -32,7 +36,8 @@ export async function checkObservationFormat(environment: EnvironmentHandle, { t
       looked++;
       const found = formatDifference(format, observation);
       const refuses = target.refusal !== undefined && formatDifference(target.refusal, observation) === null;
-      if (found && !refuses && !problems.has(name)) problems.set(name, `${name} answers ${JSON.stringify(observation.slice(0, 120))}, which ${found}.`);
+      if (found && !refuses && !problems.has(name))
+        problems.set(name, `${name} answers ${JSON.stringify(observation.slice(0, 120))}, which ${found}.`);
     });
   }
   const figures = [{ name: 'tools that answer in another form', value: problems.size, atMost: 0 }];

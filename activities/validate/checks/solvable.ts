@@ -14,5 +14,11 @@ export async function checkReference(environment: EnvironmentHandle, { tasks }: 
   const detail = passed
     ? `The reference solution earned at least ${text(lowest)} on each of ${tasks.length} tasks.`
     : `The reference solution of seed ${worst.seed} earns ${text(lowest)} instead of 1, and ${text(mean(earned))} on average over ${tasks.length} tasks.`;
-  return { passed, detail, figures: [{ name: 'lowest reward of the reference solution', value: lowest, atLeast: CERTIFICATION.minReferenceReward }] };
+  return {
+    passed,
+    detail,
+    figures: [
+      { name: 'lowest reward of the reference solution', value: lowest, atLeast: CERTIFICATION.minReferenceReward },
+    ],
+  };
 }

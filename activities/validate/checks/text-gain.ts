@@ -8,10 +8,14 @@ import { CLAIM, INJECTION, NEUTRAL, sayThrough } from '../scripted-policies';
 const TASKS = 20;
 
 /**
- * What is said does not pay: in an episode that is half done, a claim of success or a text for the grader earns no more than a neutral
- * text in its place. Compared in pairs, so that an environment which rightly rewards an answer is not blamed for it.
+ * What is said does not pay: in an episode that is half done, a claim of success or a text for the grader earns no more
+ * than a neutral text in its place. Compared in pairs, so that an environment which rightly rewards an answer is not
+ * blamed for it.
  */
-export async function checkTextGain(environment: EnvironmentHandle, { tools, tasks }: Examination): Promise<CheckResult> {
+export async function checkTextGain(
+  environment: EnvironmentHandle,
+  { tools, tasks }: Examination,
+): Promise<CheckResult> {
   const some = tasks.slice(0, TASKS);
   const halfway = (reference: readonly Move[]): Move[] => reference.slice(0, Math.floor(reference.length / 2));
   const earn = async (say: (words: string) => Move, words: string): Promise<number> =>
@@ -23,7 +27,9 @@ export async function checkTextGain(environment: EnvironmentHandle, { tools, tas
     );
   const gains = await Promise.all(
     ways(tools).map(async ({ name, say }) => {
-      const [neutral, claim, injection] = await Promise.all([NEUTRAL, CLAIM, INJECTION].map((words) => earn(say, words)));
+      const [neutral, claim, injection] = await Promise.all(
+        [NEUTRAL, CLAIM, INJECTION].map((words) => earn(say, words)),
+      );
       return [
         { name: `a claim of success ${name}`, gain: claim! - neutral! },
         { name: `text for the grader ${name}`, gain: injection! - neutral! },
@@ -35,13 +41,20 @@ export async function checkTextGain(environment: EnvironmentHandle, { tools, tas
   const detail = passed
     ? `In half-done episodes neither claims nor text for the grader earn more than neutral words: at most ${text(worst.gain)} more.`
     : `In half-done episodes ${worst.name} earns ${text(worst.gain)} more than neutral words in its place; the reward must follow from what was done.`;
-  return { passed, detail, figures: [{ name: 'gain over neutral words', value: worst.gain, atMost: CERTIFICATION.maxTextGain }] };
+  return {
+    passed,
+    detail,
+    figures: [{ name: 'gain over neutral words', value: worst.gain, atMost: CERTIFICATION.maxTextGain }],
+  };
 }
 
 function ways(tools: readonly EnvironmentTool[]): { name: string; say: (words: string) => Move }[] {
   const through = tools.filter((tool) => sayThrough(tool, 'x') !== null);
   return [
     { name: 'as plain text', say: (words) => ({ text: words }) },
-    ...through.map((tool) => ({ name: `through ${tool.function.name}`, say: (words: string) => sayThrough(tool, words)! })),
+    ...through.map((tool) => ({
+      name: `through ${tool.function.name}`,
+      say: (words: string) => sayThrough(tool, words)!,
+    })),
   ];
 }

@@ -1,8 +1,26 @@
 import type { EnvironmentTool } from '../../../contracts/environment-protocol';
 import type { EnvironmentHandle } from '../../deps';
-import { CERTIFICATION, type CheckResult, type Examination, type ExaminedTask, mean, promptOf, text, viewOf } from '../examination';
+import {
+  CERTIFICATION,
+  type CheckResult,
+  type Examination,
+  type ExaminedTask,
+  mean,
+  promptOf,
+  text,
+  viewOf,
+} from '../examination';
 import { type Move, rewardsOf } from '../play';
-import { CLAIM, INJECTION, randomCalls, REFUSAL, repeatTool, sayThrough, spamByTool, spamCalls } from '../scripted-policies';
+import {
+  CLAIM,
+  INJECTION,
+  randomCalls,
+  REFUSAL,
+  repeatTool,
+  sayThrough,
+  spamByTool,
+  spamCalls,
+} from '../scripted-policies';
 
 /** Tasks on which a policy's ways are compared before the best one is tried on all. */
 const SCREENED = 10;
@@ -20,7 +38,10 @@ const TRIVIAL_POLICIES = {
   'random-calls': (tools) => [{ name: 'Calling random tools', moves: (task) => randomCalls(viewOf(task, tools)) }],
   'echo-the-prompt': (tools) => speaking(tools, 'Repeating the prompt', promptOf),
   'repeat-one-tool': (tools) =>
-    tools.map((tool) => ({ name: `Calling only ${tool.function.name}`, moves: (task: ExaminedTask) => repeatTool(tool, viewOf(task, tools)) })),
+    tools.map((tool) => ({
+      name: `Calling only ${tool.function.name}`,
+      moves: (task: ExaminedTask) => repeatTool(tool, viewOf(task, tools)),
+    })),
   'always-refuse': (tools) => speaking(tools, 'Refusing', () => REFUSAL),
   'claim-success': (tools) => speaking(tools, 'Claiming success', () => CLAIM),
   'tool-spam': (tools) => [
@@ -32,10 +53,14 @@ const TRIVIAL_POLICIES = {
 export type TrivialPolicy = keyof typeof TRIVIAL_POLICIES;
 
 /**
- * A policy without skill earns little on average. A policy that can act in several ways (through several tools) is tried in all of them
- * on a few tasks and in the best one on all.
+ * A policy without skill earns little on average. A policy that can act in several ways (through several tools) is
+ * tried in all of them on a few tasks and in the best one on all.
  */
-export async function checkTrivialPolicy(environment: EnvironmentHandle, { tools, tasks }: Examination, policy: TrivialPolicy): Promise<CheckResult> {
+export async function checkTrivialPolicy(
+  environment: EnvironmentHandle,
+  { tools, tasks }: Examination,
+  policy: TrivialPolicy,
+): Promise<CheckResult> {
   const ways = TRIVIAL_POLICIES[policy](tools);
   const earn = async (way: Way, on: readonly ExaminedTask[]): Promise<number> =>
     mean(
@@ -62,6 +87,9 @@ function speaking(tools: readonly EnvironmentTool[], doing: string, textOf: (tas
   const through = tools.filter((tool) => sayThrough(tool, 'x') !== null);
   return [
     { name: doing, moves: (task) => [{ text: textOf(task) }] },
-    ...through.map((tool) => ({ name: `${doing} through ${tool.function.name}`, moves: (task: ExaminedTask) => [sayThrough(tool, textOf(task))!] })),
+    ...through.map((tool) => ({
+      name: `${doing} through ${tool.function.name}`,
+      moves: (task: ExaminedTask) => [sayThrough(tool, textOf(task))!],
+    })),
   ];
 }

@@ -23,7 +23,10 @@ export interface RuleBook {
   answer(prompt: string): { kind: QuestionKind; value: Record<string, unknown> };
 }
 
-/** The rules with the capabilities and modules in `directory` (capabilities.json, environments/). Throws when capabilities.json is missing. */
+/**
+ * The rules with the capabilities and modules in `directory` (capabilities.json, environments/). Throws when
+ * capabilities.json is missing.
+ */
 export function openRuleBook(directory: string): RuleBook {
   const capabilities = JSON.parse(readFileSync(join(directory, 'capabilities.json'), 'utf8')) as KnownCapability[];
   const named = (name: string) => capabilities.find((capability) => capability.name === name.trim());
@@ -50,10 +53,13 @@ export function openRuleBook(directory: string): RuleBook {
     answer(prompt) {
       const wanted = /\nWrite the environment for the capability "(.+)"\.\s*$/.exec(prompt);
       if (wanted) return { kind: 'synthesise', value: synthesise(prompt, wanted[1] as string) };
-      if (/\nLabel this capability in this episode\.\s*$/.test(prompt)) return { kind: 'label', value: { ...label(prompt, named) } };
-      if (/\nWhich capabilities does the agent lack\?\s*$/.test(prompt)) return { kind: 'discover', value: { capabilities: discover(prompt, capabilities) } };
+      if (/\nLabel this capability in this episode\.\s*$/.test(prompt))
+        return { kind: 'label', value: { ...label(prompt, named) } };
+      if (/\nWhich capabilities does the agent lack\?\s*$/.test(prompt))
+        return { kind: 'discover', value: { capabilities: discover(prompt, capabilities) } };
       // It has one name for each of its capabilities, so that none is there twice.
-      if (/\nWhich of these capabilities are the same\?\s*$/.test(prompt)) return { kind: 'merge', value: { groups: [] } };
+      if (/\nWhich of these capabilities are the same\?\s*$/.test(prompt))
+        return { kind: 'merge', value: { groups: [] } };
       throw new UnknownQuestionError(
         'The demo analyst (rule-based) did not recognise the question: it answers discovery, merge, labelling and synthesis prompts only.',
       );
@@ -65,11 +71,15 @@ function label(prompt: string, named: (name: string) => KnownCapability | undefi
   const at = prompt.lastIndexOf('\nCapability: ');
   const name = prompt.slice(at + '\nCapability: '.length).split('\n')[0] as string;
   const rule = RULES[named(name)?.id ?? ''];
-  if (!rule) return { label: 'NA', step: null, reason: 'The demo analyst (rule-based) has no rule for this capability.' };
+  if (!rule)
+    return { label: 'NA', step: null, reason: 'The demo analyst (rule-based) has no rule for this capability.' };
   return rule(parseTranscript(prompt.slice(0, at)));
 }
 
-/** Capabilities whose failing habit some episode shows, the most frequent first, each with the numbers of those episodes. */
+/**
+ * Capabilities whose failing habit some episode shows, the most frequent first, each with the numbers of those
+ * episodes.
+ */
 function discover(prompt: string, capabilities: readonly KnownCapability[]) {
   const episodes = prompt.split(/^Episode (\d+): failed$/m);
   const shown = new Map<string, number[]>();

@@ -31,8 +31,8 @@ export interface AnalystStats {
 }
 
 /**
- * What was billed, by idempotency key, in a file that survives the process: an answer is in the file before it is sent, so that a
- * caller who lost it gets it again for nothing.
+ * What was billed, by idempotency key, in a file that survives the process: an answer is in the file before it is sent,
+ * so that a caller who lost it gets it again for nothing.
  */
 export class Journal {
   private readonly answers = new Map<string, BilledAnswer>();
@@ -75,7 +75,8 @@ export class Journal {
   }
 
   get stats(): AnalystStats {
-    const sum = (counts: Record<QuestionKind, number>) => counts.discover + counts.merge + counts.label + counts.synthesise;
+    const sum = (counts: Record<QuestionKind, number>) =>
+      counts.discover + counts.merge + counts.label + counts.synthesise;
     const { billed, replays } = this;
     return {
       requests: {

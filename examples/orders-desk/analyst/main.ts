@@ -9,7 +9,8 @@ import { createAnalystServer, DEMO_ANALYST_NAME } from './server';
 const USAGE = `Usage: analyst [--port N] [--host ADDRESS] [--journal FILE] [--latency-ms N] [--assets DIRECTORY]
 The ${DEMO_ANALYST_NAME} of the orders desk behind OpenAI's chat completions API.`;
 
-const number = (fallback: string, max: number) => z.string().regex(/^\d+$/, 'a whole number').default(fallback).transform(Number).pipe(z.number().max(max));
+const number = (fallback: string, max: number) =>
+  z.string().regex(/^\d+$/, 'a whole number').default(fallback).transform(Number).pipe(z.number().max(max));
 
 const optionsSchema = z.object({
   port: number('8090', 65_535),
@@ -25,16 +26,24 @@ function assetsDirectory(): string {
   for (let directory = __dirname; ; directory = dirname(directory)) {
     if (existsSync(join(directory, tail, 'capabilities.json'))) return join(directory, tail);
     if (directory === dirname(directory))
-      throw new Error(`capabilities.json of the orders desk was not found above ${__dirname}; name its directory with --assets.`);
+      throw new Error(
+        `capabilities.json of the orders desk was not found above ${__dirname}; name its directory with --assets.`,
+      );
   }
 }
 
 async function main(): Promise<void> {
   const string = { type: 'string' } as const;
-  const { values } = parseArgs({ options: { port: string, host: string, journal: string, 'latency-ms': string, assets: string } });
+  const { values } = parseArgs({
+    options: { port: string, host: string, journal: string, 'latency-ms': string, assets: string },
+  });
   const options = optionsSchema.parse(values);
   const journal = new Journal(options.journal ?? null);
-  const app = createAnalystServer({ rules: openRuleBook(options.assets ?? assetsDirectory()), journal, latencyMs: options['latency-ms'] });
+  const app = createAnalystServer({
+    rules: openRuleBook(options.assets ?? assetsDirectory()),
+    journal,
+    latencyMs: options['latency-ms'],
+  });
   const stop = () => {
     void app.close().then(() => journal.close());
   };
@@ -45,7 +54,8 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: NodeJS.ErrnoException) => {
-  const taken = error.code === 'EADDRINUSE' ? 'The port is taken: stop what uses it or give another one with --port.' : null;
+  const taken =
+    error.code === 'EADDRINUSE' ? 'The port is taken: stop what uses it or give another one with --port.' : null;
   console.error(taken ?? (error instanceof z.ZodError ? z.prettifyError(error) : error.message));
   console.error(USAGE);
   process.exitCode = 1;

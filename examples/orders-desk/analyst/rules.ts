@@ -10,10 +10,21 @@ export interface Judgement {
 type Rule = (transcript: Transcript) => Judgement;
 
 const notCalledFor: Judgement = { label: 'NA', step: null, reason: 'The episode gave no occasion for it.' };
-const lacking = (call: TranscriptCall, reason: string): Judgement => ({ label: 'LACKING', step: call.step, reason: `${quote(call)}: ${reason}` });
-const present = (call: TranscriptCall, reason: string): Judgement => ({ label: 'PRESENT', step: call.step, reason: `${quote(call)}: ${reason}` });
+const lacking = (call: TranscriptCall, reason: string): Judgement => ({
+  label: 'LACKING',
+  step: call.step,
+  reason: `${quote(call)}: ${reason}`,
+});
+const present = (call: TranscriptCall, reason: string): Judgement => ({
+  label: 'PRESENT',
+  step: call.step,
+  reason: `${quote(call)}: ${reason}`,
+});
 
-/** The failing habits by capability id of capabilities.json; each looks at calls, results and the customer's words alone. */
+/**
+ * The failing habits by capability id of capabilities.json; each looks at calls, results and the customer's words
+ * alone.
+ */
 export const RULES: Readonly<Record<string, Rule>> = {
   'verify-before-refund': ({ calls, customer }) => {
     if (customer.some((text) => /\bverified by phone\b/.test(text))) return notCalledFor;
@@ -26,10 +37,13 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   'status-before-cancel': ({ calls, customer }) => {
     for (const cancel of done(calls, 'cancel_order')) {
-      const before = calls.slice(0, calls.indexOf(cancel)).filter((call) => call.name === 'get_order' && call.arguments.order === cancel.arguments.order);
+      const before = calls
+        .slice(0, calls.indexOf(cancel))
+        .filter((call) => call.name === 'get_order' && call.arguments.order === cancel.arguments.order);
       const status = before.map((call) => read(call).status).at(-1);
       if (status === undefined) return lacking(cancel, 'the order was cancelled without reading it first.');
-      if (status !== 'pending') return lacking(cancel, `the order was cancelled although its status was ${JSON.stringify(status)}.`);
+      if (status !== 'pending')
+        return lacking(cancel, `the order was cancelled although its status was ${JSON.stringify(status)}.`);
     }
     const asked = matches(customer, /(?:cancel (?:my )?order|do not need order) (\w*\d+)/g).map(([, order]) => order);
     const looked = done(calls, 'get_order').find((call) => asked.includes(String(call.arguments.order)));
@@ -45,14 +59,17 @@ export const RULES: Readonly<Record<string, Rule>> = {
       const last = own.at(-1);
       if (!last) continue;
       const left = named.filter((item) => !own.some((call) => call.arguments.item === item));
-      if (left.length > 0) return lacking(last, `the customer named ${named.join(' and ')}, but ${left.join(' and ')} got no credit.`);
+      if (left.length > 0)
+        return lacking(last, `the customer named ${named.join(' and ')}, but ${left.join(' and ')} got no credit.`);
       shown = present(last, `each of ${named.join(' and ')} got a credit.`);
     }
     return shown;
   },
 
   'append-postal-code': ({ calls, customer }) => {
-    const elsewhere = matches(customer, /\border (\w+) (?:to the pickup|(?:as |is )?a gift)\b/g).map(([, order]) => order);
+    const elsewhere = matches(customer, /\border (\w+) (?:to the pickup|(?:as |is )?a gift)\b/g).map(
+      ([, order]) => order,
+    );
     const postal = done(calls, 'find_user')
       .map((call) => read(call).postal)
       .find((code) => code !== undefined);

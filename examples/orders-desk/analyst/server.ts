@@ -20,7 +20,13 @@ const requestSchema = z.object({
   stream: z.boolean().nullish(),
   response_format: z.object({
     type: z.literal('json_schema'),
-    json_schema: z.object({ schema: z.object({ type: z.literal('object'), properties: z.record(z.string(), z.unknown()), required: z.array(z.string()) }) }),
+    json_schema: z.object({
+      schema: z.object({
+        type: z.literal('object'),
+        properties: z.record(z.string(), z.unknown()),
+        required: z.array(z.string()),
+      }),
+    }),
   }),
 });
 type ChatRequest = z.infer<typeof requestSchema>;
@@ -44,22 +50,28 @@ class ApiError extends Error {
 }
 
 /**
- * The demo analyst behind OpenAI's chat completions API. It keeps to Idempotency-Key as payment APIs do: the same key gets the stored
- * answer and is not billed again; the same key with another question is refused with 422.
+ * The demo analyst behind OpenAI's chat completions API. It keeps to Idempotency-Key as payment APIs do: the same key
+ * gets the stored answer and is not billed again; the same key with another question is refused with 422.
  */
 export function createAnalystServer({ rules, journal, latencyMs = 0 }: AnalystServerOptions): FastifyInstance {
-  // Idle connections outlive the pauses between stages: a connection that closes under a request costs the caller a retry.
+  // Idle connections outlive the pauses between stages: a connection that closes under a request costs the caller a
+  // retry.
   const app = fastify({ bodyLimit: BODY_LIMIT, keepAliveTimeout: 120_000, forceCloseConnections: true });
 
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error instanceof ApiError ? error.status : (error.statusCode ?? 500);
     const code = error instanceof ApiError ? error.code : null;
-    void reply.status(status).send({ error: { message: error.message, type: status < 500 ? 'invalid_request_error' : 'server_error', code } });
+    void reply
+      .status(status)
+      .send({ error: { message: error.message, type: status < 500 ? 'invalid_request_error' : 'server_error', code } });
   });
 
   app.get('/healthz', () => ({ status: 'ok' }));
   app.get('/stats', () => journal.stats);
-  app.get('/v1/models', () => ({ object: 'list', data: [{ id: DEMO_ANALYST_MODEL, object: 'model', created: 0, owned_by: DEMO_ANALYST_NAME }] }));
+  app.get('/v1/models', () => ({
+    object: 'list',
+    data: [{ id: DEMO_ANALYST_MODEL, object: 'model', created: 0, owned_by: DEMO_ANALYST_NAME }],
+  }));
 
   app.post('/v1/chat/completions', async (request) => {
     const body = parse(request.body);
@@ -69,7 +81,8 @@ export function createAnalystServer({ rules, journal, latencyMs = 0 }: AnalystSe
       .update(JSON.stringify([body.model, body.messages]))
       .digest('hex');
     const known = key === null ? undefined : journal.find(key);
-    if (known && known.body !== bodyHash) throw new ApiError(422, 'idempotency_key_reused', `Idempotency-Key ${key} was used for another question.`);
+    if (known && known.body !== bodyHash)
+      throw new ApiError(422, 'idempotency_key_reused', `Idempotency-Key ${key} was used for another question.`);
     const answer = known ?? answerTo(body, rules, key, bodyHash);
     await (known ? journal.replay(known) : journal.bill(answer));
     if (latencyMs > 0) await delay(latencyMs);
@@ -88,7 +101,11 @@ function parse(body: unknown): ChatRequest {
       `The request is not one that the ${DEMO_ANALYST_NAME} answers: ${z.prettifyError(parsed.error).replace(/\n/g, '; ')}`,
     );
   if (parsed.data.model !== DEMO_ANALYST_MODEL)
-    throw new ApiError(404, 'model_not_found', `The model ${parsed.data.model} does not exist; the only one here is ${DEMO_ANALYST_MODEL}.`);
+    throw new ApiError(
+      404,
+      'model_not_found',
+      `The model ${parsed.data.model} does not exist; the only one here is ${DEMO_ANALYST_MODEL}.`,
+    );
   if (parsed.data.stream) throw new ApiError(400, 'unsupported_value', `The ${DEMO_ANALYST_NAME} does not stream.`);
   return parsed.data;
 }
@@ -114,10 +131,16 @@ function answerTo(body: ChatRequest, rules: RuleBook, key: string | null, bodyHa
 }
 
 /** The answer with the properties that the schema asks for, in its order. */
-function inForm(value: Record<string, unknown>, { response_format: { json_schema } }: ChatRequest): Record<string, unknown> {
+function inForm(
+  value: Record<string, unknown>,
+  { response_format: { json_schema } }: ChatRequest,
+): Record<string, unknown> {
   const { properties, required } = json_schema.schema;
   const unknown = required.filter((name) => !(name in value));
-  if (unknown.length > 0) throw new UnknownQuestionError(`The response_format requires ${unknown.join(', ')}, which the ${DEMO_ANALYST_NAME} does not answer.`);
+  if (unknown.length > 0)
+    throw new UnknownQuestionError(
+      `The response_format requires ${unknown.join(', ')}, which the ${DEMO_ANALYST_NAME} does not answer.`,
+    );
   return Object.fromEntries(Object.keys(properties).flatMap((name) => (name in value ? [[name, value[name]]] : [])));
 }
 
@@ -128,7 +151,14 @@ function completion(answer: BilledAnswer) {
     object: 'chat.completion',
     created: 0,
     model: DEMO_ANALYST_MODEL,
-    choices: [{ index: 0, message: { role: 'assistant', content: answer.content, refusal: null }, logprobs: null, finish_reason: 'stop' }],
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: answer.content, refusal: null },
+        logprobs: null,
+        finish_reason: 'stop',
+      },
+    ],
     usage: {
       prompt_tokens: promptTokens,
       completion_tokens: completionTokens,

@@ -31,7 +31,8 @@ export function parseMessages(text: string): Message[] {
   for (const line of text.split('\n')) {
     const head = HEAD.exec(line);
     const last = messages.at(-1);
-    if (head) messages.push({ step: Number(head[1]), role: head[2] as string, call: head[3] ?? null, text: head[4] as string });
+    if (head)
+      messages.push({ step: Number(head[1]), role: head[2] as string, call: head[3] ?? null, text: head[4] as string });
     else if (last && line.startsWith('    ')) last.text += `\n${line.slice(4)}`;
   }
   return messages;

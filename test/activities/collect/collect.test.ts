@@ -9,7 +9,12 @@ import { RunFixture } from '../run-fixture';
 describe('collectTrajectories', () => {
   let fixture: RunFixture;
   let server: FakeModelServer;
-  const small = { path: 'parcel_desk.py', trainSeeds: { start: 0, count: 20 }, heldOutSeeds: { start: 1000, count: 10 }, maxTurns: 4 };
+  const small = {
+    path: 'parcel_desk.py',
+    trainSeeds: { start: 0, count: 20 },
+    heldOutSeeds: { start: 1000, count: 10 },
+    maxTurns: 4,
+  };
   const spec = { collect: { trials: 2, concurrency: 8 }, identify: { minEachOutcome: 3 } };
 
   beforeEach(async () => {
@@ -31,11 +36,30 @@ describe('collectTrajectories', () => {
     expect(summary).toMatchObject({ episodes: 40, promptTokens: 800, completionTokens: 400 });
     expect(summary.successes + summary.failures).toBe(40);
     const trajectories = await getLines(fixture.store, summary.trajectories, trajectorySchema);
-    expect(trajectories.map(({ task, trial }) => [task.seed, trial])).toEqual(Array.from({ length: 40 }, (_, index) => [index >> 1, index & 1]));
+    expect(trajectories.map(({ task, trial }) => [task.seed, trial])).toEqual(
+      Array.from({ length: 40 }, (_, index) => [index >> 1, index & 1]),
+    );
     const [first] = trajectories;
-    expect(first!.messages.map((message) => message.role)).toEqual(['system', 'user', 'assistant', 'tool', 'assistant', 'tool']);
-    expect(first).toMatchObject({ finish: 'done', steps: 2, tags: ['heavy'], diagnostics: { 'weigh-first': 'present' }, logprob: -1 });
-    expect(server.requests.filter((request) => request.messages.length === 4).every((request) => request.tools?.length === 2)).toBe(true);
+    expect(first!.messages.map((message) => message.role)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+      'tool',
+    ]);
+    expect(first).toMatchObject({
+      finish: 'done',
+      steps: 2,
+      tags: ['heavy'],
+      diagnostics: { 'weigh-first': 'present' },
+      logprob: -1,
+    });
+    expect(
+      server.requests
+        .filter((request) => request.messages.length === 4)
+        .every((request) => request.tools?.length === 2),
+    ).toBe(true);
   });
 
   test('heartbeats count the rollouts', async () => {
@@ -84,7 +108,8 @@ describe('collectTrajectories', () => {
         diagnostics: {},
       };
     };
-    const write = (ago: number, ...conversations: Trajectory[]) => putLines(fixture.store, layout.traces('parcels', day(ago)), 'live.jsonl', conversations);
+    const write = (ago: number, ...conversations: Trajectory[]) =>
+      putLines(fixture.store, layout.traces('parcels', day(ago)), 'live.jsonl', conversations);
 
     test('those that the base model answered join the rollouts once, behind them and at no cost', async () => {
       await write(0, conversation(2 ** 40, 'base'), conversation(2 ** 41, 'weigh@0123456789ab'));
@@ -104,7 +129,9 @@ describe('collectTrajectories', () => {
     test('too few of either outcome: live traffic is told apart, and is not scaled with the rollouts', async () => {
       const won = (seed: number) => ({ ...conversation(seed, 'base'), reward: 1, success: true });
       await write(0, ...[40, 41, 42].flatMap((power) => [won(2 ** power), conversation(2 ** power + 1, 'base')]));
-      const failure = (await collect('run-1', { ...spec, identify: { minEachOutcome: 40 } }).catch((error: unknown) => error)) as Error;
+      const failure = (await collect('run-1', { ...spec, identify: { minEachOutcome: 40 } }).catch(
+        (error: unknown) => error,
+      )) as Error;
       const found =
         /40 rollouts \(20 tasks x 2 trials\) and 6 conversations of live traffic gave (\d+) successes and (\d+) failures.*count to about (\d+)/.exec(
           failure.message,
@@ -117,7 +144,8 @@ describe('collectTrajectories', () => {
     test('agent.yaml says how many, how old and whether those of adapters too', async () => {
       await write(0, conversation(2 ** 41, 'weigh@0123456789ab'));
       await write(20, conversation(2 ** 43, 'base'), conversation(2 ** 44, 'base'));
-      const withLive = (live: object, run: string) => collect(run, { ...spec, collect: { ...spec.collect, live } } as typeof spec);
+      const withLive = (live: object, run: string) =>
+        collect(run, { ...spec, collect: { ...spec.collect, live } } as typeof spec);
       expect(await withLive({ days: 30, models: 'any' }, 'run-1')).toMatchObject({ live: 3 });
       expect(await withLive({ days: 30, models: 'any', most: 2 }, 'run-2')).toMatchObject({ live: 2 });
       expect((await withLive({ most: 0 }, 'run-3')).live).toBeUndefined();
@@ -132,7 +160,13 @@ describe('collectTrajectories', () => {
       };
       await write(0, longer(2 ** 40, 2), longer(2 ** 40, 3), conversation(2 ** 40, 'base'), longer(2 ** 41, 1));
       await write(1, first, longer(2 ** 41, 2));
-      const { trajectories } = await readLiveTraces(fixture.store, 'parcels', { days: 7, most: 9, models: 'base' }, 'base', Date.now());
+      const { trajectories } = await readLiveTraces(
+        fixture.store,
+        'parcels',
+        { days: 7, most: 9, models: 'base' },
+        'base',
+        Date.now(),
+      );
       const turns = Object.fromEntries(trajectories.map(({ task, messages }) => [task.seed, messages.length / 2]));
       expect(turns).toEqual({ [2 ** 40]: 3, [2 ** 41]: 1 });
       expect(trajectories).toHaveLength(2);
@@ -153,7 +187,9 @@ describe('collectTrajectories', () => {
         if (++read === 1) activity.cancel('CANCELLED');
         return list(directory);
       });
-      await expect(fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context, activity)).rejects.toMatchObject({
+      await expect(
+        fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context, activity),
+      ).rejects.toMatchObject({
         name: 'CancelledFailure',
       });
       expect(read).toBe(1);
@@ -165,8 +201,16 @@ describe('collectTrajectories', () => {
       await fixture.store.put(layout.traces('parcels', day(1)), 'live.jsonl', 'half a li\n');
       const summary = await collect();
       expect(summary).toMatchObject({ episodes: 41, live: 1, unreadable: 2 });
-      const { unreadable } = await readLiveTraces(fixture.store, 'parcels', { days: 7, most: 9, models: 'base' }, 'base', Date.now());
-      expect(unreadable).toEqual([0, 1].map((ago) => ({ key: expect.stringContaining(layout.traces('parcels', day(ago))), lines: 1 })));
+      const { unreadable } = await readLiveTraces(
+        fixture.store,
+        'parcels',
+        { days: 7, most: 9, models: 'base' },
+        'base',
+        Date.now(),
+      );
+      expect(unreadable).toEqual(
+        [0, 1].map((ago) => ({ key: expect.stringContaining(layout.traces('parcels', day(ago))), lines: 1 })),
+      );
     });
 
     test('a file whose bytes were changed stops the stage', async () => {
@@ -231,16 +275,32 @@ describe('collectTrajectories', () => {
     // The second turn of the first two episodes that get there.
     const tooLong = { error: { message: 'the prompt has 3000 tokens', code: 'context_length_exceeded' } };
     let turns = 0;
-    server.interceptors.push(({ messages }) => (messages.length > 2 && turns++ < 2 ? { status: 400, body: tooLong } : null));
-    const summary = await fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context).catch((error: unknown) => error);
-    const lines = (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()) as { trajectory: { finish: string; steps: number } }[];
+    server.interceptors.push(({ messages }) =>
+      messages.length > 2 && turns++ < 2 ? { status: 400, body: tooLong } : null,
+    );
+    const summary = await fixture
+      .run(createCollectActivities(fixture.deps).collectTrajectories, context)
+      .catch((error: unknown) => error);
+    const lines = (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()) as {
+      trajectory: { finish: string; steps: number };
+    }[];
     expect(summary).toBeDefined();
-    expect(lines.map(({ trajectory }) => trajectory.finish).sort()).toEqual([...Array<string>(6).fill('done'), 'turn-limit', 'turn-limit']);
+    expect(lines.map(({ trajectory }) => trajectory.finish).sort()).toEqual([
+      ...Array<string>(6).fill('done'),
+      'turn-limit',
+      'turn-limit',
+    ]);
   });
 
   test('an opening that is too long for the model fails the stage', async () => {
-    server.interceptors.push(() => ({ status: 400, body: { error: { message: 'the prompt has 3000 tokens', code: 'context_length_exceeded' } } }));
-    await expect(collect()).rejects.toMatchObject({ type: 'Model.Refused', message: expect.stringContaining('3000 tokens') as string });
+    server.interceptors.push(() => ({
+      status: 400,
+      body: { error: { message: 'the prompt has 3000 tokens', code: 'context_length_exceeded' } },
+    }));
+    await expect(collect()).rejects.toMatchObject({
+      type: 'Model.Refused',
+      message: expect.stringContaining('3000 tokens') as string,
+    });
   });
 
   test('malformed arguments, made-up tools and text are answered as a desk would', async () => {
@@ -250,9 +310,16 @@ describe('collectTrajectories', () => {
       { content: 'I am done.' },
     ];
     await server.stop();
-    server = await new FakeModelServer(({ messages }) => script[messages.filter(({ role }) => role === 'assistant').length]!).start();
-    const context = await fixture.prepare(server.baseUrl, { ...spec, environment: { ...small, trainSeeds: { start: 0, count: 1 } } });
-    await expect(fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context)).rejects.toMatchObject({ type: 'Collect.TooFewToContrast' });
+    server = await new FakeModelServer(
+      ({ messages }) => script[messages.filter(({ role }) => role === 'assistant').length]!,
+    ).start();
+    const context = await fixture.prepare(server.baseUrl, {
+      ...spec,
+      environment: { ...small, trainSeeds: { start: 0, count: 1 } },
+    });
+    await expect(fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context)).rejects.toMatchObject(
+      { type: 'Collect.TooFewToContrast' },
+    );
     const lines = (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()) as { trajectory: Trajectory }[];
     const { trajectory } = lines[0]!;
     expect(trajectory.finish).toBe('no-tool-call');

@@ -45,7 +45,9 @@ describe('bootstrapMean', () => {
       { values: values.map((v) => 1 - v), range: RATE },
       { values: values.map(() => 1), range: RATE },
     ];
-    expect(bootstrapMeans([...others, { values, range: RATE }], options)[2]).toEqual(bootstrapMean(values, RATE, options));
+    expect(bootstrapMeans([...others, { values, range: RATE }], options)[2]).toEqual(
+      bootstrapMean(values, RATE, options),
+    );
   });
 
   it('agrees with the normal approximation where that is good', () => {
@@ -65,8 +67,16 @@ describe('bootstrapMean', () => {
   });
 
   it('does not claim certainty when all tasks agree', () => {
-    expect(bootstrapMean(new Array<number>(10).fill(1), RATE, options)).toEqual({ estimate: 1, low: expect.closeTo(0.6915, 4), high: 1 });
-    expect(bootstrapMean(new Array<number>(10).fill(0), RATE, options)).toEqual({ estimate: 0, low: 0, high: expect.closeTo(0.3085, 4) });
+    expect(bootstrapMean(new Array<number>(10).fill(1), RATE, options)).toEqual({
+      estimate: 1,
+      low: expect.closeTo(0.6915, 4),
+      high: 1,
+    });
+    expect(bootstrapMean(new Array<number>(10).fill(0), RATE, options)).toEqual({
+      estimate: 0,
+      low: 0,
+      high: expect.closeTo(0.3085, 4),
+    });
     expect(bootstrapMean([0, 0, 0], DIFFERENCE, options).low).toBeLessThan(-0.5);
   });
 
@@ -84,7 +94,11 @@ describe('bootstrapMean', () => {
         const passes = (p: number) => ((random.uniform() < p ? 1 : 0) + (random.uniform() < p ? 1 : 0)) / 2;
         return passes(routed) - passes(base);
       });
-      const { low, high } = bootstrapMean(differences, DIFFERENCE, { samples: 400, confidence: 0.95, seed: repetition });
+      const { low, high } = bootstrapMean(differences, DIFFERENCE, {
+        samples: 400,
+        confidence: 0.95,
+        seed: repetition,
+      });
       if (low <= 0.3 && 0.3 <= high) covered += 1;
     }
     expect(covered / 400).toBeGreaterThan(0.91);

@@ -30,7 +30,11 @@ describe('the temperature', () => {
 });
 
 describe('the threshold', () => {
-  const choice = (probability: number, base: number, chosen: number) => ({ probabilities: [probability, 1 - probability], base, chosen });
+  const choice = (probability: number, base: number, chosen: number) => ({
+    probabilities: [probability, 1 - probability],
+    base,
+    chosen,
+  });
 
   it('is where the adapter begins to do better than base', () => {
     const tasks = Array.from({ length: 200 }, (_, i) => (i % 2 ? choice(0.62, 0.9, 0.2) : choice(0.95, 0.1, 0.9)));
@@ -54,8 +58,14 @@ describe('the threshold', () => {
 
   it('sends a choice below it to base', () => {
     const record = { capabilityId: 'a', probabilities: [0.8, 0.2] };
-    expect(calibratedChoice(record, { temperature: 1, threshold: 0.7 })).toMatchObject({ capabilityId: 'a', abstained: false });
-    expect(calibratedChoice(record, { temperature: 2, threshold: 0.7 })).toMatchObject({ capabilityId: 'none', abstained: true });
+    expect(calibratedChoice(record, { temperature: 1, threshold: 0.7 })).toMatchObject({
+      capabilityId: 'a',
+      abstained: false,
+    });
+    expect(calibratedChoice(record, { temperature: 2, threshold: 0.7 })).toMatchObject({
+      capabilityId: 'none',
+      abstained: true,
+    });
   });
 });
 

@@ -2,7 +2,13 @@
 import { createCompareActivities, summaryLine } from '../../../activities/evaluate/compare';
 import { decideGate } from '../../../activities/evaluate/gate';
 import { type Outcome, pairOutcomes } from '../../../activities/evaluate/outcomes';
-import { type CompareInput, type Evaluation, evaluationSchema, type RolloutSummary, type TrainedAdapter } from '../../../contracts';
+import {
+  type CompareInput,
+  type Evaluation,
+  evaluationSchema,
+  type RolloutSummary,
+  type TrainedAdapter,
+} from '../../../contracts';
 import { getJson, layout, putLines } from '../../../store';
 import { RunFixture } from '../run-fixture';
 import { drawOutcomes, type Kind } from './population';
@@ -20,7 +26,12 @@ const adapter = (capabilityId: string): TrainedAdapter => ({
 });
 const VERIFY = adapter('checks-identity');
 const ADDRESS = adapter('writes-postal-code');
-const arms = (base: number, verify: number, address: number, routed: number) => ({ base, [VERIFY.name]: verify, [ADDRESS.name]: address, routed });
+const arms = (base: number, verify: number, address: number, routed: number) => ({
+  base,
+  [VERIFY.name]: verify,
+  [ADDRESS.name]: address,
+  routed,
+});
 
 /** Two skills that an adapter mends, tasks that need neither, and tasks that need both. */
 const KINDS: Kind[] = [
@@ -48,9 +59,18 @@ describe('compareArms', () => {
       seconds: 1,
     });
     const choose = (tags: string[]) =>
-      tags.includes('verify-before-refund') ? VERIFY.capabilityId : tags.includes('append-zip') ? ADDRESS.capabilityId : 'none';
+      tags.includes('verify-before-refund')
+        ? VERIFY.capabilityId
+        : tags.includes('append-zip')
+          ? ADDRESS.capabilityId
+          : 'none';
     const base = outcomes.find((arm) => arm.name === 'base')!.outcomes.filter((outcome) => outcome.trial === 0);
-    const routing = base.map(({ task, tags }) => ({ seed: task.seed, capabilityId: choose(tags), probabilities: [0.8, 0.1, 0.1], coveredMass: 0.97 }));
+    const routing = base.map(({ task, tags }) => ({
+      seed: task.seed,
+      capabilityId: choose(tags),
+      probabilities: [0.8, 0.1, 0.1],
+      coveredMass: 0.97,
+    }));
     return {
       context,
       arms: await Promise.all(
@@ -77,7 +97,10 @@ describe('compareArms', () => {
     const truth = 0.3 * 0.7 + 0.3 * 0.75 + 0.1 * 0.05;
     expect(evaluation.routedMinusBase.low).toBeLessThan(truth);
     expect(evaluation.routedMinusBase.high).toBeGreaterThan(truth);
-    expect(evaluation.routed.minusBase.estimate).toBeCloseTo(evaluation.routed.passRate.estimate - evaluation.base.passRate.estimate, 12);
+    expect(evaluation.routed.minusBase.estimate).toBeCloseTo(
+      evaluation.routed.passRate.estimate - evaluation.base.passRate.estimate,
+      12,
+    );
     expect(evaluation.oracle.passRate.estimate).toBeLessThanOrEqual(evaluation.oracleCeiling);
     expect(evaluation.router.expected).toEqual([
       { tag: 'append-zip', capabilityId: ADDRESS.capabilityId },
@@ -90,7 +113,9 @@ describe('compareArms', () => {
     expect(evaluation.router.confusion.reduce((sum, cell) => sum + cell.tasks, 0)).toBe(300);
     expect(evaluation.regression.significant).toBe(false);
     expect(result.gatePassed).toBe(true);
-    expect(result.summary).toMatch(/^base \d+\.\d %, best single \d+\.\d %, routed \d+\.\d %, difference \+\d+\.\d points \(\+\d+\.\d to \+\d+\.\d points\)$/);
+    expect(result.summary).toMatch(
+      /^base \d+\.\d %, best single \d+\.\d %, routed \d+\.\d %, difference \+\d+\.\d points \(\+\d+\.\d to \+\d+\.\d points\)$/,
+    );
   });
 
   it('gives the same artifact when it is repeated', async () => {
@@ -125,7 +150,12 @@ describe('decideGate', () => {
   const gate = { minGain: 0, maxRegression: 0.05 };
   const evaluation = (gain: [number, number, number], loss: [number, number, number], tasks = 100): Evaluation => {
     const interval = ([low, estimate, high]: [number, number, number]) => ({ estimate, low, high });
-    const figures = { tasks: 400, confidence: 0.95, routedMinusBase: interval(gain), regression: { tasks, loss: interval(loss), significant: loss[0] > 0 } };
+    const figures = {
+      tasks: 400,
+      confidence: 0.95,
+      routedMinusBase: interval(gain),
+      regression: { tasks, loss: interval(loss), significant: loss[0] > 0 },
+    };
     return figures as unknown as Evaluation;
   };
 
@@ -145,7 +175,9 @@ describe('decideGate', () => {
       'Routed minus base on 400 held-out tasks is +46.0 points (95 % interval +41.0 to +51.0 points): the lower end is above the required +0.0 points.',
       'Among the 100 tasks that base passes in the majority of trials, routed loses 8.0 points (95 % interval of the loss +2.0 to +14.0 points): a significant loss, larger than the 5.0 points allowed.',
     ]);
-    expect(decideGate(evaluation([0.41, 0.46, 0.51], [0, 0, 0], 0), gate).reasons[1]).toContain('nothing that could be lost');
+    expect(decideGate(evaluation([0.41, 0.46, 0.51], [0, 0, 0], 0), gate).reasons[1]).toContain(
+      'nothing that could be lost',
+    );
   });
 
   it('has a line for people', () => {
@@ -156,6 +188,8 @@ describe('decideGate', () => {
       routed: rate(0.802),
       routedMinusBase: { estimate: 0.461, low: 0.41, high: 0.512 },
     } as Evaluation);
-    expect(line).toBe('base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (+41.0 to +51.2 points)');
+    expect(line).toBe(
+      'base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (+41.0 to +51.2 points)',
+    );
   });
 });

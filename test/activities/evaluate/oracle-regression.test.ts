@@ -70,8 +70,8 @@ describe('regressionAgainstBase', () => {
   });
 
   it('counts by hand', () => {
-    // Task 0: base 1,1: both trials count, routed lost the second. Task 1: base 1,0: trial 1 counts (base passed trial 0), nothing lost.
-    // Task 2: base 0,0: not selected.
+    // Task 0: base 1,1: both trials count, routed lost the second. Task 1: base 1,0: trial 1 counts (base passed trial
+    // 0), nothing lost. Task 2: base 0,0: not selected.
     const result = regressionAgainstBase(
       {
         name: 'base',
@@ -96,7 +96,16 @@ describe('regressionAgainstBase', () => {
   });
 
   it('says nothing when base passes nothing', () => {
-    const result = regressionAgainstBase({ name: 'base', passes: [[0, 0]] }, { name: 'routed', passes: [[1, 1]] }, options);
-    expect(result).toEqual({ tasks: 0, loss: { estimate: 0, low: 0, high: 0 }, significant: false, selectionBias: false });
+    const result = regressionAgainstBase(
+      { name: 'base', passes: [[0, 0]] },
+      { name: 'routed', passes: [[1, 1]] },
+      options,
+    );
+    expect(result).toEqual({
+      tasks: 0,
+      loss: { estimate: 0, low: 0, high: 0 },
+      significant: false,
+      selectionBias: false,
+    });
   });
 });

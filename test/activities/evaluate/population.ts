@@ -9,8 +9,16 @@ export interface Kind {
   pass: Record<string, number>;
 }
 
-/** `tasks` tasks drawn from the kinds, `trials` independent trials of each by each arm; task seeds start at `firstSeed`. */
-export function drawOutcomes(kinds: readonly Kind[], tasks: number, trials: number, seed: number, firstSeed = 1000): { name: string; outcomes: Outcome[] }[] {
+/**
+ * `tasks` tasks drawn from the kinds, `trials` independent trials of each by each arm; task seeds start at `firstSeed`.
+ */
+export function drawOutcomes(
+  kinds: readonly Kind[],
+  tasks: number,
+  trials: number,
+  seed: number,
+  firstSeed = 1000,
+): { name: string; outcomes: Outcome[] }[] {
   const random = randomSource(seed);
   const names = Object.keys(kinds[0]!.pass);
   const arms = names.map((name) => ({ name, outcomes: [] as Outcome[] }));
@@ -18,7 +26,12 @@ export function drawOutcomes(kinds: readonly Kind[], tasks: number, trials: numb
     const kind = drawKind(kinds, random);
     for (const arm of arms) {
       for (let trial = 0; trial < trials; trial++) {
-        arm.outcomes.push({ task: { seed: firstSeed + task }, trial, success: random.uniform() < kind.pass[arm.name]!, tags: kind.tags });
+        arm.outcomes.push({
+          task: { seed: firstSeed + task },
+          trial,
+          success: random.uniform() < kind.pass[arm.name]!,
+          tags: kind.tags,
+        });
       }
     }
   }

@@ -40,8 +40,20 @@ describe('evaluation rollouts', () => {
 
   test('arms meet the same tasks with the same sampling seeds', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
-    const base = await fixture.run(activities().rollOutArm, { context, arm: 'base', kind: 'base', adapters: [], routing: null });
-    const one = await fixture.run(activities().rollOutArm, { context, arm: heavy.name, kind: 'adapter', adapters: [heavy], routing: null });
+    const base = await fixture.run(activities().rollOutArm, {
+      context,
+      arm: 'base',
+      kind: 'base',
+      adapters: [],
+      routing: null,
+    });
+    const one = await fixture.run(activities().rollOutArm, {
+      context,
+      arm: heavy.name,
+      kind: 'adapter',
+      adapters: [heavy],
+      routing: null,
+    });
     const [a, b] = [await trajectoriesOf(base.rollouts.trajectories), await trajectoriesOf(one.rollouts.trajectories)];
     expect(a.map(({ task, trial, samplingSeed }) => [task, trial, samplingSeed])).toEqual(
       b.map(({ task, trial, samplingSeed }) => [task, trial, samplingSeed]),
@@ -62,9 +74,19 @@ describe('evaluation rollouts', () => {
       coveredMass: 1,
     }));
     const routing = await putLines(fixture.store, 'runs/run-1/evaluation', 'routing.jsonl', records);
-    const routed = await fixture.run(activities().rollOutArm, { context, arm: 'routed', kind: 'routed', adapters: [heavy, light], routing });
-    const models = (await trajectoriesOf(routed.rollouts.trajectories)).filter(({ trial }) => trial === 0).map(({ model }) => model);
-    expect(models).toEqual(records.map(({ capabilityId }) => ({ heavy: heavy.name, light: light.name, none: 'base' })[capabilityId]));
+    const routed = await fixture.run(activities().rollOutArm, {
+      context,
+      arm: 'routed',
+      kind: 'routed',
+      adapters: [heavy, light],
+      routing,
+    });
+    const models = (await trajectoriesOf(routed.rollouts.trajectories))
+      .filter(({ trial }) => trial === 0)
+      .map(({ model }) => model);
+    expect(models).toEqual(
+      records.map(({ capabilityId }) => ({ heavy: heavy.name, light: light.name, none: 'base' })[capabilityId]),
+    );
     expect([...server.adapters].sort()).toEqual([heavy.name, light.name]);
   });
 
@@ -92,8 +114,15 @@ describe('evaluation rollouts', () => {
     const { routing, tasks } = await fixture.run(activities().routeTasks, { context, capabilities });
     expect(tasks).toBe(10);
     expect(server.requests).toHaveLength(10);
-    expect(server.requests[0]).toMatchObject({ max_tokens: 1, temperature: 0, top_logprobs: 20, structured_outputs: { choice: ['A', 'B', 'C'] } });
-    expect(server.requests[0]!.messages[0]!.content).toMatch(/^Which skill does this task need\?\nTask: please send parcel P\d+\nA: heavy parcels\n/);
+    expect(server.requests[0]).toMatchObject({
+      max_tokens: 1,
+      temperature: 0,
+      top_logprobs: 20,
+      structured_outputs: { choice: ['A', 'B', 'C'] },
+    });
+    expect(server.requests[0]!.messages[0]!.content).toMatch(
+      /^Which skill does this task need\?\nTask: please send parcel P\d+\nA: heavy parcels\n/,
+    );
     const records = await getLines(fixture.store, routing, routingRecordSchema);
     expect(records[3]).toEqual({ seed: 1003, capabilityId: 'heavy', probabilities: [0.75, 0.25, 0], coveredMass: 0.8 });
     await fixture.run(activities().routeTasks, { context, capabilities });
@@ -102,7 +131,13 @@ describe('evaluation rollouts', () => {
 
   test('an arm without its adapter is a programming error', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
-    const failure = fixture.run(activities().rollOutArm, { context, arm: 'x', kind: 'mixed', adapters: [], routing: null });
+    const failure = fixture.run(activities().rollOutArm, {
+      context,
+      arm: 'x',
+      kind: 'mixed',
+      adapters: [],
+      routing: null,
+    });
     await expect(failure).rejects.toThrow(/needs exactly one adapter/);
   });
 });

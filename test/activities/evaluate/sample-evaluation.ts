@@ -1,4 +1,6 @@
-/** A made-up evaluation for tests: real statistics over outcomes drawn from known pass probabilities. No agent was run. */
+/**
+ * A made-up evaluation for tests: real statistics over outcomes drawn from known pass probabilities. No agent was run.
+ */
 import { evaluateTable } from '../../../activities/evaluate/statistics';
 import type { Evaluation, RoutingRecord, TrainedAdapter } from '../../../contracts';
 import { randomSource } from '../../../activities/evaluate/random';
@@ -50,9 +52,17 @@ export const SKILLS: readonly SampleSkill[] = [
   },
 ];
 
-export const sampleAdapter = (skill: Pick<SampleSkill, 'id'>, i = 0): Pick<TrainedAdapter, 'name' | 'capabilityId' | 'sha256' | 'key'> => {
+export const sampleAdapter = (
+  skill: Pick<SampleSkill, 'id'>,
+  i = 0,
+): Pick<TrainedAdapter, 'name' | 'capabilityId' | 'sha256' | 'key'> => {
   const sha256 = `${(i + 10).toString(16)}${'5e'.repeat(32)}`.slice(0, 64);
-  return { name: `${skill.id}@${sha256.slice(0, 12)}`, capabilityId: skill.id, sha256, key: `adapters/orders-desk/${skill.id}-${sha256.slice(0, 12)}` };
+  return {
+    name: `${skill.id}@${sha256.slice(0, 12)}`,
+    capabilityId: skill.id,
+    sha256,
+    key: `adapters/orders-desk/${skill.id}-${sha256.slice(0, 12)}`,
+  };
 };
 
 /** Share of decisions that the made-up router gets wrong. */
@@ -63,12 +73,18 @@ export function sampleEvaluation(tasks = 240, seed = 3): Evaluation {
   const adapters = SKILLS.map((skill, i) => sampleAdapter(skill, i) as TrainedAdapter);
   const pass = (base: number, own: string | null, trained: number, mixed: number, routed: number) => ({
     base,
-    ...Object.fromEntries(adapters.map((adapter) => [adapter.name, adapter.capabilityId === own ? trained : base * 0.85])),
+    ...Object.fromEntries(
+      adapters.map((adapter) => [adapter.name, adapter.capabilityId === own ? trained : base * 0.85]),
+    ),
     mixed,
     routed,
   });
   const kinds: Kind[] = [
-    ...SKILLS.map(({ id, tag, base, trained }) => ({ share: 0.17, tags: [tag], pass: pass(base, id, trained, 0.55, trained * (1 - MISROUTED)) })),
+    ...SKILLS.map(({ id, tag, base, trained }) => ({
+      share: 0.17,
+      tags: [tag],
+      pass: pass(base, id, trained, 0.55, trained * (1 - MISROUTED)),
+    })),
     { share: 0.08, tags: ['status-before-cancel', 'verify-before-refund'], pass: pass(0.05, null, 0, 0.2, 0.14) },
     { share: 0.24, tags: [], pass: pass(0.97, null, 0, 0.94, 0.96) },
   ];

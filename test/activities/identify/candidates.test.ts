@@ -1,9 +1,19 @@
 // tier: unit
-import { candidateId, discoveryBatches, poolCandidates, selectCandidates } from '../../../activities/identify/candidates';
+import {
+  candidateId,
+  discoveryBatches,
+  poolCandidates,
+  selectCandidates,
+} from '../../../activities/identify/candidates';
 import { candidateSchema } from '../../../contracts';
 
 const batch = Array.from({ length: 50 }, (_, i) => `t${i + 1}`);
-const named = (name: string, episodes: number[], description = `what ${name} is`) => ({ name, summary: `needs ${name}`, description, episodes });
+const named = (name: string, episodes: number[], description = `what ${name} is`) => ({
+  name,
+  summary: `needs ${name}`,
+  description,
+  episodes,
+});
 
 test.each([
   ['Verify the customer, before a refund!', 'verify-the-customer-before-a-refund'],
@@ -36,12 +46,25 @@ test('the most frequent are kept, ties by id, without the counts', () => {
 });
 
 test('wordings that are too long are cut to what a candidate may be', () => {
-  const pool = poolCandidates([], { capabilities: [{ name: 'n'.repeat(500), summary: 's'.repeat(500), description: 'd'.repeat(5000), episodes: [1] }] }, batch);
+  const pool = poolCandidates(
+    [],
+    {
+      capabilities: [{ name: 'n'.repeat(500), summary: 's'.repeat(500), description: 'd'.repeat(5000), episodes: [1] }],
+    },
+    batch,
+  );
   expect(() => candidateSchema.parse(selectCandidates(pool, 1)[0])).not.toThrow();
 });
 
 test('known capabilities come first where they were lacking, and last where nothing shows them', () => {
-  const known = ['fixed', 'lacking'].map((id) => ({ id, name: id, summary: id, description: id, episodes: [], known: true }));
+  const known = ['fixed', 'lacking'].map((id) => ({
+    id,
+    name: id,
+    summary: id,
+    description: id,
+    episodes: [],
+    known: true,
+  }));
   const pool = poolCandidates(known, { capabilities: [named('Fresh', [1])] }, batch);
   expect(selectCandidates(pool, 3, ['lacking'], ['fixed']).map(({ id }) => id)).toEqual(['lacking', 'fresh', 'fixed']);
   expect(selectCandidates(pool, 2, ['lacking'], ['fixed']).map(({ id }) => id)).toEqual(['lacking', 'fresh']);

@@ -6,7 +6,12 @@ import { labelsFrom, outcomesFrom, type LabelCounts } from './labels-from-counts
 
 const outcomes = outcomesFrom(200, 200);
 const rule: Rule = { minGap: 0.2, minCoverage: 0.1, runs: 1, quorum: 1, familywiseError: 0.05 };
-const counts = (successLacking: number, successApplicable: number, failureLacking: number, failureApplicable: number): LabelCounts => ({
+const counts = (
+  successLacking: number,
+  successApplicable: number,
+  failureLacking: number,
+  failureApplicable: number,
+): LabelCounts => ({
   successLacking,
   successApplicable,
   failureLacking,
@@ -23,8 +28,18 @@ const contrast = (...runs: LabelCounts[]) => {
 
 test('rates are shares of the episodes that called for it, coverage is a share of all failures', () => {
   const result = contrast(counts(5, 100, 60, 120));
-  expect(result).toMatchObject({ errorRateSuccess: 0.05, errorRateFailure: 0.5, gap: 0.45, coverage: 0.3, kept: true, runsPassed: 1, agreement: null });
-  expect(result.reason).toBe('Kept: where it is called for, failures lack it 50.0 %, successes 5.0 %, and 30.0 % of all failures lack it.');
+  expect(result).toMatchObject({
+    errorRateSuccess: 0.05,
+    errorRateFailure: 0.5,
+    gap: 0.45,
+    coverage: 0.3,
+    kept: true,
+    runsPassed: 1,
+    agreement: null,
+  });
+  expect(result.reason).toBe(
+    'Kept: where it is called for, failures lack it 50.0 %, successes 5.0 %, and 30.0 % of all failures lack it.',
+  );
 });
 
 test('a threshold that is met exactly is met', () => {
@@ -66,7 +81,13 @@ test.each([
 });
 
 test('several runs have a mean, a spread and an agreement', () => {
-  const result = contrast(counts(10, 100, 60, 100), counts(10, 100, 50, 100), counts(10, 100, 55, 100), counts(10, 100, 55, 100), counts(10, 100, 55, 100));
+  const result = contrast(
+    counts(10, 100, 60, 100),
+    counts(10, 100, 50, 100),
+    counts(10, 100, 55, 100),
+    counts(10, 100, 55, 100),
+    counts(10, 100, 55, 100),
+  );
   expect(result.gap).toBeCloseTo(0.45, 10);
   expect(result.standardDeviation.gap).toBeCloseTo(Math.sqrt((2 * 0.05 ** 2) / 4), 10);
   expect(result.agreement).toBeGreaterThan(0.9);
@@ -82,7 +103,10 @@ test('labels that could not be obtained count for nothing', () => {
 });
 
 test('only candidates whose verdict is open need another run', () => {
-  const candidate = (id: string, made: number, c: LabelCounts) => ({ id, labels: Array.from({ length: made }, () => labelsFrom(outcomes, c)) });
+  const candidate = (id: string, made: number, c: LabelCounts) => ({
+    id,
+    labels: Array.from({ length: made }, () => labelsFrom(outcomes, c)),
+  });
   const ten = { ...rule, runs: 10, quorum: 8 };
   const all = (made: number) => [
     candidate('clear', made, counts(5, 100, 60, 120)),
@@ -96,7 +120,12 @@ test('only candidates whose verdict is open need another run', () => {
 });
 
 test('kept ones are ordered by gap times coverage, ties by id', () => {
-  const all = { b: counts(0, 50, 60, 120), a: counts(0, 50, 60, 120), top: counts(0, 50, 120, 120), no: counts(50, 50, 100, 100) };
+  const all = {
+    b: counts(0, 50, 60, 120),
+    a: counts(0, 50, 60, 120),
+    top: counts(0, 50, 120, 120),
+    no: counts(50, 50, 100, 100),
+  };
   const results = contrastCandidates(
     Object.entries(all).map(([id, c]) => ({ id, labels: [labelsFrom(outcomes, c)] })),
     outcomes,

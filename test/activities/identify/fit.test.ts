@@ -26,7 +26,9 @@ test('an episode that fits is left whole', () => {
 test('the oldest tool result goes first, with a note in its place and one at the top; numbers stay', () => {
   const { text, leftOut } = fitEpisode(episode, options, 2_500);
   expect(leftOut).toBe(1);
-  expect(text.split('\n')[0]).toBe('(This episode was too long: the content of 1 of its 6 messages is left out, old tool results first.)');
+  expect(text.split('\n')[0]).toBe(
+    '(This episode was too long: the content of 1 of its 6 messages is left out, old tool results first.)',
+  );
   expect(text).toContain('[2] tool: [1004 characters left out]\n');
   expect(text).toContain('[4] tool: new bbb');
   expect(text.length).toBeLessThanOrEqual(2_500);

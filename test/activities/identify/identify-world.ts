@@ -15,7 +15,14 @@ import { getJson, layout, putJson, putLines, type ArtifactStore } from '../../..
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { RunFixture } from '../run-fixture';
 
-const NOTHING: LabelChunkResult = { asked: 0, reused: 0, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+const NOTHING: LabelChunkResult = {
+  asked: 0,
+  reused: 0,
+  unlabelled: 0,
+  promptTokens: 0,
+  completionTokens: 0,
+  cachedTokens: 0,
+};
 
 const impatient: AnalystSource = ({ spec, analyst }) =>
   createAnalyst({
@@ -58,18 +65,42 @@ export class IdentifyWorld {
     const episodes = trajectories.length;
     const successes = trajectories.filter(({ success }) => success).length;
     const ref = await putLines(this.fixture.store, layout.trajectories(runId), 'base.jsonl', trajectories);
-    return { context, collected: { trajectories: ref, episodes, successes, failures: episodes - successes, promptTokens: 0, completionTokens: 0, seconds: 0 } };
+    return {
+      context,
+      collected: {
+        trajectories: ref,
+        episodes,
+        successes,
+        failures: episodes - successes,
+        promptTokens: 0,
+        completionTokens: 0,
+        seconds: 0,
+      },
+    };
   }
 
   /** Discovery and plan. */
   async plan(input: IdentifyInput) {
     const discovery = await this.fixture.run(this.activities.discoverCandidates, input);
-    const plan = await this.fixture.run(this.activities.planLabels, { ...input, candidates: discovery.candidates, run: 0 });
-    const labelling = { context: input.context, plan, trajectories: input.collected.trajectories, candidates: discovery.candidates };
+    const plan = await this.fixture.run(this.activities.planLabels, {
+      ...input,
+      candidates: discovery.candidates,
+      run: 0,
+    });
+    const labelling = {
+      context: input.context,
+      plan,
+      trajectories: input.collected.trajectories,
+      candidates: discovery.candidates,
+    };
     return { discovery, plan, labelling };
   }
 
-  label(labelling: Omit<LabelChunksInput, 'cursor' | 'totals'>, chunk: number, environment = this.fixture.activity()): Promise<LabelChunkResult> {
+  label(
+    labelling: Omit<LabelChunksInput, 'cursor' | 'totals'>,
+    chunk: number,
+    environment = this.fixture.activity(),
+  ): Promise<LabelChunkResult> {
     return this.fixture.run(this.activities.labelChunk, { ...labelling, chunk }, environment);
   }
 
@@ -82,7 +113,11 @@ export class IdentifyWorld {
     const plans: LabelPlan[] = [];
     const tallies: TallyResult[] = [];
     for (let run = 0, open = discovery.count > 0 ? discovery.candidates : null; open !== null; run++) {
-      const plan = await this.fixture.run(this.activities.planLabels, { ...input, candidates: open, run: (input.independent?.firstRun ?? 0) + run });
+      const plan = await this.fixture.run(this.activities.planLabels, {
+        ...input,
+        candidates: open,
+        run: (input.independent?.firstRun ?? 0) + run,
+      });
       plans.push(plan);
       const labelling = { context, plan, trajectories, candidates: open };
       for (let chunk = 0; chunk < plan.chunks; chunk++) {
@@ -90,7 +125,13 @@ export class IdentifyWorld {
         for (const name of Object.keys(totals) as (keyof LabelChunkResult)[]) totals[name] += result[name];
       }
       const previous = tallies.at(-1)?.tally ?? null;
-      const tallied = await this.fixture.run(this.activities.tallyRun, { ...labelling, run, discovered: discovery.candidates, totals, previous });
+      const tallied = await this.fixture.run(this.activities.tallyRun, {
+        ...labelling,
+        run,
+        discovered: discovery.candidates,
+        totals,
+        previous,
+      });
       tallies.push(tallied);
       open = tallied.open;
     }

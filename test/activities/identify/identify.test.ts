@@ -10,7 +10,8 @@ import { SKILLS, syntheticAnswer, trueLabel } from '../../fakes/synthetic-episod
 import { IdentifyWorld } from './identify-world';
 
 const isLabel = (request: StubRequest) => request.body.response_format?.json_schema.name === 'label';
-const keysOf = (stub: StubLlm) => stub.requests.filter(isLabel).map(({ headers }) => String(headers['idempotency-key']));
+const keysOf = (stub: StubLlm) =>
+  stub.requests.filter(isLabel).map(({ headers }) => String(headers['idempotency-key']));
 
 let stub: StubLlm;
 let world: IdentifyWorld;
@@ -20,7 +21,9 @@ let special: (request: StubRequest, index: number) => StubAnswer | null = () => 
 beforeEach(async () => {
   special = () => null;
   stub = await startStubLlm((request, index) => special(request, index) ?? syntheticAnswer(request));
-  world = new IdentifyWorld(stub.url, { groundTruth: { planted: ['truth Skill one', 'truth Skill two', 'truth nobody'], decoys: ['truth Skill three'] } });
+  world = new IdentifyWorld(stub.url, {
+    groundTruth: { planted: ['truth Skill one', 'truth Skill two', 'truth nobody'], decoys: ['truth Skill three'] },
+  });
 });
 
 afterEach(async () => {
@@ -38,14 +41,19 @@ test('the whole stage: candidates, labels in the order of the plan, contrast, pl
   expect(totals).toMatchObject({ asked: 420, reused: 0, unlabelled: 0, promptTokens: 42_000, completionTokens: 4_200 });
 
   const labels = await getLines(store, result.labels, consensusLabelSchema);
-  expect(labels.map(({ label }) => label)).toEqual(Array.from({ length: 60 }, (_, i) => SKILLS.map((skill) => trueLabel(i, skill))).flat());
+  expect(labels.map(({ label }) => label)).toEqual(
+    Array.from({ length: 60 }, (_, i) => SKILLS.map((skill) => trueLabel(i, skill))).flat(),
+  );
 
   const identification = await getJson(store, result.identification, identificationSchema);
   expect(identification.kept.sort()).toEqual(['skill-one', 'skill-two']);
   expect(identification.calls).toEqual({ discovery: 1, label: 420, reused: 0, unlabelled: 0, saved: 0 });
   expect(identification.usage).toEqual({ promptTokens: 42_100, completionTokens: 4_210, cachedTokens: 0 });
   expect(identification.planted).toMatchObject({ missed: ['truth nobody'], invented: [], decoysKept: [] });
-  expect(identification.planted?.found.map(({ planted }) => planted).sort()).toEqual(['truth Skill one', 'truth Skill two']);
+  expect(identification.planted?.found.map(({ planted }) => planted).sort()).toEqual([
+    'truth Skill one',
+    'truth Skill two',
+  ]);
   expect(result.tokens).toEqual([{ stage: 'identify', model: 'm-1', promptTokens: 42_100, completionTokens: 4_210 }]);
   expect(result.kept.map(({ id }) => id).sort()).toEqual(['skill-one', 'skill-two']);
 });
@@ -109,7 +117,14 @@ describe('nothing is asked twice', () => {
   test('when another run has the same trajectories', async () => {
     const first = await world.identify(await world.input(20, 'run-1'));
     const second = await world.identify(await world.input(20, 'run-2'));
-    expect(second.totals).toEqual({ asked: 0, reused: 140, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 });
+    expect(second.totals).toEqual({
+      asked: 0,
+      reused: 140,
+      unlabelled: 0,
+      promptTokens: 0,
+      completionTokens: 0,
+      cachedTokens: 0,
+    });
     expect(keysOf(stub)).toHaveLength(140);
     expect(second.result.labels.sha256).toBe(first.result.labels.sha256);
   });
@@ -151,7 +166,8 @@ describe('nothing is asked twice', () => {
 });
 
 describe('labels that cannot be obtained', () => {
-  const badPrompt = (request: StubRequest) => isLabel(request) && request.body.messages[1]?.content.includes('Please do number 3.');
+  const badPrompt = (request: StubRequest) =>
+    isLabel(request) && request.body.messages[1]?.content.includes('Please do number 3.');
 
   test('stay null, with the reason', async () => {
     special = (request) => (badPrompt(request) ? { content: '{"label":"MAYBE"}' } : null);
@@ -168,7 +184,10 @@ describe('labels that cannot be obtained', () => {
     const { labelling } = await world.plan(await world.input(10));
     await expect(world.label(labelling, 0)).resolves.toMatchObject({ asked: 70, unlabelled: 7 });
     const before = stub.requests.length;
-    await expect(world.label(labelling, 0, world.fixture.activity({ attempt: 2 }))).resolves.toMatchObject({ asked: 70, unlabelled: 7 });
+    await expect(world.label(labelling, 0, world.fixture.activity({ attempt: 2 }))).resolves.toMatchObject({
+      asked: 70,
+      unlabelled: 7,
+    });
     expect(stub.requests).toHaveLength(before);
     special = () => null;
     const next = await world.identify(await world.input(10, 'run-2'));
@@ -178,7 +197,8 @@ describe('labels that cannot be obtained', () => {
   });
 
   test('for a prompt that is too long do not stop the others', async () => {
-    special = (request) => (badPrompt(request) ? { status: 400, error: { message: 'too long', code: 'context_length_exceeded' } } : null);
+    special = (request) =>
+      badPrompt(request) ? { status: 400, error: { message: 'too long', code: 'context_length_exceeded' } } : null;
     const { totals } = await world.identify(await world.input(60));
     expect(totals).toMatchObject({ asked: 420, unlabelled: 7 });
   });
@@ -202,7 +222,9 @@ test('a refused key ends the chunk at once with Analyst.Unauthorised', async () 
 
 test('a discovery answer that stays malformed is kept and named', async () => {
   special = () => ({ content: '{"capabilities":"none"}' });
-  const error = await world.fixture.run(world.activities.discoverCandidates, await world.input(60)).catch((e: unknown) => e as Error);
+  const error = await world.fixture
+    .run(world.activities.discoverCandidates, await world.input(60))
+    .catch((e: unknown) => e as Error);
   expect(error).toMatchObject({ type: 'Analyst.Malformed' });
   const key = /kept as (\S+)\.$/.exec((error as Error).message)?.[1] as string;
   await expect(readFile(world.fixture.store.localPath(key), 'utf8')).resolves.toBe('{"capabilities":"none"}');

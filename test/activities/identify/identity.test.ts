@@ -19,13 +19,21 @@ test.each([
 });
 
 const candidate = { id: 'c', name: 'C', summary: 'c', description: 'what c is' };
-const contrast = (verdict: Contrast['verdict'], status: Contrast['status']) => ({ capabilityId: 'c', verdict, status, gap: 0.3, coverage: 0.2 }) as Contrast;
+const contrast = (verdict: Contrast['verdict'], status: Contrast['status']) =>
+  ({ capabilityId: 'c', verdict, status, gap: 0.3, coverage: 0.2 }) as Contrast;
 const empty: Dictionary = { agent: 'a', entries: [] };
 
 test('a run is remembered once, with its aliases; the first wording stays', () => {
   const merges = [{ id: 'd', name: 'D', description: 'd', into: 'c', reason: 'same' }];
-  const first = rememberRun(empty, { runId: 'r1', candidates: [candidate], contrasts: [contrast('kept', 'new')], merges });
-  expect(rememberRun(first, { runId: 'r1', candidates: [candidate], contrasts: [contrast('kept', 'new')], merges })).toEqual(first);
+  const first = rememberRun(empty, {
+    runId: 'r1',
+    candidates: [candidate],
+    contrasts: [contrast('kept', 'new')],
+    merges,
+  });
+  expect(
+    rememberRun(first, { runId: 'r1', candidates: [candidate], contrasts: [contrast('kept', 'new')], merges }),
+  ).toEqual(first);
   const second = rememberRun(first, {
     runId: 'r2',
     candidates: [{ ...candidate, description: 'other words' }],
@@ -33,6 +41,11 @@ test('a run is remembered once, with its aliases; the first wording stays', () =
     merges: [],
   });
   expect(dictionarySchema.parse(second).entries).toMatchObject([
-    { description: 'what c is', state: 'fixed', aliases: ['D'], history: [{ runId: 'r1' }, { runId: 'r2', status: 'fixed' }] },
+    {
+      description: 'what c is',
+      state: 'fixed',
+      aliases: ['D'],
+      history: [{ runId: 'r1' }, { runId: 'r2', status: 'fixed' }],
+    },
   ]);
 });

@@ -16,10 +16,15 @@ let stub: StubLlm;
 let world: IdentifyWorld;
 let special: (request: StubRequest) => StubAnswer | null = () => null;
 
-async function open(analyst: AgentSpecInput['analyst'] = {}, more: Partial<AgentSpecInput> = {}): Promise<IdentifyWorld> {
+async function open(
+  analyst: AgentSpecInput['analyst'] = {},
+  more: Partial<AgentSpecInput> = {},
+): Promise<IdentifyWorld> {
   special = () => null;
   stub = await startStubLlm((request) => special(request) ?? syntheticAnswer(request));
-  world = new IdentifyWorld(stub.url, { analyst: { concurrency: 8, maxReasks: 2, ...analyst }, ...more }, (store) => openAnalysts(store, 'x'));
+  world = new IdentifyWorld(stub.url, { analyst: { concurrency: 8, maxReasks: 2, ...analyst }, ...more }, (store) =>
+    openAnalysts(store, 'x'),
+  );
   return world;
 }
 
@@ -70,20 +75,28 @@ test('all capabilities of a trajectory are asked one after the other, with the s
 test('a step that the episode does not have is asked again with the numbers it has', async () => {
   await open();
   special = (request) => {
-    if (!isLabel(request) || request.body.messages.length > 2 || !promptOf(request).includes('Please do number 2.')) return null;
+    if (!isLabel(request) || request.body.messages.length > 2 || !promptOf(request).includes('Please do number 2.'))
+      return null;
     return { content: '{"reason":"see message 40","step":40,"label":"LACKING"}' };
   };
   const { totals } = await world.identify(await world.input(60));
   expect(totals).toMatchObject({ asked: 420, unlabelled: 0 });
   const again = stub.requests.filter((request) => isLabel(request) && request.body.messages.length > 2);
   expect(again).toHaveLength(7);
-  expect(again[0]?.body.messages.at(-1)?.content).toContain(`"step" is 40, but the episode's messages have the numbers 0 to 3`);
-  expect((await readAnalystUse(world.fixture.store, 'run-1')).label).toMatchObject({ calls: 420, asks: 427, unanswered: 0 });
+  expect(again[0]?.body.messages.at(-1)?.content).toContain(
+    `"step" is 40, but the episode's messages have the numbers 0 to 3`,
+  );
+  expect((await readAnalystUse(world.fixture.store, 'run-1')).label).toMatchObject({
+    calls: 420,
+    asks: 427,
+    unanswered: 0,
+  });
 });
 
 test('with more than 5 % unlabelled the stage ends with a failure that pauses the run, and the count says how many', async () => {
   await open();
-  special = (request) => (isLabel(request) && promptOf(request).includes('do number 3') ? { content: '', refusal: 'I will not.' } : null);
+  special = (request) =>
+    isLabel(request) && promptOf(request).includes('do number 3') ? { content: '', refusal: 'I will not.' } : null;
   await expect(world.identify(await world.input(60))).rejects.toMatchObject({ type: 'Identify.TooManyUnlabelled' });
   const { label } = await readAnalystUse(world.fixture.store, 'run-1');
   expect(label?.unanswered).toBeGreaterThan(21);
@@ -107,14 +120,19 @@ test('what must not leave does not: the analyst sees placeholders, the labels th
   for (const { body } of stub.requests) expect(JSON.stringify(body.messages)).not.toMatch(/ana\.ruiz|number \d/);
   const labels = await getLines(world.fixture.store, result.labels, consensusLabelSchema);
   expect(new Set(labels.map(({ reason }) => reason))).toEqual(new Set([`it wrote to ${mail}`]));
-  expect((await readAnalystUse(world.fixture.store, 'run-1')).label?.redacted).toMatchObject({ email: 280, customer: 280 });
+  expect((await readAnalystUse(world.fixture.store, 'run-1')).label?.redacted).toMatchObject({
+    email: 280,
+    customer: 280,
+  });
 });
 
 test('an episode that is too long is shortened, says so, and is counted', async () => {
   await open({ maxPromptTokens: 2_000 });
   const episodes = Array.from({ length: 40 }, (_, i) => syntheticEpisode(i, i === 5 ? 7_000 : 100));
   await world.identify(await world.inputOf(episodes, 'run-1', 'm-1'));
-  const shortened = stub.requests.filter((request) => isLabel(request) && promptOf(request).includes('This episode was too long'));
+  const shortened = stub.requests.filter(
+    (request) => isLabel(request) && promptOf(request).includes('This episode was too long'),
+  );
   expect(shortened).toHaveLength(7);
   expect(promptOf(shortened[0] as StubRequest)).toContain('[3] tool: [');
   expect((await readAnalystUse(world.fixture.store, 'run-1')).label?.shortened).toBe(7);

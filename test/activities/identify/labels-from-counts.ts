@@ -23,7 +23,9 @@ export function labelsFrom({ success }: Outcomes, counts: LabelCounts): Uint8Arr
   const failures = success.indexOf(1) < 0 ? success.length : success.indexOf(1);
   return Uint8Array.from(success, (won, i) => {
     const place = won ? i - failures : i;
-    const [lacking, applicable] = won ? [counts.successLacking, counts.successApplicable] : [counts.failureLacking, counts.failureApplicable];
+    const [lacking, applicable] = won
+      ? [counts.successLacking, counts.successApplicable]
+      : [counts.failureLacking, counts.failureApplicable];
     return place < lacking ? LABEL_CODES.LACKING : place < applicable ? LABEL_CODES.PRESENT : LABEL_CODES.NA;
   });
 }

@@ -11,7 +11,12 @@ const candidate = (id: string, episodes: string[], known = false): PooledCandida
   episodes,
   known,
 });
-const pool = [candidate('verify', ['a', 'b']), candidate('check-identity', ['b', 'c', 'd']), candidate('greet', ['e']), candidate('hello', [], true)];
+const pool = [
+  candidate('verify', ['a', 'b']),
+  candidate('check-identity', ['b', 'c', 'd']),
+  candidate('greet', ['e']),
+  candidate('hello', [], true),
+];
 
 test('the same thing in other words becomes one with the episodes of both, and the merge is recorded', () => {
   const { pool: merged, merges } = mergeCandidates(pool, { groups: [{ members: [1, 2], reason: 'both verify' }] });
@@ -20,7 +25,9 @@ test('the same thing in other words becomes one with the episodes of both, and t
     ['greet', ['e']],
     ['hello', []],
   ]);
-  expect(merges).toEqual([{ id: 'verify', name: 'verify', description: 'what verify is', into: 'check-identity', reason: 'both verify' }]);
+  expect(merges).toEqual([
+    { id: 'verify', name: 'verify', description: 'what verify is', into: 'check-identity', reason: 'both verify' },
+  ]);
   expect(() => merges.forEach((merge) => mergeSchema.parse(merge))).not.toThrow();
 });
 

@@ -12,7 +12,12 @@ test('matching goes by trajectories, not by names', () => {
     labelled: sets({ 'other-name': set(1, 2, 3) }),
     truth: sets({ p: set(1, 2, 3, 4) }),
   });
-  expect(planted).toEqual({ found: [{ planted: 'p', capabilityId: 'other-name', jaccard: 0.75 }], missed: [], invented: [], decoysKept: [] });
+  expect(planted).toEqual({
+    found: [{ planted: 'p', capabilityId: 'other-name', jaccard: 0.75 }],
+    missed: [],
+    invented: [],
+    decoysKept: [],
+  });
 });
 
 test('one to one, the best agreement first', () => {
@@ -30,7 +35,13 @@ test('one to one, the best agreement first', () => {
 
 test('half the agreement is enough, less is not', () => {
   const compare = (...labelled: number[]) =>
-    comparePlanted({ planted: ['p'], decoys: [], kept: ['c'], labelled: sets({ c: set(...labelled) }), truth: sets({ p: set(1, 2) }) }).found;
+    comparePlanted({
+      planted: ['p'],
+      decoys: [],
+      kept: ['c'],
+      labelled: sets({ c: set(...labelled) }),
+      truth: sets({ p: set(1, 2) }),
+    }).found;
   expect(compare(1)).toHaveLength(1);
   expect(compare(1, 3)).toHaveLength(0);
 });

@@ -12,8 +12,13 @@ const hash = (value: unknown) => createHash('sha256').update(JSON.stringify(valu
 test('a changed prompt text needs a new version: labels are reused by version', () => {
   const prompts = {
     [LABEL_PROMPT_VERSION]: hash(labelMessages(syntheticEpisode(1).messages, capability)),
-    [DISCOVER_PROMPT_VERSION]: hash([discoverMessages([syntheticEpisode(1)], []), discoverMessages([syntheticEpisode(1)], [capability])]),
-    [MERGE_PROMPT_VERSION]: hash(mergeMessages([capability, { ...capability, name: 'Look twice', description: 'It is\nchecked.' }])),
+    [DISCOVER_PROMPT_VERSION]: hash([
+      discoverMessages([syntheticEpisode(1)], []),
+      discoverMessages([syntheticEpisode(1)], [capability]),
+    ]),
+    [MERGE_PROMPT_VERSION]: hash(
+      mergeMessages([capability, { ...capability, name: 'Look twice', description: 'It is\nchecked.' }]),
+    ),
   };
   expect(prompts).toMatchInlineSnapshot(`
    {
@@ -48,5 +53,7 @@ test('a batch that is too long for one call is shown in part', () => {
 });
 
 test('names given before are shown, so that they are used again', () => {
-  expect(discoverMessages([syntheticEpisode(1)], [capability])[1]?.content).toContain('- Check it: The agent checks it.');
+  expect(discoverMessages([syntheticEpisode(1)], [capability])[1]?.content).toContain(
+    '- Check it: The agent checks it.',
+  );
 });

@@ -13,14 +13,24 @@ let special: (request: StubRequest, index: number) => StubAnswer | null;
 const kindOf = (request: StubRequest) => request.body.response_format?.json_schema.name;
 const identified = async (input: Awaited<ReturnType<IdentifyWorld['input']>>) => {
   const outcome = await world.identify(input);
-  return { ...outcome, identification: await getJson<Identification>(world.fixture.store, outcome.result.identification, identificationSchema) };
+  return {
+    ...outcome,
+    identification: await getJson<Identification>(
+      world.fixture.store,
+      outcome.result.identification,
+      identificationSchema,
+    ),
+  };
 };
 const byId = ({ contrasts }: Identification) => new Map(contrasts.map((contrast) => [contrast.capabilityId, contrast]));
 
 async function open(identify: Record<string, unknown>): Promise<void> {
   special = () => null;
   stub = await startStubLlm((request, index) => special(request, index) ?? syntheticAnswer(request));
-  world = new IdentifyWorld(stub.url, { identify, groundTruth: { planted: ['truth Skill one', 'truth Skill two'], decoys: ['truth Skill three'] } });
+  world = new IdentifyWorld(stub.url, {
+    identify,
+    groundTruth: { planted: ['truth Skill one', 'truth Skill two'], decoys: ['truth Skill three'] },
+  });
 }
 
 afterEach(async () => {
@@ -63,7 +73,11 @@ test('the same identification again asks for nothing and says the same', async (
   const before = stub.requests.length;
   const second = await identified(await world.input(60));
   expect(stub.requests).toHaveLength(before);
-  expect(second.identification).toEqual({ ...first.identification, calls: expect.anything(), usage: expect.anything() });
+  expect(second.identification).toEqual({
+    ...first.identification,
+    calls: expect.anything(),
+    usage: expect.anything(),
+  });
 });
 
 test('evidence quotes the step of failures that the runs agree on', async () => {
@@ -71,7 +85,14 @@ test('evidence quotes the step of failures that the runs agree on', async () => 
   const { identification } = await identified(await world.input(60));
   const own = identification.evidence.filter(({ capabilityId }) => capabilityId === 'skill-one');
   expect(own).toHaveLength(3);
-  own.forEach((evidence) => expect(evidence).toMatchObject({ step: 3, quote: expect.stringContaining('<Skill one: LACKING>'), runsLacking: 3, runs: 3 }));
+  own.forEach((evidence) =>
+    expect(evidence).toMatchObject({
+      step: 3,
+      quote: expect.stringContaining('<Skill one: LACKING>'),
+      runsLacking: 3,
+      runs: 3,
+    }),
+  );
 });
 
 test('ablations choose from the same labels: failures alone, as many at random, one run', async () => {
@@ -105,7 +126,8 @@ describe('from night to night', () => {
 
   test('capabilities are new, recurring, fixed and regressed', async () => {
     await open({ runs: 1 });
-    const status = ({ identification }: Awaited<ReturnType<typeof nightOf>>) => byId(identification).get('skill-one')?.status;
+    const status = ({ identification }: Awaited<ReturnType<typeof nightOf>>) =>
+      byId(identification).get('skill-one')?.status;
     expect(status(await nightOf('night-1', 0))).toBe('new');
     expect(status(await nightOf('night-2', 1000))).toBe('recurring');
     special = cured('Skill one');
@@ -125,8 +147,14 @@ describe('from night to night', () => {
     await open({ runs: 1, maxCandidates: 3 });
     await nightOf('night-1', 0);
     special = (request) => {
-      const name = (n: string) => ({ name: n, summary: n, description: `The agent has ${n}.`, episodes: [1, 2, 3, 4, 5, 6, 7, 8, 9] });
-      if (kindOf(request) === 'discover') return { content: JSON.stringify({ capabilities: [name('The first skill'), name('Skill nine')] }) };
+      const name = (n: string) => ({
+        name: n,
+        summary: n,
+        description: `The agent has ${n}.`,
+        episodes: [1, 2, 3, 4, 5, 6, 7, 8, 9],
+      });
+      if (kindOf(request) === 'discover')
+        return { content: JSON.stringify({ capabilities: [name('The first skill'), name('Skill nine')] }) };
       if (kindOf(request) !== 'merge') return null;
       const line = /^(\d+)\. The first skill/m.exec(request.body.messages[1]?.content ?? '')?.[1];
       const known = /^(\d+)\. Skill one/m.exec(request.body.messages[1]?.content ?? '')?.[1];
@@ -143,7 +171,11 @@ describe('from night to night', () => {
     await open({ runs: 1 });
     const input = await world.input(60);
     await identified({ ...input, independent: { firstRun: 0 } });
-    const { totals } = await identified({ ...input, context: { ...input.context, runId: 'run-1' }, independent: { firstRun: 1 } });
+    const { totals } = await identified({
+      ...input,
+      context: { ...input.context, runId: 'run-1' },
+      independent: { firstRun: 1 },
+    });
     expect(totals.asked).toBe(60 * SKILLS.length);
     expect((await readDictionary(world.fixture.store, 'parcels')).entries).toEqual([]);
   });

@@ -10,10 +10,19 @@ import { getJson } from '../../../store';
 import { FakeModelServer } from '../fake-model-server';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
-const jail: JailProbe = { ok: true, layers: [{ name: 'user', ok: true, detail: '' }], missing: [], cgroup: 'v2', startMs: 1 };
+const jail: JailProbe = {
+  ok: true,
+  layers: [{ name: 'user', ok: true, detail: '' }],
+  missing: [],
+  cgroup: 'v2',
+  startMs: 1,
+};
 
 /** Fake of an analyst endpoint's list of models. */
-async function analystServer(status: number, body: unknown): Promise<{ server: Server; url: string; keys: (string | undefined)[] }> {
+async function analystServer(
+  status: number,
+  body: unknown,
+): Promise<{ server: Server; url: string; keys: (string | undefined)[] }> {
   const keys: (string | undefined)[] = [];
   // The client's idle connections would keep the server open.
   const server = createServer({ keepAliveTimeout: 1 }, (request, response) => {
@@ -74,7 +83,12 @@ ${more}`;
         endpoints: {
           modelUrl: options.modelUrl === undefined ? `${model.baseUrl}/` : options.modelUrl,
           modelPath: null,
-          analyst: { demoUrl: analyst.url, model: options.analystModel ?? null, apiKey: options.apiKey ?? null, baseUrl: options.analystUrl ?? null },
+          analyst: {
+            demoUrl: analyst.url,
+            model: options.analystModel ?? null,
+            apiKey: options.apiKey ?? null,
+            baseUrl: options.analystUrl ?? null,
+          },
         },
       }).prepareRun,
       { runId: 'run-1', agent: 'parcels', specPath: join(folder, 'agent.yaml'), ...options.input },
@@ -97,7 +111,11 @@ ${more}`;
       analyst: { baseUrl: analyst.url, model: 'rules', displayName: 'demo analyst (rule-based)' },
       sandbox: { mode: 'jail', detail: '1 layers hold; control groups: v2.' },
     });
-    expect(prepared.spec).toMatchObject({ seed: 42, training: { iterations: 40 }, identify: { arm: 'random', ablations: true } });
+    expect(prepared.spec).toMatchObject({
+      seed: 42,
+      training: { iterations: 40 },
+      identify: { arm: 'random', ablations: true },
+    });
   });
 
   test('a wrong field is Spec.Invalid with path, value and what is allowed', async () => {
@@ -143,7 +161,10 @@ ${more}`;
 
   test('an environment that cannot be loaded', async () => {
     writeFileSync(join(folder, 'parcel_desk.py'), 'raise SystemError("no")\n');
-    await expect(prepare()).rejects.toMatchObject({ type: 'Environment.Failed', message: expect.stringContaining('SystemError: no') as string });
+    await expect(prepare()).rejects.toMatchObject({
+      type: 'Environment.Failed',
+      message: expect.stringContaining('SystemError: no') as string,
+    });
   });
 
   test("a real analyst gets its key and keeps its model's name", async () => {
@@ -151,7 +172,11 @@ ${more}`;
     const plan = await prepare({ apiKey: 'secret', analystUrl: hosted.url, analystModel: 'small' });
     hosted.server.close();
     const prepared = await getJson(fixture.store, plan.context.spec, preparedSpecSchema);
-    expect(prepared.analyst).toEqual({ baseUrl: hosted.url, model: 'small', displayName: `small at ${new URL(hosted.url).host}` });
+    expect(prepared.analyst).toEqual({
+      baseUrl: hosted.url,
+      model: 'small',
+      displayName: `small at ${new URL(hosted.url).host}`,
+    });
     expect(hosted.keys).toEqual(['Bearer secret']);
     expect(JSON.stringify(prepared)).not.toContain('secret');
   });

@@ -28,7 +28,8 @@ const version = (runId: string) => ({
   adapters: [],
   routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
 });
-const registryOf = (...runIds: string[]) => runIds.reduce((registry, runId) => addVersion(registry, version(runId)).registry, emptyRegistry('desk'));
+const registryOf = (...runIds: string[]) =>
+  runIds.reduce((registry, runId) => addVersion(registry, version(runId)).registry, emptyRegistry('desk'));
 
 describe('registry transitions', () => {
   it('number versions from one and activate the new one', () => {
@@ -55,7 +56,9 @@ describe('registry transitions', () => {
   });
 
   it('refuse a version that is not there, naming those that are', () => {
-    expect(() => activateVersion(registryOf('run-1', 'run-2'), 7)).toThrow('no version 7 in its registry (versions: 1, 2)');
+    expect(() => activateVersion(registryOf('run-1', 'run-2'), 7)).toThrow(
+      'no version 7 in its registry (versions: 1, 2)',
+    );
   });
 });
 
@@ -71,14 +74,19 @@ describe('the registry in the store', () => {
   });
 
   it('keeps both of two promotions at the same time', async () => {
-    await Promise.all(['run-1', 'run-2', 'run-3'].map((runId) => changeRegistry(fixture.store, 'desk', (registry) => addVersion(registry, version(runId)))));
+    await Promise.all(
+      ['run-1', 'run-2', 'run-3'].map((runId) =>
+        changeRegistry(fixture.store, 'desk', (registry) => addVersion(registry, version(runId))),
+      ),
+    );
     const { versions } = await readRegistry(fixture.store, 'desk');
     expect(versions.map((v) => v.runId).sort()).toEqual(['run-1', 'run-2', 'run-3']);
     expect(versions.map((v) => v.version)).toEqual([1, 2, 3]);
   });
 
   it('promotes and rolls back by number', async () => {
-    for (const runId of ['run-1', 'run-2']) await changeRegistry(fixture.store, 'desk', (registry) => addVersion(registry, version(runId)));
+    for (const runId of ['run-1', 'run-2'])
+      await changeRegistry(fixture.store, 'desk', (registry) => addVersion(registry, version(runId)));
     expect((await rollbackAgent(fixture.store, 'desk')).result).toBe(1);
     expect((await promoteVersion(fixture.store, 'desk', 2)).registry.active).toBe(2);
     await expect(promoteVersion(fixture.store, 'desk', 3)).rejects.toThrow('no version 3');
@@ -103,7 +111,12 @@ describe('promoteAdapters', () => {
       seconds: 20,
       finalReward: 0.9,
     };
-    return { context, evaluation, adapters: [adapter], capabilities: [{ id: 'verify', name: 'Verify', summary: 'verify the customer before a refund' }] };
+    return {
+      context,
+      evaluation,
+      adapters: [adapter],
+      capabilities: [{ id: 'verify', name: 'Verify', summary: 'verify the customer before a refund' }],
+    };
   }
 
   it('writes what the gateway needs, once, however often it is called', async () => {
@@ -130,7 +143,10 @@ describe('promoteAdapters', () => {
             },
           ],
           routedMinusBase: EVALUATION.routedMinusBase,
-          router: { temperature: EVALUATION.router.calibration?.temperature, threshold: EVALUATION.router.calibration?.threshold },
+          router: {
+            temperature: EVALUATION.router.calibration?.temperature,
+            threshold: EVALUATION.router.calibration?.threshold,
+          },
         },
       ],
     });

@@ -6,7 +6,16 @@ import { histogram, tenths } from '../../../activities/report/charts/histogram';
 import { changePlot, forestPlot } from '../../../activities/report/charts/intervals';
 import { scatterPlot, type ScatterPoint } from '../../../activities/report/charts/scatter';
 import { linear, roundUp, shorten, textWidth, ticks, wrap } from '../../../activities/report/charts/svg';
-import { bytes, compact, decimal, duration, percent, points, pointsRange, sentenceList } from '../../../activities/report/format';
+import {
+  bytes,
+  compact,
+  decimal,
+  duration,
+  percent,
+  points,
+  pointsRange,
+  sentenceList,
+} from '../../../activities/report/format';
 import { escape, markup } from '../../../activities/report/markup';
 
 describe('scales', () => {
@@ -77,14 +86,29 @@ describe('plots of next to nothing', () => {
   const flat = { estimate: 0, low: 0, high: 0 };
   it.each([
     ['scatter without points', scatterPlot([], { minX: 0.1, minY: 0.2 }, 'narrow', 'd')],
-    ['histogram without values', histogram({ values: [], band: [0.2, 0.6], mean: 0, look: 'bad', xTitle: 'x', yTitle: 'y' }, 'd')],
+    [
+      'histogram without values',
+      histogram({ values: [], band: [0.2, 0.6], mean: 0, look: 'bad', xTitle: 'x', yTitle: 'y' }, 'd'),
+    ],
     ['curve of one point', curvesPlot([{ name: 'a', points: [{ x: 1, y: 0.5 }] }], 'wide', 'd')],
-    ['bars of length zero', barsPlot([{ name: 'a', parts: [{ name: 'p', value: 0, look: '' }], note: '' }], { format: String, axis: timeAxis }, 'wide', 'd')],
+    [
+      'bars of length zero',
+      barsPlot(
+        [{ name: 'a', parts: [{ name: 'p', value: 0, look: '' }], note: '' }],
+        { format: String, axis: timeAxis },
+        'wide',
+        'd',
+      ),
+    ],
     ['intervals of length zero', forestPlot([{ name: 'a', rate: flat, look: 'base' }], 'narrow', 'd')],
     ['no change', changePlot([{ name: 'a', base: 0, routed: 0, note: '', shortNote: '' }], 'wide', 'd')],
     [
       'heat map of an empty row',
-      heatMap({ rows: ['a'], columns: [{ name: 'none', short: 'A' }], tasks: [[0]], expected: [null], columnTitle: 't' }, 'wide', 'd'),
+      heatMap(
+        { rows: ['a'], columns: [{ name: 'none', short: 'A' }], tasks: [[0]], expected: [null], columnTitle: 't' },
+        'wide',
+        'd',
+      ),
     ],
   ])('%s have no impossible numbers', (_, plot) => {
     expect(plot.text).toMatch(/^<svg/);
@@ -115,9 +139,9 @@ describe('numbers as text', () => {
 
 describe('markup', () => {
   it('escapes every value that is not markup', () => {
-    expect(markup`<p title="${'"><script>'}">${'<b>&'}${markup`<i>ok</i>`}${null}${false}${[markup`<u>1</u>`]}</p>`.text).toBe(
-      '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;&amp;<i>ok</i><u>1</u></p>',
-    );
+    expect(
+      markup`<p title="${'"><script>'}">${'<b>&'}${markup`<i>ok</i>`}${null}${false}${[markup`<u>1</u>`]}</p>`.text,
+    ).toBe('<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;&amp;<i>ok</i><u>1</u></p>');
     expect(escape("it's\u0000\u0007 fine")).toBe('it&#39;s fine');
   });
 });

@@ -15,7 +15,9 @@ const VOID = new Set(['meta']);
 function nestingErrors(html: string): string[] {
   const open: string[] = [];
   const errors: string[] = [];
-  for (const [, closing, name, rest] of html.replace(/<style>[^]*?<\/style>/, '').matchAll(/<(\/?)([a-z][a-z0-9]*)((?:[^>"]|"[^"]*")*)>/gi)) {
+  for (const [, closing, name, rest] of html
+    .replace(/<style>[^]*?<\/style>/, '')
+    .matchAll(/<(\/?)([a-z][a-z0-9]*)((?:[^>"]|"[^"]*")*)>/gi)) {
     if (closing) {
       const last = open.pop();
       if (last !== name) errors.push(`</${name}> closes <${last}>`);
@@ -35,10 +37,20 @@ describe('renderReport', () => {
 
   async function render(
     input: Awaited<ReturnType<typeof sampleRun>>,
-  ): Promise<{ page: string; report: Report; directory: string; result: Awaited<ReturnType<ReturnType<typeof createReportActivities>['renderReport']>> }> {
+  ): Promise<{
+    page: string;
+    report: Report;
+    directory: string;
+    result: Awaited<ReturnType<ReturnType<typeof createReportActivities>['renderReport']>>;
+  }> {
     const result = await createReportActivities({ store, now }).renderReport(input);
     const read = (name: string) => readFileSync(join(result.directory, name), 'utf8');
-    return { page: read('report.html'), report: reportSchema.parse(JSON.parse(read('report.json'))), directory: result.directory, result };
+    return {
+      page: read('report.html'),
+      report: reportSchema.parse(JSON.parse(read('report.json'))),
+      directory: result.directory,
+      result,
+    };
   }
 
   it('writes copies equal to the artifacts, and the same ones when it is repeated', async () => {
@@ -54,7 +66,13 @@ describe('renderReport', () => {
     const [first] = input.sharpened[0]!.attempts;
     delete first!.certificate;
     const { checks, ...validation } = await getJson(store, first!.validation, validationSchema);
-    const { rollouts: _, planned: __, doubt: ___, passAt, ...calibration } = await getJson(store, first!.calibration!, calibrationResultSchema);
+    const {
+      rollouts: _,
+      planned: __,
+      doubt: ___,
+      passAt,
+      ...calibration
+    } = await getJson(store, first!.calibration!, calibrationResultSchema);
     const oldChecks = checks.map(({ name, passed, detail }) => ({ name, passed, detail }));
     first!.validation = await putJson(store, 'runs/older', 'validation.json', { ...validation, checks: oldChecks });
     const estimates = Object.fromEntries(Object.entries(passAt).map(([k, { estimate }]) => [k, estimate]));
@@ -77,14 +95,30 @@ describe('renderReport', () => {
     expect(report.sharpened[0]!.adapter!.curve).toHaveLength(40);
     expect(report.gate!.passed).toBe(true);
     const sharpening = report.tokens.filter((use) => use.stage === 'sharpen');
-    expect(sharpening.find((use) => use.model === 'demo-analyst')).toMatchObject({ promptTokens: 36_000, completionTokens: 20_800 });
+    expect(sharpening.find((use) => use.model === 'demo-analyst')).toMatchObject({
+      promptTokens: 36_000,
+      completionTokens: 20_800,
+    });
     expect(sharpening.find((use) => use.model.startsWith('mixed@'))!.completionTokens).toBe(160 * 16 * 38);
   });
 
   it('says what the analyst was used for: cached tokens, what was shortened and what was replaced', async () => {
     const input = await sampleRun(store);
-    const use = { calls: 700, asks: 712, tries: 730, promptTokens: 1_000_000, cachedTokens: 800_000, completionTokens: 50_000, unanswered: 3, shortened: 14 };
-    await store.swapDocument(layout.analystUse(input.context.runId), { label: { ...use, redacted: { email: 20, phone: 2 } } }, null);
+    const use = {
+      calls: 700,
+      asks: 712,
+      tries: 730,
+      promptTokens: 1_000_000,
+      cachedTokens: 800_000,
+      completionTokens: 50_000,
+      unanswered: 3,
+      shortened: 14,
+    };
+    await store.swapDocument(
+      layout.analystUse(input.context.runId),
+      { label: { ...use, redacted: { email: 20, phone: 2 } } },
+      null,
+    );
     const { page, report } = await render(input);
     expect(report.analystUse).toMatchObject({ calls: { label: use }, usd: null, budget: {} });
     expect(nestingErrors(page)).toEqual([]);
@@ -102,7 +136,11 @@ describe('renderReport', () => {
     expect(text).toMatch(/tasks that differed 0 \(at most 0\)/);
     expect(text).toMatch(/mean reward 0\.\d\d \(0\.20 to 0\.60\)/);
     expect(text).toContain('Transfer, before training: What is hard here is hard there.');
-    expect(report.sharpened[0]!.attempts[0]!.certificate).toMatchObject({ certified: true, calibrated: { group: 'calibrated' }, transfer: { tasks: 120 } });
+    expect(report.sharpened[0]!.attempts[0]!.certificate).toMatchObject({
+      certified: true,
+      calibrated: { group: 'calibrated' },
+      transfer: { tasks: 120 },
+    });
     expect(report.artifacts.some(({ role }) => role.startsWith('certificate for'))).toBe(true);
   });
 
@@ -130,14 +168,18 @@ describe('renderReport', () => {
       'tokens',
     ]);
     for (const [, id, body] of figures) {
-      expect(body!.match(/<svg [^>]*role="img" aria-label="[^"]{20,}"/g)!.length).toBeGreaterThanOrEqual(id === 'calibration' ? 5 : 2);
+      expect(body!.match(/<svg [^>]*role="img" aria-label="[^"]{20,}"/g)!.length).toBeGreaterThanOrEqual(
+        id === 'calibration' ? 5 : 2,
+      );
       expect(body).toMatch(/<code class="hash" title="sha256 [0-9a-f]{64}">/);
     }
   });
 
   it('links only to files that are there', async () => {
     const { page, directory, report } = await render(await sampleRun(store));
-    const hrefs = [...new Set([...page.matchAll(/href="([^"]+)"/g)].map((m) => decodeURIComponent(m[1]!)))].filter((href) => !href.includes('/adapters/'));
+    const hrefs = [...new Set([...page.matchAll(/href="([^"]+)"/g)].map((m) => decodeURIComponent(m[1]!)))].filter(
+      (href) => !href.includes('/adapters/'),
+    );
     expect(hrefs.length).toBeGreaterThan(30);
     expect(hrefs.filter((href) => !existsSync(resolve(directory, href)))).toEqual([]);
     expect(report.artifacts.filter(({ ref }) => !page.includes(ref.sha256))).toEqual([]);
@@ -154,14 +196,22 @@ describe('renderReport', () => {
   it('says openly what was planted, who the analyst was and what the statistics cannot say', async () => {
     const { report, page } = await render(await sampleRun(store));
     const notes = report.notes.join('\n');
-    for (const part of ['planted on purpose', 'demo analyst (rule-based)', 'BCa bootstrap', 'lower bound', 'trials that took no part in selecting'])
+    for (const part of [
+      'planted on purpose',
+      'demo analyst (rule-based)',
+      'BCa bootstrap',
+      'lower bound',
+      'trials that took no part in selecting',
+    ])
       expect(notes).toContain(part);
     expect(page).toContain('missed: append-postal-code');
     expect(page).not.toContain('role="alert"');
   });
 
   it('puts an unsafe sandbox above everything else', async () => {
-    const { page, report } = await render(await sampleRun(store, { sandbox: { mode: 'unsafe', detail: 'WHET_SANDBOX=unsafe was set' } }));
+    const { page, report } = await render(
+      await sampleRun(store, { sandbox: { mode: 'unsafe', detail: 'WHET_SANDBOX=unsafe was set' } }),
+    );
     expect(report.notes[0]).toMatch(/^Unsafe sandbox: .*WHET_SANDBOX=unsafe was set\.$/);
     expect(page.indexOf('role="alert"')).toBeLessThan(page.indexOf('<h1>'));
   });
@@ -188,7 +238,10 @@ describe('renderReport', () => {
     rmSync(store.localPath(identification.key));
     await expect(render(input)).rejects.toThrow();
     await expect(
-      render({ ...input, identified: { ...input.identified, identification: { ...identification, key: input.identified.labels.key } } }),
+      render({
+        ...input,
+        identified: { ...input.identified, identification: { ...identification, key: input.identified.labels.key } },
+      }),
     ).rejects.toMatchObject({ type: 'Store.Corrupt' });
   });
 });

@@ -1,4 +1,7 @@
-/** FIXTURE. A made-up improvement run for tests of the report: no agent, model or analyst took part, and none of its numbers was measured. */
+/**
+ * FIXTURE. A made-up improvement run for tests of the report: no agent, model or analyst took part, and none of its
+ * numbers was measured.
+ */
 import { randomSource, type RandomSource } from '../../../activities/evaluate/random';
 import { certificateOf } from '../../../activities/validate';
 import { decideGate } from '../../../activities/evaluate/gate';
@@ -45,10 +48,17 @@ export async function sampleRun(store: ArtifactStore, options: SampleOptions = {
   const spec = agentSpecSchema.parse({
     version: 1,
     name: 'orders-desk',
-    environment: { path: 'environment.py', trainSeeds: { start: 0, count: 300 }, heldOutSeeds: { start: 100_000, count: 240 } },
+    environment: {
+      path: 'environment.py',
+      trainSeeds: { start: 0, count: 300 },
+      heldOutSeeds: { start: 100_000, count: 240 },
+    },
     model: { name: 'orders-desk-base' },
     evaluation: { mixedAdapter: true, bootstrapSamples: 1000 },
-    groundTruth: { planted: SKILLS.map((skill) => skill.tag), decoys: ['greet-the-customer', 'escalate-legal-threats'] },
+    groundTruth: {
+      planted: SKILLS.map((skill) => skill.tag),
+      decoys: ['greet-the-customer', 'escalate-legal-threats'],
+    },
     ...options.spec,
   });
   const prepared: PreparedSpec = {
@@ -76,7 +86,12 @@ export async function sampleRun(store: ArtifactStore, options: SampleOptions = {
   const gate = decideGate(evaluation, spec.gate);
   const identification = identify(options.hostile);
   return {
-    context: { runId: RUN, agent: spec.name, spec: await putJson(store, layout.run(RUN), 'spec.json', prepared), seed: 1 },
+    context: {
+      runId: RUN,
+      agent: spec.name,
+      spec: await putJson(store, layout.run(RUN), 'spec.json', prepared),
+      seed: 1,
+    },
     verdict: 'promoted',
     collected: await rollouts(store, layout.trajectories(RUN), 'collected.jsonl', 600, random),
     identified: {
@@ -123,7 +138,13 @@ export async function sampleRunWithoutAdapters(store: ArtifactStore): Promise<Re
   };
 }
 
-async function rollouts(store: ArtifactStore, directory: string, name: string, episodes: number, random: RandomSource): Promise<ArmRollouts['rollouts']> {
+async function rollouts(
+  store: ArtifactStore,
+  directory: string,
+  name: string,
+  episodes: number,
+  random: RandomSource,
+): Promise<ArmRollouts['rollouts']> {
   const successes = Math.round(episodes * (0.3 + 0.4 * random.uniform()));
   return {
     trajectories: await putLines(store, directory, name, [{ fixture: true, name }]),
@@ -142,7 +163,12 @@ function identify(hostile?: string): Identification {
     { id: 'legal-escalation', name: 'Escalating legal threats', summary: 'hand legal threats to a human', tag: '' },
     { id: 'polite-closing', name: 'Polite closing of the conversation', summary: 'close politely', tag: '' },
   ];
-  const counts = (successLacking: number, successApplicable: number, failureLacking: number, failureApplicable: number): LabelCounts => ({
+  const counts = (
+    successLacking: number,
+    successApplicable: number,
+    failureLacking: number,
+    failureApplicable: number,
+  ): LabelCounts => ({
     successLacking,
     successApplicable,
     failureLacking,
@@ -208,7 +234,11 @@ function identify(hostile?: string): Identification {
     usage: { promptTokens: 2_310_000, completionTokens: 141_000, cachedTokens: 0 },
     analyst: 'demo analyst (rule-based)',
     planted: {
-      found: SKILLS.slice(0, 3).map((skill, i) => ({ planted: skill.tag, capabilityId: skill.id, jaccard: 0.97 - i * 0.04 })),
+      found: SKILLS.slice(0, 3).map((skill, i) => ({
+        planted: skill.tag,
+        capabilityId: skill.id,
+        jaccard: 0.97 - i * 0.04,
+      })),
       missed: [SKILLS[3]!.tag],
       invented: [SKILLS[3]!.id],
       decoysKept: [],
@@ -217,7 +247,12 @@ function identify(hostile?: string): Identification {
 }
 
 /** Labelling runs that differ a little from each other, as many as each verdict takes. */
-function sampleContrasts(candidates: readonly { id: string }[], rows: readonly LabelCounts[], outcomes: Outcomes, rule: Rule): Contrast[] {
+function sampleContrasts(
+  candidates: readonly { id: string }[],
+  rows: readonly LabelCounts[],
+  outcomes: Outcomes,
+  rule: Rule,
+): Contrast[] {
   const random = randomSource(23);
   const labelled = candidates.map(({ id }) => ({ id, labels: [] as Uint8Array[] }));
   for (let run = 0; run < rule.runs; run++) {
@@ -230,7 +265,13 @@ function sampleContrasts(candidates: readonly { id: string }[], rows: readonly L
   return contrastCandidates(labelled, outcomes, rule);
 }
 
-async function sharpen(store: ArtifactStore, skill: SampleSkill, i: number, random: RandomSource, hostile?: string): Promise<SharpenResult> {
+async function sharpen(
+  store: ArtifactStore,
+  skill: SampleSkill,
+  i: number,
+  random: RandomSource,
+  hostile?: string,
+): Promise<SharpenResult> {
   const attempts =
     i === 1
       ? [await attempt(store, skill, 1, 0.91, random, hostile), await attempt(store, skill, 2, 0.36, random)]
@@ -251,10 +292,20 @@ async function sharpen(store: ArtifactStore, skill: SampleSkill, i: number, rand
   };
 }
 
-async function attempt(store: ArtifactStore, skill: SampleSkill, number: number, level: number, random: RandomSource, hostile?: string): Promise<AttemptRefs> {
+async function attempt(
+  store: ArtifactStore,
+  skill: SampleSkill,
+  number: number,
+  level: number,
+  random: RandomSource,
+  hostile?: string,
+): Promise<AttemptRefs> {
   const directory = layout.environments(RUN, skill.id);
   const inBand = level < 0.6;
-  const groupMeans = Array.from({ length: 100 }, () => Math.round(Math.min(1, Math.max(0, level + (random.uniform() + random.uniform() - 1) * 0.5)) * 16) / 16);
+  const groupMeans = Array.from(
+    { length: 100 },
+    () => Math.round(Math.min(1, Math.max(0, level + (random.uniform() + random.uniform() - 1) * 0.5)) * 16) / 16,
+  );
   const meanReward = groupMeans.reduce((a, b) => a + b, 0) / groupMeans.length;
   const calibration: CalibrationResult = {
     seeds: 100,
@@ -269,14 +320,20 @@ async function attempt(store: ArtifactStore, skill: SampleSkill, number: number,
     constantGroups: 0.12,
     informativeGroups: 0.88,
     rewardStd: 0.31,
-    passAt: { '1': around(meanReward - 0.04), '4': around(meanReward + 0.3), '8': around(meanReward + 0.5), '16': around(meanReward + 0.6) },
+    passAt: {
+      '1': around(meanReward - 0.04),
+      '4': around(meanReward + 0.3),
+      '8': around(meanReward + 0.5),
+      '16': around(meanReward + 0.6),
+    },
     groupMeans,
     faulty: false,
     verdict: inBand ? 'in-band' : 'too-easy',
     problems: inBand
       ? []
       : [
-          hostile ?? `The mean reward is ${meanReward.toFixed(2)}; it must lie between 0.20 and 0.60: make the tasks harder.`,
+          hostile ??
+            `The mean reward is ${meanReward.toFixed(2)}; it must lie between 0.20 and 0.60: make the tasks harder.`,
           'In 34 % of the tasks every rollout succeeds; at most 20 % may.',
         ],
   };
@@ -284,7 +341,13 @@ async function attempt(store: ArtifactStore, skill: SampleSkill, number: number,
     passed: true,
     problems: [],
     checks: [
-      { name: 'deterministic', group: 'deterministic', passed: true, detail: '100 tasks', figures: [{ name: 'tasks that differed', value: 0, atMost: 0 }] },
+      {
+        name: 'deterministic',
+        group: 'deterministic',
+        passed: true,
+        detail: '100 tasks',
+        figures: [{ name: 'tasks that differed', value: 0, atMost: 0 }],
+      },
     ],
   };
   const source = await store.put(directory, `attempt-${number}.py`, `# ${skill.id} ${number}\n`);
@@ -294,7 +357,11 @@ async function attempt(store: ArtifactStore, skill: SampleSkill, number: number,
     rankCorrelation: { estimate: 0.21, low: 0.08, high: 0.33 },
     detail: 'What is hard here is hard there.',
   };
-  const certificate = certificateOf(facts(skill, source), validation, { result: calibration, thresholds: { ...BAND, successReward: 1 }, transfer });
+  const certificate = certificateOf(facts(skill, source), validation, {
+    result: calibration,
+    thresholds: { ...BAND, successReward: 1 },
+    transfer,
+  });
   return {
     attempt: number,
     source,
@@ -313,7 +380,12 @@ const around = (estimate: number): Interval => ({
   high: Math.min(1, estimate + 0.05),
 });
 
-const facts = (skill: SampleSkill, source: ArtifactRef) => ({ capability: skill.id, source, isolation: 'jail', settings: { seeds: 100, diversitySeeds: 200 } });
+const facts = (skill: SampleSkill, source: ArtifactRef) => ({
+  capability: skill.id,
+  source,
+  isolation: 'jail',
+  settings: { seeds: 100, diversitySeeds: 200 },
+});
 
 async function invalidAttempt(store: ArtifactStore, skill: SampleSkill): Promise<AttemptRefs> {
   const directory = layout.environments(RUN, skill.id);
@@ -324,7 +396,15 @@ async function invalidAttempt(store: ArtifactStore, skill: SampleSkill): Promise
   const validation: EnvironmentAttempt['validation'] = {
     passed: false,
     problems,
-    checks: [{ name: 'solvable', group: 'solvable', passed: false, detail: problems[0]!, figures: [{ name: 'lowest reward', value: 0, atLeast: 0.99 }] }],
+    checks: [
+      {
+        name: 'solvable',
+        group: 'solvable',
+        passed: false,
+        detail: problems[0]!,
+        figures: [{ name: 'lowest reward', value: 0, atLeast: 0.99 }],
+      },
+    ],
   };
   const source = await store.put(directory, 'attempt-0.py', `# ${skill.id} invalid\n`);
   return {
@@ -372,5 +452,11 @@ async function train(
     finalReward: curve.at(-1)!.reward,
     environmentSha256: [SHA],
   });
-  return { ...adapter, manifest, rollouts: iterations * 16, seconds: iterations * 0.45, finalReward: curve.at(-1)!.reward };
+  return {
+    ...adapter,
+    manifest,
+    rollouts: iterations * 16,
+    seconds: iterations * 0.45,
+    finalReward: curve.at(-1)!.reward,
+  };
 }

@@ -2,7 +2,8 @@
 import { faultOfAnswer, faultOfException, modelFailure } from '../../../activities/rollout/model-errors';
 
 const url = 'http://127.0.0.1:9/v1/chat/completions';
-const fault = (status: number, body: unknown = {}, retryAfter?: string) => faultOfAnswer({ status, body: JSON.stringify(body), retryAfter }, url);
+const fault = (status: number, body: unknown = {}, retryAfter?: string) =>
+  faultOfAnswer({ status, body: JSON.stringify(body), retryAfter }, url);
 
 describe('errors of the model endpoint', () => {
   test.each([408, 425, 429, 500, 502, 503])('%i is Model.Unreachable and retried', (status) => {
@@ -11,7 +12,10 @@ describe('errors of the model endpoint', () => {
   });
 
   test.each([400, 401, 403, 422])('%i is Model.Refused and not retried', (status) => {
-    expect(modelFailure(fault(status, { error: { message: 'no' } }))).toMatchObject({ type: 'Model.Refused', nonRetryable: true });
+    expect(modelFailure(fault(status, { error: { message: 'no' } }))).toMatchObject({
+      type: 'Model.Refused',
+      nonRetryable: true,
+    });
   });
 
   test('429 passes on how long the server wants to be left alone', () => {
@@ -19,12 +23,19 @@ describe('errors of the model endpoint', () => {
   });
 
   test("404 in OpenAI's error format means that the model is not served", () => {
-    expect(fault(404, { error: { message: 'The model `x` does not exist.', code: 'model_not_found' } }).kind).toBe('unknown-model');
-    expect(fault(404, { object: 'error', message: 'The model `x` does not exist.', code: 404 }).kind).toBe('unknown-model');
+    expect(fault(404, { error: { message: 'The model `x` does not exist.', code: 'model_not_found' } }).kind).toBe(
+      'unknown-model',
+    );
+    expect(fault(404, { object: 'error', message: 'The model `x` does not exist.', code: 404 }).kind).toBe(
+      'unknown-model',
+    );
   });
 
   test('any other 404 means that the address is wrong, and says where it should point', () => {
-    expect(fault(404, { detail: 'Not Found' })).toMatchObject({ kind: 'refused', message: expect.stringContaining('/v1') as string });
+    expect(fault(404, { detail: 'Not Found' })).toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('/v1') as string,
+    });
   });
 
   test('a bad key says which variable holds it', () => {
@@ -37,6 +48,9 @@ describe('errors of the model endpoint', () => {
 
   test('no answer at all is Model.Unreachable with the reason', () => {
     const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
-    expect(faultOfException(refused, url)).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('ECONNREFUSED') as string });
+    expect(faultOfException(refused, url)).toMatchObject({
+      kind: 'unreachable',
+      message: expect.stringContaining('ECONNREFUSED') as string,
+    });
   });
 });

@@ -38,7 +38,14 @@ describe('PolicyModel', () => {
   });
 
   const policy = (options: { adapters?: (typeof adapter)[]; onTrouble?: (note: string | undefined) => void } = {}) =>
-    new PolicyModel({ client, clock, baseUrl: server.baseUrl, adapters: options.adapters ?? [adapter], signal: new AbortController().signal, ...options });
+    new PolicyModel({
+      client,
+      clock,
+      baseUrl: server.baseUrl,
+      adapters: options.adapters ?? [adapter],
+      signal: new AbortController().signal,
+      ...options,
+    });
 
   test('loads an adapter that is not served, once', async () => {
     const model = policy();
@@ -80,13 +87,19 @@ describe('PolicyModel', () => {
 
   test('a server that stays away is Model.Unreachable after about a minute', async () => {
     await server.stop();
-    await expect(policy().chat({ ...request, model: 'base' })).rejects.toMatchObject({ type: 'Model.Unreachable', nonRetryable: false });
+    await expect(policy().chat({ ...request, model: 'base' })).rejects.toMatchObject({
+      type: 'Model.Unreachable',
+      nonRetryable: false,
+    });
     expect(clock.time).toBeGreaterThan(50_000);
     expect(clock.time).toBeLessThanOrEqual(60_000);
   });
 
   test('a model that nobody can load is Model.Refused at once', async () => {
-    await expect(policy({ adapters: [] }).chat({ ...request, model: 'other' })).rejects.toMatchObject({ type: 'Model.Refused', nonRetryable: true });
+    await expect(policy({ adapters: [] }).chat({ ...request, model: 'other' })).rejects.toMatchObject({
+      type: 'Model.Refused',
+      nonRetryable: true,
+    });
     expect(clock.pauses).toHaveLength(0);
   });
 

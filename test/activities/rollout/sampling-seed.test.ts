@@ -4,7 +4,14 @@ import { canonicalJson, trajectoryId } from '../../../contracts/trajectory-id';
 
 describe('samplingSeed', () => {
   test('is a non-negative 31-bit integer that depends on all three numbers', () => {
-    const seeds = [samplingSeed(1, 2, 3), samplingSeed(1, 2, 4), samplingSeed(1, 3, 3), samplingSeed(2, 2, 3), samplingSeed(12, 3, 0), samplingSeed(1, 23, 0)];
+    const seeds = [
+      samplingSeed(1, 2, 3),
+      samplingSeed(1, 2, 4),
+      samplingSeed(1, 3, 3),
+      samplingSeed(2, 2, 3),
+      samplingSeed(12, 3, 0),
+      samplingSeed(1, 23, 0),
+    ];
     expect(new Set(seeds).size).toBe(6);
     for (const seed of seeds) expect(Number.isInteger(seed) && seed >= 0 && seed < 2 ** 31).toBe(true);
   });
@@ -21,7 +28,12 @@ describe('samplingSeed', () => {
 });
 
 describe('trajectoryId', () => {
-  const one = { task: { seed: 1, split: 'train' as const }, trial: 0, model: 'base', messages: [{ role: 'user' as const, content: 'x' }] };
+  const one = {
+    task: { seed: 1, split: 'train' as const },
+    trial: 0,
+    model: 'base',
+    messages: [{ role: 'user' as const, content: 'x' }],
+  };
 
   test('does not depend on the order of keys', () => {
     expect(canonicalJson({ b: 1, a: [{ d: null, c: undefined }] })).toBe('{"a":[{"d":null}],"b":1}');

@@ -23,7 +23,10 @@ const identification = (...found: Found[]): StudiedIdentification => ({
 test('the same thing under other words is one capability', () => {
   const found = matchCapabilities([
     identification({ id: 'verify', lacking: [1, 2, 3, 4], gap: 0.5 }, { id: 'greet', lacking: [7, 8], kept: false }),
-    identification({ id: 'check-identity', lacking: [1, 2, 3], gap: 0.4 }, { id: 'hello', lacking: [7, 8, 9], kept: false }),
+    identification(
+      { id: 'check-identity', lacking: [1, 2, 3], gap: 0.4 },
+      { id: 'hello', lacking: [7, 8, 9], kept: false },
+    ),
   ]);
   expect(found.map(({ id, names, named, kept }) => [id, names, named, kept])).toEqual([
     ['verify', ['Name verify', 'Name check-identity'], 2, 2],
@@ -35,7 +38,10 @@ test('the same thing under other words is one capability', () => {
 });
 
 test('one name for two things is two capabilities', () => {
-  const found = matchCapabilities([identification({ id: 'care', lacking: [1, 2, 3] }), identification({ id: 'care', lacking: [7, 8, 9] })]);
+  const found = matchCapabilities([
+    identification({ id: 'care', lacking: [1, 2, 3] }),
+    identification({ id: 'care', lacking: [7, 8, 9] }),
+  ]);
   expect(found.map(({ id, named }) => [id, named])).toEqual([
     ['care', 1],
     ['care-1', 1],
@@ -53,7 +59,9 @@ test('an identification gives each capability at most one partner, the best', ()
 
 test('what nobody lacks is matched by its id, and has no gap where there is none', () => {
   const nobody = { id: 'rare', lacking: [], gap: null, kept: false };
-  expect(matchCapabilities([identification(nobody), identification(nobody)])).toMatchObject([{ id: 'rare', named: 2, gap: null }]);
+  expect(matchCapabilities([identification(nobody), identification(nobody)])).toMatchObject([
+    { id: 'rare', named: 2, gap: null },
+  ]);
 });
 
 test('agreement of sets is the mean Jaccard index of their pairs', () => {

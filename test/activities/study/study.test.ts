@@ -27,7 +27,11 @@ afterEach(async () => {
 });
 
 const study = () => {
-  const endpoints = { modelUrl: 'http://127.0.0.1:1/v1', modelPath: '/m', analyst: { demoUrl: null, model: 'm-1', apiKey: null, baseUrl: stub.url } };
+  const endpoints = {
+    modelUrl: 'http://127.0.0.1:1/v1',
+    modelPath: '/m',
+    analyst: { demoUrl: null, model: 'm-1', apiKey: null, baseUrl: stub.url },
+  };
   return createStudyActivities({ store: world.fixture.store, endpoints, now: () => new Date(0) });
 };
 
@@ -40,17 +44,34 @@ test('independent identifications of the same trajectories find the same capabil
   );
   await rename('run-parcels-1');
   const activities = study();
-  const plan = await world.fixture.run(activities.prepareStudy, { studyId: 'study-1', agent: 'parcels', identifications: 4, sourceRun: null });
+  const plan = await world.fixture.run(activities.prepareStudy, {
+    studyId: 'study-1',
+    agent: 'parcels',
+    identifications: 4,
+    sourceRun: null,
+  });
   expect(plan).toMatchObject({ sourceRun: 'run-parcels-1', collected: { episodes: 160 } });
-  expect((await getJson(store, plan.context.spec, preparedSpecSchema)).spec.identify).toMatchObject({ runs: 1, arm: 'contrast' });
+  expect((await getJson(store, plan.context.spec, preparedSpecSchema)).spec.identify).toMatchObject({
+    runs: 1,
+    arm: 'contrast',
+  });
 
   let recorded: ArtifactRef | null = null;
   for (let i = 0; i < 4; i++) {
     const context = { ...plan.context, runId: `study-1.${i}`, seed: plan.context.seed + i };
-    const { result, totals } = await world.identify({ context, collected: plan.collected, independent: { firstRun: i } });
+    const { result, totals } = await world.identify({
+      context,
+      collected: plan.collected,
+      independent: { firstRun: i },
+    });
     expect(totals.reused).toBe(0);
     const previous: ArtifactRef | null = recorded;
-    recorded = await world.fixture.run(activities.recordIdentification, { plan, seed: context.seed, identified: result, previous });
+    recorded = await world.fixture.run(activities.recordIdentification, {
+      plan,
+      seed: context.seed,
+      identified: result,
+      previous,
+    });
   }
   const rendered = await world.fixture.run(activities.renderStudy, { plan, recorded: recorded as ArtifactRef });
   const found = stabilityStudySchema.parse(JSON.parse(await readFile(`${rendered.directory}/study.json`, 'utf8')));
@@ -66,10 +87,14 @@ test('independent identifications of the same trajectories find the same capabil
 });
 
 test('without trajectories it says what to do', async () => {
-  await expect(world.fixture.run(study().prepareStudy, { studyId: 's', agent: 'parcels', identifications: 2, sourceRun: null })).rejects.toMatchObject({
+  await expect(
+    world.fixture.run(study().prepareStudy, { studyId: 's', agent: 'parcels', identifications: 2, sourceRun: null }),
+  ).rejects.toMatchObject({
     type: 'Study.NoTrajectories',
   });
-  await expect(world.fixture.run(study().prepareStudy, { studyId: 's', agent: 'parcels', identifications: 2, sourceRun: 'run-9' })).rejects.toThrow(/run-9/);
+  await expect(
+    world.fixture.run(study().prepareStudy, { studyId: 's', agent: 'parcels', identifications: 2, sourceRun: 'run-9' }),
+  ).rejects.toThrow(/run-9/);
 });
 
 /** Collection names its artifact otherwise than the test world does. */
@@ -77,5 +102,8 @@ async function rename(runId: string): Promise<void> {
   const { store } = world.fixture;
   const directory = layout.trajectories(runId);
   const [name] = await store.list(directory);
-  await writeFile(store.localPath(`${directory}/${String(name).replace('base-', 'collected-')}`), await readFile(store.localPath(`${directory}/${name}`)));
+  await writeFile(
+    store.localPath(`${directory}/${String(name).replace('base-', 'collected-')}`),
+    await readFile(store.localPath(`${directory}/${name}`)),
+  );
 }

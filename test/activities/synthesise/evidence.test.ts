@@ -9,7 +9,11 @@ const record = (trajectoryId: string, label: Label | null, runs = 1): ConsensusL
   label,
   step: 1,
   reason: 'because',
-  votes: { NA: label === 'NA' ? runs : 0, PRESENT: label === 'PRESENT' ? runs : 3 - runs, LACKING: label === 'LACKING' ? runs : 0 },
+  votes: {
+    NA: label === 'NA' ? runs : 0,
+    PRESENT: label === 'PRESENT' ? runs : 3 - runs,
+    LACKING: label === 'LACKING' ? runs : 0,
+  },
 });
 
 describe('evidence', () => {
@@ -60,7 +64,13 @@ describe('samples of the target', () => {
   };
 
   test('show each form of an observation once, at most three of a tool', () => {
-    const { calls } = sampleTarget([episode('{"n":12}'), episode('{"n":99}'), episode('{"error":"no"}'), episode('third'), episode('fourth')]);
+    const { calls } = sampleTarget([
+      episode('{"n":12}'),
+      episode('{"n":99}'),
+      episode('{"error":"no"}'),
+      episode('third'),
+      episode('fourth'),
+    ]);
     expect(calls.map(({ observation }) => observation)).toEqual(['{"n":12}', '{"error":"no"}', 'third']);
   });
 

@@ -11,9 +11,23 @@ const names = (verdict: Verdict) => [1, 2, 3, 4, 5, 6].map((outOfBand) => after(
 
 test('out of band is mutated twice, each time in another way, then written anew, and the new one mutated again', () => {
   expect(names('too-easy')).toEqual(['distractors', 'longer horizon', 'anew', 'decoys', 'renamed entities', 'anew']);
-  expect(names('too-hard')).toEqual(['fewer distractors', 'shorter horizon', 'anew', 'finer credit', 'plainer requests', 'anew']);
+  expect(names('too-hard')).toEqual([
+    'fewer distractors',
+    'shorter horizon',
+    'anew',
+    'finer credit',
+    'plainer requests',
+    'anew',
+  ]);
   // There are two ways only; a new environment begins with the first again.
-  expect(names('uninformative')).toEqual(['mixed difficulty', 'finer credit', 'anew', 'mixed difficulty', 'finer credit', 'anew']);
+  expect(names('uninformative')).toEqual([
+    'mixed difficulty',
+    'finer credit',
+    'anew',
+    'mixed difficulty',
+    'finer credit',
+    'anew',
+  ]);
 });
 
 test('what failed a check is corrected, not mutated', () => {

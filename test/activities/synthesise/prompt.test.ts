@@ -1,6 +1,10 @@
 // Tier: unit.
 import { createHash } from 'node:crypto';
-import { SYNTHESIS_PROMPT_VERSION, synthesisMessages, type SynthesisMaterial } from '../../../activities/synthesise/prompt';
+import {
+  SYNTHESIS_PROMPT_VERSION,
+  synthesisMessages,
+  type SynthesisMaterial,
+} from '../../../activities/synthesise/prompt';
 import { calibrationOf } from '../../../activities/validate';
 import { agentSpecSchema } from '../../../contracts';
 

@@ -12,7 +12,11 @@ import { IdentifyWorld } from '../identify/identify-world';
 const SOURCE = '"""Why it transfers."""\n\n\nclass Environment:\n    pass\n';
 const TOOL: EnvironmentTool = {
   type: 'function',
-  function: { name: 'do_it', description: 'Does it.', parameters: { type: 'object', properties: { n: { type: 'integer' } } } },
+  function: {
+    name: 'do_it',
+    description: 'Does it.',
+    parameters: { type: 'object', properties: { n: { type: 'integer' } } },
+  },
 };
 
 let stub: StubLlm;
@@ -20,8 +24,12 @@ let world: IdentifyWorld;
 let answer: (request: StubRequest) => StubAnswer = syntheticAnswer;
 
 beforeEach(async () => {
-  answer = ({ body }) => ({ content: JSON.stringify({ rationale: 'r', source: body.messages.length > 0 ? SOURCE : '' }) });
-  stub = await startStubLlm((request) => (request.body.response_format?.json_schema.name === 'synthesise' ? answer(request) : syntheticAnswer(request)));
+  answer = ({ body }) => ({
+    content: JSON.stringify({ rationale: 'r', source: body.messages.length > 0 ? SOURCE : '' }),
+  });
+  stub = await startStubLlm((request) =>
+    request.body.response_format?.json_schema.name === 'synthesise' ? answer(request) : syntheticAnswer(request),
+  );
   world = new IdentifyWorld(stub.url);
 });
 
@@ -49,7 +57,15 @@ async function input(): Promise<SynthesisInput> {
 const activities = () =>
   createSynthesiseActivities({
     store: world.fixture.store,
-    analyst: ({ analyst }) => createAnalyst({ baseUrl: analyst.baseUrl, apiKey: 'x', model: analyst.model, concurrency: 1, maxReasks: 1, timeoutMs: 5_000 }),
+    analyst: ({ analyst }) =>
+      createAnalyst({
+        baseUrl: analyst.baseUrl,
+        apiKey: 'x',
+        model: analyst.model,
+        concurrency: 1,
+        maxReasks: 1,
+        timeoutMs: 5_000,
+      }),
     describeTarget: async () => ({ tools: [TOOL] }),
   });
 
@@ -104,7 +120,9 @@ test('a rejected attempt goes back with its source, problems and numbers', async
   const validation: EnvironmentAttempt['validation'] = {
     passed: true,
     problems: [],
-    checks: [{ name: 'deterministic', group: 'deterministic', passed: true, detail: 'same seed, same task', figures: [] }],
+    checks: [
+      { name: 'deterministic', group: 'deterministic', passed: true, detail: 'same seed, same task', figures: [] },
+    ],
   };
   const calibration: CalibrationResult = {
     seeds: 10,
@@ -135,20 +153,48 @@ test('a rejected attempt goes back with its source, problems and numbers', async
     outOfBand: true,
     outcome: 'too easy',
   };
-  const second = await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2, previous, outOfBand: 1 });
+  const second = await world.fixture.run(activities().synthesiseEnvironment, {
+    ...given,
+    attempt: 2,
+    previous,
+    outOfBand: 1,
+  });
   expect(second.source.key).toContain('/attempt-2-');
-  for (const part of ['# Attempt 1 was rejected', 'too-easy', 'Mean reward 0.91 is above 0.6', '"meanReward":0.91', '    class Environment:'])
+  for (const part of [
+    '# Attempt 1 was rejected',
+    'too-easy',
+    'Mean reward 0.91 is above 0.6',
+    '"meanReward":0.91',
+    '    class Environment:',
+  ])
     expect(prompt()).toContain(part);
   expect(prompt()).toContain('Change this file in one way and keep everything else as it is (distractors).');
 
-  // The first that was calibrated is changed, however many failed their checks before it; one whose code failed is corrected.
+  // The first that was calibrated is changed, however many failed their checks before it; one whose code failed is
+  // corrected.
   const third = { ...previous, attempt: 3 };
   await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 4, previous: third, outOfBand: 1 });
   expect(prompt()).toContain('Change this file in one way and keep everything else as it is (distractors).');
-  const faulty: CalibrationResult = { ...calibration, faulty: true, problems: ['The environment failed in 8 of 32 rollouts: ZeroDivisionError'] };
-  const crashed = { ...previous, attempt: 4, outOfBand: false, calibration: await putJson(store, directory, 'calibration.json', faulty) };
-  await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 5, previous: crashed, outOfBand: 1 });
-  expect(prompt()).toContain('that has to be corrected before the figures mean anything:\n- The environment failed in 8 of 32 rollouts: ZeroDivisionError');
+  const faulty: CalibrationResult = {
+    ...calibration,
+    faulty: true,
+    problems: ['The environment failed in 8 of 32 rollouts: ZeroDivisionError'],
+  };
+  const crashed = {
+    ...previous,
+    attempt: 4,
+    outOfBand: false,
+    calibration: await putJson(store, directory, 'calibration.json', faulty),
+  };
+  await world.fixture.run(activities().synthesiseEnvironment, {
+    ...given,
+    attempt: 5,
+    previous: crashed,
+    outOfBand: 1,
+  });
+  expect(prompt()).toContain(
+    'that has to be corrected before the figures mean anything:\n- The environment failed in 8 of 32 rollouts: ZeroDivisionError',
+  );
   expect(prompt()).toMatch(/Correct what was found; keep what was right\.\n\nWrite the environment/);
 });
 

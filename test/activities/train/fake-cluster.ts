@@ -1,6 +1,7 @@
 /**
- * Fake of a Kubernetes cluster, for tests of what several watchers of one Job do: a Job's container is a process of this machine, running the fake
- * trainer. Keeps Job and pod status as the Job controller does under our policy; knows no scheduler, images or events. The real one: test/cluster.
+ * Fake of a Kubernetes cluster, for tests of what several watchers of one Job do: a Job's container is a process of
+ * this machine, running the fake trainer. Keeps Job and pod status as the Job controller does under our policy; knows
+ * no scheduler, images or events. The real one: test/cluster.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -61,7 +62,12 @@ export class FakeCluster {
   watch() {
     const find = (uid: string) => [...this.jobs.values()].find(({ job }) => job.metadata?.uid === uid);
     return {
-      view: (uid: string) => ({ job: find(uid)?.job ?? null, pods: find(uid)?.pods ?? [], events: [], contactMs: Date.now() }),
+      view: (uid: string) => ({
+        job: find(uid)?.job ?? null,
+        pods: find(uid)?.pods ?? [],
+        events: [],
+        contactMs: Date.now(),
+      }),
       close: () => undefined,
     };
   }
@@ -71,13 +77,17 @@ export class FakeCluster {
     const entry = [...this.jobs.values()].at(-1);
     const pod = entry?.pods.at(-1);
     if (entry === undefined || pod === undefined) throw new Error('There is no pod.');
-    pod.status!.conditions = [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', message: 'evicted' }];
+    pod.status!.conditions = [
+      { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', message: 'evicted' },
+    ];
     entry.process?.kill('SIGTERM');
   }
 
   /** Names of the Jobs that are there and have not ended. */
   get active(): string[] {
-    return [...this.jobs.values()].filter(({ job }) => (job.status?.conditions ?? []).length === 0).map(({ job }) => job.metadata?.name ?? '');
+    return [...this.jobs.values()]
+      .filter(({ job }) => (job.status?.conditions ?? []).length === 0)
+      .map(({ job }) => job.metadata?.name ?? '');
   }
 
   private startPod(entry: Running): void {
@@ -89,7 +99,9 @@ export class FakeCluster {
       status: { phase: 'Running', conditions: [] },
     };
     const status = (state: object) => {
-      pod.status!.containerStatuses = [{ name: 'trainer', image: '', imageID: '', ready: true, restartCount: 0, state }];
+      pod.status!.containerStatuses = [
+        { name: 'trainer', image: '', imageID: '', ready: true, restartCount: 0, state },
+      ];
     };
     status({ running: { startedAt: new Date() } });
     entry.pods = [...entry.pods, pod];
@@ -119,7 +131,11 @@ export class FakeCluster {
     };
     if (code === 0) end('Complete', 'CompletionsReached');
     else if (FATAL_CODES.includes(code)) end('Failed', 'PodFailurePolicy');
-    else if (pod.status?.conditions?.length === 0 && code !== STOPPED_CODE && ++entry.failures > (entry.job.spec?.backoffLimit ?? 0)) {
+    else if (
+      pod.status?.conditions?.length === 0 &&
+      code !== STOPPED_CODE &&
+      ++entry.failures > (entry.job.spec?.backoffLimit ?? 0)
+    ) {
       end('Failed', 'BackoffLimitExceeded');
     } else {
       // Kubernetes waits 10 s before the next pod; a second is enough to see who is faster.
@@ -137,4 +153,7 @@ export class FakeCluster {
 }
 
 /** The fake trainer, as a pod's container would have it. */
-export const fakeTrainer = (root: string) => ({ path: join(root, 'trainer-image'), script: join(__dirname, 'fake_trainer.py') });
+export const fakeTrainer = (root: string) => ({
+  path: join(root, 'trainer-image'),
+  script: join(__dirname, 'fake_trainer.py'),
+});

@@ -105,7 +105,10 @@ describe('a place in a pack', () => {
   });
 
   test('other groups have other packs', async () => {
-    const crews = await Promise.all([place('a', SHORT).take(NEVER), place('b', { ...SHORT, group: 'other' }).take(NEVER)]);
+    const crews = await Promise.all([
+      place('a', SHORT).take(NEVER),
+      place('b', { ...SHORT, group: 'other' }).take(NEVER),
+    ]);
     expect(crews.map(names)).toEqual([['a'], ['b']]);
   });
 

@@ -50,12 +50,23 @@ describe('packed trainings on a cluster', () => {
   });
 
   /** One attempt of a training, on a worker of its own. */
-  const train = async (job: string, activity: MockActivityEnvironment = fixture.activity()): Promise<TrainedAdapter> => {
-    const source = await fixture.store.put(`runs/run-1/environments/${job}`, 'environment.py', `class Environment: ... # ${job}\n`);
+  const train = async (
+    job: string,
+    activity: MockActivityEnvironment = fixture.activity(),
+  ): Promise<TrainedAdapter> => {
+    const source = await fixture.store.put(
+      `runs/run-1/environments/${job}`,
+      'environment.py',
+      `class Environment: ... # ${job}\n`,
+    );
     const { trainAdapter } = createTrainActivities({
       store: fixture.store,
       backends: {
-        local: new LocalBackend({ clock: systemClock, trainer: { python: 'none', pythonPath: 'none' }, jailProfile: 'none' }),
+        local: new LocalBackend({
+          clock: systemClock,
+          trainer: { python: 'none', pythonPath: 'none' },
+          jailProfile: 'none',
+        }),
         kubernetes: new KubernetesBackend({
           clock: systemClock,
           storeRoot: fixture.folder,
@@ -66,8 +77,12 @@ describe('packed trainings on a cluster', () => {
     });
     return fixture.run(trainAdapter, { context, job, environments: [{ id: job, source }], budgetFactor: 1 }, activity);
   };
-  const jobsOf = (index: number): string[] => (fake.made[index]!.spec!.template.spec!.containers[0]!.args ?? []).filter((arg) => arg !== '--job');
-  const isTold = (job: string) => until(() => fixture.heartbeats.some(({ note, reason }) => note?.includes(`train ${job}:`) && reason?.kind === 'Training'));
+  const jobsOf = (index: number): string[] =>
+    (fake.made[index]!.spec!.template.spec!.containers[0]!.args ?? []).filter((arg) => arg !== '--job');
+  const isTold = (job: string) =>
+    until(() =>
+      fixture.heartbeats.some(({ note, reason }) => note?.includes(`train ${job}:`) && reason?.kind === 'Training'),
+    );
   const ofEight = [1, 2, 3, 4, 5, 6, 7, 8];
 
   test('a pack is one Job, whoever makes it, and each training has its own result and progress', async () => {
@@ -88,7 +103,9 @@ describe('packed trainings on a cluster', () => {
     await pack();
     process.env['FAKE_TRAINER'] = 'fail stamps 66';
     const [stamps, letters] = await Promise.allSettled([train('stamps'), train('letters')]);
-    expect(stamps).toMatchObject({ reason: { type: 'Trainer.Diverged', message: expect.stringContaining('not finite after iteration 3') as string } });
+    expect(stamps).toMatchObject({
+      reason: { type: 'Trainer.Diverged', message: expect.stringContaining('not finite after iteration 3') as string },
+    });
     expect(letters.status).toBe('fulfilled');
     expect(fake.made).toHaveLength(1);
     expect(files.starts('letters')).toHaveLength(1);
@@ -114,7 +131,11 @@ describe('packed trainings on a cluster', () => {
     for (const end of both) {
       expect(end).toMatchObject({
         status: 'rejected',
-        reason: { type: 'Trainer.Failed', nonRetryable: true, message: expect.stringMatching(/shared by letters and stamps was given up/) as string },
+        reason: {
+          type: 'Trainer.Failed',
+          nonRetryable: true,
+          message: expect.stringMatching(/shared by letters and stamps was given up/) as string,
+        },
       });
     }
     expect(fake.made).toHaveLength(1);
@@ -153,7 +174,10 @@ describe('packed trainings on a cluster', () => {
     expect(fake.made[1]!.metadata!.name).toBe(fake.made[0]!.metadata!.name);
     expect(jobsOf(1)).toEqual([`${files.directory('letters')}/job.json`, `${files.directory('scales')}/job.json`]);
     expect(files.iterations('letters')).toEqual(ofEight);
-    expect(JSON.parse(readFileSync(join(files.packs()[0]!, 'cluster', 'patience.json'), 'utf8'))).toMatchObject({ disruptions: 1, stalls: 0 });
+    expect(JSON.parse(readFileSync(join(files.packs()[0]!, 'cluster', 'patience.json'), 'utf8'))).toMatchObject({
+      disruptions: 1,
+      stalls: 0,
+    });
   });
 
   test('who is cancelled leaves the Job to the others; a Job that nobody needs is deleted', async () => {
@@ -181,7 +205,8 @@ describe('packed trainings on a cluster', () => {
     const both = [train('stamps', activities[0]), train('letters', activities[1])];
     await Promise.all([isTold('stamps'), isTold('letters')]);
     for (const activity of activities) activity.cancel('CANCELLED');
-    for (const end of await Promise.allSettled(both)) expect(end).toMatchObject({ reason: { name: 'CancelledFailure' } });
+    for (const end of await Promise.allSettled(both))
+      expect(end).toMatchObject({ reason: { name: 'CancelledFailure' } });
     expect(fake.active).toEqual([]);
   });
 

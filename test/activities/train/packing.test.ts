@@ -22,7 +22,9 @@ describe('packed trainings', () => {
   let context: RunContext;
 
   const pack = async (training: AgentSpecInput['training']) => {
-    context = await fixture.prepare('http://127.0.0.1:9/v1', { training: { iterations: 8, packingWaitSeconds: NEVER, ...training } });
+    context = await fixture.prepare('http://127.0.0.1:9/v1', {
+      training: { iterations: 8, packingWaitSeconds: NEVER, ...training },
+    });
   };
   beforeEach(() => {
     fixture = new RunFixture();
@@ -41,7 +43,11 @@ describe('packed trainings', () => {
       backends: {
         local: new LocalBackend({
           clock: systemClock,
-          trainer: { python: 'python3', pythonPath: join(root, 'trainer-image'), arguments: [join(__dirname, 'fake_trainer.py')] },
+          trainer: {
+            python: 'python3',
+            pythonPath: join(root, 'trainer-image'),
+            arguments: [join(__dirname, 'fake_trainer.py')],
+          },
           jailProfile: join(root, 'sandbox', 'profile.json'),
           graceMs: 5_000,
           ...(reports === undefined ? {} : { reports }),
@@ -58,11 +64,20 @@ describe('packed trainings', () => {
   ): Promise<TrainedAdapter> => {
     const sources = environments.map(async (id) => ({
       id,
-      source: await fixture.store.put(`runs/run-1/environments/${id}`, 'environment.py', `class Environment: ... # ${id}\n`),
+      source: await fixture.store.put(
+        `runs/run-1/environments/${id}`,
+        'environment.py',
+        `class Environment: ... # ${id}\n`,
+      ),
     }));
-    return fixture.run(on.trainAdapter, { context, job, environments: await Promise.all(sources), budgetFactor: 1, ...more }, activity);
+    return fixture.run(
+      on.trainAdapter,
+      { context, job, environments: await Promise.all(sources), budgetFactor: 1, ...more },
+      activity,
+    );
   };
-  const waits = (job: string) => until(() => fixture.heartbeats.some(({ note }) => note?.startsWith(`train ${job}: Queued`)));
+  const waits = (job: string) =>
+    until(() => fixture.heartbeats.some(({ note }) => note?.startsWith(`train ${job}: Queued`)));
   const ofEight = [1, 2, 3, 4, 5, 6, 7, 8];
 
   test('a full pack starts at once, and each training of it has the result that it has alone', async () => {
@@ -86,7 +101,9 @@ describe('packed trainings', () => {
     await waits('stamps');
     expect(fixture.heartbeats.at(-1)!.reason).toMatchObject({
       kind: 'Queued',
-      message: expect.stringMatching(/^waits for up to 2 trainings to share a trainer, 1 of 2 there, 3[56]\d\d s left$/) as string,
+      message: expect.stringMatching(
+        /^waits for up to 2 trainings to share a trainer, 1 of 2 there, 3[56]\d\d s left$/,
+      ) as string,
     });
     await Promise.all([first, train('letters')]);
     const last = fixture.heartbeats.at(-1)!;
@@ -107,7 +124,11 @@ describe('packed trainings', () => {
   test('a worker without room for a whole pack says so', async () => {
     await pack({ packing: 2, packingWaitSeconds: 1 });
     await train('stamps', undefined, undefined, worker(undefined, 1));
-    expect(fixture.heartbeats.some(({ reason }) => /left; this worker trains only 1 at once \(WHET_TRAINERS\)$/.test(reason?.message ?? ''))).toBe(true);
+    expect(
+      fixture.heartbeats.some(({ reason }) =>
+        /left; this worker trains only 1 at once \(WHET_TRAINERS\)$/.test(reason?.message ?? ''),
+      ),
+    ).toBe(true);
   });
 
   test('a pack that does not fill is closed by time; who comes later opens the next', async () => {
@@ -131,7 +152,11 @@ describe('packed trainings', () => {
     await Promise.all(names.map((name) => train(name)));
     const crews = files
       .packs()
-      .map((folder) => (JSON.parse(readFileSync(join(folder, 'closed.json'), 'utf8')) as { members: { capability: string }[] }).members);
+      .map(
+        (folder) =>
+          (JSON.parse(readFileSync(join(folder, 'closed.json'), 'utf8')) as { members: { capability: string }[] })
+            .members,
+      );
     expect(
       crews
         .flat()
@@ -171,7 +196,8 @@ describe('packed trainings', () => {
     const first = [train('stamps', lost[0]), train('letters', lost[1])];
     await files.reaches('stamps', 1);
     for (const activity of lost) activity.cancel('WORKER_SHUTDOWN');
-    for (const end of await Promise.allSettled(first)) expect(end).toMatchObject({ reason: { message: 'WORKER_SHUTDOWN' } });
+    for (const end of await Promise.allSettled(first))
+      expect(end).toMatchObject({ reason: { message: 'WORKER_SHUTDOWN' } });
     files.go('letters');
     await Promise.all([train('stamps'), train('letters')]);
     expect(files.starts('stamps')).toEqual(files.starts('letters'));
@@ -181,7 +207,9 @@ describe('packed trainings', () => {
   test('a trainer that was killed is Trainer.Died, and whoever comes first starts it for all', async () => {
     await pack({ packing: 2 });
     process.env['FAKE_HOLD'] = 'letters stamps';
-    const both = ['stamps', 'letters'].map((job) => expect(train(job)).rejects.toMatchObject({ type: 'Trainer.Died', nonRetryable: false }));
+    const both = ['stamps', 'letters'].map((job) =>
+      expect(train(job)).rejects.toMatchObject({ type: 'Trainer.Died', nonRetryable: false }),
+    );
     for (const job of ['stamps', 'letters']) {
       await until(() => fixture.heartbeats.some(({ note }) => note?.startsWith(`train ${job}, reward`)));
     }
@@ -210,7 +238,9 @@ describe('packed trainings', () => {
       reason: {
         type,
         nonRetryable: type !== 'Trainer.Died',
-        message: expect.stringMatching(/training of stamps.*letters and stamps.*not finite after iteration 3/s) as string,
+        message: expect.stringMatching(
+          /training of stamps.*letters and stamps.*not finite after iteration 3/s,
+        ) as string,
       },
     });
     expect(letters.status).toBe('fulfilled');
@@ -260,7 +290,9 @@ describe('packed trainings', () => {
     await letters;
     expect(files.starts('letters')).toHaveLength(1);
     expect(existsSync(join(files.directory('stamps'), 'manifest.json'))).toBe(false);
-    expect(JSON.parse(readFileSync(join(files.directory('stamps'), 'failure.json'), 'utf8'))).toMatchObject({ code: 143 });
+    expect(JSON.parse(readFileSync(join(files.directory('stamps'), 'failure.json'), 'utf8'))).toMatchObject({
+      code: 143,
+    });
     expect(readFileSync(join(files.directory('stamps'), 'checkpoint.txt'), 'utf8')).toBe('4');
   });
 
@@ -271,7 +303,8 @@ describe('packed trainings', () => {
     const both = [train('stamps', cancelled[0]), train('letters', cancelled[1])];
     await files.reaches('letters', 1);
     for (const activity of cancelled) activity.cancel('CANCELLED');
-    for (const end of await Promise.allSettled(both)) expect(end).toMatchObject({ reason: { name: 'CancelledFailure' } });
+    for (const end of await Promise.allSettled(both))
+      expect(end).toMatchObject({ reason: { name: 'CancelledFailure' } });
     expect(await trainerState(files.packs()[0]!)).toMatchObject({ status: 'ended' });
   });
 

@@ -20,7 +20,8 @@ describe('trainAdapter with the real trainer', () => {
 
   beforeAll(async () => {
     const model = join(fixture.folder, 'model');
-    const make = 'import sys; from pathlib import Path; from tiny_model import make_model; make_model(Path(sys.argv[1]), 4, True)';
+    const make =
+      'import sys; from pathlib import Path; from tiny_model import make_model; make_model(Path(sys.argv[1]), 4, True)';
     execFileSync(python, ['-c', make, model], { env: { ...process.env, PYTHONPATH: fixtures } });
     const context = await fixture.prepare('http://127.0.0.1:9/v1', {
       training: {
@@ -37,8 +38,17 @@ describe('trainAdapter with the real trainer', () => {
     });
     const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
     const spec = await putJson(fixture.store, layout.run('run-1'), 'spec.json', { ...prepared, modelPath: model });
-    const source = await fixture.store.put('runs/run-1/environments/letters', 'environment.py', readFileSync(join(fixtures, 'letters.py')));
-    input = { context: { ...context, spec }, job: 'letters', environments: [{ id: 'letters', source }], budgetFactor: 1 };
+    const source = await fixture.store.put(
+      'runs/run-1/environments/letters',
+      'environment.py',
+      readFileSync(join(fixtures, 'letters.py')),
+    );
+    input = {
+      context: { ...context, spec },
+      job: 'letters',
+      environments: [{ id: 'letters', source }],
+      budgetFactor: 1,
+    };
   }, 300_000);
   afterAll(() => fixture.dispose());
 
@@ -76,14 +86,23 @@ describe('trainAdapter with the real trainer', () => {
 
     const resumed = await fixture.run(trainAdapter, input);
     expect(resumed.rollouts).toBe(ITERATIONS * 8);
-    expect(await getJson(fixture.store, resumed.manifest, trainingManifestSchema)).toMatchObject({ iterations: ITERATIONS, adapterSha256: resumed.sha256 });
+    expect(await getJson(fixture.store, resumed.manifest, trainingManifestSchema)).toMatchObject({
+      iterations: ITERATIONS,
+      adapterSha256: resumed.sha256,
+    });
     expect(readdirSync(fixture.store.localPath(resumed.key))).toContain('adapter_model.safetensors');
   }, 600_000);
 
   test('a job that the trainer refuses says why', async () => {
     const prepared = await getJson(fixture.store, input.context.spec, preparedSpecSchema);
-    const spec = await putJson(fixture.store, layout.run('run-1'), 'spec.json', { ...prepared, modelPath: join(fixture.folder, 'nowhere') });
+    const spec = await putJson(fixture.store, layout.run('run-1'), 'spec.json', {
+      ...prepared,
+      modelPath: join(fixture.folder, 'nowhere'),
+    });
     const failure = fixture.run(trainAdapter, { ...input, job: 'other', context: { ...input.context, spec } });
-    await expect(failure).rejects.toMatchObject({ type: 'Trainer.JobInvalid', message: expect.stringContaining('nowhere is not a model directory') as string });
+    await expect(failure).rejects.toMatchObject({
+      type: 'Trainer.JobInvalid',
+      message: expect.stringContaining('nowhere is not a model directory') as string,
+    });
   }, 300_000);
 });

@@ -4,7 +4,15 @@ import { ReportDesk } from '../../../activities/train/reports/report-desk';
 import { reportEndpoint } from '../../../activities/train/reports/report-endpoint';
 import { ReportTokens } from '../../../activities/train/reports/report-token';
 
-const report = (sequence: number) => ({ sequence, iteration: 3, iterations: 40, reward: 0.5, kl: 0.01, completionTokens: 900, secondsLeft: 30 });
+const report = (sequence: number) => ({
+  sequence,
+  iteration: 3,
+  iterations: 40,
+  reward: 0.5,
+  kl: 0.01,
+  completionTokens: 900,
+  secondsLeft: 30,
+});
 
 describe('the report endpoint', () => {
   const tokens = new ReportTokens();
@@ -40,7 +48,15 @@ describe('the report endpoint', () => {
     const good = tokens.issue('job-a');
     const [claim, signature] = good.split('.') as [string, string];
     const longer = Buffer.from(JSON.stringify({ job: 'job-a', until: 9e15 })).toString('base64url');
-    for (const token of ['', 'x', `${longer}.${signature}`, `${claim}.`, `${good}.more`, new ReportTokens().issue('job-a'), tokens.issue('job-b')]) {
+    for (const token of [
+      '',
+      'x',
+      `${longer}.${signature}`,
+      `${claim}.`,
+      `${good}.more`,
+      new ReportTokens().issue('job-a'),
+      tokens.issue('job-b'),
+    ]) {
       expect(await post(token, report(1))).toBe(401);
     }
     expect(await post(tokens.issue('job-a', Date.now(), -1), report(1))).toBe(403);
@@ -52,7 +68,15 @@ describe('the report endpoint', () => {
     expect(await post(good, { ...report(6), reward: 'high' })).toBe(400);
     expect(await post(good, { ...report(6), padding: 'x'.repeat(2_000) })).toBe(413);
     expect(await post(good, report(6), 'job-b')).toBe(503);
-    expect(desk.counts).toEqual({ accepted: 1, forged: 7, late: 2, replayed: 2, malformed: 2, oversized: 1, unavailable: 1 });
+    expect(desk.counts).toEqual({
+      accepted: 1,
+      forged: 7,
+      late: 2,
+      replayed: 2,
+      malformed: 2,
+      oversized: 1,
+      unavailable: 1,
+    });
     expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ reports: desk.counts });
     expect(desk.latest('job-a')).toMatchObject({ sequence: 5 });
   });

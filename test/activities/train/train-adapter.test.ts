@@ -18,7 +18,11 @@ describe('trainAdapter', () => {
   beforeEach(async () => {
     fixture = new RunFixture();
     const context = await fixture.prepare('http://127.0.0.1:9/v1', { training: { iterations: 8 } });
-    const source = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', 'class Environment: ...\n');
+    const source = await fixture.store.put(
+      'runs/run-1/environments/stamps',
+      'environment.py',
+      'class Environment: ...\n',
+    );
     input = { context, job: 'stamps', environments: [{ id: 'stamps', source }], budgetFactor: 1 };
   });
   afterEach(async () => {
@@ -32,7 +36,11 @@ describe('trainAdapter', () => {
       backends: {
         local: new LocalBackend({
           clock: systemClock,
-          trainer: { python: 'python3', pythonPath: join(root, 'trainer-image'), arguments: [join(__dirname, 'fake_trainer.py')] },
+          trainer: {
+            python: 'python3',
+            pythonPath: join(root, 'trainer-image'),
+            arguments: [join(__dirname, 'fake_trainer.py')],
+          },
           jailProfile: join(root, 'sandbox', 'profile.json'),
           graceMs,
         }),
@@ -47,17 +55,37 @@ describe('trainAdapter', () => {
   const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
     while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
   };
-  const started = () => until(() => existsSync(fixture.store.localPath('runs/run-1/training')) && existsSync(join(directory(), 'progress.jsonl')));
+  const started = () =>
+    until(
+      () =>
+        existsSync(fixture.store.localPath('runs/run-1/training')) && existsSync(join(directory(), 'progress.jsonl')),
+    );
 
   test('writes the job, runs it and keeps the adapter under its hash', async () => {
     const adapter = await train();
     expect(adapter).toMatchObject({ capabilityId: 'stamps', rollouts: 8 * 16, seconds: 1.5, finalReward: 1 });
     expect(adapter.name).toBe(`stamps@${adapter.sha256.slice(0, 12)}`);
-    expect(readdirSync(fixture.store.localPath(adapter.key)).sort()).toEqual(['adapter_config.json', 'adapter_model.safetensors']);
-    expect(await getJson(fixture.store, adapter.manifest, trainingManifestSchema)).toMatchObject({ adapterSha256: adapter.sha256 });
+    expect(readdirSync(fixture.store.localPath(adapter.key)).sort()).toEqual([
+      'adapter_config.json',
+      'adapter_model.safetensors',
+    ]);
+    expect(await getJson(fixture.store, adapter.manifest, trainingManifestSchema)).toMatchObject({
+      adapterSha256: adapter.sha256,
+    });
     const job = trainingJobSchema.parse(JSON.parse(readFileSync(join(directory(), 'job.json'), 'utf8')));
-    expect(job).toMatchObject({ jobId: 'run-1/stamps', isolation: 'jail', taskSeedStart: 1_000_000, algorithm: { iterations: 8, groups: 4, maxTurns: 4 } });
-    expect(job.algorithm).toMatchObject({ hintShare: 0, decisionTurnsOnly: false, supervisedWeight: 0, updateTokens: 0, rewardCollapse: 0.5 });
+    expect(job).toMatchObject({
+      jobId: 'run-1/stamps',
+      isolation: 'jail',
+      taskSeedStart: 1_000_000,
+      algorithm: { iterations: 8, groups: 4, maxTurns: 4 },
+    });
+    expect(job.algorithm).toMatchObject({
+      hintShare: 0,
+      decisionTurnsOnly: false,
+      supervisedWeight: 0,
+      updateTokens: 0,
+      rewardCollapse: 0.5,
+    });
     expect(readFileSync(job.environments[0]!.path, 'utf8')).toBe('class Environment: ...\n');
     expect(fixture.heartbeats.at(-1)).toMatchObject({ stage: 'sharpen', unit: 'iterations', done: 8, total: 8 });
   });
@@ -89,7 +117,9 @@ describe('trainAdapter', () => {
     process.env['FAKE_TRAINER'] = 'kill';
     const failure = train();
     await expect(failure).rejects.toMatchObject({ type: 'Trainer.Died', nonRetryable: false });
-    await expect(failure).rejects.toThrow(/was ended by signal 9.*last checkpoint.*trainer\.log.*\nthe fake trainer does as it was told/s);
+    await expect(failure).rejects.toThrow(
+      /was ended by signal 9.*last checkpoint.*trainer\.log.*\nthe fake trainer does as it was told/s,
+    );
     await train();
     expect(starts()).toBe(2);
     const iterations = readFileSync(join(directory(), 'progress.jsonl'), 'utf8')
@@ -105,7 +135,10 @@ describe('trainAdapter', () => {
     const state = await trainerState(directory());
     if (state.status !== 'running') throw new Error('The trainer should be running.');
     process.kill(-state.group, 'SIGKILL');
-    await expect(failure).rejects.toMatchObject({ type: 'Trainer.Died', message: expect.stringContaining('was killed') as string });
+    await expect(failure).rejects.toMatchObject({
+      type: 'Trainer.Died',
+      message: expect.stringContaining('was killed') as string,
+    });
   });
 
   test.each([

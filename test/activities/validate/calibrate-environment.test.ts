@@ -11,13 +11,25 @@ const capability = { id: 'stamps', name: 'Stamps', summary: 'count the stamps' }
 describe('calibrateEnvironment', () => {
   let fixture: RunFixture;
   let server: FakeModelServer;
-  const spec = { calibration: { seeds: 10, rolloutsPerSeed: 4 }, collect: { concurrency: 16 }, training: { temperature: 0.7, maxCompletionTokens: 33 } };
+  const spec = {
+    calibration: { seeds: 10, rolloutsPerSeed: 4 },
+    collect: { concurrency: 16 },
+    training: { temperature: 0.7, maxCompletionTokens: 33 },
+  };
 
   const calibrate = async (share: number, file = 'parcel_desk.py', options = spec, activity = fixture.activity()) => {
     server = await new FakeModelServer(parcelPolicy(() => share)).start();
     const context = await fixture.prepare(server.baseUrl, options);
-    const source = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', readFileSync(fixturePath(file)));
-    const validation = await putJson(fixture.store, 'runs/run-1/environments/stamps', 'validation.json', { passed: true, problems: [], checks: [] });
+    const source = await fixture.store.put(
+      'runs/run-1/environments/stamps',
+      'environment.py',
+      readFileSync(fixturePath(file)),
+    );
+    const validation = await putJson(fixture.store, 'runs/run-1/environments/stamps', 'validation.json', {
+      passed: true,
+      problems: [],
+      checks: [],
+    });
     const trajectories = await putLines(fixture.store, 'runs/run-1/trajectories', 'trajectories.jsonl', []);
     const labels = await putLines(fixture.store, 'runs/run-1/labels', 'labels.jsonl', []);
     const input = { context, capability, source, validation, trajectories, labels };
@@ -41,7 +53,9 @@ describe('calibrateEnvironment', () => {
     const { outcome, result, certificate } = await calibrate(0.4);
     expect(result.problems).toEqual([]);
     expect(outcome.inBand).toBe(true);
-    expect(outcome.outcome).toMatch(/^in-band: mean reward 0\.\d\d, success 0\.\d\d, informative groups \d\.\d\d \(\d\d rollouts\)$/);
+    expect(outcome.outcome).toMatch(
+      /^in-band: mean reward 0\.\d\d, success 0\.\d\d, informative groups \d\.\d\d \(\d\d rollouts\)$/,
+    );
     expect(outcome).toMatchObject({ promptTokens: 20 * result.rollouts, completionTokens: 10 * result.rollouts });
     expect(result).toMatchObject({ seeds: 10, rolloutsPerSeed: 4, planned: 40, doubt: 0 });
     // So few tasks leave a doubt, and so all rollouts of the fixed design are made.
@@ -62,7 +76,10 @@ describe('calibrateEnvironment', () => {
   });
 
   test('no more is rolled out once the verdict is certain', async () => {
-    const { outcome, result } = await calibrate(0, 'parcel_desk.py', { ...spec, calibration: { seeds: 40, rolloutsPerSeed: 4 } });
+    const { outcome, result } = await calibrate(0, 'parcel_desk.py', {
+      ...spec,
+      calibration: { seeds: 40, rolloutsPerSeed: 4 },
+    });
     expect(outcome.inBand).toBe(false);
     expect(result).toMatchObject({ verdict: 'too-hard', seeds: 8, rollouts: 32, planned: 160 });
     expect(result.doubt).toBeLessThanOrEqual(0.01);
@@ -72,14 +89,24 @@ describe('calibrateEnvironment', () => {
     const { outcome, result } = await calibrate(0.5, 'raising_desk.py');
     expect(outcome.inBand).toBe(false);
     // Seed 3 raises, seed 5 ends the process; four rollouts of each.
-    expect(result.problems[0]).toMatch(/^The environment failed in 8 of 32 rollouts, in 4 of them by ending or hanging: .*ZeroDivisionError/);
+    expect(result.problems[0]).toMatch(
+      /^The environment failed in 8 of 32 rollouts, in 4 of them by ending or hanging: .*ZeroDivisionError/,
+    );
     expect(result.groupMeans).toEqual([0, 1, 0, 0, 0, 0, 0, 1]);
     expect([outcome.faulty, result.faulty]).toEqual([true, true]);
   });
 
   test('those that died are told from those that raised, over all portions, and what was rolled out is paid for', async () => {
-    // A band whose end lies where the figures are, so that one portion of eight tasks does not suffice: 5 and 16 die, 3, 10 and 17 raise.
-    const wide = { meanReward: [0, 1], meanSuccess: [0, 1], maxAllSuccessGroups: 0.3, maxAllZeroGroups: 1, maxConstantGroups: 1, minInformativeGroups: 0 };
+    // A band whose end lies where the figures are, so that one portion of eight tasks does not suffice: 5 and 16 die,
+    // 3, 10 and 17 raise.
+    const wide = {
+      meanReward: [0, 1],
+      meanSuccess: [0, 1],
+      maxAllSuccessGroups: 0.3,
+      maxAllZeroGroups: 1,
+      maxConstantGroups: 1,
+      minInformativeGroups: 0,
+    };
     const calibration = { seeds: 60, rolloutsPerSeed: 4, ...wide, minRewardStd: 0 } as typeof spec.calibration;
     const { outcome, certificate } = await calibrate(0.5, 'raising_desk.py', { ...spec, calibration });
     expect(outcome.outcome).toMatch(/^unusable: The environment hung or died in 6 episodes\. .* ended with code 3/);
@@ -91,11 +118,18 @@ describe('calibrateEnvironment', () => {
     const activity = fixture.activity();
     activity.on('heartbeat', ({ unit }: StageProgress) => unit === 'estimates' && activity.cancel('CANCELLED'));
     await expect(calibrate(0.4, 'parcel_desk.py', spec, activity)).rejects.toMatchObject({ name: 'CancelledFailure' });
-    expect(fixture.heartbeats.at(-1)).toMatchObject({ stage: 'sharpen', unit: 'estimates', note: 'estimates the transfer of stamps' });
+    expect(fixture.heartbeats.at(-1)).toMatchObject({
+      stage: 'sharpen',
+      unit: 'estimates',
+      note: 'estimates the transfer of stamps',
+    });
   });
 
   test('an environment that keeps dying is given up', async () => {
-    const { outcome, result } = await calibrate(0.5, 'raising_desk.py', { ...spec, calibration: { seeds: 30, rolloutsPerSeed: 16 } });
+    const { outcome, result } = await calibrate(0.5, 'raising_desk.py', {
+      ...spec,
+      calibration: { seeds: 30, rolloutsPerSeed: 16 },
+    });
     expect(outcome.inBand).toBe(false);
     expect(outcome.outcome).toMatch(/^unusable: The environment hung or died in 6 episodes/);
     expect(outcome.completionTokens).toBeGreaterThan(0);

@@ -32,8 +32,14 @@ describe('calibrationOf', () => {
   });
 
   test('thresholds include their ends', () => {
-    expect(calibrationOf(groups([10, [1, 1, 1, 0, 0]]), thresholds)).toMatchObject({ meanSuccess: 0.6, verdict: 'in-band' });
-    expect(calibrationOf(groups([10, [1, 0, 0, 0, 0]]), thresholds)).toMatchObject({ meanSuccess: 0.2, verdict: 'in-band' });
+    expect(calibrationOf(groups([10, [1, 1, 1, 0, 0]]), thresholds)).toMatchObject({
+      meanSuccess: 0.6,
+      verdict: 'in-band',
+    });
+    expect(calibrationOf(groups([10, [1, 0, 0, 0, 0]]), thresholds)).toMatchObject({
+      meanSuccess: 0.2,
+      verdict: 'in-band',
+    });
   });
 
   test('too easy: the numbers are in the sentences', () => {
@@ -54,7 +60,10 @@ describe('calibrationOf', () => {
   });
 
   test('rewards that hardly differ are uninformative', () => {
-    const { verdict, problems } = calibrationOf(groups([10, [0.4, 0.41, 0.4, 0.41]]), { ...thresholds, meanSuccess: [0, 1] });
+    const { verdict, problems } = calibrationOf(groups([10, [0.4, 0.41, 0.4, 0.41]]), {
+      ...thresholds,
+      meanSuccess: [0, 1],
+    });
     expect(verdict).toBe('uninformative');
     expect(problems.join(' ')).toMatch(/Only on 0\.00 of the tasks.*standard deviation is 0\.0/);
   });

@@ -15,7 +15,11 @@ const sourceOf = (name: string) => readFileSync(join(FOLDER, 'good', name), 'utf
 const spec = agentSpecSchema.parse({
   version: 1,
   name: 'post-office',
-  environment: { path: 'post_office.py', trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 100 } },
+  environment: {
+    path: 'post_office.py',
+    trainSeeds: { start: 0, count: 100 },
+    heldOutSeeds: { start: 1000, count: 100 },
+  },
   model: { name: 'base' },
 });
 
@@ -24,7 +28,12 @@ describe('certificate', () => {
 
   const profileOf = (source: string) => {
     const environment = { source, trust: 'owner' as const, name: 'post office' };
-    return readTargetProfile({ openEnvironment, environment, spec: spec.environment, signal: new AbortController().signal });
+    return readTargetProfile({
+      openEnvironment,
+      environment,
+      spec: spec.environment,
+      signal: new AbortController().signal,
+    });
   };
   const office = readFileSync(fixture('post_office.py'), 'utf8');
 
@@ -52,7 +61,11 @@ describe('certificate', () => {
 
   test('yes and no, and a choice that an error lists, give nothing away; nor does what the agent is told as well', async () => {
     const against = await profileOf(edited(office, OFFICE_WITH_CHOICES));
-    const { passed, problems } = await examine('choices', edited(sourceOf('replaying_class.py'), GOOD_WITH_CHOICES), against);
+    const { passed, problems } = await examine(
+      'choices',
+      edited(sourceOf('replaying_class.py'), GOOD_WITH_CHOICES),
+      against,
+    );
     expect(problems).toEqual([]);
     expect(passed).toBe(true);
   });

@@ -2,7 +2,11 @@
 import { interfaceDifferences } from '../../../activities/validate/interface-differences';
 import type { EnvironmentTool } from '../../../contracts/environment-protocol';
 
-const tool = (name: string, properties: Record<string, unknown>, required = Object.keys(properties)): EnvironmentTool => ({
+const tool = (
+  name: string,
+  properties: Record<string, unknown>,
+  required = Object.keys(properties),
+): EnvironmentTool => ({
   type: 'function',
   function: { name, description: 'text', parameters: { type: 'object', properties, required } },
 });
@@ -10,7 +14,10 @@ const refund = tool('refund', { order: { type: 'string', description: 'number' }
 
 describe('interfaceDifferences', () => {
   test('descriptions and the order of things do not count', () => {
-    const same = tool('refund', { amount: { type: 'integer', description: 'money' }, order: { type: 'string' } }, ['amount', 'order']);
+    const same = tool('refund', { amount: { type: 'integer', description: 'money' }, order: { type: 'string' } }, [
+      'amount',
+      'order',
+    ]);
     expect(interfaceDifferences([refund, tool('x', {})], [tool('x', {}), same])).toEqual([]);
   });
 
@@ -33,12 +40,20 @@ describe('interfaceDifferences', () => {
 
   test('an optional parameter is another interface', () => {
     const other = tool('refund', { order: { type: 'string' }, amount: { type: 'integer' } }, ['order']);
-    expect(interfaceDifferences([refund], [other])).toEqual(["refund requires [order]; the agent's tool requires [amount, order]."]);
+    expect(interfaceDifferences([refund], [other])).toEqual([
+      "refund requires [order]; the agent's tool requires [amount, order].",
+    ]);
   });
 
   test('allowed values and element types count', () => {
-    const ours = tool('x', { kind: { type: 'string', enum: ['a', 'b'] }, many: { type: 'array', items: { type: 'string', description: 'one' } } });
-    const theirs = tool('x', { kind: { type: 'string', enum: ['a'] }, many: { type: 'array', items: { type: 'string' } } });
+    const ours = tool('x', {
+      kind: { type: 'string', enum: ['a', 'b'] },
+      many: { type: 'array', items: { type: 'string', description: 'one' } },
+    });
+    const theirs = tool('x', {
+      kind: { type: 'string', enum: ['a'] },
+      many: { type: 'array', items: { type: 'string' } },
+    });
     expect(interfaceDifferences([ours], [theirs])).toHaveLength(1);
   });
 });

@@ -10,7 +10,9 @@ const task = (seed: number, content: string, answer: string): ExaminedTask => ({
   skillCalls: [0],
 });
 const WORDS = 'amber birch cedar daisy elder fern grape hazel iris jute kale lotus maple nettle olive poppy'.split(' ');
-const different = WORDS.map((word, i) => task(i, `please water the ${word} behind the ${WORDS[(i + 5) % 16]}`, `${word} watered`));
+const different = WORDS.map((word, i) =>
+  task(i, `please water the ${word} behind the ${WORDS[(i + 5) % 16]}`, `${word} watered`),
+);
 
 test('tasks that share a frame only are no duplicates', () => {
   expect(nearDuplicates(different)).toEqual([]);
@@ -18,7 +20,8 @@ test('tasks that share a frame only are no duplicates', () => {
 
 test('a running number, punctuation and capitals do not make another task', () => {
   const again = task(99, 'Please, water the amber behind the FERN!', 'amber watered');
-  const numbered = (seed: number, n: number) => task(seed, `ticket ${n}: please prune the olive before noon`, 'olive pruned');
+  const numbered = (seed: number, n: number) =>
+    task(seed, `ticket ${n}: please prune the olive before noon`, 'olive pruned');
   expect(nearDuplicates([...different, again, numbered(100, 17), numbered(101, 18)])).toEqual([
     [99, 0],
     [101, 100],
@@ -42,7 +45,9 @@ test("the space of tasks is estimated by Chao's bound", () => {
 test('the fewest tasks that agent.yaml may ask for suffice to show that there are enough', () => {
   const certificate = agentSpecSchema.shape.certificate;
   const different = (count: number) => taskSpace(Array.from({ length: count }, (_, i) => `task ${i}`));
-  const fewest = Array.from({ length: 200 }, (_, i) => i).find((count) => different(count) >= CERTIFICATION.minTaskSpace)!;
+  const fewest = Array.from({ length: 200 }, (_, i) => i).find(
+    (count) => different(count) >= CERTIFICATION.minTaskSpace,
+  )!;
   expect(certificate.parse({ diversitySeeds: fewest })).toMatchObject({ diversitySeeds: fewest });
   expect(certificate.safeParse({ diversitySeeds: fewest - 1 }).success).toBe(false);
 });

@@ -1,7 +1,8 @@
 // Tier: unit.
 import { type Format, formatDifference, learnFormat } from '../../../activities/validate/observation-format';
 
-const formatOf = (...observations: string[]): Format => observations.reduce<Format | undefined>(learnFormat, undefined)!;
+const formatOf = (...observations: string[]): Format =>
+  observations.reduce<Format | undefined>(learnFormat, undefined)!;
 
 test('the same members with other values are the same format', () => {
   const format = formatOf('{"order":"41","items":["Mug"],"total":80}', '{"error":"no such order"}');
@@ -12,9 +13,17 @@ test('the same members with other values are the same format', () => {
 
 test.each([
   ['another kind', 'order 41', "is text where the agent's has object"],
-  ['another member', '{"order":"41","items":[],"sum":80}', "has the members {items, order, sum} where the agent's has {items, order, total}"],
+  [
+    'another member',
+    '{"order":"41","items":[],"sum":80}',
+    "has the members {items, order, sum} where the agent's has {items, order, total}",
+  ],
   ['another type', '{"order":41,"items":[],"total":80}', "is number at .order where the agent's has string"],
-  ['another type of element', '{"order":"41","items":[{"name":"Mug"}],"total":80}', "is object at .items[] where the agent's has string"],
+  [
+    'another type of element',
+    '{"order":"41","items":[{"name":"Mug"}],"total":80}',
+    "is object at .items[] where the agent's has string",
+  ],
 ])('%s is another format', (_, observation, expected) => {
   expect(formatDifference(formatOf('{"order":"41","items":["Mug"],"total":80}'), observation)).toBe(expected);
 });

@@ -1,5 +1,10 @@
 // Tier: unit.
-import { calibrationDesign, type CalibrationThresholds, nextRollouts, verdictDoubt } from '../../../activities/validate';
+import {
+  calibrationDesign,
+  type CalibrationThresholds,
+  nextRollouts,
+  verdictDoubt,
+} from '../../../activities/validate';
 import { isSettled, shareAbove } from '../../../activities/validate/stopping-rule';
 import { agentSpecSchema } from '../../../contracts';
 

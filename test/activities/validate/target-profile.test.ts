@@ -50,7 +50,10 @@ test('one that dies of a malformed call loses what that call would have shown', 
 });
 
 test('one that hangs in an episode costs that episode, and those beside it are played again', async () => {
-  const hangs = before(STEP, '        if self.task == self.generate_task(7):\n            __import__("time").sleep(60)\n');
+  const hangs = before(
+    STEP,
+    '        if self.task == self.generate_task(7):\n            __import__("time").sleep(60)\n',
+  );
   const { formats } = await profileOf(hangs);
   expect(formats).toEqual((await profileOf(office)).formats);
 });
@@ -61,14 +64,18 @@ test('one that ends at every call is given up', async () => {
 });
 
 test('one that does not open its tasks is given up', async () => {
-  await expect(profileOf(before(RESET, '        assert seed < 1000, "no such town"\n'))).rejects.toThrow(EnvironmentRaised);
+  await expect(profileOf(before(RESET, '        assert seed < 1000, "no such town"\n'))).rejects.toThrow(
+    EnvironmentRaised,
+  );
   await expect(profileOf(before(RESET, '        __import__("time").sleep(60)\n'))).rejects.toThrow(EnvironmentHung);
 });
 
 test('a cancellation does not wait for a hanging environment', async () => {
   const stop = new AbortController();
   setTimeout(() => stop.abort(new Error('enough')), 300);
-  await expect(profileOf(before(RESET, '        __import__("time").sleep(0.6)\n'), stop.signal)).rejects.toThrow('enough');
+  await expect(profileOf(before(RESET, '        __import__("time").sleep(0.6)\n'), stop.signal)).rejects.toThrow(
+    'enough',
+  );
 });
 
 describe('the kept profile', () => {

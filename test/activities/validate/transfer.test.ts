@@ -1,5 +1,11 @@
 // Tier: unit.
-import { concordance, estimateTransfer, spearman, type TaskSuccess, transferOf } from '../../../activities/validate/transfer';
+import {
+  concordance,
+  estimateTransfer,
+  spearman,
+  type TaskSuccess,
+  transferOf,
+} from '../../../activities/validate/transfer';
 import type { ConsensusLabel, Trajectory } from '../../../contracts';
 import { putLines } from '../../../store';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
@@ -29,7 +35,10 @@ test('one that is as hard everywhere tells nothing, and says so', () => {
 
 test('too few tasks, or tasks that all end alike, give no figure', () => {
   expect(transferOf(tasks(40, 0.8, 0.1), tasks(6, 1, 0), 1)).toMatchObject({ tasks: 6, discrimination: null });
-  expect(transferOf(tasks(40, 0.8, 0.1), tasks(60, 0.3, 0.3), 1)).toMatchObject({ discrimination: null, rankCorrelation: null });
+  expect(transferOf(tasks(40, 0.8, 0.1), tasks(60, 0.3, 0.3), 1)).toMatchObject({
+    discrimination: null,
+    rankCorrelation: null,
+  });
 });
 
 test('the figures are those of the textbook', () => {
@@ -46,26 +55,46 @@ describe('from trajectories and labels', () => {
   const fixture = new RunFixture();
   afterAll(() => fixture.dispose());
 
-  /** Trial `trial` of a task whose opening is of the easy or the hard kind; the easy ones succeed in three of four trials, the hard ones in one. */
+  /**
+   * Trial `trial` of a task whose opening is of the easy or the hard kind; the easy ones succeed in three of four
+   * trials, the hard ones in one.
+   */
   const episode = (seed: number, trial: number, split: Trajectory['task']['split']): Trajectory => {
     const isEasy = seed % 2 === 0;
     const { messages, ...rest } = syntheticEpisode(4 * seed + trial);
     const opening = { role: 'user' as const, content: `${(isEasy ? EASY : HARD).join(' ')} number ${seed}` };
     const success = trial < (isEasy ? 3 : 1);
-    return { ...rest, task: { seed, split }, trial, messages: [messages[0]!, opening], reward: success ? 0.9 : 0.5, success };
+    return {
+      ...rest,
+      task: { seed, split },
+      trial,
+      messages: [messages[0]!, opening],
+      reward: success ? 0.9 : 0.5,
+      success,
+    };
   };
   const trials = (seeds: readonly number[], split: Trajectory['task']['split']) =>
     seeds.flatMap((seed) => [0, 1, 2, 3].map((trial) => episode(seed, trial, split)));
   const range = (start: number, count: number) => Array.from({ length: count }, (_, i) => start + i);
   const capability = { id: 'refunds', name: 'Refunds', summary: 'refunds' };
 
-  const estimate = async (target: readonly Trajectory[], labels: readonly ConsensusLabel[], signal = new AbortController().signal) => {
+  const estimate = async (
+    target: readonly Trajectory[],
+    labels: readonly ConsensusLabel[],
+    signal = new AbortController().signal,
+  ) => {
     const refs = {
       trajectories: await putLines(fixture.store, 'runs/run-1/trajectories', 'collected.jsonl', target),
       labels: await putLines(fixture.store, 'runs/run-1/labels', 'labels.jsonl', labels),
     };
     const context = await fixture.prepare('http://127.0.0.1:9/v1');
-    return estimateTransfer(fixture.store, { ...refs, capability, context }, trials(range(0, 30), 'synthetic'), 0.9, signal);
+    return estimateTransfer(
+      fixture.store,
+      { ...refs, capability, context },
+      trials(range(0, 30), 'synthetic'),
+      0.9,
+      signal,
+    );
   };
   const labelOf = ({ id }: Trajectory, label: ConsensusLabel['label'], capabilityId = 'refunds'): ConsensusLabel => ({
     trajectoryId: id,
@@ -84,7 +113,9 @@ describe('from trajectories and labels', () => {
       [...train, ...live, ...elsewhere],
       [
         ...[...train, ...live].map((trajectory, index) => labelOf(trajectory, index % 2 === 0 ? 'PRESENT' : 'LACKING')),
-        ...elsewhere.map((trajectory, index) => (index % 2 === 0 ? labelOf(trajectory, 'NA') : labelOf(trajectory, 'LACKING', 'other'))),
+        ...elsewhere.map((trajectory, index) =>
+          index % 2 === 0 ? labelOf(trajectory, 'NA') : labelOf(trajectory, 'LACKING', 'other'),
+        ),
       ],
     );
     expect(found).toMatchObject({ tasks: 16, discrimination: { estimate: 1, low: 1, high: 1 } });

@@ -8,7 +8,10 @@ import { fixture as fixturePath, RunFixture } from '../run-fixture';
 const good = readFileSync(fixturePath('parcel_desk.py'), 'utf8');
 const capability = { id: 'stamps', name: 'Stamps', summary: 'count the stamps' };
 
-/** The good environment with one thing changed; the text must be there. What else can be wrong is in environments.test.ts. */
+/**
+ * The good environment with one thing changed; the text must be there. What else can be wrong is in
+ * environments.test.ts.
+ */
 function changed(from: string, to: string): string {
   if (!good.includes(from)) throw new Error(`The fixture does not contain ${from}`);
   return good.replaceAll(from, to);
@@ -26,12 +29,28 @@ describe('validateEnvironment', () => {
 
   const validate = async (source: string) => {
     const ref = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', source);
-    const result = await fixture.run(createValidationActivities(fixture.deps).validateEnvironment, { context, capability, source: ref });
+    const result = await fixture.run(createValidationActivities(fixture.deps).validateEnvironment, {
+      context,
+      capability,
+      source: ref,
+    });
     const detail = await getJson(fixture.store, result.detail, validationSchema);
     const certificate = await getJson(fixture.store, result.certificate, certificateSchema);
-    expect(certificate).toMatchObject({ certified: false, calibration: null, checks: detail.checks, environment: { sha256: ref.sha256 } });
-    expect({ passed: detail.passed, problems: detail.problems }).toEqual({ passed: result.passed, problems: result.problems });
-    return { ...result, failed: detail.checks.filter(({ passed }) => !passed).map(({ name }) => name), checks: detail.checks };
+    expect(certificate).toMatchObject({
+      certified: false,
+      calibration: null,
+      checks: detail.checks,
+      environment: { sha256: ref.sha256 },
+    });
+    expect({ passed: detail.passed, problems: detail.problems }).toEqual({
+      passed: result.passed,
+      problems: result.problems,
+    });
+    return {
+      ...result,
+      failed: detail.checks.filter(({ passed }) => !passed).map(({ name }) => name),
+      checks: detail.checks,
+    };
   };
 
   test('a good environment passes every check', async () => {
@@ -39,7 +58,12 @@ describe('validateEnvironment', () => {
     expect(problems).toEqual([]);
     expect(passed).toBe(true);
     expect(checks.map(({ name }) => name)).toEqual([...CHECK_NAMES]);
-    expect(fixture.heartbeats.at(-1)).toMatchObject({ stage: 'sharpen', unit: 'checks', done: checks.length, total: checks.length });
+    expect(fixture.heartbeats.at(-1)).toMatchObject({
+      stage: 'sharpen',
+      unit: 'checks',
+      done: checks.length,
+      total: checks.length,
+    });
   });
 
   test("the agent's own environment is opened once for a run; where it fails, a person is asked as soon as another attempt would not help", async () => {
@@ -59,17 +83,26 @@ describe('validateEnvironment', () => {
     await validateIn(working);
     expect(opened).toBe(1);
     // Every eleventh task of it ends its process.
-    const environment = { path: 'raising_desk.py', trainSeeds: { start: 0, count: 60 }, heldOutSeeds: { start: 1000, count: 10 } };
+    const environment = {
+      path: 'raising_desk.py',
+      trainSeeds: { start: 0, count: 60 },
+      heldOutSeeds: { start: 1000, count: 10 },
+    };
     const dying = await own.prepare('http://127.0.0.1:9/v1', { environment }, 'raising_desk.py', 'run-2');
     for (const attempt of [1, 2, 3]) {
       // A process that ends may be the machine's fault, at first.
-      await expect(validateIn(dying, attempt)).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: attempt === 3 });
+      await expect(validateIn(dying, attempt)).rejects.toMatchObject({
+        type: 'Environment.Failed',
+        nonRetryable: attempt === 3,
+      });
     }
     await own.dispose();
   });
 
   test('an environment that ends its process fails its checks and not the activity', async () => {
-    const result = await validate(changed('return {"observation": "sent", "done": True}', '__builtins__["__import__"]("os")._exit(1)'));
+    const result = await validate(
+      changed('return {"observation": "sent", "done": True}', '__builtins__["__import__"]("os")._exit(1)'),
+    );
     expect(result.passed).toBe(false);
     expect(result.failed).toEqual(['observation-format']);
     expect(result.problems[0]).toContain('ended with code 1');

@@ -10,9 +10,17 @@ const root = join(__dirname, '../../..');
 /** Directory of the demo analyst's capabilities and modules. */
 export const ANALYST_ASSETS = join(root, 'examples/orders-desk/analyst');
 
-const lineSchema = z.object({ seed: z.int(), messages: z.array(chatMessageSchema), success: z.boolean(), diagnostics: trajectorySchema.shape.diagnostics });
+const lineSchema = z.object({
+  seed: z.int(),
+  messages: z.array(chatMessageSchema),
+  success: z.boolean(),
+  diagnostics: trajectorySchema.shape.diagnostics,
+});
 
-/** Trajectories of the real orders desk, played by its scripted expert with the planted deficits, with their ground truth. */
+/**
+ * Trajectories of the real orders desk, played by its scripted expert with the planted deficits, with their ground
+ * truth.
+ */
 export function demonstrations(count: number): Trajectory[] {
   const output = execFileSync(pythonInterpreter(), ['-B', join(__dirname, 'demonstrations.py'), root, String(count)], {
     encoding: 'utf8',

@@ -20,7 +20,10 @@ let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'whet-analyst-'));
-  app = createAnalystServer({ rules: openRuleBook(ANALYST_ASSETS), journal: new Journal(join(folder, 'journal.jsonl')) });
+  app = createAnalystServer({
+    rules: openRuleBook(ANALYST_ASSETS),
+    journal: new Journal(join(folder, 'journal.jsonl')),
+  });
   const address = await app.listen({ port: 0, host: '127.0.0.1' });
   world = new IdentifyWorld(`${address}/v1`, { groundTruth: { planted: PLANTED, decoys: DECOYS } });
 });
@@ -32,7 +35,9 @@ afterAll(async () => {
 });
 
 test('the planted deficits of the orders desk are found, its decoys are not kept, and nothing is billed twice', async () => {
-  const { result, totals } = await world.identify(await world.inputOf(demonstrations(250), 'run-1', DEMO_ANALYST_MODEL));
+  const { result, totals } = await world.identify(
+    await world.inputOf(demonstrations(250), 'run-1', DEMO_ANALYST_MODEL),
+  );
   const { planted, contrasts } = await getJson(world.fixture.store, result.identification, identificationSchema);
   expect(planted?.found.map((match) => match.planted).sort()).toEqual(PLANTED);
   expect(planted).toMatchObject({ missed: [], invented: [], decoysKept: [] });

@@ -7,19 +7,30 @@ import { labelAnswerSchema, labelMessages } from '../../../activities/identify/p
 import type { Candidate, ChatMessage } from '../../../contracts';
 import { openRuleBook } from '../../../examples/orders-desk/analyst/answers';
 import { Journal } from '../../../examples/orders-desk/analyst/journal';
-import { createAnalystServer, DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME } from '../../../examples/orders-desk/analyst/server';
+import {
+  createAnalystServer,
+  DEMO_ANALYST_MODEL,
+  DEMO_ANALYST_NAME,
+} from '../../../examples/orders-desk/analyst/server';
 import { createAnalyst, strictJsonSchema } from '../../../llm';
 import { ANALYST_ASSETS } from './desk';
 
 const greeting: Candidate = { id: 'g', name: 'Greet the customer', summary: 's', description: 'd' };
 const said = (text: string): ChatMessage[] => [
   { role: 'user', content: 'where is order 41' },
-  { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'reply', arguments: JSON.stringify({ text }) } }] },
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'c', type: 'function', function: { name: 'reply', arguments: JSON.stringify({ text }) } }],
+  },
 ];
 const bodyFor = (text: string, extra: object = {}) => ({
   model: DEMO_ANALYST_MODEL,
   messages: labelMessages(said(text), greeting),
-  response_format: { type: 'json_schema', json_schema: { name: 'label', strict: true, schema: strictJsonSchema(labelAnswerSchema) } },
+  response_format: {
+    type: 'json_schema',
+    json_schema: { name: 'label', strict: true, schema: strictJsonSchema(labelAnswerSchema) },
+  },
   ...extra,
 });
 
@@ -62,7 +73,9 @@ const post = (payload: object, key?: string) =>
 const stats = async () => (await call('/stats')).json;
 
 test('the model list says what it is', async () => {
-  expect((await call('/v1/models')).json.data).toEqual([{ id: DEMO_ANALYST_MODEL, object: 'model', created: 0, owned_by: DEMO_ANALYST_NAME }]);
+  expect((await call('/v1/models')).json.data).toEqual([
+    { id: DEMO_ANALYST_MODEL, object: 'model', created: 0, owned_by: DEMO_ANALYST_NAME },
+  ]);
   expect(DEMO_ANALYST_NAME).toBe('demo analyst (rule-based)');
   expect((await call('/healthz')).status).toBe(200);
 });
@@ -70,7 +83,11 @@ test('the model list says what it is', async () => {
 test('a completion has the form that response_format asks for, in its order, and usage', async () => {
   const answer = (await post(bodyFor('hello'))).json;
   expect(Object.keys(JSON.parse(answer.choices[0].message.content))).toEqual(['reason', 'step', 'label']);
-  expect(answer).toMatchObject({ object: 'chat.completion', model: DEMO_ANALYST_MODEL, choices: [{ finish_reason: 'stop' }] });
+  expect(answer).toMatchObject({
+    object: 'chat.completion',
+    model: DEMO_ANALYST_MODEL,
+    choices: [{ finish_reason: 'stop' }],
+  });
   expect(answer.usage.total_tokens).toBe(answer.usage.prompt_tokens + answer.usage.completion_tokens);
   expect(answer.usage.prompt_tokens).toBeGreaterThan(100);
 });
@@ -147,14 +164,33 @@ test.each([
 });
 
 test('a form that it cannot fill is refused', async () => {
-  const schema = { type: 'object', properties: { mood: { type: 'string' } }, required: ['mood'], additionalProperties: false };
-  const answer = await post(bodyFor('hello', { response_format: { type: 'json_schema', json_schema: { name: 'x', strict: true, schema } } }));
+  const schema = {
+    type: 'object',
+    properties: { mood: { type: 'string' } },
+    required: ['mood'],
+    additionalProperties: false,
+  };
+  const answer = await post(
+    bodyFor('hello', { response_format: { type: 'json_schema', json_schema: { name: 'x', strict: true, schema } } }),
+  );
   expect(answer.status).toBe(400);
   expect(answer.json.error.message).toContain('mood');
 });
 
 test('our client understands it', async () => {
-  const analyst = createAnalyst({ baseUrl: `${address}/v1`, apiKey: 'any', model: DEMO_ANALYST_MODEL, concurrency: 2, maxReasks: 0, timeoutMs: 5_000 });
-  const answer = await analyst.ask({ kind: 'label', key: 'k', messages: labelMessages(said('hello there'), greeting), schema: labelAnswerSchema });
+  const analyst = createAnalyst({
+    baseUrl: `${address}/v1`,
+    apiKey: 'any',
+    model: DEMO_ANALYST_MODEL,
+    concurrency: 2,
+    maxReasks: 0,
+    timeoutMs: 5_000,
+  });
+  const answer = await analyst.ask({
+    kind: 'label',
+    key: 'k',
+    messages: labelMessages(said('hello there'), greeting),
+    schema: labelAnswerSchema,
+  });
   expect(answer).toMatchObject({ value: { label: 'PRESENT', step: 1 }, asks: 1, model: DEMO_ANALYST_MODEL });
 });

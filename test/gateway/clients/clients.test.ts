@@ -48,7 +48,10 @@ describe('the official clients get through the gateway what they get from the po
       const gateway = `${fixture.url}/v1`;
       const base = await shapes(policy.url, 'tiny');
       const tuned = await shapes(policy.url, adapter);
-      expect(base).toMatchObject({ refusal: [404, 'model_not_found'], structured: { content: expect.stringMatching(/^(yes|no)$/) } });
+      expect(base).toMatchObject({
+        refusal: [404, 'model_not_found'],
+        structured: { content: expect.stringMatching(/^(yes|no)$/) },
+      });
       expect(tuned).not.toEqual(base);
       expect(await shapes(gateway, 'desk@base')).toEqual(base);
       expect(await shapes(gateway, adapter)).toEqual(tuned);

@@ -5,7 +5,13 @@ import { createInterface } from 'node:readline';
 
 const ROOT = join(__dirname, '..', '..', '..');
 const PYTHON = process.env['WHET_PYTHON'] || join(ROOT, '.toolchain', 'venv', 'bin', 'python');
-const environment = { ...process.env, PYTHONPATH: join(ROOT, 'trainer-image'), HF_HUB_OFFLINE: '1', OMP_NUM_THREADS: '1', CUDA_VISIBLE_DEVICES: '' };
+const environment = {
+  ...process.env,
+  PYTHONPATH: join(ROOT, 'trainer-image'),
+  HF_HUB_OFFLINE: '1',
+  OMP_NUM_THREADS: '1',
+  CUDA_VISIBLE_DEVICES: '',
+};
 
 /** Writes a small random model and one adapter for it. */
 export function makeModel(directory: string, adapter: string): void {

@@ -1,10 +1,18 @@
-/** The Vercel AI SDK's own request shapes, as shapes.py has those of openai: `node shapes-ai-sdk.mjs BASE_URL MODEL`. */
+/**
+ * The Vercel AI SDK's own request shapes, as shapes.py has those of openai: `node shapes-ai-sdk.mjs BASE_URL MODEL`.
+ */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, jsonSchema, streamText, tool } from 'ai';
 
 const [baseURL, model] = process.argv.slice(2);
 const provider = createOpenAICompatible({ name: 'whetstone', baseURL, apiKey: 'none', includeUsage: true });
-const settings = (name) => ({ model: provider(name), prompt: 'Please cancel order 1003 for me.', seed: 3, maxOutputTokens: 40, maxRetries: 0 });
+const settings = (name) => ({
+  model: provider(name),
+  prompt: 'Please cancel order 1003 for me.',
+  seed: 3,
+  maxOutputTokens: 40,
+  maxRetries: 0,
+});
 const tools = {
   look_up_order: tool({
     description: 'Looks an order up.',

@@ -13,9 +13,20 @@ const TOOL = {
 };
 const ASK = [new HumanMessage('Please cancel order 1003 for me.')];
 const client = (name, more = {}) =>
-  new ChatOpenAI({ model: name, apiKey: 'none', maxRetries: 0, maxTokens: 40, modelKwargs: { seed: 3, ...more }, configuration: { baseURL } });
+  new ChatOpenAI({
+    model: name,
+    apiKey: 'none',
+    maxRetries: 0,
+    maxTokens: 40,
+    modelKwargs: { seed: 3, ...more },
+    configuration: { baseURL },
+  });
 
-const said = ({ content, tool_calls: calls, usage_metadata: usage }) => ({ content, calls: calls?.map(({ name, args }) => [name, args]), usage });
+const said = ({ content, tool_calls: calls, usage_metadata: usage }) => ({
+  content,
+  calls: calls?.map(({ name, args }) => [name, args]),
+  usage,
+});
 
 async function streamed() {
   let whole = null;

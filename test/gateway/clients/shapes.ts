@@ -13,12 +13,19 @@ const ASK: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Plea
 
 function message(answer: OpenAI.ChatCompletion) {
   const { message: said, finish_reason: finish } = answer.choices[0]!;
-  const calls = (said.tool_calls ?? []).map((call) => (call.type === 'function' ? [call.function.name, call.function.arguments] : []));
+  const calls = (said.tool_calls ?? []).map((call) =>
+    call.type === 'function' ? [call.function.name, call.function.arguments] : [],
+  );
   return { content: said.content, calls, finish, usage: answer.usage?.total_tokens };
 }
 
 async function streamed(client: OpenAI, model: string) {
-  const result = { content: '', calls: [] as unknown[], finish: null as string | null, usage: undefined as number | undefined };
+  const result = {
+    content: '',
+    calls: [] as unknown[],
+    finish: null as string | null,
+    usage: undefined as number | undefined,
+  };
   const stream = await client.chat.completions.create({
     model,
     messages: ASK,
@@ -45,8 +52,13 @@ export async function nodeShapes(baseURL: string, model: string): Promise<Record
   const create = (more: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>) =>
     client.chat.completions.create({ model, messages: ASK, seed: 3, max_tokens: 40, ...more });
   const { logprobs } = (await create({ max_tokens: 2, logprobs: true, top_logprobs: 3 })).choices[0]!;
-  const structured = { max_tokens: 4, structured_outputs: { choice: ['yes', 'no'] } } as Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>;
-  const refused = await create({ model: 'nobody' }).catch((error: unknown) => error as InstanceType<typeof OpenAI.APIError>);
+  const structured = {
+    max_tokens: 4,
+    structured_outputs: { choice: ['yes', 'no'] },
+  } as Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>;
+  const refused = await create({ model: 'nobody' }).catch(
+    (error: unknown) => error as InstanceType<typeof OpenAI.APIError>,
+  );
   return {
     chat: message(await create({})),
     tools: message(await create({ tools: [TOOL], tool_choice: 'auto' })),

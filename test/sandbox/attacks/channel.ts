@@ -13,7 +13,10 @@ interface ForgedAnswer {
   result: string;
 }
 /** The trainer's client is held to the same answers (test/trainer-image/test_env_answers.py). */
-const FORGED = JSON.parse(readFileSync(join(__dirname, 'forged-answers.json'), 'utf8')) as { accepted: ForgedAnswer[]; refused: ForgedAnswer[] };
+const FORGED = JSON.parse(readFileSync(join(__dirname, 'forged-answers.json'), 'utf8')) as {
+  accepted: ForgedAnswer[];
+  refused: ForgedAnswer[];
+};
 
 /** Members that write an answer to the request that is being run, before the runtime's own. */
 function forgery({ method, result }: ForgedAnswer): string {
@@ -55,12 +58,22 @@ async function expectBatchRefused(line: string): Promise<void> {
 
 /** The two descriptors that carry requests and responses. */
 export const CHANNEL: readonly Attack[] = [
-  { name: 'a response to another request', body: forge('{"id":999,"result":{"observations":["forged"],"done":true}}'), expected: BadOutput },
-  { name: 'a response to no request', body: forge('{"id":null,"error":{"type":"BadRequest","message":"x","traceback":null}}'), expected: BadOutput },
+  {
+    name: 'a response to another request',
+    body: forge('{"id":999,"result":{"observations":["forged"],"done":true}}'),
+    expected: BadOutput,
+  },
+  {
+    name: 'a response to no request',
+    body: forge('{"id":null,"error":{"type":"BadRequest","message":"x","traceback":null}}'),
+    expected: BadOutput,
+  },
   {
     name: 'a response that comes later, unasked',
     run: async () => {
-      const environment = await openHostile(hostileSource('threading.Timer(0.02, os.write, (4, b\'{"id":3,"result":{}}\\n\')).start()\nreturn "later"'));
+      const environment = await openHostile(
+        hostileSource('threading.Timer(0.02, os.write, (4, b\'{"id":3,"result":{}}\\n\')).start()\nreturn "later"'),
+      );
       await environment.step('e', [{ name: 'go', arguments: {} }]);
       while (environment.alive) await new Promise((resolve) => setTimeout(resolve, 5));
       await expect(environment.evaluate('e')).rejects.toBeInstanceOf(BadOutput);
@@ -82,9 +95,21 @@ export const CHANNEL: readonly Attack[] = [
   })),
   { name: 'text that is not JSON', body: forge('hello'), expected: BadOutput },
   { name: 'bytes that are not UTF-8', body: 'os.write(4, b"\\xff\\xfe\\n")', expected: BadOutput },
-  { name: 'a response that nests 200,000 deep', body: 'os.write(4, b"[" * 200000 + b"\\n")\ntime.sleep(1)', expected: BadOutput },
-  { name: 'a pickle instead of JSON', body: 'import pickle\nos.write(4, pickle.dumps(print) + b"\\n")\nreturn "sent"', expected: BadOutput },
-  { name: 'an error of an unknown type', body: forge('{"id":3,"error":{"type":"Sandbox.Unavailable","message":"x","traceback":null}}'), expected: BadOutput },
+  {
+    name: 'a response that nests 200,000 deep',
+    body: 'os.write(4, b"[" * 200000 + b"\\n")\ntime.sleep(1)',
+    expected: BadOutput,
+  },
+  {
+    name: 'a pickle instead of JSON',
+    body: 'import pickle\nos.write(4, pickle.dumps(print) + b"\\n")\nreturn "sent"',
+    expected: BadOutput,
+  },
+  {
+    name: 'an error of an unknown type',
+    body: forge('{"id":3,"error":{"type":"Sandbox.Unavailable","message":"x","traceback":null}}'),
+    expected: BadOutput,
+  },
   {
     name: 'an error message of a million characters',
     body: `os.write(4, b'{"id":3,"error":{"type":"BadReturn","message":"' + b"x" * 1000000 + b'","traceback":null}}\\n')`,
@@ -113,12 +138,19 @@ while line := os.read(3, 1 << 20):
   },
   { name: 'closing the response channel', body: 'os.close(4)\nreturn "closed"', expected: EnvironmentDied },
   { name: 'closing the request channel', body: 'os.close(3)\nreturn "closed"', expected: 'closed' },
-  { name: 'the log in place of the response channel', body: 'os.dup2(2, 4)\nreturn "lost"', expected: EnvironmentHung, requestMs: 1_000 },
+  {
+    name: 'the log in place of the response channel',
+    body: 'os.dup2(2, 4)\nreturn "lost"',
+    expected: EnvironmentHung,
+    requestMs: 1_000,
+  },
   { name: 'prints into the response channel', body: 'os.dup2(4, 1)\nprint("hello")\nreturn "x"', expected: BadOutput },
   {
     name: 'zeros without end in place of the request channel',
     run: async () => {
-      const environment = await openHostile(hostileSource('os.dup2(os.open("/dev/zero", os.O_RDONLY), 3)\nreturn "zeros"'));
+      const environment = await openHostile(
+        hostileSource('os.dup2(os.open("/dev/zero", os.O_RDONLY), 3)\nreturn "zeros"'),
+      );
       expect((await environment.step('e', [{ name: 'go', arguments: {} }])).observations).toEqual(['zeros']);
       await expect(environment.step('e', [{ name: 'go', arguments: {} }])).rejects.toBeInstanceOf(EnvironmentDied);
       await environment.close();

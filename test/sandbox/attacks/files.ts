@@ -18,8 +18,35 @@ const PLACES: readonly (readonly [name: string, path: string])[] = [
   ['/run', '/run'],
   ["the project's directory", process.cwd()],
 ];
-const PROC = ['self/environ', '1/environ', '1/cmdline', '1/root', 'self/mem', 'self/fd/3', 'sysrq-trigger', 'kcore', 'sys/kernel/core_pattern'];
-const DEVICES = ['mem', 'kmem', 'kmsg', 'port', 'kvm', 'fuse', 'sda', 'vda', 'loop-control', 'net/tun', 'ptmx', 'pts/0', 'tty', 'console', 'shm/x', 'mqueue/x'];
+const PROC = [
+  'self/environ',
+  '1/environ',
+  '1/cmdline',
+  '1/root',
+  'self/mem',
+  'self/fd/3',
+  'sysrq-trigger',
+  'kcore',
+  'sys/kernel/core_pattern',
+];
+const DEVICES = [
+  'mem',
+  'kmem',
+  'kmsg',
+  'port',
+  'kvm',
+  'fuse',
+  'sda',
+  'vda',
+  'loop-control',
+  'net/tun',
+  'ptmx',
+  'pts/0',
+  'tty',
+  'console',
+  'shm/x',
+  'mqueue/x',
+];
 
 const WRITES: readonly (readonly [name: string, expression: string])[] = [
   ['a symbolic link that leads outside', 'os.symlink, "/etc/passwd", "/tmp/link"'],
@@ -45,7 +72,9 @@ export const FILES: readonly Attack[] = [
     run: async () => {
       process.env['WHET_TEST_SECRET'] = 'hunter2';
       try {
-        expect(await attackInJail('return [sorted(os.environ), "hunter2" in str(os.environb)]')).toMatch(/^\[\[('LC_CTYPE', )?'PWD'\], False\]$/);
+        expect(await attackInJail('return [sorted(os.environ), "hunter2" in str(os.environb)]')).toMatch(
+          /^\[\[('LC_CTYPE', )?'PWD'\], False\]$/,
+        );
       } finally {
         delete process.env['WHET_TEST_SECRET'];
       }
@@ -69,13 +98,21 @@ return sorted(names)`);
       }
     },
   },
-  ...PLACES.map(([name, path]) => ({ name, body: `return attempt(os.stat, ${JSON.stringify(path)})`, expected: 'ENOENT' })),
+  ...PLACES.map(([name, path]) => ({
+    name,
+    body: `return attempt(os.stat, ${JSON.stringify(path)})`,
+    expected: 'ENOENT',
+  })),
   ...PROC.map((path) => ({
     name: `/proc/${path}`,
     body: `return [attempt(open, "/proc/${path}", "rb"), attempt(open, "/proc/${path}", "wb")]`,
     expected: "['ENOENT', 'ENOENT']",
   })),
-  { name: 'devices of the host', body: `return {attempt(open, "/dev/" + name, "rb") for name in ${JSON.stringify(DEVICES)}}`, expected: "{'ENOENT'}" },
+  {
+    name: 'devices of the host',
+    body: `return {attempt(open, "/dev/" + name, "rb") for name in ${JSON.stringify(DEVICES)}}`,
+    expected: "{'ENOENT'}",
+  },
   {
     name: 'the tree above the root',
     body: `
@@ -91,7 +128,11 @@ return sorted(os.listdir(".")) == sorted(os.listdir("/")), os.path.exists("etc/p
     expected: "['EPERM', 'EPERM']",
     only: 'x64',
   },
-  ...WRITES.map(([name, expression]) => ({ name, body: `return attempt(${expression})`, expected: ERRORS_OF_A_READ_ONLY_TREE })),
+  ...WRITES.map(([name, expression]) => ({
+    name,
+    body: `return attempt(${expression})`,
+    expected: ERRORS_OF_A_READ_ONLY_TREE,
+  })),
   {
     name: 'kernel settings',
     run: async () => {
@@ -171,5 +212,10 @@ file = os.open("/usr/lib", os.O_RDONLY)
 return [attempt(fcntl.fcntl, file, fcntl.F_NOTIFY, fcntl.DN_ACCESS | fcntl.DN_MULTISHOT)]`,
     expected: "['EPERM']",
   },
-  { name: "flushing the host's disks", body: 'return [system_call(162), system_call(306, 3)]', expected: "['EPERM', 'EPERM']", only: 'x64' },
+  {
+    name: "flushing the host's disks",
+    body: 'return [system_call(162), system_call(306, 3)]',
+    expected: "['EPERM', 'EPERM']",
+    only: 'x64',
+  },
 ];

@@ -1,9 +1,24 @@
-import { BadOutput, BadReturn, BadRequest, EnvironmentDied, EnvironmentHung, EnvironmentRaised } from '../../../sandbox';
+import {
+  BadOutput,
+  BadReturn,
+  BadRequest,
+  EnvironmentDied,
+  EnvironmentHung,
+  EnvironmentRaised,
+} from '../../../sandbox';
 import { attackInJail, expectNextEnvironmentWorks, hostileSource, openHostile } from '../hostile';
 import type { Attack } from './attack';
 
 /** Whatever happens to the process that it sabotages, an environment ends only that. */
-const ANY_ENDING = [/^/, BadOutput, BadReturn, BadRequest, EnvironmentDied, EnvironmentHung, EnvironmentRaised] as const;
+const ANY_ENDING = [
+  /^/,
+  BadOutput,
+  BadReturn,
+  BadRequest,
+  EnvironmentDied,
+  EnvironmentHung,
+  EnvironmentRaised,
+] as const;
 
 const SABOTAGE: readonly (readonly [name: string, statements: string])[] = [
   [
@@ -11,15 +26,39 @@ const SABOTAGE: readonly (readonly [name: string, statements: string])[] = [
     'def strike(*_):\n    raise KeyError("struck")\nsignal.signal(signal.SIGALRM, strike)\nsignal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)\nreturn "x"',
   ],
   ['memory scribbled over by ctypes', 'ctypes.memset(id(None), 0, 4096)\nreturn "scribbled"'],
-  ["the C library's code overwritten", 'ctypes.memset(ctypes.cast(libc.write, ctypes.c_void_p).value, 0xcc, 64)\nreturn "scribbled"'],
-  ['builtins replaced', 'import builtins\nbuiltins.len = builtins.isinstance = builtins.type = lambda *_: 0\nreturn "x"'],
-  ['a trace function that raises in the runtime', 'def trace(*_):\n    raise KeyError("traced")\nsys.settrace(trace)\nthreading.settrace(trace)\nreturn "x"'],
-  ['a profile function that raises in the runtime', 'def profile(*_):\n    raise KeyError("profiled")\nsys.setprofile(profile)\nreturn "x"'],
+  [
+    "the C library's code overwritten",
+    'ctypes.memset(ctypes.cast(libc.write, ctypes.c_void_p).value, 0xcc, 64)\nreturn "scribbled"',
+  ],
+  [
+    'builtins replaced',
+    'import builtins\nbuiltins.len = builtins.isinstance = builtins.type = lambda *_: 0\nreturn "x"',
+  ],
+  [
+    'a trace function that raises in the runtime',
+    'def trace(*_):\n    raise KeyError("traced")\nsys.settrace(trace)\nthreading.settrace(trace)\nreturn "x"',
+  ],
+  [
+    'a profile function that raises in the runtime',
+    'def profile(*_):\n    raise KeyError("profiled")\nsys.setprofile(profile)\nreturn "x"',
+  ],
   ['an audit hook that raises', 'def hook(*_):\n    raise KeyError("audited")\nsys.addaudithook(hook)\nreturn "x"'],
-  ['a recursion limit that leaves no room', 'sys.setrecursionlimit(len(__import__("inspect").stack()) + 6)\nreturn "x"'],
-  ['a collector callback that raises', 'import gc\ngc.callbacks.append(lambda *_: 1 / 0)\ngc.set_threshold(1)\nreturn "x"'],
-  ['a thread that never lets go', 'sys.setswitchinterval(1e9)\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()\nreturn "x"'],
-  ['the process replaced from another thread', 'threading.Timer(0.01, os.execv, ("/usr/bin/python3", ["python3", "-c", "1"])).start()\nreturn "x"'],
+  [
+    'a recursion limit that leaves no room',
+    'sys.setrecursionlimit(len(__import__("inspect").stack()) + 6)\nreturn "x"',
+  ],
+  [
+    'a collector callback that raises',
+    'import gc\ngc.callbacks.append(lambda *_: 1 / 0)\ngc.set_threshold(1)\nreturn "x"',
+  ],
+  [
+    'a thread that never lets go',
+    'sys.setswitchinterval(1e9)\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()\nreturn "x"',
+  ],
+  [
+    'the process replaced from another thread',
+    'threading.Timer(0.01, os.execv, ("/usr/bin/python3", ["python3", "-c", "1"])).start()\nreturn "x"',
+  ],
   [
     "the runtime's frames rewritten",
     'frame = sys._getframe()\nwhile frame:\n    frame.f_trace, frame.f_trace_opcodes = (lambda *_: 1 / 0), True\n    frame = frame.f_back\nsys.settrace(lambda *_: None)\nreturn "x"',
@@ -39,7 +78,8 @@ export const INTERPRETER: readonly Attack[] = [
         () => environment.evaluate('e'),
       ]) {
         const outcome: unknown = await request().catch((error: unknown) => error);
-        if (outcome instanceof Error) expect(ANY_ENDING.slice(1).some((ending) => outcome instanceof (ending as typeof BadOutput))).toBe(true);
+        if (outcome instanceof Error)
+          expect(ANY_ENDING.slice(1).some((ending) => outcome instanceof (ending as typeof BadOutput))).toBe(true);
       }
       await environment.close();
       await expectNextEnvironmentWorks();
@@ -65,7 +105,9 @@ return "patched"`),
   {
     name: 'its grader replaced after the start',
     run: async () => {
-      const environment = await openHostile(hostileSource('Environment.evaluate = staticmethod(lambda trajectory, task: 7)\nreturn "patched"'));
+      const environment = await openHostile(
+        hostileSource('Environment.evaluate = staticmethod(lambda trajectory, task: 7)\nreturn "patched"'),
+      );
       await environment.step('e', [{ name: 'go', arguments: {} }]);
       await expect(environment.evaluate('e')).rejects.toBeInstanceOf(BadReturn);
       await environment.close();
@@ -99,7 +141,11 @@ sys.path_importer_cache.clear()
 return "hooked"`,
     expected: 'hooked',
   },
-  { name: 'modules poisoned for the runtime', body: 'for name in list(sys.modules):\n    sys.modules[name] = None\nreturn "poisoned"', expected: 'poisoned' },
+  {
+    name: 'modules poisoned for the runtime',
+    body: 'for name in list(sys.modules):\n    sys.modules[name] = None\nreturn "poisoned"',
+    expected: 'poisoned',
+  },
   {
     name: 'code that runs at the end of the interpreter',
     body: `
@@ -123,8 +169,12 @@ return "armed"`,
   {
     name: 'settings of the process for the next environment',
     run: async () => {
-      await attackInJail('os.environ["TZ"] = "Asia/Tokyo"\ntime.tzset()\nos.umask(0)\nsys.set_int_max_str_digits(0)\nos.chdir("/usr")\nreturn "set"');
-      expect(await attackInJail('return [os.environ.get("TZ"), time.timezone, os.getcwd(), sys.get_int_max_str_digits()]')).toBe("[None, 0, '/', 4300]");
+      await attackInJail(
+        'os.environ["TZ"] = "Asia/Tokyo"\ntime.tzset()\nos.umask(0)\nsys.set_int_max_str_digits(0)\nos.chdir("/usr")\nreturn "set"',
+      );
+      expect(
+        await attackInJail('return [os.environ.get("TZ"), time.timezone, os.getcwd(), sys.get_int_max_str_digits()]'),
+      ).toBe("[None, 0, '/', 4300]");
     },
   },
   {
@@ -132,11 +182,16 @@ return "armed"`,
     body: 'import locale\ntry:\n    locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")\nexcept locale.Error:\n    pass\nreturn 1.5',
     expected: '1.5',
   },
-  { name: 'a source that is not UTF-8', run: async () => expect(await attackInJail('# -*- coding: latin-1 -*-\nreturn "\\xe9"')).toBe('é') },
+  {
+    name: 'a source that is not UTF-8',
+    run: async () => expect(await attackInJail('# -*- coding: latin-1 -*-\nreturn "\\xe9"')).toBe('é'),
+  },
   {
     name: 'a source that ends the process while it loads',
     run: async () => {
-      await expect(openHostile(`import os\nos._exit(7)\n${hostileSource('return ""')}`)).rejects.toMatchObject({ type: 'Sandbox.StartFailed' });
+      await expect(openHostile(`import os\nos._exit(7)\n${hostileSource('return ""')}`)).rejects.toMatchObject({
+        type: 'Sandbox.StartFailed',
+      });
       await expectNextEnvironmentWorks();
     },
   },
@@ -155,7 +210,9 @@ return "armed"`,
     name: 'a source of a million nested brackets',
     run: async () => {
       const ending: unknown = await openHostile(`x = ${'('.repeat(400_000)}`).catch((error: unknown) => error);
-      expect(ending instanceof EnvironmentRaised || (ending as { type?: string }).type === 'Sandbox.StartFailed').toBe(true);
+      expect(ending instanceof EnvironmentRaised || (ending as { type?: string }).type === 'Sandbox.StartFailed').toBe(
+        true,
+      );
       await expectNextEnvironmentWorks();
     },
   },

@@ -43,8 +43,17 @@ const CALLS: readonly (readonly [name: string, call: string])[] = [
 
 /** System calls that enlarge what an environment may do, by number, by flag, by architecture. */
 export const KERNEL: readonly Attack[] = [
-  ...CALLS.map(([name, call]) => ({ name, body: `return system_call(${call})`, expected: 'EPERM', only: 'x64' as const })),
-  { name: 'clone3, which hides its flags from the filter', body: 'return system_call(435, ctypes.create_string_buffer(88), 88)', expected: 'ENOSYS' },
+  ...CALLS.map(([name, call]) => ({
+    name,
+    body: `return system_call(${call})`,
+    expected: 'EPERM',
+    only: 'x64' as const,
+  })),
+  {
+    name: 'clone3, which hides its flags from the filter',
+    body: 'return system_call(435, ctypes.create_string_buffer(88), 88)',
+    expected: 'ENOSYS',
+  },
   {
     name: 'every denied system call',
     body: 'return {name: answer for name, number in call["arguments"].items() if number is not None and (answer := system_call(number)) != "EPERM"}',
@@ -57,7 +66,12 @@ export const KERNEL: readonly Attack[] = [
     body: 'return {system_call(463), system_call(500), system_call(100000)}',
     expected: "{'ENOSYS'}",
   },
-  { name: 'the x32 numbers of system calls', body: 'return system_call(0x40000000 + 39)', expected: EnvironmentDied, only: 'x64' },
+  {
+    name: 'the x32 numbers of system calls',
+    body: 'return system_call(0x40000000 + 39)',
+    expected: EnvironmentDied,
+    only: 'x64',
+  },
   {
     name: 'machine code of its own',
     // mov eax, 57 (fork); syscall; ret
@@ -77,9 +91,17 @@ export const KERNEL: readonly Attack[] = [
     body: 'return [os.getuid(), attempt(os.setuid, 0), attempt(os.setresuid, 0, 0, 0)]',
     expected: /^\[65534, '(EPERM|EINVAL)', '(EPERM|EINVAL)'\]$/,
   },
-  { name: 'other groups', body: 'return [attempt(os.setgroups, [0]), attempt(os.setgid, 0)]', expected: /^\['(EPERM|EINVAL)', '(EPERM|EINVAL)'\]$/ },
+  {
+    name: 'other groups',
+    body: 'return [attempt(os.setgroups, [0]), attempt(os.setgid, 0)]',
+    expected: /^\['(EPERM|EINVAL)', '(EPERM|EINVAL)'\]$/,
+  },
   { name: 'a higher priority', body: 'return attempt(os.nice, -5)', expected: 'EPERM' },
-  { name: 'real-time scheduling', body: 'return attempt(os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(50))', expected: 'EPERM' },
+  {
+    name: 'real-time scheduling',
+    body: 'return attempt(os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(50))',
+    expected: 'EPERM',
+  },
   {
     name: 'capabilities',
     body: 'return [system_call(126, ctypes.byref((ctypes.c_uint32 * 2)(0x20080522, 0)), ctypes.byref((ctypes.c_uint32 * 6)(*[255] * 6)))]',

@@ -31,7 +31,11 @@ export const NETWORK: readonly Attack[] = [
       expect(connections).toBe(0);
     },
   },
-  ...SOCKETS.map(([name, expression]) => ({ name, body: `return attempt(socket.socket, ${expression})`, expected: 'EPERM' })),
+  ...SOCKETS.map(([name, expression]) => ({
+    name,
+    body: `return attempt(socket.socket, ${expression})`,
+    expected: 'EPERM',
+  })),
   { name: 'a pair of connected sockets', body: 'return attempt(socket.socketpair)', expected: 'EPERM' },
   {
     name: 'an abstract unix address of the host',
@@ -39,9 +43,21 @@ export const NETWORK: readonly Attack[] = [
     expected: 'EPERM',
     only: 'x64',
   },
-  { name: 'name resolution', body: 'return attempt(socket.getaddrinfo, "example.com", 80)', expected: /^(?!succeeded)/ },
-  { name: "the cloud's metadata address", body: 'return attempt(socket.create_connection, ("169.254.169.254", 80), 1)', expected: 'EPERM' },
-  { name: 'io_uring, which opens sockets by itself', body: 'return system_call(425, 8, ctypes.create_string_buffer(120))', expected: 'EPERM' },
+  {
+    name: 'name resolution',
+    body: 'return attempt(socket.getaddrinfo, "example.com", 80)',
+    expected: /^(?!succeeded)/,
+  },
+  {
+    name: "the cloud's metadata address",
+    body: 'return attempt(socket.create_connection, ("169.254.169.254", 80), 1)',
+    expected: 'EPERM',
+  },
+  {
+    name: 'io_uring, which opens sockets by itself',
+    body: 'return system_call(425, 8, ctypes.create_string_buffer(120))',
+    expected: 'EPERM',
+  },
   {
     // Node's pipes are connected unix sockets: a descriptor sent over one would arrive in the service.
     name: 'descriptors sent over the response channel',
@@ -60,7 +76,12 @@ export const NETWORK: readonly Attack[] = [
     expected: 'EPERM',
     only: 'x64',
   },
-  { name: 'shutting its channel down', body: 'return [system_call(48, 3, 2), system_call(48, 4, 2)]', expected: "['EPERM', 'EPERM']", only: 'x64' },
+  {
+    name: 'shutting its channel down',
+    body: 'return [system_call(48, 3, 2), system_call(48, 4, 2)]',
+    expected: "['EPERM', 'EPERM']",
+    only: 'x64',
+  },
   {
     name: 'socket calls in 32-bit code',
     // mov eax, 359 (socket of i386); int 0x80; ret

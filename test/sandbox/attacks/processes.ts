@@ -20,14 +20,26 @@ async function withCanary(run: (pid: number) => Promise<void>): Promise<void> {
 export const PROCESSES: readonly Attack[] = [
   { name: 'a fork bomb', body: 'return sorted({attempt(os.fork) for _ in range(1000)})', expected: "['EPERM']" },
   { name: 'vfork', body: 'return system_call(58)', expected: 'EPERM', only: 'x64' },
-  { name: 'a spawned process', body: 'return attempt(os.posix_spawn, "/usr/bin/python3", ["python3"], {})', expected: /^(EPERM|ENOSYS|EAGAIN)$/ },
-  { name: 'subprocess', body: 'import subprocess\nreturn attempt(subprocess.run, ["/usr/bin/python3", "-c", "1"])', expected: /^(EPERM|ENOSYS)$/ },
+  {
+    name: 'a spawned process',
+    body: 'return attempt(os.posix_spawn, "/usr/bin/python3", ["python3"], {})',
+    expected: /^(EPERM|ENOSYS|EAGAIN)$/,
+  },
+  {
+    name: 'subprocess',
+    body: 'import subprocess\nreturn attempt(subprocess.run, ["/usr/bin/python3", "-c", "1"])',
+    expected: /^(EPERM|ENOSYS)$/,
+  },
   {
     name: 'multiprocessing',
     body: 'import multiprocessing\nreturn attempt(multiprocessing.Process(target=print).start)',
     expected: /^(EPERM|ENOSYS|ModuleNotFoundError)$/,
   },
-  { name: 'a shell', body: 'return [attempt(os.execv, "/bin/sh", ["sh"]), os.system("id")]', expected: /^\['ENOENT', -?\d+\]$/ },
+  {
+    name: 'a shell',
+    body: 'return [attempt(os.execv, "/bin/sh", ["sh"]), os.system("id")]',
+    expected: /^\['ENOENT', -?\d+\]$/,
+  },
   {
     name: 'another Python in place of the runtime',
     body: 'os.execv("/usr/bin/python3", ["python3", "-c", "print(1)"])',
@@ -52,18 +64,27 @@ export const PROCESSES: readonly Attack[] = [
     run: () =>
       withCanary(async () => {
         const got = await attackInJail('return [attempt(os.kill, os.getppid(), number) for number in (9, 15, 19, 11)]');
-        expect(got instanceof EnvironmentDied || /^\[('ESRCH'|'EPERM'|'succeeded: None'|, )*\]$/.test(String(got))).toBe(true);
+        expect(
+          got instanceof EnvironmentDied || /^\[('ESRCH'|'EPERM'|'succeeded: None'|, )*\]$/.test(String(got)),
+        ).toBe(true);
       }),
   },
   {
     name: 'killing a process of the host by its number',
     run: () =>
       withCanary(async (pid) => {
-        expect(await attackInJail('return attempt(os.kill, call["arguments"]["pid"], 9)', { arguments: { pid } })).toBe('ESRCH');
+        expect(await attackInJail('return attempt(os.kill, call["arguments"]["pid"], 9)', { arguments: { pid } })).toBe(
+          'ESRCH',
+        );
       }),
   },
   { name: 'killing its process group', body: 'os.kill(0, 9)\nreturn "alive"', expected: EnvironmentDied },
-  { name: 'stopping itself', body: 'os.kill(os.getpid(), signal.SIGSTOP)\nreturn "stopped"', expected: EnvironmentHung, requestMs: 1_000 },
+  {
+    name: 'stopping itself',
+    body: 'os.kill(os.getpid(), signal.SIGSTOP)\nreturn "stopped"',
+    expected: EnvironmentHung,
+    requestMs: 1_000,
+  },
   {
     name: 'a session of its own that outlives the jail',
     body: 'threading.Thread(target=time.sleep, args=(3600,)).start()\nreturn attempt(os.setsid)',
@@ -74,12 +95,18 @@ export const PROCESSES: readonly Attack[] = [
     run: async () => {
       // PR_SET_PDEATHSIG off: what ends it then is the end of its pid namespace.
       const environment = await openHostile(
-        hostileSource('threading.Thread(target=time.sleep, args=(3600,)).start()\nreturn [libc.prctl(1, 0), signal.signal(15, signal.SIG_IGN) is not None]'),
+        hostileSource(
+          'threading.Thread(target=time.sleep, args=(3600,)).start()\nreturn [libc.prctl(1, 0), signal.signal(15, signal.SIG_IGN) is not None]',
+        ),
       );
       await environment.step('e', [{ name: 'go', arguments: {} }]);
       await environment.close();
       await expectNextEnvironmentWorks();
     },
   },
-  { name: 'an alarm for itself', body: 'signal.setitimer(signal.ITIMER_REAL, 0.01)\ntime.sleep(5)', expected: EnvironmentDied },
+  {
+    name: 'an alarm for itself',
+    body: 'signal.setitimer(signal.ITIMER_REAL, 0.01)\ntime.sleep(5)',
+    expected: EnvironmentDied,
+  },
 ];

@@ -65,15 +65,29 @@ zero, maps = os.open("/dev/zero", os.O_RDWR), []
 return attempt(lambda: [maps.append(mmap.mmap(zero, 64 << 20)) for _ in range(100)]) + f" {len(maps) < 9}"`,
     expected: /^(ENOMEM|ENODEV|EACCES) True$/,
   },
-  { name: 'memory files', body: 'return [attempt(os.memfd_create, "x"), system_call(447, 0)]', expected: "['EPERM', 'EPERM']" },
-  { name: 'System V shared memory', body: 'return system_call(29, 0, 1 << 20, 0o1600)', expected: 'EPERM', only: 'x64' },
+  {
+    name: 'memory files',
+    body: 'return [attempt(os.memfd_create, "x"), system_call(447, 0)]',
+    expected: "['EPERM', 'EPERM']",
+  },
+  {
+    name: 'System V shared memory',
+    body: 'return system_call(29, 0, 1 << 20, 0o1600)',
+    expected: 'EPERM',
+    only: 'x64',
+  },
   {
     name: 'System V semaphores and message queues',
     body: 'return [system_call(64, 0, 1, 0o1600), system_call(68, 0, 0o1600)]',
     expected: "['EPERM', 'EPERM']",
     only: 'x64',
   },
-  { name: 'POSIX message queues', body: 'return system_call(240, b"/q", 0o102, 0o600, None)', expected: 'EPERM', only: 'x64' },
+  {
+    name: 'POSIX message queues',
+    body: 'return system_call(240, b"/q", 0o102, 0o600, None)',
+    expected: 'EPERM',
+    only: 'x64',
+  },
   { name: 'locked memory', body: 'return system_call(151, 3)', expected: /^(EPERM|ENOMEM)$/, only: 'x64' },
   {
     name: 'filling a directory',
@@ -150,8 +164,18 @@ while True:
     requestMs: 1_000,
   },
   { name: 'a loop without end', body: 'while True:\n    pass', expected: EnvironmentHung, requestMs: 1_000 },
-  { name: 'a huge power', body: 'return len(str(9 ** (9 ** 9)))', expected: [EnvironmentHung, EnvironmentRaised], requestMs: 1_000 },
-  { name: 'a regular expression that explodes', body: 'import re\nreturn re.match("(a+)+$", "a" * 64 + "b")', expected: EnvironmentHung, requestMs: 1_000 },
+  {
+    name: 'a huge power',
+    body: 'return len(str(9 ** (9 ** 9)))',
+    expected: [EnvironmentHung, EnvironmentRaised],
+    requestMs: 1_000,
+  },
+  {
+    name: 'a regular expression that explodes',
+    body: 'import re\nreturn re.match("(a+)+$", "a" * 64 + "b")',
+    expected: EnvironmentHung,
+    requestMs: 1_000,
+  },
   {
     name: 'every processor, from threads that do not hold the interpreter lock',
     body: `
@@ -167,16 +191,33 @@ time.sleep(3600)`,
     expected: EnvironmentHung,
     requestMs: 1_500,
   },
-  { name: 'an import that never ends', body: 'exec("import time\\nwhile True: time.sleep(1)")', expected: EnvironmentHung, requestMs: 1_000 },
+  {
+    name: 'an import that never ends',
+    body: 'exec("import time\\nwhile True: time.sleep(1)")',
+    expected: EnvironmentHung,
+    requestMs: 1_000,
+  },
   {
     name: 'prints beyond the log cap',
     body: 'for _ in range(20000):\n    print("x" * 1000)\n    sys.stderr.write("y" * 1000)\nreturn "printed"',
     expected: 'printed',
   },
   { name: 'a flood of raw bytes to stdout', body: 'while True:\n    os.write(1, b"x" * 65536)', expected: OutputFlood },
-  { name: 'a flood of raw bytes to stderr', body: 'while True:\n    os.write(2, b"\\xff" * 65536)', expected: OutputFlood },
-  { name: 'a flood of raw bytes to the response channel', body: 'while True:\n    os.write(4, b"x" * 65536)', expected: BadOutput },
-  { name: 'a flood of empty response lines', body: 'while True:\n    os.write(4, b"\\n" * 65536)', expected: BadOutput },
+  {
+    name: 'a flood of raw bytes to stderr',
+    body: 'while True:\n    os.write(2, b"\\xff" * 65536)',
+    expected: OutputFlood,
+  },
+  {
+    name: 'a flood of raw bytes to the response channel',
+    body: 'while True:\n    os.write(4, b"x" * 65536)',
+    expected: BadOutput,
+  },
+  {
+    name: 'a flood of empty response lines',
+    body: 'while True:\n    os.write(4, b"\\n" * 65536)',
+    expected: BadOutput,
+  },
   {
     name: 'a stack overflow through a raised recursion limit',
     body: `
@@ -195,8 +236,13 @@ return repr(nested)`,
   {
     name: 'a time bomb after several good steps',
     run: async () => {
-      const environment = await openHostile(hostileSource('globals()["steps"] = globals().get("steps", 0) + 1\nif steps > 5:\n    os._exit(1)\nreturn steps'));
-      for (let step = 1; step <= 5; step++) expect((await environment.step('e', [{ name: 'go', arguments: {} }])).observations).toEqual([String(step)]);
+      const environment = await openHostile(
+        hostileSource(
+          'globals()["steps"] = globals().get("steps", 0) + 1\nif steps > 5:\n    os._exit(1)\nreturn steps',
+        ),
+      );
+      for (let step = 1; step <= 5; step++)
+        expect((await environment.step('e', [{ name: 'go', arguments: {} }])).observations).toEqual([String(step)]);
       await expect(environment.step('e', [{ name: 'go', arguments: {} }])).rejects.toBeInstanceOf(EnvironmentDied);
       await environment.close();
       await expectNextEnvironmentWorks();

@@ -13,15 +13,24 @@ const REWARDS: readonly (readonly [name: string, expression: string])[] = [
   ['nothing', 'None'],
   ['an object', 'object()'],
   ['a set', '{1}'],
-  ['a number that says it is in range', 'type("Sly", (float,), {"__le__": lambda *_: True, "__ge__": lambda *_: True})(9)'],
-  ['an integer with methods of its own', 'type("Sly", (int,), {"__repr__": lambda _: "0.5", "__str__": lambda _: "0.5"})(7)'],
+  [
+    'a number that says it is in range',
+    'type("Sly", (float,), {"__le__": lambda *_: True, "__ge__": lambda *_: True})(9)',
+  ],
+  [
+    'an integer with methods of its own',
+    'type("Sly", (int,), {"__repr__": lambda _: "0.5", "__str__": lambda _: "0.5"})(7)',
+  ],
 ];
 
 const TASKS: readonly (readonly [name: string, statements: string])[] = [
   ['nests 100,000 deep', 'nested = {}\nfor _ in range(100000):\n    nested = {"n": nested}\nreturn nested'],
   ['nests just over the cap', 'nested = "x"\nfor _ in range(70):\n    nested = [nested]\nreturn {"n": nested}'],
   ['holds itself', 'loop = {}\nloop["self"] = loop\nreturn loop'],
-  ['yields without end', 'class Endless(dict):\n    def items(self):\n        while True:\n            yield ("k", "v" * 1000000)\nreturn Endless(a=1)'],
+  [
+    'yields without end',
+    'class Endless(dict):\n    def items(self):\n        while True:\n            yield ("k", "v" * 1000000)\nreturn Endless(a=1)',
+  ],
   ['is larger than the cap', 'return {"x": "y" * (1 << 20)}'],
   ['holds NaN', 'return {"x": float("nan")}'],
   ['holds bytes', 'return {"x": b"y"}'],
@@ -46,7 +55,9 @@ export const RESULTS: readonly Attack[] = [
   ...REWARDS.map(([name, expression]) => ({
     name: `a reward that is ${name}`,
     run: async () => {
-      const environment = await openHostile(hostileSource('return "x"', `@staticmethod\ndef evaluate(trajectory, task):\n    return ${expression}`));
+      const environment = await openHostile(
+        hostileSource('return "x"', `@staticmethod\ndef evaluate(trajectory, task):\n    return ${expression}`),
+      );
       await expect(environment.evaluate('e')).rejects.toBeInstanceOf(BadReturn);
       await environment.reset('again', 1);
       await environment.close();
@@ -64,7 +75,11 @@ export const RESULTS: readonly Attack[] = [
       await expectNextEnvironmentWorks();
     },
   })),
-  ...OBSERVATIONS.map(([name, value]) => ({ name: `an observation of ${name}`, body: `return ${value}`, expected: BadReturn })),
+  ...OBSERVATIONS.map(([name, value]) => ({
+    name: `an observation of ${name}`,
+    body: `return ${value}`,
+    expected: BadReturn,
+  })),
   {
     name: 'an observation with control characters',
     body: 'return "a\\x00\\x1b[2J\\u2028\\r\\nb\\n{\\"id\\":3}"',
@@ -82,7 +97,12 @@ def step(self, call):
     body: 'return ""',
     expected: 'honest',
   },
-  { name: 'an answer that is a list', members: 'def step(self, call):\n    return ["observation", "done"]', body: 'return ""', expected: BadReturn },
+  {
+    name: 'an answer that is a list',
+    members: 'def step(self, call):\n    return ["observation", "done"]',
+    body: 'return ""',
+    expected: BadReturn,
+  },
   {
     name: 'an end that is not a truth value',
     members: 'def step(self, call):\n    return {"observation": "", "done": 1}',
@@ -124,7 +144,9 @@ class Odd(BaseException):
 raise {"exit": SystemExit(0), "interrupt": KeyboardInterrupt(), "generator": GeneratorExit(), "odd": Odd("odd")}[call["arguments"]["kind"]]`),
       );
       for (const kind of ['exit', 'interrupt', 'generator', 'odd']) {
-        await expect(environment.step('e', [{ name: 'go', arguments: { kind } }])).rejects.toBeInstanceOf(EnvironmentRaised);
+        await expect(environment.step('e', [{ name: 'go', arguments: { kind } }])).rejects.toBeInstanceOf(
+          EnvironmentRaised,
+        );
       }
       expect((await environment.evaluate('e')).reward).toBe(1);
       await environment.close();
@@ -150,7 +172,9 @@ raise Nasty()`);
   {
     name: 'an exception whose __str__ raises',
     run: async () => {
-      const got = await attackInJail('class Mute(Exception):\n    def __str__(self):\n        raise SystemExit\nraise Mute()');
+      const got = await attackInJail(
+        'class Mute(Exception):\n    def __str__(self):\n        raise SystemExit\nraise Mute()',
+      );
       expect(got).toBeInstanceOf(EnvironmentRaised);
       expect((got as EnvironmentRaised).traceback).toMatch(/environment\.py:\d+ in attack: raise Mute\(\)/);
     },

@@ -151,7 +151,8 @@ class Engine:
             admitted.append(request)
         admitted.sort(key=lambda r: r.adapter or BASE)
         ids, slots, positions, segments, runs = [], [], [], [], []
-        # Rollouts of one task open with the same prompt: it is computed for one of them, and its keys and values copied.
+        # Rollouts of one task open with the same prompt: it is computed for one of them, and its keys and values
+        # copied.
         firsts: dict[tuple, tuple[Request, int]] = {}
         copies, places = [], []
         for adapter, group in groupby(admitted, key=lambda r: r.adapter):

@@ -9,12 +9,23 @@ import { taskSums } from '../../../../activities/identify/statistics/label-table
 import { sumsOf } from './sums-of';
 
 test('rates are shares of the episodes that called for it, coverage is a share of all failures', () => {
-  const sums = sumsOf({ successLacking: 5, successApplicable: 50, failureLacking: 30, failureApplicable: 60, failures: 100 });
+  const sums = sumsOf({
+    successLacking: 5,
+    successApplicable: 50,
+    failureLacking: 30,
+    failureApplicable: 60,
+    failures: 100,
+  });
   expect(runRates(sums, 0)).toEqual({ errorRateSuccess: 0.1, errorRateFailure: 0.5, gap: 0.4, coverage: 0.3 });
 });
 
 test('without failures the coverage is 0 and not NaN', () => {
-  expect(runRates(sumsOf({ successApplicable: 5 }), 0)).toEqual({ errorRateSuccess: 0, errorRateFailure: null, gap: null, coverage: 0 });
+  expect(runRates(sumsOf({ successApplicable: 5 }), 0)).toEqual({
+    errorRateSuccess: 0,
+    errorRateFailure: null,
+    gap: null,
+    coverage: 0,
+  });
 });
 
 test.each([
@@ -41,7 +52,13 @@ test.each([
 
 test("with one trial a task the interval of the gap is nearly Newcombe's", () => {
   // Newcombe 1998, Statistics in Medicine 17:873-890, table II, method 10: 56/70 - 48/80, 0.0524 to 0.3339.
-  const sums = sumsOf({ failureLacking: 56, failureApplicable: 70, failures: 70, successLacking: 48, successApplicable: 80 });
+  const sums = sumsOf({
+    failureLacking: 56,
+    failureApplicable: 70,
+    failures: 70,
+    successLacking: 48,
+    successApplicable: 80,
+  });
   const gap = differenceInterval(clusteredShare(sums, 'errorRateFailure'), clusteredShare(sums, 'errorRateSuccess'));
   expect(gap?.estimate).toBeCloseTo(0.2, 10);
   expect(gap?.low).toBeCloseTo(0.0524, 1);
@@ -73,7 +90,9 @@ test('where all tasks agree the interval is no point', () => {
 test('nothing to estimate has no interval and no p-value', () => {
   const sums = sumsOf({ failureLacking: 3, failureApplicable: 9, failures: 20 });
   expect(shareInterval(clusteredShare(sums, 'errorRateSuccess'))).toBeNull();
-  expect(differenceInterval(clusteredShare(sums, 'errorRateFailure'), clusteredShare(sums, 'errorRateSuccess'))).toBeNull();
+  expect(
+    differenceInterval(clusteredShare(sums, 'errorRateFailure'), clusteredShare(sums, 'errorRateSuccess')),
+  ).toBeNull();
   expect(gapPValue(sums, 0)).toBe(1);
 });
 
@@ -81,7 +100,11 @@ test('without a gap the p-values of the gap test are as rare as they say', () =>
   const random = randomSource(5);
   const world = { tasks: 100, trials: 2, runs: 1, failureRate: 0.5, taskShare: 0.4, noise: 0.1 };
   const pValues = Array.from({ length: 2000 }, () => {
-    const { outcomes, labels } = drawLabels({ errorRateSuccess: 0.3, errorRateFailure: 0.3, coverage: 0.15 }, world, random);
+    const { outcomes, labels } = drawLabels(
+      { errorRateSuccess: 0.3, errorRateFailure: 0.3, coverage: 0.15 },
+      world,
+      random,
+    );
     return gapPValue(taskSums(outcomes, labels), 0);
   });
   const share = (level: number) => pValues.filter((p) => p <= level).length / pValues.length;

@@ -9,7 +9,10 @@ export interface SimpleCounts {
   failures?: number;
 }
 
-/** Sums of one run in which every trajectory is a task of its own: failures first, then the successes that call for the capability. */
+/**
+ * Sums of one run in which every trajectory is a task of its own: failures first, then the successes that call for the
+ * capability.
+ */
 export function sumsOf({
   successLacking = 0,
   successApplicable = 0,
@@ -18,7 +21,8 @@ export function sumsOf({
   failures = failureApplicable,
 }: SimpleCounts): TaskSums {
   const tasks = failures + successApplicable;
-  const cells = (from: number, count: number) => Float64Array.from({ length: tasks }, (_, t) => (t >= from && t < from + count ? 1 : 0));
+  const cells = (from: number, count: number) =>
+    Float64Array.from({ length: tasks }, (_, t) => (t >= from && t < from + count ? 1 : 0));
   return {
     tasks,
     runs: 1,

@@ -23,22 +23,37 @@ describe('one capability', () => {
     expect(kindOf(times(2, flat))).toBeNull();
     expect(judge([times(3, flat)], rule)[0]).toMatchObject({ kind: 'rejected', missed: ['gap'] });
     expect(judge([times(3, rare)], rule)[0]).toMatchObject({ kind: 'rejected', missed: ['coverage'] });
-    expect(judge([[...times(2, flat), rare]], rule)[0]).toMatchObject({ kind: 'rejected', missed: ['gap', 'coverage'] });
+    expect(judge([[...times(2, flat), rare]], rule)[0]).toMatchObject({
+      kind: 'rejected',
+      missed: ['gap', 'coverage'],
+    });
   });
 
   test('has not enough data when it misses a threshold by less than its uncertainty, and that takes all runs to say', () => {
     expect(kindOf(times(7, vague))).toBeNull();
-    expect(judge([times(10, vague)], rule)[0]).toMatchObject({ kind: 'not-enough-data', missed: ['gap'], runsPassed: 0 });
+    expect(judge([times(10, vague)], rule)[0]).toMatchObject({
+      kind: 'not-enough-data',
+      missed: ['gap'],
+      runsPassed: 0,
+    });
     expect(kindOf(times(8, vague))).toBe('not-enough-data');
   });
 
   test('has not enough data when it passes but chance could have done it', () => {
-    expect(judge([times(10, { ...good, pValue: 0.2 })], rule)[0]).toMatchObject({ kind: 'not-enough-data', missed: ['significance'], runsPassed: 10 });
+    expect(judge([times(10, { ...good, pValue: 0.2 })], rule)[0]).toMatchObject({
+      kind: 'not-enough-data',
+      missed: ['significance'],
+      runsPassed: 10,
+    });
   });
 
   test('with a single run that run decides', () => {
     const single = { ...rule, runs: 1, quorum: 1 };
-    expect(judge([[good], [flat], [vague]], single).map(({ kind }) => kind)).toEqual(['kept', 'rejected', 'not-enough-data']);
+    expect(judge([[good], [flat], [vague]], single).map(({ kind }) => kind)).toEqual([
+      'kept',
+      'rejected',
+      'not-enough-data',
+    ]);
   });
 });
 
@@ -57,7 +72,9 @@ test('a final verdict is the verdict of all runs, whatever the remaining ones sa
   for (let repetition = 0; repetition < 300; repetition++) {
     const all = Array.from({ length: 4 }, () => {
       const usual = kinds[Math.floor(random() * kinds.length)] as RunEvidence;
-      return Array.from({ length: 10 }, () => (random() < 0.7 ? usual : (kinds[Math.floor(random() * kinds.length)] as RunEvidence)));
+      return Array.from({ length: 10 }, () =>
+        random() < 0.7 ? usual : (kinds[Math.floor(random() * kinds.length)] as RunEvidence),
+      );
     });
     const full = judge(all, rule).map(({ kind }) => kind);
     const made = all.map(() => [] as RunEvidence[]);
@@ -78,7 +95,8 @@ test('p-values of runs are merged by the quorum-th smallest; runs to come bound 
 });
 
 describe("Fleiss' kappa", () => {
-  // Three raters; votes of the four trajectories: 3 NA; 3 PRESENT; 3 LACKING; 2 NA and 1 PRESENT. By hand: (5/6 - 50/144) / (1 - 50/144).
+  // Three raters; votes of the four trajectories: 3 NA; 3 PRESENT; 3 LACKING; 2 NA and 1 PRESENT. By hand: (5/6 -
+  // 50/144) / (1 - 50/144).
   const runs = [Uint8Array.of(1, 2, 3, 1), Uint8Array.of(1, 2, 3, 1), Uint8Array.of(1, 2, 3, 2)];
 
   test('of a table that can be counted by hand', () => {
@@ -86,7 +104,10 @@ describe("Fleiss' kappa", () => {
   });
 
   test('leaves out what fewer than two runs labelled', () => {
-    expect(fleissKappa(runs.map((run, i) => Uint8Array.of(...run, i === 0 ? 3 : 0)))).toBeCloseTo(fleissKappa(runs) as number, 10);
+    expect(fleissKappa(runs.map((run, i) => Uint8Array.of(...run, i === 0 ? 3 : 0)))).toBeCloseTo(
+      fleissKappa(runs) as number,
+      10,
+    );
   });
 
   test('is unknown for one run and for one label', () => {
@@ -97,7 +118,13 @@ describe("Fleiss' kappa", () => {
 
 describe('failures that a verdict still needs', () => {
   const interval = (estimate: number, half: number) => ({ estimate, low: estimate - half, high: estimate + half });
-  const wide = { failures: 100, adjustedPValue: 1e-9, candidates: 1, missed: ['gap' as const], coverage: interval(0.3, 0.05) };
+  const wide = {
+    failures: 100,
+    adjustedPValue: 1e-9,
+    candidates: 1,
+    missed: ['gap' as const],
+    coverage: interval(0.3, 0.05),
+  };
 
   test('grow with the square of the width over the distance', () => {
     expect(failuresNeeded({ ...wide, gap: interval(0.1, 0.2) }, rule)).toBeGreaterThanOrEqual(300);
@@ -110,11 +137,17 @@ describe('failures that a verdict still needs', () => {
   });
 
   test('follow from the p-value where only chance stands against it', () => {
-    const needed = failuresNeeded({ ...wide, missed: ['significance'], adjustedPValue: 0.2, gap: interval(0.4, 0.5) }, rule);
+    const needed = failuresNeeded(
+      { ...wide, missed: ['significance'], adjustedPValue: 0.2, gap: interval(0.4, 0.5) },
+      rule,
+    );
     expect(needed).toBeGreaterThan(250);
     expect(needed).toBeLessThan(300);
     // What is adjusted for six candidates is less unlikely than it looks, and has less far to go.
-    const among = failuresNeeded({ ...wide, missed: ['significance'], adjustedPValue: 0.2, candidates: 6, gap: interval(0.4, 0.5) }, rule);
+    const among = failuresNeeded(
+      { ...wide, missed: ['significance'], adjustedPValue: 0.2, candidates: 6, gap: interval(0.4, 0.5) },
+      rule,
+    );
     expect(among).toBeLessThan(100);
   });
 });

@@ -51,7 +51,8 @@ export const BROKEN: Record<string, BrokenEnvironment> = {
       ],
     ],
     fails: ['answers'],
-    reason: /The opening spells out calls of the solution in 100 % of the tasks, and in 0 % of the agent's own\. The opening gives send\.stamps/,
+    reason:
+      /The opening spells out calls of the solution in 100 % of the tasks, and in 0 % of the agent's own\. The opening gives send\.stamps/,
   },
   claim_tops_up: {
     what: 'a claim is worth something once the parcel was weighed',
@@ -152,7 +153,17 @@ _seen = []`,
   half_for_nothing: {
     what: 'half of the reward is there at the start',
     edits: [[`            return 0.0`, `            return 0.5`]],
-    fails: ['nop', 'random-calls', 'echo-the-prompt', 'repeat-one-tool', 'always-refuse', 'claim-success', 'tool-spam', 'injected-text', 'malformed-calls'],
+    fails: [
+      'nop',
+      'random-calls',
+      'echo-the-prompt',
+      'repeat-one-tool',
+      'always-refuse',
+      'claim-success',
+      'tool-spam',
+      'injected-text',
+      'malformed-calls',
+    ],
     reason: /nop: Doing nothing earns 0\.50/,
   },
   hash_order: {
@@ -246,7 +257,10 @@ HELD_OUT = [
         `import datetime
 import json`,
       ],
-      [`            "grams": rng.randint(51, 1999),`, `            "grams": rng.randint(51, 1999) + datetime.datetime.now().day,`],
+      [
+        `            "grams": rng.randint(51, 1999),`,
+        `            "grams": rng.randint(51, 1999) + datetime.datetime.now().day,`,
+      ],
     ],
     fails: ['imports'],
     reason: /Line \d+ reads the clock \(datetime\.now\)/,
@@ -365,8 +379,11 @@ import re`,
   },
   unseeded: {
     what: 'the weight is drawn anew every time',
-    // From a range in which no two draws take as many stamps: with 20 possible counts a guess is right by chance now and then, and other checks pass.
-    edits: [[`            "grams": rng.randint(51, 1999),`, `            "grams": random.Random().randint(51, 10**12),`]],
+    // From a range in which no two draws take as many stamps: with 20 possible counts a guess is right by chance now
+    // and then, and other checks pass.
+    edits: [
+      [`            "grams": rng.randint(51, 1999),`, `            "grams": random.Random().randint(51, 10**12),`],
+    ],
     fails: ['solvable', 'deterministic', 'isolated'],
     reason: /deterministic: .* different hidden task when asked again/,
   },
@@ -392,7 +409,10 @@ def _too_few(task):
   wrong_observation_format: {
     what: 'the scales answer in words instead of JSON',
     edits: [
-      [`            return _say(parcel=given["parcel"], grams=self.task["grams"])`, `            return f"{given['parcel']} weighs {self.task['grams']} g"`],
+      [
+        `            return _say(parcel=given["parcel"], grams=self.task["grams"])`,
+        `            return f"{given['parcel']} weighs {self.task['grams']} g"`,
+      ],
     ],
     fails: ['observation-format'],
     reason: /weigh answers "P\d+ weighs \d+ g", which is text where the agent's has object/,
@@ -425,7 +445,8 @@ def _too_few(task):
 export function edited(good: string, edits: BrokenEnvironment['edits']): string {
   return edits.reduce((source, [passage, instead]) => {
     const parts = source.split(passage);
-    if (parts.length !== 2) throw new RangeError(`The good environment has ${parts.length - 1} passages ${JSON.stringify(passage)}.`);
+    if (parts.length !== 2)
+      throw new RangeError(`The good environment has ${parts.length - 1} passages ${JSON.stringify(passage)}.`);
     return parts.join(instead);
   }, good);
 }

@@ -1,6 +1,7 @@
 /**
- * The post office and a good environment for it with more to choose: whether a parcel goes by express, and in which box. Customers of both
- * name their parcel by its reference. As edits of `fixtures/post_office.py` and of `good/replaying_class.py`.
+ * The post office and a good environment for it with more to choose: whether a parcel goes by express, and in which
+ * box. Customers of both name their parcel by its reference. As edits of `fixtures/post_office.py` and of
+ * `good/replaying_class.py`.
  */
 type Edits = [passage: string, instead: string][];
 
@@ -13,7 +14,10 @@ export const OFFICE_WITH_CHOICES: Edits = [
     `            "country": rng.choice(sorted(COUNTRIES)),`,
     `            "country": rng.choice(sorted(COUNTRIES)),\n            "express": rng.random() < 0.5,`,
   ],
-  [`i would like to post parcel {self.task['parcel']}{where}"`, `i would like to post a parcel, reference: {self.task['parcel']}{where}"`],
+  [
+    `i would like to post parcel {self.task['parcel']}{where}"`,
+    `i would like to post a parcel, reference: {self.task['parcel']}{where}"`,
+  ],
   [
     `        return {"observation": json.dumps({"parcel": given["parcel"], "sent": True}), "done": False}`,
     `        if given.get("box") != _box(self.task):
@@ -36,8 +40,12 @@ export const GOOD_WITH_CHOICES: Edits = [
     `"send": {"parcel": text, "stamps": whole, "express": {"type": "boolean"}, "box": {"type": "string", "enum": ["letter", "packet", "crate"]}}`,
   ],
   [`            "skill_calls": [1],`, `            "express": rng.random() < 0.5,\n            "skill_calls": [1],`],
-  [`please post parcel {task['parcel']}"`, `please post a parcel{' by express' if task['express'] else ''}, reference: {task['parcel']}"`],
-  // What is answered to a wrong box are the boxes that there are, and to a parcel that was not to go by express: sent, true.
+  [
+    `please post parcel {task['parcel']}"`,
+    `please post a parcel{' by express' if task['express'] else ''}, reference: {task['parcel']}"`,
+  ],
+  // What is answered to a wrong box are the boxes that there are, and to a parcel that was not to go by express: sent,
+  // true.
   [
     `        if self.sent is None:
             self.sent = (given["stamps"], self.weighed)`,
