@@ -5,15 +5,16 @@ const { importX, createNodeResolver } = require('eslint-plugin-import-x');
 /** Folders and what each may import at run time besides itself and npm packages (docs/architecture.md). */
 const LAYERS = {
   contracts: [],
+  loaders: ['contracts'],
   store: ['contracts'],
   llm: ['contracts'],
   sandbox: ['contracts'],
   k8s: ['contracts'],
-  activities: ['contracts', 'store', 'llm', 'sandbox', 'k8s'],
+  activities: ['contracts', 'loaders', 'store', 'llm', 'sandbox', 'k8s'],
   workflows: ['contracts'],
-  workers: ['contracts', 'store', 'llm', 'sandbox', 'k8s', 'activities'],
-  cli: ['contracts', 'store'],
-  gateway: ['contracts', 'store'],
+  workers: ['contracts', 'loaders', 'store', 'llm', 'sandbox', 'k8s', 'activities'],
+  cli: ['contracts', 'loaders', 'store'],
+  gateway: ['contracts', 'loaders', 'store'],
 };
 
 /** An import that leaves its folder (`../<folder>/`) for one that is not allowed. */
@@ -74,10 +75,10 @@ module.exports = defineConfig(
         {
           patterns: [
             {
-              regex: '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./contracts/constants$)',
+              regex: '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./contracts/(names|failures|limits)$)',
               allowTypeImports: true,
               message:
-                'Workflows import @temporalio/workflow, each other and contracts/constants; of everything else only types.',
+                'Workflows import @temporalio/workflow, each other and contracts/{names,failures,limits}; of everything else only types.',
             },
           ],
         },

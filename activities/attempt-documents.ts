@@ -3,7 +3,8 @@
  * what they lack is filled in here, so that it neither fails at its next attempt nor at its report.
  */
 import { z } from 'zod';
-import { calibrationResultSchema, validationSchema } from '../contracts';
+import { calibrationResultSchema } from '../contracts/artifacts/environment-attempt';
+import { validationSchema } from '../contracts/artifacts/environment-check';
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

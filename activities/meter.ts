@@ -1,16 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  analystUseSchema,
-  budgetSpecSchema,
-  BATCH_KIND,
-  dollarsForUse,
-  pricesOf,
   type AnalystPrices,
   type AnalystUse,
-  type BudgetSpec,
+  analystUseSchema,
+  BATCH_KIND,
   type CallUse,
-  type PreparedSpec,
-} from '../contracts';
+  dollarsForUse,
+  pricesOf,
+} from '../contracts/artifacts/analyst-use';
+import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
+import { type BudgetSpec, budgetSpecSchema } from '../contracts/config/analyst-spec';
 import {
   failure,
   type Analyst,

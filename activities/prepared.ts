@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type ArtifactRef, type PreparedSpec, preparedSpecSchema, type TrainedAdapter } from '../contracts';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import { type PreparedSpec, preparedSpecSchema } from '../contracts/artifacts/prepared-spec';
+import type { TrainedAdapter } from '../contracts/artifacts/training';
 import type { SandboxError } from '../sandbox';
 import { type ArtifactStore, getJson } from '../store';
 import type { EnvironmentSource } from './deps';

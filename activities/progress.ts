@@ -1,4 +1,6 @@
-import type { StageName, StageProgress, TrainingReason } from '../contracts';
+import type { TrainingReason } from '../contracts/artifacts/training';
+import type { StageName } from '../contracts/names';
+import type { StageProgress } from '../contracts/messages/run-context';
 
 export interface ProgressOptions {
   stage: StageName;

@@ -9,7 +9,7 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { calibrationDesign, type CalibrationThresholds } from '../activities/validate';
-import { agentSpecSchema } from '../contracts';
+import { agentSpecSchema } from '../contracts/config/agent-spec';
 import { calibrationCurves, type SuccessPoint } from './simulation/calibration-curves';
 import { PROFILES } from './simulation/draw-rewards';
 import { measureProfile, type ProfileResult } from './simulation/measure-calibration';

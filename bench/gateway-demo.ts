@@ -16,16 +16,13 @@ import { outcomeSchema, pairOutcomes } from '../activities/evaluate/outcomes';
 import { runEpisode } from '../activities/rollout/episode';
 import { deployedSettings, HttpModelClient, samplingSeed } from '../activities/rollout';
 import { inParallel } from '../activities/rollout/in-parallel';
-import {
-  type AgentSpec,
-  type Evaluation,
-  type GatewayConfigInput,
-  type RegistryVersion,
-  routingRecordSchema,
-  type Trajectory,
-} from '../contracts';
-import { loadAgentSpec } from '../contracts/load-agent-spec';
-import { gatewayArguments } from '../contracts/gateway-process';
+import { type Evaluation, routingRecordSchema } from '../contracts/artifacts/evaluation';
+import type { RegistryVersion } from '../contracts/artifacts/registry';
+import type { Trajectory } from '../contracts/artifacts/trajectory';
+import type { AgentSpec } from '../contracts/config/agent-spec';
+import type { GatewayConfigInput } from '../contracts/config/gateway-config';
+import { loadAgentSpec } from '../loaders/agent-spec';
+import { gatewayArguments } from '../cli/supervisor/gateway-arguments';
 import { openEnvironment } from '../sandbox';
 import { layout, LocalStore, readRegistry } from '../store';
 import { answers, start } from './gateway-parts/targets';

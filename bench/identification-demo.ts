@@ -18,14 +18,11 @@ import { createCollectActivities } from '../activities/collect';
 import { createIdentifyActivities } from '../activities/identify';
 import { HttpModelClient } from '../activities/rollout';
 import { createStudyActivities } from '../activities/study';
-import {
-  identificationSchema,
-  type ArtifactRef,
-  type IdentifyArm,
-  type IdentifyInput,
-  type PreparedSpec,
-} from '../contracts';
-import { loadAgentSpec } from '../contracts/load-agent-spec';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import { identificationSchema, type IdentifyArm } from '../contracts/artifacts/identification';
+import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
+import type { IdentifyInput } from '../contracts/messages/identify-stage';
+import { loadAgentSpec } from '../loaders/agent-spec';
 import { openRuleBook } from '../examples/orders-desk/analyst/answers';
 import { Journal } from '../examples/orders-desk/analyst/journal';
 import { createAnalystServer, DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME } from '../examples/orders-desk/analyst/server';

@@ -7,7 +7,7 @@
  *     N]
  */
 import { parseArgs } from 'node:util';
-import type { LabelChunkResult } from '../contracts';
+import type { LabelChunkResult } from '../contracts/messages/identify-stage';
 import { bareSeconds, type BareOptions } from './support/bare-client';
 import { CANDIDATES, LabellingWorld } from './support/labelling';
 import { freePort, Processes, untilAnswers } from './support/processes';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { AgentSpec } from '../contracts';
-import { AgentSpecError, loadAgentSpec } from '../contracts/load-agent-spec';
+import type { AgentSpec } from '../contracts/config/agent-spec';
+import { AgentSpecError, loadAgentSpec } from '../loaders/agent-spec';
 import { CliError } from './errors';
 import { projectRoot } from './supervisor/programs';
 

@@ -1,4 +1,4 @@
-import { FAILURES, type FailureType } from '../contracts';
+import { FAILURES, type FailureType } from '../contracts/failures';
 
 export interface CliErrorOptions {
   /** 1: it failed. 2: what was asked for is wrong, and nothing was started. Default 1. */

@@ -1,4 +1,11 @@
-import { analystUseSchema, BATCH_PRICE, dollarsFor, pricesOf, type AgentSpec, type AnalystUse } from '../contracts';
+import {
+  type AnalystUse,
+  analystUseSchema,
+  BATCH_PRICE,
+  dollarsFor,
+  pricesOf,
+} from '../contracts/artifacts/analyst-use';
+import type { AgentSpec } from '../contracts/config/agent-spec';
 import { layout, type ArtifactStore } from '../store';
 
 /** Calls of one stage to one model, with the tokens that they are expected to use. */

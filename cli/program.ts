@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { IDENTIFY_ARMS } from '../contracts';
+import { IDENTIFY_ARMS } from '../contracts/artifacts/identification';
 import { answerCommand, approveCommand } from './commands/answers';
 import { type BudgetFlags, budgetCommand } from './commands/budget';
 import { type CanaryFlags, canaryCommand, shareBetween } from './commands/canary';

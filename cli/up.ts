@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AgentSpec } from '../contracts';
+import type { AgentSpec } from '../contracts/config/agent-spec';
 import { CliError } from './errors';
 import { duration, type Output } from './output';
 import type { Settings } from './settings';

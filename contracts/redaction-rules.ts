@@ -1,4 +1,4 @@
-import type { RedactionRule } from './analyst-spec';
+import type { RedactionRule } from './config/analyst-spec';
 
 /** A part of a text: from, and up to but without. */
 type Span = readonly [start: number, end: number];

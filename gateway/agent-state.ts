@@ -1,4 +1,6 @@
-import { type GatewayAgent, NONE_LABEL, type Registry, type RegistryVersion } from '../contracts';
+import type { Registry, RegistryVersion } from '../contracts/artifacts/registry';
+import type { GatewayAgent } from '../contracts/config/gateway-config';
+import { NONE_LABEL } from '../contracts/names';
 import { emptyRegistry } from '../store';
 import { isCanary } from './canary/assign';
 import type { ConversationKey, Conversations, Decision } from './conversations';

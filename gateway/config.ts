@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
-import type { GatewayConfig } from '../contracts';
-import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../contracts/load-gateway-config';
+import type { GatewayConfig } from '../contracts/config/gateway-config';
+import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../loaders/gateway-config';
 
 /** What the gateway process is told. */
 export interface ProcessConfig {

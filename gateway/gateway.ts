@@ -1,7 +1,8 @@
 /**
  * The gateway's parts, put together: agents, model servers, their reconcilers, the registry watch, clients, metrics.
  */
-import type { GatewayConfig, Registry } from '../contracts';
+import type { Registry } from '../contracts/artifacts/registry';
+import type { GatewayConfig } from '../contracts/config/gateway-config';
 import { type ArtifactStore } from '../store';
 import { AgentState } from './agent-state';
 import { CanaryWatch } from './canary/watch';

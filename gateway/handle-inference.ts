@@ -1,6 +1,6 @@
 /** POST /v1/chat/completions, /v1/completions and /v1/embeddings: resolve, route once, forward, answer. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { GATEWAY_HEADERS } from '../contracts';
+import { GATEWAY_HEADERS } from '../contracts/config/gateway-config';
 import type { AgentState } from './agent-state';
 import { conversationKey } from './conversations';
 import { ApiError } from './http/errors';

@@ -1,7 +1,7 @@
 /** Everything that is not forwarded: models, outcomes, health, metrics. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Outcome, outcomeSchema } from '../contracts';
-import { schemaProblems } from '../contracts/schema-problems';
+import { type Outcome, outcomeSchema } from '../contracts/config/gateway-config';
+import { schemaProblems } from '../loaders/schema-problems';
 import { internalKey } from './conversations';
 import type { Gateway } from './gateway';
 import { ApiError } from './http/errors';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { GatewayKey } from '../contracts';
+import type { GatewayKey } from '../contracts/config/gateway-config';
 import { ApiError } from './http/errors';
 
 /** A client application at work. `release` must be called once for each `enter` that did not throw. */

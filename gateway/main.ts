@@ -1,5 +1,5 @@
-/** Entry point of the gateway process; how it is started: contracts/gateway-process.ts. Wiring only. */
-import { GatewayConfigError } from '../contracts/load-gateway-config';
+/** Entry point of the gateway process; how it is started: cli/supervisor/gateway-arguments.ts. Wiring only. */
+import { GatewayConfigError } from '../loaders/gateway-config';
 import { LocalStore } from '../store';
 import { readProcessConfig } from './config';
 import { Gateway } from './gateway';

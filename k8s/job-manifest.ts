@@ -6,7 +6,7 @@ import type {
   V1Volume,
   V1VolumeMount,
 } from '@kubernetes/client-node';
-import type { KubernetesSpec } from '../contracts';
+import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
 import { appArmorProfile } from './app-armor';
 import { jobFile, type JobMember } from './job-member';
 import { ANNOTATIONS, CONTAINER, LABELS, labelValue, MANAGER, memberLabel, REPORT_AUDIENCE } from './names';

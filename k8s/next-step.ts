@@ -1,5 +1,7 @@
 import type { V1Pod } from '@kubernetes/client-node';
-import type { FailureType, KubernetesSpec, TrainingReasonKind } from '../contracts';
+import type { TrainingReasonKind } from '../contracts/artifacts/training';
+import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
+import type { FailureType } from '../contracts/failures';
 import { FATAL_CODES } from './job-manifest';
 import { conditionOf, newestPod } from './objects';
 import { exitCode } from './pod-end';

@@ -1,5 +1,5 @@
 import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node';
-import type { TrainingReasonKind } from '../contracts';
+import type { TrainingReasonKind } from '../contracts/artifacts/training';
 import { endOfPod } from './pod-end';
 import { conditionOf, newestEvent, newestPod } from './objects';
 

@@ -6,7 +6,7 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
 import type { z } from 'zod';
-import type { RedactionSpec } from '../contracts';
+import type { RedactionSpec } from '../contracts/config/analyst-spec';
 import { runBatch, type BatchOptions } from './batch';
 import { checkAnswer } from './check-answer';
 import { refusesPromptOnly, toAnalystFailure, type AnalystFailureDetail } from './errors';

@@ -1,6 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import { APIConnectionTimeoutError, APIError } from 'openai';
-import type { FailureType } from '../contracts';
+import type { FailureType } from '../contracts/failures';
 import { failure } from './failure';
 
 /** Where a call went, for the sentence that a person reads. */

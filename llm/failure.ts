@@ -1,5 +1,5 @@
 import { ApplicationFailure, type ApplicationFailureOptions } from '@temporalio/common';
-import { FAILURES, type FailureType } from '../contracts';
+import { FAILURES, type FailureType } from '../contracts/failures';
 
 /**
  * An ApplicationFailure of the catalogue; whether Temporal may retry it follows from its type, unless `nonRetryable`

@@ -1,4 +1,5 @@
-import type { PreparedSpec, RunContext } from '../contracts';
+import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
+import type { RunContext } from '../contracts/messages/run-context';
 import { createAnalyst, type Analyst } from './analyst';
 import { contentKey } from './keys';
 import type { RateBoard } from './rate/rate-board';

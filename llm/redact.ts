@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { REDACTION_FINDERS, type RedactionRule, type RedactionSpec, replaceFound } from '../contracts';
+import type { RedactionRule, RedactionSpec } from '../contracts/config/analyst-spec';
+import { REDACTION_FINDERS, replaceFound } from '../contracts/redaction-rules';
 
 /** What was replaced in the texts of one call: placeholder to value. It never leaves the process. */
 export class Replacements {

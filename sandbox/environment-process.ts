@@ -10,7 +10,7 @@ import {
   environmentResponseSchema,
   type EnvironmentResult,
   environmentResultSchemas,
-} from '../contracts/environment-protocol';
+} from '../contracts/messages/environment-protocol';
 import {
   BadOutput,
   BadRequest,

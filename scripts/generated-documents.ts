@@ -1,25 +1,21 @@
 /** Documents that are made from the contracts, so that they cannot say anything else. Pure: text by path. */
 import { z } from 'zod';
+import { artifactRefSchema } from '../contracts/artifacts/artifact-ref';
+import { calibrationResultSchema, environmentAttemptSchema } from '../contracts/artifacts/environment-attempt';
+import { armSchema, evaluationSchema, gateSchema, intervalSchema } from '../contracts/artifacts/evaluation';
 import {
   ablationSchema,
-  agentSpecSchema,
-  armSchema,
-  artifactRefSchema,
-  calibrationResultSchema,
   candidateSchema,
   contrastSchema,
-  environmentAttemptSchema,
-  evaluationSchema,
   evidenceSchema,
-  FAILURES,
-  gateSchema,
   identificationSchema,
-  intervalSchema,
   mergeSchema,
   plantedSchema,
-  reportSchema,
   runContrastSchema,
-} from '../contracts';
+} from '../contracts/artifacts/identification';
+import { reportSchema } from '../contracts/artifacts/report';
+import { agentSpecSchema } from '../contracts/config/agent-spec';
+import { FAILURES } from '../contracts/failures';
 import { fieldRows, fieldTable, type NamedSchemas } from './schema-tables';
 
 const NOTICE = 'Generated from the contracts by `npm run docs`; do not edit.';

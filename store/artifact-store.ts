@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ArtifactRef } from '../contracts';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 
 /** A document that is replaced as a whole; `etag` is the sha256 of its bytes. */
 export interface StoredDocument {

@@ -1,4 +1,4 @@
-import { type Dictionary, dictionarySchema } from '../contracts';
+import { type Dictionary, dictionarySchema } from '../contracts/artifacts/dictionary';
 import type { ArtifactStore } from './artifact-store';
 import { StoreConflictError } from './errors';
 import { layout } from './layout';

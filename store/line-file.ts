@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { z } from 'zod';
-import type { ArtifactRef } from '../contracts';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { ArtifactStore } from './artifact-store';
 
 /**

@@ -1,4 +1,5 @@
-import { type LiveSpec, type Trajectory, trajectorySchema } from '../contracts';
+import { type Trajectory, trajectorySchema } from '../contracts/artifacts/trajectory';
+import type { LiveSpec } from '../contracts/config/agent-spec';
 import type { ArtifactStore } from './artifact-store';
 import { layout } from './layout';
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { link, mkdir, open, readFile, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, extname, join, normalize } from 'node:path';
-import type { ArtifactRef } from '../contracts';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { ArtifactStore, Segment, StoredDocument } from './artifact-store';
 import { StoreConflictError, StoreCorruptError } from './errors';
 import { replaceFile } from './replace-file';

@@ -1,4 +1,10 @@
-import { type Canary, type CanaryEnd, type Registry, type RegistryVersion, registrySchema } from '../contracts';
+import {
+  type Canary,
+  type CanaryEnd,
+  type Registry,
+  registrySchema,
+  type RegistryVersion,
+} from '../contracts/artifacts/registry';
 import type { ArtifactStore } from './artifact-store';
 import { StoreConflictError } from './errors';
 import { layout } from './layout';

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
+import type { QueueKind } from '../contracts/names';
 import type {
   JobActivities,
   LlmActivities,
   OrchestrationActivities,
-  PreparedSpec,
-  QueueKind,
   SandboxActivities,
-} from '../contracts';
+} from '../contracts/messages/activities';
 import { openAnalysts } from '../activities/analyst-door';
 import { systemClock } from '../activities/clock';
 import { createCollectActivities } from '../activities/collect';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { TASK_QUEUES, type QueueKind } from '../contracts';
+import { type QueueKind, TASK_QUEUES } from '../contracts/names';
 
 const kinds = Object.keys(TASK_QUEUES) as [QueueKind, ...QueueKind[]];
 const queues = z

@@ -11,8 +11,8 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { certificateOf, certify, readTargetProfile } from '../activities/validate';
-import { environmentCallSchema } from '../contracts/environment-protocol';
-import { loadAgentSpec } from '../contracts/load-agent-spec';
+import { environmentCallSchema } from '../contracts/messages/environment-protocol';
+import { loadAgentSpec } from '../loaders/agent-spec';
 import { isUnsafeAllowed, openEnvironment, SandboxError } from '../sandbox';
 
 const say = (document: object): void => void process.stdout.write(`${JSON.stringify(document)}\n`);

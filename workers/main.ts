@@ -2,7 +2,7 @@
  * Entry point of a worker process: `node dist/workers/main.js [--queues orchestration,llm,sandbox,jobs]`. Wiring only.
  */
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { TASK_QUEUES, type QueueKind } from '../contracts';
+import { type QueueKind, TASK_QUEUES } from '../contracts/names';
 import { activitiesOf } from './activities';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
 import { readConfig, type WorkerConfig } from './config';

@@ -1,7 +1,13 @@
 /** Typed proxies of the activities, one per task queue, with the time limits of each. */
 import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
-import type { JobActivities, LlmActivities, OrchestrationActivities, SandboxActivities } from '../contracts/activities';
-import { FAILURES, TASK_QUEUES } from '../contracts/constants';
+import type {
+  JobActivities,
+  LlmActivities,
+  OrchestrationActivities,
+  SandboxActivities,
+} from '../contracts/messages/activities';
+import { FAILURES } from '../contracts/failures';
+import { TASK_QUEUES } from '../contracts/names';
 
 const retry: ActivityOptions['retry'] = {
   initialInterval: '1s',

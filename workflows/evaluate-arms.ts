@@ -1,7 +1,10 @@
 /** The evaluation stage: every arm on the same held-out tasks with the same sampling seeds. */
-import type { ArmInput, ArmRollouts, CompareResult, IdentifyResult, RunPlan, SharpenResult } from '../contracts/run';
-import type { ArtifactRef } from '../contracts/artifacts';
-import type { TrainedAdapter } from '../contracts/training';
+import type { ArmInput, ArmRollouts, CompareResult } from '../contracts/messages/evaluate-stage';
+import type { IdentifyResult } from '../contracts/messages/identify-stage';
+import type { RunPlan } from '../contracts/messages/run';
+import type { SharpenResult } from '../contracts/messages/sharpen-stage';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import type { TrainedAdapter } from '../contracts/artifacts/training';
 import { jobs, orchestration, sandbox } from './activities';
 
 export interface EvaluationOutcome {

@@ -7,8 +7,8 @@ import {
   getExternalWorkflowHandle,
   setHandler,
 } from '@temporalio/workflow';
-import { FAILURES, PAUSING_FAILURES, type FailureType } from '../contracts/constants';
-import type { ChildNote } from '../contracts/run';
+import { FAILURES, type FailureType, PAUSING_FAILURES } from '../contracts/failures';
+import type { ChildNote } from '../contracts/messages/run';
 import { noteSignal, retrySignal, skipSignal } from './messages';
 
 /**

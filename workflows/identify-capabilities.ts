@@ -1,6 +1,11 @@
 import { executeChild, workflowInfo } from '@temporalio/workflow';
-import { WORKFLOWS, childWorkflowId } from '../contracts/constants';
-import type { IdentifyInput, IdentifyResult, LabelChunkResult, TallyResult } from '../contracts/run';
+import { childWorkflowId, WORKFLOWS } from '../contracts/names';
+import type {
+  IdentifyInput,
+  IdentifyResult,
+  LabelChunkResult,
+  TallyResult,
+} from '../contracts/messages/identify-stage';
 import { llm } from './activities';
 import { Hold, noteToRun } from './hold';
 import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';

@@ -1,14 +1,9 @@
 import { condition, executeChild, getExternalWorkflowHandle, setHandler, workflowInfo } from '@temporalio/workflow';
-import { WORKFLOWS, childWorkflowId, type Verdict } from '../contracts/constants';
-import type {
-  IdentifyResult,
-  ImprovementRunInput,
-  ImprovementRunResult,
-  ReportInput,
-  RunPlan,
-  SharpenResult,
-} from '../contracts/run';
-import type { RolloutSummary } from '../contracts/trajectory';
+import { childWorkflowId, type Verdict, WORKFLOWS } from '../contracts/names';
+import type { IdentifyResult } from '../contracts/messages/identify-stage';
+import type { ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan } from '../contracts/messages/run';
+import type { SharpenResult } from '../contracts/messages/sharpen-stage';
+import type { RolloutSummary } from '../contracts/artifacts/trajectory';
 import { orchestration, sandbox } from './activities';
 import { evaluateArms, type EvaluationOutcome } from './evaluate-arms';
 import type { identifyCapabilities } from './identify-capabilities';

@@ -1,6 +1,6 @@
 import { continueAsNew, executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import { WORKFLOWS } from '../contracts/constants';
-import type { LabelChunkResult, LabelChunksInput } from '../contracts/run';
+import { WORKFLOWS } from '../contracts/names';
+import type { LabelChunkResult, LabelChunksInput } from '../contracts/messages/identify-stage';
 import { llm } from './activities';
 
 /**

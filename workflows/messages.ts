@@ -1,7 +1,7 @@
 /** Signals, updates and queries, defined once for handlers and callers. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import { MESSAGES } from '../contracts/constants';
-import type { ChildNote, EditedEnvironment, HoldAnswer, RunProgress } from '../contracts/run';
+import { MESSAGES } from '../contracts/names';
+import type { ChildNote, EditedEnvironment, HoldAnswer, RunProgress } from '../contracts/messages/run';
 
 export const progressQuery = defineQuery<RunProgress>(MESSAGES.progressQuery);
 export const approveUpdate = defineUpdate<void, []>(MESSAGES.approveUpdate);

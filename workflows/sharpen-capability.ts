@@ -1,7 +1,8 @@
 import { setHandler, workflowInfo } from '@temporalio/workflow';
-import type { ArtifactRef } from '../contracts/artifacts';
-import type { AttemptRefs, SharpenInput, SharpenResult, SynthesisInput, TokenUse } from '../contracts/run';
-import { editCommand } from '../contracts/constants';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import type { TokenUse } from '../contracts/messages/run-context';
+import type { AttemptRefs, SharpenInput, SharpenResult, SynthesisInput } from '../contracts/messages/sharpen-stage';
+import { editCommand } from '../contracts/names';
 import { jobs, llm, sandbox } from './activities';
 import { Hold, noteToRun } from './hold';
 import { editSignal } from './messages';

@@ -1,8 +1,9 @@
 /** The stage table of a run: what opening the Temporal UI, or `whet why`, shows. */
 import { CancelledFailure, log, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { SEARCH_ATTRIBUTES, STAGES, type StageName, type Verdict } from '../contracts/constants';
-import type { ChildNote, RunProgress, StageTiming } from '../contracts/run';
+import { SEARCH_ATTRIBUTES, type StageName, STAGES, type Verdict } from '../contracts/names';
+import type { StageTiming } from '../contracts/messages/run-context';
+import type { ChildNote, RunProgress } from '../contracts/messages/run';
 
 const stageKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.stage, 'KEYWORD');
 const verdictKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.verdict, 'KEYWORD');

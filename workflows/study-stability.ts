@@ -1,7 +1,7 @@
 import { executeChild, setCurrentDetails } from '@temporalio/workflow';
-import { WORKFLOWS, childWorkflowId } from '../contracts/constants';
-import type { ArtifactRef } from '../contracts/artifacts';
-import type { IdentifyResult, StudyInput, StudyResult } from '../contracts/run';
+import { childWorkflowId, WORKFLOWS } from '../contracts/names';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import type { IdentifyResult, StudyInput, StudyResult } from '../contracts/messages/identify-stage';
 import { orchestration } from './activities';
 import type { identifyCapabilities } from './identify-capabilities';
 

@@ -1,5 +1,8 @@
 import { Context } from '@temporalio/activity';
-import type { AgentSpec, RolloutSummary, RunContext, SandboxActivities, Trajectory } from '../../contracts';
+import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { SandboxActivities } from '../../contracts/messages/activities';
+import type { RunContext } from '../../contracts/messages/run-context';
 import { layout, type LiveTraces, readLiveTraces } from '../../store';
 import type { RolloutDeps } from '../deps';
 import { failure } from '../../llm';

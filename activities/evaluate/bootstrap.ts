@@ -1,4 +1,4 @@
-import type { Interval } from '../../contracts';
+import type { Interval } from '../../contracts/artifacts/evaluation';
 import { normalCdf, normalQuantile } from './normal';
 import { randomSource } from './random';
 

@@ -4,15 +4,12 @@
  * fitted on one half of the tasks and measured on the other; what is served was therefore never judged by the tasks
  * that it was chosen on.
  */
-import {
-  calibrated,
-  type CapabilityBrief,
-  type Evaluation,
-  NONE_LABEL,
-  routerMenu,
-  type RoutingRecord,
-  type TrainedAdapter,
-} from '../../contracts';
+import type { Evaluation, RoutingRecord } from '../../contracts/artifacts/evaluation';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import { NONE_LABEL } from '../../contracts/names';
+import type { CapabilityBrief } from '../../contracts/messages/run-context';
+import { routerMenu } from '../../contracts/routing/router-prompt';
+import { calibrated } from '../../contracts/routing/routing-decision';
 import { armTable, mean, type OutcomeTable, taskRates } from './outcomes';
 
 /** Fewest tasks in a half from which anything is fitted. */

@@ -1,11 +1,6 @@
-import {
-  type CompareInput,
-  type CompareResult,
-  type Evaluation,
-  evaluationSchema,
-  type OrchestrationActivities,
-  routingRecordSchema,
-} from '../../contracts';
+import { type Evaluation, evaluationSchema, routingRecordSchema } from '../../contracts/artifacts/evaluation';
+import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import type { CompareInput, CompareResult } from '../../contracts/messages/evaluate-stage';
 import { failure } from '../../llm';
 import { type ArtifactStore, getLines, layout, putJson } from '../../store';
 import { readPreparedSpec } from '../prepared';

@@ -1,4 +1,5 @@
-import type { AgentSpec, Evaluation, Gate, Interval } from '../../contracts';
+import type { Evaluation, Gate, Interval } from '../../contracts/artifacts/evaluation';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
 
 /** A difference as people read it: `+12.3 points`. */
 export const points = (difference: number): string =>

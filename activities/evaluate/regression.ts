@@ -1,4 +1,4 @@
-import type { Interval } from '../../contracts';
+import type { Interval } from '../../contracts/artifacts/evaluation';
 import { type BootstrapOptions, bootstrapRatio, type WeightedValue } from './bootstrap';
 import type { ArmTable } from './outcomes';
 

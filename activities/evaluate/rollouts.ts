@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
-import {
-  type ArmInput,
-  type ArmRollouts,
-  NONE_LABEL,
-  routingRecordSchema,
-  type SandboxActivities,
-} from '../../contracts';
+import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
+import { NONE_LABEL } from '../../contracts/names';
+import type { SandboxActivities } from '../../contracts/messages/activities';
+import type { ArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
 import { getLines, layout } from '../../store';
 import type { RolloutDeps } from '../deps';
 import { readOwnerEnvironment, readPreparedSpec, servedAdapters } from '../prepared';

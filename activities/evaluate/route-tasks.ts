@@ -2,16 +2,10 @@ import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
-import {
-  ROUTER_TOP_LOGPROBS,
-  routerMenu,
-  routerPrompt,
-  routingDecision,
-  type RoutingInput,
-  type RoutingRecord,
-  routingRecordSchema,
-  type RoutingResult,
-} from '../../contracts';
+import { type RoutingRecord, routingRecordSchema } from '../../contracts/artifacts/evaluation';
+import type { RoutingInput, RoutingResult } from '../../contracts/messages/evaluate-stage';
+import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
+import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
 import { layout, putLines } from '../../store';
 import { SandboxError } from '../../sandbox';
 import type { RolloutDeps } from '../deps';

@@ -1,11 +1,8 @@
-import {
-  type CapabilityBrief,
-  type Evaluation,
-  NONE_LABEL,
-  routerMenu,
-  type RoutingRecord,
-  type TrainedAdapter,
-} from '../../contracts';
+import type { Evaluation, RoutingRecord } from '../../contracts/artifacts/evaluation';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import { NONE_LABEL } from '../../contracts/names';
+import type { CapabilityBrief } from '../../contracts/messages/run-context';
+import { routerMenu } from '../../contracts/routing/router-prompt';
 import { type BootstrapOptions, bootstrapMean } from './bootstrap';
 import { armTable, mean, type OutcomeTable, taskRates } from './outcomes';
 

@@ -1,4 +1,6 @@
-import type { Arm, CapabilityBrief, Evaluation, Interval, RoutingRecord, TrainedAdapter } from '../../contracts';
+import type { Arm, Evaluation, Interval, RoutingRecord } from '../../contracts/artifacts/evaluation';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from './bootstrap';
 import { calibrateRouter } from './calibrate-router';
 import { evaluationCaveats } from './caveats';

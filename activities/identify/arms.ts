@@ -1,4 +1,4 @@
-import type { Contrast, IdentifyArm } from '../../contracts';
+import type { Contrast, IdentifyArm } from '../../contracts/artifacts/identification';
 import { contentKey } from '../../llm';
 import { contrastCandidates, rankByWeight, rankKept, type LabelledCandidate } from './contrast';
 import type { Outcomes } from './statistics/label-table';

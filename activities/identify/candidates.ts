@@ -1,4 +1,4 @@
-import type { Candidate } from '../../contracts';
+import type { Candidate } from '../../contracts/artifacts/identification';
 import { contentKey } from '../../llm';
 import type { DiscoverAnswer } from './prompts/discover';
 

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import { labelRecordSchema, type ArtifactRef, type Candidate, type ConsensusLabel } from '../../contracts';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { type Candidate, type ConsensusLabel, labelRecordSchema } from '../../contracts/artifacts/identification';
 import { layout, lineFiles } from '../../store';
 import { startProgress } from '../progress';
 import { vote } from './consensus';

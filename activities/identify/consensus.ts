@@ -1,4 +1,4 @@
-import { LABELS, type ConsensusLabel, type Label } from '../../contracts';
+import { type ConsensusLabel, type Label, LABELS } from '../../contracts/artifacts/identification';
 import { labelCode } from './statistics/label-table';
 
 /** In a split vote the label that claims least wins: the prompt, too, asks for PRESENT when in doubt. */

@@ -1,14 +1,13 @@
 import {
-  IDENTIFY_ARMS,
   type Ablation,
   type Candidate,
-  type ContrastInput,
   type EvidenceQuote,
   type Identification,
-  type IdentifyResult,
-  type PreparedSpec,
-  type TokenUse,
-} from '../../contracts';
+  IDENTIFY_ARMS,
+} from '../../contracts/artifacts/identification';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import type { ContrastInput, IdentifyResult } from '../../contracts/messages/identify-stage';
+import type { TokenUse } from '../../contracts/messages/run-context';
 import { changeDictionary, getJson, layout, putJson } from '../../store';
 import { RecordedCalls, sumCalls } from '../analyst-calls';
 import { chooseByArm, type ArmInput } from './arms';

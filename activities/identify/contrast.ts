@@ -1,4 +1,4 @@
-import type { Contrast, RunContrast } from '../../contracts';
+import type { Contrast, RunContrast } from '../../contracts/artifacts/identification';
 import { fleissKappa } from './statistics/agreement';
 import { failuresNeeded } from './statistics/failures-needed';
 import { gapPValue } from './statistics/gap-test';

@@ -1,15 +1,10 @@
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
-import {
-  type Dictionary,
-  dictionarySchema,
-  type DiscoveryResult,
-  type IdentifyInput,
-  type Merge,
-  mergeSchema,
-  type RunContext,
-  type Trajectory,
-} from '../../contracts';
+import { type Dictionary, dictionarySchema } from '../../contracts/artifacts/dictionary';
+import { type Merge, mergeSchema } from '../../contracts/artifacts/identification';
+import type { Trajectory } from '../../contracts/artifacts/trajectory';
+import type { DiscoveryResult, IdentifyInput } from '../../contracts/messages/identify-stage';
+import type { RunContext } from '../../contracts/messages/run-context';
 import { contentKey, type Analyst } from '../../llm';
 import { layout, putJson, readDictionary, type ArtifactStore, type LineFile } from '../../store';
 import { RecordedCalls, sumCalls } from '../analyst-calls';

@@ -1,14 +1,9 @@
 import { z } from 'zod';
-import {
-  candidateSchema,
-  preparedSpecSchema,
-  trajectorySchema,
-  type ArtifactRef,
-  type Candidate,
-  type PreparedSpec,
-  type RunContext,
-  type Trajectory,
-} from '../../contracts';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { type Candidate, candidateSchema } from '../../contracts/artifacts/identification';
+import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
+import type { RunContext } from '../../contracts/messages/run-context';
 import type { AnalystSource } from '../../llm';
 import { getJson, LineFile, lineFiles, RecentCache, type ArtifactStore } from '../../store';
 import { labelPlanSchema, type Chunk, type LabelPlanDocument } from './label-store';

@@ -1,4 +1,5 @@
-import type { ChatMessage, ConsensusLabel, EvidenceQuote, Trajectory } from '../../contracts';
+import type { ConsensusLabel, EvidenceQuote } from '../../contracts/artifacts/identification';
+import type { ChatMessage, Trajectory } from '../../contracts/artifacts/trajectory';
 import { contentKey } from '../../llm';
 import { shorten } from './render';
 

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../contracts';
+import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { renderMessages, type RenderOptions } from './render';
 
 /** An episode's text, and what had to be left out of it. */

@@ -1,4 +1,4 @@
-import type { AgentSpec } from '../../contracts';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { Rule } from './statistics/verdict';
 
 /** The rule by which the spec's runs become verdicts. The arm `single-run` needs no more than one run. */

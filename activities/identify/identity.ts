@@ -1,4 +1,5 @@
-import type { Candidate, Contrast, Dictionary, DictionaryEntry, Merge } from '../../contracts';
+import type { Dictionary, DictionaryEntry } from '../../contracts/artifacts/dictionary';
+import type { Candidate, Contrast, Merge } from '../../contracts/artifacts/identification';
 
 const MAX_HISTORY = 50;
 

@@ -1,4 +1,4 @@
-import type { LlmActivities } from '../../contracts';
+import type { LlmActivities } from '../../contracts/messages/activities';
 import { contrastCapabilities } from './contrast-capabilities';
 import { discoverCandidates } from './discover';
 import { openDocuments, type IdentifyDeps } from './documents';

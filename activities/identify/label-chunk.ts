@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { LabelChunkResult, LabelChunksInput } from '../../contracts';
+import type { LabelChunkResult, LabelChunksInput } from '../../contracts/messages/identify-stage';
 import { sumCalls } from '../analyst-calls';
 import { startProgress } from '../progress';
 import type { Documents } from './documents';

@@ -1,4 +1,5 @@
-import type { Candidate, Trajectory } from '../../contracts';
+import type { Candidate } from '../../contracts/artifacts/identification';
+import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import {
   contentKey,
   refusalOfOneQuestion,

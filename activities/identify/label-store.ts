@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { labelRecordSchema, type Candidate, type LabelRecord } from '../../contracts';
+import { type Candidate, type LabelRecord, labelRecordSchema } from '../../contracts/artifacts/identification';
 import { contentKey } from '../../llm';
 import { layout, type ArtifactStore } from '../../store';
 import { callRecordSchema } from '../analyst-calls';

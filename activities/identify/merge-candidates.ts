@@ -1,4 +1,4 @@
-import type { Merge } from '../../contracts';
+import type { Merge } from '../../contracts/artifacts/identification';
 import type { PooledCandidate } from './candidates';
 import type { MergeAnswer } from './prompts/merge';
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
-import { trajectorySchema, type Candidate, type LabelPlan, type PlanLabelsInput } from '../../contracts';
+import type { Candidate } from '../../contracts/artifacts/identification';
+import { trajectorySchema } from '../../contracts/artifacts/trajectory';
+import type { LabelPlan, PlanLabelsInput } from '../../contracts/messages/identify-stage';
 import { contentKey } from '../../llm';
 import { layout } from '../../store';
 import { startProgress } from '../progress';

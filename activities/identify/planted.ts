@@ -1,4 +1,4 @@
-import type { Identification } from '../../contracts';
+import type { Identification } from '../../contracts/artifacts/identification';
 
 /** Least agreement at which a capability counts as the planted deficit. */
 export const MIN_JACCARD = 0.5;

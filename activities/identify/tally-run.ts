@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
-import type { Candidate, LabelRecord, TallyInput, TallyResult } from '../../contracts';
+import type { Candidate, LabelRecord } from '../../contracts/artifacts/identification';
+import type { TallyInput, TallyResult } from '../../contracts/messages/identify-stage';
 import { failure } from '../../llm';
 import { layout, putJson } from '../../store';
 import { startProgress } from '../progress';

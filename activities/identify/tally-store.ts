@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { artifactRefSchema, type ArtifactRef } from '../../contracts';
+import { type ArtifactRef, artifactRefSchema } from '../../contracts/artifacts/artifact-ref';
 import { getJson, type ArtifactStore } from '../../store';
 
 /** Labels of one labelling run as an artifact. */

@@ -1,4 +1,4 @@
-import type { Contrast } from '../../contracts';
+import type { Contrast } from '../../contracts/artifacts/identification';
 import type { Rule } from './statistics/verdict';
 
 /** One line for people: the verdict with the numbers that it rests on. */

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { AgentSpec } from '../../contracts';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { failure } from '../../llm';
 
 /** What the worker was told about the parts around it; null where it was told nothing. */

@@ -2,15 +2,11 @@ import { createHash } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Context } from '@temporalio/activity';
-import {
-  type AgentSpec,
-  type ImprovementRunInput,
-  type OrchestrationActivities,
-  type PreparedSpec,
-  preparedSpecSchema,
-  type RunPlan,
-} from '../../contracts';
-import { AgentSpecError, loadAgentSpec } from '../../contracts/load-agent-spec';
+import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
+import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 import { failure } from '../../llm';
 import { isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
 import { layout, putJson } from '../../store';

@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { z } from 'zod';
-import type { PreparedSpec } from '../../contracts';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { failure } from '../../llm';
 import type { ResolvedEndpoints } from './endpoints';
 

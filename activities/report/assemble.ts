@@ -1,24 +1,15 @@
-import {
-  type ArtifactRef,
-  type AttemptRefs,
-  type AgentSpec,
-  type Candidate,
-  dollarsForUse,
-  certificateSchema,
-  type EnvironmentAttempt,
-  evaluationSchema,
-  identificationSchema,
-  pricesOf,
-  type Report,
-  type ReportInput,
-  reportSchema,
-  type SharpenResult,
-  type SharpenedReport,
-  type TokenUse,
-  type TrainedAdapter,
-  type TrainedReport,
-  trainingManifestSchema,
-} from '../../contracts';
+import { dollarsForUse, pricesOf } from '../../contracts/artifacts/analyst-use';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { certificateSchema } from '../../contracts/artifacts/certificate';
+import type { EnvironmentAttempt } from '../../contracts/artifacts/environment-attempt';
+import { evaluationSchema } from '../../contracts/artifacts/evaluation';
+import { type Candidate, identificationSchema } from '../../contracts/artifacts/identification';
+import { type Report, reportSchema, type SharpenedReport, type TrainedReport } from '../../contracts/artifacts/report';
+import { type TrainedAdapter, trainingManifestSchema } from '../../contracts/artifacts/training';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { TokenUse } from '../../contracts/messages/run-context';
+import type { ReportInput } from '../../contracts/messages/run';
+import type { AttemptRefs, SharpenResult } from '../../contracts/messages/sharpen-stage';
 import { storedCalibrationSchema, storedValidationSchema } from '../attempt-documents';
 import { type ArtifactStore, getJson } from '../../store';
 import { readAnalystUse, readBudget } from '../meter';

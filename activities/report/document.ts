@@ -1,4 +1,5 @@
-import type { ArtifactRef, Report } from '../../contracts';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { Report } from '../../contracts/artifacts/report';
 
 /** A report with what its page needs besides the data: the artifacts behind each figure. */
 export interface ReportDocument {

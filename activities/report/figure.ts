@@ -1,4 +1,4 @@
-import type { ArtifactRef } from '../../contracts';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { typeset } from './format';
 import { artifactLink } from './links';
 import { markup, type Markup } from './markup';

@@ -1,4 +1,4 @@
-import type { Interval } from '../../contracts';
+import type { Interval } from '../../contracts/artifacts/evaluation';
 
 /** Thin space that keeps a number and its unit on one line. */
 const THIN = '\u202f';

@@ -1,4 +1,5 @@
-import type { OrchestrationActivities, ReportInput, ReportResult } from '../../contracts';
+import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import type { ReportInput, ReportResult } from '../../contracts/messages/run';
 import { type ArtifactStore, layout, putJson, replaceFile } from '../../store';
 import { assembleReport, figureSources } from './assemble';
 import { renderPage } from './page';

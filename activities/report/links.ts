@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { ArtifactRef } from '../../contracts';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { layout } from '../../store';
 import { markup, type Markup } from './markup';
 

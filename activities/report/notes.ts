@@ -1,4 +1,5 @@
-import type { Evaluation, PreparedSpec } from '../../contracts';
+import type { Evaluation } from '../../contracts/artifacts/evaluation';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { sentenceList } from './format';
 
 /** First words of the note that says that generated code ran without a jail; the page shows it as an alarm. */

@@ -1,12 +1,13 @@
 import { ApplicationFailure } from '@temporalio/common';
-import type { AgentSpec, ChatMessage, Trajectory } from '../../contracts';
-import type { EnvironmentTool } from '../../contracts/environment-protocol';
+import type { ChatMessage, Trajectory } from '../../contracts/artifacts/trajectory';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { EnvironmentRaised, SandboxError } from '../../sandbox';
 import type { EnvironmentHandle } from '../deps';
 import { isProcessFault } from './environment-seat';
 import type { ChatAnswer, ChatRequest } from './model-client';
 import { ModelFault } from './model-errors';
-import { trajectoryId } from '../../contracts/trajectory-id';
+import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
 
 /** Which episode to run. */
 export interface EpisodePlan {

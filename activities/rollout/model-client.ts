@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 import { z } from 'zod';
-import type { ChatMessage } from '../../contracts';
+import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { faultOfAnswer, faultOfException, ModelFault } from './model-errors';
 
 /** A chat completion as rollouts ask for it. */

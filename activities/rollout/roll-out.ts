@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
-import type { StageName, Trajectory } from '../../contracts';
+import type { Trajectory } from '../../contracts/artifacts/trajectory';
+import type { StageName } from '../../contracts/names';
 import { SandboxError } from '../../sandbox';
 import type { EnvironmentSource, RolloutDeps } from '../deps';
 import { ownerFailure } from '../prepared';

@@ -1,4 +1,4 @@
-import type { RolloutSummary, Trajectory } from '../../contracts';
+import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
 import { type ArtifactStore, putLines } from '../../store';
 import type { RolledOut } from './roll-out';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { trajectorySchema, type Trajectory } from '../../contracts';
+import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { ArtifactStore, Segment } from '../../store';
 
 const lineSchema = z.object({

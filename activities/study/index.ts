@@ -1,17 +1,10 @@
 import { z } from 'zod';
-import {
-  artifactRefSchema,
-  consensusLabelSchema,
-  identificationSchema,
-  preparedSpecSchema,
-  type ArtifactRef,
-  type OrchestrationActivities,
-  type StabilityStudy,
-  stabilityStudySchema,
-  type StudyPlan,
-  type StudyRecord,
-  type StudyResult,
-} from '../../contracts';
+import { type ArtifactRef, artifactRefSchema } from '../../contracts/artifacts/artifact-ref';
+import { consensusLabelSchema, identificationSchema } from '../../contracts/artifacts/identification';
+import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import { type StabilityStudy, stabilityStudySchema } from '../../contracts/artifacts/study';
+import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import type { StudyPlan, StudyRecord, StudyResult } from '../../contracts/messages/identify-stage';
 import { type ArtifactStore, getJson, layout, lineFiles, putJson, replaceFile } from '../../store';
 import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match';
 import { renderStudyPage, stabilityFigure } from './page';

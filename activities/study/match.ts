@@ -1,4 +1,5 @@
-import type { Contrast, StudyCapability, Spread } from '../../contracts';
+import type { Contrast } from '../../contracts/artifacts/identification';
+import type { Spread, StudyCapability } from '../../contracts/artifacts/study';
 import { jaccard } from '../identify/planted';
 
 /** Least agreement at which capabilities of two identifications are the same one. */

@@ -1,4 +1,4 @@
-import type { StabilityStudy, StudyCapability } from '../../contracts';
+import type { StabilityStudy, StudyCapability } from '../../contracts/artifacts/study';
 import {
   bothLayouts,
   drawing,

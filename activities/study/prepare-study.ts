@@ -2,15 +2,10 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Context } from '@temporalio/activity';
-import {
-  type ArtifactRef,
-  type PreparedSpec,
-  preparedSpecSchema,
-  type RolloutSummary,
-  type StudyInput,
-  type StudyPlan,
-  trajectorySchema,
-} from '../../contracts';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import { type RolloutSummary, trajectorySchema } from '../../contracts/artifacts/trajectory';
+import type { StudyInput, StudyPlan } from '../../contracts/messages/identify-stage';
 import { failure } from '../../llm';
 import { type ArtifactStore, layout, LineFile, putJson } from '../../store';
 import { type KnownEndpoints, resolveEndpoints } from '../prepare/endpoints';

@@ -1,4 +1,5 @@
-import type { ChatMessage, Label, ConsensusLabel, Trajectory } from '../../contracts';
+import type { ConsensusLabel, Label } from '../../contracts/artifacts/identification';
+import type { ChatMessage, Trajectory } from '../../contracts/artifacts/trajectory';
 import { contentKey } from '../../llm';
 import { shorten } from '../identify/render';
 

@@ -1,17 +1,15 @@
 import { Context } from '@temporalio/activity';
 import {
-  identificationSchema,
-  consensusLabelSchema,
-  preparedSpecSchema,
-  trajectorySchema,
   type ConsensusLabel,
-  type LlmActivities,
-  type PreparedSpec,
-  type SynthesisInput,
-  type SynthesisResult,
-} from '../../contracts';
+  consensusLabelSchema,
+  identificationSchema,
+} from '../../contracts/artifacts/identification';
+import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import { trajectorySchema } from '../../contracts/artifacts/trajectory';
+import type { LlmActivities } from '../../contracts/messages/activities';
+import type { SynthesisInput, SynthesisResult } from '../../contracts/messages/sharpen-stage';
 import { storedCalibrationSchema, storedValidationSchema } from '../attempt-documents';
-import type { EnvironmentTool } from '../../contracts/environment-protocol';
+import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { contentKey, type AnalystSource } from '../../llm';
 import { getJson, layout, lineFiles, type ArtifactStore } from '../../store';
 import { RecordedCalls } from '../analyst-calls';

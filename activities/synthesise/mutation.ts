@@ -1,4 +1,4 @@
-import type { CalibrationResult } from '../../contracts';
+import type { CalibrationResult } from '../../contracts/artifacts/environment-attempt';
 
 /** One small change of an environment that makes it harder or easier and leaves what it trains as it is. */
 interface Mutation {

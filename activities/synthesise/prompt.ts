@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import type { CalibrationResult, Candidate, EnvironmentAttempt } from '../../contracts';
-import type { EnvironmentTool } from '../../contracts/environment-protocol';
+import type { CalibrationResult, EnvironmentAttempt } from '../../contracts/artifacts/environment-attempt';
+import type { Candidate } from '../../contracts/artifacts/identification';
+import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import type { AnalystMessage } from '../../llm';
 import { ALLOWED_MODULES } from '../validate/static-inspection';
 import { renderMessages, shorten } from '../identify/render';

@@ -1,4 +1,6 @@
-import type { PreparedSpec, TrainInput, TrainingManifest } from '../../contracts';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import type { TrainingManifest } from '../../contracts/artifacts/training';
+import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import type { Progress } from '../progress';
 import type { Crew } from './packs/crew';
 import type { PlannedJob } from './training-job';

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import type { TrainingManifest } from '../../contracts';
+import type { TrainingManifest } from '../../contracts/artifacts/training';
 import type { JobMember } from '../../k8s';
 import type { ArtifactStore } from '../../store';
 import type { Clock } from '../clock';

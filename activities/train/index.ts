@@ -1,4 +1,6 @@
-import type { JobActivities, TrainedAdapter, TrainInput } from '../../contracts';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import type { JobActivities } from '../../contracts/messages/activities';
+import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { failure } from '../../llm';
 import type { ArtifactStore } from '../../store';
 import { type Clock, systemClock } from '../clock';

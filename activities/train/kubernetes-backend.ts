@@ -1,4 +1,4 @@
-import type { TrainingManifest } from '../../contracts';
+import type { TrainingManifest } from '../../contracts/artifacts/training';
 import { buildJob, jobFile, jobName, nextStep, type Reason, trainingReason, type TrainingView } from '../../k8s';
 import type { Cluster } from '../../k8s/cluster';
 import type { Clock } from '../clock';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { TrainingManifest } from '../../contracts';
+import type { TrainingManifest } from '../../contracts/artifacts/training';
 import { jobFile, jobName } from '../../k8s';
 import type { Clock } from '../clock';
 import type { Training, TrainingBackend } from './backend';

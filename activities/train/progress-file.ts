@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TrainingProgress, trainingProgressSchema } from '../../contracts';
+import { type TrainingProgress, trainingProgressSchema } from '../../contracts/artifacts/training';
 
 /** The complete lines of progress.jsonl, oldest first; a line that is being written is left out. */
 export async function readProgressLines(directory: string): Promise<TrainingProgress[]> {

@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
-import { MESSAGES, type TrainInput } from '../../contracts';
+import { MESSAGES } from '../../contracts/names';
+import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import type { Reason } from '../../k8s';
 
 /** Of a reason in the stage table. */

@@ -1,5 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/common';
-import type { FailureType, TrainingFailure } from '../../contracts';
+import type { TrainingFailure } from '../../contracts/artifacts/training';
+import type { FailureType } from '../../contracts/failures';
 import { CODE_FAILURES, FATAL_CODES } from '../../k8s';
 import { failure } from '../../llm';
 import type { Training } from './backend';

@@ -1,4 +1,4 @@
-import type { TrainingReport } from '../../contracts';
+import type { TrainingReport } from '../../contracts/artifacts/training';
 import type { TrainerView } from '../../k8s';
 import type { Training } from './backend';
 import { progressChangedMs, readProgressLines } from './progress-file';

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { type PreparedSpec, type TrainInput, type TrainingJob, trainingJobSchema } from '../../contracts';
-import { SYNTHETIC_SEEDS } from '../../contracts/seed-ranges';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { type TrainingJob, trainingJobSchema } from '../../contracts/artifacts/training';
+import type { TrainInput } from '../../contracts/messages/sharpen-stage';
+import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { type ArtifactStore, layout, replaceFile } from '../../store';
 
 /** A job's directory, and its job file's content. */

@@ -1,14 +1,11 @@
 import { Context } from '@temporalio/activity';
-import {
-  type CalibrationInput,
-  type CalibrationOutcome,
-  type CalibrationResult,
-  type PreparedSpec,
-  type Trajectory,
-  type TransferEstimate,
-} from '../../contracts';
+import type { CalibrationResult } from '../../contracts/artifacts/environment-attempt';
+import type { TransferEstimate } from '../../contracts/artifacts/environment-check';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import type { Trajectory } from '../../contracts/artifacts/trajectory';
+import type { CalibrationInput, CalibrationOutcome } from '../../contracts/messages/sharpen-stage';
 import { storedValidationSchema } from '../attempt-documents';
-import { SYNTHETIC_SEEDS } from '../../contracts/seed-ranges';
+import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { failure } from '../../llm';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';

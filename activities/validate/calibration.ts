@@ -1,4 +1,5 @@
-import type { CalibrationResult, Interval } from '../../contracts';
+import type { CalibrationResult } from '../../contracts/artifacts/environment-attempt';
+import type { Interval } from '../../contracts/artifacts/evaluation';
 import { shareInterval } from '../identify/statistics/intervals';
 import { type CalibrationThresholds, deviation, headLength, mean } from './stopping-rule';
 

@@ -1,13 +1,9 @@
-import type {
-  AgentSpec,
-  ArtifactRef,
-  CalibrationResult,
-  Certificate,
-  EnvironmentCheck,
-  TransferEstimate,
-  Validation,
-} from '../../contracts';
-import { SYNTHETIC_SEEDS } from '../../contracts/seed-ranges';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { Certificate } from '../../contracts/artifacts/certificate';
+import type { CalibrationResult } from '../../contracts/artifacts/environment-attempt';
+import type { EnvironmentCheck, TransferEstimate, Validation } from '../../contracts/artifacts/environment-check';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import type { CalibrationThresholds } from './stopping-rule';
 
 /** What a certificate is about. */

@@ -1,5 +1,6 @@
-import type { AgentSpec, CheckGroup, EnvironmentCheck, Validation } from '../../contracts';
-import type { EnvironmentTool } from '../../contracts/environment-protocol';
+import type { CheckGroup, EnvironmentCheck, Validation } from '../../contracts/artifacts/environment-check';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { failure } from '../../llm';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import type { EnvironmentSource, OpenEnvironment } from '../deps';

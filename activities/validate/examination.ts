@@ -1,6 +1,6 @@
-import type { EnvironmentCall, EnvironmentTool, OpeningMessage } from '../../contracts/environment-protocol';
-import type { Figure } from '../../contracts';
-import { SYNTHETIC_SEEDS } from '../../contracts/seed-ranges';
+import type { EnvironmentCall, EnvironmentTool, OpeningMessage } from '../../contracts/messages/environment-protocol';
+import type { Figure } from '../../contracts/artifacts/environment-check';
+import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import type { EnvironmentHandle } from '../deps';
 import { mapInParallel } from '../rollout/in-parallel';
 import { openEpisode } from './play';

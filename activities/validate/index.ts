@@ -1,4 +1,4 @@
-import type { SandboxActivities } from '../../contracts';
+import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { RolloutDeps } from '../deps';
 import { createCalibrateEnvironment } from './calibrate-environment';
 import { createValidateEnvironment } from './validate-environment';

@@ -1,5 +1,5 @@
-import type { EnvironmentTool } from '../../contracts/environment-protocol';
-import { canonicalJson } from '../../contracts/trajectory-id';
+import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
+import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 
 /** Members of a JSON schema that say something to readers but constrain nothing. */
 const ANNOTATIONS = new Set(['description', 'title', 'examples', '$comment', 'default']);

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../contracts/trajectory-id';
+import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 import { type ExaminedTask, promptOf } from './examination';
 
 /** Words of one shingle. */

@@ -1,4 +1,4 @@
-import type { EnvironmentCall, OpeningMessage } from '../../contracts/environment-protocol';
+import type { EnvironmentCall, OpeningMessage } from '../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../deps';
 
 /** What a script does next: a tool call, or text without one. */

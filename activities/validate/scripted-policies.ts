@@ -1,4 +1,4 @@
-import type { EnvironmentCall, EnvironmentTool, OpeningMessage } from '../../contracts/environment-protocol';
+import type { EnvironmentCall, EnvironmentTool, OpeningMessage } from '../../contracts/messages/environment-protocol';
 
 /** What a scripted policy sees: what the agent sees. */
 export interface PolicyView {

@@ -1,4 +1,4 @@
-import type { AgentSpec } from '../../contracts';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { studentTail } from '../identify/statistics/student';
 
 /** The band, and what counts as a success. */

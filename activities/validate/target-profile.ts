@@ -1,5 +1,5 @@
-import type { AgentSpec } from '../../contracts';
-import type { EnvironmentCall, EnvironmentTool } from '../../contracts/environment-protocol';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { EnvironmentCall, EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { SandboxError } from '../../sandbox';
 import type { EnvironmentSource, OpenEnvironment } from '../deps';
 import { MAX_PROCESS_FAULTS } from '../rollout';

@@ -1,13 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import {
-  consensusLabelSchema,
-  type CalibrationInput,
-  type ChatMessage,
-  type Interval,
-  type Trajectory,
-  trajectorySchema,
-  type TransferEstimate,
-} from '../../contracts';
+import type { TransferEstimate } from '../../contracts/artifacts/environment-check';
+import type { Interval } from '../../contracts/artifacts/evaluation';
+import { consensusLabelSchema } from '../../contracts/artifacts/identification';
+import { type ChatMessage, type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
+import type { CalibrationInput } from '../../contracts/messages/sharpen-stage';
 import { type ArtifactStore, lineFiles } from '../../store';
 import { type RandomSource, randomSource } from '../evaluate/random';
 import { wordsOf } from './near-duplicates';

@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
-import type { EnvironmentInput, PreparedSpec, ValidationResult } from '../../contracts';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import type { EnvironmentInput, ValidationResult } from '../../contracts/messages/sharpen-stage';
 import { SandboxError } from '../../sandbox';
 import { layout, putJson } from '../../store';
 import type { RolloutDeps } from '../deps';

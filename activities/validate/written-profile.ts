@@ -3,7 +3,7 @@ import {
   environmentCallSchema,
   environmentToolSchema,
   openingMessageSchema,
-} from '../../contracts/environment-protocol';
+} from '../../contracts/messages/environment-protocol';
 import type { Format } from './observation-format';
 import type { TargetProfile } from './target-profile';
 

@@ -3,8 +3,9 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GatewayConfigInput, Registry } from '../../contracts';
-import { gatewayArguments } from '../../contracts/gateway-process';
+import type { Registry } from '../../contracts/artifacts/registry';
+import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
+import { gatewayArguments } from '../../cli/supervisor/gateway-arguments';
 import { layout, LocalStore } from '../../store';
 import { freePort } from '../support/processes';
 

@@ -4,7 +4,7 @@ import { differenceInterval, shareInterval } from '../../activities/identify/sta
 import { taskSums } from '../../activities/identify/statistics/label-table';
 import { clusteredShare } from '../../activities/identify/statistics/rates';
 import { judge, passes, type Rule, type Verdict } from '../../activities/identify/statistics/verdict';
-import type { Interval } from '../../contracts';
+import type { Interval } from '../../contracts/artifacts/evaluation';
 import { drawLabels, type Truth, type World } from './draw-labels';
 import { percentileGap } from './percentile-bootstrap';
 

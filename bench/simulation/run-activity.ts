@@ -1,11 +1,11 @@
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { LlmActivities } from '../../contracts/messages/activities';
 import type {
-  ArtifactRef,
   IdentifyInput,
   IdentifyResult,
   LabelChunkResult,
-  LlmActivities,
   TallyResult,
-} from '../../contracts';
+} from '../../contracts/messages/identify-stage';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 

@@ -7,20 +7,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, type Connection } from '@temporalio/client';
-import {
-  agentSpecSchema,
-  SEARCH_ATTRIBUTES,
-  TASK_QUEUES,
-  WORKFLOWS,
-  type AgentSpecInput,
-  type Candidate,
-  type IdentifyInput,
-  type LabelChunkResult,
-  type LabelChunksInput,
-  type LabelPlan,
-  type PreparedSpec,
-  type RunContext,
-} from '../../contracts';
+import type { Candidate } from '../../contracts/artifacts/identification';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { type AgentSpecInput, agentSpecSchema } from '../../contracts/config/agent-spec';
+import { SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import type {
+  IdentifyInput,
+  LabelChunkResult,
+  LabelChunksInput,
+  LabelPlan,
+} from '../../contracts/messages/identify-stage';
+import type { RunContext } from '../../contracts/messages/run-context';
 import { temporalExecutable } from '../../scripts/temporal-executable';
 import { layout, LocalStore, putJson, putLines } from '../../store';
 import { SKILLS, syntheticEpisode } from '../../test/fakes/synthetic-episodes';

@@ -1,4 +1,4 @@
-import { MESSAGES } from '../../contracts';
+import { MESSAGES } from '../../contracts/names';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { withTemporal } from '../temporal';

@@ -1,12 +1,7 @@
-import {
-  analystUseSchema,
-  budgetSpecSchema,
-  dollarsForUse,
-  MESSAGES,
-  preparedSpecSchema,
-  pricesOf,
-  type BudgetSpec,
-} from '../../contracts';
+import { analystUseSchema, dollarsForUse, pricesOf } from '../../contracts/artifacts/analyst-use';
+import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import { type BudgetSpec, budgetSpecSchema } from '../../contracts/config/analyst-spec';
+import { MESSAGES } from '../../contracts/names';
 import { layout, LocalStore, StoreConflictError, type ArtifactStore } from '../../store';
 import type { Context } from '../context';
 import { CliError } from '../errors';

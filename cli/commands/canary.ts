@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Canary, Registry } from '../../contracts';
+import type { Canary, Registry } from '../../contracts/artifacts/registry';
 import { endCanary, LocalStore, readRegistry, startCanary } from '../../store';
 import type { Context } from '../context';
 import { CliError } from '../errors';

@@ -1,4 +1,4 @@
-import { WORKFLOWS } from '../../contracts';
+import { WORKFLOWS } from '../../contracts/names';
 import { type Agent, defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';

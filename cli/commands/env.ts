@@ -3,13 +3,10 @@ import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import {
-  type Certificate,
-  editCommand,
-  type EditedEnvironment,
-  type EnvironmentCheck,
-  MESSAGES,
-} from '../../contracts';
+import type { Certificate } from '../../contracts/artifacts/certificate';
+import type { EnvironmentCheck } from '../../contracts/artifacts/environment-check';
+import { editCommand, MESSAGES } from '../../contracts/names';
+import type { EditedEnvironment } from '../../contracts/messages/run';
 import { layout, LocalStore } from '../../store';
 import { defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';

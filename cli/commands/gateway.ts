@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import type { GatewayConfig } from '../../contracts';
-import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../../contracts/load-gateway-config';
+import type { GatewayConfig } from '../../contracts/config/gateway-config';
+import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../../loaders/gateway-config';
 import { readAgent } from '../agent';
-import { gatewayArguments } from '../../contracts/gateway-process';
+import { gatewayArguments } from '../supervisor/gateway-arguments';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import type { Settings } from '../settings';

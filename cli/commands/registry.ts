@@ -7,7 +7,7 @@ import {
   rollbackVersion,
   type Transition,
 } from '../../store';
-import type { Registry } from '../../contracts';
+import type { Registry } from '../../contracts/artifacts/registry';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 

@@ -1,5 +1,6 @@
 import { ScheduleNotFoundError, ScheduleOverlapPolicy, type ScheduleOptions } from '@temporalio/client';
-import { type ImprovementRunInput, TASK_QUEUES, WORKFLOWS } from '../../contracts';
+import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import type { ImprovementRunInput } from '../../contracts/messages/run';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { stabilityStudySchema, type StudyInput, type StudyResult, TASK_QUEUES, WORKFLOWS } from '../../contracts';
+import { stabilityStudySchema } from '../../contracts/artifacts/study';
+import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import type { StudyInput, StudyResult } from '../../contracts/messages/identify-stage';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';

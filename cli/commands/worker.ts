@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { TASK_QUEUES } from '../../contracts';
+import { TASK_QUEUES } from '../../contracts/names';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { projectRoot } from '../supervisor/programs';

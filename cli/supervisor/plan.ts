@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import type { AgentSpec } from '../../contracts';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { CliError } from '../errors';
 import { type PortName, PORTS, type Settings } from '../settings';
 import { claimPort } from './port-claims';

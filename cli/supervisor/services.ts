@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { GatewayConfigInput } from '../../contracts';
-import { gatewayArguments } from '../../contracts/gateway-process';
+import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
+import { gatewayArguments } from './gateway-arguments';
 import { INSTANCE_VARIABLE, type ProcessId } from './process-id';
 import type { Plan } from './plan';
 import { accepts } from './ports';

@@ -1,5 +1,5 @@
 import { Connection } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../contracts';
+import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../contracts/names';
 import { lastPoll } from '../view/run-state';
 import { Client } from '@temporalio/client';
 import type { Plan } from './plan';

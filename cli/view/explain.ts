@@ -1,4 +1,5 @@
-import { STAGES, type StageProgress } from '../../contracts';
+import { STAGES } from '../../contracts/names';
+import type { StageProgress } from '../../contracts/messages/run-context';
 import { remedyFor } from '../errors';
 import { duration } from '../output';
 import type { PendingActivity, RunState } from './run-state';

@@ -1,4 +1,5 @@
-import { type Arm, type Interval, type Report, reportSchema } from '../../contracts';
+import type { Arm, Interval } from '../../contracts/artifacts/evaluation';
+import { type Report, reportSchema } from '../../contracts/artifacts/report';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CliError } from '../errors';

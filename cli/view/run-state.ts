@@ -1,11 +1,7 @@
 import type { Client, DescribeWorkflowExecutionResponse, WorkflowExecutionDescription } from '@temporalio/client';
-import {
-  MESSAGES,
-  type ImprovementRunResult,
-  type RunProgress,
-  type StageProgress,
-  TASK_QUEUES,
-} from '../../contracts';
+import { MESSAGES, TASK_QUEUES } from '../../contracts/names';
+import type { StageProgress } from '../../contracts/messages/run-context';
+import type { ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
 import { fromPayload } from '../temporal';
 
 /** A failure as the server reports it: our dotted type where there is one. */

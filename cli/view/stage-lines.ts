@@ -1,4 +1,5 @@
-import { STAGES, type StageName, type StageProgress } from '../../contracts';
+import { type StageName, STAGES } from '../../contracts/names';
+import type { StageProgress } from '../../contracts/messages/run-context';
 import { duration } from '../output';
 import { progressText } from './explain';
 import type { RunState } from './run-state';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Canary } from '../../contracts';
+import type { Canary } from '../../contracts/artifacts/registry';
 
 /**
  * Whether a conversation belongs to the canary: a function of the canary and the conversation's key, so that all

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import type { Canary } from '../../contracts';
+import type { Canary } from '../../contracts/artifacts/registry';
 import { type ArtifactStore, layout, type Segment } from '../../store';
 import { SequentialTest } from './sequential-test';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Registry } from '../../contracts';
+import type { Registry } from '../../contracts/artifacts/registry';
 import { type ArtifactStore, changeRegistry, endCanary } from '../../store';
 import type { Decision } from '../conversations';
 import type { Log } from '../log';

@@ -1,4 +1,4 @@
-import { openAiError, type OpenAiErrorBody } from '../../contracts';
+import { openAiError, type OpenAiErrorBody } from '../../contracts/messages/openai-error';
 
 /**
  * A request that is answered with an error in OpenAI's format. The message goes to the client: no stacks, no paths, no

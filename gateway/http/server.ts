@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { openAiError } from '../../contracts';
+import { openAiError } from '../../contracts/messages/openai-error';
 import type { Gateway } from '../gateway';
 import { Exchange, handleInference, INFERENCE_ROUTES } from '../handle-inference';
 import type { Client } from '../keys';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Registry } from '../../contracts';
+import type { Registry } from '../../contracts/artifacts/registry';
 import { type ArtifactStore, readRegistry } from '../../store';
 import type { Log } from '../log';
 

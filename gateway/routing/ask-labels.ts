@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { ROUTER_TOP_LOGPROBS, routerMenu, routerPrompt, routingDecision, type RoutingRecord } from '../../contracts';
+import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
+import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
+import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
 import { candidates } from '../upstream/affinity';
 import type { ReplicaSet } from '../upstream/replica-set';
 

@@ -1,4 +1,5 @@
-import { type RegistryVersion, type Trajectory, trajectorySchema } from '../../contracts';
+import type { RegistryVersion } from '../../contracts/artifacts/registry';
+import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import { type ArtifactStore, layout } from '../../store';
 import { readFile } from 'node:fs/promises';
 

@@ -1,4 +1,5 @@
-import { NONE_LABEL, type RouterSettings } from '../../contracts';
+import type { RouterSettings } from '../../contracts/config/gateway-config';
+import { NONE_LABEL } from '../../contracts/names';
 import type { Router } from './router';
 
 /** For comparison: every conversation gets the same capability. One that the version lacks sends everything to base. */

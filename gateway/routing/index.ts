@@ -1,4 +1,4 @@
-import type { GatewayAgent } from '../../contracts';
+import type { GatewayAgent } from '../../contracts/config/gateway-config';
 import type { ArtifactStore } from '../../store';
 import type { ReplicaSet } from '../upstream/replica-set';
 import { endpointEmbed, lexicalEmbed } from './embed';

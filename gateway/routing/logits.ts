@@ -1,4 +1,7 @@
-import { calibratedChoice, NONE_LABEL, type RouterSettings, type RoutingRecord, UNCALIBRATED } from '../../contracts';
+import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
+import type { RouterSettings } from '../../contracts/config/gateway-config';
+import { NONE_LABEL } from '../../contracts/names';
+import { calibratedChoice, UNCALIBRATED } from '../../contracts/routing/routing-decision';
 import type { ReplicaSet } from '../upstream/replica-set';
 import { askLabels } from './ask-labels';
 import type { Router, RoutingAnswer, RoutingQuestion } from './router';

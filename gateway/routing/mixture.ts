@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
-import { calibrated, NONE_LABEL, type RouterSettings, routerMenu, UNCALIBRATED } from '../../contracts';
+import type { RouterSettings } from '../../contracts/config/gateway-config';
+import { NONE_LABEL } from '../../contracts/names';
+import { routerMenu } from '../../contracts/routing/router-prompt';
+import { calibrated, UNCALIBRATED } from '../../contracts/routing/routing-decision';
 import type { ReplicaSet } from '../upstream/replica-set';
 import { askLabels } from './ask-labels';
 import { menuOf, readLabels } from './logits';

@@ -1,4 +1,4 @@
-import type { RegistryVersion } from '../../contracts';
+import type { RegistryVersion } from '../../contracts/artifacts/registry';
 
 /** A conversation that has to be sent somewhere. */
 export interface RoutingQuestion {

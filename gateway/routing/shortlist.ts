@@ -1,4 +1,6 @@
-import { NONE_LABEL, type RegistryVersion, type RouterSettings } from '../../contracts';
+import type { RegistryVersion } from '../../contracts/artifacts/registry';
+import type { RouterSettings } from '../../contracts/config/gateway-config';
+import { NONE_LABEL } from '../../contracts/names';
 import { RecentCache } from '../../store';
 import type { ReplicaSet } from '../upstream/replica-set';
 import { askLabels } from './ask-labels';

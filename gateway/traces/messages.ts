@@ -1,5 +1,5 @@
 /** Requests and answers of OpenAI's API as the messages of a trajectory. */
-import { type ChatMessage, chatMessageSchema } from '../../contracts';
+import { type ChatMessage, chatMessageSchema } from '../../contracts/artifacts/trajectory';
 
 interface WireMessage {
   role?: unknown;

@@ -1,4 +1,7 @@
-import { type ChatMessage, REDACTION_FINDERS, type RedactionRule, type TraceSettings } from '../../contracts';
+import type { ChatMessage } from '../../contracts/artifacts/trajectory';
+import type { RedactionRule } from '../../contracts/config/analyst-spec';
+import type { TraceSettings } from '../../contracts/config/gateway-config';
+import { REDACTION_FINDERS } from '../../contracts/redaction-rules';
 
 /** Changes a message before anything of it is kept. */
 export type Redaction = (message: ChatMessage) => ChatMessage;

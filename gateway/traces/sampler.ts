@@ -4,7 +4,8 @@
  * one is kept.
  */
 import { hash } from 'node:crypto';
-import { type Trajectory, trajectoryId, trajectorySchema } from '../../contracts';
+import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
+import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { AgentState } from '../agent-state';
 import type { ConversationKey } from '../conversations';
 import type { InferenceRequest } from '../http/inference-request';

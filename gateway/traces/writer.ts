@@ -1,4 +1,4 @@
-import type { Trajectory } from '../../contracts';
+import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import { type ArtifactStore, layout, putLines } from '../../store';
 import type { Log } from '../log';
 import type { Metrics } from '../metrics';

@@ -4,7 +4,7 @@
  * back: stop routing, drain, unload.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GatewayConfig } from '../../contracts';
+import type { GatewayConfig } from '../../contracts/config/gateway-config';
 import type { Log } from '../log';
 import { ModelServer } from './model-server';
 import type { Replica } from './replica';

@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import type { GatewayConfig } from '../../contracts';
+import type { GatewayConfig } from '../../contracts/config/gateway-config';
 
 /** Why the gateway gave a request up itself: its connection breaking says nothing about the model server. */
 export class ClientGone extends Error {

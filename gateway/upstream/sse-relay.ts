@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { openAiError } from '../../contracts';
+import { openAiError } from '../../contracts/messages/openai-error';
 
 /** A server that sends this much without ending an event is not sending events. */
 const LONGEST_EVENT_BYTES = 16_000_000;

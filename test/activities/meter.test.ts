@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { Meter, readAnalystUse } from '../../activities/meter';
-import { agentSpecSchema, type AgentSpecInput } from '../../contracts';
+import { type AgentSpecInput, agentSpecSchema } from '../../contracts/config/agent-spec';
 import { createAnalyst, type Analyst } from '../../llm';
 import { layout, LocalStore } from '../../store';
 import { startStubLlm, type StubLlm } from '../fakes/stub-llm';

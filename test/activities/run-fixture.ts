@@ -8,13 +8,9 @@ import { DefaultLogger } from '@temporalio/worker';
 import { systemClock } from '../../activities/clock';
 import type { RolloutDeps } from '../../activities/deps';
 import { HttpModelClient } from '../../activities/rollout';
-import {
-  agentSpecSchema,
-  type AgentSpecInput,
-  type PreparedSpec,
-  type RunContext,
-  type StageProgress,
-} from '../../contracts';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { type AgentSpecInput, agentSpecSchema } from '../../contracts/config/agent-spec';
+import type { RunContext, StageProgress } from '../../contracts/messages/run-context';
 import { openEnvironment } from '../../sandbox';
 import { layout, LocalStore, putJson } from '../../store';
 

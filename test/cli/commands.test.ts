@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Registry } from '../../contracts';
+import type { Registry } from '../../contracts/artifacts/registry';
 import { promoteCommand, rollbackCommand } from '../../cli/commands/registry';
 import { parseSpan } from '../../cli/commands/schedule';
 import { newRunId } from '../../cli/run-id';

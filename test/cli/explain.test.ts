@@ -1,5 +1,5 @@
 // tier: unit
-import type { RunProgress } from '../../contracts';
+import type { RunProgress } from '../../contracts/messages/run';
 import { explainRun } from '../../cli/view/explain';
 import { failureView, type PendingActivity, type RunState } from '../../cli/view/run-state';
 import { formatStageLine, stageLines } from '../../cli/view/stage-lines';

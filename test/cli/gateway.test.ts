@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Registry } from '../../contracts';
+import type { Registry } from '../../contracts/artifacts/registry';
 import { canaryCommand } from '../../cli/commands/canary';
 import { gatewayConfig } from '../../cli/commands/gateway';
 import { promoteCommand, rollbackCommand } from '../../cli/commands/registry';

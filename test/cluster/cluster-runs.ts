@@ -2,7 +2,8 @@
  * Improvement runs whose training stage is real and runs on a cluster; the other stages are fakes that return at once.
  */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { TASK_QUEUES, type TrainInput, WORKFLOWS } from '../../contracts';
+import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { explainRun } from '../../cli/view/explain';
 import { readRunState } from '../../cli/view/run-state';
 import { fakeActivities } from '../helpers/fake-activities';

@@ -3,13 +3,9 @@ import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
-import {
-  type AgentSpecInput,
-  type Report,
-  reportSchema,
-  type TrainingManifest,
-  trainingManifestSchema,
-} from '../../contracts';
+import { type Report, reportSchema } from '../../contracts/artifacts/report';
+import { type TrainingManifest, trainingManifestSchema } from '../../contracts/artifacts/training';
+import type { AgentSpecInput } from '../../contracts/config/agent-spec';
 import { layout } from '../../store';
 import { ClusterFixture, root } from './cluster-fixture';
 

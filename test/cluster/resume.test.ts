@@ -2,7 +2,7 @@
 // every manifest.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { trainingManifestSchema, type TrainingProgress } from '../../contracts';
+import { trainingManifestSchema, type TrainingProgress } from '../../contracts/artifacts/training';
 import { buildJob } from '../../k8s';
 import { getJson } from '../../store';
 import { request } from '../k8s/cluster-objects';

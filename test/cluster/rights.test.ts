@@ -11,7 +11,7 @@ import {
   type V1ConfigMap,
 } from '@kubernetes/client-node';
 import { parse, parseAllDocuments } from 'yaml';
-import { checkGatewayConfig } from '../../contracts/load-gateway-config';
+import { checkGatewayConfig } from '../../loaders/gateway-config';
 import { buildJob } from '../../k8s';
 import { Cluster } from '../../k8s/cluster';
 import { request } from '../k8s/cluster-objects';

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BatchV1Api, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
-import type { TrainInput } from '../../contracts';
+import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { ClusterFixture, type KubernetesInput, python, root } from './cluster-fixture';
 import { ClusterRuns, type LiveRun, pause } from './cluster-runs';
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { ReportDesk } from '../../activities/train/reports/report-desk';
 import { reportEndpoint } from '../../activities/train/reports/report-endpoint';
-import { trainingManifestSchema } from '../../contracts';
+import { trainingManifestSchema } from '../../contracts/artifacts/training';
 import { getJson } from '../../store';
 import { ClusterFixture } from './cluster-fixture';
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv from 'ajv';
-import { FAILURES } from '../../contracts';
+import { FAILURES } from '../../contracts/failures';
 import { generatedDocuments, REPORT_PARTS } from '../../scripts/generated-documents';
 import { fieldRows } from '../../scripts/schema-tables';
 

@@ -3,7 +3,9 @@ import { execFile, type ExecFileException } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ImprovementRunResult, registrySchema, type Report, reportSchema } from '../../contracts';
+import { registrySchema } from '../../contracts/artifacts/registry';
+import { type Report, reportSchema } from '../../contracts/artifacts/report';
+import type { ImprovementRunResult } from '../../contracts/messages/run';
 import { processesOf } from '../../cli/supervisor/process-id';
 
 /** The tiny configuration of the demo agent, with the built `whet` as a user starts it. Ports are free ones. */

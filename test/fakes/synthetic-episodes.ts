@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Label, Trajectory } from '../../contracts';
-import { LABELS } from '../../contracts';
+import type { Label } from '../../contracts/artifacts/identification';
+import type { Trajectory } from '../../contracts/artifacts/trajectory';
+import { LABELS } from '../../contracts/artifacts/identification';
 import type { StubAnswer, StubRequest } from './stub-llm';
 
 /** Capabilities that the fake LLM names, in this order. The episodes say in words which of them they lack. */

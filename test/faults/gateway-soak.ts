@@ -17,8 +17,8 @@ import { parseArgs } from 'node:util';
 import { Agent } from 'undici';
 import { answers, start } from '../../bench/gateway-parts/targets';
 import { freePort } from '../../bench/support/processes';
-import type { GatewayConfigInput } from '../../contracts';
-import { gatewayArguments } from '../../contracts/gateway-process';
+import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
+import { gatewayArguments } from '../../cli/supervisor/gateway-arguments';
 import { activateVersion, changeRegistry, layout, LocalStore, rollbackAgent } from '../../store';
 import { adapterName, versionOf } from '../gateway/gateway-fixture';
 

@@ -13,7 +13,7 @@ import { readLabels } from '../../activities/identify/label-store';
 import { CANDIDATES, LabellingWorld } from '../../bench/support/labelling';
 import { ended, freePort, Processes, untilAnswers } from '../../bench/support/processes';
 import { serveProvider, type ProviderStats } from '../../bench/support/stub-provider';
-import type { LabelChunkResult } from '../../contracts';
+import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
 import { layout, type ArtifactStore } from '../../store';
 import { syntheticEpisode, trueLabel } from '../fakes/synthetic-episodes';
 

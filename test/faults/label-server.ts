@@ -13,7 +13,7 @@ import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CANDIDATES, LabellingWorld } from '../../bench/support/labelling';
 import { freePort, Processes, untilAnswers } from '../../bench/support/processes';
-import type { LabelChunkResult } from '../../contracts';
+import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
 import { labelsOf } from './label-content';
 import { serveFaults, type FaultStats } from './label-fault-endpoint';
 import { ratePlot } from './label-rate-plot';

@@ -1,7 +1,7 @@
 // tier: integration
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
-import { checkGatewayConfig } from '../../contracts/load-gateway-config';
+import { checkGatewayConfig } from '../../loaders/gateway-config';
 import { GatewayFixture, versionOf } from './gateway-fixture';
 
 const KEY = 'sk-one';

@@ -1,6 +1,7 @@
 // tier: integration
 import { readFileSync } from 'node:fs';
-import { REDACTION_RULES, type RedactionRule, trajectorySchema } from '../../contracts';
+import { trajectorySchema } from '../../contracts/artifacts/trajectory';
+import { REDACTION_RULES, type RedactionRule } from '../../contracts/config/analyst-spec';
 import { createRedaction } from '../../gateway/traces/redact';
 import { Redactor, Replacements } from '../../llm';
 import { send } from './fake-replica';

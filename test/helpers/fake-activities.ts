@@ -2,14 +2,11 @@
  * Fakes of the activities, for tests of the orchestration alone: they return small fixed results and record their
  * calls.
  */
-import type {
-  ArtifactRef,
-  CapabilityBrief,
-  LabelChunkResult,
-  RolloutSummary,
-  RunContext,
-  TrainedAdapter,
-} from '../../contracts';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
+import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
+import type { CapabilityBrief, RunContext } from '../../contracts/messages/run-context';
 import type { QueueActivities } from './temporal';
 
 export const artifact = (key: string): ArtifactRef => ({

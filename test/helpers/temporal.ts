@@ -8,8 +8,13 @@ import {
   bundleWorkflowCode,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
-import type { JobActivities, LlmActivities, OrchestrationActivities, SandboxActivities } from '../../contracts';
-import { SEARCH_ATTRIBUTES, TASK_QUEUES, type QueueKind } from '../../contracts';
+import type {
+  JobActivities,
+  LlmActivities,
+  OrchestrationActivities,
+  SandboxActivities,
+} from '../../contracts/messages/activities';
+import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../contracts/names';
 import { temporalExecutable } from '../../scripts/temporal-executable';
 
 Runtime.install({ logger: new DefaultLogger('ERROR') });

@@ -1,6 +1,6 @@
 /** Kubernetes objects as the API server gives them, as far as reasons look at them. */
 import type { CoreV1Event, V1ContainerState, V1Job, V1Pod, V1PodCondition } from '@kubernetes/client-node';
-import { kubernetesSpecSchema } from '../../contracts';
+import { kubernetesSpecSchema } from '../../contracts/config/kubernetes-spec';
 import { buildJob, jobName, type JobMember, type JobRequest, packName, type TrainingView } from '../../k8s';
 
 export const NOW = Date.parse('2026-01-01T12:00:00Z');

@@ -1,5 +1,6 @@
 // Tier: unit.
-import { agentSpecSchema, kubernetesSpecSchema } from '../../contracts';
+import { agentSpecSchema } from '../../contracts/config/agent-spec';
+import { kubernetesSpecSchema } from '../../contracts/config/kubernetes-spec';
 import { buildJob, jobName, labelValue, packName } from '../../k8s';
 import { request } from './cluster-objects';
 

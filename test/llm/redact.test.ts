@@ -1,6 +1,6 @@
 // tier: unit
 import { Redactor, redactsFor, Replacements } from '../../llm';
-import { REDACTION_RULES } from '../../contracts';
+import { REDACTION_RULES } from '../../contracts/config/analyst-spec';
 import { createRedaction } from '../../gateway/traces/redact';
 
 const redactor = new Redactor(

@@ -2,7 +2,8 @@
 // one thing at a time.
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import { TASK_QUEUES, WORKFLOWS, type LlmActivities } from '../../contracts';
+import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import type { LlmActivities } from '../../contracts/messages/activities';
 import { artifact } from '../helpers/fake-activities';
 import { startTemporal, workflowBundle } from '../helpers/temporal';
 

@@ -8,15 +8,8 @@ import { envEditCommand } from '../../cli/commands/env';
 import type { Context } from '../../cli/context';
 import { createOutput } from '../../cli/output';
 import { readSettings } from '../../cli/settings';
-import {
-  childWorkflowId,
-  MESSAGES,
-  SEARCH_ATTRIBUTES,
-  TASK_QUEUES,
-  WORKFLOWS,
-  type ImprovementRunResult,
-  type RunProgress,
-} from '../../contracts';
+import { childWorkflowId, MESSAGES, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import type { ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
 import { artifact, fakeActivities, type FakeOptions, rollouts } from '../helpers/fake-activities';
 import { keepHistories } from '../helpers/histories';
 import { startTemporal, withWorkers } from '../helpers/temporal';

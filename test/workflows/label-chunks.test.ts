@@ -1,7 +1,8 @@
 // integration: the label fan-out on a real Temporal server, with fakes of the activities.
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { TASK_QUEUES, WORKFLOWS, type LabelChunkResult } from '../../contracts';
+import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
 import { artifact, fakeActivities } from '../helpers/fake-activities';
 import { keepHistories } from '../helpers/histories';
 import { startTemporal, withWorkers } from '../helpers/temporal';

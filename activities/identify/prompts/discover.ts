@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Candidate, Trajectory } from '../../../contracts';
+import type { Candidate } from '../../../contracts/artifacts/identification';
+import type { Trajectory } from '../../../contracts/artifacts/trajectory';
 import type { AnalystMessage } from '../../../llm';
 import { renderMessages, shorten } from '../render';
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { LABELS, type Candidate, type ChatMessage } from '../../../contracts';
+import { type Candidate, LABELS } from '../../../contracts/artifacts/identification';
+import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
 import type { AnalystMessage } from '../../../llm';
 import { fitEpisode, type FittedEpisode } from '../fit';
 import { renderMessages } from '../render';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Candidate } from '../../../contracts';
+import type { Candidate } from '../../../contracts/artifacts/identification';
 import type { AnalystMessage } from '../../../llm';
 
 /**

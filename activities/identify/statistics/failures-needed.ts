@@ -1,4 +1,4 @@
-import type { Interval } from '../../../contracts';
+import type { Interval } from '../../../contracts/artifacts/evaluation';
 import type { Rule, Threshold } from './verdict';
 
 /** Beyond this many times the failures at hand, the value lies so near its threshold that no number would be honest. */

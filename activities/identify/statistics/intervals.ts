@@ -1,4 +1,4 @@
-import type { Interval } from '../../../contracts';
+import type { Interval } from '../../../contracts/artifacts/evaluation';
 import type { ClusteredShare } from './rates';
 import { student95 } from './student';
 

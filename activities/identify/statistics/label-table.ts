@@ -1,4 +1,4 @@
-import type { Label } from '../../../contracts';
+import type { Label } from '../../../contracts/artifacts/identification';
 
 /** One byte for each label; 0 stands for a label that could not be obtained or was not asked for. */
 export const LABEL_CODES = { none: 0, NA: 1, PRESENT: 2, LACKING: 3 } as const;

@@ -1,4 +1,4 @@
-import { THRESHOLDS, type Contrast } from '../../../contracts';
+import { type Contrast, THRESHOLDS } from '../../../contracts/artifacts/identification';
 import { adjustForCandidates, mergeRuns } from './p-values';
 
 /** What a capability must reach. */

@@ -1,4 +1,4 @@
-import type { Interval } from '../../../contracts';
+import type { Interval } from '../../../contracts/artifacts/evaluation';
 import { markup, type Markup } from '../markup';
 import { percent, percentRange } from '../format';
 import { drawing, label, type Layout, line, linear, shorten, WIDTH, xAxis } from './svg';

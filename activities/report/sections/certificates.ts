@@ -1,4 +1,6 @@
-import type { EnvironmentAttempt, EnvironmentCheck, Figure, Report, SharpenedReport } from '../../../contracts';
+import type { EnvironmentAttempt } from '../../../contracts/artifacts/environment-attempt';
+import type { EnvironmentCheck, Figure } from '../../../contracts/artifacts/environment-check';
+import type { Report, SharpenedReport } from '../../../contracts/artifacts/report';
 import type { ReportDocument } from '../document';
 import { dataTable } from '../figure';
 import { count, decimal, sentenceList, typeset } from '../format';

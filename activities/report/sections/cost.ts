@@ -1,4 +1,6 @@
-import type { ArtifactRef, CallUse, Report } from '../../../contracts';
+import type { CallUse } from '../../../contracts/artifacts/analyst-use';
+import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
+import type { Report } from '../../../contracts/artifacts/report';
 import { barsPlot, countAxis, timeAxis } from '../charts/bars';
 import { bothLayouts } from '../charts/svg';
 import type { ReportDocument } from '../document';

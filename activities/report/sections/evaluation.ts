@@ -1,4 +1,7 @@
-import { type ArtifactRef, type Evaluation, NONE_LABEL, type Report } from '../../../contracts';
+import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
+import type { Evaluation } from '../../../contracts/artifacts/evaluation';
+import type { Report } from '../../../contracts/artifacts/report';
+import { NONE_LABEL } from '../../../contracts/names';
 import { heatMap, MOST_NAMED } from '../charts/heat-map';
 import { changePlot } from '../charts/intervals';
 import { bothLayouts } from '../charts/svg';

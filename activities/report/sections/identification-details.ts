@@ -1,4 +1,4 @@
-import type { Identification } from '../../../contracts';
+import type { Identification } from '../../../contracts/artifacts/identification';
 import { dataTable } from '../figure';
 import { decimal, plural, sentenceList } from '../format';
 import { markup, type Markup } from '../markup';

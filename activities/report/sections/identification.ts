@@ -1,4 +1,4 @@
-import type { Contrast, Identification } from '../../../contracts';
+import type { Contrast, Identification } from '../../../contracts/artifacts/identification';
 import { type ScatterPoint, scatterPlot } from '../charts/scatter';
 import { bothLayouts } from '../charts/svg';
 import type { ReportDocument } from '../document';

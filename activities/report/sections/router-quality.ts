@@ -1,4 +1,6 @@
-import { type ArtifactRef, type Evaluation, type Report } from '../../../contracts';
+import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
+import type { Evaluation } from '../../../contracts/artifacts/evaluation';
+import type { Report } from '../../../contracts/artifacts/report';
 import { wilson } from '../../identify/statistics/intervals';
 import { reliabilityPlot } from '../charts/reliability';
 import { bothLayouts } from '../charts/svg';

@@ -1,4 +1,7 @@
-import type { Arm, ArtifactRef, Evaluation, Report, Verdict } from '../../../contracts';
+import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
+import type { Arm, Evaluation } from '../../../contracts/artifacts/evaluation';
+import type { Report } from '../../../contracts/artifacts/report';
+import type { Verdict } from '../../../contracts/names';
 import { type ForestRow, forestPlot } from '../charts/intervals';
 import { bothLayouts } from '../charts/svg';
 import type { ReportDocument } from '../document';

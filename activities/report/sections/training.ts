@@ -1,11 +1,7 @@
-import type {
-  ArtifactRef,
-  EnvironmentAttempt,
-  Interval,
-  Report,
-  SharpenedReport,
-  TrainedReport,
-} from '../../../contracts';
+import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
+import type { EnvironmentAttempt } from '../../../contracts/artifacts/environment-attempt';
+import type { Interval } from '../../../contracts/artifacts/evaluation';
+import type { Report, SharpenedReport, TrainedReport } from '../../../contracts/artifacts/report';
 import { type Curve, curvesLegend, curvesPlot, SMOOTHING } from '../charts/curves';
 import { histogram } from '../charts/histogram';
 import { bothLayouts } from '../charts/svg';

@@ -1,6 +1,6 @@
 import type { V1Job } from '@kubernetes/client-node';
 import { ApplicationFailure } from '@temporalio/common';
-import type { KubernetesSpec } from '../../../contracts';
+import type { KubernetesSpec } from '../../../contracts/config/kubernetes-spec';
 import { conditionOf } from '../../../k8s';
 import type { Cluster, ClusterRefused } from '../../../k8s/cluster';
 import { failure } from '../../../llm';

@@ -1,5 +1,5 @@
 import { chown } from 'node:fs/promises';
-import type { KubernetesSpec } from '../../../contracts';
+import type { KubernetesSpec } from '../../../contracts/config/kubernetes-spec';
 import type { JobRequest } from '../../../k8s';
 import { failure } from '../../../llm';
 import type { Training } from '../backend';

@@ -1,6 +1,6 @@
 import type { V1Job } from '@kubernetes/client-node';
 import type { ApplicationFailure } from '@temporalio/common';
-import { FAILURES } from '../../../contracts';
+import { FAILURES } from '../../../contracts/failures';
 import { newestPod, type Reason, type Step, type TrainingView } from '../../../k8s';
 import type { Cluster } from '../../../k8s/cluster';
 import { failure } from '../../../llm';

@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TrainingFailure, trainingFailureSchema } from '../../../contracts';
+import { type TrainingFailure, trainingFailureSchema } from '../../../contracts/artifacts/training';
 
 const failurePath = (directory: string) => join(directory, 'failure.json');
 const cancelPath = (directory: string) => join(directory, 'cancel');

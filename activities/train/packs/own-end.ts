@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { TrainingManifest } from '../../../contracts';
+import type { TrainingManifest } from '../../../contracts/artifacts/training';
 import { failure } from '../../../llm';
 import { readManifest } from '../adopt-adapter';
 import type { Training } from '../backend';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { PreparedSpec, TrainingJob } from '../../../contracts';
+import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
+import type { TrainingJob } from '../../../contracts/artifacts/training';
 
 /**
  * What trainings of one run must have in common to share a trainer, hashed. All that the trainer insists on, and where

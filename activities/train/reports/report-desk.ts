@@ -1,4 +1,4 @@
-import { type TrainingReport, trainingReportSchema } from '../../../contracts';
+import { type TrainingReport, trainingReportSchema } from '../../../contracts/artifacts/training';
 import type { TokenVerdict } from './report-token';
 
 /** What became of a report, and the status it is answered with. */

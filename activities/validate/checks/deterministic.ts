@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../../contracts/trajectory-id';
+import { canonicalJson } from '../../../contracts/artifacts/trajectory-id';
 import type { EnvironmentHandle } from '../../deps';
 import { type CheckResult, type Examination, type ExaminedTask, viewOf } from '../examination';
 import { play } from '../play';

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../../contracts/trajectory-id';
+import { canonicalJson } from '../../../contracts/artifacts/trajectory-id';
 import { CERTIFICATION, type CheckResult, type ExaminedTask, text } from '../examination';
 import { nearDuplicates, taskSpace } from '../near-duplicates';
 

@@ -1,4 +1,4 @@
-import type { EnvironmentCall } from '../../../contracts/environment-protocol';
+import type { EnvironmentCall } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../deps';
 import { CERTIFICATION, type CheckResult, type Examination, type ExaminedTask, mean, text } from '../examination';
 import { type Move, rewardsOf } from '../play';

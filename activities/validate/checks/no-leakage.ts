@@ -1,5 +1,5 @@
-import type { Figure } from '../../../contracts';
-import type { EnvironmentCall } from '../../../contracts/environment-protocol';
+import type { Figure } from '../../../contracts/artifacts/environment-check';
+import type { EnvironmentCall } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../deps';
 import { CERTIFICATION, type CheckResult, type Examination, type ExaminedTask, promptOf } from '../examination';
 import { shingle, wordsOf } from '../near-duplicates';

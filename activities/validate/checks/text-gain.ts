@@ -1,4 +1,4 @@
-import type { EnvironmentTool } from '../../../contracts/environment-protocol';
+import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../deps';
 import { CERTIFICATION, type CheckResult, type Examination, mean, text } from '../examination';
 import { type Move, rewardsOf } from '../play';

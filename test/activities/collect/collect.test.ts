@@ -1,7 +1,8 @@
 // Tier: integration (real environment runtime, fake model server).
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createCollectActivities } from '../../../activities/collect';
-import { type Trajectory, trajectoryId, trajectorySchema } from '../../../contracts';
+import { trajectoryId } from '../../../contracts/artifacts/trajectory-id';
+import { type Trajectory, trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { getLines, layout, putLines, readLiveTraces } from '../../../store';
 import { FakeModelServer, parcelPolicy } from '../fake-model-server';
 import { RunFixture } from '../run-fixture';

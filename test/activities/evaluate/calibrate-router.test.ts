@@ -1,7 +1,7 @@
 // tier: unit
 import { fitTemperature, fitThreshold } from '../../../activities/evaluate/calibrate-router';
 import { randomSource } from '../../../activities/evaluate/random';
-import { calibrated, calibratedChoice } from '../../../contracts';
+import { calibrated, calibratedChoice } from '../../../contracts/routing/routing-decision';
 import { sampleEvaluation } from './sample-evaluation';
 
 /** Tasks whose right choice is drawn from the true probabilities; the router says them sharpened by a temperature. */

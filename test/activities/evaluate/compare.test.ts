@@ -2,13 +2,10 @@
 import { createCompareActivities, summaryLine } from '../../../activities/evaluate/compare';
 import { decideGate } from '../../../activities/evaluate/gate';
 import { type Outcome, pairOutcomes } from '../../../activities/evaluate/outcomes';
-import {
-  type CompareInput,
-  type Evaluation,
-  evaluationSchema,
-  type RolloutSummary,
-  type TrainedAdapter,
-} from '../../../contracts';
+import { type Evaluation, evaluationSchema } from '../../../contracts/artifacts/evaluation';
+import type { TrainedAdapter } from '../../../contracts/artifacts/training';
+import type { RolloutSummary } from '../../../contracts/artifacts/trajectory';
+import type { CompareInput } from '../../../contracts/messages/evaluate-stage';
 import { getJson, layout, putLines } from '../../../store';
 import { RunFixture } from '../run-fixture';
 import { drawOutcomes, type Kind } from './population';

@@ -1,6 +1,8 @@
 // Tier: integration (real environment runtime, fake model server).
 import { createEvaluationRolloutActivities } from '../../../activities/evaluate/rollouts';
-import { routingRecordSchema, type TrainedAdapter, trajectorySchema } from '../../../contracts';
+import { routingRecordSchema } from '../../../contracts/artifacts/evaluation';
+import type { TrainedAdapter } from '../../../contracts/artifacts/training';
+import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { getLines, putLines } from '../../../store';
 import { FakeModelServer, parcelPolicy } from '../fake-model-server';
 import { RunFixture } from '../run-fixture';

@@ -2,7 +2,8 @@
  * A made-up evaluation for tests: real statistics over outcomes drawn from known pass probabilities. No agent was run.
  */
 import { evaluateTable } from '../../../activities/evaluate/statistics';
-import type { Evaluation, RoutingRecord, TrainedAdapter } from '../../../contracts';
+import type { Evaluation, RoutingRecord } from '../../../contracts/artifacts/evaluation';
+import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { randomSource } from '../../../activities/evaluate/random';
 import { drawTable, type Kind } from './population';
 

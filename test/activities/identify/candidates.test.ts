@@ -5,7 +5,7 @@ import {
   poolCandidates,
   selectCandidates,
 } from '../../../activities/identify/candidates';
-import { candidateSchema } from '../../../contracts';
+import { candidateSchema } from '../../../contracts/artifacts/identification';
 
 const batch = Array.from({ length: 50 }, (_, i) => `t${i + 1}`);
 const named = (name: string, episodes: number[], description = `what ${name} is`) => ({

@@ -1,7 +1,7 @@
 // tier: unit
 import { contrastCandidates, rankKept, undecided } from '../../../activities/identify/contrast';
 import type { Rule } from '../../../activities/identify/statistics/verdict';
-import { contrastSchema } from '../../../contracts';
+import { contrastSchema } from '../../../contracts/artifacts/identification';
 import { labelsFrom, outcomesFrom, type LabelCounts } from './labels-from-counts';
 
 const outcomes = outcomesFrom(200, 200);

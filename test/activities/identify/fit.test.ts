@@ -1,6 +1,6 @@
 // tier: unit
 import { fitEpisode } from '../../../activities/identify/fit';
-import type { ChatMessage } from '../../../contracts';
+import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
 
 const call = (text: string): ChatMessage => ({
   role: 'assistant',

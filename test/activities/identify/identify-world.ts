@@ -1,15 +1,15 @@
 import { createIdentifyActivities } from '../../../activities/identify';
-import {
-  preparedSpecSchema,
-  type AgentSpecInput,
-  type IdentifyInput,
-  type LabelChunkResult,
-  type LabelChunksInput,
-  type LabelPlan,
-  type RunContext,
-  type TallyResult,
-  type Trajectory,
-} from '../../../contracts';
+import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
+import type { Trajectory } from '../../../contracts/artifacts/trajectory';
+import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
+import type {
+  IdentifyInput,
+  LabelChunkResult,
+  LabelChunksInput,
+  LabelPlan,
+  TallyResult,
+} from '../../../contracts/messages/identify-stage';
+import type { RunContext } from '../../../contracts/messages/run-context';
 import { createAnalyst, type AnalystSource } from '../../../llm';
 import { getJson, layout, putJson, putLines, type ArtifactStore } from '../../../store';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';

@@ -3,7 +3,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { CancelledFailure } from '@temporalio/common';
 import { z } from 'zod';
 import { readLedger } from '../../../activities/ledger';
-import { candidateSchema, identificationSchema, consensusLabelSchema } from '../../../contracts';
+import {
+  candidateSchema,
+  consensusLabelSchema,
+  identificationSchema,
+} from '../../../contracts/artifacts/identification';
 import { getJson, getLines } from '../../../store';
 import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
 import { SKILLS, syntheticAnswer, trueLabel } from '../../fakes/synthetic-episodes';

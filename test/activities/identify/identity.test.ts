@@ -1,6 +1,7 @@
 // tier: unit
 import { rememberRun, stateAfter, statusOf } from '../../../activities/identify/identity';
-import { dictionarySchema, type Contrast, type Dictionary } from '../../../contracts';
+import { type Dictionary, dictionarySchema } from '../../../contracts/artifacts/dictionary';
+import type { Contrast } from '../../../contracts/artifacts/identification';
 
 test.each([
   [undefined, 'kept', 'new', 'lacking'],

@@ -2,7 +2,8 @@
 import { CancelledFailure } from '@temporalio/common';
 import { openAnalysts } from '../../../activities/analyst-door';
 import { readAnalystUse } from '../../../activities/meter';
-import { consensusLabelSchema, type AgentSpecInput } from '../../../contracts';
+import { consensusLabelSchema } from '../../../contracts/artifacts/identification';
+import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import { getLines, layout } from '../../../store';
 import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
 import { syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';

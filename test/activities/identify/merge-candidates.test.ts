@@ -1,7 +1,7 @@
 // tier: unit
 import type { PooledCandidate } from '../../../activities/identify/candidates';
 import { mergeCandidates } from '../../../activities/identify/merge-candidates';
-import { mergeSchema } from '../../../contracts';
+import { mergeSchema } from '../../../contracts/artifacts/identification';
 
 const candidate = (id: string, episodes: string[], known = false): PooledCandidate => ({
   id,

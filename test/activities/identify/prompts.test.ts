@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { DISCOVER_PROMPT_VERSION, discoverMessages } from '../../../activities/identify/prompts/discover';
 import { LABEL_PROMPT_VERSION, labelMessages } from '../../../activities/identify/prompts/label';
 import { MERGE_PROMPT_VERSION, mergeMessages } from '../../../activities/identify/prompts/merge';
-import type { Candidate } from '../../../contracts';
+import type { Candidate } from '../../../contracts/artifacts/identification';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 
 const capability: Candidate = { id: 'check', name: 'Check it', summary: 'checks', description: 'The agent checks it.' };

@@ -1,6 +1,6 @@
 // tier: integration
 import { createHash } from 'node:crypto';
-import { identificationSchema, type Identification } from '../../../contracts';
+import { type Identification, identificationSchema } from '../../../contracts/artifacts/identification';
 import { getJson, readDictionary } from '../../../store';
 import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
 import { SKILLS, syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';

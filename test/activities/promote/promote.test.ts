@@ -1,6 +1,7 @@
 // tier: integration
 import { createPromoteActivities } from '../../../activities/promote';
-import type { PromoteInput, TrainedAdapter } from '../../../contracts';
+import type { TrainedAdapter } from '../../../contracts/artifacts/training';
+import type { PromoteInput } from '../../../contracts/messages/evaluate-stage';
 import {
   activateVersion,
   addVersion,

@@ -3,7 +3,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createReportActivities } from '../../../activities/report';
-import { calibrationResultSchema, type Report, reportSchema, validationSchema } from '../../../contracts';
+import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
+import { validationSchema } from '../../../contracts/artifacts/environment-check';
+import { type Report, reportSchema } from '../../../contracts/artifacts/report';
 import { getJson, layout, LocalStore, putJson } from '../../../store';
 import { sampleRun, sampleRunWithoutAdapters } from './sample-run';
 
@@ -35,9 +37,7 @@ describe('renderReport', () => {
   });
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-  async function render(
-    input: Awaited<ReturnType<typeof sampleRun>>,
-  ): Promise<{
+  async function render(input: Awaited<ReturnType<typeof sampleRun>>): Promise<{
     page: string;
     report: Report;
     directory: string;

@@ -10,23 +10,17 @@ import { contrastCandidates, undecided } from '../../../activities/identify/cont
 import { withStatus } from '../../../activities/identify/identity';
 import { LABEL_CODES, type Outcomes } from '../../../activities/identify/statistics/label-table';
 import type { Rule } from '../../../activities/identify/statistics/verdict';
-import {
-  agentSpecSchema,
-  type AgentSpecInput,
-  type ArmRollouts,
-  type ArtifactRef,
-  type AttemptRefs,
-  type CalibrationResult,
-  type Contrast,
-  type EnvironmentAttempt,
-  type Identification,
-  type Interval,
-  type PreparedSpec,
-  type ReportInput,
-  type SharpenResult,
-  type TrainedAdapter,
-  type TransferEstimate,
-} from '../../../contracts';
+import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
+import type { CalibrationResult, EnvironmentAttempt } from '../../../contracts/artifacts/environment-attempt';
+import type { TransferEstimate } from '../../../contracts/artifacts/environment-check';
+import type { Interval } from '../../../contracts/artifacts/evaluation';
+import type { Contrast, Identification } from '../../../contracts/artifacts/identification';
+import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
+import type { TrainedAdapter } from '../../../contracts/artifacts/training';
+import { type AgentSpecInput, agentSpecSchema } from '../../../contracts/config/agent-spec';
+import type { ArmRollouts } from '../../../contracts/messages/evaluate-stage';
+import type { ReportInput } from '../../../contracts/messages/run';
+import type { AttemptRefs, SharpenResult } from '../../../contracts/messages/sharpen-stage';
 import { type ArtifactStore, layout, putJson, putLines } from '../../../store';
 import { labelsFrom, outcomesFrom, type LabelCounts } from '../identify/labels-from-counts';
 import { sampleAdapter, sampleEvaluation, SKILLS, type SampleSkill } from '../evaluate/sample-evaluation';

@@ -1,6 +1,6 @@
 // Tier: unit.
 import { samplingSeed } from '../../../activities/rollout';
-import { canonicalJson, trajectoryId } from '../../../contracts/trajectory-id';
+import { canonicalJson, trajectoryId } from '../../../contracts/artifacts/trajectory-id';
 
 describe('samplingSeed', () => {
   test('is a non-negative 31-bit integer that depends on all three numbers', () => {

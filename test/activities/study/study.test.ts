@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createStudyActivities } from '../../../activities/study';
-import { preparedSpecSchema, stabilityStudySchema, type ArtifactRef } from '../../../contracts';
+import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
+import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
+import { stabilityStudySchema } from '../../../contracts/artifacts/study';
 import { getJson, layout } from '../../../store';
 import { startStubLlm, type StubLlm } from '../../fakes/stub-llm';
 import { syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';

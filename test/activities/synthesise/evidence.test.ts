@@ -1,6 +1,7 @@
 // tier: unit
 import { chooseEvidence, sampleTarget } from '../../../activities/synthesise/evidence';
-import type { ConsensusLabel, Label, Trajectory } from '../../../contracts';
+import type { ConsensusLabel, Label } from '../../../contracts/artifacts/identification';
+import type { Trajectory } from '../../../contracts/artifacts/trajectory';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 
 const record = (trajectoryId: string, label: Label | null, runs = 1): ConsensusLabel => ({

@@ -1,6 +1,6 @@
 // Tier: unit.
 import { nextAfter } from '../../../activities/synthesise/mutation';
-import type { CalibrationResult } from '../../../contracts';
+import type { CalibrationResult } from '../../../contracts/artifacts/environment-attempt';
 
 type Verdict = CalibrationResult['verdict'];
 const after = (outOfBand: number, verdict: Verdict, faulty = false) => {

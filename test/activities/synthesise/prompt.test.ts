@@ -6,7 +6,7 @@ import {
   type SynthesisMaterial,
 } from '../../../activities/synthesise/prompt';
 import { calibrationOf } from '../../../activities/validate';
-import { agentSpecSchema } from '../../../contracts';
+import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 
 const BAND = { ...agentSpecSchema.shape.calibration.parse(undefined), successReward: 1 };
 const material: SynthesisMaterial = {

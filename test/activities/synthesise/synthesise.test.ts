@@ -1,8 +1,9 @@
 // tier: integration
 import { createHash } from 'node:crypto';
 import { createSynthesiseActivities } from '../../../activities/synthesise';
-import type { AttemptRefs, CalibrationResult, EnvironmentAttempt, SynthesisInput } from '../../../contracts';
-import type { EnvironmentTool } from '../../../contracts/environment-protocol';
+import type { CalibrationResult, EnvironmentAttempt } from '../../../contracts/artifacts/environment-attempt';
+import type { AttemptRefs, SynthesisInput } from '../../../contracts/messages/sharpen-stage';
+import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 import { createAnalyst } from '../../../llm';
 import { layout, putJson } from '../../../store';
 import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';

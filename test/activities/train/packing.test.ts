@@ -8,7 +8,10 @@ import { LocalBackend } from '../../../activities/train/local-backend';
 import { ReportDesk } from '../../../activities/train/reports/report-desk';
 import { ReportTokens } from '../../../activities/train/reports/report-token';
 import { trainerState } from '../../../activities/train/trainer-process';
-import type { AgentSpecInput, RunContext, TrainedAdapter, TrainInput } from '../../../contracts';
+import type { TrainedAdapter } from '../../../contracts/artifacts/training';
+import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
+import type { RunContext } from '../../../contracts/messages/run-context';
+import type { TrainInput } from '../../../contracts/messages/sharpen-stage';
 import { RunFixture } from '../run-fixture';
 import { TrainingFiles, until } from './training-files';
 

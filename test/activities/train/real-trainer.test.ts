@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
-import { preparedSpecSchema, trainingManifestSchema, type TrainInput } from '../../../contracts';
+import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
+import { trainingManifestSchema } from '../../../contracts/artifacts/training';
+import type { TrainInput } from '../../../contracts/messages/sharpen-stage';
 import { getJson, layout, putJson } from '../../../store';
 import { RunFixture } from '../run-fixture';
 

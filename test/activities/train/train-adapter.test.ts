@@ -5,7 +5,8 @@ import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
 import { trainerState } from '../../../activities/train/trainer-process';
-import { trainingJobSchema, trainingManifestSchema, type TrainInput } from '../../../contracts';
+import { trainingJobSchema, trainingManifestSchema } from '../../../contracts/artifacts/training';
+import type { TrainInput } from '../../../contracts/messages/sharpen-stage';
 import { getJson } from '../../../store';
 import { RunFixture } from '../run-fixture';
 

@@ -1,7 +1,7 @@
 /** What trainings of `run-1` leave in the store, and what the fake trainer (fake_trainer.py) is told there. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TrainingProgress } from '../../../contracts';
+import type { TrainingProgress } from '../../../contracts/artifacts/training';
 import type { RunFixture } from '../run-fixture';
 
 /** Resolves when the condition holds; jest's limit is the only one. */

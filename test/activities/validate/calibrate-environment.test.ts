@@ -1,7 +1,9 @@
 // Tier: jail (real jail and runtime, fake model server).
 import { readFileSync } from 'node:fs';
 import { createValidationActivities } from '../../../activities/validate';
-import { calibrationResultSchema, certificateSchema, type StageProgress } from '../../../contracts';
+import { certificateSchema } from '../../../contracts/artifacts/certificate';
+import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
+import type { StageProgress } from '../../../contracts/messages/run-context';
 import { getJson, putJson, putLines } from '../../../store';
 import { FakeModelServer, parcelPolicy } from '../fake-model-server';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';

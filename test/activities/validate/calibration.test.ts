@@ -1,6 +1,7 @@
 // Tier: unit.
 import { calibrationOf, passAtK } from '../../../activities/validate';
-import { agentSpecSchema, calibrationResultSchema } from '../../../contracts';
+import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
+import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 
 const spec = agentSpecSchema.parse({
   version: 1,

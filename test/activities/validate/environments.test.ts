@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { certify, CHECK_NAMES, readTargetProfile, type TargetProfile } from '../../../activities/validate';
-import { agentSpecSchema } from '../../../contracts';
+import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 import { openEnvironment } from '../../../sandbox';
 import { fixture } from '../run-fixture';
 import { BROKEN, breakEnvironment, edited } from './environments/broken';

@@ -1,6 +1,6 @@
 // Tier: unit.
 import { interfaceDifferences } from '../../../activities/validate/interface-differences';
-import type { EnvironmentTool } from '../../../contracts/environment-protocol';
+import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 
 const tool = (
   name: string,

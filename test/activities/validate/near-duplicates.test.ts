@@ -1,5 +1,5 @@
 // Tier: unit.
-import { agentSpecSchema } from '../../../contracts';
+import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 import { nearDuplicates, taskSpace } from '../../../activities/validate/near-duplicates';
 import { CERTIFICATION, type ExaminedTask } from '../../../activities/validate/examination';
 

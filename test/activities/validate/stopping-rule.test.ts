@@ -6,7 +6,7 @@ import {
   verdictDoubt,
 } from '../../../activities/validate';
 import { isSettled, shareAbove } from '../../../activities/validate/stopping-rule';
-import { agentSpecSchema } from '../../../contracts';
+import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 
 const { seeds: _seeds, rolloutsPerSeed: _rollouts, ...band } = agentSpecSchema.shape.calibration.parse(undefined);
 const thresholds: CalibrationThresholds = { ...band, successReward: 1 };

@@ -6,7 +6,8 @@ import {
   type TaskSuccess,
   transferOf,
 } from '../../../activities/validate/transfer';
-import type { ConsensusLabel, Trajectory } from '../../../contracts';
+import type { ConsensusLabel } from '../../../contracts/artifacts/identification';
+import type { Trajectory } from '../../../contracts/artifacts/trajectory';
 import { putLines } from '../../../store';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { RunFixture } from '../run-fixture';

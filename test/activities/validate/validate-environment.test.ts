@@ -1,7 +1,9 @@
 // Tier: jail (real jail and runtime; no model).
 import { readFileSync } from 'node:fs';
 import { CHECK_NAMES, createValidationActivities } from '../../../activities/validate';
-import { certificateSchema, type RunContext, validationSchema } from '../../../contracts';
+import { certificateSchema } from '../../../contracts/artifacts/certificate';
+import { validationSchema } from '../../../contracts/artifacts/environment-check';
+import type { RunContext } from '../../../contracts/messages/run-context';
 import { getJson } from '../../../store';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 

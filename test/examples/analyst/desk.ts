@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { chatMessageSchema, trajectorySchema, type Trajectory } from '../../../contracts';
+import { chatMessageSchema, type Trajectory, trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { pythonInterpreter } from '../../../sandbox/python-root';
 
 const root = join(__dirname, '../../..');

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { identificationSchema } from '../../../contracts';
+import { identificationSchema } from '../../../contracts/artifacts/identification';
 import { openRuleBook } from '../../../examples/orders-desk/analyst/answers';
 import { Journal } from '../../../examples/orders-desk/analyst/journal';
 import { createAnalystServer, DEMO_ANALYST_MODEL } from '../../../examples/orders-desk/analyst/server';

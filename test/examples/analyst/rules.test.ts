@@ -4,7 +4,7 @@ import { discoverMessages } from '../../../activities/identify/prompts/discover'
 import { labelMessages } from '../../../activities/identify/prompts/label';
 import { synthesisMessages, type SynthesisMaterial } from '../../../activities/synthesise/prompt';
 import { candidateId } from '../../../activities/identify/candidates';
-import type { Candidate } from '../../../contracts';
+import type { Candidate } from '../../../contracts/artifacts/identification';
 import { openRuleBook, UnknownQuestionError } from '../../../examples/orders-desk/analyst/answers';
 import { RULES, type Judgement } from '../../../examples/orders-desk/analyst/rules';
 import { parseMessages, parseTranscript } from '../../../examples/orders-desk/analyst/transcript';

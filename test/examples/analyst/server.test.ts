@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { labelAnswerSchema, labelMessages } from '../../../activities/identify/prompts/label';
-import type { Candidate, ChatMessage } from '../../../contracts';
+import type { Candidate } from '../../../contracts/artifacts/identification';
+import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
 import { openRuleBook } from '../../../examples/orders-desk/analyst/answers';
 import { Journal } from '../../../examples/orders-desk/analyst/journal';
 import {

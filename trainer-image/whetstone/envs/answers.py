@@ -1,4 +1,4 @@
-"""What a response line may say: the schemas of ``contracts/environment-protocol.ts`` as predicates.
+"""What a response line may say: the schemas of ``contracts/messages/environment-protocol.ts`` as predicates.
 
 The environment's code shares a process with the runtime and can write to the response channel itself, so nothing that
 the runtime promises about an answer holds until it has been looked at here. Standard library only.

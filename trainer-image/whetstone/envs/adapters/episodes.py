@@ -11,7 +11,7 @@ from ..errors import SandboxError
 # What an environment may do wrong in one episode without the training ending: such an episode earns nothing.
 EPISODE_FAULTS = frozenset({"Sandbox.EnvironmentRaised", "Sandbox.BadReturn", "Sandbox.BadRequest"})
 OVER = "The episode is over."
-# Training draws its tasks from here upwards; what lies below measured the environment (contracts/seed-ranges.ts).
+# Training draws its tasks from here upwards; what lies below measured the environment (contracts/limits.ts).
 TRAINING_SEEDS = 1_000_000
 
 _numbers = itertools.count()

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { budgetSpecSchema } from './analyst-spec';
+import { budgetSpecSchema } from '../config/analyst-spec';
 import { analystUseSchema } from './analyst-use';
-import { artifactRefSchema } from './artifacts';
-import { STAGES, VERDICTS } from './constants';
-import { candidateSchema, identificationSchema } from './capability';
-import { environmentAttemptSchema } from './environment';
+import { artifactRefSchema } from './artifact-ref';
+import { STAGES, VERDICTS } from '../names';
+import { candidateSchema, identificationSchema } from './identification';
+import { environmentAttemptSchema } from './environment-attempt';
 import { evaluationSchema, gateSchema } from './evaluation';
 
 export const stageTimingSchema = z.strictObject({

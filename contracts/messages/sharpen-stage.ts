@@ -2,9 +2,9 @@
  * Inputs and results of making an environment and training in it. Types only, so that workflow code may import them.
  * Everything large is a reference.
  */
-import type { ArtifactRef } from './artifacts';
+import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { CapabilityBrief, RunContext, TokenUse } from './run-context';
-import type { TrainedAdapter } from './training';
+import type { TrainedAdapter } from '../artifacts/training';
 
 export interface SharpenInput {
   context: RunContext;

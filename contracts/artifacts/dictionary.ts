@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { candidateSchema, CAPABILITY_STATUSES, IDENTIFY_VERDICTS } from './capability';
+import { candidateSchema, CAPABILITY_STATUSES, IDENTIFY_VERDICTS } from './identification';
 
 /** What one run found about a known capability. */
 export const dictionaryEventSchema = z.strictObject({

@@ -2,20 +2,15 @@
  * Inputs and results of workflows and activities; those of single stages lie beside this file. Types only, so that
  * workflow code may import them. Everything large is a reference.
  */
-import type { ArtifactRef } from './artifacts';
-import type { IdentifyArm } from './capability';
-import type { StageName, Verdict } from './constants';
+import type { ArtifactRef } from '../artifacts/artifact-ref';
+import type { IdentifyArm } from '../artifacts/identification';
+import type { StageName, Verdict } from '../names';
 import type { ArmRollouts, CompareResult } from './evaluate-stage';
 import type { IdentifyResult } from './identify-stage';
 import type { RunContext, StageTiming } from './run-context';
 import type { SharpenResult } from './sharpen-stage';
-import type { TrainedAdapter } from './training';
-import type { RolloutSummary } from './trajectory';
-
-export type * from './evaluate-stage';
-export type * from './identify-stage';
-export type * from './run-context';
-export type * from './sharpen-stage';
+import type { TrainedAdapter } from '../artifacts/training';
+import type { RolloutSummary } from '../artifacts/trajectory';
 
 /** Input of `improvementRun`. */
 export interface ImprovementRunInput {

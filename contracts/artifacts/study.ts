@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { artifactRefSchema } from './artifacts';
-import { IDENTIFY_VERDICTS } from './capability';
+import { artifactRefSchema } from './artifact-ref';
+import { IDENTIFY_VERDICTS } from './identification';
 
 const count = z.number().int();
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { artifactRefSchema } from './artifacts';
+import { artifactRefSchema } from './artifact-ref';
 import { environmentCheckSchema, transferEstimateSchema, validationSchema } from './environment-check';
 import { intervalSchema } from './evaluation';
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AgentSpecError, loadAgentSpec } from '../../contracts/load-agent-spec';
+import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-spec-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -2,9 +2,9 @@
  * What activities of every stage get and say. Types only, so that workflow code may import them. Everything large is a
  * reference.
  */
-import type { ArtifactRef } from './artifacts';
-import type { StageName } from './constants';
-import type { TrainingReason } from './training';
+import type { ArtifactRef } from '../artifacts/artifact-ref';
+import type { StageName } from '../names';
+import type { TrainingReason } from '../artifacts/training';
 
 /** What every activity gets: small, and the same in the whole run. */
 export interface RunContext {

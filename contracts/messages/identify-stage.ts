@@ -2,9 +2,9 @@
  * Inputs and results of identification and of its study. Types only, so that workflow code may import them. Everything
  * large is a reference.
  */
-import type { ArtifactRef } from './artifacts';
+import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { CapabilityBrief, RunContext, TokenUse } from './run-context';
-import type { RolloutSummary } from './trajectory';
+import type { RolloutSummary } from '../artifacts/trajectory';
 
 export interface DiscoveryResult {
   /** JSON array of Candidate. */

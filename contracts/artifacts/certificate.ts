@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { calibrationResultSchema } from './environment';
+import { calibrationResultSchema } from './environment-attempt';
 import { environmentCheckSchema, transferEstimateSchema } from './environment-check';
 
 /** `certificate.json`: everything that was found out about a synthesised environment before GPU time is spent in it. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { agentSpecSchema } from './agent-spec';
+import { agentSpecSchema } from '../config/agent-spec';
 
 /**
  * The agent's spec as a run uses it: defaults filled in, paths absolute, endpoints resolved. Frozen in the store by

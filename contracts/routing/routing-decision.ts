@@ -1,6 +1,6 @@
 /** How the router's answer is read: the same in evaluation and in live traffic. Pure. */
-import { NONE_LABEL } from './constants';
-import type { RoutingRecord } from './evaluation';
+import { NONE_LABEL } from '../names';
+import type { RoutingRecord } from '../artifacts/evaluation';
 import type { RouterOption } from './router-prompt';
 
 /** Alternatives asked for at the label's position: as many as OpenAI's API allows; a menu has at most 26 labels. */

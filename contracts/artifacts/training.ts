@@ -100,7 +100,7 @@ export interface TrainedAdapter {
   sha256: string;
   /** Directory relative to the store's root. */
   key: string;
-  manifest: import('./artifacts').ArtifactRef;
+  manifest: import('./artifact-ref').ArtifactRef;
   rollouts: number;
   seconds: number;
   finalReward: number;

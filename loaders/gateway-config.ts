@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
-import { type GatewayConfig, gatewayConfigSchema } from './gateway';
+import { type GatewayConfig, gatewayConfigSchema } from '../contracts/config/gateway-config';
 import { schemaProblems, type SpecProblem } from './schema-problems';
 
 /**

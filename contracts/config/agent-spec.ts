@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
-import { IDENTIFY_ARMS } from './capability';
+import { IDENTIFY_ARMS } from '../artifacts/identification';
 import { kubernetesSpecSchema } from './kubernetes-spec';
 
 const fraction = z.number().min(0).max(1);

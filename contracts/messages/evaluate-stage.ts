@@ -2,10 +2,10 @@
  * Inputs and results of evaluation and promotion. Types only, so that workflow code may import them. Everything large
  * is a reference.
  */
-import type { ArtifactRef } from './artifacts';
+import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { CapabilityBrief, RunContext } from './run-context';
-import type { TrainedAdapter } from './training';
-import type { RolloutSummary } from './trajectory';
+import type { TrainedAdapter } from '../artifacts/training';
+import type { RolloutSummary } from '../artifacts/trajectory';
 
 export interface ArmInput {
   context: RunContext;

@@ -53,7 +53,7 @@ export type Trajectory = z.infer<typeof trajectorySchema>;
 
 /** A finished set of rollouts of one model on one range of tasks. */
 export interface RolloutSummary {
-  trajectories: import('./artifacts').ArtifactRef;
+  trajectories: import('./artifact-ref').ArtifactRef;
   episodes: number;
   /** Of those, conversations of live traffic; they cost this run no tokens. Absent: none. */
   live?: number;

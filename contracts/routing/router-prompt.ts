@@ -1,5 +1,5 @@
 /** The router's prompt (paper, section 5; docs/protocols.md, section 7). Pure; workflows do not need it. */
-import { NONE_LABEL } from './constants';
+import { NONE_LABEL } from '../names';
 
 export interface RouterOption {
   /** Single letter. */

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
-import { type AgentSpec, agentSpecSchema } from './agent-spec';
-import { pricesOf } from './analyst-use';
+import { type AgentSpec, agentSpecSchema } from '../contracts/config/agent-spec';
+import { pricesOf } from '../contracts/artifacts/analyst-use';
 import { schemaProblems, type SpecProblem } from './schema-problems';
 
 /** An agent.yaml that cannot be used. The message has one line per problem: file, path, value, what is allowed. */
