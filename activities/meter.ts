@@ -10,14 +10,8 @@ import {
 } from '../contracts/artifacts/analyst-use';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import { type BudgetSpec, budgetSpecSchema } from '../contracts/config/analyst-spec';
-import {
-  failure,
-  type Analyst,
-  type AnalystAnswer,
-  type AnalystRequest,
-  type BatchAnswer,
-  type BatchOptions,
-} from '../llm';
+import { failure } from '../contracts/typed-failure';
+import { type Analyst, type AnalystAnswer, type AnalystRequest, type BatchAnswer, type BatchOptions } from '../llm';
 import { layout, StoreConflictError, type ArtifactStore } from '../store';
 
 /**

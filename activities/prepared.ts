@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import { type PreparedSpec, preparedSpecSchema } from '../contracts/artifacts/prepared-spec';
 import type { TrainedAdapter } from '../contracts/artifacts/training';
+import { failure } from '../contracts/typed-failure';
 import type { SandboxError } from '../sandbox';
 import { type ArtifactStore, getJson } from '../store';
 import type { EnvironmentSource } from './deps';
-import { failure } from '../llm';
 import type { ServedAdapter } from './rollout/policy-model';
 
 /** The run's frozen spec. */

@@ -7,10 +7,10 @@ import type {
 } from 'openai/resources/chat/completions';
 import type { z } from 'zod';
 import type { RedactionSpec } from '../contracts/config/analyst-spec';
+import { failure } from '../contracts/typed-failure';
 import { runBatch, type BatchOptions } from './batch';
 import { checkAnswer } from './check-answer';
 import { refusesPromptOnly, toAnalystFailure, type AnalystFailureDetail } from './errors';
-import { failure } from './failure';
 import { Limiter, sleep, throwIfCancelled } from './flow';
 import { strictJsonSchema } from './json-schema';
 import { contentKey } from './keys';

@@ -1,7 +1,7 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import { APIConnectionTimeoutError, APIError } from 'openai';
 import type { FailureType } from '../contracts/failures';
-import { failure } from './failure';
+import { failure } from '../contracts/typed-failure';
 
 /** Where a call went, for the sentence that a person reads. */
 export interface AnalystPlace {

@@ -1,7 +1,6 @@
 export * from './analyst';
 export * from './batch';
 export * from './errors';
-export * from './failure';
 export * from './flow';
 export * from './json-schema';
 export * from './keys';

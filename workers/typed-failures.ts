@@ -1,7 +1,7 @@
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
-import { failure } from '../llm/failure';
+import { failure } from '../contracts/typed-failure';
 import { StoreConflictError, StoreCorruptError } from '../store';
 
 /**

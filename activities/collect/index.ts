@@ -5,7 +5,7 @@ import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { layout, type LiveTraces, readLiveTraces } from '../../store';
 import type { RolloutDeps } from '../deps';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import { readOwnerEnvironment, readPreparedSpec } from '../prepared';
 import { startProgress } from '../progress';
 import { deployedSettings, rollOut, samplingSeed, summarise } from '../rollout';

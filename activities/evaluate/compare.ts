@@ -1,7 +1,7 @@
 import { type Evaluation, evaluationSchema, routingRecordSchema } from '../../contracts/artifacts/evaluation';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { CompareInput, CompareResult } from '../../contracts/messages/evaluate-stage';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, getLines, layout, putJson } from '../../store';
 import { readPreparedSpec } from '../prepared';
 import { decideGate, points, pointsRange } from './gate';

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Candidate, LabelRecord } from '../../contracts/artifacts/identification';
 import type { TallyInput, TallyResult } from '../../contracts/messages/identify-stage';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import { layout, putJson } from '../../store';
 import { startProgress } from '../progress';
 import { undecided } from './contrast';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 
 /** What the worker was told about the parts around it; null where it was told nothing. */
 export interface KnownEndpoints {

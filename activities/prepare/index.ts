@@ -7,7 +7,7 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import { isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
 import { layout, putJson } from '../../store';
 import type { RolloutDeps } from '../deps';

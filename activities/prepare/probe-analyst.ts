@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { z } from 'zod';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import type { ResolvedEndpoints } from './endpoints';
 
 const TIMEOUT_MS = 15_000;

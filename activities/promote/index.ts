@@ -2,7 +2,7 @@ import { evaluationSchema } from '../../contracts/artifacts/evaluation';
 import type { RegistryVersion } from '../../contracts/artifacts/registry';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { PromoteInput, PromoteResult } from '../../contracts/messages/evaluate-stage';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import { addVersion, type ArtifactStore, changeRegistry, getJson, StoreConflictError } from '../../store';
 import { readPreparedSpec } from '../prepared';
 

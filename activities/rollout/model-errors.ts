@@ -1,5 +1,5 @@
 import type { ApplicationFailure } from '@temporalio/common';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 
 /**
  * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `unknown-model`: the server

@@ -6,7 +6,7 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import { type RolloutSummary, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { StudyInput, StudyPlan } from '../../contracts/messages/identify-stage';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, layout, LineFile, putJson } from '../../store';
 import { type KnownEndpoints, resolveEndpoints } from '../prepare/endpoints';
 import { probeAnalyst } from '../prepare/probe-analyst';

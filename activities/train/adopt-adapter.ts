@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { cp, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type TrainedAdapter, type TrainingManifest, trainingManifestSchema } from '../../contracts/artifacts/training';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, layout } from '../../store';
 import { modelDirectorySha256 } from '../model-hash';
 import type { PlannedJob } from './training-job';

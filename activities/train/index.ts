@@ -1,7 +1,7 @@
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { JobActivities } from '../../contracts/messages/activities';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import type { ArtifactStore } from '../../store';
 import { type Clock, systemClock } from '../clock';
 import { readPreparedSpec } from '../prepared';

@@ -2,7 +2,7 @@ import type { ApplicationFailure } from '@temporalio/common';
 import type { TrainingFailure } from '../../contracts/artifacts/training';
 import type { FailureType } from '../../contracts/failures';
 import { CODE_FAILURES, FATAL_CODES } from '../../k8s';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import type { Training } from './backend';
 import { crewText } from './packs/crew';
 

@@ -6,7 +6,7 @@ import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput, CalibrationOutcome } from '../../contracts/messages/sharpen-stage';
 import { storedValidationSchema } from '../attempt-documents';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../deps';

@@ -1,7 +1,7 @@
 import type { CheckGroup, EnvironmentCheck, Validation } from '../../contracts/artifacts/environment-check';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import type { EnvironmentSource, OpenEnvironment } from '../deps';
 import { EnvironmentSeat } from '../rollout/environment-seat';

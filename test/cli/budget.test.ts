@@ -8,7 +8,7 @@ import { budgetCommand, type BudgetFlags } from '../../cli/commands/budget';
 import { runCommand } from '../../cli/commands/run';
 import { readSettings } from '../../cli/settings';
 import { readRunState } from '../../cli/view/run-state';
-import { failure } from '../../llm';
+import { failure } from '../../contracts/typed-failure';
 import { layout, LocalStore } from '../../store';
 import { fakeActivities } from '../helpers/fake-activities';
 import { startTemporal, withWorkers } from '../helpers/temporal';

@@ -1,6 +1,6 @@
 import type { Cluster } from '../../../k8s/cluster';
 import type { NamespaceWatch } from '../../../k8s/namespace-watch';
-import { failure } from '../../../llm';
+import { failure } from '../../../contracts/typed-failure';
 
 /** One watch for each namespace with a training, however many trainings there are in it. */
 export class ClusterWatches {

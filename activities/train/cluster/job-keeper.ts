@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { KubernetesSpec } from '../../../contracts/config/kubernetes-spec';
 import { conditionOf } from '../../../k8s';
 import type { Cluster, ClusterRefused } from '../../../k8s/cluster';
-import { failure } from '../../../llm';
+import { failure } from '../../../contracts/typed-failure';
 import type { Clock } from '../../clock';
 import type { TrainingStory } from './training-story';
 

@@ -3,7 +3,7 @@ import type { ApplicationFailure } from '@temporalio/common';
 import { FAILURES } from '../../../contracts/failures';
 import { newestPod, type Reason, type Step, type TrainingView } from '../../../k8s';
 import type { Cluster } from '../../../k8s/cluster';
-import { failure } from '../../../llm';
+import { failure } from '../../../contracts/typed-failure';
 import type { Training } from '../backend';
 import { crewText, isShared } from '../packs/crew';
 import { giveVerdict } from '../packs/verdict';

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { TrainingManifest } from '../../../contracts/artifacts/training';
-import { failure } from '../../../llm';
+import { failure } from '../../../contracts/typed-failure';
 import { readManifest } from '../adopt-adapter';
 import type { Training } from '../backend';
 import { trainingFailure } from '../trainer-failure';

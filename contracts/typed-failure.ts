@@ -1,9 +1,9 @@
 import { ApplicationFailure, type ApplicationFailureOptions } from '@temporalio/common';
-import { FAILURES, type FailureType } from '../contracts/failures';
+import { FAILURES, type FailureType } from './failures';
 
 /**
- * An ApplicationFailure of the catalogue; whether Temporal may retry it follows from its type, unless `nonRetryable`
- * says that this time it cannot get better.
+ * Makes the ApplicationFailure of a type in the catalogue. The type decides whether Temporal retries it;
+ * `options.nonRetryable` overrides that for one failure.
  */
 export function failure(
   type: FailureType,
@@ -13,7 +13,7 @@ export function failure(
   return ApplicationFailure.create({ nonRetryable: !FAILURES[type].retryable, ...options, type, message });
 }
 
-/** True when the error is a failure of the catalogue with this type. */
+/** Whether the error is an ApplicationFailure of this type. */
 export function isFailure(error: unknown, type: FailureType): error is ApplicationFailure {
   return error instanceof ApplicationFailure && error.type === type;
 }
