@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { layout } from '../../store';
-import { markup, type Markup } from './markup';
+import { markup, type Markup } from '../html/markup';
 
 /** Href of a store key as seen from a run's report directory; works from disk because both lie in the same store. */
 export function hrefFrom(runId: string, key: string): string {

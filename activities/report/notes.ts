@@ -1,6 +1,6 @@
 import type { Evaluation } from '../../contracts/artifacts/evaluation';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
-import { sentenceList } from './format';
+import { sentenceList } from '../html/format';
 
 /** First words of the note that says that generated code ran without a jail; the page shows it as an alarm. */
 export const UNSAFE_NOTE = 'Unsafe sandbox:';

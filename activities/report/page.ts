@@ -1,6 +1,6 @@
+import { htmlDocument } from '../html/html-document';
+import { markup } from '../html/markup';
 import type { ReportDocument } from './document';
-import { htmlDocument } from './html-document';
-import { markup } from './markup';
 import { certificatesSection } from './sections/certificates';
 import { artifactsSection, costSection } from './sections/cost';
 import { evaluationSection } from './sections/evaluation';

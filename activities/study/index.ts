@@ -6,10 +6,10 @@ import { type StabilityStudy, stabilityStudySchema } from '../../contracts/artif
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { StudyPlan, StudyRecord, StudyResult } from '../../contracts/messages/identify-stage';
 import { type ArtifactStore, getJson, layout, lineFiles, putJson, replaceFile } from '../../store';
+import { standaloneSvg } from '../charts/standalone-svg';
 import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match';
 import { renderStudyPage, stabilityFigure } from './page';
 import { prepareStudy, type PrepareStudyDeps } from './prepare-study';
-import { standaloneSvg } from '../report/charts/standalone';
 
 export { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match';
 

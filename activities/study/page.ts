@@ -1,20 +1,9 @@
 import type { StabilityStudy, StudyCapability } from '../../contracts/artifacts/study';
-import {
-  bothLayouts,
-  drawing,
-  label,
-  type Layout,
-  line,
-  linear,
-  shorten,
-  ticks,
-  WIDTH,
-  xAxis,
-} from '../report/charts/svg';
-import { dataTable } from '../report/figure';
-import { decimal, sentenceList } from '../report/format';
-import { htmlDocument } from '../report/html-document';
-import { markup, type Markup } from '../report/markup';
+import { bothLayouts, drawing, label, type Layout, line, linear, shorten, ticks, WIDTH, xAxis } from '../charts/svg';
+import { decimal, sentenceList } from '../html/format';
+import { htmlDocument } from '../html/html-document';
+import { markup, type Markup } from '../html/markup';
+import { dataTable } from '../html/table';
 
 const ROW = 34;
 /** The paper's measure of stability: gaps of repeated identifications within this distance of their mean. */

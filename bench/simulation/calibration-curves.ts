@@ -1,17 +1,7 @@
-import { decimal } from '../../activities/report/format';
-import {
-  drawing,
-  FONT,
-  label,
-  line,
-  linear,
-  seriesLook,
-  WIDTH,
-  xAxis,
-  yAxis,
-} from '../../activities/report/charts/svg';
-import { standaloneSvg } from '../../activities/report/charts/standalone';
-import { markup, type Markup } from '../../activities/report/markup';
+import { decimal } from '../../activities/html/format';
+import { drawing, FONT, label, line, linear, seriesLook, WIDTH, xAxis, yAxis } from '../../activities/charts/svg';
+import { standaloneSvg } from '../../activities/charts/standalone-svg';
+import { markup, type Markup } from '../../activities/html/markup';
 
 /** Figures at one true success rate, over all profiles that have it. */
 export interface SuccessPoint {

@@ -1,17 +1,7 @@
-import { count, decimal } from '../../activities/report/format';
-import {
-  drawing,
-  FONT,
-  label,
-  line,
-  linear,
-  seriesLook,
-  WIDTH,
-  xAxis,
-  yAxis,
-} from '../../activities/report/charts/svg';
-import { standaloneSvg } from '../../activities/report/charts/standalone';
-import { markup } from '../../activities/report/markup';
+import { count, decimal } from '../../activities/html/format';
+import { drawing, FONT, label, line, linear, seriesLook, WIDTH, xAxis, yAxis } from '../../activities/charts/svg';
+import { standaloneSvg } from '../../activities/charts/standalone-svg';
+import { markup } from '../../activities/html/markup';
 
 /** Rates of one sample size. */
 export interface ErrorRates {

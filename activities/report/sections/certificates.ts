@@ -1,11 +1,11 @@
 import type { EnvironmentAttempt } from '../../../contracts/artifacts/environment-attempt';
 import type { EnvironmentCheck, Figure } from '../../../contracts/artifacts/environment-check';
 import type { Report, SharpenedReport } from '../../../contracts/artifacts/report';
+import { count, decimal, sentenceList, typeset } from '../../html/format';
+import { markup, type Markup } from '../../html/markup';
+import { dataTable } from '../../html/table';
 import type { ReportDocument } from '../document';
-import { dataTable } from '../figure';
-import { count, decimal, sentenceList, typeset } from '../format';
 import { artifactLink } from '../links';
-import { markup, type Markup } from '../markup';
 
 /**
  * Every environment's certificate: what was checked, with numbers, thresholds and a sentence. Folded up, since it is

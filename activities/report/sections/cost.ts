@@ -1,13 +1,14 @@
 import type { CallUse } from '../../../contracts/artifacts/analyst-use';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Report } from '../../../contracts/artifacts/report';
-import { barsPlot, countAxis, timeAxis } from '../charts/bars';
-import { bothLayouts } from '../charts/svg';
+import { barsPlot, countAxis, timeAxis } from '../../charts/bars';
+import { bothLayouts } from '../../charts/svg';
+import { bytes, compact, count, duration, percent, plural } from '../../html/format';
+import { markup, type Markup } from '../../html/markup';
+import { dataTable } from '../../html/table';
 import type { ReportDocument } from '../document';
-import { dataTable, figure } from '../figure';
-import { bytes, compact, count, duration, percent, plural } from '../format';
+import { figure } from '../figure';
 import { artifactLink, hrefFrom } from '../links';
-import { markup, type Markup } from '../markup';
 
 /** Time and tokens by stage. */
 export function costSection({ report, sources }: ReportDocument): Markup {

@@ -2,13 +2,13 @@ import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
 import { NONE_LABEL } from '../../../contracts/names';
-import { heatMap, MOST_NAMED } from '../charts/heat-map';
-import { changePlot } from '../charts/intervals';
-import { bothLayouts } from '../charts/svg';
+import { heatMap, MOST_NAMED } from '../../charts/heat-map';
+import { changePlot } from '../../charts/intervals';
+import { bothLayouts } from '../../charts/svg';
+import { count, percent, plural, points, pointsRange } from '../../html/format';
+import { markup, type Markup } from '../../html/markup';
 import type { ReportDocument } from '../document';
 import { figure } from '../figure';
-import { count, percent, plural, points, pointsRange } from '../format';
-import { markup, type Markup } from '../markup';
 import { routerQuality } from './router-quality';
 
 /** Base against routed by kind of task, and how the router chose. */

@@ -1,7 +1,7 @@
 import type { Identification } from '../../../contracts/artifacts/identification';
-import { dataTable } from '../figure';
-import { decimal, plural, sentenceList } from '../format';
-import { markup, type Markup } from '../markup';
+import { decimal, plural, sentenceList } from '../../html/format';
+import { markup, type Markup } from '../../html/markup';
+import { dataTable } from '../../html/table';
 
 const nameOf = ({ candidates }: Identification, id: string) => candidates.find((c) => c.id === id)?.name ?? id;
 

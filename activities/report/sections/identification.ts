@@ -1,10 +1,11 @@
 import type { Contrast, Identification } from '../../../contracts/artifacts/identification';
-import { type ScatterPoint, scatterPlot } from '../charts/scatter';
-import { bothLayouts } from '../charts/svg';
+import { type ScatterPoint, scatterPlot } from '../../charts/scatter';
+import { bothLayouts } from '../../charts/svg';
+import { count, decimal, percent, plural, sentenceList, typeset } from '../../html/format';
+import { markup, type Markup } from '../../html/markup';
+import { dataTable } from '../../html/table';
 import type { ReportDocument } from '../document';
-import { dataTable, figure } from '../figure';
-import { count, decimal, percent, plural, sentenceList, typeset } from '../format';
-import { markup, type Markup } from '../markup';
+import { figure } from '../figure';
 import { ablationBlock, evidenceBlock, mergeBlock, plantedBlock } from './identification-details';
 
 /** Candidates with their contrast and verdict, the evidence for them, and what was planted. */

@@ -1,12 +1,13 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
+import { reliabilityPlot } from '../../charts/reliability';
+import { bothLayouts } from '../../charts/svg';
+import { count, percent, plural, points, typeset } from '../../html/format';
+import { markup, type Markup } from '../../html/markup';
+import { dataTable } from '../../html/table';
 import { wilson } from '../../identify/statistics/intervals';
-import { reliabilityPlot } from '../charts/reliability';
-import { bothLayouts } from '../charts/svg';
-import { dataTable, figure } from '../figure';
-import { count, percent, plural, points, typeset } from '../format';
-import { markup, type Markup } from '../markup';
+import { figure } from '../figure';
 
 type Calibration = NonNullable<Evaluation['router']['calibration']>;
 

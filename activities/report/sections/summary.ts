@@ -2,12 +2,12 @@ import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Arm, Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
 import type { Verdict } from '../../../contracts/names';
-import { type ForestRow, forestPlot } from '../charts/intervals';
-import { bothLayouts } from '../charts/svg';
+import { type ForestRow, forestPlot } from '../../charts/intervals';
+import { bothLayouts } from '../../charts/svg';
+import { count, duration, percent, percentRange, plural, points, pointsRange, typeset } from '../../html/format';
+import { markup, type Markup } from '../../html/markup';
 import type { ReportDocument } from '../document';
 import { figure } from '../figure';
-import { count, duration, percent, percentRange, plural, points, pointsRange, typeset } from '../format';
-import { markup, type Markup } from '../markup';
 import { UNSAFE_NOTE } from '../notes';
 
 const VERDICT_WORDS: Record<Verdict, string> = {

@@ -2,14 +2,14 @@ import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { EnvironmentAttempt } from '../../../contracts/artifacts/environment-attempt';
 import type { Interval } from '../../../contracts/artifacts/evaluation';
 import type { Report, SharpenedReport, TrainedReport } from '../../../contracts/artifacts/report';
-import { type Curve, curvesLegend, curvesPlot, SMOOTHING } from '../charts/curves';
-import { histogram } from '../charts/histogram';
-import { bothLayouts } from '../charts/svg';
+import { type Curve, curvesLegend, curvesPlot, SMOOTHING } from '../../charts/curves';
+import { histogram } from '../../charts/histogram';
+import { bothLayouts } from '../../charts/svg';
+import { count, decimal, duration, percent, plural, typeset } from '../../html/format';
+import { markup, type Markup } from '../../html/markup';
 import type { FigureSources, ReportDocument } from '../document';
 import { figure } from '../figure';
-import { count, decimal, duration, percent, plural, typeset } from '../format';
 import { artifactLink } from '../links';
-import { markup, type Markup } from '../markup';
 
 const PASS_AT = ['1', '4', '8', '16'];
 

@@ -1,5 +1,5 @@
-import { percent } from '../format';
-import { markup, type Markup } from '../markup';
+import { percent } from '../html/format';
+import { markup, type Markup } from '../html/markup';
 import { drawing, label, type Layout, line, linear, ticks, WIDTH, xAxis, yAxis } from './svg';
 
 /** One step of probability. Shares are in [0, 1]. */

@@ -1,4 +1,4 @@
-import { markup, type Markup } from '../markup';
+import { markup, type Markup } from '../html/markup';
 import { drawing, label, type Layout, line, linear, roundUp, ticks, WIDTH } from './svg';
 
 /** One bar: parts from left to right. */

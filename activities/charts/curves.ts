@@ -1,5 +1,5 @@
-import { markup, type Markup } from '../markup';
-import { count, decimal } from '../format';
+import { count, decimal } from '../html/format';
+import { markup, type Markup } from '../html/markup';
 import { drawing, type Layout, linear, seriesLook, ticks, WIDTH, xAxis, yAxis } from './svg';
 
 /** One learning curve. */

@@ -1,4 +1,4 @@
-import { markup, type Markup } from '../markup';
+import { markup, type Markup } from '../html/markup';
 
 /**
  * Charts are drawn twice, for wide and for narrow pages, and the style sheet shows one: text keeps its size where a

@@ -1,5 +1,5 @@
-import { markup, type Markup } from '../markup';
-import { count, decimal } from '../format';
+import { count, decimal } from '../html/format';
+import { markup, type Markup } from '../html/markup';
 import { drawing, label, line, linear, roundUp, ticks, xAxis } from './svg';
 
 /** Shares in [0, 1] to be counted in ten bins. */

@@ -1,6 +1,6 @@
-import type { Interval } from '../../../contracts/artifacts/evaluation';
-import { markup, type Markup } from '../markup';
-import { percent, percentRange } from '../format';
+import type { Interval } from '../../contracts/artifacts/evaluation';
+import { percent, percentRange } from '../html/format';
+import { markup, type Markup } from '../html/markup';
 import { drawing, label, type Layout, line, linear, shorten, WIDTH, xAxis } from './svg';
 
 /** One arm of the forest plot. */

@@ -1,5 +1,5 @@
-import type { Markup } from '../markup';
-import { STYLE } from '../style';
+import type { Markup } from '../html/markup';
+import { STYLE } from '../html/style';
 
 /** A drawing as an SVG file of its own: with its name space, the report's style and a background. */
 export function standaloneSvg({ text }: Markup): string {

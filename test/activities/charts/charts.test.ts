@@ -1,22 +1,11 @@
 // tier: unit
-import { barsPlot, countAxis, timeAxis } from '../../../activities/report/charts/bars';
-import { curvesPlot, smooth } from '../../../activities/report/charts/curves';
-import { heatMap } from '../../../activities/report/charts/heat-map';
-import { histogram, tenths } from '../../../activities/report/charts/histogram';
-import { changePlot, forestPlot } from '../../../activities/report/charts/intervals';
-import { scatterPlot, type ScatterPoint } from '../../../activities/report/charts/scatter';
-import { linear, roundUp, shorten, textWidth, ticks, wrap } from '../../../activities/report/charts/svg';
-import {
-  bytes,
-  compact,
-  decimal,
-  duration,
-  percent,
-  points,
-  pointsRange,
-  sentenceList,
-} from '../../../activities/report/format';
-import { escape, markup } from '../../../activities/report/markup';
+import { barsPlot, countAxis, timeAxis } from '../../../activities/charts/bars';
+import { curvesPlot, smooth } from '../../../activities/charts/curves';
+import { heatMap } from '../../../activities/charts/heat-map';
+import { histogram, tenths } from '../../../activities/charts/histogram';
+import { changePlot, forestPlot } from '../../../activities/charts/intervals';
+import { scatterPlot, type ScatterPoint } from '../../../activities/charts/scatter';
+import { linear, roundUp, shorten, textWidth, ticks, wrap } from '../../../activities/charts/svg';
 
 describe('scales', () => {
   it('map a domain to a range, also one of no length', () => {
@@ -113,35 +102,5 @@ describe('plots of next to nothing', () => {
   ])('%s have no impossible numbers', (_, plot) => {
     expect(plot.text).toMatch(/^<svg/);
     expect(plot.text).not.toMatch(/NaN|Infinity|undefined/);
-  });
-});
-
-describe('numbers as text', () => {
-  it('have real minus signs, thin spaces and units', () => {
-    expect(percent(0.341)).toBe('34.1\u202f%');
-    expect(points(-0.0004)).toBe('+0.0');
-    expect(points(-0.12)).toBe('\u221212.0');
-    expect(pointsRange({ low: -0.01, high: 0.2 })).toBe('\u22121.0 to +20.0');
-    expect(decimal(-0.5)).toBe('\u22120.50');
-    expect([0, 8.42, 59, 120, 185, 7800].map(duration)).toEqual([
-      '0\u202fs',
-      '8.4\u202fs',
-      '59\u202fs',
-      '2\u202fmin',
-      '3\u202fmin 05\u202fs',
-      '2\u202fh 10\u202fmin',
-    ]);
-    expect([950, 12_345, 4_500_000].map(compact)).toEqual(['950', '12.3k', '4.5M']);
-    expect(bytes(1234)).toBe('1.2\u202fkB');
-    expect([[], ['a'], ['a', 'b', 'c']].map(sentenceList)).toEqual(['none', 'a', 'a, b and c']);
-  });
-});
-
-describe('markup', () => {
-  it('escapes every value that is not markup', () => {
-    expect(
-      markup`<p title="${'"><script>'}">${'<b>&'}${markup`<i>ok</i>`}${null}${false}${[markup`<u>1</u>`]}</p>`.text,
-    ).toBe('<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;&amp;<i>ok</i><u>1</u></p>');
-    expect(escape("it's\u0000\u0007 fine")).toBe('it&#39;s fine');
   });
 });

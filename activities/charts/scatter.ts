@@ -1,5 +1,5 @@
-import { markup, type Markup } from '../markup';
-import { decimal } from '../format';
+import { decimal } from '../html/format';
+import { markup, type Markup } from '../html/markup';
 import { drawing, FONT, label, type Layout, line, linear, roundUp, textWidth, ticks, WIDTH, xAxis, yAxis } from './svg';
 
 /** One candidate capability. */

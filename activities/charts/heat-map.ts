@@ -1,5 +1,5 @@
-import { markup, type Markup } from '../markup';
-import { percent, plural } from '../format';
+import { percent, plural } from '../html/format';
+import { markup, type Markup } from '../html/markup';
 import { drawing, label, labelLines, type Layout, shorten, WIDTH, wrap } from './svg';
 
 /** Counts of tasks by kind (rows) and choice (columns). */
