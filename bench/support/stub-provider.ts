@@ -5,7 +5,7 @@
  */
 import { createServer } from 'node:http';
 import { syntheticAnswer } from '../../test/fakes/synthetic-episodes';
-import type { StubBody } from '../../test/fakes/stub-llm';
+import type { FakeAnalystBody } from '../../test/fakes/analyst-endpoint';
 
 /** What `GET /stats` answers. */
 export interface ProviderStats {
@@ -38,7 +38,7 @@ export function serveProvider(port: number, latencyMs: number): void {
       }
       stats.calls++;
       stats.mostAtOnce = Math.max(stats.mostAtOnce, ++running);
-      const body = JSON.parse(Buffer.concat(parts).toString('utf8')) as StubBody;
+      const body = JSON.parse(Buffer.concat(parts).toString('utf8')) as FakeAnalystBody;
       const answer = completion(body);
       setTimeout(() => {
         running--;
@@ -52,7 +52,7 @@ export function serveProvider(port: number, latencyMs: number): void {
   server.listen(port, '127.0.0.1', 4096);
 }
 
-function completion(body: StubBody): string {
+function completion(body: FakeAnalystBody): string {
   const answer = syntheticAnswer({ path: '', headers: {}, body }) as { content: string };
   return JSON.stringify({
     id: 'stub',

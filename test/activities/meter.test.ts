@@ -7,17 +7,17 @@ import { Meter, readAnalystUse } from '../../activities/meter';
 import { type AgentSpecInput, agentSpecSchema } from '../../contracts/config/agent-spec';
 import { createAnalyst, type Analyst } from '../../llm';
 import { layout, LocalStore } from '../../store';
-import { startStubLlm, type StubLlm } from '../fakes/stub-llm';
+import { startFakeAnalyst, type FakeAnalyst } from '../fakes/analyst-endpoint';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-meter-'));
 const store = new LocalStore(folder);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-let stub: StubLlm;
+let stub: FakeAnalyst;
 let answer = '{"ok":true}';
 beforeAll(
   async () =>
-    void (stub = await startStubLlm(() => ({
+    void (stub = await startFakeAnalyst(() => ({
       content: answer,
       usage: { prompt: 1000, completion: 100, cached: 500 },
     }))),

@@ -10,7 +10,7 @@ import { readSettings } from '../../cli/settings';
 import { readRunState } from '../../cli/view/run-state';
 import { failure } from '../../contracts/typed-failure';
 import { layout, LocalStore } from '../../store';
-import { fakeActivities } from '../helpers/fake-activities';
+import { fakeActivities } from '../fakes/activities';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-budget-'));

@@ -14,7 +14,7 @@ import type { Output } from '../../cli/output';
 import { readSettings } from '../../cli/settings';
 import { followRun } from '../../cli/view/follow';
 import { readRunState } from '../../cli/view/run-state';
-import { fakeActivities } from '../helpers/fake-activities';
+import { fakeActivities } from '../fakes/activities';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-cli-'));

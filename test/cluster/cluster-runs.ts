@@ -6,7 +6,7 @@ import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { explainRun } from '../../cli/view/explain';
 import { readRunState } from '../../cli/view/run-state';
-import { fakeActivities } from '../helpers/fake-activities';
+import { fakeActivities } from '../fakes/activities';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 import type { ClusterFixture } from './cluster-fixture';
 

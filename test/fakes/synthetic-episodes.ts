@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Label } from '../../contracts/artifacts/identification';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import { LABELS } from '../../contracts/artifacts/identification';
-import type { StubAnswer, StubRequest } from './stub-llm';
+import type { FakeAnalystAnswer, FakeAnalystRequest } from './analyst-endpoint';
 
 /** Capabilities that the fake LLM names, in this order. The episodes say in words which of them they lack. */
 export const SKILLS = [
@@ -64,7 +64,7 @@ export function syntheticEpisode(index: number, padding = 200): Trajectory {
 }
 
 /** The fake LLM: names the skills, reads labels out of the episode's words, and writes a tiny module. */
-export function syntheticAnswer({ body }: StubRequest): StubAnswer {
+export function syntheticAnswer({ body }: FakeAnalystRequest): FakeAnalystAnswer {
   const prompt = body.messages.filter(({ role }) => role === 'user').at(-1)?.content ?? '';
   if (body.response_format?.json_schema.name === 'label') {
     const skill = /\nCapability: (.+)\n/.exec(prompt)?.[1] ?? '';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { syntheticAnswer } from '../fakes/synthetic-episodes';
-import type { StubBody } from '../fakes/stub-llm';
+import type { FakeAnalystBody } from '../fakes/analyst-endpoint';
 
 /** Ways in which the endpoint fails; each line is as likely as the others. */
 const FAULTS = [
@@ -55,7 +55,7 @@ export function serveFaults({ port, faults: share, seed }: { port: number; fault
       stats.perSecond[second]!.requests++;
       if (fault === null) stats.perSecond[second]!.good++;
       else stats.faults[fault] = (stats.faults[fault] ?? 0) + 1;
-      const answer = completion(JSON.parse(Buffer.concat(parts).toString('utf8')) as StubBody, fault);
+      const answer = completion(JSON.parse(Buffer.concat(parts).toString('utf8')) as FakeAnalystBody, fault);
       setTimeout(() => respond(response, fault, answer), LATENCY_MS);
     });
   });
@@ -90,7 +90,7 @@ function respond(response: ServerResponse, fault: Fault | null, answer: string):
   }
 }
 
-function completion(body: StubBody, fault: Fault | null): string {
+function completion(body: FakeAnalystBody, fault: Fault | null): string {
   const { content } = syntheticAnswer({
     path: '',
     headers: {},

@@ -1,5 +1,5 @@
 /** A fake model server in a process of its own, so that it can be killed: `node soak-replica.js PORT`. */
-import { FakeReplica } from '../gateway/fake-replica';
+import { FakeReplica } from '../fakes/replica';
 
 const replica = new FakeReplica();
 // It only has to answer; what it saw would grow for half an hour.

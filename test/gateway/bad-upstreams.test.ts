@@ -1,6 +1,6 @@
 // tier: integration
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
-import { chunkEvent, completion, send } from './fake-replica';
+import { chunkEvent, completion, send } from '../fakes/replica';
 
 describe('bad upstreams', () => {
   let fixture: GatewayFixture;

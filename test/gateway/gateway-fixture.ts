@@ -10,7 +10,7 @@ import { GatewayServer } from '../../gateway/http/server';
 import type { Log } from '../../gateway/log';
 import type { Tracing } from '../../gateway/tracing';
 import { layout, LocalStore } from '../../store';
-import { FakeReplica } from './fake-replica';
+import { FakeReplica } from '../fakes/replica';
 
 const silent: Log = { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined };
 

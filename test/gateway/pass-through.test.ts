@@ -1,6 +1,6 @@
 // tier: integration
 import { GatewayFixture, versionOf } from './gateway-fixture';
-import { chunkEvent, send } from './fake-replica';
+import { chunkEvent, send } from '../fakes/replica';
 
 describe('the gateway passes on', () => {
   const fixture = new GatewayFixture();

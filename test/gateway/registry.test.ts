@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalStore } from '../../store';
 import { changeRegistry, endCanary, promoteVersion, readRegistry, rollbackAgent, startCanary } from '../../store';
-import { FakeReplica } from './fake-replica';
+import { FakeReplica } from '../fakes/replica';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 
 const versions = [versionOf(1, 'weigh'), versionOf(2, 'weigh'), versionOf(3, 'weigh')];

@@ -2,7 +2,7 @@
 import { lexicalEmbed } from '../../gateway/routing/embed';
 import { mixtureName, quantised, topSet } from '../../gateway/routing/mixture';
 import { layout, putLines } from '../../store';
-import { send, type SeenRequest } from './fake-replica';
+import { send, type SeenRequest } from '../fakes/replica';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 
 /** Answers the router with these probabilities, by label. */

@@ -8,20 +8,22 @@ import {
   type AnalystRequest,
   type MalformedDetail,
 } from '../../llm';
-import { startStubLlm, type StubAnswer, type StubLlm } from '../fakes/stub-llm';
+import { startFakeAnalyst, type FakeAnalystAnswer, type FakeAnalyst } from '../fakes/analyst-endpoint';
 
 const schema = z.strictObject({ label: z.enum(['A', 'B']), step: z.int().nonnegative().nullable() });
-const GOOD: StubAnswer = { content: '{"label":"A","step":3}', usage: { prompt: 50, completion: 7, cached: 30 } };
+const GOOD: FakeAnalystAnswer = { content: '{"label":"A","step":3}', usage: { prompt: 50, completion: 7, cached: 30 } };
 
-let stub: StubLlm | undefined;
+let stub: FakeAnalyst | undefined;
 afterEach(() => stub?.close());
 
 async function analystThatHears(
-  answers: StubAnswer[] | ((index: number) => StubAnswer),
+  answers: FakeAnalystAnswer[] | ((index: number) => FakeAnalystAnswer),
   options: Partial<AnalystOptions> = {},
 ) {
-  stub = await startStubLlm((_, index) =>
-    typeof answers === 'function' ? answers(index) : (answers[Math.min(index, answers.length - 1)] as StubAnswer),
+  stub = await startFakeAnalyst((_, index) =>
+    typeof answers === 'function'
+      ? answers(index)
+      : (answers[Math.min(index, answers.length - 1)] as FakeAnalystAnswer),
   );
   const analyst = createAnalyst({
     baseUrl: stub.url,
@@ -183,7 +185,7 @@ test('a cancelled activity abandons its call', async () => {
 test('no more calls run at once than the limit allows', async () => {
   let running = 0;
   let most = 0;
-  stub = await startStubLlm(async () => {
+  stub = await startFakeAnalyst(async () => {
     most = Math.max(most, ++running);
     await new Promise((resolve) => setTimeout(resolve, 10));
     running--;

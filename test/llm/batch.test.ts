@@ -1,7 +1,7 @@
 // tier: integration
 import { z } from 'zod';
 import { createAnalyst, type AnalystRequest } from '../../llm';
-import { startFakeBatchEndpoint, type FakeBatchEndpoint } from '../fakes/fake-batch-endpoint';
+import { startFakeBatchEndpoint, type FakeBatchEndpoint } from '../fakes/batch-endpoint';
 
 const schema = z.strictObject({ n: z.number() });
 const numberOf = (messages: readonly { content: string }[]) => Number(messages[0]?.content);

@@ -4,7 +4,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { LlmActivities } from '../../contracts/messages/activities';
-import { artifact } from '../helpers/fake-activities';
+import { artifact } from '../fakes/activities';
 import { startTemporal, workflowBundle } from '../helpers/temporal';
 
 let temporal: TestWorkflowEnvironment;

@@ -10,7 +10,7 @@ import { createOutput } from '../../cli/output';
 import { readSettings } from '../../cli/settings';
 import { childWorkflowId, MESSAGES, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
-import { artifact, fakeActivities, type FakeOptions, rollouts } from '../helpers/fake-activities';
+import { artifact, fakeActivities, type FakeOptions, rollouts } from '../fakes/activities';
 import { keepHistories } from '../helpers/histories';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 

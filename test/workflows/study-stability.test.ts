@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { StudyInput, StudyResult } from '../../contracts/messages/identify-stage';
-import { artifact, fakeActivities } from '../helpers/fake-activities';
+import { artifact, fakeActivities } from '../fakes/activities';
 import { keepHistories } from '../helpers/histories';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 

@@ -4,12 +4,12 @@ import { createCollectActivities } from '../../../activities/collect';
 import { trajectoryId } from '../../../contracts/artifacts/trajectory-id';
 import { type Trajectory, trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { getLines, layout, putLines, readLiveTraces } from '../../../store';
-import { FakeModelServer, parcelPolicy } from '../fake-model-server';
+import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { RunFixture } from '../run-fixture';
 
 describe('collectTrajectories', () => {
   let fixture: RunFixture;
-  let server: FakeModelServer;
+  let server: FakePolicyServer;
   const small = {
     path: 'parcel_desk.py',
     trainSeeds: { start: 0, count: 20 },
@@ -20,7 +20,7 @@ describe('collectTrajectories', () => {
 
   beforeEach(async () => {
     fixture = new RunFixture();
-    server = await new FakeModelServer(parcelPolicy(() => 0.5)).start();
+    server = await new FakePolicyServer(parcelPolicy(() => 0.5)).start();
   });
   afterEach(async () => {
     await server.stop();
@@ -311,7 +311,7 @@ describe('collectTrajectories', () => {
       { content: 'I am done.' },
     ];
     await server.stop();
-    server = await new FakeModelServer(
+    server = await new FakePolicyServer(
       ({ messages }) => script[messages.filter(({ role }) => role === 'assistant').length]!,
     ).start();
     const context = await fixture.prepare(server.baseUrl, {

@@ -4,7 +4,7 @@ import { routingRecordSchema } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { getLines, putLines } from '../../../store';
-import { FakeModelServer, parcelPolicy } from '../fake-model-server';
+import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { RunFixture } from '../run-fixture';
 
 const adapter = (capabilityId: string, sha256: string): TrainedAdapter => ({
@@ -20,7 +20,7 @@ const adapter = (capabilityId: string, sha256: string): TrainedAdapter => ({
 
 describe('evaluation rollouts', () => {
   let fixture: RunFixture;
-  let server: FakeModelServer;
+  let server: FakePolicyServer;
   const heavy = adapter('heavy', 'a'.repeat(64));
   const light = adapter('light', 'b'.repeat(64));
   const spec = { evaluation: { trials: 2, concurrency: 8 } };
@@ -28,7 +28,7 @@ describe('evaluation rollouts', () => {
   beforeEach(async () => {
     fixture = new RunFixture();
     const play = parcelPolicy((model) => (model === 'base' ? 0.3 : 1));
-    server = await new FakeModelServer((request) =>
+    server = await new FakePolicyServer((request) =>
       request.structured_outputs ? { content: 'A', labels: { A: 0.5, ' A': 0.1, B: 0.2, x: 0.1 } } : play(request),
     ).start();
   });

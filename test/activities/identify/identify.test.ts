@@ -9,22 +9,27 @@ import {
   identificationSchema,
 } from '../../../contracts/artifacts/identification';
 import { getJson, getLines } from '../../../store';
-import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
+import {
+  startFakeAnalyst,
+  type FakeAnalystAnswer,
+  type FakeAnalyst,
+  type FakeAnalystRequest,
+} from '../../fakes/analyst-endpoint';
 import { SKILLS, syntheticAnswer, trueLabel } from '../../fakes/synthetic-episodes';
 import { IdentifyWorld } from './identify-world';
 
-const isLabel = (request: StubRequest) => request.body.response_format?.json_schema.name === 'label';
-const keysOf = (stub: StubLlm) =>
+const isLabel = (request: FakeAnalystRequest) => request.body.response_format?.json_schema.name === 'label';
+const keysOf = (stub: FakeAnalyst) =>
   stub.requests.filter(isLabel).map(({ headers }) => String(headers['idempotency-key']));
 
-let stub: StubLlm;
+let stub: FakeAnalyst;
 let world: IdentifyWorld;
 /** Replaces the fake LLM's answer; null leaves it. */
-let special: (request: StubRequest, index: number) => StubAnswer | null = () => null;
+let special: (request: FakeAnalystRequest, index: number) => FakeAnalystAnswer | null = () => null;
 
 beforeEach(async () => {
   special = () => null;
-  stub = await startStubLlm((request, index) => special(request, index) ?? syntheticAnswer(request));
+  stub = await startFakeAnalyst((request, index) => special(request, index) ?? syntheticAnswer(request));
   world = new IdentifyWorld(stub.url, {
     groundTruth: { planted: ['truth Skill one', 'truth Skill two', 'truth nobody'], decoys: ['truth Skill three'] },
   });
@@ -170,7 +175,7 @@ describe('nothing is asked twice', () => {
 });
 
 describe('labels that cannot be obtained', () => {
-  const badPrompt = (request: StubRequest) =>
+  const badPrompt = (request: FakeAnalystRequest) =>
     isLabel(request) && request.body.messages[1]?.content.includes('Please do number 3.');
 
   test('stay null, with the reason', async () => {

@@ -5,24 +5,29 @@ import { readAnalystUse } from '../../../activities/meter';
 import { consensusLabelSchema } from '../../../contracts/artifacts/identification';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import { getLines, layout } from '../../../store';
-import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
+import {
+  startFakeAnalyst,
+  type FakeAnalystAnswer,
+  type FakeAnalyst,
+  type FakeAnalystRequest,
+} from '../../fakes/analyst-endpoint';
 import { syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';
-import { startFakeBatchEndpoint } from '../../fakes/fake-batch-endpoint';
+import { startFakeBatchEndpoint } from '../../fakes/batch-endpoint';
 import { IdentifyWorld } from './identify-world';
 
-const isLabel = (request: StubRequest) => request.body.response_format?.json_schema.name === 'label';
-const promptOf = (request: StubRequest) => request.body.messages[1]?.content ?? '';
+const isLabel = (request: FakeAnalystRequest) => request.body.response_format?.json_schema.name === 'label';
+const promptOf = (request: FakeAnalystRequest) => request.body.messages[1]?.content ?? '';
 
-let stub: StubLlm;
+let stub: FakeAnalyst;
 let world: IdentifyWorld;
-let special: (request: StubRequest) => StubAnswer | null = () => null;
+let special: (request: FakeAnalystRequest) => FakeAnalystAnswer | null = () => null;
 
 async function open(
   analyst: AgentSpecInput['analyst'] = {},
   more: Partial<AgentSpecInput> = {},
 ): Promise<IdentifyWorld> {
   special = () => null;
-  stub = await startStubLlm((request) => special(request) ?? syntheticAnswer(request));
+  stub = await startFakeAnalyst((request) => special(request) ?? syntheticAnswer(request));
   world = new IdentifyWorld(stub.url, { analyst: { concurrency: 8, maxReasks: 2, ...analyst }, ...more }, (store) =>
     openAnalysts(store, 'x'),
   );
@@ -135,7 +140,7 @@ test('an episode that is too long is shortened, says so, and is counted', async 
     (request) => isLabel(request) && promptOf(request).includes('This episode was too long'),
   );
   expect(shortened).toHaveLength(7);
-  expect(promptOf(shortened[0] as StubRequest)).toContain('[3] tool: [');
+  expect(promptOf(shortened[0] as FakeAnalystRequest)).toContain('[3] tool: [');
   expect((await readAnalystUse(world.fixture.store, 'run-1')).label?.shortened).toBe(7);
 });
 

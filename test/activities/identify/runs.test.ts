@@ -2,15 +2,20 @@
 import { createHash } from 'node:crypto';
 import { type Identification, identificationSchema } from '../../../contracts/artifacts/identification';
 import { getJson, readDictionary } from '../../../store';
-import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
+import {
+  startFakeAnalyst,
+  type FakeAnalystAnswer,
+  type FakeAnalyst,
+  type FakeAnalystRequest,
+} from '../../fakes/analyst-endpoint';
 import { SKILLS, syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { IdentifyWorld } from './identify-world';
 
-let stub: StubLlm;
+let stub: FakeAnalyst;
 let world: IdentifyWorld;
-let special: (request: StubRequest, index: number) => StubAnswer | null;
+let special: (request: FakeAnalystRequest, index: number) => FakeAnalystAnswer | null;
 
-const kindOf = (request: StubRequest) => request.body.response_format?.json_schema.name;
+const kindOf = (request: FakeAnalystRequest) => request.body.response_format?.json_schema.name;
 const identified = async (input: Awaited<ReturnType<IdentifyWorld['input']>>) => {
   const outcome = await world.identify(input);
   return {
@@ -26,7 +31,7 @@ const byId = ({ contrasts }: Identification) => new Map(contrasts.map((contrast)
 
 async function open(identify: Record<string, unknown>): Promise<void> {
   special = () => null;
-  stub = await startStubLlm((request, index) => special(request, index) ?? syntheticAnswer(request));
+  stub = await startFakeAnalyst((request, index) => special(request, index) ?? syntheticAnswer(request));
   world = new IdentifyWorld(stub.url, {
     identify,
     groundTruth: { planted: ['truth Skill one', 'truth Skill two'], decoys: ['truth Skill three'] },
@@ -39,7 +44,7 @@ afterEach(async () => {
 });
 
 /** A labeller that errs in every tenth answer, differently in each run: the run is part of the key. */
-const noisy = (request: StubRequest): StubAnswer | null => {
+const noisy = (request: FakeAnalystRequest): FakeAnalystAnswer | null => {
   if (kindOf(request) !== 'label') return null;
   const byte = createHash('sha256').update(String(request.headers['idempotency-key'])).digest()[0] as number;
   return byte < 26 ? { content: '{"reason":"a slip","step":null,"label":"PRESENT"}' } : null;
@@ -119,7 +124,7 @@ describe('from night to night', () => {
     return identified(await world.inputOf(trajectories, runId, 'm-1'));
   };
   /** What the agent can do now, it shows wherever it was called for. */
-  const cured = (skill: string) => (request: StubRequest) =>
+  const cured = (skill: string) => (request: FakeAnalystRequest) =>
     kindOf(request) === 'label' && request.body.messages[1]?.content.includes(`Capability: ${skill}\n`)
       ? { content: '{"reason":"done","step":3,"label":"PRESENT"}' }
       : null;

@@ -8,7 +8,7 @@ import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import type { ImprovementRunInput } from '../../../contracts/messages/run';
 import type { JailProbe } from '../../../sandbox';
 import { getJson } from '../../../store';
-import { FakeModelServer } from '../fake-model-server';
+import { FakePolicyServer } from '../../fakes/policy-server';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
 const jail: JailProbe = {
@@ -37,7 +37,7 @@ async function analystServer(
 
 describe('prepareRun', () => {
   let fixture: RunFixture;
-  let model: FakeModelServer;
+  let model: FakePolicyServer;
   let analyst: Awaited<ReturnType<typeof analystServer>>;
   let folder: string;
 
@@ -51,7 +51,7 @@ ${more}`;
 
   beforeEach(async () => {
     fixture = new RunFixture();
-    model = await new FakeModelServer(() => ({})).start();
+    model = await new FakePolicyServer(() => ({})).start();
     analyst = await analystServer(200, { data: [{ id: 'rules', owned_by: 'demo analyst (rule-based)' }] });
     folder = join(fixture.folder, 'agent');
     mkdirSync(join(folder, 'model'), { recursive: true });

@@ -1,7 +1,7 @@
 // Tier: integration (fake model server).
 import type { Clock } from '../../../activities/clock';
 import { HttpModelClient, PolicyModel } from '../../../activities/rollout';
-import { FakeModelServer } from '../fake-model-server';
+import { FakePolicyServer } from '../../fakes/policy-server';
 
 /** A clock whose pauses take no time, and may do something instead. */
 class QuickClock implements Clock {
@@ -21,14 +21,14 @@ class QuickClock implements Clock {
 }
 
 describe('PolicyModel', () => {
-  let server: FakeModelServer;
+  let server: FakePolicyServer;
   let client: HttpModelClient;
   let clock: QuickClock;
   const adapter = { name: 'weigh@0123456789ab', path: '/adapters/weigh' };
   const request = { messages: [{ role: 'user' as const, content: 'hello' }], temperature: 1, seed: 1, maxTokens: 8 };
 
   beforeEach(async () => {
-    server = await new FakeModelServer(({ model }) => ({ content: `from ${model}` })).start();
+    server = await new FakePolicyServer(({ model }) => ({ content: `from ${model}` })).start();
     client = new HttpModelClient();
     clock = new QuickClock();
   });

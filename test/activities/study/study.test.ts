@@ -6,16 +6,16 @@ import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import { stabilityStudySchema } from '../../../contracts/artifacts/study';
 import { getJson, layout } from '../../../store';
-import { startStubLlm, type StubLlm } from '../../fakes/stub-llm';
+import { startFakeAnalyst, type FakeAnalyst } from '../../fakes/analyst-endpoint';
 import { syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { IdentifyWorld } from '../identify/identify-world';
 
-let stub: StubLlm;
+let stub: FakeAnalyst;
 let world: IdentifyWorld;
 
 beforeEach(async () => {
   // A labeller that errs in every tenth answer, differently in each identification.
-  stub = await startStubLlm((request) => {
+  stub = await startFakeAnalyst((request) => {
     if (request.body.response_format?.json_schema.name !== 'label') return syntheticAnswer(request);
     const byte = createHash('sha256').update(String(request.headers['idempotency-key'])).digest()[0] as number;
     return byte < 26 ? { content: '{"reason":"a slip","step":null,"label":"PRESENT"}' } : syntheticAnswer(request);

@@ -6,7 +6,12 @@ import type { AttemptRefs, SynthesisInput } from '../../../contracts/messages/sh
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 import { createAnalyst } from '../../../llm';
 import { layout, putJson } from '../../../store';
-import { startStubLlm, type StubAnswer, type StubLlm, type StubRequest } from '../../fakes/stub-llm';
+import {
+  startFakeAnalyst,
+  type FakeAnalystAnswer,
+  type FakeAnalyst,
+  type FakeAnalystRequest,
+} from '../../fakes/analyst-endpoint';
 import { syntheticAnswer } from '../../fakes/synthetic-episodes';
 import { IdentifyWorld } from '../identify/identify-world';
 
@@ -20,15 +25,15 @@ const TOOL: EnvironmentTool = {
   },
 };
 
-let stub: StubLlm;
+let stub: FakeAnalyst;
 let world: IdentifyWorld;
-let answer: (request: StubRequest) => StubAnswer = syntheticAnswer;
+let answer: (request: FakeAnalystRequest) => FakeAnalystAnswer = syntheticAnswer;
 
 beforeEach(async () => {
   answer = ({ body }) => ({
     content: JSON.stringify({ rationale: 'r', source: body.messages.length > 0 ? SOURCE : '' }),
   });
-  stub = await startStubLlm((request) =>
+  stub = await startFakeAnalyst((request) =>
     request.body.response_format?.json_schema.name === 'synthesise' ? answer(request) : syntheticAnswer(request),
   );
   world = new IdentifyWorld(stub.url);

@@ -10,7 +10,7 @@ import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import type { RunContext } from '../../../contracts/messages/run-context';
 import { RunFixture } from '../run-fixture';
-import { FakeCluster, fakeTrainer } from './fake-cluster';
+import { FakeCluster, fakeTrainer } from '../../fakes/kubernetes-cluster';
 import { TrainingFiles, until } from './training-files';
 
 const root = join(__dirname, '..', '..', '..');

@@ -49,7 +49,7 @@ describe('packed trainings', () => {
           trainer: {
             python: 'python3',
             pythonPath: join(root, 'trainer-image'),
-            arguments: [join(__dirname, 'fake_trainer.py')],
+            arguments: [join(__dirname, '../../fakes/trainer.py')],
           },
           jailProfile: join(root, 'sandbox', 'profile.json'),
           graceMs: 5_000,

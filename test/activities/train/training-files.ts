@@ -1,4 +1,4 @@
-/** What trainings of `run-1` leave in the store, and what the fake trainer (fake_trainer.py) is told there. */
+/** What trainings of `run-1` leave in the store, and what the fake trainer (test/fakes/trainer.py) is told there. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TrainingProgress } from '../../../contracts/artifacts/training';

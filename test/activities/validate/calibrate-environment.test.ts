@@ -5,14 +5,14 @@ import { certificateSchema } from '../../../contracts/artifacts/certificate';
 import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
 import type { StageProgress } from '../../../contracts/messages/run-context';
 import { getJson, putJson, putLines } from '../../../store';
-import { FakeModelServer, parcelPolicy } from '../fake-model-server';
+import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
 const capability = { id: 'stamps', name: 'Stamps', summary: 'count the stamps' };
 
 describe('calibrateEnvironment', () => {
   let fixture: RunFixture;
-  let server: FakeModelServer;
+  let server: FakePolicyServer;
   const spec = {
     calibration: { seeds: 10, rolloutsPerSeed: 4 },
     collect: { concurrency: 16 },
@@ -20,7 +20,7 @@ describe('calibrateEnvironment', () => {
   };
 
   const calibrate = async (share: number, file = 'parcel_desk.py', options = spec, activity = fixture.activity()) => {
-    server = await new FakeModelServer(parcelPolicy(() => share)).start();
+    server = await new FakePolicyServer(parcelPolicy(() => share)).start();
     const context = await fixture.prepare(server.baseUrl, options);
     const source = await fixture.store.put(
       'runs/run-1/environments/stamps',

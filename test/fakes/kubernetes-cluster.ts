@@ -7,8 +7,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
-import { FATAL_CODES, STOPPED_CODE } from '../../../k8s';
-import type { Cluster } from '../../../k8s/cluster';
+import { FATAL_CODES, STOPPED_CODE } from '../../k8s';
+import type { Cluster } from '../../k8s/cluster';
 
 interface Running {
   job: V1Job;
@@ -155,5 +155,5 @@ export class FakeCluster {
 /** The fake trainer, as a pod's container would have it. */
 export const fakeTrainer = (root: string) => ({
   path: join(root, 'trainer-image'),
-  script: join(__dirname, 'fake_trainer.py'),
+  script: join(__dirname, 'trainer.py'),
 });

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { StubBody } from './stub-llm';
+import type { FakeAnalystBody } from './analyst-endpoint';
 
 /** A batch as the fake holds it. */
 interface FakeBatch {
@@ -21,7 +21,7 @@ export interface FakeBatchEndpoint {
   url: string;
   batches: FakeBatch[];
   /** Bodies of direct calls. */
-  direct: StubBody[];
+  direct: FakeAnalystBody[];
   /** Content of the uploaded files. */
   files: Map<string, string>;
   close(): Promise<void>;
@@ -32,11 +32,15 @@ export interface FakeBatchEndpoint {
  * batch ends as; `polls` how many looks it takes.
  */
 export async function startFakeBatchEndpoint(
-  answer: (body: StubBody, inBatch: boolean) => string | null,
+  answer: (body: FakeAnalystBody, inBatch: boolean) => string | null,
   options: { status?: string; polls?: number; withoutBatches?: boolean } = {},
 ): Promise<FakeBatchEndpoint> {
-  const [batches, direct, files]: [FakeBatch[], StubBody[], Map<string, string>] = [[], [], new Map<string, string>()];
-  const completion = (body: StubBody, content: string) => ({
+  const [batches, direct, files]: [FakeBatch[], FakeAnalystBody[], Map<string, string>] = [
+    [],
+    [],
+    new Map<string, string>(),
+  ];
+  const completion = (body: FakeAnalystBody, content: string) => ({
     id: 'fake',
     object: 'chat.completion',
     created: 0,
@@ -51,7 +55,7 @@ export async function startFakeBatchEndpoint(
     if (batch.status === 'failed') return;
     const lines = (files.get(batch.input_file_id) ?? '').split('\n').filter(Boolean);
     const output = lines.flatMap((line) => {
-      const { custom_id, body } = JSON.parse(line) as { custom_id: string; body: StubBody };
+      const { custom_id, body } = JSON.parse(line) as { custom_id: string; body: FakeAnalystBody };
       const content = answer(body, true);
       return content === null
         ? []
@@ -65,7 +69,7 @@ export async function startFakeBatchEndpoint(
   const respond = (method: string, path: string, body: string): unknown => {
     const [, , kind, id, part] = path.split(/[/?]/);
     if (kind === 'chat') {
-      const parsed = JSON.parse(body) as StubBody;
+      const parsed = JSON.parse(body) as FakeAnalystBody;
       direct.push(parsed);
       return completion(parsed, answer(parsed, false) ?? '');
     }

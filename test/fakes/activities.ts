@@ -7,7 +7,7 @@ import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
 import type { CapabilityBrief, RunContext } from '../../contracts/messages/run-context';
-import type { QueueActivities } from './temporal';
+import type { QueueActivities } from '../helpers/temporal';
 
 export const artifact = (key: string): ArtifactRef => ({
   key,

@@ -26,7 +26,7 @@ export interface FakeAnswer {
  * what it is asked. The answers come from a function of the request, so equal requests get equal answers, as from the
  * policy server.
  */
-export class FakeModelServer {
+export class FakePolicyServer {
   readonly requests: WireRequest[] = [];
   readonly loads: { lora_name: string; lora_path: string }[] = [];
   readonly adapters = new Set<string>();

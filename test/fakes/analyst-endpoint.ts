@@ -2,21 +2,21 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** A request as the fake endpoint saw it. */
-export interface StubRequest {
+export interface FakeAnalystRequest {
   path: string;
   headers: IncomingHttpHeaders;
-  body: StubBody;
+  body: FakeAnalystBody;
 }
 
 /** The parts of a chat completion request that answers depend on. */
-export interface StubBody {
+export interface FakeAnalystBody {
   model: string;
   messages: { role: string; content: string }[];
   response_format?: { type: string; json_schema: { name: string; strict: boolean; schema: Record<string, unknown> } };
 }
 
 /** What the fake answers: a completion with this content, or a bare HTTP response. `hang` never answers. */
-export type StubAnswer =
+export type FakeAnalystAnswer =
   | {
       content: string;
       finish?: string;
@@ -30,19 +30,19 @@ export type StubAnswer =
  * A fake OpenAI-compatible endpoint. It is the boundary at which tests replace the model: everything on our side of it
  * is real.
  */
-export interface StubLlm {
+export interface FakeAnalyst {
   /** Base URL with /v1. */
   url: string;
-  requests: StubRequest[];
+  requests: FakeAnalystRequest[];
   close(): Promise<void>;
 }
 
 /** Starts the fake; `respond` gives the answer to each request, numbered from 0. `record: false` keeps no requests. */
-export async function startStubLlm(
-  respond: (request: StubRequest, index: number) => StubAnswer | Promise<StubAnswer>,
+export async function startFakeAnalyst(
+  respond: (request: FakeAnalystRequest, index: number) => FakeAnalystAnswer | Promise<FakeAnalystAnswer>,
   options: { port?: number; record?: boolean } = {},
-): Promise<StubLlm> {
-  const requests: StubRequest[] = [];
+): Promise<FakeAnalyst> {
+  const requests: FakeAnalystRequest[] = [];
   let served = 0;
   const server = createServer((message, response) => {
     if (message.method === 'GET') {
@@ -52,10 +52,10 @@ export async function startStubLlm(
     const parts: Buffer[] = [];
     message.on('data', (part: Buffer) => parts.push(part));
     message.on('end', () => {
-      const request: StubRequest = {
+      const request: FakeAnalystRequest = {
         path: message.url ?? '',
         headers: message.headers,
-        body: JSON.parse(Buffer.concat(parts).toString('utf8')) as StubBody,
+        body: JSON.parse(Buffer.concat(parts).toString('utf8')) as FakeAnalystBody,
       };
       if (options.record !== false) requests.push(request);
       void Promise.resolve(respond(request, served++)).then((answer) => {
@@ -73,7 +73,7 @@ export async function startStubLlm(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, requests, close: () => close(server) };
 }
 
-function completion(model: string, answer: Extract<StubAnswer, { content: string }>) {
+function completion(model: string, answer: Extract<FakeAnalystAnswer, { content: string }>) {
   const usage = answer.usage ?? { prompt: 100, completion: 10, cached: 0 };
   return {
     id: 'stub',
