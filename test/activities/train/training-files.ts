@@ -45,8 +45,9 @@ export class TrainingFiles {
     writeFileSync(join(this.directory(job), 'go'), '');
   }
 
+  /** The complete lines of a file that may be growing: text without a newline after it is not yet a line. */
   private lines(job: string, file: string): string[] {
     const path = join(this.directory(job), file);
-    return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [];
+    return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
   }
 }
