@@ -12,8 +12,8 @@ import {
   type V1TokenReview,
 } from '@kubernetes/client-node';
 import { MANAGER, TRAINER_SELECTOR } from './names';
-import { SupervisedInformer } from './supervised-informer';
 import { NamespaceWatch } from './namespace-watch';
+import { SupervisedInformer } from './supervised-informer';
 
 /** Refused by the API for what was asked (not found and conflict excepted): asking again changes nothing. */
 export class ClusterRefused extends Error {

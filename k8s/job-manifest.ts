@@ -2,12 +2,13 @@ import type {
   V1Container,
   V1Job,
   V1PodFailurePolicy,
+  V1PodSecurityContext,
   V1PodSpec,
   V1Volume,
   V1VolumeMount,
 } from '@kubernetes/client-node';
 import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
-import { appArmorProfile } from './app-armor';
+import { FATAL_CODES, STOPPED_CODE } from './exit-codes';
 import { jobFile, type JobMember } from './job-member';
 import { ANNOTATIONS, CONTAINER, LABELS, labelValue, MANAGER, memberLabel, REPORT_AUDIENCE } from './names';
 import { POD_TOKEN_FILE, POD_TOKEN_FOLDER, reportVariables } from './report-variables';
@@ -35,13 +36,6 @@ export interface JobRequest {
   reportUrl: string | null;
 }
 
-/**
- * Exit codes after which starting the trainer again would only fail again: an exception of Python, wrong arguments, the
- * trainer's own refusals (docs/protocols.md, section 6), and an entry point that is not there.
- */
-export const FATAL_CODES = [1, 2, 64, 65, 66, 126, 127];
-/** Stopped by SIGTERM, after a checkpoint. */
-export const STOPPED_CODE = 143;
 /** Lifetime of a report token; the kubelet renews it before. The API server gives no shorter one. */
 const TOKEN_SECONDS = 600;
 
@@ -137,6 +131,16 @@ function podSpec(request: JobRequest): V1PodSpec {
     containers: [container(request)],
     volumes: volumes(request),
   };
+}
+
+/**
+ * The part of a pod's security context that names its AppArmor profile; empty where nothing was asked for.
+ * @param profile `RuntimeDefault`, `Unconfined` or `localhost/<name>`.
+ */
+function appArmorProfile(profile: string | undefined): Pick<V1PodSecurityContext, 'appArmorProfile'> {
+  if (profile === undefined) return {};
+  const local = profile.startsWith('localhost/') ? profile.slice('localhost/'.length) : null;
+  return { appArmorProfile: local === null ? { type: profile } : { type: 'Localhost', localhostProfile: local } };
 }
 
 function container({ spec, members, threads, storeRoot, reportUrl }: JobRequest): V1Container {

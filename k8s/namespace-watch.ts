@@ -1,6 +1,6 @@
 import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node';
-import type { TrainingView } from './reason';
 import type { SupervisedInformer } from './supervised-informer';
+import type { TrainingView } from './training-snapshot';
 
 /** What a watch knows of one Job. */
 export type ClusterView = Omit<TrainingView, 'trainer'>;

@@ -2,10 +2,10 @@ import type { V1Pod } from '@kubernetes/client-node';
 import type { TrainingReasonKind } from '../contracts/artifacts/training';
 import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
 import type { FailureType } from '../contracts/failures';
-import { FATAL_CODES } from './job-manifest';
+import { CODE_FAILURES, FATAL_CODES, LOCKED } from './exit-codes';
 import { conditionOf, newestPod } from './objects';
 import { exitCode } from './pod-end';
-import type { Reason, TrainingView } from './reason';
+import type { Reason, TrainingView } from './training-snapshot';
 
 /** What has been put up with so far; kept in the training's directory, so that it outlives the worker. */
 export interface Patience {
@@ -21,17 +21,6 @@ export type Step =
   | { act: 'forget-pod'; pod: string }
   | { act: 'fail'; type: FailureType; because: string };
 
-/**
- * Exit codes with a failure of their own (docs/protocols.md, section 6). A pack's trainer takes them over from the
- * trainings that failed in it.
- */
-export const CODE_FAILURES: Readonly<Record<number, FailureType>> = {
-  64: 'Trainer.JobInvalid',
-  65: 'Trainer.EnvironmentFailed',
-  66: 'Trainer.Diverged',
-};
-/** Another trainer held the directory. */
-const LOCKED = 75;
 /** What an ended trainer has written may reach this machine a moment later through a network file system. */
 const FILE_LAG_MS = 30_000;
 /** On top of the grace period: a node that lives has confirmed by then. */

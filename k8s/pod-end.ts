@@ -1,7 +1,7 @@
 import type { CoreV1Event, V1Pod } from '@kubernetes/client-node';
-import { STOPPED_CODE } from './job-manifest';
+import { STOPPED_CODE } from './exit-codes';
 import { conditionOf } from './objects';
-import type { Reason } from './reason';
+import type { Reason } from './training-snapshot';
 
 /** Ends that are no fault of the training, by the reason of the condition DisruptionTarget. */
 const DISRUPTIONS: Record<string, Reason['kind']> = {

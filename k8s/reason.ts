@@ -1,37 +1,7 @@
-import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node';
-import type { TrainingReasonKind } from '../contracts/artifacts/training';
-import { endOfPod } from './pod-end';
+import type { V1Pod } from '@kubernetes/client-node';
 import { conditionOf, newestEvent, newestPod } from './objects';
-
-/** What is known of one training at one moment. Times are milliseconds since 1970. */
-export interface TrainingView {
-  /** Null: there is no such Job. */
-  job: V1Job | null;
-  /** Pods of the Job, finished ones included. */
-  pods: readonly V1Pod[];
-  /** Events about the Job and its pods. */
-  events: readonly CoreV1Event[];
-  /** When the API server last answered. */
-  contactMs: number;
-  /** What the trainer has said of itself; null before its first iteration. */
-  trainer: TrainerView | null;
-}
-
-export interface TrainerView {
-  iteration: number;
-  iterations: number;
-  reward: number;
-  /** When the last iteration became visible. */
-  atMs: number;
-  /** Median duration of an iteration; null while there were too few. */
-  medianMs: number | null;
-  secondsLeft: number | null;
-}
-
-export interface Reason {
-  kind: TrainingReasonKind;
-  message: string;
-}
+import { endOfPod } from './pod-end';
+import type { Reason, TrainingView } from './training-snapshot';
 
 /** What counts as too long. */
 export interface ReasonLimits {

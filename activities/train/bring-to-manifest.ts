@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { TrainingManifest } from '../../contracts/artifacts/training';
-import type { JobMember } from '../../k8s';
+import type { JobMember } from '../../k8s/job-member';
 import type { ArtifactStore } from '../../store';
 import type { Clock } from '../clock';
 import { startProgress } from '../progress';

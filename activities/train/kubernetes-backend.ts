@@ -1,5 +1,10 @@
 import type { TrainingManifest } from '../../contracts/artifacts/training';
-import { buildJob, jobFile, jobName, nextStep, type Reason, trainingReason, type TrainingView } from '../../k8s';
+import { buildJob } from '../../k8s/job-manifest';
+import { jobFile } from '../../k8s/job-member';
+import { jobName } from '../../k8s/names';
+import { nextStep } from '../../k8s/next-step';
+import { trainingReason } from '../../k8s/reason';
+import type { Reason, TrainingView } from '../../k8s/training-snapshot';
 import type { Cluster } from '../../k8s/cluster';
 import type { Clock } from '../clock';
 import type { Training, TrainingBackend } from './backend';

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import { LOCKED } from '../../k8s/exit-codes';
 import type { TrainingManifest } from '../../contracts/artifacts/training';
-import { jobFile, jobName } from '../../k8s';
+import { jobFile } from '../../k8s/job-member';
+import { jobName } from '../../k8s/names';
 import type { Clock } from '../clock';
 import type { Training, TrainingBackend } from './backend';
 import { type Crew, crewText, isShared, stillNeeded } from './packs/crew';
@@ -9,7 +11,6 @@ import { issueTokens, type LocalReports } from './reports/local-reporting';
 import { trainerFailure } from './trainer-failure';
 import {
   lastLogLines,
-  LOCKED,
   signalTrainer,
   startTrainer,
   type TrainerCommand,

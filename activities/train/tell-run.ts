@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { MESSAGES } from '../../contracts/names';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
-import type { Reason } from '../../k8s';
+import type { Reason } from '../../k8s/training-snapshot';
 
 /** Of a reason in the stage table. */
 const LENGTH = 300;

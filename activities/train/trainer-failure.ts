@@ -1,7 +1,8 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import type { TrainingFailure } from '../../contracts/artifacts/training';
 import type { FailureType } from '../../contracts/failures';
-import { CODE_FAILURES, FATAL_CODES } from '../../k8s';
+import { FATAL_CODES } from '../../k8s/exit-codes';
+import { CODE_FAILURES } from '../../k8s/exit-codes';
 import { failure } from '../../contracts/typed-failure';
 import type { Training } from './backend';
 import { crewText } from './packs/crew';

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { LOCKED } from '../../k8s/exit-codes';
 
 /** How to start the trainer. */
 export interface TrainerCommand {
@@ -16,9 +17,6 @@ export interface TrainerCommand {
 /** What is known of a job's process from the files it leaves. */
 export type TrainerState =
   { status: 'running'; group: number } | { status: 'ended'; code: number } | { status: 'gone' };
-
-/** Exit code of a trainer, or of its wrapper, that found another one at work in the directory. */
-export const LOCKED = 75;
 
 /** What this worker knows and the trainer does not need. */
 const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;

@@ -1,5 +1,5 @@
 import type { TrainingReport } from '../../contracts/artifacts/training';
-import type { TrainerView } from '../../k8s';
+import type { TrainerView } from '../../k8s/training-snapshot';
 import type { Training } from './backend';
 import { progressChangedMs, readProgressLines } from './progress-file';
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { trainingManifestSchema, type TrainingProgress } from '../../contracts/artifacts/training';
-import { buildJob } from '../../k8s';
+import { buildJob } from '../../k8s/job-manifest';
 import { getJson } from '../../store';
 import { request } from '../k8s/cluster-objects';
 import { ClusterFixture } from './cluster-fixture';

@@ -12,7 +12,7 @@ import {
 } from '@kubernetes/client-node';
 import { parse, parseAllDocuments } from 'yaml';
 import { checkGatewayConfig } from '../../loaders/gateway-config';
-import { buildJob } from '../../k8s';
+import { buildJob } from '../../k8s/job-manifest';
 import { Cluster } from '../../k8s/cluster';
 import { request } from '../k8s/cluster-objects';
 import { ClusterFixture, root } from './cluster-fixture';

@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
-import { FATAL_CODES, STOPPED_CODE } from '../../k8s';
+import { FATAL_CODES, STOPPED_CODE } from '../../k8s/exit-codes';
 import type { Cluster } from '../../k8s/cluster';
 
 interface Running {

@@ -1,7 +1,10 @@
 /** Kubernetes objects as the API server gives them, as far as reasons look at them. */
 import type { CoreV1Event, V1ContainerState, V1Job, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import { kubernetesSpecSchema } from '../../contracts/config/kubernetes-spec';
-import { buildJob, jobName, type JobMember, type JobRequest, packName, type TrainingView } from '../../k8s';
+import { buildJob, type JobRequest } from '../../k8s/job-manifest';
+import type { JobMember } from '../../k8s/job-member';
+import { jobName, packName } from '../../k8s/names';
+import type { TrainingView } from '../../k8s/training-snapshot';
 
 export const NOW = Date.parse('2026-01-01T12:00:00Z');
 export const ago = (seconds: number): Date => new Date(NOW - seconds * 1_000);

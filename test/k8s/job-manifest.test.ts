@@ -1,7 +1,8 @@
 // Tier: unit.
 import { agentSpecSchema } from '../../contracts/config/agent-spec';
 import { kubernetesSpecSchema } from '../../contracts/config/kubernetes-spec';
-import { buildJob, jobName, labelValue, packName } from '../../k8s';
+import { buildJob } from '../../k8s/job-manifest';
+import { jobName, labelValue, packName } from '../../k8s/names';
 import { request } from './cluster-objects';
 
 const podOf = (changes: object = {}) => buildJob(request(changes)).spec!.template.spec!;

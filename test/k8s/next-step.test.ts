@@ -1,5 +1,6 @@
 // Tier: unit.
-import { nextStep, type Reason, type TrainingView } from '../../k8s';
+import { nextStep } from '../../k8s/next-step';
+import type { Reason, TrainingView } from '../../k8s/training-snapshot';
 import { ended, job, NOW, pod, running, spec, view } from './cluster-objects';
 
 const step = (

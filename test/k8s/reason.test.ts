@@ -1,5 +1,6 @@
 // Tier: unit.
-import { type Reason, trainingReason, type TrainingView } from '../../k8s';
+import { trainingReason } from '../../k8s/reason';
+import type { Reason, TrainingView } from '../../k8s/training-snapshot';
 import { ago, disrupted, ended, event, job, NOW, pod, running, view } from './cluster-objects';
 
 const waiting = (reason: string, message = '') => ({ waiting: { reason, message } });

@@ -1,7 +1,7 @@
 import type { V1Job } from '@kubernetes/client-node';
 import { ApplicationFailure } from '@temporalio/common';
 import type { KubernetesSpec } from '../../../contracts/config/kubernetes-spec';
-import { conditionOf } from '../../../k8s';
+import { conditionOf } from '../../../k8s/objects';
 import type { Cluster, ClusterRefused } from '../../../k8s/cluster';
 import { failure } from '../../../contracts/typed-failure';
 import type { Clock } from '../../clock';

@@ -1,6 +1,6 @@
 import { chown } from 'node:fs/promises';
 import type { KubernetesSpec } from '../../../contracts/config/kubernetes-spec';
-import type { JobRequest } from '../../../k8s';
+import type { JobRequest } from '../../../k8s/job-manifest';
 import { failure } from '../../../contracts/typed-failure';
 import type { Training } from '../backend';
 import { crewName, crewText, isShared, stillNeeded } from '../packs/crew';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Patience } from '../../../k8s';
+import type { Patience } from '../../../k8s/next-step';
 import { replaceFile } from '../../../store';
 
 const count = z.number().int().nonnegative();

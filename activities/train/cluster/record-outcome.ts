@@ -1,6 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eventTime, exitCode, type Reason, type TrainingView } from '../../../k8s';
+import { eventTime } from '../../../k8s/objects';
+import { exitCode } from '../../../k8s/pod-end';
+import type { Reason, TrainingView } from '../../../k8s/training-snapshot';
 import type { Cluster } from '../../../k8s/cluster';
 import { replaceFile } from '../../../store';
 

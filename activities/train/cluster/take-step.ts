@@ -1,7 +1,9 @@
 import type { V1Job } from '@kubernetes/client-node';
 import type { ApplicationFailure } from '@temporalio/common';
 import { FAILURES } from '../../../contracts/failures';
-import { newestPod, type Reason, type Step, type TrainingView } from '../../../k8s';
+import type { Step } from '../../../k8s/next-step';
+import { newestPod } from '../../../k8s/objects';
+import type { Reason, TrainingView } from '../../../k8s/training-snapshot';
 import type { Cluster } from '../../../k8s/cluster';
 import { failure } from '../../../contracts/typed-failure';
 import type { Training } from '../backend';

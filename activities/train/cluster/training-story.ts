@@ -1,4 +1,4 @@
-import type { Reason, TrainingView } from '../../../k8s';
+import type { Reason, TrainingView } from '../../../k8s/training-snapshot';
 import type { Training } from '../backend';
 import { tellRun } from '../tell-run';
 

@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { jobName, packName, type JobMember } from '../../../k8s';
+import type { JobMember } from '../../../k8s/job-member';
+import { jobName, packName } from '../../../k8s/names';
 
 /**
  * Those whom one trainer is started for: a training alone, or a pack (docs/kubernetes.md, Packing). Never changes once

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import type { JobMember } from '../../../k8s';
+import type { JobMember } from '../../../k8s/job-member';
 import { type ArtifactStore, createFile, layout } from '../../../store';
 import { type Crew, leftFolder, namesIn } from './crew';
 

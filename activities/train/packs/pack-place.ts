@@ -1,4 +1,4 @@
-import type { JobMember } from '../../../k8s';
+import type { JobMember } from '../../../k8s/job-member';
 import type { ArtifactStore } from '../../../store';
 import type { Clock } from '../../clock';
 import { alone, type Crew, isShared, stillNeeded } from './crew';

@@ -1,6 +1,8 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type JobMember, jobName, reportVariables } from '../../../k8s';
+import type { JobMember } from '../../../k8s/job-member';
+import { jobName } from '../../../k8s/names';
+import { reportVariables } from '../../../k8s/report-variables';
 import { replaceFile } from '../../../store';
 import type { ReportDesk } from './report-desk';
 import type { ReportTokens } from './report-token';

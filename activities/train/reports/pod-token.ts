@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { REPORT_AUDIENCE } from '../../../k8s';
+import { REPORT_AUDIENCE } from '../../../k8s/names';
 import type { Cluster } from '../../../k8s/cluster';
 import type { TokenCheck } from './report-desk';
 import type { TokenVerdict } from './report-token';
