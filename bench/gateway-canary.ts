@@ -5,7 +5,8 @@
  *     node dist/bench/gateway-canary.js [--weeks 1000] [--conversations 20000] [--rate 0.8] [--loss 0.05]
  */
 import { parseArgs } from 'node:util';
-import { seededRandom, simulateCanary } from '../gateway/canary/simulate';
+import { seededRandom } from '../activities/statistics/random';
+import { simulateCanary } from '../gateway/canary/simulate';
 import { percentile } from './support/percentile';
 
 const SHARES = [0.05, 0.1, 0.2, 0.5];

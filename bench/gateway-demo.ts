@@ -15,7 +15,7 @@ import { evaluateTable } from '../activities/evaluate/statistics';
 import { outcomeSchema, pairOutcomes } from '../activities/evaluate/outcomes';
 import { runEpisode } from '../activities/rollout/episode';
 import { deployedSettings, HttpModelClient, samplingSeed } from '../activities/rollout';
-import { inParallel } from '../activities/rollout/in-parallel';
+import { inParallel } from '../activities/in-parallel';
 import { type Evaluation, routingRecordSchema } from '../contracts/artifacts/evaluation';
 import type { RegistryVersion } from '../contracts/artifacts/registry';
 import type { Trajectory } from '../contracts/artifacts/trajectory';
@@ -96,7 +96,7 @@ async function rollOut(
   const found: Trajectory[] = [];
   const stop = new AbortController();
   try {
-    await inParallel(plans, concurrency, stop.signal, stop, async (plan) => {
+    await inParallel(plans, concurrency, { signal: stop.signal, stop }, async (plan) => {
       const chat: Parameters<typeof runEpisode>[1]['chat'] = (request) => client.chat({ ...request, baseUrl });
       found.push(
         await runEpisode(

@@ -10,7 +10,8 @@ import { NONE_LABEL } from '../../contracts/names';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { routerMenu } from '../../contracts/routing/router-prompt';
 import { calibrated } from '../../contracts/routing/routing-decision';
-import { armTable, mean, type OutcomeTable, taskRates } from './outcomes';
+import { armTable, type OutcomeTable, taskRates } from './outcomes';
+import { mean } from '../statistics/mean';
 
 /** Fewest tasks in a half from which anything is fitted. */
 const MIN_TASKS = 20;

@@ -1,4 +1,5 @@
-import { type ArmTable, mean, type OutcomeTable, taskRates } from './outcomes';
+import { type ArmTable, type OutcomeTable, taskRates } from './outcomes';
+import { mean } from '../statistics/mean';
 
 /** Fewest other tasks of the same kind whose rates are used; with fewer, all other tasks are. */
 const MIN_KIN = 5;

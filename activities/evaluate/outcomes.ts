@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mean } from '../statistics/mean';
 
 /** The part of a trajectory that a comparison needs; the messages are not kept in memory. */
 export const outcomeSchema = z.object({
@@ -83,9 +84,6 @@ export function armTable(table: OutcomeTable, name: string): ArmTable {
   if (arm === undefined) throw new UnpairedError(`The comparison has no arm called ${name}.`);
   return arm;
 }
-
-/** Arithmetic mean; NaN for no values. */
-export const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
 
 /** Pass rate of each task over its trials. */
 export const taskRates = (arm: ArmTable): number[] => arm.passes.map(mean);

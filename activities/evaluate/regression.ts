@@ -1,5 +1,5 @@
 import type { Interval } from '../../contracts/artifacts/evaluation';
-import { type BootstrapOptions, bootstrapRatio, type WeightedValue } from './bootstrap';
+import { type BootstrapOptions, bootstrapRatio, type WeightedValue } from '../statistics/bootstrap';
 import type { ArmTable } from './outcomes';
 
 /** What was lost among the tasks that base passes. */

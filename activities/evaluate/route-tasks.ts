@@ -12,7 +12,7 @@ import type { RolloutDeps } from '../deps';
 import { ownerFailure, readOwnerEnvironment, readPreparedSpec } from '../prepared';
 import { startProgress } from '../progress';
 import { PolicyModel } from '../rollout';
-import { inParallel } from '../rollout/in-parallel';
+import { inParallel } from '../in-parallel';
 
 /**
  * `routeTasks`: asks the base model, once per held-out task, which capability the task needs. Decisions are kept as
@@ -60,7 +60,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
     const desk = await openOwners(deps, await readOwnerEnvironment(prepared));
     try {
       const undecided = seeds.filter((seed) => !decided.has(seed));
-      await inParallel(undecided, evaluation.concurrency, signal, stop, async (seed) => {
+      await inParallel(undecided, evaluation.concurrency, { signal, stop }, async (seed) => {
         const task = await firstUserMessage(desk, seed);
         const answer = await policy.chat({
           model: model.name,

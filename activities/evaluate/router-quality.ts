@@ -3,8 +3,9 @@ import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import { NONE_LABEL } from '../../contracts/names';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { routerMenu } from '../../contracts/routing/router-prompt';
-import { type BootstrapOptions, bootstrapMean } from './bootstrap';
-import { armTable, mean, type OutcomeTable, taskRates } from './outcomes';
+import { type BootstrapOptions, bootstrapMean } from '../statistics/bootstrap';
+import { armTable, type OutcomeTable, taskRates } from './outcomes';
+import { mean } from '../statistics/mean';
 
 /** Group of tasks with more than one tag. */
 export const SEVERAL = 'several';

@@ -1,11 +1,12 @@
 import type { Arm, Evaluation, Interval, RoutingRecord } from '../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
-import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from './bootstrap';
+import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from '../statistics/bootstrap';
 import { calibrateRouter } from './calibrate-router';
 import { evaluationCaveats } from './caveats';
 import { oracleRates } from './oracle';
-import { armTable, mean, type OutcomeTable, taskRates, UnpairedError } from './outcomes';
+import { armTable, type OutcomeTable, taskRates, UnpairedError } from './outcomes';
+import { mean } from '../statistics/mean';
 import { regressionAgainstBase } from './regression';
 import { expectedChoices, orderedKinds, routerQuality, taskKinds, UNTAGGED } from './router-quality';
 

@@ -2,7 +2,7 @@ import type { Contrast, RunContrast } from '../../contracts/artifacts/identifica
 import { fleissKappa } from './statistics/agreement';
 import { failuresNeeded } from './statistics/failures-needed';
 import { gapPValue } from './statistics/gap-test';
-import { differenceInterval, shareInterval } from './statistics/intervals';
+import { differenceInterval, shareInterval } from '../statistics/intervals';
 import { LABEL_CODES, taskSums, type Outcomes, type RunLabels, type TaskSums } from './statistics/label-table';
 import { clusteredShare, runRates } from './statistics/rates';
 import { judge, passes, type Rule, type RunEvidence } from './statistics/verdict';

@@ -1,7 +1,7 @@
 import type { ConsensusLabel, EvidenceQuote } from '../../contracts/artifacts/identification';
 import type { ChatMessage, Trajectory } from '../../contracts/artifacts/trajectory';
 import { contentKey } from '../../llm';
-import { shorten } from './render';
+import { shorten } from '../render-messages';
 
 /** Trajectories shown for each capability. */
 export const EVIDENCE_PER_CAPABILITY = 3;

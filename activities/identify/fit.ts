@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
-import { renderMessages, type RenderOptions } from './render';
+import { renderMessages, type RenderOptions } from '../render-messages';
 
 /** An episode's text, and what had to be left out of it. */
 export interface FittedEpisode {

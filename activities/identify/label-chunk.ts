@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { LabelChunkResult, LabelChunksInput } from '../../contracts/messages/identify-stage';
 import { sumCalls } from '../analyst-calls';
+import { inParallel } from '../in-parallel';
 import { startProgress } from '../progress';
 import type { Documents } from './documents';
 import {
@@ -78,7 +79,7 @@ export async function labelChunk(
   };
   try {
     const direct = mode === 'batch' && open.length > 0 ? await throughBatch() : open;
-    await inParallel(direct, concurrency, (question) =>
+    await inParallel(direct, concurrency, { signal }, (question) =>
       askQuestion(analyst, question, episodes(question.trajectory), { ...rest, keep }),
     );
   } finally {
@@ -90,24 +91,4 @@ export async function labelChunk(
   const asked = new Set(own.map(({ label }) => label.key)).size;
   const unlabelled = [...labels.values()].filter(({ label }) => label === null).length;
   return { asked, reused: questions.length - asked, unlabelled, promptTokens, completionTokens, cachedTokens };
-}
-
-/**
- * Runs the action on all items, `limit` at once, in order. After a first error no new one is started; it is thrown when
- * all have ended.
- */
-async function inParallel<T>(items: readonly T[], limit: number, action: (item: T) => Promise<void>): Promise<void> {
-  let next = 0;
-  const errors: unknown[] = [];
-  const lane = async () => {
-    while (next < items.length && errors.length === 0) {
-      try {
-        await action(items[next++] as T);
-      } catch (error) {
-        errors.push(error);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, lane));
-  if (errors.length > 0) throw errors[0];
 }

@@ -1,4 +1,5 @@
 import type { Identification } from '../../contracts/artifacts/identification';
+import { jaccard } from '../statistics/jaccard';
 
 /** Least agreement at which a capability counts as the planted deficit. */
 export const MIN_JACCARD = 0.5;
@@ -44,12 +45,4 @@ export function comparePlanted(input: PlantedInput): NonNullable<Identification[
     invented: input.kept.filter((capabilityId) => !found.some((m) => m.capabilityId === capabilityId)),
     decoysKept: input.decoys.filter((decoy) => matched.some((m) => m.planted === decoy)),
   };
-}
-
-/** Size of the intersection over size of the union; 0 when both are empty. */
-export function jaccard(a: ReadonlySet<number> = new Set(), b: ReadonlySet<number> = new Set()): number {
-  let both = 0;
-  for (const item of a) if (b.has(item)) both++;
-  const union = a.size + b.size - both;
-  return union === 0 ? 0 : both / union;
 }

@@ -14,8 +14,8 @@ import type { RolloutDeps } from '../deps';
 import { modelDirectorySha256 } from '../model-hash';
 import { ownerFailure } from '../prepared';
 import { modelFailure, ModelFault } from '../rollout';
-import { type KnownEndpoints, resolveEndpoints } from './endpoints';
-import { probeAnalyst } from './probe-analyst';
+import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
+import { probeAnalyst } from '../endpoints/probe-analyst';
 
 /** What preparing a run needs. */
 export interface PrepareDeps extends RolloutDeps {

@@ -8,7 +8,7 @@ import { ownerFailure } from '../prepared';
 import { type Progress, startProgress } from '../progress';
 import { EnvironmentSeat, isProcessFault } from './environment-seat';
 import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../in-parallel';
 import { PolicyModel, type ServedAdapter } from './policy-model';
 import { type EpisodeFault, RolloutWorkFile } from './work-file';
 
@@ -138,7 +138,7 @@ class RolloutSet {
     if (pending.length === 0) return;
     await this.model.ensureAdapters();
     const suspects: EpisodePlan[] = [];
-    await inParallel(pending, this.options.concurrency, this.signal, this.stop, async (plan) => {
+    await inParallel(pending, this.options.concurrency, { signal: this.signal, stop: this.stop }, async (plan) => {
       try {
         await this.runOne(plan);
       } catch (error) {
@@ -147,7 +147,7 @@ class RolloutSet {
       }
     });
     const lost: string[] = [];
-    await inParallel(suspects, 1, this.signal, this.stop, async (plan) => {
+    await inParallel(suspects, 1, { signal: this.signal, stop: this.stop }, async (plan) => {
       try {
         await this.runOne(plan);
       } catch (error) {

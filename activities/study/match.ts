@@ -1,6 +1,7 @@
 import type { Contrast } from '../../contracts/artifacts/identification';
 import type { Spread, StudyCapability } from '../../contracts/artifacts/study';
-import { jaccard } from '../identify/planted';
+import { jaccard } from '../statistics/jaccard';
+import { mean } from '../statistics/mean';
 
 /** Least agreement at which capabilities of two identifications are the same one. */
 export const MIN_AGREEMENT = 0.5;
@@ -74,10 +75,7 @@ export function matchCapabilities(identifications: readonly StudiedIdentificatio
 export function pairwiseAgreement(sets: readonly ReadonlySet<string>[]): number | null {
   const pairs = sets.flatMap((a, i) => sets.slice(i + 1).map((b) => [a, b] as const));
   if (pairs.length === 0) return null;
-  const agreement = ([a, b]: (typeof pairs)[number]) => {
-    const union = new Set([...a, ...b]).size;
-    return union === 0 ? 1 : [...a].filter((item) => b.has(item)).length / union;
-  };
+  const agreement = ([a, b]: (typeof pairs)[number]) => (a.size + b.size === 0 ? 1 : jaccard(a, b));
   return pairs.reduce((sum, pair) => sum + agreement(pair), 0) / pairs.length;
 }
 
@@ -103,11 +101,11 @@ function addTo(
 
 function spread(values: readonly number[]): Spread | null {
   if (values.length === 0) return null;
-  const mean = values.reduce((a, b) => a + b, 0) / values.length;
-  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  const centre = mean(values);
+  const squares = values.reduce((sum, value) => sum + (value - centre) ** 2, 0);
   return {
-    mean,
+    mean: centre,
     standardDeviation: values.length < 2 ? null : Math.sqrt(squares / (values.length - 1)),
-    largestDeviation: Math.max(...values.map((value) => Math.abs(value - mean))),
+    largestDeviation: Math.max(...values.map((value) => Math.abs(value - centre))),
   };
 }

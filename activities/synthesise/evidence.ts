@@ -1,7 +1,7 @@
 import type { ConsensusLabel, Label } from '../../contracts/artifacts/identification';
 import type { ChatMessage, Trajectory } from '../../contracts/artifacts/trajectory';
 import { contentKey } from '../../llm';
-import { shorten } from '../identify/render';
+import { shorten } from '../render-messages';
 
 const MAX_LACKING = 4;
 const MAX_PRESENT = 3;

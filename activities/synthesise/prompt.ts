@@ -3,8 +3,8 @@ import type { CalibrationResult, EnvironmentAttempt } from '../../contracts/arti
 import type { Candidate } from '../../contracts/artifacts/identification';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import type { AnalystMessage } from '../../llm';
-import { ALLOWED_MODULES } from '../validate/static-inspection';
-import { renderMessages, shorten } from '../identify/render';
+import { ALLOWED_MODULES } from '../allowed-modules';
+import { renderMessages, shorten } from '../render-messages';
 import type { Evidence, TargetSamples } from './evidence';
 import { type Next, nextAfter } from './mutation';
 

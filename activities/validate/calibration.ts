@@ -1,7 +1,8 @@
 import type { CalibrationResult } from '../../contracts/artifacts/environment-attempt';
 import type { Interval } from '../../contracts/artifacts/evaluation';
-import { shareInterval } from '../identify/statistics/intervals';
-import { type CalibrationThresholds, deviation, headLength, mean } from './stopping-rule';
+import { shareInterval } from '../statistics/intervals';
+import { mean, populationDeviation } from '../statistics/mean';
+import { type CalibrationThresholds, headLength } from './stopping-rule';
 
 /** The k of pass@k, as far as there are that many rollouts. */
 const PASS_AT = [1, 4, 8, 16];
@@ -38,8 +39,8 @@ export function calibrationOf(
     allSuccessGroups: share((group) => group.every(isSuccess)),
     allZeroGroups: share((group) => group.every((reward) => reward === 0)),
     constantGroups: share((group) => group.every((reward) => reward === group[0])),
-    informativeGroups: share((group) => deviation(group) >= thresholds.minRewardStd),
-    rewardStd: deviation(all),
+    informativeGroups: share((group) => populationDeviation(group) >= thresholds.minRewardStd),
+    rewardStd: populationDeviation(all),
   };
   const rollouts = rewards.reduce((sum, group) => sum + group.length, 0);
   const passAt = PASS_AT.filter((k) => k <= rolloutsPerSeed).map(

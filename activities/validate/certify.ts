@@ -16,7 +16,8 @@ import { checkTextGain } from './checks/text-gain';
 import { checkTrivialPolicy, type TrivialPolicy } from './checks/trivial-policies';
 import { type CheckResult, type Examination, examineTasks, type ExaminedTask, validationSeeds } from './examination';
 import { interfaceDifferences } from './interface-differences';
-import { ALLOWED_MODULES, inspectSource } from './static-inspection';
+import { ALLOWED_MODULES } from '../allowed-modules';
+import { inspectSource } from './static-inspection';
 import type { TargetProfile } from './target-profile';
 
 /** What a certificate is made with. */

@@ -2,9 +2,10 @@ import type { EnvironmentCall, EnvironmentTool, OpeningMessage } from '../../con
 import type { Figure } from '../../contracts/artifacts/environment-check';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import type { EnvironmentHandle } from '../deps';
-import { mapInParallel } from '../rollout/in-parallel';
+import { mapInParallel } from '../in-parallel';
 import { openEpisode } from './play';
-import { type PolicyView, seededRandom } from './scripted-policies';
+import { seededRandom } from '../statistics/random';
+import type { PolicyView } from './scripted-policies';
 
 /** What a check found. `detail` is a sentence with the numbers, also when it passed. */
 export interface CheckResult {
@@ -103,6 +104,4 @@ export const promptOf = ({ messages }: Pick<ExaminedTask, 'messages'>): string =
     .map(({ content }) => content)
     .join('\n');
 
-export const mean = (values: readonly number[]): number =>
-  values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 export const text = (value: number): string => value.toFixed(2);

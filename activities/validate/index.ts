@@ -24,4 +24,3 @@ export {
   verdictDoubt,
 } from './stopping-rule';
 export { readTargetProfile, type TargetProfile } from './target-profile';
-export { ALLOWED_MODULES } from './static-inspection';

@@ -21,17 +21,6 @@ const SPAM_CALLS = 60;
 const RANDOM_CALLS = 8;
 const REPEATS = 4;
 
-/** Uniform numbers in [0, 1) that follow from the seed (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Calls random tools with arguments of the right types, filled with words and numbers of the task. */
 export function randomCalls(view: PolicyView): EnvironmentCall[] {
   return Array.from({ length: RANDOM_CALLS }, () => drawCall(pick(view.tools, view.random)!, view));

@@ -1,14 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { ALLOWED_MODULES } from '../allowed-modules';
 import type { OpenEnvironment } from '../deps';
-
-/** Standard modules that a synthesised environment may import: pure computation, no clock, no files, no processes. */
-// prettier-ignore
-export const ALLOWED_MODULES = [
-  '__future__', 'abc', 'bisect', 'calendar', 'collections', 'copy', 'dataclasses', 'datetime', 'decimal', 'enum', 'fractions', 'functools', 'hashlib',
-  'heapq', 'itertools', 'json', 'math', 'operator', 'random', 're', 'statistics', 'string', 'textwrap', 'types', 'typing', 'unicodedata',
-] as const;
 
 /** Sentences about a source. */
 const findingsSchema = z.strictObject({ syntax: z.array(z.string()), rules: z.array(z.string()) });

@@ -1,5 +1,6 @@
 import type { AgentSpec } from '../../contracts/config/agent-spec';
-import { studentTail } from '../identify/statistics/student';
+import { mean, populationDeviation } from '../statistics/mean';
+import { studentTail } from '../statistics/student';
 
 /** The band, and what counts as a success. */
 export type CalibrationThresholds = Omit<AgentSpec['calibration'], 'seeds' | 'rolloutsPerSeed'> & {
@@ -104,7 +105,7 @@ export function isSettled(
   if (rewards.length >= rolloutsPerSeed) return true;
   const successes = rewards.filter((reward) => reward >= successReward).length;
   if (successes === 0 || successes === rewards.length) return false;
-  return deviation(rewards) * Math.sqrt(rewards.length / rolloutsPerSeed) >= minRewardStd;
+  return populationDeviation(rewards) * Math.sqrt(rewards.length / rolloutsPerSeed) >= minRewardStd;
 }
 
 /**
@@ -150,12 +151,12 @@ export function verdictDoubt(
       thresholds.maxConstantGroups,
     ),
     shareAbove(
-      count((group) => deviation(group) < minRewardStd),
+      count((group) => populationDeviation(group) < minRewardStd),
       n,
       seeds,
       1 - thresholds.minInformativeGroups,
     ),
-    deviationBelow(deviation(heads.flat()), heads, seeds, minRewardStd),
+    deviationBelow(populationDeviation(heads.flat()), heads, seeds, minRewardStd),
   ];
   const inBand = missed.every((probability) => probability < 0.5);
   return inBand
@@ -196,9 +197,11 @@ function meanOutside(
   const length = heads[0]!.length;
   const values = heads.map(mean);
   const centre = mean(values);
-  const between = deviation(values) ** 2 * (n / Math.max(1, own));
+  const between = populationDeviation(values) ** 2 * (n / Math.max(1, own));
   const within =
-    length > 1 ? mean(heads.map((head) => deviation(head) ** 2)) * (length / (length - 1)) : centre * (1 - centre);
+    length > 1
+      ? mean(heads.map((head) => populationDeviation(head) ** 2)) * (length / (length - 1))
+      : centre * (1 - centre);
   const beyond = (limit: number, distance: number): number => {
     // A limit that no mean can pass is none.
     if (limit <= 0 || limit >= 1) return 0;
@@ -229,14 +232,4 @@ function deviationBelow(found: number, heads: readonly (readonly number[])[], to
   const variance = ((n - 1) / n) * without.reduce((sum, value) => sum + (value - centre) ** 2, 0);
   const spread = Math.sqrt((variance * (total - n)) / total) || Number.EPSILON;
   return studentTail((found - limit) / spread, Math.max(4, n - 1));
-}
-
-export function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-/** Standard deviation of the values as a whole population. */
-export function deviation(values: readonly number[]): number {
-  const centre = mean(values);
-  return Math.sqrt(mean(values.map((value) => (value - centre) ** 2)));
 }

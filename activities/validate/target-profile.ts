@@ -4,7 +4,7 @@ import { SandboxError } from '../../sandbox';
 import type { EnvironmentSource, OpenEnvironment } from '../deps';
 import { MAX_PROCESS_FAULTS } from '../rollout';
 import { EnvironmentSeat, isProcessFault } from '../rollout/environment-seat';
-import { mapInParallel } from '../rollout/in-parallel';
+import { mapInParallel } from '../in-parallel';
 import { AT_ONCE, type ExaminedTask, examineTasks, promptOf, viewOf } from './examination';
 import { type Format, learnFormat } from './observation-format';
 import { openEpisode, play } from './play';

@@ -5,7 +5,7 @@ import { consensusLabelSchema } from '../../contracts/artifacts/identification';
 import { type ChatMessage, type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput } from '../../contracts/messages/sharpen-stage';
 import { type ArtifactStore, lineFiles } from '../../store';
-import { type RandomSource, randomSource } from '../evaluate/random';
+import { type RandomSource, randomSource } from '../statistics/random';
 import { wordsOf } from './near-duplicates';
 
 /** A task with what it asks and the share of its rollouts that succeeded. */

@@ -1,4 +1,4 @@
-import type { RandomSource } from '../../activities/evaluate/random';
+import type { RandomSource } from '../../activities/statistics/random';
 import { LABEL_CODES, type Outcomes } from '../../activities/identify/statistics/label-table';
 
 /** A capability whose true rates are known. */

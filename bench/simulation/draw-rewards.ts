@@ -1,4 +1,4 @@
-import { randomSource, type RandomSource } from '../../activities/evaluate/random';
+import { randomSource, type RandomSource } from '../../activities/statistics/random';
 import type { CalibrationThresholds } from '../../activities/validate';
 
 /** A made-up environment: how often the base model succeeds on its tasks, and what a failure earns. */

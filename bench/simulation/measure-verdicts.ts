@@ -1,6 +1,6 @@
-import { randomSource } from '../../activities/evaluate/random';
+import { randomSource } from '../../activities/statistics/random';
 import { evidence } from '../../activities/identify/contrast';
-import { differenceInterval, shareInterval } from '../../activities/identify/statistics/intervals';
+import { differenceInterval, shareInterval } from '../../activities/statistics/intervals';
 import { taskSums } from '../../activities/identify/statistics/label-table';
 import { clusteredShare } from '../../activities/identify/statistics/rates';
 import { judge, passes, type Rule, type Verdict } from '../../activities/identify/statistics/verdict';

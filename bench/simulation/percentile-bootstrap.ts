@@ -1,4 +1,4 @@
-import type { RandomSource } from '../../activities/evaluate/random';
+import type { RandomSource } from '../../activities/statistics/random';
 import type { TaskSums } from '../../activities/identify/statistics/label-table';
 
 /**

@@ -1,7 +1,8 @@
 // tier: unit
 import { isCanary } from '../../gateway/canary/assign';
 import { SequentialTest } from '../../gateway/canary/sequential-test';
-import { seededRandom, simulateCanary } from '../../gateway/canary/simulate';
+import { seededRandom } from '../../activities/statistics/random';
+import { simulateCanary } from '../../gateway/canary/simulate';
 
 const WEEK = { share: 0.1, falseRollback: 0.05, activeRate: 0.8, canaryRate: 0.8, conversations: 2_000 };
 const percentile = (values: number[], share: number) =>

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Candidate } from '../../../contracts/artifacts/identification';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
 import type { AnalystMessage } from '../../../llm';
-import { renderMessages, shorten } from '../render';
+import { renderMessages, shorten } from '../../render-messages';
 
 /**
  * Part of every discovery key: raise it with any change of this file that can change an answer (a test holds the text

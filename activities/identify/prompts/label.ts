@@ -3,7 +3,7 @@ import { type Candidate, LABELS } from '../../../contracts/artifacts/identificat
 import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
 import type { AnalystMessage } from '../../../llm';
 import { fitEpisode, type FittedEpisode } from '../fit';
-import { renderMessages } from '../render';
+import { renderMessages } from '../../render-messages';
 
 /**
  * Part of every label's key: raise it with any change of this file that can change an answer (a test holds the text to

@@ -1,6 +1,6 @@
-import { clusteredVariance, moderated } from './intervals';
+import { clusteredVariance, moderated } from '../../statistics/intervals';
 import type { TaskSums } from './label-table';
-import { studentTail } from './student';
+import { studentTail } from '../../statistics/student';
 
 /**
  * One-sided p-value of "failures lack it no more often than successes" in one run: score test of two shares at their

@@ -1,3 +1,4 @@
+import type { ClusteredShare } from '../../statistics/intervals';
 import type { TaskSums } from './label-table';
 
 /**
@@ -13,24 +14,6 @@ export interface Rates {
   gap: number | null;
   /** Share of all failures in which it is LACKING; 0 without failures. */
   coverage: number;
-}
-
-/** A share of sums over tasks, averaged over runs, with each task's influence on it. */
-export interface ClusteredShare {
-  /** Null when no run has anything in the denominator. */
-  estimate: number | null;
-  /**
-   * Linearised contribution of each task (Taylor series of the ratio; Woodruff 1971, JASA 66:411-414): they sum to
-   * zero, and tasks / (tasks - 1) times the sum of their squares estimates the variance of the estimate under sampling
-   * of whole tasks.
-   */
-  influence: Float64Array;
-  /** Sum over tasks of the denominator, averaged over runs. */
-  size: number;
-  /** Tasks with anything in the denominator of any run. */
-  clusters: number;
-  /** Kish's number of independent tasks for these denominators: (sum of sizes)^2 / sum of squared sizes. */
-  kish: number;
 }
 
 /** Rates of one run. */

@@ -6,7 +6,7 @@ import { bothLayouts } from '../../charts/svg';
 import { count, percent, plural, points, typeset } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
 import { dataTable } from '../../html/table';
-import { wilson } from '../../identify/statistics/intervals';
+import { wilson } from '../../statistics/intervals';
 import { figure } from '../figure';
 
 type Calibration = NonNullable<Evaluation['router']['calibration']>;

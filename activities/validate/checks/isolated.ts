@@ -1,8 +1,10 @@
 import type { EnvironmentCall } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../deps';
-import { CERTIFICATION, type CheckResult, type Examination, type ExaminedTask, mean, text } from '../examination';
+import { CERTIFICATION, type CheckResult, type Examination, type ExaminedTask, text } from '../examination';
+import { meanOrZero } from '../../statistics/mean';
 import { type Move, rewardsOf } from '../play';
-import { seededRandom, wrongValue } from '../scripted-policies';
+import { seededRandom } from '../../statistics/random';
+import { wrongValue } from '../scripted-policies';
 
 /** Tasks that are played with one call wrong at a time. */
 const TASKS = 40;
@@ -53,18 +55,18 @@ export async function checkIsolation(environment: EnvironmentHandle, { tasks }: 
   const withoutSkill = of('skill');
   const withoutRest = of('rest');
   const successes = withoutSkill.filter((reward) => reward >= SUCCESS).length / Math.max(1, withoutSkill.length);
-  const gap = mean(withoutRest) - mean(withoutSkill);
+  const gap = meanOrZero(withoutRest) - meanOrZero(withoutSkill);
   const figures = [
     { name: 'success with the capability wrong', value: successes, atMost: CERTIFICATION.maxSuccessWithoutSkill },
-    { name: 'mean reward with the capability wrong', value: mean(withoutSkill) },
+    { name: 'mean reward with the capability wrong', value: meanOrZero(withoutSkill) },
     ...(withoutRest.length > 0
       ? [
-          { name: 'mean reward with another call wrong', value: mean(withoutRest) },
+          { name: 'mean reward with another call wrong', value: meanOrZero(withoutRest) },
           { name: 'difference', value: gap, atLeast: CERTIFICATION.minIsolationGap },
         ]
       : []),
   ];
-  const numbers = `${text(mean(withoutSkill))} with the capability wrong and the rest right (${text(successes)} of these episodes succeed), ${withoutRest.length > 0 ? `${text(mean(withoutRest))} the other way round` : 'and no call is anything but the capability'}`;
+  const numbers = `${text(meanOrZero(withoutSkill))} with the capability wrong and the rest right (${text(successes)} of these episodes succeed), ${withoutRest.length > 0 ? `${text(meanOrZero(withoutRest))} the other way round` : 'and no call is anything but the capability'}`;
   const problems = [
     ...(successes > CERTIFICATION.maxSuccessWithoutSkill
       ? [`at most ${CERTIFICATION.maxSuccessWithoutSkill} may succeed without the capability`]

@@ -1,5 +1,6 @@
 import type { EnvironmentHandle } from '../../deps';
-import { CERTIFICATION, type CheckResult, type Examination, mean, text } from '../examination';
+import { CERTIFICATION, type CheckResult, type Examination, text } from '../examination';
+import { meanOrZero } from '../../statistics/mean';
 import { play, rewardsOf } from '../play';
 import { clumsyCalls } from '../scripted-policies';
 
@@ -22,7 +23,7 @@ export async function checkMalformedCalls(
       );
     }
   }
-  const reward = mean(
+  const reward = meanOrZero(
     await rewardsOf(
       environment,
       tasks.slice(0, TASKS).map(({ seed }) => ({ seed, moves: calls })),

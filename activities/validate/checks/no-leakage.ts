@@ -4,7 +4,7 @@ import type { EnvironmentHandle } from '../../deps';
 import { CERTIFICATION, type CheckResult, type Examination, type ExaminedTask, promptOf } from '../examination';
 import { shingle, wordsOf } from '../near-duplicates';
 import { play } from '../play';
-import { seededRandom } from '../scripted-policies';
+import { seededRandom } from '../../statistics/random';
 import type { TargetProfile } from '../target-profile';
 import { argumentValues, corrupted } from './isolated';
 

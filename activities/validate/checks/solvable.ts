@@ -1,5 +1,6 @@
 import type { EnvironmentHandle } from '../../deps';
-import { CERTIFICATION, type CheckResult, type Examination, mean, text } from '../examination';
+import { CERTIFICATION, type CheckResult, type Examination, text } from '../examination';
+import { meanOrZero } from '../../statistics/mean';
 import { rewardsOf } from '../play';
 
 /** The reference solution earns full reward on every task. */
@@ -13,7 +14,7 @@ export async function checkReference(environment: EnvironmentHandle, { tasks }: 
   const passed = lowest >= CERTIFICATION.minReferenceReward;
   const detail = passed
     ? `The reference solution earned at least ${text(lowest)} on each of ${tasks.length} tasks.`
-    : `The reference solution of seed ${worst.seed} earns ${text(lowest)} instead of 1, and ${text(mean(earned))} on average over ${tasks.length} tasks.`;
+    : `The reference solution of seed ${worst.seed} earns ${text(lowest)} instead of 1, and ${text(meanOrZero(earned))} on average over ${tasks.length} tasks.`;
   return {
     passed,
     detail,

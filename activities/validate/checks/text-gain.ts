@@ -1,6 +1,7 @@
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../deps';
-import { CERTIFICATION, type CheckResult, type Examination, mean, text } from '../examination';
+import { CERTIFICATION, type CheckResult, type Examination, text } from '../examination';
+import { meanOrZero } from '../../statistics/mean';
 import { type Move, rewardsOf } from '../play';
 import { CLAIM, INJECTION, NEUTRAL, sayThrough } from '../scripted-policies';
 
@@ -19,7 +20,7 @@ export async function checkTextGain(
   const some = tasks.slice(0, TASKS);
   const halfway = (reference: readonly Move[]): Move[] => reference.slice(0, Math.floor(reference.length / 2));
   const earn = async (say: (words: string) => Move, words: string): Promise<number> =>
-    mean(
+    meanOrZero(
       await rewardsOf(
         environment,
         some.map(({ seed, reference }) => ({ seed, moves: [...halfway(reference), say(words)] })),

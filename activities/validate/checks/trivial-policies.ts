@@ -5,11 +5,11 @@ import {
   type CheckResult,
   type Examination,
   type ExaminedTask,
-  mean,
   promptOf,
   text,
   viewOf,
 } from '../examination';
+import { meanOrZero } from '../../statistics/mean';
 import { type Move, rewardsOf } from '../play';
 import {
   CLAIM,
@@ -63,7 +63,7 @@ export async function checkTrivialPolicy(
 ): Promise<CheckResult> {
   const ways = TRIVIAL_POLICIES[policy](tools);
   const earn = async (way: Way, on: readonly ExaminedTask[]): Promise<number> =>
-    mean(
+    meanOrZero(
       await rewardsOf(
         environment,
         on.map((task) => ({ seed: task.seed, moves: way.moves(task) })),

@@ -1,6 +1,6 @@
 // tier: unit
 import { fitTemperature, fitThreshold } from '../../../activities/evaluate/calibrate-router';
-import { randomSource } from '../../../activities/evaluate/random';
+import { randomSource } from '../../../activities/statistics/random';
 import { calibrated, calibratedChoice } from '../../../contracts/routing/routing-decision';
 import { sampleEvaluation } from './sample-evaluation';
 

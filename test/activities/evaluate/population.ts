@@ -1,6 +1,6 @@
 /** A made-up population of tasks for tests: kinds with known pass probabilities, sampled with a seed. */
 import { type Outcome, pairOutcomes, type OutcomeTable } from '../../../activities/evaluate/outcomes';
-import { type RandomSource, randomSource } from '../../../activities/evaluate/random';
+import { type RandomSource, randomSource } from '../../../activities/statistics/random';
 
 /** One kind of task: its share of the population, its tags and each arm's chance to pass. */
 export interface Kind {

@@ -4,7 +4,7 @@
 import { evaluateTable } from '../../../activities/evaluate/statistics';
 import type { Evaluation, RoutingRecord } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
-import { randomSource } from '../../../activities/evaluate/random';
+import { randomSource } from '../../../activities/statistics/random';
 import { drawTable, type Kind } from './population';
 
 /** A capability as the made-up analyst names it, with the tag of the tasks that need it. */

@@ -1,5 +1,6 @@
 // tier: unit
-import { comparePlanted, jaccard } from '../../../activities/identify/planted';
+import { comparePlanted } from '../../../activities/identify/planted';
+import { jaccard } from '../../../activities/statistics/jaccard';
 
 const set = (...items: number[]) => new Set(items);
 const sets = (entries: Record<string, ReadonlySet<number>>) => new Map(Object.entries(entries));

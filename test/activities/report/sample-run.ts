@@ -2,7 +2,7 @@
  * FIXTURE. A made-up improvement run for tests of the report: no agent, model or analyst took part, and none of its
  * numbers was measured.
  */
-import { randomSource, type RandomSource } from '../../../activities/evaluate/random';
+import { randomSource, type RandomSource } from '../../../activities/statistics/random';
 import { certificateOf } from '../../../activities/validate';
 import { decideGate } from '../../../activities/evaluate/gate';
 import { summaryLine } from '../../../activities/evaluate/compare';

@@ -1,5 +1,5 @@
 // tier: integration
-import { jaccard } from '../../../activities/identify/planted';
+import { jaccard } from '../../../activities/statistics/jaccard';
 import { discoverMessages } from '../../../activities/identify/prompts/discover';
 import { labelMessages } from '../../../activities/identify/prompts/label';
 import { synthesisMessages, type SynthesisMaterial } from '../../../activities/synthesise/prompt';
@@ -8,7 +8,7 @@ import type { Candidate } from '../../../contracts/artifacts/identification';
 import { openRuleBook, UnknownQuestionError } from '../../../examples/orders-desk/analyst/answers';
 import { RULES, type Judgement } from '../../../examples/orders-desk/analyst/rules';
 import { parseMessages, parseTranscript } from '../../../examples/orders-desk/analyst/transcript';
-import { renderMessages } from '../../../activities/identify/render';
+import { renderMessages } from '../../../activities/render-messages';
 import { ANALYST_ASSETS, demonstrations } from './desk';
 
 const rules = openRuleBook(ANALYST_ASSETS);

@@ -47,3 +47,17 @@ export function randomFrom(state: RandomState): RandomSource {
     uniform: () => next() / 4294967296,
   };
 }
+
+/**
+ * Uniform numbers in [0, 1) from a seed, by mulberry32 (Ettinger 2017). Not the sequence of `randomSource`: what was
+ * drawn with either must stay as it was, so that a run can be repeated.
+ */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,6 +1,23 @@
-import type { Interval } from '../../../contracts/artifacts/evaluation';
-import type { ClusteredShare } from './rates';
+import type { Interval } from '../../contracts/artifacts/evaluation';
 import { student95 } from './student';
+
+/** A share of sums over tasks, the mean over some repetitions, with each task's influence on it. */
+export interface ClusteredShare {
+  /** Null when no repetition has anything in the denominator. */
+  estimate: number | null;
+  /**
+   * Linearised contribution of each task (Taylor series of the ratio; Woodruff 1971, JASA 66:411-414): they sum to
+   * zero, and tasks / (tasks - 1) times the sum of their squares estimates the variance of the estimate under sampling
+   * of whole tasks.
+   */
+  influence: Float64Array;
+  /** Sum over tasks of the denominator, averaged over repetitions. */
+  size: number;
+  /** Tasks with anything in the denominator of any repetition. */
+  clusters: number;
+  /** Kish's number of independent tasks for these denominators: (sum of sizes)^2 / sum of squared sizes. */
+  kish: number;
+}
 
 /**
  * Degrees of freedom with which independent observations count beside the variance found between tasks: with a handful

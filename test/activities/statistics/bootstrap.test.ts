@@ -1,7 +1,7 @@
 // tier: unit
-import { bootstrapMean, bootstrapMeans, bootstrapRatio } from '../../../activities/evaluate/bootstrap';
-import { normalCdf, normalQuantile } from '../../../activities/evaluate/normal';
-import { randomFrom, randomSource } from '../../../activities/evaluate/random';
+import { bootstrapMean, bootstrapMeans, bootstrapRatio } from '../../../activities/statistics/bootstrap';
+import { normalCdf, normalQuantile } from '../../../activities/statistics/normal';
+import { randomFrom, randomSource } from '../../../activities/statistics/random';
 
 const options = { samples: 4000, confidence: 0.95, seed: 1 };
 const RATE = [0, 1] as const;

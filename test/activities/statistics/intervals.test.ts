@@ -1,12 +1,12 @@
 // tier: unit
-import { randomSource } from '../../../../activities/evaluate/random';
-import { gapPValue } from '../../../../activities/identify/statistics/gap-test';
-import { differenceInterval, shareInterval, wilson } from '../../../../activities/identify/statistics/intervals';
-import { clusteredShare, runRates } from '../../../../activities/identify/statistics/rates';
-import { student95, studentTail } from '../../../../activities/identify/statistics/student';
-import { drawLabels } from '../../../../bench/simulation/draw-labels';
-import { taskSums } from '../../../../activities/identify/statistics/label-table';
-import { sumsOf } from './sums-of';
+import { randomSource } from '../../../activities/statistics/random';
+import { gapPValue } from '../../../activities/identify/statistics/gap-test';
+import { differenceInterval, shareInterval, wilson } from '../../../activities/statistics/intervals';
+import { clusteredShare, runRates } from '../../../activities/identify/statistics/rates';
+import { student95, studentTail } from '../../../activities/statistics/student';
+import { drawLabels } from '../../../bench/simulation/draw-labels';
+import { taskSums } from '../../../activities/identify/statistics/label-table';
+import { sumsOf } from '../identify/statistics/sums-of';
 
 test('rates are shares of the episodes that called for it, coverage is a share of all failures', () => {
   const sums = sumsOf({

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../contracts/artifacts/trajectory';
+import type { ChatMessage } from '../contracts/artifacts/trajectory';
 
 export interface RenderOptions {
   /** Longest content of one message, in characters; the middle of a longer one is left out. */

@@ -1,6 +1,6 @@
 // tier: unit
-import { renderMessages, shorten } from '../../../activities/identify/render';
-import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
+import { renderMessages, shorten } from '../../activities/render-messages';
+import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 
 const all = { maxMessageChars: 1000 };
 const call = (name: string, args: string, id = 'c') => ({

@@ -1,4 +1,4 @@
-import { normalCdf } from '../../evaluate/normal';
+import { normalCdf } from './normal';
 
 /** Normal quantile of a two-sided 95 % interval. */
 const Z95 = 1.959963984540054;

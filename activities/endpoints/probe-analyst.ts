@@ -2,7 +2,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { failure } from '../../contracts/typed-failure';
-import type { ResolvedEndpoints } from './endpoints';
+import type { ResolvedEndpoints } from './resolve-endpoints';
 
 const TIMEOUT_MS = 15_000;
 const cardsSchema = z.object({ data: z.array(z.object({ id: z.string(), owned_by: z.string().optional() })).min(1) });

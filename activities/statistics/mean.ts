@@ -1,0 +1,15 @@
+/** Arithmetic mean; NaN for no values. */
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Arithmetic mean; 0 for no values. */
+export function meanOrZero(values: readonly number[]): number {
+  return values.length === 0 ? 0 : mean(values);
+}
+
+/** Standard deviation of the values as a whole population: the squares are divided by their number. NaN for none. */
+export function populationDeviation(values: readonly number[]): number {
+  const centre = mean(values);
+  return Math.sqrt(mean(values.map((value) => (value - centre) ** 2)));
+}
