@@ -8,8 +8,8 @@ import type {
   V1VolumeMount,
 } from '@kubernetes/client-node';
 import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
-import { FATAL_CODES, STOPPED_CODE } from './exit-codes';
-import { jobFile, type JobMember } from './job-member';
+import { FATAL_EXIT_CODES, STOPPED_EXIT_CODE } from './exit-codes';
+import { jobFilePath, type GroupMember } from './group-member';
 import { ANNOTATIONS, CONTAINER, LABELS, labelValue, MANAGER, memberLabel, REPORT_AUDIENCE } from './names';
 import { POD_TOKEN_FILE, POD_TOKEN_FOLDER, reportVariables } from './report-variables';
 
@@ -25,7 +25,7 @@ export interface JobRequest {
   /** Key of the directory of what belongs to the trainer as a whole: the training's own, or the pack's. */
   directoryKey: string;
   /** What it trains, in the order of its arguments; of a pack, those that need it still. */
-  members: readonly JobMember[];
+  members: readonly GroupMember[];
   /** Absolute path of the store's root; the store's volume is mounted there. */
   storeRoot: string;
   /** CPU threads of the trainer. */
@@ -91,11 +91,11 @@ export function buildJob(request: JobRequest): V1Job {
 function podFailurePolicy(): V1PodFailurePolicy {
   return {
     rules: [
-      { action: 'FailJob', onExitCodes: { containerName: CONTAINER, operator: 'In', values: FATAL_CODES } },
+      { action: 'FailJob', onExitCodes: { containerName: CONTAINER, operator: 'In', values: FATAL_EXIT_CODES } },
       { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
       // Set by a controller on pods that will never start; Kubernetes itself leaves them pending.
       { action: 'FailJob', onPodConditions: [{ type: 'ConfigIssue', status: 'True' }] },
-      { action: 'Ignore', onExitCodes: { containerName: CONTAINER, operator: 'In', values: [STOPPED_CODE] } },
+      { action: 'Ignore', onExitCodes: { containerName: CONTAINER, operator: 'In', values: [STOPPED_EXIT_CODE] } },
     ],
   };
 }
@@ -151,7 +151,7 @@ function container({ spec, members, threads, storeRoot, reportUrl }: JobRequest)
     name: CONTAINER,
     image: spec.image,
     imagePullPolicy: spec.imagePullPolicy,
-    args: members.flatMap(({ directory }) => ['--job', jobFile(directory)]),
+    args: members.flatMap(({ directory }) => ['--job', jobFilePath(directory)]),
     env: [
       { name: 'OMP_NUM_THREADS', value: String(threads) },
       // Who holds the directory's fence: a pod's own id cannot be another pod's.

@@ -1,9 +1,9 @@
 import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { SupervisedInformer } from './supervised-informer';
-import type { TrainingView } from './training-snapshot';
+import type { TrainingSnapshot } from './training-snapshot';
 
 /** What a watch knows of one Job. */
-export type ClusterView = Omit<TrainingView, 'trainer'>;
+export type JobSnapshot = Omit<TrainingSnapshot, 'trainer'>;
 
 /** Jobs, pods and events of one namespace. */
 export class NamespaceWatch {
@@ -18,7 +18,7 @@ export class NamespaceWatch {
   }
 
   /** What is known of the Job with this uid. */
-  view(uid: string): ClusterView {
+  view(uid: string): JobSnapshot {
     const { jobs, pods, events } = this.of;
     const job = jobs.items().find(({ metadata }) => metadata?.uid === uid) ?? null;
     const own = pods.items().filter(({ metadata }) => metadata?.ownerReferences?.some((owner) => owner.uid === uid));

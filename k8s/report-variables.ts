@@ -1,4 +1,4 @@
-import type { JobMember } from './job-member';
+import type { GroupMember } from './group-member';
 import { jobName } from './names';
 
 /** Where a pod finds the token that it reports with. */
@@ -14,10 +14,10 @@ export const reportAddress = (url: string, job: string): string => `${url.replac
  */
 export function reportVariables(
   url: string,
-  members: readonly JobMember[],
-  tokenFile: (member: JobMember) => string,
+  members: readonly GroupMember[],
+  tokenFile: (member: GroupMember) => string,
 ): Record<string, string> {
-  const address = ({ capability, directoryKey }: JobMember) => reportAddress(url, jobName(capability, directoryKey));
+  const address = ({ capability, directoryKey }: GroupMember) => reportAddress(url, jobName(capability, directoryKey));
   const [only, ...others] = members;
   if (only !== undefined && others.length === 0)
     return { WHET_REPORT_URL: address(only), WHET_REPORT_TOKEN_FILE: tokenFile(only) };

@@ -2,7 +2,7 @@ import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { TrainingReasonKind } from '../contracts/artifacts/training';
 
 /** What the cluster and the trainer say about one training at one moment. Times are milliseconds since 1970. */
-export interface TrainingView {
+export interface TrainingSnapshot {
   /** Null: there is no such Job. */
   job: V1Job | null;
   /** Pods of the Job, including those that have ended. */
@@ -12,11 +12,11 @@ export interface TrainingView {
   /** When the API server last answered. */
   contactMs: number;
   /** How far the trainer is; null before its first iteration. */
-  trainer: TrainerView | null;
+  trainer: TrainerProgress | null;
 }
 
 /** How far a trainer is, from progress.jsonl and its reports. */
-export interface TrainerView {
+export interface TrainerProgress {
   /** The last finished iteration, counted from 1. */
   iteration: number;
   /** How many iterations the training has. */

@@ -1,11 +1,11 @@
-import { ReportDesk } from '../activities/train/reports/report-desk';
-import { reportEndpoint } from '../activities/train/reports/report-endpoint';
+import { ReportInbox } from '../activities/train/reports/report-inbox';
+import { createReportEndpoint } from '../activities/train/reports/report-endpoint';
 import { ReportTokens } from '../activities/train/reports/report-token';
 import type { WorkerConfig } from './config';
 
 /** Where this worker's trainers report. */
 export interface Reports {
-  desk: ReportDesk;
+  desk: ReportInbox;
   tokens: ReportTokens;
   /** Address for trainers on this machine. */
   localUrl: string;
@@ -18,8 +18,8 @@ export interface Reports {
 export async function openReports({
   reports: { host, port, podUrl },
 }: Pick<WorkerConfig, 'reports'>): Promise<Reports> {
-  const desk = new ReportDesk();
-  const server = reportEndpoint(desk);
+  const desk = new ReportInbox();
+  const server = createReportEndpoint(desk);
   await server.listen({ host, port });
   const address = server.server.address();
   const bound = typeof address === 'object' && address !== null ? address.port : port;

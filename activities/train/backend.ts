@@ -2,7 +2,7 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { TrainingManifest } from '../../contracts/artifacts/training';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import type { Progress } from '../progress';
-import type { Crew } from './packs/crew';
+import type { TrainerGroup } from './trainer-group';
 import type { PlannedJob } from './training-job';
 
 /** One training as a backend sees it. */
@@ -11,7 +11,7 @@ export interface Training {
   prepared: PreparedSpec;
   planned: PlannedJob;
   /** Those whom its trainer is for, itself among them; mostly nobody else. */
-  crew: Crew;
+  group: TrainerGroup;
   /** Heartbeats; the backend reaches iterations, and says what it waits for. */
   progress: Progress;
   /** Aborted when the activity has to end, for whatever reason. */
@@ -21,22 +21,22 @@ export interface Training {
 /**
  * Where trainings run. Whatever the backend, the job file and the environments lie in the directory before,
  * progress.jsonl grows meanwhile, and manifest.json is the result; so an attempt may be taken over by another worker.
- * Trainings of one crew share a trainer: each of them watches its own directory, and whoever finds no trainer starts it
+ * Trainings of one group share a trainer: each of them watches its own directory, and whoever finds no trainer starts it
  * for all who need it.
  */
 export interface TrainingBackend {
   /** Path of the jail's profile as the trainer sees it. */
   readonly jailProfile: string;
   /**
-   * Brings the training to its manifest: attaches to what runs for its crew, else starts it.
+   * Brings the training to its manifest: attaches to what runs for its group, else starts it.
    * @throws Trainer.* when it cannot, and the signal's reason when it is aborted; what runs goes on then.
    */
   train(training: Training): Promise<TrainingManifest>;
   /**
-   * Ends what runs for the training's crew, after a checkpoint where there is time for one; resolves when its resources
+   * Ends what runs for the training's group, after a checkpoint where there is time for one; resolves when its resources
    * are free.
    */
   stop(training: Training): Promise<void>;
-  /** Whether a trainer of the crew was started with this training and has not ended. */
-  isAtWork(training: Training): Promise<boolean>;
+  /** Whether a trainer of the group was started with this training and has not ended. */
+  isTraining(training: Training): Promise<boolean>;
 }

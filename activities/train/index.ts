@@ -5,9 +5,9 @@ import { failure } from '../../contracts/typed-failure';
 import type { ArtifactStore } from '../../store';
 import { type Clock, systemClock } from '../clock';
 import { readPreparedSpec } from '../prepared';
-import { adoptAdapter } from './adopt-adapter';
+import { storeAdapter } from './store-adapter';
 import type { TrainingBackend } from './backend';
-import { bringToManifest } from './bring-to-manifest';
+import { trainToCompletion } from './train-to-completion';
 import { planTraining } from './training-job';
 
 /** What training needs. */
@@ -45,8 +45,8 @@ export function createTrainActivities({
         );
       }
       const planned = await planTraining(store, prepared, input, backend.jailProfile);
-      const manifest = await bringToManifest({ store, clock, atOnce }, backend, { input, prepared, planned });
-      return adoptAdapter(store, input.context.agent, input.job, planned, manifest);
+      const manifest = await trainToCompletion({ store, clock, atOnce }, backend, { input, prepared, planned });
+      return storeAdapter(store, input.context.agent, input.job, planned, manifest);
     },
   };
 }

@@ -1,25 +1,25 @@
 import type { TrainingManifest } from '../../contracts/artifacts/training';
 import { buildJob } from '../../k8s/job-manifest';
-import { jobFile } from '../../k8s/job-member';
+import { jobFilePath } from '../../k8s/group-member';
 import { jobName } from '../../k8s/names';
-import { nextStep } from '../../k8s/next-step';
-import { trainingReason } from '../../k8s/reason';
-import type { Reason, TrainingView } from '../../k8s/training-snapshot';
+import { nextAction } from '../../k8s/next-action';
+import { trainingReason } from '../../k8s/training-reason';
+import type { Reason, TrainingSnapshot } from '../../k8s/training-snapshot';
 import type { Cluster } from '../../k8s/cluster';
 import type { Clock } from '../clock';
 import type { Training, TrainingBackend } from './backend';
 import { ClusterWatches } from './cluster/cluster-watches';
-import { isOver, JobKeeper, POLL_MS } from './cluster/job-keeper';
-import { clusterSpec, giveToPod, jobRequest } from './cluster/job-request';
-import { readPatience } from './cluster/patience';
+import { isOver, TrainerJobClient, POLL_MS } from './cluster/trainer-job-client';
+import { kubernetesSpecOf, giveToPodUser, buildJobRequest } from './cluster/job-request';
+import { readRestarts } from './cluster/restart-record';
 import { recordOutcome } from './cluster/record-outcome';
-import { takeStep } from './cluster/take-step';
-import { TrainingStory } from './cluster/training-story';
-import { crewName, isShared } from './packs/crew';
-import { ownEnd } from './packs/own-end';
-import { podTokens } from './reports/pod-token';
-import type { ReportDesk } from './reports/report-desk';
-import { watchCrew } from './trainer-watch';
+import { applyAction } from './cluster/apply-action';
+import { StatusReporter } from './cluster/status-reporter';
+import { groupJobName, isShared } from './trainer-group';
+import { memberOutcome } from './packs/member-outcome';
+import { podTokenCheck } from './reports/pod-token';
+import type { ReportInbox } from './reports/report-inbox';
+import { trackProgress } from './progress-tracker';
 
 /** Where the trainer image has the jail's profile for pods. */
 const POD_JAIL_PROFILE = '/opt/whetstone/sandbox/profile-pod.json';
@@ -36,7 +36,7 @@ export interface KubernetesBackendOptions {
   /** Opens the cluster, at the first training. Throws where there is none. */
   openCluster: () => Promise<Cluster>;
   /** Where reports arrive, and the address at which pods reach it; null: no reports. */
-  reports: { desk: ReportDesk; url: string } | null;
+  reports: { desk: ReportInbox; url: string } | null;
 }
 
 /**
@@ -53,27 +53,27 @@ export class KubernetesBackend implements TrainingBackend {
 
   async train(training: Training): Promise<TrainingManifest> {
     const { clock, reports } = this.options;
-    const { crew, planned, input, signal } = training;
+    const { group, planned, input, signal } = training;
     // Others may have trained it by now.
-    const done = await ownEnd(training);
+    const done = await memberOutcome(training);
     if (done !== null) return done;
-    const spec = clusterSpec(training);
+    const spec = kubernetesSpecOf(training);
     const { cluster, watch, release } = await this.watches.acquire(spec.namespace);
     const keeper = this.keeper(cluster, training);
-    const isToken = podTokens(cluster, spec.namespace);
+    const isToken = podTokenCheck(cluster, spec.namespace);
     const reportName = jobName(input.job, planned.key);
-    const closeDesk = reports?.desk.expect(reportName, (token) => isToken(token, crewName(crew)));
-    const trainer = watchCrew(training, () => reports?.desk.latest(reportName) ?? null);
-    const story = new TrainingStory(training);
-    const record = (view: TrainingView, reason: Reason) =>
-      recordOutcome(cluster, crew.directory, view, reason).catch(() => undefined);
+    const closeDesk = reports?.desk.expect(reportName, (token) => isToken(token, groupJobName(group)));
+    const trainer = trackProgress(training, () => reports?.desk.latest(reportName) ?? null);
+    const story = new StatusReporter(training);
+    const record = (view: TrainingSnapshot, reason: Reason) =>
+      recordOutcome(cluster, group.directory, view, reason).catch(() => undefined);
     try {
       let job = await keeper.attach(story, signal);
       let seenMs = Date.now();
       let missingMs = UNSEEN_MS;
       for (;;) {
-        const view: TrainingView = { ...watch.view(job.metadata?.uid ?? ''), trainer: await trainer.look() };
-        const manifest = await ownEnd(training).catch(async (error: Error) => {
+        const view: TrainingSnapshot = { ...watch.view(job.metadata?.uid ?? ''), trainer: await trainer.look() };
+        const manifest = await memberOutcome(training).catch(async (error: Error) => {
           await record(view, { kind: 'CodeError', message: error.message });
           throw error;
         });
@@ -83,7 +83,7 @@ export class KubernetesBackend implements TrainingBackend {
         }
         if (view.job !== null) {
           seenMs = Date.now();
-          if (isShared(crew)) missingMs = GONE_MS;
+          if (isShared(group)) missingMs = GONE_MS;
         } else if (Date.now() - seenMs < missingMs || Date.now() - view.contactMs > UNSEEN_MS) {
           // Just made, the watch may not know it yet.
           view.job = job;
@@ -101,15 +101,24 @@ export class KubernetesBackend implements TrainingBackend {
           reasonMs: story.sinceMs,
           firstIterationMs: await trainer.firstIterationMs(),
         };
-        const step = nextStep(
+        const step = nextAction(
           reason,
           view,
           spec,
-          await readPatience(crew.directory, job.metadata?.uid ?? ''),
+          await readRestarts(group.directory, job.metadata?.uid ?? ''),
           clocks,
-          isShared(crew),
+          isShared(group),
         );
-        job = await takeStep(step, { cluster, namespace: spec.namespace, keeper, training, story, job, view, reason });
+        job = await applyAction(step, {
+          cluster,
+          namespace: spec.namespace,
+          keeper,
+          training,
+          story,
+          job,
+          view,
+          reason,
+        });
         await clock.sleep(POLL_MS, signal);
       }
     } finally {
@@ -119,14 +128,14 @@ export class KubernetesBackend implements TrainingBackend {
   }
 
   async stop(training: Training): Promise<void> {
-    const { cluster, watch, release } = await this.watches.acquire(clusterSpec(training).namespace);
+    const { cluster, watch, release } = await this.watches.acquire(kubernetesSpecOf(training).namespace);
     const keeper = this.keeper(cluster, training);
     try {
       const job = await keeper.find();
       if (job === null || isOver(job)) return;
       const view = { ...watch.view(job.metadata?.uid ?? ''), trainer: null };
-      const message = isShared(training.crew) ? 'nobody waits for its trainings any more' : 'cancelled';
-      await recordOutcome(cluster, training.crew.directory, view, { kind: 'Preempted', message }).catch(
+      const message = isShared(training.group) ? 'nobody waits for its trainings any more' : 'cancelled';
+      await recordOutcome(cluster, training.group.directory, view, { kind: 'Preempted', message }).catch(
         () => undefined,
       );
       await keeper.remove(job);
@@ -135,27 +144,27 @@ export class KubernetesBackend implements TrainingBackend {
     }
   }
 
-  async isAtWork(training: Training): Promise<boolean> {
-    const { cluster, release } = await this.watches.acquire(clusterSpec(training).namespace);
+  async isTraining(training: Training): Promise<boolean> {
+    const { cluster, release } = await this.watches.acquire(kubernetesSpecOf(training).namespace);
     try {
       const job = await this.keeper(cluster, training).find();
       const started = job?.spec?.template.spec?.containers[0]?.args ?? [];
-      return job !== null && !isOver(job) && started.includes(jobFile(training.planned.directory));
+      return job !== null && !isOver(job) && started.includes(jobFilePath(training.planned.directory));
     } finally {
       release();
     }
   }
 
-  private keeper(cluster: Cluster, training: Training): JobKeeper {
+  private keeper(cluster: Cluster, training: Training): TrainerJobClient {
     const { storeRoot, reports, clock } = this.options;
-    return new JobKeeper(cluster, {
-      spec: clusterSpec(training),
-      name: crewName(training.crew),
-      shared: isShared(training.crew),
+    return new TrainerJobClient(cluster, {
+      spec: kubernetesSpecOf(training),
+      name: groupJobName(training.group),
+      shared: isShared(training.group),
       clock,
       async make() {
-        const request = await jobRequest(training, storeRoot, reports?.url ?? null);
-        await giveToPod(request);
+        const request = await buildJobRequest(training, storeRoot, reports?.url ?? null);
+        await giveToPodUser(request);
         return buildJob(request);
       },
     });

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { LOCKED } from '../../k8s/exit-codes';
+import { LOCKED_EXIT_CODE } from '../../k8s/exit-codes';
 import type { TrainingManifest } from '../../contracts/artifacts/training';
-import { jobFile } from '../../k8s/job-member';
+import { jobFilePath } from '../../k8s/group-member';
 import { jobName } from '../../k8s/names';
 import type { Clock } from '../clock';
 import type { Training, TrainingBackend } from './backend';
-import { type Crew, crewText, isShared, stillNeeded } from './packs/crew';
-import { ownEnd } from './packs/own-end';
+import { type TrainerGroup, memberNames, isShared, remainingMembers } from './trainer-group';
+import { memberOutcome } from './packs/member-outcome';
 import { issueTokens, type LocalReports } from './reports/local-reporting';
 import { trainerFailure } from './trainer-failure';
 import {
@@ -14,10 +14,10 @@ import {
   signalTrainer,
   startTrainer,
   type TrainerCommand,
-  trainerHas,
+  isTrainerOf,
   trainerState,
 } from './trainer-process';
-import { watchCrew } from './trainer-watch';
+import { trackProgress } from './progress-tracker';
 
 /** What training on this machine needs. */
 export interface LocalBackendOptions {
@@ -56,23 +56,25 @@ export class LocalBackend implements TrainingBackend {
   }
 
   private async watch(training: Training, job: string): Promise<TrainingManifest> {
-    const { crew, progress, signal } = training;
+    const { group, progress, signal } = training;
     const { clock, reports } = this.options;
     const name = training.input.job;
-    const trainer = watchCrew(training, () => reports?.desk.latest(job) ?? null);
-    const logPath = join(crew.directory, 'trainer.log');
-    const shared = isShared(crew) ? `, with a trainer shared by ${crewText(crew)}` : '';
+    const trainer = trackProgress(training, () => reports?.desk.latest(job) ?? null);
+    const logPath = join(group.directory, 'trainer.log');
+    const shared = isShared(group) ? `, with a trainer shared by ${memberNames(group)}` : '';
     // What an earlier trainer ended with was that attempt's business; this one starts its own or finds one running.
-    let isOurs = (await trainerState(crew.directory)).status === 'running';
+    let isOurs = (await trainerState(group.directory)).status === 'running';
     for (;;) {
       if (!isOurs) {
-        const wrapper = await this.start(crew, signal);
+        const wrapper = await this.start(group, signal);
         // Of a pack, the others may have started it a moment ago.
-        isOurs = wrapper !== LOCKED || (isShared(crew) && (await trainerState(crew.directory)).status === 'running');
-        if (!isOurs) await clock.sleep(isShared(crew) ? POLL_MS : LOCK_RETRY_MS, signal);
+        isOurs =
+          wrapper !== LOCKED_EXIT_CODE ||
+          (isShared(group) && (await trainerState(group.directory)).status === 'running');
+        if (!isOurs) await clock.sleep(isShared(group) ? POLL_MS : LOCK_RETRY_MS, signal);
       }
-      const state = await trainerState(crew.directory);
-      const manifest = await ownEnd(training);
+      const state = await trainerState(group.directory);
+      const manifest = await memberOutcome(training);
       const last = await trainer.look();
       if (last) {
         progress.reach(last.iteration);
@@ -81,7 +83,7 @@ export class LocalBackend implements TrainingBackend {
       if (manifest) return manifest;
       if (isOurs && state.status !== 'running') {
         const code = state.status === 'ended' ? state.code : null;
-        if (code !== LOCKED) throw trainerFailure(name, code, await lastLogLines(crew.directory), logPath);
+        if (code !== LOCKED_EXIT_CODE) throw trainerFailure(name, code, await lastLogLines(group.directory), logPath);
         isOurs = false;
         await clock.sleep(LOCK_RETRY_MS, signal);
       }
@@ -89,39 +91,39 @@ export class LocalBackend implements TrainingBackend {
     }
   }
 
-  async stop({ crew: { directory } }: Training): Promise<void> {
+  async stop({ group: { directory } }: Training): Promise<void> {
     const { clock, graceMs = 15_000 } = this.options;
     const state = await trainerState(directory);
     if (state.status !== 'running') return;
-    signalTrainer(state.group, 'SIGTERM');
+    signalTrainer(state.processGroup, 'SIGTERM');
     for (const deadline = clock.now() + graceMs; clock.now() < deadline; await clock.sleep(POLL_MS)) {
       if ((await trainerState(directory)).status !== 'running') return;
     }
-    signalTrainer(state.group, 'SIGKILL');
+    signalTrainer(state.processGroup, 'SIGKILL');
   }
 
-  async isAtWork({ crew, planned }: Training): Promise<boolean> {
-    return trainerHas(crew.directory, jobFile(planned.directory));
+  async isTraining({ group, planned }: Training): Promise<boolean> {
+    return isTrainerOf(group.directory, jobFilePath(planned.directory));
   }
 
   /**
-   * Starts a trainer for those who need it, and waits until its wrapper has recorded itself. Resolves with LOCKED when
+   * Starts a trainer for those who need it, and waits until its wrapper has recorded itself. Resolves with LOCKED_EXIT_CODE when
    * another one is there.
    */
-  private async start(crew: Crew, signal: AbortSignal): Promise<number | null> {
+  private async start(group: TrainerGroup, signal: AbortSignal): Promise<number | null> {
     const { clock, trainer, reports } = this.options;
-    const members = await stillNeeded(crew);
+    const members = await remainingMembers(group);
     if (members.length === 0) return null;
-    const jobs = members.map(({ directory }) => jobFile(directory));
+    const jobs = members.map(({ directory }) => jobFilePath(directory));
     let ended: number | null = null;
     let failed: Error | null = null;
-    startTrainer(crew.directory, jobs, trainer, reports === undefined ? {} : await issueTokens(reports, members)).then(
+    startTrainer(group.directory, jobs, trainer, reports === undefined ? {} : await issueTokens(reports, members)).then(
       (code) => (ended = code),
       (error: Error) => (failed = error),
     );
     for (const deadline = clock.now() + START_MS; clock.now() < deadline; await clock.sleep(20, signal)) {
       if (failed) throw failed as Error;
-      if (ended !== null || (await trainerState(crew.directory)).status === 'running') return ended;
+      if (ended !== null || (await trainerState(group.directory)).status === 'running') return ended;
     }
     return ended;
   }

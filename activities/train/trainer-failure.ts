@@ -1,14 +1,14 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import type { TrainingFailure } from '../../contracts/artifacts/training';
 import type { FailureType } from '../../contracts/failures';
-import { FATAL_CODES } from '../../k8s/exit-codes';
-import { CODE_FAILURES } from '../../k8s/exit-codes';
+import { FATAL_EXIT_CODES } from '../../k8s/exit-codes';
+import { EXIT_CODE_FAILURES } from '../../k8s/exit-codes';
 import { failure } from '../../contracts/typed-failure';
 import type { Training } from './backend';
-import { crewText } from './packs/crew';
+import { memberNames } from './trainer-group';
 
 const typeOf = (code: number | null): FailureType =>
-  (code === null ? undefined : CODE_FAILURES[code]) ?? 'Trainer.Died';
+  (code === null ? undefined : EXIT_CODE_FAILURES[code]) ?? 'Trainer.Died';
 
 /**
  * The failure that the end of a trainer without a manifest means.
@@ -29,14 +29,14 @@ export function trainerFailure(job: string, code: number | null, log: string, lo
  * trains.
  */
 export function trainingFailure(
-  { input, prepared, crew }: Training,
+  { input, prepared, group }: Training,
   { code, message }: TrainingFailure,
 ): ApplicationFailure {
-  const isFatal = prepared.spec.training.backend === 'kubernetes' && FATAL_CODES.includes(code);
-  const type = CODE_FAILURES[code] ?? (isFatal ? 'Trainer.Failed' : 'Trainer.Died');
+  const isFatal = prepared.spec.training.backend === 'kubernetes' && FATAL_EXIT_CODES.includes(code);
+  const type = EXIT_CODE_FAILURES[code] ?? (isFatal ? 'Trainer.Failed' : 'Trainer.Died');
   const next = type === 'Trainer.Died' ? ' It is started again from its last checkpoint, without them.' : '';
   return failure(
     type,
-    `The training of ${input.job} ended with code ${code}; the others of its trainer (${crewText(crew)}) go on.${next} It said: ${message} The trainer's log is in ${crew.directory}.`,
+    `The training of ${input.job} ended with code ${code}; the others of its trainer (${memberNames(group)}) go on.${next} It said: ${message} The trainer's log is in ${group.directory}.`,
   );
 }

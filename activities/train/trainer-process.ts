@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LOCKED } from '../../k8s/exit-codes';
+import { LOCKED_EXIT_CODE } from '../../k8s/exit-codes';
 
 /** How to start the trainer. */
 export interface TrainerCommand {
@@ -16,7 +16,7 @@ export interface TrainerCommand {
 
 /** What is known of a job's process from the files it leaves. */
 export type TrainerState =
-  { status: 'running'; group: number } | { status: 'ended'; code: number } | { status: 'gone' };
+  { status: 'running'; processGroup: number } | { status: 'ended'; code: number } | { status: 'gone' };
 
 /** What this worker knows and the trainer does not need. */
 const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
@@ -28,7 +28,7 @@ const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
  */
 const WRAPPER = `
 exec 9> trainer.lock
-if command -v flock > /dev/null; then flock -n 9 || exit ${LOCKED}; fi
+if command -v flock > /dev/null; then flock -n 9 || exit ${LOCKED_EXIT_CODE}; fi
 trap : TERM INT HUP
 rm -f trainer.exit
 read -r line < "/proc/$$/stat" && printf '%s\\n' "$line" > trainer.stat.tmp && mv trainer.stat.tmp trainer.stat
@@ -78,24 +78,26 @@ export async function trainerState(directory: string): Promise<TrainerState> {
     const now = parseStat(await readOr(`/proc/${recorded.pid}/stat`, ''));
     // The number may have been given to another process since; its start time tells. A zombie has ended.
     if (now && now.start === recorded.start && now.state !== 'Z' && now.state !== 'X')
-      return { status: 'running', group: recorded.pid };
+      return { status: 'running', processGroup: recorded.pid };
   }
   const code = await readOr(join(directory, 'trainer.exit'), '');
   return code === '' ? { status: 'gone' } : { status: 'ended', code: Number(code) };
 }
 
 /** Whether the trainer of a directory runs and was started with a job file. */
-export async function trainerHas(directory: string, job: string): Promise<boolean> {
+export async function isTrainerOf(directory: string, job: string): Promise<boolean> {
   const state = await trainerState(directory);
-  return state.status === 'running' && (await readOr(`/proc/${state.group}/cmdline`, '')).split('\0').includes(job);
+  return (
+    state.status === 'running' && (await readOr(`/proc/${state.processGroup}/cmdline`, '')).split('\0').includes(job)
+  );
 }
 
 /**
  * Asks the job's whole process group to stop: SIGTERM makes the trainer write a checkpoint. Harmless when it is gone.
  */
-export function signalTrainer(group: number, signal: NodeJS.Signals): void {
+export function signalTrainer(processGroup: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(-group, signal);
+    process.kill(-processGroup, signal);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }

@@ -8,7 +8,7 @@ import { systemClock } from '../../activities/clock';
 import { createTrainActivities } from '../../activities/train';
 import { KubernetesBackend } from '../../activities/train/kubernetes-backend';
 import { LocalBackend } from '../../activities/train/local-backend';
-import { ReportDesk } from '../../activities/train/reports/report-desk';
+import { ReportInbox } from '../../activities/train/reports/report-inbox';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { AgentSpecInput } from '../../contracts/config/agent-spec';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
@@ -117,7 +117,7 @@ export class ClusterFixture {
   }
 
   /** Activities as a worker has them; every call is another worker. */
-  activities(reportUrl: string | null = null, desk = new ReportDesk()) {
+  activities(reportUrl: string | null = null, desk = new ReportInbox()) {
     return createTrainActivities({
       store: this.run.store,
       backends: {

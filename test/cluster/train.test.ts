@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { ReportDesk } from '../../activities/train/reports/report-desk';
-import { reportEndpoint } from '../../activities/train/reports/report-endpoint';
+import { ReportInbox } from '../../activities/train/reports/report-inbox';
+import { createReportEndpoint } from '../../activities/train/reports/report-endpoint';
 import { trainingManifestSchema } from '../../contracts/artifacts/training';
 import { getJson } from '../../store';
 import { ClusterFixture } from './cluster-fixture';
@@ -14,8 +14,8 @@ describe('trainAdapter on a cluster', () => {
   afterAll(() => fixture.dispose(), 120_000);
 
   test('a training as a Job ends with the loss curve and the adapter of a training on this machine, and reports on the way', async () => {
-    const desk = new ReportDesk();
-    const endpoint = reportEndpoint(desk);
+    const desk = new ReportInbox();
+    const endpoint = createReportEndpoint(desk);
     await endpoint.listen({ host: '0.0.0.0', port: 0 });
     const { port } = endpoint.server.address() as AddressInfo;
     // The node's side of the pods' network.

@@ -2,9 +2,9 @@
 import type { CoreV1Event, V1ContainerState, V1Job, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import { kubernetesSpecSchema } from '../../contracts/config/kubernetes-spec';
 import { buildJob, type JobRequest } from '../../k8s/job-manifest';
-import type { JobMember } from '../../k8s/job-member';
+import type { GroupMember } from '../../k8s/group-member';
 import { jobName, packName } from '../../k8s/names';
-import type { TrainingView } from '../../k8s/training-snapshot';
+import type { TrainingSnapshot } from '../../k8s/training-snapshot';
 
 export const NOW = Date.parse('2026-01-01T12:00:00Z');
 export const ago = (seconds: number): Date => new Date(NOW - seconds * 1_000);
@@ -12,7 +12,7 @@ export const ago = (seconds: number): Date => new Date(NOW - seconds * 1_000);
 export const spec = (changes: object = {}) =>
   kubernetesSpecSchema.parse({ image: 'registry.example/trainer@sha256:1', store: { claim: 'store' }, ...changes });
 
-const member = (capability: string): JobMember => {
+const member = (capability: string): GroupMember => {
   const directoryKey = `runs/orders-desk:2026-01-01/training/${capability}-0123456789ab`;
   return { capability, directoryKey, directory: `/store/${directoryKey}` };
 };
@@ -26,13 +26,13 @@ export const request = (
   const members = capabilities.map(member);
   const only = members[0]!;
   const folder = 'runs/orders-desk:2026-01-01/training/packs/01234567-1';
-  const crew =
+  const group =
     pack === 1
       ? { name: jobName(only.capability, only.directoryKey), pack: null, directoryKey: only.directoryKey }
       : { name: packName(folder, capabilities), pack, directoryKey: folder };
   return {
     spec: spec(changes),
-    ...crew,
+    ...group,
     runId: 'orders-desk:2026-01-01',
     agent: 'orders-desk',
     members,
@@ -135,7 +135,7 @@ export const event = (
   source: { component },
 });
 
-export const view = (changes: Partial<TrainingView> = {}): TrainingView => ({
+export const view = (changes: Partial<TrainingSnapshot> = {}): TrainingSnapshot => ({
   job: job(),
   pods: [],
   events: [],

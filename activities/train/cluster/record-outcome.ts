@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eventTime } from '../../../k8s/objects';
-import { exitCode } from '../../../k8s/pod-end';
-import type { Reason, TrainingView } from '../../../k8s/training-snapshot';
+import { exitCode } from '../../../k8s/pod-termination';
+import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
 import type { Cluster } from '../../../k8s/cluster';
 import { replaceFile } from '../../../store';
 
@@ -16,7 +16,7 @@ const LOG_BYTES = 1 << 20;
 export async function recordOutcome(
   cluster: Cluster,
   directory: string,
-  view: TrainingView,
+  view: TrainingSnapshot,
   reason: Reason,
 ): Promise<void> {
   const { job, pods, events } = view;

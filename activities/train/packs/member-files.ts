@@ -15,12 +15,12 @@ export async function readTrainingFailure(directory: string): Promise<TrainingFa
 }
 
 /** Tells the trainer that nobody waits for this training any more: it leaves it out after the iteration. */
-export function askToDrop(directory: string): Promise<void> {
+export function requestCancel(directory: string): Promise<void> {
   return writeFile(cancelPath(directory), '');
 }
 
 /** Removes what an earlier trainer was told and said, before another one is started. */
-export async function forgetEarlierTrainer(directory: string): Promise<void> {
+export async function clearMemberFiles(directory: string): Promise<void> {
   await rm(failurePath(directory), { force: true });
   await rm(cancelPath(directory), { force: true });
 }

@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import type { JobMember } from '../../../k8s/job-member';
+import type { GroupMember } from '../../../k8s/group-member';
 import { type ArtifactStore, createFile, layout } from '../../../store';
-import { type Crew, leftFolder, namesIn } from './crew';
+import { type TrainerGroup, leftFolder, fileNames } from '../trainer-group';
 
 const ticketSchema = z.object({ capability: z.string() });
 const closedSchema = z.object({ members: z.array(z.object({ capability: z.string(), training: z.string() })) });
@@ -18,7 +18,7 @@ export interface Ticket {
 }
 
 /**
- * One pack on disk: `tickets/` while it is open, `closed.json` with the crew afterwards, `left/` with those who went.
+ * One pack on disk: `tickets/` while it is open, `closed.json` with the group afterwards, `left/` with those who went.
  * Every file is created once and never changed, so whoever is first decides and everybody else, on whatever worker,
  * reads the same.
  */
@@ -30,18 +30,18 @@ export class PackFolder {
   constructor(
     private readonly store: ArtifactStore,
     private readonly runId: string,
-    group: string,
+    packingKey: string,
     number: number,
   ) {
-    this.key = layout.pack(runId, group, number);
+    this.key = layout.pack(runId, packingKey, number);
     this.directory = store.localPath(this.key);
   }
 
   /** Who is in the pack; null while it is open. */
-  async crew(): Promise<Crew | null> {
+  async group(): Promise<TrainerGroup | null> {
     const text = await readOrNull(join(this.directory, 'closed.json'));
     if (text === null) return null;
-    const members = closedSchema.parse(JSON.parse(text)).members.map(({ capability, training }): JobMember => {
+    const members = closedSchema.parse(JSON.parse(text)).members.map(({ capability, training }): GroupMember => {
       const directoryKey = layout.training(this.runId, training);
       return { capability, directoryKey, directory: this.store.localPath(directoryKey) };
     });
@@ -49,19 +49,19 @@ export class PackFolder {
   }
 
   /** Takes a ticket; a second time it is the same one. */
-  async join({ capability, directory }: JobMember): Promise<void> {
+  async join({ capability, directory }: GroupMember): Promise<void> {
     await createFile(join(this.directory, 'tickets', basename(directory)), `${JSON.stringify({ capability })}\n`);
   }
 
-  async hasTicket({ directory }: JobMember): Promise<boolean> {
-    return (await namesIn(join(this.directory, 'tickets'))).includes(basename(directory));
+  async hasTicket({ directory }: GroupMember): Promise<boolean> {
+    return (await fileNames(join(this.directory, 'tickets'))).includes(basename(directory));
   }
 
   /** Who waits, the first one first; without those who have left. */
   async waiting(): Promise<Ticket[]> {
     const folder = join(this.directory, 'tickets');
-    const left = new Set(await namesIn(leftFolder(this)));
-    const names = (await namesIn(folder)).filter((name) => !left.has(name));
+    const left = new Set(await fileNames(leftFolder(this)));
+    const names = (await fileNames(folder)).filter((name) => !left.has(name));
     const tickets = await Promise.all(
       names.map(async (training) => {
         const path = join(folder, training);
@@ -84,12 +84,12 @@ export class PackFolder {
   }
 
   /** Marks that a training no longer needs this pack's trainer. `why` is for people who read the folder. */
-  async leave({ directory }: JobMember, why: string): Promise<void> {
+  async leave({ directory }: GroupMember, why: string): Promise<void> {
     await createFile(join(leftFolder(this), basename(directory)), `${why}\n`);
   }
 
-  async hasLeft({ directory }: JobMember): Promise<boolean> {
-    return (await namesIn(leftFolder(this))).includes(basename(directory));
+  async hasLeft({ directory }: GroupMember): Promise<boolean> {
+    return (await fileNames(leftFolder(this))).includes(basename(directory));
   }
 }
 

@@ -1,15 +1,15 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { JobMember } from '../../../k8s/job-member';
+import type { GroupMember } from '../../../k8s/group-member';
 import { jobName } from '../../../k8s/names';
 import { reportVariables } from '../../../k8s/report-variables';
 import { replaceFile } from '../../../store';
-import type { ReportDesk } from './report-desk';
+import type { ReportInbox } from './report-inbox';
 import type { ReportTokens } from './report-token';
 
 /** Where trainers of this machine report. */
 export interface LocalReports {
-  desk: ReportDesk;
+  desk: ReportInbox;
   url: string;
   tokens: ReportTokens;
 }
@@ -17,9 +17,9 @@ export interface LocalReports {
 /** Writes a token for each training, good for it alone, and returns the variables by which the trainer finds them. */
 export async function issueTokens(
   { tokens, url }: LocalReports,
-  members: readonly JobMember[],
+  members: readonly GroupMember[],
 ): Promise<Record<string, string>> {
-  const file = ({ directory }: JobMember) => join(directory, 'report-token');
+  const file = ({ directory }: GroupMember) => join(directory, 'report-token');
   for (const member of members) {
     await replaceFile(file(member), tokens.issue(jobName(member.capability, member.directoryKey)));
     await chmod(file(member), 0o600);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { REPORT_AUDIENCE } from '../../../k8s/names';
 import type { Cluster } from '../../../k8s/cluster';
-import type { TokenCheck } from './report-desk';
-import type { TokenVerdict } from './report-token';
+import type { TokenCheck } from './report-inbox';
+import type { TokenStatus } from './report-token';
 
 /** How long the API server's word about a token is believed: reports come every iteration. */
 const BELIEVED_MS = 60_000;
@@ -12,8 +12,8 @@ const POD_NAME = 'authentication.kubernetes.io/pod-name';
 const JOB_LABEL = 'batch.kubernetes.io/job-name';
 
 /** Checks the projected tokens of a namespace's pods: of our audience, not expired, and of a pod of that very Job. */
-export function podTokens(cluster: Cluster, namespace: string): TokenCheck {
-  const believed = new Map<string, { verdict: TokenVerdict; untilMs: number }>();
+export function podTokenCheck(cluster: Cluster, namespace: string): TokenCheck {
+  const believed = new Map<string, { verdict: TokenStatus; untilMs: number }>();
   return async (token, job) => {
     const key = createHash('sha256').update(`${job}\0${token}`).digest('hex');
     const known = believed.get(key);
@@ -26,7 +26,7 @@ export function podTokens(cluster: Cluster, namespace: string): TokenCheck {
   };
 }
 
-async function ask(cluster: Cluster, namespace: string, token: string, job: string): Promise<TokenVerdict> {
+async function ask(cluster: Cluster, namespace: string, token: string, job: string): Promise<TokenStatus> {
   if (token === '') return 'forged';
   const { status } = await cluster.reviewToken(token, REPORT_AUDIENCE);
   if (status?.authenticated !== true) return /expired/i.test(status?.error ?? '') ? 'late' : 'forged';

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** What a token turned out to be. `late`: it was good once. */
-export type TokenVerdict = 'good' | 'forged' | 'late';
+export type TokenStatus = 'good' | 'forged' | 'late';
 
 /**
  * Signs tokens that are good for one job until a time. The secret lives as long as the worker: so do the reports it
@@ -16,7 +16,7 @@ export class ReportTokens {
     return `${claim}.${this.sign(claim)}`;
   }
 
-  check(token: string, job: string, nowMs = Date.now()): TokenVerdict {
+  check(token: string, job: string, nowMs = Date.now()): TokenStatus {
     const [claim = '', signature = '', ...rest] = token.split('.');
     const expected = Buffer.from(this.sign(claim));
     const given = Buffer.from(signature);

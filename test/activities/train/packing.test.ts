@@ -5,7 +5,7 @@ import type { MockActivityEnvironment } from '@temporalio/testing';
 import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
-import { ReportDesk } from '../../../activities/train/reports/report-desk';
+import { ReportInbox } from '../../../activities/train/reports/report-inbox';
 import { ReportTokens } from '../../../activities/train/reports/report-token';
 import { trainerState } from '../../../activities/train/trainer-process';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
@@ -39,7 +39,7 @@ describe('packed trainings', () => {
   });
 
   /** Activities as one worker has them; every call is another worker. */
-  const worker = (reports?: { desk: ReportDesk; url: string; tokens: ReportTokens }, atOnce = 8) =>
+  const worker = (reports?: { desk: ReportInbox; url: string; tokens: ReportTokens }, atOnce = 8) =>
     createTrainActivities({
       store: fixture.store,
       atOnce,
@@ -153,7 +153,7 @@ describe('packed trainings', () => {
     await pack({ packing: 3, packingWaitSeconds: 3 });
     const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
     await Promise.all(names.map((name) => train(name)));
-    const crews = files
+    const groups = files
       .packs()
       .map(
         (folder) =>
@@ -161,12 +161,12 @@ describe('packed trainings', () => {
             .members,
       );
     expect(
-      crews
+      groups
         .flat()
         .map(({ capability }) => capability)
         .sort(),
     ).toEqual(names);
-    expect(Math.max(...crews.map((crew) => crew.length))).toBeLessThanOrEqual(3);
+    expect(Math.max(...groups.map((group) => group.length))).toBeLessThanOrEqual(3);
     for (const name of names) expect(files.starts(name)).toHaveLength(1);
   });
 
@@ -326,7 +326,7 @@ describe('packed trainings', () => {
   test('each training reports under its own address with its own token', async () => {
     await pack({ packing: 2 });
     process.env['FAKE_HOLD'] = 'letters';
-    const reports = { desk: new ReportDesk(), url: 'http://127.0.0.1:9', tokens: new ReportTokens() };
+    const reports = { desk: new ReportInbox(), url: 'http://127.0.0.1:9', tokens: new ReportTokens() };
     const both = ['stamps', 'letters'].map((job) => train(job, undefined, undefined, worker(reports)));
     await files.reaches('letters', 1);
     const environment = readFileSync(`/proc/${files.starts('letters')[0]}/environ`, 'utf8').split('\0');

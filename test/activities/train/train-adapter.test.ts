@@ -135,7 +135,7 @@ describe('trainAdapter', () => {
     await started();
     const state = await trainerState(directory());
     if (state.status !== 'running') throw new Error('The trainer should be running.');
-    process.kill(-state.group, 'SIGKILL');
+    process.kill(-state.processGroup, 'SIGKILL');
     await expect(failure).rejects.toMatchObject({
       type: 'Trainer.Died',
       message: expect.stringContaining('was killed') as string,

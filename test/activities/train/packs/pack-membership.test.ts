@@ -2,11 +2,11 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { Clock } from '../../../activities/clock';
-import { crewName, stillNeeded, type Crew } from '../../../activities/train/packs/crew';
-import { type PackOptions, PackPlace } from '../../../activities/train/packs/pack-place';
-import { giveVerdict, readVerdict } from '../../../activities/train/packs/verdict';
-import { layout, LocalStore } from '../../../store';
+import type { Clock } from '../../../../activities/clock';
+import { groupJobName, remainingMembers, type TrainerGroup } from '../../../../activities/train/trainer-group';
+import { type PackMembershipOptions, PackMembership } from '../../../../activities/train/packs/pack-membership';
+import { recordPackFailure, readPackFailure } from '../../../../activities/train/packs/pack-failure';
+import { layout, LocalStore } from '../../../../store';
 
 const NEVER = new AbortController().signal;
 /** For those whom nobody joins. */
@@ -40,30 +40,30 @@ describe('a place in a pack', () => {
     mkdirSync(directory, { recursive: true });
     return { capability, directoryKey, directory };
   };
-  const place = (capability: string, changes: Partial<PackOptions> = {}) =>
-    new PackPlace({
+  const place = (capability: string, changes: Partial<PackMembershipOptions> = {}) =>
+    new PackMembership({
       store,
       clock,
       runId: 'run-1',
-      group: 'g',
+      packingKey: 'g',
       most: 2,
       waitMs: 3_600_000,
       waits: true,
       member: memberOf(capability),
-      isAtWork: async () => false,
+      isTraining: async () => false,
       say: async (message) => void said.push(message),
       ...changes,
     });
-  const names = ({ members }: Crew) => members.map(({ capability }) => capability);
+  const names = ({ members }: TrainerGroup) => members.map(({ capability }) => capability);
   const packFolder = (number: number) => store.localPath(layout.pack('run-1', 'g', number));
 
-  test('all who are in time have the same crew, whoever asks and how often', async () => {
+  test('all who are in time have the same group, whoever asks and how often', async () => {
     const [a, b] = await Promise.all([place('b').take(NEVER), place('a').take(NEVER)]);
     expect(names(a)).toEqual(['a', 'b']);
     expect(b).toEqual(a);
     expect(await place('a').take(NEVER)).toEqual(a);
     expect(basename(a.directory)).toBe('g-1');
-    expect(crewName(a)).toMatch(/^whet-pack-[0-9a-f]{12}$/);
+    expect(groupJobName(a)).toMatch(/^whet-pack-[0-9a-f]{12}$/);
   });
 
   test('its own clock ends the wait when that of the files is ahead', async () => {
@@ -105,21 +105,21 @@ describe('a place in a pack', () => {
   });
 
   test('other groups have other packs', async () => {
-    const crews = await Promise.all([
+    const groups = await Promise.all([
       place('a', SHORT).take(NEVER),
-      place('b', { ...SHORT, group: 'other' }).take(NEVER),
+      place('b', { ...SHORT, packingKey: 'other' }).take(NEVER),
     ]);
-    expect(crews.map(names)).toEqual([['a'], ['b']]);
+    expect(groups.map(names)).toEqual([['a'], ['b']]);
   });
 
   test('who leaves is not needed; the last one learns that the trainer is nobody’s any more', async () => {
     const [a, b] = [place('a'), place('b')];
-    const [crew] = await Promise.all([a.take(NEVER), b.take(NEVER)]);
+    const [group] = await Promise.all([a.take(NEVER), b.take(NEVER)]);
     expect(await a.leave('it diverged')).toBeNull();
-    expect(names({ ...crew, members: await stillNeeded(crew) })).toEqual(['b']);
-    expect(readFileSync(join(crew.directory, 'left', 'a-0123'), 'utf8')).toBe('it diverged\n');
+    expect(names({ ...group, members: await remainingMembers(group) })).toEqual(['b']);
+    expect(readFileSync(join(group.directory, 'left', 'a-0123'), 'utf8')).toBe('it diverged\n');
     expect(existsSync(join(memberOf('a').directory, 'cancel'))).toBe(true);
-    expect(await b.leave('cancelled')).toEqual(crew);
+    expect(await b.leave('cancelled')).toEqual(group);
   });
 
   test('who comes back after it left waits until its trainer has noticed, then forgets what that one said', async () => {
@@ -127,17 +127,17 @@ describe('a place in a pack', () => {
     await Promise.all([a.take(NEVER), place('b').take(NEVER)]);
     await a.leave('its time was over');
     let looks = 0;
-    const crew = await place('a', { isAtWork: async () => ++looks < 3 }).take(NEVER);
+    const group = await place('a', { isTraining: async () => ++looks < 3 }).take(NEVER);
     expect(looks).toBe(3);
     expect(said).toContain('waits for the end of its iteration in the trainer that it shared before');
-    expect(crew.directory).toBe(memberOf('a').directory);
+    expect(group.directory).toBe(memberOf('a').directory);
     expect(existsSync(join(memberOf('a').directory, 'cancel'))).toBe(false);
 
     const b = place('b');
     await b.take(NEVER);
     await b.leave('it diverged');
     writeFileSync(join(memberOf('b').directory, 'failure.json'), '{"code": 66, "message": "not finite"}');
-    await place('b', { isAtWork: async () => true }).take(NEVER);
+    await place('b', { isTraining: async () => true }).take(NEVER);
     expect(existsSync(join(memberOf('b').directory, 'failure.json'))).toBe(false);
   });
 
@@ -151,10 +151,10 @@ describe('a place in a pack', () => {
   });
 
   test('the first verdict on a trainer counts for all', async () => {
-    const [crew] = await Promise.all([place('a').take(NEVER), place('b').take(NEVER)]);
-    expect(await readVerdict(crew)).toBeNull();
-    await giveVerdict(crew, { type: 'Trainer.OutOfMemory', message: 'too large' });
-    await giveVerdict(crew, { type: 'Trainer.Stalled', message: 'later' });
-    expect(await readVerdict(crew)).toEqual({ type: 'Trainer.OutOfMemory', message: 'too large' });
+    const [group] = await Promise.all([place('a').take(NEVER), place('b').take(NEVER)]);
+    expect(await readPackFailure(group)).toBeNull();
+    await recordPackFailure(group, { type: 'Trainer.OutOfMemory', message: 'too large' });
+    await recordPackFailure(group, { type: 'Trainer.Stalled', message: 'later' });
+    expect(await readPackFailure(group)).toEqual({ type: 'Trainer.OutOfMemory', message: 'too large' });
   });
 });

@@ -6,7 +6,7 @@ import type { TrainingJob } from '../../../contracts/artifacts/training';
  * What trainings of one run must have in common to share a trainer, hashed. All that the trainer insists on, and where
  * it runs.
  */
-export function packGroup(
+export function packingKey(
   { spec: { training } }: PreparedSpec,
   { baseModel, threads, isolation, jailProfile }: TrainingJob,
 ): string {

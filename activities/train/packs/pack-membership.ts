@@ -1,45 +1,45 @@
-import type { JobMember } from '../../../k8s/job-member';
+import type { GroupMember } from '../../../k8s/group-member';
 import type { ArtifactStore } from '../../../store';
 import type { Clock } from '../../clock';
-import { alone, type Crew, isShared, stillNeeded } from './crew';
-import { askToDrop, forgetEarlierTrainer, readTrainingFailure } from './member-files';
+import { groupOfOne, type TrainerGroup, isShared, remainingMembers } from '../trainer-group';
+import { requestCancel, clearMemberFiles, readTrainingFailure } from './member-files';
 import { PackFolder } from './pack-folder';
 
 const POLL_MS = 500;
 
 /** One training's way into a pack. */
-export interface PackOptions {
+export interface PackMembershipOptions {
   store: ArtifactStore;
   clock: Clock;
   runId: string;
   /** The same for trainings that one trainer can train: what they have in common, hashed. */
-  group: string;
+  packingKey: string;
   /** Most trainings in a pack. */
   most: number;
   /** Longest wait of a pack's first training for the others, in milliseconds. */
   waitMs: number;
   /** False: it joins those who wait already, and waits for nobody itself. */
   waits: boolean;
-  member: JobMember;
-  /** Whether the crew's trainer is still at work on this training. */
-  isAtWork: (crew: Crew) => Promise<boolean>;
+  member: GroupMember;
+  /** Whether the group's trainer is still at work on this training. */
+  isTraining: (group: TrainerGroup) => Promise<boolean>;
   /** Told what it waits for, about twice a second. */
   say: (waitsFor: string) => Promise<void>;
 }
 
 /** The place of one training in the packs of its run. Nothing is kept in memory that another attempt would need. */
-export class PackPlace {
+export class PackMembership {
   private pack: PackFolder | null = null;
 
-  constructor(private readonly options: PackOptions) {}
+  constructor(private readonly options: PackMembershipOptions) {}
 
   /**
-   * The crew that the training belongs to: that of an attempt before, else of a new pack, which it waits for. A pack is
+   * The group that the training belongs to: that of an attempt before, else of a new pack, which it waits for. A pack is
    * closed when it is full, or when its first ticket has waited long enough; a training that comes later opens the next
    * one. One that has left a pack is started again at once: with those who wait at that moment, else alone.
    * @throws the signal's reason when it is aborted; the ticket stays, for the next attempt.
    */
-  async take(signal: AbortSignal): Promise<Crew> {
+  async take(signal: AbortSignal): Promise<TrainerGroup> {
     const { member } = this.options;
     let before: PackFolder | null = null;
     for (let number = 1; ; number += 1) {
@@ -48,20 +48,20 @@ export class PackPlace {
         before = pack;
         continue;
       }
-      let crew = await pack.crew();
-      if (crew === null) {
+      let group = await pack.group();
+      if (group === null) {
         this.pack = pack;
         if (!(await pack.hasTicket(member))) {
-          await this.letGo((await before?.crew()) ?? null, signal);
+          await this.letGo((await before?.group()) ?? null, signal);
           // The ticket comes last: whoever sees it may start the trainer.
-          await forgetEarlierTrainer(member.directory);
+          await clearMemberFiles(member.directory);
           await pack.join(member);
         }
-        crew = await this.closed(pack, this.options.waits && before === null, signal);
+        group = await this.closed(pack, this.options.waits && before === null, signal);
       }
-      if (isIn(crew, member)) {
+      if (isIn(group, member)) {
         this.pack = pack;
-        return isShared(crew) ? crew : alone(member);
+        return isShared(group) ? group : groupOfOne(member);
       }
     }
   }
@@ -69,35 +69,35 @@ export class PackPlace {
   /**
    * Gives the place up: for a failure that only a person can cure, or because nobody waits for the training any more. A
    * trainer that it shares leaves it out, now or when it is started again.
-   * @returns the crew that nobody needs any more now, so that its trainer can be ended; null: others need it, or there
+   * @returns the group that nobody needs any more now, so that its trainer can be ended; null: others need it, or there
    *   is none.
    */
-  async leave(why: string): Promise<Crew | null> {
+  async leave(why: string): Promise<TrainerGroup | null> {
     const { member } = this.options;
     if (this.pack === null) return null;
-    const before = await this.pack.crew();
-    if (before !== null && !isShared(before)) return alone(member);
+    const before = await this.pack.group();
+    if (before !== null && !isShared(before)) return groupOfOne(member);
     await this.pack.leave(member, why);
-    await askToDrop(member.directory);
+    await requestCancel(member.directory);
     // Read after the mark was made: of two who leave at once, at least the second sees both.
-    const crew = await this.pack.crew();
-    return crew !== null && isIn(crew, member) && isShared(crew) && (await stillNeeded(crew)).length === 0
-      ? crew
+    const group = await this.pack.group();
+    return group !== null && isIn(group, member) && isShared(group) && (await remainingMembers(group)).length === 0
+      ? group
       : null;
   }
 
   private folder(number: number): PackFolder {
-    const { store, runId, group } = this.options;
-    return new PackFolder(store, runId, group, number);
+    const { store, runId, packingKey } = this.options;
+    return new PackFolder(store, runId, packingKey, number);
   }
 
   /** Waits until the pack is closed, and closes it when it is time. */
-  private async closed(pack: PackFolder, waits: boolean, signal: AbortSignal): Promise<Crew> {
+  private async closed(pack: PackFolder, waits: boolean, signal: AbortSignal): Promise<TrainerGroup> {
     const { clock, most, waitMs, say } = this.options;
     const startMs = clock.now();
     for (;;) {
-      const crew = await pack.crew();
-      if (crew !== null) return crew;
+      const group = await pack.group();
+      if (group !== null) return group;
       const waiting = await pack.waiting();
       // By the file system's clock, so that a later attempt does not wait anew; by its own too, so that no clock can
       // make it wait for ever.
@@ -115,19 +115,19 @@ export class PackPlace {
   }
 
   /**
-   * Waits until the trainer of a crew that the training has left has noticed it: two trainers in one directory would
+   * Waits until the trainer of a group that the training has left has noticed it: two trainers in one directory would
    * stop each other.
    */
-  private async letGo(crew: Crew | null, signal: AbortSignal): Promise<void> {
-    const { clock, member, isAtWork, say } = this.options;
-    if (crew === null || !isIn(crew, member)) return;
-    while ((await readTrainingFailure(member.directory)) === null && (await isAtWork(crew))) {
+  private async letGo(group: TrainerGroup | null, signal: AbortSignal): Promise<void> {
+    const { clock, member, isTraining, say } = this.options;
+    if (group === null || !isIn(group, member)) return;
+    while ((await readTrainingFailure(member.directory)) === null && (await isTraining(group))) {
       await say('waits for the end of its iteration in the trainer that it shared before');
       await clock.sleep(POLL_MS, signal);
     }
   }
 }
 
-function isIn({ members }: Crew, { directoryKey }: JobMember): boolean {
+function isIn({ members }: TrainerGroup, { directoryKey }: GroupMember): boolean {
   return members.some((member) => member.directoryKey === directoryKey);
 }

@@ -11,7 +11,7 @@ const LENGTH = 300;
  * their number is bounded by what happens; a run that is gone, or a server that is busy, needs no note: the heartbeat
  * says the same.
  */
-export async function tellRun({ context, job }: TrainInput, { kind, message }: Reason): Promise<void> {
+export async function signalStatus({ context, job }: TrainInput, { kind, message }: Reason): Promise<void> {
   const text = kind === 'Training' ? 'training' : `training: ${kind}, ${message}`.slice(0, LENGTH);
   try {
     await Context.current()

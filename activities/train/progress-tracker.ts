@@ -1,10 +1,10 @@
 import type { TrainingReport } from '../../contracts/artifacts/training';
-import type { TrainerView } from '../../k8s/training-snapshot';
+import type { TrainerProgress } from '../../k8s/training-snapshot';
 import type { Training } from './backend';
 import { progressChangedMs, readProgressLines } from './progress-file';
 
 /** What a trainer says of itself in progress.jsonl, with the times at which it was seen. */
-export class TrainerWatch {
+export class ProgressTracker {
   private last: { iteration: number; atMs: number } | null = null;
 
   /** `report` is the newest one that arrived: it may be ahead of a file on a network. */
@@ -14,7 +14,7 @@ export class TrainerWatch {
   ) {}
 
   /** The newest iteration; null before the first. */
-  async look(): Promise<TrainerView | null> {
+  async look(): Promise<TrainerProgress | null> {
     const lines = await readProgressLines(this.directory);
     const report = this.report();
     const written = lines.at(-1);
@@ -51,17 +51,17 @@ export class TrainerWatch {
 }
 
 /** What a watch of a trainer can say. */
-export type Watch = Pick<TrainerWatch, 'look' | 'firstIterationMs'>;
+export type Watch = Pick<ProgressTracker, 'look' | 'firstIterationMs'>;
 
-/** Watches a training, and through the others of its crew whether the trainer is alive. `report` is as above. */
-export function watchCrew(
-  { planned, crew }: Training,
+/** Watches a training, and through the others of its group whether the trainer is alive. `report` is as above. */
+export function trackProgress(
+  { planned, group }: Training,
   report: () => (TrainingReport & { atMs: number }) | null,
 ): Watch {
-  const own = new TrainerWatch(planned.directory, report);
-  const others = crew.members
+  const own = new ProgressTracker(planned.directory, report);
+  const others = group.members
     .filter(({ directory }) => directory !== planned.directory)
-    .map(({ directory }) => new TrainerWatch(directory));
+    .map(({ directory }) => new ProgressTracker(directory));
   if (others.length === 0) return own;
   return {
     async look() {

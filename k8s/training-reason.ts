@@ -1,7 +1,7 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { conditionOf, newestEvent, newestPod } from './objects';
-import { endOfPod } from './pod-end';
-import type { Reason, TrainingView } from './training-snapshot';
+import { terminationReason } from './pod-termination';
+import type { Reason, TrainingSnapshot } from './training-snapshot';
 
 /** What counts as too long. */
 export interface ReasonLimits {
@@ -25,7 +25,7 @@ const IMAGE_ERRORS = new Set([
 const CONTAINER_ERRORS = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 
 /** Why a training is where it is. Pure; the first rule that fits wins, from what blocks most to what blocks least. */
-export function trainingReason(view: TrainingView, limits: ReasonLimits, nowMs: number): Reason {
+export function trainingReason(view: TrainingSnapshot, limits: ReasonLimits, nowMs: number): Reason {
   const silentMs = nowMs - view.contactMs;
   if (silentMs > SILENCE_MS) {
     return {
@@ -42,17 +42,17 @@ export function trainingReason(view: TrainingView, limits: ReasonLimits, nowMs: 
   const pod = newestPod(view.pods);
   if (failed)
     return (
-      (pod && endOfPod(pod, view.events)) ?? {
+      (pod && terminationReason(pod, view.events)) ?? {
         kind: 'CodeError',
         message: failed.message ?? failed.reason ?? 'the Job failed',
       }
     );
   if (job.spec?.suspend) return suspended(view);
   if (pod === null) return withoutPod(view);
-  return endOfPod(pod, view.events) ?? pendingReason(pod, view) ?? runningReason(view, pod, limits, nowMs);
+  return terminationReason(pod, view.events) ?? pendingReason(pod, view) ?? runningReason(view, pod, limits, nowMs);
 }
 
-function suspended({ job, events }: TrainingView): Reason {
+function suspended({ job, events }: TrainingSnapshot): Reason {
   const queue = job?.metadata?.labels?.['kueue.x-k8s.io/queue-name'];
   const said = newestEvent(events, ({ source, reportingComponent }) =>
     /kueue/.test(`${source?.component} ${reportingComponent}`),
@@ -65,7 +65,7 @@ function suspended({ job, events }: TrainingView): Reason {
   };
 }
 
-function withoutPod({ events, job }: TrainingView): Reason {
+function withoutPod({ events, job }: TrainingSnapshot): Reason {
   const refused = newestEvent(events, ({ reason }) => reason === 'FailedCreate');
   if (refused) {
     const message = refused.message ?? 'the pod could not be created';
@@ -79,7 +79,7 @@ function withoutPod({ events, job }: TrainingView): Reason {
 }
 
 /** Waiting to be scheduled, or for its container; null once that has started. */
-function pendingReason(pod: V1Pod, { events }: TrainingView): Reason | null {
+function pendingReason(pod: V1Pod, { events }: TrainingSnapshot): Reason | null {
   const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status === 'False') {
     const message = scheduled.message ?? 'the scheduler finds no node';
@@ -111,7 +111,7 @@ function pendingReason(pod: V1Pod, { events }: TrainingView): Reason | null {
   };
 }
 
-function runningReason({ trainer }: TrainingView, pod: V1Pod, { stalledMs }: ReasonLimits, nowMs: number): Reason {
+function runningReason({ trainer }: TrainingSnapshot, pod: V1Pod, { stalledMs }: ReasonLimits, nowMs: number): Reason {
   const started = pod.status?.containerStatuses?.[0]?.state?.running?.startedAt;
   const startedMs = started ? new Date(started).getTime() : nowMs;
   // Container clocks count whole seconds.

@@ -1,5 +1,5 @@
 /** One training, as whoever runs its trainer knows it. */
-export interface JobMember {
+export interface GroupMember {
   /** The capability, or whatever else the adapter is named after. */
   capability: string;
   /** Key of the training's directory in the store. */
@@ -9,4 +9,4 @@ export interface JobMember {
 }
 
 /** The trainer's argument for a training, after `--job`. */
-export const jobFile = (directory: string): string => `${directory}/job.json`;
+export const jobFilePath = (directory: string): string => `${directory}/job.json`;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Patience } from '../../../k8s/next-step';
+import type { RestartCounts } from '../../../k8s/next-action';
 import { replaceFile } from '../../../store';
 
 const count = z.number().int().nonnegative();
@@ -14,7 +14,7 @@ const schema = z.object({
 const path = (directory: string) => join(directory, 'cluster', 'patience.json');
 
 /** What this trainer has been forgiven before the Job of that uid. */
-export async function readPatience(directory: string, jobUid: string): Promise<Patience> {
+export async function readRestarts(directory: string, jobUid: string): Promise<RestartCounts> {
   const text = await readFile(path(directory), 'utf8').catch(() => null);
   if (text === null) return { disruptions: 0, stalls: 0 };
   const { last, ...counted } = schema.parse(JSON.parse(text));
@@ -22,13 +22,13 @@ export async function readPatience(directory: string, jobUid: string): Promise<P
 }
 
 /** Forgives a Job; the same one again counts once. */
-export async function forgive(directory: string, jobUid: string, counts: keyof Patience): Promise<void> {
-  const before = await readPatience(directory, jobUid);
+export async function recordRestart(directory: string, jobUid: string, counts: keyof RestartCounts): Promise<void> {
+  const before = await readRestarts(directory, jobUid);
   await write(directory, { ...before, [counts]: before[counts] + 1, last: { job: jobUid, counts } });
 }
 
 /** Forgets what was forgiven. */
-export function forgetPatience(directory: string): Promise<void> {
+export function resetRestarts(directory: string): Promise<void> {
   return write(directory, { disruptions: 0, stalls: 0 });
 }
 

@@ -6,7 +6,7 @@ import { Context } from '@temporalio/activity';
  * was terminated.
  * @param cancelled the message of the cancellation: Temporal's word for its cause.
  */
-export async function isUnwanted(cancelled: string): Promise<boolean> {
+export async function isAbandoned(cancelled: string): Promise<boolean> {
   if (cancelled !== 'NOT_FOUND') return cancelled === 'CANCELLED';
   const { client, info } = Context.current();
   const { workflowId, runId } = info.workflowExecution ?? { workflowId: '', runId: '' };

@@ -24,7 +24,7 @@ export async function readManifest(directory: string): Promise<TrainingManifest 
  * stays whole, so that starting the job again finds it done.
  * @throws Store.Corrupt when the adapter is not the one that the manifest names.
  */
-export async function adoptAdapter(
+export async function storeAdapter(
   store: ArtifactStore,
   agent: string,
   name: string,

@@ -1,8 +1,8 @@
 // Tier: integration (a real HTTP endpoint).
 import type { FastifyInstance } from 'fastify';
-import { ReportDesk } from '../../../activities/train/reports/report-desk';
-import { reportEndpoint } from '../../../activities/train/reports/report-endpoint';
-import { ReportTokens } from '../../../activities/train/reports/report-token';
+import { ReportInbox } from '../../../../activities/train/reports/report-inbox';
+import { createReportEndpoint } from '../../../../activities/train/reports/report-endpoint';
+import { ReportTokens } from '../../../../activities/train/reports/report-token';
 
 const report = (sequence: number) => ({
   sequence,
@@ -16,14 +16,14 @@ const report = (sequence: number) => ({
 
 describe('the report endpoint', () => {
   const tokens = new ReportTokens();
-  let desk: ReportDesk;
+  let desk: ReportInbox;
   let server: FastifyInstance;
   let close: () => void;
   let url: string;
 
   beforeEach(async () => {
-    desk = new ReportDesk();
-    server = reportEndpoint(desk);
+    desk = new ReportInbox();
+    server = createReportEndpoint(desk);
     url = await server.listen({ host: '127.0.0.1', port: 0 });
     close = desk.expect('job-a', async (token, job) => tokens.check(token, job));
     desk.expect('job-b', async () => {

@@ -1,5 +1,5 @@
 import type { CoreV1Event, V1Pod } from '@kubernetes/client-node';
-import { STOPPED_CODE } from './exit-codes';
+import { STOPPED_EXIT_CODE } from './exit-codes';
 import { conditionOf } from './objects';
 import type { Reason } from './training-snapshot';
 
@@ -18,7 +18,7 @@ const GPU_FAULT =
 const LAST_WORDS = 400;
 
 /** What ended a pod, or is ending it; null while it lives. */
-export function endOfPod(pod: V1Pod, events: readonly CoreV1Event[] = []): Reason | null {
+export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = []): Reason | null {
   const { status, metadata } = pod;
   const terminated = status?.containerStatuses?.[0]?.state?.terminated;
   const words = (terminated?.message ?? '').trim();
@@ -45,7 +45,7 @@ export function endOfPod(pod: V1Pod, events: readonly CoreV1Event[] = []): Reaso
     return { kind: 'Deadline', message: status.message ?? 'the pod was active longer than its deadline allows' };
   if (terminated?.reason === 'OOMKilled')
     return { kind: 'OOMKilled', message: `the trainer used more than its ${memoryOf(pod)} of memory and was killed` };
-  if (terminated && terminated.exitCode === STOPPED_CODE)
+  if (terminated && terminated.exitCode === STOPPED_EXIT_CODE)
     return { kind: 'Preempted', message: 'the pod was told to stop and saved a checkpoint' };
   if (metadata?.deletionTimestamp) return { kind: 'Preempted', message: 'the pod was deleted' };
   if (!terminated)

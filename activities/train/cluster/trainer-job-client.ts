@@ -5,7 +5,7 @@ import { conditionOf } from '../../../k8s/objects';
 import type { Cluster, ClusterRefused } from '../../../k8s/cluster';
 import { failure } from '../../../contracts/typed-failure';
 import type { Clock } from '../../clock';
-import type { TrainingStory } from './training-story';
+import type { StatusReporter } from './status-reporter';
 
 export const POLL_MS = 500;
 /** After an answer that says nothing about the training: the API is down, or slow. */
@@ -13,8 +13,8 @@ const RETRY_MS = 2_000;
 /** On top of the pods' grace period: the control plane notices their end a little later. */
 const REMOVAL_LAG_MS = 15_000;
 
-/** Makes and removes the one Job of a crew. */
-export class JobKeeper {
+/** Makes and removes the one Job of a group. */
+export class TrainerJobClient {
   constructor(
     private readonly cluster: Cluster,
     private readonly options: {
@@ -47,7 +47,7 @@ export class JobKeeper {
    * @throws Trainer.ClusterRefused, what making it throws, or the signal's reason when it is aborted; waits as long as
    *   the API does not answer.
    */
-  async attach(story: TrainingStory, signal: AbortSignal): Promise<V1Job> {
+  async attach(story: StatusReporter, signal: AbortSignal): Promise<V1Job> {
     const { spec, name, clock, make, shared } = this.options;
     for (;;) {
       try {

@@ -1,20 +1,20 @@
 // Tier: unit.
-import { nextStep } from '../../k8s/next-step';
-import type { Reason, TrainingView } from '../../k8s/training-snapshot';
+import { nextAction } from '../../k8s/next-action';
+import type { Reason, TrainingSnapshot } from '../../k8s/training-snapshot';
 import { ended, job, NOW, pod, running, spec, view } from './cluster-objects';
 
 const step = (
   kind: Reason['kind'],
   forSeconds: number,
   options: {
-    view?: Partial<TrainingView>;
+    view?: Partial<TrainingSnapshot>;
     spec?: object;
     patience?: object;
     firstIterationMs?: number;
     packed?: boolean;
   } = {},
 ) =>
-  nextStep(
+  nextAction(
     { kind, message: 'the reason' },
     view(options.view),
     spec(options.spec),

@@ -2,21 +2,21 @@ import type { V1Pod } from '@kubernetes/client-node';
 import type { TrainingReasonKind } from '../contracts/artifacts/training';
 import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
 import type { FailureType } from '../contracts/failures';
-import { CODE_FAILURES, FATAL_CODES, LOCKED } from './exit-codes';
+import { EXIT_CODE_FAILURES, FATAL_EXIT_CODES, LOCKED_EXIT_CODE } from './exit-codes';
 import { conditionOf, newestPod } from './objects';
-import { exitCode } from './pod-end';
-import type { Reason, TrainingView } from './training-snapshot';
+import { exitCode } from './pod-termination';
+import type { Reason, TrainingSnapshot } from './training-snapshot';
 
 /** What has been put up with so far; kept in the training's directory, so that it outlives the worker. */
-export interface Patience {
+export interface RestartCounts {
   disruptions: number;
   stalls: number;
 }
 
-export type Step =
+export type Action =
   | { act: 'wait' }
   /** Delete the Job and make it anew: it resumes from the last checkpoint without Kubernetes' back-off. */
-  | { act: 'replace'; counts: keyof Patience }
+  | { act: 'replace'; counts: keyof RestartCounts }
   /** Forget a pod whose node will not confirm its end. */
   | { act: 'forget-pod'; pod: string }
   | { act: 'fail'; type: FailureType; because: string };
@@ -28,7 +28,7 @@ const FORGET_AFTER_MS = 30_000;
 const MINUTE_MS = 60_000;
 
 /** Since when things are as they are, in milliseconds since 1970. */
-export interface Clocks {
+export interface PhaseTimes {
   nowMs: number;
   /** The reason has been of this kind since. */
   reasonMs: number;
@@ -41,24 +41,24 @@ export interface Clocks {
  * iteration.
  * @param packed the trainer is shared: its exit code may be another training's.
  */
-export function nextStep(
+export function nextAction(
   reason: Reason,
-  view: TrainingView,
+  view: TrainingSnapshot,
   spec: KubernetesSpec,
-  patience: Patience,
-  clocks: Clocks,
+  patience: RestartCounts,
+  clocks: PhaseTimes,
   packed = false,
-): Step {
+): Action {
   const { limits } = spec;
   const forMs = clocks.nowMs - clocks.reasonMs;
   const over = (minutes: number | undefined) => minutes !== undefined && forMs > minutes * MINUTE_MS;
   const pod = newestPod(view.pods);
-  const fail = (type: FailureType): Step => ({ act: 'fail', type, because: reason.message });
-  const late = (what: string, type: FailureType, minutes: number | undefined): Step =>
+  const fail = (type: FailureType): Action => ({ act: 'fail', type, because: reason.message });
+  const late = (what: string, type: FailureType, minutes: number | undefined): Action =>
     over(minutes)
       ? { act: 'fail', type, because: `${what} for more than ${minutes} minutes: ${reason.message}` }
       : { act: 'wait' };
-  const replace = (counts: keyof Patience, type: FailureType): Step =>
+  const replace = (counts: keyof RestartCounts, type: FailureType): Action =>
     patience[counts] >= limits[counts]
       ? {
           act: 'fail',
@@ -114,9 +114,10 @@ export function nextStep(
     case 'CodeError': {
       const code = pod === null ? null : exitCode(pod);
       // Whose code it is, failure.json says; the others may have their manifests.
-      if (packed && code !== null && FATAL_CODES.includes(code) && forMs <= FILE_LAG_MS) return { act: 'wait' };
-      if (code !== null && FATAL_CODES.includes(code)) return fail(CODE_FAILURES[code] ?? 'Trainer.Failed');
-      if (code === LOCKED) return isOver(pod, view) ? replace('disruptions', 'Trainer.Disrupted') : { act: 'wait' };
+      if (packed && code !== null && FATAL_EXIT_CODES.includes(code) && forMs <= FILE_LAG_MS) return { act: 'wait' };
+      if (code !== null && FATAL_EXIT_CODES.includes(code)) return fail(EXIT_CODE_FAILURES[code] ?? 'Trainer.Failed');
+      if (code === LOCKED_EXIT_CODE)
+        return isOver(pod, view) ? replace('disruptions', 'Trainer.Disrupted') : { act: 'wait' };
       // Kubernetes tries again by itself until the Job's backoffLimit.
       return conditionOf(view.job?.status?.conditions, 'Failed') ? fail('Trainer.Failed') : { act: 'wait' };
     }
@@ -124,7 +125,7 @@ export function nextStep(
 }
 
 /** Nothing of this pod runs any more. */
-function isOver(pod: V1Pod | null, { job }: TrainingView): boolean {
+function isOver(pod: V1Pod | null, { job }: TrainingSnapshot): boolean {
   return (
     pod === null ||
     pod.status?.phase === 'Failed' ||

@@ -1,11 +1,11 @@
-import type { Reason, TrainingView } from '../../../k8s/training-snapshot';
+import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
 import type { Training } from '../backend';
-import { tellRun } from '../tell-run';
+import { signalStatus } from '../signal-status';
 
 /**
  * Tells a training's reason to whoever looks: heartbeat details always, the run's stage table when the kind changes.
  */
-export class TrainingStory {
+export class StatusReporter {
   /** Since when the reason has been of its kind, in milliseconds since 1970. */
   sinceMs = Date.now();
   private last: Reason | null = null;
@@ -13,7 +13,7 @@ export class TrainingStory {
   constructor(private readonly training: Training) {}
 
   /** `view` holds how far the trainer is; null where nobody could look. Returns the reason. */
-  async tell(reason: Reason, view: TrainingView | null): Promise<Reason> {
+  async tell(reason: Reason, view: TrainingSnapshot | null): Promise<Reason> {
     const { input, progress } = this.training;
     const changed = this.last?.kind !== reason.kind;
     if (changed) this.sinceMs = Date.now();
@@ -25,7 +25,7 @@ export class TrainingStory {
     progress.say(
       `train ${input.job}: ${reason.kind}, ${reason.message}${left && reason.kind === 'Training' ? `, about ${Math.ceil(left)} s left` : ''}`,
     );
-    if (changed) await tellRun(input, reason);
+    if (changed) await signalStatus(input, reason);
     return reason;
   }
 }

@@ -1,6 +1,6 @@
 // Tier: unit.
-import { trainingReason } from '../../k8s/reason';
-import type { Reason, TrainingView } from '../../k8s/training-snapshot';
+import { trainingReason } from '../../k8s/training-reason';
+import type { Reason, TrainingSnapshot } from '../../k8s/training-snapshot';
 import { ago, disrupted, ended, event, job, NOW, pod, running, view } from './cluster-objects';
 
 const waiting = (reason: string, message = '') => ({ waiting: { reason, message } });
@@ -13,7 +13,7 @@ const trainer = (secondsAgo: number, iteration = 12, medianMs: number | null = 1
   secondsLeft: 28,
 });
 
-const TABLE: [string, Partial<TrainingView>, Reason['kind'], RegExp][] = [
+const TABLE: [string, Partial<TrainingSnapshot>, Reason['kind'], RegExp][] = [
   ['no answer from the API', { contactMs: NOW - 25_000 }, 'Unreachable', /not answered for 25 s.*may go on/],
   ['no Job yet', { job: null }, 'Starting', /is being made/],
   ['suspended by hand', { job: job({ suspend: true }) }, 'Queued', /somebody has to resume/],

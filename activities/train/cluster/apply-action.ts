@@ -1,41 +1,41 @@
 import type { V1Job } from '@kubernetes/client-node';
 import type { ApplicationFailure } from '@temporalio/common';
 import { FAILURES } from '../../../contracts/failures';
-import type { Step } from '../../../k8s/next-step';
+import type { Action } from '../../../k8s/next-action';
 import { newestPod } from '../../../k8s/objects';
-import type { Reason, TrainingView } from '../../../k8s/training-snapshot';
+import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
 import type { Cluster } from '../../../k8s/cluster';
 import { failure } from '../../../contracts/typed-failure';
 import type { Training } from '../backend';
-import { crewText, isShared } from '../packs/crew';
-import { giveVerdict } from '../packs/verdict';
-import { hasFailed, isRefusal, type JobKeeper } from './job-keeper';
-import { forgetPatience, forgive } from './patience';
+import { memberNames, isShared } from '../trainer-group';
+import { recordPackFailure } from '../packs/pack-failure';
+import { hasFailed, isRefusal, type TrainerJobClient } from './trainer-job-client';
+import { resetRestarts, recordRestart } from './restart-record';
 import { recordOutcome } from './record-outcome';
-import type { TrainingStory } from './training-story';
+import type { StatusReporter } from './status-reporter';
 
-type Failing = Extract<Step, { act: 'fail' }>;
+type Failing = Extract<Action, { act: 'fail' }>;
 
 /** A training on its cluster at one moment. */
-export interface Situation {
+export interface ActionContext {
   cluster: Cluster;
   namespace: string;
-  keeper: JobKeeper;
+  keeper: TrainerJobClient;
   training: Training;
-  story: TrainingStory;
+  story: StatusReporter;
   job: V1Job;
-  view: TrainingView;
+  view: TrainingSnapshot;
   reason: Reason;
 }
 
 /**
- * Does what `nextStep` decided, after what the cluster would forget has been recorded. Returns the Job to watch from
+ * Does what `nextAction` decided, after what the cluster would forget has been recorded. Returns the Job to watch from
  * now on.
  * @throws the step's failure, Trainer.ClusterRefused, or the signal's reason when it is aborted.
  */
-export async function takeStep(step: Step, at: Situation): Promise<V1Job> {
+export async function applyAction(step: Action, at: ActionContext): Promise<V1Job> {
   const { cluster, namespace, keeper, training, view, reason, job } = at;
-  const { directory } = training.crew;
+  const { directory } = training.group;
   const uid = job.metadata?.uid ?? '';
   if (step.act === 'wait') return job;
   try {
@@ -45,7 +45,7 @@ export async function takeStep(step: Step, at: Situation): Promise<V1Job> {
     }
     await recordOutcome(cluster, directory, view, reason);
     if (step.act === 'replace') {
-      await forgive(directory, uid, step.counts);
+      await recordRestart(directory, uid, step.counts);
       await keeper.remove(job, training.signal);
       return await keeper.attach(at.story, training.signal);
     }
@@ -63,29 +63,31 @@ export async function takeStep(step: Step, at: Situation): Promise<V1Job> {
 async function giveUp(
   { message }: ApplicationFailure,
   { type }: Failing,
-  { keeper, training, reason, job }: Situation,
+  { keeper, training, reason, job }: ActionContext,
 ): Promise<void> {
-  const { crew, signal } = training;
-  if (isShared(crew)) {
+  const { group, signal } = training;
+  if (isShared(group)) {
     if (isOwnFault(reason)) return;
     // Died is no verdict: the next attempt starts it again.
-    if (!FAILURES[type].retryable) await giveVerdict(crew, { type, message });
+    if (!FAILURES[type].retryable) await recordPackFailure(group, { type, message });
   } else {
     // The next attempt is a person's decision, so it begins with fresh patience; that of a pack begins in another
     // folder.
-    await forgetPatience(crew.directory);
+    await resetRestarts(group.directory);
   }
   if (!hasFailed(job)) await keeper.remove(job, signal);
 }
 
-function failureOf({ type, because }: Failing, { keeper, training, view, reason }: Situation): ApplicationFailure {
-  const { crew, input } = training;
+function failureOf({ type, because }: Failing, { keeper, training, view, reason }: ActionContext): ApplicationFailure {
+  const { group, input } = training;
   const what =
-    isShared(crew) && !isOwnFault(reason) ? `The trainer shared by ${crewText(crew)}` : `The training of ${input.job}`;
+    isShared(group) && !isOwnFault(reason)
+      ? `The trainer shared by ${memberNames(group)}`
+      : `The training of ${input.job}`;
   const pod = newestPod(view.pods)?.metadata?.name;
   return failure(
     type,
-    `${what} ${type === 'Trainer.Died' ? 'ended' : 'was given up'} (${reason.kind}): ${because} Its Job is ${keeper.place}${pod === undefined ? '' : `, pod ${pod}`}; log, events and outcome are in ${crew.directory}/cluster.`,
+    `${what} ${type === 'Trainer.Died' ? 'ended' : 'was given up'} (${reason.kind}): ${because} Its Job is ${keeper.place}${pod === undefined ? '' : `, pod ${pod}`}; log, events and outcome are in ${group.directory}/cluster.`,
   );
 }
 

@@ -1,8 +1,8 @@
 import { type TrainingReport, trainingReportSchema } from '../../../contracts/artifacts/training';
-import type { TokenVerdict } from './report-token';
+import type { TokenStatus } from './report-token';
 
 /** What became of a report, and the status it is answered with. */
-export const REPORT_ANSWERS = {
+export const REPORT_STATUS_CODES = {
   accepted: 204,
   malformed: 400,
   forged: 401,
@@ -11,10 +11,10 @@ export const REPORT_ANSWERS = {
   oversized: 413,
   unavailable: 503,
 } as const;
-export type ReportVerdict = keyof typeof REPORT_ANSWERS;
+export type ReportOutcome = keyof typeof REPORT_STATUS_CODES;
 
 /** Looks whether a token is good for a job. Throws when it cannot say. */
-export type TokenCheck = (token: string, job: string) => Promise<TokenVerdict>;
+export type TokenCheck = (token: string, job: string) => Promise<TokenStatus>;
 
 interface Open {
   check: TokenCheck;
@@ -26,8 +26,8 @@ interface Open {
  * Takes the reports of the trainings that this worker watches, and counts what it refuses. Losing all of them loses
  * nothing.
  */
-export class ReportDesk {
-  readonly counts: Record<ReportVerdict, number> = {
+export class ReportInbox {
+  readonly counts: Record<ReportOutcome, number> = {
     accepted: 0,
     malformed: 0,
     forged: 0,
@@ -52,16 +52,16 @@ export class ReportDesk {
     return this.open.get(job)?.latest ?? null;
   }
 
-  async take(job: string, token: string, body: unknown): Promise<ReportVerdict> {
+  async take(job: string, token: string, body: unknown): Promise<ReportOutcome> {
     return this.count(await this.judge(job, token, body));
   }
 
-  count(verdict: ReportVerdict): ReportVerdict {
+  count(verdict: ReportOutcome): ReportOutcome {
     this.counts[verdict] += 1;
     return verdict;
   }
 
-  private async judge(job: string, token: string, body: unknown): Promise<ReportVerdict> {
+  private async judge(job: string, token: string, body: unknown): Promise<ReportOutcome> {
     const entry = this.open.get(job);
     if (entry === undefined) return 'late';
     const verdict = await entry.check(token, job).catch(() => null);
