@@ -1,14 +1,14 @@
 /**
  * How many rollouts calibration saves by stopping when its verdict is certain, and what that costs in wrong verdicts:
  * both designs judge the same made-up rewards of 150 environments whose true figures are known. Uses
- * `activities/validate` as it is. The last line is JSON.
+ * `activities/calibrate` as it is. The last line is JSON.
  *
  *     node dist/bench/calibration.js [--repetitions 200] [--seeds 100] [--rollouts 16] [--seed 1] [--svg FILE] [--out
  *     FILE]
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { calibrationDesign, type CalibrationThresholds } from '../activities/validate';
+import { calibrationDesign, type CalibrationThresholds } from '../activities/calibrate/stopping-rule';
 import { agentSpecSchema } from '../contracts/config/agent-spec';
 import { calibrationCurves, type SuccessPoint } from './simulation/calibration-curves';
 import { PROFILES } from './simulation/draw-rewards';

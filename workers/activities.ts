@@ -10,6 +10,7 @@ import type {
 } from '../contracts/messages/activities';
 import { openAnalysts } from '../activities/analyst-door';
 import { systemClock } from '../activities/clock';
+import { createCalibrationActivities } from '../activities/calibrate';
 import { createCollectActivities } from '../activities/collect';
 import type { RolloutDeps } from '../activities/deps';
 import { createCompareActivities } from '../activities/evaluate/compare';
@@ -66,6 +67,7 @@ export function activitiesOf(
     sandbox: {
       ...createCollectActivities(rollout),
       ...createValidationActivities(rollout),
+      ...createCalibrationActivities(rollout),
       ...createEvaluationRolloutActivities(rollout),
     },
     jobs: createTrainActivities({

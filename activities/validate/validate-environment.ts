@@ -6,10 +6,10 @@ import { layout, putJson } from '../../store';
 import type { RolloutDeps } from '../deps';
 import { ownerFailure, readOwnerEnvironment, readPreparedSpec, readSynthesisedEnvironment } from '../prepared';
 import { startProgress } from '../progress';
-import { certificateOf } from './certificate';
-import { certify, CHECK_NAMES } from './certify';
-import { readTargetProfile, type TargetProfile } from './target-profile';
-import { TargetProfiles } from './target-profiles';
+import { certificateOf } from '../environment-checks/certificate';
+import { certify, CHECK_NAMES } from '../environment-checks/check-environment';
+import { readTargetProfile, type TargetProfile } from '../environment-checks/target-profile';
+import { TargetProfiles } from './target-profile-cache';
 
 /**
  * `validateEnvironment`: everything about a synthesised environment that can be found out without a model, and the

@@ -1,5 +1,5 @@
+import type { CalibrationThresholds } from '../../activities/calibrate/stopping-rule';
 import { randomSource, type RandomSource } from '../../activities/statistics/random';
-import type { CalibrationThresholds } from '../../activities/validate';
 
 /** A made-up environment: how often the base model succeeds on its tasks, and what a failure earns. */
 export interface SuccessProfile {

@@ -1,9 +1,9 @@
+import { calibrationOf } from '../../activities/calibrate/calibration';
 import {
   type CalibrationDesign,
-  calibrationOf,
   type CalibrationThresholds,
   nextRollouts,
-} from '../../activities/validate';
+} from '../../activities/calibrate/stopping-rule';
 import { drawRewards, isTrulyInBand, type SuccessProfile } from './draw-rewards';
 
 /** What came of repeated calibrations of one made-up environment. */

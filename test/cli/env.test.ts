@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { layout, LocalStore } from '../../store';
 import { fixture } from '../activities/run-fixture';
-import { BROKEN, breakEnvironment } from '../activities/validate/environments/broken';
+import { BROKEN, breakEnvironment } from '../activities/environment-checks/environments/broken';
 
 const WHET = resolve('dist/cli/main.js');
-const environment = (name: string) => resolve('test/activities/validate/environments', name);
+const environment = (name: string) => resolve('test/activities/environment-checks/environments', name);
 
 describe('whet env', () => {
   const folder = mkdtempSync(join(tmpdir(), 'whet-env-'));

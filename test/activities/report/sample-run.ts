@@ -2,8 +2,8 @@
  * FIXTURE. A made-up improvement run for tests of the report: no agent, model or analyst took part, and none of its
  * numbers was measured.
  */
+import { certificateOf } from '../../../activities/environment-checks/certificate';
 import { randomSource, type RandomSource } from '../../../activities/statistics/random';
-import { certificateOf } from '../../../activities/validate';
 import { decideGate } from '../../../activities/evaluate/gate';
 import { summaryLine } from '../../../activities/evaluate/compare';
 import { contrastCandidates, undecided } from '../../../activities/identify/contrast';

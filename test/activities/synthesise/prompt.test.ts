@@ -5,7 +5,7 @@ import {
   synthesisMessages,
   type SynthesisMaterial,
 } from '../../../activities/synthesise/prompt';
-import { calibrationOf } from '../../../activities/validate';
+import { calibrationOf } from '../../../activities/calibrate/calibration';
 import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 
 const BAND = { ...agentSpecSchema.shape.calibration.parse(undefined), successReward: 1 };

@@ -1,6 +1,7 @@
 // Tier: jail (real jail and runtime; no model).
 import { readFileSync } from 'node:fs';
-import { CHECK_NAMES, createValidationActivities } from '../../../activities/validate';
+import { CHECK_NAMES } from '../../../activities/environment-checks/check-environment';
+import { createValidationActivities } from '../../../activities/validate';
 import { certificateSchema } from '../../../contracts/artifacts/certificate';
 import { validationSchema } from '../../../contracts/artifacts/environment-check';
 import type { RunContext } from '../../../contracts/messages/run-context';
@@ -12,7 +13,7 @@ const capability = { id: 'stamps', name: 'Stamps', summary: 'count the stamps' }
 
 /**
  * The good environment with one thing changed; the text must be there. What else can be wrong is in
- * environments.test.ts.
+ * check-environment.test.ts.
  */
 function changed(from: string, to: string): string {
   if (!good.includes(from)) throw new Error(`The fixture does not contain ${from}`);

@@ -5,7 +5,7 @@ import {
   spearman,
   type TaskSuccess,
   transferOf,
-} from '../../../activities/validate/transfer';
+} from '../../../activities/calibrate/transfer';
 import type { ConsensusLabel } from '../../../contracts/artifacts/identification';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
 import { putLines } from '../../../store';

@@ -21,7 +21,7 @@ import {
   samplingSeed,
 } from '../rollout';
 import { calibrationOf } from './calibration';
-import { certificateOf } from './certificate';
+import { certificateOf } from '../environment-checks/certificate';
 import {
   type CalibrationDesign,
   calibrationDesign,

@@ -1,7 +1,8 @@
 // Tier: jail (real jail and runtime; no model).
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { certify, CHECK_NAMES, readTargetProfile, type TargetProfile } from '../../../activities/validate';
+import { certify, CHECK_NAMES } from '../../../activities/environment-checks/check-environment';
+import { readTargetProfile, type TargetProfile } from '../../../activities/environment-checks/target-profile';
 import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 import { openEnvironment } from '../../../sandbox';
 import { fixture } from '../run-fixture';

@@ -1,5 +1,5 @@
 // Tier: unit.
-import { calibrationOf, passAtK } from '../../../activities/validate';
+import { calibrationOf, passAtK } from '../../../activities/calibrate/calibration';
 import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
 import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 

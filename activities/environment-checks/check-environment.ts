@@ -10,14 +10,14 @@ import { checkDiversity } from './checks/diverse';
 import { checkIsolation } from './checks/isolated';
 import { checkMalformedCalls } from './checks/malformed-calls';
 import { checkAnswers, checkHeldOut } from './checks/no-leakage';
-import { checkObservationFormat } from './checks/observations';
+import { checkObservationFormat } from './checks/observation-format';
 import { checkReference } from './checks/solvable';
 import { checkTextGain } from './checks/text-gain';
 import { checkTrivialPolicy, type TrivialPolicy } from './checks/trivial-policies';
 import { type CheckResult, type Examination, examineTasks, type ExaminedTask, validationSeeds } from './examination';
 import { interfaceDifferences } from './interface-differences';
 import { ALLOWED_MODULES } from '../allowed-modules';
-import { inspectSource } from './static-inspection';
+import { inspectSource } from './inspect-source';
 import type { TargetProfile } from './target-profile';
 
 /** What a certificate is made with. */

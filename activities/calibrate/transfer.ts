@@ -5,8 +5,8 @@ import { consensusLabelSchema } from '../../contracts/artifacts/identification';
 import { type ChatMessage, type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput } from '../../contracts/messages/sharpen-stage';
 import { type ArtifactStore, lineFiles } from '../../store';
+import { wordsOf } from '../environment-checks/near-duplicates';
 import { type RandomSource, randomSource } from '../statistics/random';
-import { wordsOf } from './near-duplicates';
 
 /** A task with what it asks and the share of its rollouts that succeeded. */
 export interface TaskSuccess {

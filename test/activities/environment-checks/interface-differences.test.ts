@@ -1,5 +1,5 @@
 // Tier: unit.
-import { interfaceDifferences } from '../../../activities/validate/interface-differences';
+import { interfaceDifferences } from '../../../activities/environment-checks/interface-differences';
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 
 const tool = (

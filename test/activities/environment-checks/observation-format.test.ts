@@ -1,5 +1,5 @@
 // Tier: unit.
-import { type Format, formatDifference, learnFormat } from '../../../activities/validate/observation-format';
+import { type Format, formatDifference, learnFormat } from '../../../activities/environment-checks/observation-format';
 
 const formatOf = (...observations: string[]): Format =>
   observations.reduce<Format | undefined>(learnFormat, undefined)!;

@@ -2,10 +2,11 @@
 import {
   calibrationDesign,
   type CalibrationThresholds,
+  isSettled,
   nextRollouts,
+  shareAbove,
   verdictDoubt,
-} from '../../../activities/validate';
-import { isSettled, shareAbove } from '../../../activities/validate/stopping-rule';
+} from '../../../activities/calibrate/stopping-rule';
 import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 
 const { seeds: _seeds, rolloutsPerSeed: _rollouts, ...band } = agentSpecSchema.shape.calibration.parse(undefined);

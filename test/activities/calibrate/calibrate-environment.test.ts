@@ -1,6 +1,6 @@
 // Tier: jail (real jail and runtime, fake model server).
 import { readFileSync } from 'node:fs';
-import { createValidationActivities } from '../../../activities/validate';
+import { createCalibrationActivities } from '../../../activities/calibrate';
 import { certificateSchema } from '../../../contracts/artifacts/certificate';
 import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
 import type { StageProgress } from '../../../contracts/messages/run-context';
@@ -35,7 +35,7 @@ describe('calibrateEnvironment', () => {
     const trajectories = await putLines(fixture.store, 'runs/run-1/trajectories', 'trajectories.jsonl', []);
     const labels = await putLines(fixture.store, 'runs/run-1/labels', 'labels.jsonl', []);
     const input = { context, capability, source, validation, trajectories, labels };
-    const outcome = await fixture.run(createValidationActivities(fixture.deps).calibrateEnvironment, input, activity);
+    const outcome = await fixture.run(createCalibrationActivities(fixture.deps).calibrateEnvironment, input, activity);
     return {
       outcome,
       result: await getJson(fixture.store, outcome.detail, calibrationResultSchema),

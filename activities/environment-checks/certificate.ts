@@ -4,7 +4,7 @@ import type { CalibrationResult } from '../../contracts/artifacts/environment-at
 import type { EnvironmentCheck, TransferEstimate, Validation } from '../../contracts/artifacts/environment-check';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
-import type { CalibrationThresholds } from './stopping-rule';
+import type { CalibrationThresholds } from '../calibrate/stopping-rule';
 
 /** What a certificate is about. */
 export interface CertificateFacts {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type ArtifactStore, StoreConflictError } from '../../store';
-import type { TargetProfile } from './target-profile';
-import { readProfile, writeProfile, writtenProfileSchema } from './written-profile';
+import type { TargetProfile } from '../environment-checks/target-profile';
+import { readProfile, writeProfile, writtenProfileSchema } from './target-profile-json';
 
 /**
  * Profiles of agents' environments in the store. Reading one off the environment may take minutes: it is done once for

@@ -37,12 +37,15 @@ export async function inspectSource(
 /** The Python file is not compiled, so it lies in the source tree, at or above the compiled file. */
 function readInspector(): string {
   for (let folder = __dirname; ; folder = dirname(folder)) {
-    for (const path of [join(folder, 'inspector.py'), join(folder, 'activities', 'validate', 'inspector.py')]) {
+    for (const path of [
+      join(folder, 'inspect_source.py'),
+      join(folder, 'activities', 'environment-checks', 'inspect_source.py'),
+    ]) {
       if (existsSync(path)) return readFileSync(path, 'utf8');
     }
     if (folder === dirname(folder))
       throw new Error(
-        'activities/validate/inspector.py was not found. Install the whole project, not only its compiled files.',
+        'activities/environment-checks/inspect_source.py was not found. Install the whole project, not only its compiled files.',
       );
   }
 }

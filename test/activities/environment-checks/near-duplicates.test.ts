@@ -1,7 +1,7 @@
 // Tier: unit.
 import { agentSpecSchema } from '../../../contracts/config/agent-spec';
-import { nearDuplicates, taskSpace } from '../../../activities/validate/near-duplicates';
-import { CERTIFICATION, type ExaminedTask } from '../../../activities/validate/examination';
+import { nearDuplicates, taskSpace } from '../../../activities/environment-checks/near-duplicates';
+import { CERTIFICATION, type ExaminedTask } from '../../../activities/environment-checks/examination';
 
 const task = (seed: number, content: string, answer: string): ExaminedTask => ({
   seed,

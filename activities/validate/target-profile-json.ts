@@ -4,8 +4,8 @@ import {
   environmentToolSchema,
   openingMessageSchema,
 } from '../../contracts/messages/environment-protocol';
-import type { Format } from './observation-format';
-import type { TargetProfile } from './target-profile';
+import type { Format } from '../environment-checks/observation-format';
+import type { TargetProfile } from '../environment-checks/target-profile';
 
 /** A form as JSON: its set and maps as lists. */
 interface WrittenFormat {

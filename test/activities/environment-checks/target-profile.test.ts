@@ -1,7 +1,7 @@
 // Tier: process (real runtime; no jail, no model).
 import { readFileSync } from 'node:fs';
-import { readTargetProfile } from '../../../activities/validate';
-import { TargetProfiles } from '../../../activities/validate/target-profiles';
+import { readTargetProfile } from '../../../activities/environment-checks/target-profile';
+import { TargetProfiles } from '../../../activities/validate/target-profile-cache';
 import { EnvironmentHung, EnvironmentRaised, loadProfile, openEnvironment } from '../../../sandbox';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
