@@ -3,7 +3,7 @@ import { GatewayConfigError } from '../loaders/gateway-config';
 import { LocalStore } from '../store';
 import { readProcessConfig } from './config';
 import { Gateway } from './gateway';
-import { GatewayServer } from './http/server';
+import { GatewayServer } from './server';
 import { createLog } from './log';
 import { createTracing } from './tracing';
 

@@ -6,7 +6,7 @@ import type { Registry, RegistryVersion } from '../../contracts/artifacts/regist
 import type { GatewayAgent, GatewayConfigInput } from '../../contracts/config/gateway-config';
 import { checkGatewayConfig } from '../../loaders/gateway-config';
 import { Gateway } from '../../gateway/gateway';
-import { GatewayServer } from '../../gateway/http/server';
+import { GatewayServer } from '../../gateway/server';
 import type { Log } from '../../gateway/log';
 import type { Tracing } from '../../gateway/tracing';
 import { layout, LocalStore } from '../../store';

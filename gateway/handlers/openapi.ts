@@ -3,7 +3,7 @@
  * reads them.
  */
 import { z } from 'zod';
-import { GATEWAY_HEADERS, outcomeSchema } from '../contracts/config/gateway-config';
+import { GATEWAY_HEADERS, outcomeSchema } from '../../contracts/config/gateway-config';
 
 const error = {
   type: 'object',

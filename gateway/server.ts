@@ -1,18 +1,19 @@
 /**
- * The HTTP side: routes, keys, errors, drain. `node:http` and not a framework: the framework's share was measurable
- * next to 0.3 ms in all.
+ * The HTTP server: finds the route, identifies the client, turns errors into answers, and drains. It uses `node:http`
+ * without a framework, because a framework took a measurable part of the 0.3 ms that a request costs here.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { openAiError } from '../../contracts/messages/openai-error';
-import type { Gateway } from '../gateway';
-import { Exchange, handleInference, INFERENCE_ROUTES } from '../handle-inference';
-import type { Client } from '../keys';
-import { handlePlain, PLAIN_ROUTES } from '../handle-plain';
-import { ApiError } from './errors';
-import { sendError } from './respond';
+import { openAiError } from '../contracts/messages/openai-error';
+import type { Gateway } from './gateway';
+import { Exchange } from './handlers/exchange';
+import { handleInference, INFERENCE_ROUTES, type InferenceRoute } from './handlers/inference';
+import { LOCAL_ROUTES } from './handlers/local-routes';
+import { ApiError } from './http/errors';
+import { sendError } from './http/respond';
+import type { Client } from './keys';
 
-/** A server in front of a gateway; not listening yet. */
+/** The HTTP server of a gateway. It listens once `listen` is called. */
 export class GatewayServer {
   readonly http: Server;
   private inFlight = 0;
@@ -28,7 +29,7 @@ export class GatewayServer {
     this.http.on('clientError', refuseMalformed);
   }
 
-  /** Resolves with the port. Rejects when it cannot be listened on. */
+  /** Resolves with the port that it listens on; `port` 0 takes a free one. Rejects when the port is taken. */
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.http.once('error', reject);
@@ -41,8 +42,8 @@ export class GatewayServer {
   }
 
   /**
-   * Takes no more connections, lets requests under way end for `limitMs` at most, then closes what is left. Returns how
-   * many were cut off.
+   * Takes no more connections and waits up to `limitMs` for the requests in flight. Then it closes all connections.
+   * Resolves with the number of requests that were cut off.
    */
   async drain(limitMs: number): Promise<number> {
     this.gateway.draining = true;
@@ -75,20 +76,20 @@ export class GatewayServer {
   private async dispatch(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (request.url ?? '/').split('?', 1)[0] as string;
     const inference = INFERENCE_ROUTES[path];
-    const plain = PLAIN_ROUTES[path];
-    if (inference === undefined && plain === undefined) {
-      throw new ApiError(404, `There is no ${path.slice(0, 100)} here.`, { code: 'unknown_route' });
+    const local = LOCAL_ROUTES[path];
+    if (inference === undefined && local === undefined) {
+      throw new ApiError(404, `There is no route ${path.slice(0, 100)}.`, { code: 'unknown_route' });
     }
-    const method = inference === undefined ? plain?.method : 'POST';
+    const method = inference === undefined ? local?.method : 'POST';
     if (request.method !== method) {
       throw new ApiError(405, `${path} takes ${method}, not ${request.method}.`, {
         code: 'method_not_allowed',
         headers: { allow: method ?? '' },
       });
     }
-    if (plain?.isPublic === true) return handlePlain(this.gateway, plain, request, response, null);
+    if (local?.isPublic === true) return local.answer(this.gateway, request, response, null);
     const client = this.gateway.clients.identify(request.headers.authorization);
-    if (plain !== undefined) return handlePlain(this.gateway, plain, request, response, client);
+    if (local !== undefined) return local.answer(this.gateway, request, response, client);
     client.enter();
     try {
       if (inference !== undefined) await this.infer(request, response, client, inference);
@@ -101,7 +102,7 @@ export class GatewayServer {
     request: IncomingMessage,
     response: ServerResponse,
     client: Client,
-    route: (typeof INFERENCE_ROUTES)[string],
+    route: InferenceRoute,
   ): Promise<void> {
     const { metrics } = this.gateway;
     const exchange = new Exchange(request, response, client);
@@ -134,7 +135,8 @@ export class GatewayServer {
   }
 
   /**
-   * Writes the error's answer; what is no ApiError is our own fault, and its text stays in the log. Returns the status.
+   * Answers with the error and returns the status. Only an ApiError's text reaches the client; any other error is a
+   * fault of the gateway and goes to the log.
    */
   private fail(response: ServerResponse, error: unknown, headers: Record<string, string>): number {
     if (error instanceof ApiError) {
@@ -151,7 +153,7 @@ export class GatewayServer {
   }
 }
 
-/** Names of the semantic conventions. */
+/** `gen_ai.operation.name` of OpenTelemetry's semantic conventions, by route. */
 const OPERATIONS = {
   '/chat/completions': 'chat',
   '/completions': 'text_completion',
@@ -175,7 +177,7 @@ function endTrace(
   trace.end(status);
 }
 
-/** Bytes that are no HTTP request. */
+/** Answers bytes that Node cannot parse as an HTTP request. */
 function refuseMalformed(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
   const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
@@ -183,7 +185,11 @@ function refuseMalformed(error: Error & { code?: string }, socket: Socket): void
     openAiError(tooLarge ? 'The request headers are too large.' : 'This is no HTTP request.', 'invalid_request_error'),
   );
   const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request';
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
+  const head = [
+    `HTTP/1.1 ${status}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

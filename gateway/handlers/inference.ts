@@ -1,25 +1,23 @@
 /** POST /v1/chat/completions, /v1/completions and /v1/embeddings: resolve, route once, forward, answer. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { GATEWAY_HEADERS } from '../contracts/config/gateway-config';
-import type { AgentState } from './agent-state';
-import { conversationKey } from './conversations';
-import { ApiError } from './http/errors';
+import { GATEWAY_HEADERS } from '../../contracts/config/gateway-config';
+import { conversationKey } from '../conversations';
+import { ApiError } from '../http/errors';
 import {
   chatOpening,
   type InferenceRequest,
   type Opening,
   parseInference,
   promptOpening,
-} from './http/inference-request';
-import { readBody } from './http/read-body';
-import { sendBytes } from './http/respond';
-import type { Client } from './keys';
-import { resolveModel } from './resolve-model';
-import type { Gateway } from './gateway';
-import { type AbortHandle, type StreamTarget } from './upstream/attempt';
-import { forward } from './upstream/forward';
-import type { RequestTrace } from './tracing';
-import { SseRelay } from './upstream/sse-relay';
+} from '../http/inference-request';
+import { readBody } from '../http/read-body';
+import { sendBytes } from '../http/respond';
+import type { Gateway } from '../gateway';
+import { resolveModel } from '../resolve-model';
+import { type AbortHandle, type StreamTarget } from '../upstream/attempt';
+import { forward } from '../upstream/forward';
+import { SseRelay } from '../upstream/sse-relay';
+import type { Exchange, Routed } from './exchange';
 
 /** A route of OpenAI's API that is forwarded. */
 export interface InferenceRoute {
@@ -29,6 +27,7 @@ export interface InferenceRoute {
   opening: ((fields: Record<string, unknown>) => Opening) | null;
 }
 
+/** Routes that are forwarded, by path. */
 export const INFERENCE_ROUTES: Record<string, InferenceRoute> = {
   '/v1/chat/completions': { path: '/chat/completions', opening: chatOpening },
   '/v1/completions': { path: '/completions', opening: promptOpening },
@@ -55,63 +54,6 @@ function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[
     if (value !== undefined && !DROPPED.has(name)) kept[name] = value;
   }
   return kept;
-}
-
-/** Where a request goes and what its answer says about that. */
-interface Routed {
-  agent: AgentState;
-  conversation: { name: string; key: string } | null;
-  version: number | null;
-  adapter: string | null;
-  reason: string;
-}
-
-/** One request in progress: its clock, its headers, its end. */
-export class Exchange {
-  readonly began = performance.now();
-  /** Time spent waiting for clients and model servers, in milliseconds: what is left is the gateway's own. */
-  private waited = 0;
-  private waitingSince: number | null = null;
-  routed: Routed | null = null;
-  /** Null where requests are not traced. */
-  trace: RequestTrace | null = null;
-
-  constructor(
-    readonly request: IncomingMessage,
-    readonly response: ServerResponse,
-    readonly client: Client,
-  ) {}
-
-  /** Runs a wait that is not the gateway's own time. */
-  async waiting<T>(wait: Promise<T>): Promise<T> {
-    this.waitingSince = performance.now();
-    try {
-      return await wait;
-    } finally {
-      this.stopWaiting();
-    }
-  }
-
-  /** Ends the running wait, when a stream begins before its promise resolves. */
-  stopWaiting(): void {
-    if (this.waitingSince !== null) this.waited += performance.now() - this.waitingSince;
-    this.waitingSince = null;
-  }
-
-  overheadMs(): number {
-    return performance.now() - this.began - this.waited;
-  }
-
-  headers(): Record<string, string> {
-    const headers: Record<string, string> = { [GATEWAY_HEADERS.overhead]: this.overheadMs().toFixed(3) };
-    if (this.routed === null) return headers;
-    const { adapter, version, reason, conversation } = this.routed;
-    headers[GATEWAY_HEADERS.adapter] = adapter ?? 'base';
-    headers[GATEWAY_HEADERS.version] = version === null ? 'base' : String(version);
-    headers[GATEWAY_HEADERS.route] = reason;
-    if (conversation !== null) headers[GATEWAY_HEADERS.conversation] = conversation.name;
-    return headers;
-  }
 }
 
 /**
@@ -211,7 +153,7 @@ async function decide(
 }
 
 /** What a model server is told. The client's key stays here. */
-function upstreamHeaders({ headers }: IncomingMessage, trace: RequestTrace | null): Record<string, string> {
+function upstreamHeaders({ headers }: IncomingMessage, trace: Exchange['trace']): Record<string, string> {
   const told: Record<string, string> = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
   for (const name of ['accept', 'traceparent', 'tracestate', 'x-request-id'] as const) {
     const value = headers[name];

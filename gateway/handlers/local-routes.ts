@@ -1,18 +1,18 @@
-/** Everything that is not forwarded: models, outcomes, health, metrics. */
+/** Routes that are not forwarded: models, outcomes, health, metrics and the OpenAPI document. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Outcome, outcomeSchema } from '../contracts/config/gateway-config';
-import { schemaProblems } from '../loaders/schema-problems';
-import { internalKey } from './conversations';
-import type { Gateway } from './gateway';
-import { ApiError } from './http/errors';
-import { readBody } from './http/read-body';
-import { sendBytes, sendJson } from './http/respond';
-import type { Client } from './keys';
+import { type Outcome, outcomeSchema } from '../../contracts/config/gateway-config';
+import { schemaProblems } from '../../loaders/schema-problems';
+import { internalKey } from '../conversations';
+import type { Gateway } from '../gateway';
+import { ApiError } from '../http/errors';
+import { readBody } from '../http/read-body';
+import { sendBytes, sendJson } from '../http/respond';
+import type { Client } from '../keys';
 import { openApi } from './openapi';
-import { modelNames } from './resolve-model';
+import { modelNames } from '../resolve-model';
 
 /** A route that the gateway answers itself. */
-export interface PlainRoute {
+export interface LocalRoute {
   method: 'GET' | 'POST';
   /** Needs no key: for probes and scrapers inside the deployment. */
   isPublic: boolean;
@@ -26,7 +26,8 @@ export interface PlainRoute {
 
 const STARTED = Math.floor(Date.now() / 1000);
 
-export const PLAIN_ROUTES: Record<string, PlainRoute> = {
+/** Routes that the gateway answers itself, by path. */
+export const LOCAL_ROUTES: Record<string, LocalRoute> = {
   '/v1/models': {
     method: 'GET',
     isPublic: false,
@@ -113,15 +114,4 @@ function parseOutcome(body: Buffer): Outcome {
   throw new ApiError(400, `${problem?.path ?? ''}: ${problem?.message ?? 'is not allowed.'}`.slice(0, 400), {
     param: problem?.path ?? null,
   });
-}
-
-/** Answers a plain route. */
-export async function handlePlain(
-  gateway: Gateway,
-  route: PlainRoute,
-  request: IncomingMessage,
-  response: ServerResponse,
-  client: Client | null,
-): Promise<void> {
-  await route.answer(gateway, request, response, client);
 }

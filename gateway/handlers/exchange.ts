@@ -1,0 +1,70 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { GATEWAY_HEADERS } from '../../contracts/config/gateway-config';
+import type { AgentState } from '../agent-state';
+import type { ConversationKey } from '../conversations';
+import type { Client } from '../keys';
+import type { RequestTrace } from '../tracing';
+
+/** Where a request was sent. The answer's headers, the metrics and the span report it. */
+export interface Routed {
+  agent: AgentState;
+  /** Null for a request that belongs to no conversation: embeddings. */
+  conversation: ConversationKey | null;
+  /** Version of the registry; null: the base model. */
+  version: number | null;
+  /** Immutable name of the adapter; null: the base model. */
+  adapter: string | null;
+  /** Why, as in the header x-whet-route. */
+  reason: string;
+}
+
+/** One inference request in progress: its timing, where it was routed, and the headers that say so. */
+export class Exchange {
+  readonly began = performance.now();
+  /** Time spent waiting for clients and model servers, in milliseconds: what is left is the gateway's own. */
+  private waited = 0;
+  private waitingSince: number | null = null;
+  /** Null until the request has been routed. */
+  routed: Routed | null = null;
+  /** Null where requests are not traced. */
+  trace: RequestTrace | null = null;
+
+  constructor(
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
+    readonly client: Client,
+  ) {}
+
+  /** Awaits a promise whose time does not count as the gateway's own. Rejects as the promise does. */
+  async waiting<T>(wait: Promise<T>): Promise<T> {
+    this.waitingSince = performance.now();
+    try {
+      return await wait;
+    } finally {
+      this.stopWaiting();
+    }
+  }
+
+  /** Ends the running wait, when a stream begins before its promise resolves. */
+  stopWaiting(): void {
+    if (this.waitingSince !== null) this.waited += performance.now() - this.waitingSince;
+    this.waitingSince = null;
+  }
+
+  /** The gateway's own time so far, in milliseconds. */
+  overheadMs(): number {
+    return performance.now() - this.began - this.waited;
+  }
+
+  /** The x-whet-* headers of the answer, as far as they are known now. */
+  headers(): Record<string, string> {
+    const headers: Record<string, string> = { [GATEWAY_HEADERS.overhead]: this.overheadMs().toFixed(3) };
+    if (this.routed === null) return headers;
+    const { adapter, version, reason, conversation } = this.routed;
+    headers[GATEWAY_HEADERS.adapter] = adapter ?? 'base';
+    headers[GATEWAY_HEADERS.version] = version === null ? 'base' : String(version);
+    headers[GATEWAY_HEADERS.route] = reason;
+    if (conversation !== null) headers[GATEWAY_HEADERS.conversation] = conversation.name;
+    return headers;
+  }
+}
