@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ApiError } from './http/errors';
 
 /** Where a conversation goes, decided at its first turn. */
-export interface Decision {
+export interface RoutingDecision {
   agent: string;
   /** Null: the base model, because no version is active. */
   version: number | null;
@@ -21,8 +21,8 @@ export interface Decision {
 /**
  * Decisions of the conversations used last. Forgetting one costs one call of the router, which decides the same again.
  */
-export class Conversations {
-  private readonly entries = new Map<string, Decision>();
+export class DecisionCache {
+  private readonly entries = new Map<string, RoutingDecision>();
 
   constructor(private readonly capacity: number) {}
 
@@ -30,7 +30,7 @@ export class Conversations {
     return this.entries.size;
   }
 
-  get(key: string): Decision | undefined {
+  get(key: string): RoutingDecision | undefined {
     const found = this.entries.get(key);
     if (found !== undefined) {
       this.entries.delete(key);
@@ -39,7 +39,7 @@ export class Conversations {
     return found;
   }
 
-  set(key: string, decision: Decision): void {
+  set(key: string, decision: RoutingDecision): void {
     this.entries.delete(key);
     this.entries.set(key, decision);
     if (this.entries.size > this.capacity) this.entries.delete(this.entries.keys().next().value as string);
@@ -68,16 +68,15 @@ export function conversationKey(
     const digest = createHash('sha256').update(`${client}\u0000${agent}\u0000`);
     for (const text of opening) digest.update(text).update('\u0000');
     const name = `auto-${digest.digest('hex').slice(0, 32)}`;
-    return { name, key: internalKey(client, agent, name) };
+    return { name, key: cacheKey(client, agent, name) };
   }
   if (typeof header !== 'string' || !ALLOWED.test(header)) {
     throw new ApiError(400, 'x-whet-conversation must be 1 to 200 visible ASCII characters.', {
       code: 'invalid_conversation',
     });
   }
-  return { name: header, key: internalKey(client, agent, header) };
+  return { name: header, key: cacheKey(client, agent, header) };
 }
 
 /** Key of a conversation in this process. */
-export const internalKey = (client: string, agent: string, name: string): string =>
-  `${client}\u0000${agent}\u0000${name}`;
+export const cacheKey = (client: string, agent: string, name: string): string => `${client}\u0000${agent}\u0000${name}`;

@@ -4,21 +4,21 @@
 import type { Registry } from '../contracts/artifacts/registry';
 import type { GatewayConfig } from '../contracts/config/gateway-config';
 import { type ArtifactStore } from '../store';
-import { AgentState } from './agent-state';
-import { CanaryWatch } from './canary/watch';
-import { Conversations } from './conversations';
-import { Clients } from './keys';
+import { ServedAgent } from './agents/served-agent';
+import { CanaryMonitor } from './canary/canary-monitor';
+import { DecisionCache } from './conversations';
+import { Clients } from './clients';
 import type { Log } from './log';
 import { Metrics } from './metrics';
-import { RegistryWatch } from './registry/watch';
-import { createRouter } from './routing';
-import { knownAdapters, wantedAdapters } from './wanted-adapters';
-import type { Tracing } from './tracing';
+import { RegistryPoller } from './registry-poller';
+import { createRouter } from './routing/create-router';
+import { knownAdapters, wantedAdapters } from './agents/wanted-adapters';
+import type { Tracing } from './opentelemetry';
 import { TraceSampler } from './traces/sampler';
 import { TraceWriter } from './traces/writer';
-import { Reconciler } from './upstream/reconciler';
+import { AdapterReconciler } from './upstream/adapter-reconciler';
 import { Replica } from './upstream/replica';
-import { replicaNews, ReplicaSet } from './upstream/replica-set';
+import { readyEvents, ReplicaSet } from './upstream/replica-set';
 
 /** What a gateway needs from outside. */
 export interface GatewayDeps {
@@ -31,29 +31,29 @@ export interface GatewayDeps {
 }
 
 export class Gateway {
-  readonly agents = new Map<string, AgentState>();
+  readonly agents = new Map<string, ServedAgent>();
   readonly clients: Clients;
-  readonly conversations: Conversations;
+  readonly decisions: DecisionCache;
   readonly metrics = new Metrics();
   readonly traces: TraceSampler;
   readonly traceWriter: TraceWriter;
-  readonly canaries: CanaryWatch;
+  readonly canaries: CanaryMonitor;
   /** Set by SIGTERM: readiness ends, connections are closed after their answer. */
   draining = false;
   private readonly replicas = new Map<string, Replica>();
-  private readonly reconcilers = new Map<string, Reconciler>();
-  private readonly watch: RegistryWatch;
-  private readonly news = replicaNews();
+  private readonly reconcilers = new Map<string, AdapterReconciler>();
+  private readonly registryPoller: RegistryPoller;
+  private readonly news = readyEvents();
 
   constructor(
     readonly config: GatewayConfig,
     readonly deps: GatewayDeps,
   ) {
     this.clients = new Clients(config.keys);
-    this.conversations = new Conversations(config.limits.conversations);
+    this.decisions = new DecisionCache(config.limits.conversations);
     this.traceWriter = new TraceWriter(deps.store, this.metrics, deps.log);
     this.traces = new TraceSampler(this.traceWriter, this.metrics);
-    this.canaries = new CanaryWatch(deps.store, this.metrics, deps.log);
+    this.canaries = new CanaryMonitor(deps.store, this.metrics, deps.log);
     for (const settings of config.agents) {
       const replicas = new ReplicaSet(
         settings.replicas.map((url) => this.replica(url)),
@@ -61,17 +61,17 @@ export class Gateway {
       );
       this.agents.set(
         settings.name,
-        new AgentState(
+        new ServedAgent(
           settings,
           replicas,
           createRouter(settings, replicas, deps.store, deps.modelApiKey ?? null),
-          this.conversations,
+          this.decisions,
           this.metrics,
           () => this.kick(replicas),
         ),
       );
     }
-    this.watch = new RegistryWatch({
+    this.registryPoller = new RegistryPoller({
       store: deps.store,
       agents: [...this.agents.keys()],
       everyMs: config.registryPollMs,
@@ -83,13 +83,13 @@ export class Gateway {
 
   /** Reads the registries, then starts to look after the model servers. Does not wait until they are ready. */
   async start(): Promise<void> {
-    await this.watch.start();
+    await this.registryPoller.start();
     for (const reconciler of this.reconcilers.values()) reconciler.start();
   }
 
   async stop(): Promise<void> {
     await Promise.all([
-      this.watch.stop(),
+      this.registryPoller.stop(),
       this.canaries.stop(),
       this.traceWriter.stop(),
       ...[...this.reconcilers.values()].map((reconciler) => reconciler.stop()),
@@ -120,7 +120,7 @@ export class Gateway {
     const users = () => [...this.agents.values()].filter(({ replicas }) => replicas.all.includes(replica));
     this.reconcilers.set(
       address,
-      new Reconciler({
+      new AdapterReconciler({
         replica,
         settings: reconcile,
         baseModels: () => users().map(({ settings }) => settings.baseModel),
@@ -175,7 +175,7 @@ export class Gateway {
       },
     );
     this.metrics.watch('whet_gateway_conversations', 'Conversations remembered.', [], (set) =>
-      set({}, this.conversations.size),
+      set({}, this.decisions.size),
     );
   }
 }

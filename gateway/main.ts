@@ -1,11 +1,11 @@
 /** Entry point of the gateway process; how it is started: cli/supervisor/gateway-arguments.ts. Wiring only. */
 import { GatewayConfigError } from '../loaders/gateway-config';
 import { LocalStore } from '../store';
-import { readProcessConfig } from './config';
+import { readProcessConfig } from './process-config';
 import { Gateway } from './gateway';
 import { GatewayServer } from './server';
 import { createLog } from './log';
-import { createTracing } from './tracing';
+import { createTracing } from './opentelemetry';
 
 async function main(): Promise<void> {
   const { gateway: config, storeRoot, modelApiKey } = readProcessConfig();

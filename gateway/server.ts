@@ -11,7 +11,7 @@ import { handleInference, INFERENCE_ROUTES, type InferenceRoute } from './handle
 import { LOCAL_ROUTES } from './handlers/local-routes';
 import { ApiError } from './http/errors';
 import { sendError } from './http/respond';
-import type { Client } from './keys';
+import type { Client } from './clients';
 
 /** The HTTP server of a gateway. It listens once `listen` is called. */
 export class GatewayServer {
@@ -107,7 +107,7 @@ export class GatewayServer {
     const { metrics } = this.gateway;
     const exchange = new Exchange(request, response, client);
     metrics.inFlight.inc();
-    exchange.trace = this.gateway.deps.tracing?.start(request, OPERATIONS[route.path]) ?? null;
+    exchange.span = this.gateway.deps.tracing?.start(request, OPERATIONS[route.path]) ?? null;
     let status = '499';
     try {
       if (await handleInference(this.gateway, exchange, route)) status = String(response.statusCode);
@@ -117,7 +117,7 @@ export class GatewayServer {
       metrics.inFlight.dec();
       const { routed } = exchange;
       const agent = routed?.agent.settings.name ?? 'none';
-      endTrace({ trace: exchange.trace, routed, overheadMs: exchange.overheadMs() }, agent, status);
+      endSpan(exchange, agent, status);
       const labels = {
         agent,
         client: client.name,
@@ -160,21 +160,18 @@ const OPERATIONS = {
   '/embeddings': 'embeddings',
 } as const;
 
-function endTrace(
-  { trace, routed, overheadMs }: { trace: Exchange['trace']; routed: Exchange['routed']; overheadMs: number },
-  agent: string,
-  status: string,
-): void {
-  if (trace === null) return;
-  trace.set({
+function endSpan(exchange: Exchange, agent: string, status: string): void {
+  const { span, routed } = exchange;
+  if (span === null) return;
+  span.set({
     'gen_ai.agent.name': agent,
     'gen_ai.response.model': routed?.adapter ?? 'base',
     'whet.version': routed?.version ?? 0,
     'whet.route': routed?.reason ?? 'refused',
-    'whet.overhead_ms': overheadMs,
+    'whet.overhead_ms': exchange.overheadMs(),
     ...(routed?.conversation ? { 'gen_ai.conversation.id': routed.conversation.name } : {}),
   });
-  trace.end(status);
+  span.end(status);
 }
 
 /** Answers bytes that Node cannot parse as an HTTP request. */

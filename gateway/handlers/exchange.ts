@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GATEWAY_HEADERS } from '../../contracts/config/gateway-config';
-import type { AgentState } from '../agent-state';
+import type { ServedAgent } from '../agents/served-agent';
 import type { ConversationKey } from '../conversations';
-import type { Client } from '../keys';
-import type { RequestTrace } from '../tracing';
+import type { Client } from '../clients';
+import type { RequestSpan } from '../opentelemetry';
 
 /** Where a request was sent. The answer's headers, the metrics and the span report it. */
 export interface Routed {
-  agent: AgentState;
+  agent: ServedAgent;
   /** Null for a request that belongs to no conversation: embeddings. */
   conversation: ConversationKey | null;
   /** Version of the registry; null: the base model. */
@@ -27,7 +27,7 @@ export class Exchange {
   /** Null until the request has been routed. */
   routed: Routed | null = null;
   /** Null where requests are not traced. */
-  trace: RequestTrace | null = null;
+  span: RequestSpan | null = null;
 
   constructor(
     readonly request: IncomingMessage,

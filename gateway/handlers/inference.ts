@@ -13,7 +13,7 @@ import {
 import { readBody } from '../http/read-body';
 import { sendBytes } from '../http/respond';
 import type { Gateway } from '../gateway';
-import { resolveModel } from '../resolve-model';
+import { resolveModel } from '../agents/resolve-model';
 import { type AbortHandle, type StreamTarget } from '../upstream/attempt';
 import { forward } from '../upstream/forward';
 import { SseRelay } from '../upstream/sse-relay';
@@ -74,15 +74,17 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   const asked = parseInference(body);
   const routed = await decide(gateway, exchange, route, asked);
   exchange.routed = routed;
-  exchange.trace?.set({ 'gen_ai.request.model': asked.model, 'gen_ai.request.stream': asked.stream });
+  exchange.span?.set({ 'gen_ai.request.model': asked.model, 'gen_ai.request.stream': asked.stream });
   const { agent } = routed;
   const { baseModel, fallback, name } = agent.settings;
-  const tap =
+  const recorder =
     routed.conversation === null
       ? null
-      : gateway.traces.tap(agent, routed.conversation, () => routed.adapter ?? baseModel, asked);
-  const target = asked.stream ? streamTarget(exchange, tap === null ? null : (piece) => tap.piece(piece)) : null;
-  const headers = upstreamHeaders(request, exchange.trace);
+      : gateway.traces.recorderFor(agent, routed.conversation, () => routed.adapter ?? baseModel, asked);
+  const target = asked.stream
+    ? streamTarget(exchange, recorder === null ? null : (piece) => recorder.piece(piece))
+    : null;
+  const headers = upstreamHeaders(request, exchange.span);
   const result = await exchange.waiting(
     forward({
       replicas: agent.replicas,
@@ -114,12 +116,12 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   if (result.kind === 'client-gone') return false;
   if (result.kind === 'streamed') {
     if (!result.complete) gateway.metrics.cut.inc({ agent: name });
-    tap?.end(result.complete);
+    recorder?.end(result.complete);
     return true;
   }
   sendBytes(response, result.status, result.body, { ...passedOn(result.headers), ...exchange.headers() });
-  tap?.piece(result.body);
-  tap?.end(true);
+  recorder?.piece(result.body);
+  recorder?.end(true);
   return true;
 }
 
@@ -153,13 +155,13 @@ async function decide(
 }
 
 /** What a model server is told. The client's key stays here. */
-function upstreamHeaders({ headers }: IncomingMessage, trace: Exchange['trace']): Record<string, string> {
+function upstreamHeaders({ headers }: IncomingMessage, span: Exchange['span']): Record<string, string> {
   const told: Record<string, string> = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
   for (const name of ['accept', 'traceparent', 'tracestate', 'x-request-id'] as const) {
     const value = headers[name];
     if (typeof value === 'string') told[name] = value;
   }
-  if (trace !== null) told['traceparent'] = trace.traceparent;
+  if (span !== null) told['traceparent'] = span.traceparent;
   return told;
 }
 

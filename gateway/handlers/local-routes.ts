@@ -2,14 +2,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Outcome, outcomeSchema } from '../../contracts/config/gateway-config';
 import { schemaProblems } from '../../loaders/schema-problems';
-import { internalKey } from '../conversations';
+import { cacheKey } from '../conversations';
 import type { Gateway } from '../gateway';
 import { ApiError } from '../http/errors';
 import { readBody } from '../http/read-body';
 import { sendBytes, sendJson } from '../http/respond';
-import type { Client } from '../keys';
+import type { Client } from '../clients';
 import { openApi } from './openapi';
-import { modelNames } from '../resolve-model';
+import { modelNames } from '../agents/resolve-model';
 
 /** A route that the gateway answers itself. */
 export interface LocalRoute {
@@ -48,9 +48,9 @@ export const LOCAL_ROUTES: Record<string, LocalRoute> = {
         (await readBody(request, limits.bodyBytes, timeouts.requestBodyMs)).bytes,
       );
       for (const [agent, state] of gateway.agents) {
-        const key = internalKey(client?.name ?? '', agent, conversation);
+        const key = cacheKey(client?.name ?? '', agent, conversation);
         gateway.traces.outcome(state, key, reward);
-        const decision = gateway.conversations.get(key);
+        const decision = gateway.decisions.get(key);
         if (decision === undefined) continue;
         return sendJson(response, 200, {
           object: 'outcome',

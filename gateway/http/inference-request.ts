@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { ApiError } from './errors';
-import { NamedBody } from './json-splice';
+import { RequestBody } from './replace-model-name';
 import type { ReceivedBody } from './read-body';
 
 /** What the gateway reads of a request; everything else goes to the model server as it came. */
@@ -9,7 +9,7 @@ export interface InferenceRequest {
   stream: boolean;
   /** Chat messages or the prompt, as sent. */
   parsed: Record<string, unknown>;
-  body: NamedBody;
+  body: RequestBody;
 }
 
 /** Throws ApiError 400 for what is no JSON object with a model name. */
@@ -41,7 +41,7 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
       param: 'stream',
     });
   }
-  return { model, stream: stream === true, parsed: fields, body: new NamedBody(body, fields) };
+  return { model, stream: stream === true, parsed: fields, body: new RequestBody(body, fields) };
 }
 
 /** The opening of a conversation: what its key and its route are made from. */

@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { z } from 'zod';
-import { fnv1a } from '../upstream/affinity';
+import { fnv1a } from '../upstream/rank-replicas';
 
 /** Turns texts into vectors of length 1; similar texts get a large inner product. */
 export type Embed = (texts: readonly string[], signal: AbortSignal) => Promise<Float32Array[]>;

@@ -6,11 +6,11 @@
 import { hash } from 'node:crypto';
 import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
-import type { AgentState } from '../agent-state';
+import type { ServedAgent } from '../agents/served-agent';
 import type { ConversationKey } from '../conversations';
 import type { InferenceRequest } from '../http/inference-request';
 import type { Metrics } from '../metrics';
-import { readStream, readWhole, toChatMessage } from './messages';
+import { readStream, readWhole, toChatMessage } from './openai-messages';
 import { createRedaction, type Redaction } from './redact';
 import type { TraceWriter } from './writer';
 
@@ -28,12 +28,12 @@ const REMEMBERED = 200_000;
 const MIXED = 'mixed';
 
 /** Sees the answer of one request. */
-export interface Tap {
+export interface AnswerRecorder {
   piece(bytes: Buffer): void;
   end(complete: boolean): void;
 }
 
-interface Kept {
+interface KeptTurn {
   model: string;
   asked: InferenceRequest;
   answer: string;
@@ -41,7 +41,7 @@ interface Kept {
 }
 
 export class TraceSampler {
-  private readonly kept = new Map<string, Kept>();
+  private readonly kept = new Map<string, KeptTurn>();
   /** By conversation, outcomes and turns that were not kept included; those used last. */
   private readonly models = new Map<string, string>();
   private readonly redactions = new Map<string, Redaction>();
@@ -53,7 +53,12 @@ export class TraceSampler {
   ) {}
 
   /** Null for a conversation that is not sampled. */
-  tap({ settings }: AgentState, { key }: ConversationKey, model: () => string, asked: InferenceRequest): Tap | null {
+  recorderFor(
+    { settings }: ServedAgent,
+    { key }: ConversationKey,
+    model: () => string,
+    asked: InferenceRequest,
+  ): AnswerRecorder | null {
     if (
       settings.traces.sample === 0 ||
       !Array.isArray(asked.parsed['messages']) ||
@@ -68,7 +73,7 @@ export class TraceSampler {
         if (size <= LONGEST_ANSWER_BYTES) pieces.push(bytes);
       },
       end: (complete) => {
-        const heard = this.hear(key, model());
+        const heard = this.rememberModel(key, model());
         if (!complete || size > LONGEST_ANSWER_BYTES) return;
         this.keep(key, {
           model: heard,
@@ -81,7 +86,7 @@ export class TraceSampler {
   }
 
   /** Writes a conversation, now that it is known how it went. Does nothing for one that was not sampled. */
-  outcome({ settings }: AgentState, key: string, reward: number): void {
+  outcome({ settings }: ServedAgent, key: string, reward: number): void {
     const kept = this.take(key);
     if (kept === undefined) return;
     const { name, traces } = settings;
@@ -96,7 +101,7 @@ export class TraceSampler {
   }
 
   /** The model that answered all turns so far, as far as this gateway remembers, or `mixed`. */
-  private hear(key: string, model: string): string {
+  private rememberModel(key: string, model: string): string {
     const before = this.models.get(key);
     const heard = before === undefined || before === model ? model : MIXED;
     this.models.delete(key);
@@ -105,7 +110,7 @@ export class TraceSampler {
     return heard;
   }
 
-  private keep(key: string, kept: Kept): void {
+  private keep(key: string, kept: KeptTurn): void {
     this.take(key);
     this.kept.set(key, kept);
     this.bytes += kept.bytes;
@@ -115,7 +120,7 @@ export class TraceSampler {
     }
   }
 
-  private take(key: string): Kept | undefined {
+  private take(key: string): KeptTurn | undefined {
     const kept = this.kept.get(key);
     if (kept !== undefined) this.bytes -= kept.bytes;
     this.kept.delete(key);
@@ -131,7 +136,7 @@ const seedOf = (text: string): number => Number.parseInt(hash('sha256', text, 'h
 
 /** Throws for what is no trajectory, so that only what the next run can read is written. */
 function toTrajectory(
-  { model, asked, answer }: Kept,
+  { model, asked, answer }: KeptTurn,
   key: string,
   reward: number,
   successReward: number,

@@ -4,11 +4,11 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { ApiError } from '../http/errors';
-import { candidates } from './affinity';
+import { rankReplicas } from './rank-replicas';
 import { attempt, type AbortHandle, type AttemptResult, type StreamTarget, type UpstreamRequest } from './attempt';
 import type { Replica } from './replica';
 import type { ReplicaSet } from './replica-set';
-import { isJsonObject, passedOnError, saysUnknownModel } from './upstream-answers';
+import { isJsonObject, passedOnError, saysUnknownModel } from './response-checks';
 
 /** What is to be forwarded. */
 export interface ForwardPlan {
@@ -38,7 +38,7 @@ export type ForwardResult =
   | { kind: 'streamed'; complete: boolean }
   | { kind: 'client-gone' };
 
-type Verdict = { done: ForwardResult } | { retry: string; error: ApiError; mayFallBack: boolean };
+type AttemptOutcome = { done: ForwardResult } | { retry: string; error: ApiError; mayFallBack: boolean };
 
 /** @throws ApiError when no server answered; never after something was written to the client. */
 export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
@@ -56,7 +56,7 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
   };
   for (;;) {
     if (plan.isGone()) return { kind: 'client-gone' };
-    const able = candidates(plan.replicas.all, adapter, plan.prefix);
+    const able = rankReplicas(plan.replicas.all, adapter, plan.prefix);
     const replica = able.find((r) => !tried.has(r)) ?? able[0];
     if (replica === undefined) {
       if (adapter !== null && plan.replicas.anyReady()) {
@@ -66,7 +66,7 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
           headers: { 'retry-after': '1' },
         });
       }
-      if (await plan.replicas.someReady(deadline - performance.now())) continue;
+      if (await plan.replicas.waitUntilReady(deadline - performance.now())) continue;
       throw new ApiError(503, 'No model server is ready.', {
         code: 'upstream_unavailable',
         headers: { 'retry-after': '2' },
@@ -74,7 +74,7 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
     }
     tried.add(replica);
     const result = await attempt(replica, plan.requestFor(adapter ?? plan.baseModel), plan.target, plan.handle);
-    const verdict = judge(
+    const verdict = outcomeOf(
       result,
       replica,
       adapter,
@@ -91,7 +91,7 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
 }
 
 /** What an attempt's end means. Marks servers that cannot be trusted any more. */
-function judge(result: AttemptResult, replica: Replica, adapter: string | null, triedAll: boolean): Verdict {
+function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | null, triedAll: boolean): AttemptOutcome {
   if (result.kind === 'streamed') return { done: result };
   if (result.kind === 'failed') {
     if (result.why === 'client-gone') return { done: { kind: 'client-gone' } };
@@ -100,7 +100,7 @@ function judge(result: AttemptResult, replica: Replica, adapter: string | null, 
       throw new ApiError(504, 'The model server did not answer in time.', { code: 'upstream_timeout' });
     if (result.why === 'too-large')
       throw new ApiError(502, `The model server ${result.message}.`, { code: 'upstream_too_large' });
-    replica.suspect();
+    replica.markUnready();
     const message =
       result.why === 'connect'
         ? 'The model server cannot be reached.'
@@ -122,7 +122,7 @@ function judge(result: AttemptResult, replica: Replica, adapter: string | null, 
   }
   if (status === 404 && saysUnknownModel(body)) {
     // It was restarted, or somebody unloaded the adapter: check before the next request.
-    replica.suspect();
+    replica.markUnready();
     const name = adapter === null ? 'the base model' : `adapter ${adapter}`;
     return {
       retry: 'lost-model',

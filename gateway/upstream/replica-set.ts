@@ -14,7 +14,7 @@ export class ReplicaSet {
   }
 
   /** Waits until a server is ready, for `limitMs` at most. */
-  someReady(limitMs: number): Promise<boolean> {
+  waitUntilReady(limitMs: number): Promise<boolean> {
     if (this.anyReady()) return Promise.resolve(true);
     if (limitMs <= 0) return Promise.resolve(false);
     return new Promise((resolve) => {
@@ -33,4 +33,4 @@ export class ReplicaSet {
 }
 
 /** An emitter for `ready`. Every request that waits listens; more than ten of them are no leak. */
-export const replicaNews = (): EventEmitter => new EventEmitter().setMaxListeners(0);
+export const readyEvents = (): EventEmitter => new EventEmitter().setMaxListeners(0);

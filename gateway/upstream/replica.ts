@@ -26,7 +26,7 @@ export class Replica {
   readonly routable = new Set<string>();
   inFlight = 0;
   /** Requests under way by model name. */
-  readonly busy = new Map<string, number>();
+  readonly inFlightByModel = new Map<string, number>();
   /** Raised with every loss of trust, so that a check which began before cannot restore it. */
   epoch = 0;
 
@@ -34,7 +34,7 @@ export class Replica {
     readonly url: string,
     readonly apiKey: string | null,
     timeouts: GatewayConfig['timeouts'],
-    private readonly onSuspect: (replica: Replica) => void,
+    private readonly onUnready: (replica: Replica) => void,
   ) {
     const { origin, pathname } = new URL(url);
     this.basePath = pathname.replace(/\/$/, '');
@@ -47,29 +47,29 @@ export class Replica {
       pipelining: 1,
     });
     this.pool.on('disconnect', (_origin, _targets, error: Error & { code?: string }) => {
-      if (!(error instanceof ClientGone) && BROKEN.has(error.code ?? '')) this.suspect();
+      if (!(error instanceof ClientGone) && BROKEN.has(error.code ?? '')) this.markUnready();
     });
   }
 
   /**
    * A connection broke: it may have been restarted and have lost its adapters. It gets no traffic until it was checked.
    */
-  suspect(): void {
+  markUnready(): void {
     this.epoch += 1;
     this.ready = false;
     this.routable.clear();
-    this.onSuspect(this);
+    this.onUnready(this);
   }
 
   begin(model: string): void {
     this.inFlight += 1;
-    this.busy.set(model, (this.busy.get(model) ?? 0) + 1);
+    this.inFlightByModel.set(model, (this.inFlightByModel.get(model) ?? 0) + 1);
   }
 
   end(model: string): void {
     this.inFlight -= 1;
-    const left = (this.busy.get(model) ?? 1) - 1;
-    if (left > 0) this.busy.set(model, left);
-    else this.busy.delete(model);
+    const left = (this.inFlightByModel.get(model) ?? 1) - 1;
+    if (left > 0) this.inFlightByModel.set(model, left);
+    else this.inFlightByModel.delete(model);
   }
 }

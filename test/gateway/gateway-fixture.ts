@@ -8,7 +8,7 @@ import { checkGatewayConfig } from '../../loaders/gateway-config';
 import { Gateway } from '../../gateway/gateway';
 import { GatewayServer } from '../../gateway/server';
 import type { Log } from '../../gateway/log';
-import type { Tracing } from '../../gateway/tracing';
+import type { Tracing } from '../../gateway/opentelemetry';
 import { layout, LocalStore } from '../../store';
 import { FakeReplica } from '../fakes/replica';
 

@@ -1,6 +1,6 @@
 // tier: integration
 import { lexicalEmbed } from '../../gateway/routing/embed';
-import { mixtureName, quantised, topSet } from '../../gateway/routing/mixture';
+import { mixtureName, quantised, topSet } from '../../gateway/routing/routers/mixture';
 import { layout, putLines } from '../../store';
 import { send, type SeenRequest } from '../fakes/replica';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';

@@ -1,6 +1,6 @@
 // tier: integration
 import { InMemorySpanExporter } from '@opentelemetry/sdk-trace';
-import { createTracing } from '../../gateway/tracing';
+import { createTracing } from '../../gateway/opentelemetry';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

@@ -2,24 +2,24 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Registry } from '../../contracts/artifacts/registry';
 import { type ArtifactStore, changeRegistry, endCanary } from '../../store';
-import type { Decision } from '../conversations';
+import type { RoutingDecision } from '../conversations';
 import type { Log } from '../log';
 import type { Metrics } from '../metrics';
-import { OutcomeBook } from './outcome-book';
+import { CanaryOutcomes } from './canary-outcomes';
 
 /** Between looks at what other gateways have counted. */
 const READ_EVERY_MS = 2_000;
 
 /** What became of a posted outcome. */
-export interface Counted {
+export interface OutcomeReceipt {
   counted: boolean;
   /** Why not. */
   reason: string | null;
 }
 
 /** Compares each agent's canary with its control and takes it back when it is worse. */
-export class CanaryWatch {
-  private readonly books = new Map<string, OutcomeBook>();
+export class CanaryMonitor {
+  private readonly books = new Map<string, CanaryOutcomes>();
   private readonly instance = `${hostname().replace(/[^A-Za-z0-9-]/g, '-')}-${process.pid}-${randomBytes(4).toString('hex')}`;
   private readonly timer: NodeJS.Timeout;
 
@@ -40,14 +40,14 @@ export class CanaryWatch {
     this.books.delete(agent);
     void book?.close();
     if (canary === undefined) return;
-    this.books.set(agent, new OutcomeBook(this.store, agent, canary, this.instance));
+    this.books.set(agent, new CanaryOutcomes(this.store, agent, canary, this.instance));
     void this.readOthers();
   }
 
   /**
    * Counts an outcome, once for each conversation, and rolls the canary back when that makes it significantly worse.
    */
-  async add(agent: string, key: string, decision: Decision, reward: number): Promise<Counted> {
+  async add(agent: string, key: string, decision: RoutingDecision, reward: number): Promise<OutcomeReceipt> {
     this.metrics.outcomes.inc({ agent, arm: decision.arm });
     const book = this.books.get(agent);
     if (book === undefined) return { counted: false, reason: 'there is no canary to compare' };
@@ -75,7 +75,7 @@ export class CanaryWatch {
     }
   }
 
-  private async judge(agent: string, { test, canary }: OutcomeBook): Promise<void> {
+  private async judge(agent: string, { test, canary }: CanaryOutcomes): Promise<void> {
     this.metrics.evidence.set({ agent }, test.evidence);
     if (!test.isWorse) return;
     const reason = `Version ${canary.version} is worse: ${test.describe()}.`;

@@ -2,12 +2,12 @@ import type { GatewayAgent } from '../../contracts/config/gateway-config';
 import type { ArtifactStore } from '../../store';
 import type { ReplicaSet } from '../upstream/replica-set';
 import { endpointEmbed, lexicalEmbed } from './embed';
-import { readExamples } from './examples';
-import { fixedRouter } from './fixed';
-import { logitsRouter } from './logits';
-import { mixtureRouter } from './mixture';
+import { readExamples } from './read-examples';
+import { fixedRouter } from './routers/fixed';
+import { logitsRouter } from './routers/logits';
+import { mixtureRouter } from './routers/mixture';
 import type { Router } from './router';
-import { shortlistRouter } from './shortlist';
+import { shortlistRouter } from './routers/shortlist';
 
 /** The router that an agent's settings name. */
 export function createRouter(

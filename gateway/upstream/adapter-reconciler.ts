@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayConfig } from '../../contracts/config/gateway-config';
 import type { Log } from '../log';
-import { ModelServer } from './model-server';
+import { ReplicaAdmin } from './replica-admin';
 import type { Replica } from './replica';
 
 /** An adapter that the model servers should have. */
@@ -18,7 +18,7 @@ export interface WantedAdapter {
   parts?: readonly { adapter: string; weight: number }[];
 }
 
-export interface ReconcilerOptions {
+export interface AdapterReconcilerOptions {
   replica: Replica;
   settings: GatewayConfig['reconcile'];
   /** Base models that must be served there. */
@@ -34,16 +34,16 @@ const LONGEST_BACKOFF_MS = 30_000;
 /** Between looks at a server that does not answer. */
 const DOWN_EVERY_MS = 250;
 
-export class Reconciler {
-  private readonly server: ModelServer;
+export class AdapterReconciler {
+  private readonly server: ReplicaAdmin;
   private readonly stopping = new AbortController();
   private readonly unwantedSince = new Map<string, number>();
   private readonly failed = new Map<string, { until: number; waitMs: number }>();
   private wake: (() => void) | null = null;
   private loop: Promise<void> | null = null;
 
-  constructor(private readonly options: ReconcilerOptions) {
-    this.server = new ModelServer(options.replica);
+  constructor(private readonly options: AdapterReconcilerOptions) {
+    this.server = new ReplicaAdmin(options.replica);
   }
 
   start(): void {
@@ -70,7 +70,7 @@ export class Reconciler {
         if (this.stopping.signal.aborted) return;
         if (replica.ready) {
           log.warn({ replica: replica.url, error: (error as Error).message }, 'model server is not ready');
-          replica.suspect();
+          replica.markUnready();
         }
       }
       const pause = sleep(replica.ready ? settings.everyMs : Math.min(DOWN_EVERY_MS, settings.everyMs), undefined, {
@@ -90,7 +90,7 @@ export class Reconciler {
     if (missing.length > 0) throw new Error(`does not serve ${missing.join(', ')}`);
     const names = new Set(wanted().map(({ name }) => name));
     for (const name of replica.routable) if (!names.has(name) || !served.has(name)) replica.routable.delete(name);
-    for (const adapter of wanted()) await this.provide(adapter, served, epoch);
+    for (const adapter of wanted()) await this.loadAndRoute(adapter, served, epoch);
     // A connection may have broken while adapters were loaded: then this look is out of date.
     if (replica.epoch !== epoch) return;
     if (!replica.ready) {
@@ -98,10 +98,10 @@ export class Reconciler {
       replica.ready = true;
       onReady();
     }
-    await this.removeUnwanted(served, names);
+    await this.unloadUnwanted(served, names);
   }
 
-  private async provide(
+  private async loadAndRoute(
     { name, path, parts }: WantedAdapter,
     served: ReadonlySet<string>,
     epoch: number,
@@ -128,7 +128,7 @@ export class Reconciler {
     }
   }
 
-  private async removeUnwanted(served: ReadonlySet<string>, wanted: ReadonlySet<string>): Promise<void> {
+  private async unloadUnwanted(served: ReadonlySet<string>, wanted: ReadonlySet<string>): Promise<void> {
     const { replica, settings, known, log } = this.options;
     for (const name of this.unwantedSince.keys())
       if (wanted.has(name) || !served.has(name)) this.unwantedSince.delete(name);
@@ -138,7 +138,7 @@ export class Reconciler {
       const since = this.unwantedSince.get(name) ?? Date.now();
       this.unwantedSince.set(name, since);
       // The other gateways read the registry within their poll; the wait covers their requests, the count our own.
-      if (Date.now() - since < settings.drainMs || replica.busy.has(name)) continue;
+      if (Date.now() - since < settings.drainMs || replica.inFlightByModel.has(name)) continue;
       await this.server.unload(name);
       log.info({ replica: replica.url, adapter: name }, 'adapter was unloaded');
     }

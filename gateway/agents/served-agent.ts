@@ -1,35 +1,35 @@
-import type { Registry, RegistryVersion } from '../contracts/artifacts/registry';
-import type { GatewayAgent } from '../contracts/config/gateway-config';
-import { NONE_LABEL } from '../contracts/names';
-import { emptyRegistry } from '../store';
-import { isCanary } from './canary/assign';
-import type { ConversationKey, Conversations, Decision } from './conversations';
-import type { Metrics } from './metrics';
-import { Mixtures } from './mixtures';
-import type { Router, RoutingAnswer } from './routing/router';
-import type { ReplicaSet } from './upstream/replica-set';
+import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
+import type { GatewayAgent } from '../../contracts/config/gateway-config';
+import { NONE_LABEL } from '../../contracts/names';
+import { emptyRegistry } from '../../store';
+import { isInCanary } from '../canary/is-in-canary';
+import type { ConversationKey, DecisionCache, RoutingDecision } from '../conversations';
+import type { Metrics } from '../metrics';
+import { MergedAdapters } from './merged-adapters';
+import type { Router, RoutingAnswer } from '../routing/router';
+import type { ReplicaSet } from '../upstream/replica-set';
 
 /** Merged adapters held at the model servers for one agent. */
 const MOST_MIXTURES = 16;
 
 /** One agent as it is served now: its registry, its router and its model servers. */
-export class AgentState {
+export class ServedAgent {
   registry: Registry;
   /** Whether the registry was read at least once. */
   known = false;
-  readonly mixtures: Mixtures;
-  private readonly deciding = new Map<string, Promise<Decision>>();
+  readonly mergedAdapters: MergedAdapters;
+  private readonly deciding = new Map<string, Promise<RoutingDecision>>();
 
   constructor(
     readonly settings: GatewayAgent,
     readonly replicas: ReplicaSet,
     private readonly router: Router,
-    private readonly conversations: Conversations,
+    private readonly conversations: DecisionCache,
     private readonly metrics: Metrics,
     /** Told when the model servers should have something that they did not need before. */
     onWanted: () => void,
   ) {
-    this.mixtures = new Mixtures(MOST_MIXTURES, onWanted);
+    this.mergedAdapters = new MergedAdapters(MOST_MIXTURES, onWanted);
     this.registry = emptyRegistry(settings.name);
   }
 
@@ -65,7 +65,7 @@ export class AgentState {
   /**
    * Where a conversation goes: as decided before, while that version is still served; else its first turn decides now.
    */
-  async decide({ key }: ConversationKey, task: () => string): Promise<{ decision: Decision; sticky: boolean }> {
+  async decide({ key }: ConversationKey, task: () => string): Promise<{ decision: RoutingDecision; sticky: boolean }> {
     const former = this.conversations.get(key);
     if (former !== undefined && this.serves(former)) return { decision: former, sticky: true };
     // Several requests of one conversation at once make one decision.
@@ -78,14 +78,14 @@ export class AgentState {
     return { decision, sticky: false };
   }
 
-  private serves({ version, arm }: Decision): boolean {
+  private serves({ version, arm }: RoutingDecision): boolean {
     const { active, canary } = this.registry;
     return arm === 'canary' && canary !== undefined ? version === canary.version : version === active;
   }
 
-  private async decideAnew(key: string, task: string): Promise<Decision> {
+  private async decideAnew(key: string, task: string): Promise<RoutingDecision> {
     const { active, canary } = this.registry;
-    const arm = canary !== undefined && isCanary(canary, key) ? 'canary' : 'active';
+    const arm = canary !== undefined && isInCanary(canary, key) ? 'canary' : 'active';
     const version = this.version(arm === 'canary' ? (canary?.version ?? null) : active);
     const agent = this.settings.name;
     const base = {
@@ -104,7 +104,7 @@ export class AgentState {
     const { capabilityId, reason, probability, mixture } = answer;
     const single = version.adapters.find((adapter) => adapter.capabilityId === capabilityId)?.name ?? null;
     if (mixture === undefined) return { ...base, adapter: single, capabilityId, reason, probability };
-    const merged = this.mixtures.want(mixture);
+    const merged = this.mergedAdapters.want(mixture);
     // The first conversation to want a merge does not wait for it: it gets the likeliest adapter alone.
     const isThere = this.replicas.all.some((replica) => replica.ready && replica.routable.has(merged));
     return {

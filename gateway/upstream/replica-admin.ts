@@ -12,7 +12,7 @@ const LOAD_MS = 120_000;
  * The management side of a model server (OpenAI's list, vLLM's adapter calls). Every method rejects when the answer is
  * not a success.
  */
-export class ModelServer {
+export class ReplicaAdmin {
   constructor(private readonly replica: Replica) {}
 
   /** Names that are served now. */

@@ -91,7 +91,7 @@ function isObject(text: string): boolean {
 }
 
 /** The body of a request, whose model name can be exchanged. */
-export class NamedBody {
+export class RequestBody {
   /** Where the name stands; null: it is named twice or in escapes. */
   private name: Range | null;
   private given = false;

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Registry } from '../../contracts/artifacts/registry';
-import { type ArtifactStore, readRegistry } from '../../store';
-import type { Log } from '../log';
+import type { Registry } from '../contracts/artifacts/registry';
+import { type ArtifactStore, readRegistry } from '../store';
+import type { Log } from './log';
 
 /** What a watch needs. */
-export interface WatchOptions {
+export interface RegistryPollerOptions {
   store: ArtifactStore;
   agents: readonly string[];
   everyMs: number;
@@ -17,13 +17,13 @@ export interface WatchOptions {
  * Reads the agents' registries again and again: a look costs a small file, and unlike a notification it cannot go quiet
  * unnoticed. A document that cannot be read leaves the last one in force.
  */
-export class RegistryWatch {
+export class RegistryPoller {
   private readonly stopping = new AbortController();
   private readonly last = new Map<string, string>();
   private loop: Promise<void> | null = null;
   private complained = false;
 
-  constructor(private readonly options: WatchOptions) {}
+  constructor(private readonly options: RegistryPollerOptions) {}
 
   /** Resolves when every registry was read once, or could not be. */
   async start(): Promise<void> {

@@ -16,7 +16,7 @@ const lineSchema = z.strictObject({
 });
 type Line = z.infer<typeof lineSchema>;
 
-export class OutcomeBook {
+export class CanaryOutcomes {
   readonly test: SequentialTest;
   private readonly counted = new Set<string>();
   private readonly read = new Map<string, number>();

@@ -1,17 +1,17 @@
-import type { AgentState } from './agent-state';
-import { ApiError } from './http/errors';
-import type { Client } from './keys';
+import type { ServedAgent } from './served-agent';
+import { ApiError } from '../http/errors';
+import type { Client } from '../clients';
 
 /** What a client's `model` means. */
 export type Target =
-  { agent: AgentState; pin: null } | { agent: AgentState; pin: { adapter: string | null; version: number | null } };
+  { agent: ServedAgent; pin: null } | { agent: ServedAgent; pin: { adapter: string | null; version: number | null } };
 
 /**
  * `<agent>` is routed, `<agent>@base` is the base model, an adapter's immutable name is that adapter. Every other name
  * is refused here: a name that reached a model server could make it load whatever lies under it. Throws ApiError 404,
  * and 403 for another client's agent.
  */
-export function resolveModel(name: string, agents: ReadonlyMap<string, AgentState>, client: Client): Target {
+export function resolveModel(name: string, agents: ReadonlyMap<string, ServedAgent>, client: Client): Target {
   const target = find(name, agents);
   if (target === null) {
     throw new ApiError(
@@ -32,7 +32,7 @@ export function resolveModel(name: string, agents: ReadonlyMap<string, AgentStat
   return target;
 }
 
-function find(name: string, agents: ReadonlyMap<string, AgentState>): Target | null {
+function find(name: string, agents: ReadonlyMap<string, ServedAgent>): Target | null {
   const routed = agents.get(name);
   if (routed !== undefined) return { agent: routed, pin: null };
   if (name.endsWith('@base')) {
@@ -48,7 +48,7 @@ function find(name: string, agents: ReadonlyMap<string, AgentState>): Target | n
 
 /** Names for GET /v1/models: what this client may ask for and what could answer now. */
 export function modelNames(
-  agents: ReadonlyMap<string, AgentState>,
+  agents: ReadonlyMap<string, ServedAgent>,
   client: Client,
 ): { id: string; owned_by: string }[] {
   return [...agents.values()]

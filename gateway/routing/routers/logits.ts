@@ -1,10 +1,10 @@
-import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
-import type { RouterSettings } from '../../contracts/config/gateway-config';
-import { NONE_LABEL } from '../../contracts/names';
-import { calibratedChoice, UNCALIBRATED } from '../../contracts/routing/routing-decision';
-import type { ReplicaSet } from '../upstream/replica-set';
-import { askLabels } from './ask-labels';
-import type { Router, RoutingAnswer, RoutingQuestion } from './router';
+import type { RoutingRecord } from '../../../contracts/artifacts/evaluation';
+import type { RouterSettings } from '../../../contracts/config/gateway-config';
+import { NONE_LABEL } from '../../../contracts/names';
+import { calibratedChoice, UNCALIBRATED } from '../../../contracts/routing/routing-decision';
+import type { ReplicaSet } from '../../upstream/replica-set';
+import { askBaseModel } from '../ask-base-model';
+import type { Router, RoutingAnswer, RoutingQuestion } from '../router';
 
 /** Capabilities of a version in the form of the router's menu. */
 export const menuOf = ({ version }: RoutingQuestion): { id: string; summary: string }[] =>
@@ -28,7 +28,11 @@ export function readLabels(
 export function logitsRouter(settings: RouterSettings, replicas: ReplicaSet, baseModel: string): Router {
   return {
     async route(question, signal) {
-      return readLabels(await askLabels(replicas, baseModel, menuOf(question), question, signal), question, settings);
+      return readLabels(
+        await askBaseModel(replicas, baseModel, menuOf(question), question, signal),
+        question,
+        settings,
+      );
     },
   };
 }

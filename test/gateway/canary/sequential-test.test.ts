@@ -1,8 +1,8 @@
 // tier: unit
-import { isCanary } from '../../gateway/canary/assign';
-import { SequentialTest } from '../../gateway/canary/sequential-test';
-import { seededRandom } from '../../activities/statistics/random';
-import { simulateCanary } from '../../gateway/canary/simulate';
+import { seededRandom } from '../../../activities/statistics/random';
+import { isInCanary } from '../../../gateway/canary/is-in-canary';
+import { SequentialTest } from '../../../gateway/canary/sequential-test';
+import { simulateCanary } from '../../../gateway/canary/simulate';
 
 const WEEK = { share: 0.1, falseRollback: 0.05, activeRate: 0.8, canaryRate: 0.8, conversations: 2_000 };
 const percentile = (values: number[], share: number) =>
@@ -53,7 +53,7 @@ describe('the sequential test', () => {
 
 test('conversations are assigned to a canary by hash, in its share, and differently for each canary', () => {
   const names = Array.from({ length: 10_000 }, (_, i) => `conversation ${i}`);
-  const assigned = (id: string) => names.filter((name) => isCanary({ id, share: 0.2 }, name));
+  const assigned = (id: string) => names.filter((name) => isInCanary({ id, share: 0.2 }, name));
   const [a, b] = [assigned('a'.repeat(12)), assigned('b'.repeat(12))];
   expect(a.length / names.length).toBeCloseTo(0.2, 1);
   expect(assigned('a'.repeat(12))).toEqual(a);

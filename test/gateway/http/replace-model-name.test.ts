@@ -1,12 +1,12 @@
 // tier: unit
-import { NamedBody } from '../../gateway/http/json-splice';
+import { RequestBody } from '../../../gateway/http/replace-model-name';
 
 /** A body in memory of its own, with room behind it. */
-function bodyOf(text: string, spare: number): NamedBody {
+function bodyOf(text: string, spare: number): RequestBody {
   const length = Buffer.byteLength(text);
   const memory = Buffer.alloc(length + spare, '#');
   memory.write(text);
-  return new NamedBody({ bytes: memory.subarray(0, length), spare }, JSON.parse(text) as Record<string, unknown>);
+  return new RequestBody({ bytes: memory.subarray(0, length), spare }, JSON.parse(text) as Record<string, unknown>);
 }
 
 /** The name exchanged once where it lies and once in a copy: the same bytes. */

@@ -1,11 +1,11 @@
 // tier: integration
 import { readFileSync } from 'node:fs';
-import { trajectorySchema } from '../../contracts/artifacts/trajectory';
-import { REDACTION_RULES, type RedactionRule } from '../../contracts/config/analyst-spec';
-import { createRedaction } from '../../gateway/traces/redact';
-import { Redactor, Replacements } from '../../llm';
-import { send } from '../fakes/replica';
-import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
+import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
+import { REDACTION_RULES, type RedactionRule } from '../../../contracts/config/analyst-spec';
+import { createRedaction } from '../../../gateway/traces/redact';
+import { Redactor, Replacements } from '../../../llm';
+import { send } from '../../fakes/replica';
+import { adapterName, GatewayFixture, versionOf } from '../gateway-fixture';
 
 const TOOL_CALL = { id: 'call_1', type: 'function', function: { name: 'weigh', arguments: '{"parcel":"P1"}' } };
 

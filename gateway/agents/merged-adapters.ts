@@ -1,7 +1,7 @@
-import { type Part, mixtureName } from './routing/mixture';
+import { type Part, mixtureName } from '../routing/routers/mixture';
 
 /** Merged adapters that conversations asked for last; the model servers hold these. */
-export class Mixtures {
+export class MergedAdapters {
   /** Names of all merges that this process has asked for. */
   readonly everWanted = new Set<string>();
   private readonly recent = new Map<string, readonly Part[]>();

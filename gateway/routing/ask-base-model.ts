@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
 import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
 import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
-import { candidates } from '../upstream/affinity';
+import { rankReplicas } from '../upstream/rank-replicas';
 import type { ReplicaSet } from '../upstream/replica-set';
 
 const tokenSchema = z.object({ token: z.string(), logprob: z.number() });
@@ -23,7 +23,7 @@ const answerSchema = z.object({
  * Asks the base model which capability a task needs, in the words of the evaluation (docs/protocols.md, section 7), and
  * reads the probabilities of the labels. Rejects when no server is ready or the answer is none.
  */
-export async function askLabels(
+export async function askBaseModel(
   replicas: ReplicaSet,
   baseModel: string,
   capabilities: readonly { id: string; summary: string }[],
@@ -31,7 +31,7 @@ export async function askLabels(
   signal: AbortSignal,
 ): Promise<RoutingRecord> {
   const menu = routerMenu(capabilities);
-  const replica = candidates(replicas.all, null, prefix)[0];
+  const replica = rankReplicas(replicas.all, null, prefix)[0];
   if (replica === undefined) throw new Error('No model server is ready for the router.');
   const body = JSON.stringify({
     model: baseModel,

@@ -8,7 +8,7 @@ import type { Attributes, Span, Tracer } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 
 /** One request's trace. */
-export interface RequestTrace {
+export interface RequestSpan {
   /** For the model server, so that its spans belong to this one. */
   readonly traceparent: string;
   set(attributes: Attributes): void;
@@ -17,7 +17,7 @@ export interface RequestTrace {
 
 /** Makes traces of requests. */
 export interface Tracing {
-  start(request: IncomingMessage, operation: string): RequestTrace;
+  start(request: IncomingMessage, operation: string): RequestSpan;
   /** Sends what is waiting. */
   stop(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export async function createTracing(
       const context =
         parent === null ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, { ...parent, isRemote: true });
       const attributes = { 'gen_ai.operation.name': operation, 'gen_ai.provider.name': 'whetstone' };
-      return requestTrace(
+      return requestSpan(
         tracer.startSpan(operation, { kind: api.SpanKind.SERVER, attributes }, context),
         api.SpanStatusCode.ERROR,
       );
@@ -59,7 +59,7 @@ export async function createTracing(
   };
 }
 
-function requestTrace(span: Span, errorCode: number): RequestTrace {
+function requestSpan(span: Span, errorCode: number): RequestSpan {
   const { traceId, spanId, traceFlags } = span.spanContext();
   return {
     traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,

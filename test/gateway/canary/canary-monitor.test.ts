@@ -1,6 +1,6 @@
 // tier: integration
-import { changeRegistry, readRegistry, startCanary } from '../../store';
-import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
+import { changeRegistry, readRegistry, startCanary } from '../../../store';
+import { adapterName, GatewayFixture, versionOf } from '../gateway-fixture';
 
 describe('a canary', () => {
   let fixture: GatewayFixture;

@@ -1,13 +1,13 @@
-import type { RegistryVersion } from '../../contracts/artifacts/registry';
-import type { RouterSettings } from '../../contracts/config/gateway-config';
-import { NONE_LABEL } from '../../contracts/names';
-import { RecentCache } from '../../store';
-import type { ReplicaSet } from '../upstream/replica-set';
-import { askLabels } from './ask-labels';
-import type { Embed } from './embed';
-import type { Example } from './examples';
+import type { RegistryVersion } from '../../../contracts/artifacts/registry';
+import type { RouterSettings } from '../../../contracts/config/gateway-config';
+import { NONE_LABEL } from '../../../contracts/names';
+import { RecentCache } from '../../../store';
+import type { ReplicaSet } from '../../upstream/replica-set';
+import { askBaseModel } from '../ask-base-model';
+import type { Embed } from '../embed';
+import type { Example } from '../read-examples';
 import { menuOf, readLabels } from './logits';
-import type { Router } from './router';
+import type { Router } from '../router';
 
 /** A version's examples with their vectors. */
 interface Index {
@@ -66,7 +66,7 @@ export function shortlistRouter(
       const menu = near === null ? all : all.filter(({ id }) => near.has(id));
       if (menu.length === 0)
         return { capabilityId: NONE_LABEL, reason: 'shortlist-empty', probability: null, coveredMass: null };
-      return readLabels(await askLabels(replicas, baseModel, menu, question, signal), question, settings);
+      return readLabels(await askBaseModel(replicas, baseModel, menu, question, signal), question, settings);
     },
   };
 }

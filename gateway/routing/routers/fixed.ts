@@ -1,6 +1,6 @@
-import type { RouterSettings } from '../../contracts/config/gateway-config';
-import { NONE_LABEL } from '../../contracts/names';
-import type { Router } from './router';
+import type { RouterSettings } from '../../../contracts/config/gateway-config';
+import { NONE_LABEL } from '../../../contracts/names';
+import type { Router } from '../router';
 
 /** For comparison: every conversation gets the same capability. One that the version lacks sends everything to base. */
 export function fixedRouter({ capability }: RouterSettings): Router {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { RouterSettings } from '../../contracts/config/gateway-config';
-import { NONE_LABEL } from '../../contracts/names';
-import { routerMenu } from '../../contracts/routing/router-prompt';
-import { calibrated, UNCALIBRATED } from '../../contracts/routing/routing-decision';
-import type { ReplicaSet } from '../upstream/replica-set';
-import { askLabels } from './ask-labels';
+import type { RouterSettings } from '../../../contracts/config/gateway-config';
+import { NONE_LABEL } from '../../../contracts/names';
+import { routerMenu } from '../../../contracts/routing/router-prompt';
+import { calibrated, UNCALIBRATED } from '../../../contracts/routing/routing-decision';
+import type { ReplicaSet } from '../../upstream/replica-set';
+import { askBaseModel } from '../ask-base-model';
 import { menuOf, readLabels } from './logits';
-import type { Router } from './router';
+import type { Router } from '../router';
 
 /**
  * Weights are multiples of this: model servers hold merged adapters, and there must not be one for every conversation.
@@ -27,7 +27,7 @@ export function mixtureRouter(settings: RouterSettings, replicas: ReplicaSet, ba
   return {
     async route(question, signal) {
       const menu = menuOf(question);
-      const record = await askLabels(replicas, baseModel, menu, question, signal);
+      const record = await askBaseModel(replicas, baseModel, menu, question, signal);
       const answer = readLabels(record, question, settings);
       if (answer.capabilityId === NONE_LABEL) return answer;
       const { temperature } = question.version.router ?? UNCALIBRATED;

@@ -10,7 +10,7 @@ const LOAD_FACTOR = 1.25;
 const LOAD_SLACK = 4;
 
 /** Servers that can take a request for `adapter` (null: the base model), the best first. Empty when there is none. */
-export function candidates(replicas: readonly Replica[], adapter: string | null, prefix: string): Replica[] {
+export function rankReplicas(replicas: readonly Replica[], adapter: string | null, prefix: string): Replica[] {
   const able = replicas.filter((r) => r.ready && (adapter === null || r.routable.has(adapter)));
   if (able.length < 2) return able;
   const limit = (LOAD_FACTOR * able.reduce((sum, r) => sum + r.inFlight, 0)) / able.length + LOAD_SLACK;
