@@ -75,10 +75,10 @@ module.exports = defineConfig(
         {
           patterns: [
             {
-              regex: '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./contracts/(names|failures|limits)$)',
+              regex: '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./contracts/(names|failures/run|limits)$)',
               allowTypeImports: true,
               message:
-                'Workflows import @temporalio/workflow, each other and contracts/{names,failures,limits}; of everything else only types.',
+                'Workflows import @temporalio/workflow, each other and contracts/{names,failures/run,limits}; of everything else only types.',
             },
           ],
         },

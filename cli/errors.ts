@@ -1,10 +1,18 @@
-import { FAILURES, type FailureType } from '../contracts/failures';
+import { COMMAND_FAILURES, type CommandFailureType } from '../contracts/failures/command-line';
+import { FAILURES, type FailureType } from '../contracts/failures/run';
+import type { SandboxFailureType } from '../contracts/failures/sandbox';
 
+/** Every type of the catalogue (docs/errors.md): a command may pass on what a run or an environment failed with. */
+export type CatalogueType = CommandFailureType | FailureType | SandboxFailureType;
+
+/** What a `CliError` carries besides its message. */
 export interface CliErrorOptions {
-  /** 1: it failed. 2: what was asked for is wrong, and nothing was started. Default 1. */
+  /** 1: it failed. 2: what was asked for is wrong, and nothing was started. Default: what the catalogue says, else 1. */
   exitCode?: 1 | 2;
   /** Dotted, stable name for --json. Default `Cli.Failed`. */
-  type?: string;
+  type?: CatalogueType;
+  /** Type of a run's failure as the Temporal server tells it, in the catalogue or not; it is shown instead of `type`. */
+  reportedType?: string | null;
   cause?: unknown;
 }
 
@@ -13,15 +21,19 @@ export class CliError extends Error {
   readonly exitCode: 1 | 2;
   readonly type: string;
 
-  constructor(message: string, { exitCode = 1, type = 'Cli.Failed', cause }: CliErrorOptions = {}) {
+  constructor(message: string, options: CliErrorOptions = {}) {
+    const { type = 'Cli.Failed', exitCode = exitCodeOf(type), reportedType = null, cause } = options;
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'CliError';
     this.exitCode = exitCode;
-    this.type = type;
+    this.type = reportedType ?? type;
   }
 }
 
-/** The catalogue's advice for a failure type; null for a type that is not in it. */
+const exitCodeOf = (type: CatalogueType): 1 | 2 =>
+  type in COMMAND_FAILURES ? COMMAND_FAILURES[type as CommandFailureType].exitCode : 1;
+
+/** The catalogue's advice for a failure of a run; null for a type that is not in it. */
 export function remedyFor(type: string | null): string | null {
   return type !== null && Object.hasOwn(FAILURES, type) ? FAILURES[type as FailureType].remedy : null;
 }

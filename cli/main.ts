@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
+import type { CommandFailureType } from '../contracts/failures/command-line';
 import { CliError } from './errors';
 import { createProgram } from './program';
 
@@ -14,7 +15,7 @@ async function main(argv: string[]): Promise<number> {
   } catch (error) {
     // commander has written its own message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    const type = error instanceof CliError ? error.type : 'Cli.Unexpected';
+    const type = error instanceof CliError ? error.type : ('Cli.Unexpected' satisfies CommandFailureType);
     const message = error instanceof Error ? error.message : String(error);
     if (json) process.stdout.write(`${JSON.stringify({ error: { type, message } }, null, 2)}\n`);
     else

@@ -60,7 +60,7 @@ export function readSettings(
       const name = String(issue.path[0]);
       return `${name}=${JSON.stringify(environment[name])}: must be a port number from 1 to 65535.`;
     });
-    throw new CliError(problems.join('\n'), { exitCode: 2, type: 'Settings.Invalid' });
+    throw new CliError(problems.join('\n'), { type: 'Settings.Invalid' });
   }
   const value = parsed.data;
   const home = resolve(directory, value.WHET_HOME ?? '.whetstone');

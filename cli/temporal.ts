@@ -73,7 +73,6 @@ function toCliError(error: unknown, { address, namespace }: Temporal): unknown {
     return new CliError(
       `There is no run ${error.workflowId} at ${address}, namespace ${namespace}. \`whet ls\` lists the runs.`,
       {
-        exitCode: 2,
         type: 'Run.NotFound',
         cause: error,
       },

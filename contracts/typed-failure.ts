@@ -1,5 +1,5 @@
 import { ApplicationFailure, type ApplicationFailureOptions } from '@temporalio/common';
-import { FAILURES, type FailureType } from './failures';
+import { FAILURES, type FailureType } from './failures/run';
 
 /**
  * Makes the ApplicationFailure of a type in the catalogue. The type decides whether Temporal retries it;

@@ -1,4 +1,4 @@
-import type { FailureType } from '../contracts/failures';
+import type { FailureType } from '../contracts/failures/run';
 
 /**
  * Exit codes after which another start of the trainer would fail the same way: an exception of Python (1), wrong

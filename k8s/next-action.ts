@@ -1,7 +1,7 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import type { TrainingReasonKind } from '../contracts/artifacts/training';
 import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
-import type { FailureType } from '../contracts/failures';
+import type { FailureType } from '../contracts/failures/run';
 import { EXIT_CODE_FAILURES, FATAL_EXIT_CODES, LOCKED_EXIT_CODE } from './exit-codes';
 import { conditionOf, newestPod } from './objects';
 import { exitCode } from './pod-termination';

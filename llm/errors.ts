@@ -1,6 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import { APIConnectionTimeoutError, APIError } from 'openai';
-import type { FailureType } from '../contracts/failures';
+import type { FailureType } from '../contracts/failures/run';
 import { failure } from '../contracts/typed-failure';
 
 /** Where a call went, for the sentence that a person reads. */

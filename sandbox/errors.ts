@@ -4,9 +4,12 @@
  * raise again.
  */
 
+import type { FailureType } from '../contracts/failures/run';
+import type { SandboxFailureType } from '../contracts/failures/sandbox';
+
 /** Base of every error that `sandbox/` throws on purpose. */
 export abstract class SandboxError extends Error {
-  abstract readonly type: string;
+  abstract readonly type: FailureType | SandboxFailureType;
   /** Whether trying again with a new process can help. */
   readonly retryable: boolean = false;
   /** Where the environment's source failed, one `file:line in function: source` a line; null when it did not raise. */

@@ -15,7 +15,9 @@ import {
 } from '../contracts/artifacts/identification';
 import { reportSchema } from '../contracts/artifacts/report';
 import { agentSpecSchema } from '../contracts/config/agent-spec';
-import { FAILURES } from '../contracts/failures';
+import { COMMAND_FAILURES } from '../contracts/failures/command-line';
+import { FAILURES } from '../contracts/failures/run';
+import { SANDBOX_FAILURES } from '../contracts/failures/sandbox';
 import { fieldRows, fieldTable, type NamedSchemas } from './schema-tables';
 
 const NOTICE = 'Generated from the contracts by `npm run docs`; do not edit.';
@@ -71,21 +73,53 @@ ${sections.join('\n')}`;
 }
 
 function errorsPage(): string {
-  const rows = Object.entries(FAILURES).map(
-    ([type, { retryable, meaning, remedy }]) =>
-      `| \`${type}\` | ${retryable ? 'yes' : 'no'} | ${meaning} | ${remedy} |`,
-  );
+  const retried = ({ retryable }: { retryable: boolean }) => (retryable ? 'yes' : 'no');
   return `# Errors
 
 ${NOTICE}
 
-Every failure of a run carries one of these types, in the Temporal UI, in \`whet status\` and in \`whet why\`. The types are stable. A failure that is
-tried again by itself shows up only when it persists.
+The types are stable; a message beside them says what is wrong this time.
 
-| type | tried again by itself | meaning | what to do |
-|---|---|---|---|
-${rows.join('\n')}
+## Of a run
+
+Every failure of a run carries one of these types, in the Temporal UI, in \`whet status\` and in \`whet why\`. A failure
+that is tried again by itself shows up only when it persists.
+
+${failureTable(FAILURES, 'tried again by itself', retried)}
+
+## Of a command
+
+With \`--json\`, a command that fails prints \`{"error": {"type", "message"}}\` with one of these types, or with the type
+that the run or the environment failed with. Exit code 1: it failed; 2: what was asked for is wrong, and nothing was
+started.
+
+${failureTable(COMMAND_FAILURES, 'exit code', ({ exitCode }) => String(exitCode))}
+
+## Of an environment
+
+\`whet env run --json\` and the trainer's log name these. In a run they become failed checks of a generated environment,
+or \`Environment.Failed\` where the agent's own environment is at fault.
+
+${failureTable(SANDBOX_FAILURES)}
 `;
+}
+
+/** One row for each type; `extra` gives the cells of a column between type and meaning. */
+function failureTable<F extends { meaning: string; remedy: string }>(
+  failures: Readonly<Record<string, F>>,
+  column?: string,
+  extra: (failure: F) => string = () => '',
+): string {
+  const row = (cells: readonly (string | undefined)[]) =>
+    `| ${cells.filter((cell) => cell !== undefined).join(' | ')} |`;
+  const between = (failure: F) => (column === undefined ? undefined : extra(failure));
+  return [
+    row(['type', column, 'meaning', 'what to do']),
+    column === undefined ? '|---|---|---|' : '|---|---|---|---|',
+    ...Object.entries(failures).map(([type, failure]) =>
+      row([`\`${type}\``, between(failure), failure.meaning, failure.remedy]),
+    ),
+  ].join('\n');
 }
 
 /** Draft 7, because editors' YAML support knows it best. */

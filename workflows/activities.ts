@@ -6,7 +6,7 @@ import type {
   OrchestrationActivities,
   SandboxActivities,
 } from '../contracts/messages/activities';
-import { FAILURES } from '../contracts/failures';
+import { FAILURES } from '../contracts/failures/run';
 import { TASK_QUEUES } from '../contracts/names';
 
 const retry: ActivityOptions['retry'] = {

@@ -7,7 +7,7 @@ import {
   getExternalWorkflowHandle,
   setHandler,
 } from '@temporalio/workflow';
-import { FAILURES, type FailureType, PAUSING_FAILURES } from '../contracts/failures';
+import { FAILURES, type FailureType, PAUSING_FAILURES } from '../contracts/failures/run';
 import type { ChildNote } from '../contracts/messages/run';
 import { noteSignal, retrySignal, skipSignal } from './messages';
 

@@ -38,7 +38,7 @@ export async function budgetCommand(
     if (usd !== undefined && prices === null) {
       throw new CliError(
         `--usd ${usd}: the agent.yaml of ${runId} has no prices, so dollars cannot be watched. Use --tokens, or set analyst.pricePerMillionInput and analyst.pricePerMillionOutput for the next run.`,
-        { exitCode: 2, type: 'Budget.NoPrices' },
+        { type: 'Budget.NoPrices' },
       );
     }
     const budget = changes ? await setBudget(store, runId, setting) : await currentBudget(store, runId);

@@ -25,7 +25,6 @@ export async function canaryCommand(
   if (flags.stop === true) {
     if (version !== null)
       throw new CliError('--stop takes no version: it ends the canary that is on.', {
-        exitCode: 2,
         type: 'Canary.Usage',
       });
     await changeOrRefuse(store, agent, (now) => endCanary(now, 'stopped', 'Stopped by hand.', new Date()));
@@ -71,7 +70,6 @@ export function shareBetween(low: number, high: number, text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !(value > low && value <= high))
     throw new CliError(`${JSON.stringify(text)} is not allowed. Allowed: more than ${low}, at most ${high}.`, {
-      exitCode: 2,
       type: 'Canary.Usage',
     });
   return value;

@@ -10,7 +10,7 @@ import type { EditedEnvironment } from '../../contracts/messages/run';
 import { layout, LocalStore } from '../../store';
 import { defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
-import { CliError } from '../errors';
+import { type CatalogueType, CliError } from '../errors';
 import { projectRoot } from '../supervisor/programs';
 import { withTemporal } from '../temporal';
 import { readRunState } from '../view/run-state';
@@ -27,7 +27,7 @@ type ToolLine =
     }
   | { type: 'observation'; move: unknown; observation: string; done: boolean }
   | { type: 'end'; seed: number; reward: number }
-  | { type: 'error'; message: string; failure?: string };
+  | { type: 'error'; message: string; failure?: CatalogueType };
 
 /**
  * `whet env check FILE [--agent AGENT_YAML]`: every check that needs no model, as it is found out; exit code 1 when one
@@ -38,7 +38,6 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
   const agentPath = agent ?? defaultAgentPath();
   if (agentPath === null)
     throw new CliError('Which agent is it for? Name its file: --agent agent.yaml', {
-      exitCode: 2,
       type: 'Env.NoAgent',
     });
   const { path } = readAgent(agentPath);
@@ -116,14 +115,12 @@ export async function envEditCommand(
       throw new CliError(
         `Run ${runId} has no environment of a capability ${capabilityId}. \`whet status ${runId}\` lists its capabilities.`,
         {
-          exitCode: 2,
           type: 'Env.Unknown',
         },
       );
     }
     const copy = resolve(`${capabilityId}.py`);
-    if (existsSync(copy))
-      throw new CliError(`${copy} is there already; move it away first.`, { exitCode: 2, type: 'Env.Exists' });
+    if (existsSync(copy)) throw new CliError(`${copy} is there already; move it away first.`, { type: 'Env.Exists' });
     copyFileSync(last, copy);
     out.result(
       { runId, capabilityId, file: copy, from: last },
@@ -145,7 +142,6 @@ export async function envEditCommand(
       throw new CliError(
         `${runId} waits, but not for an environment of a capability ${capabilityId}. It waits for: ${state.progress.waitingFor}`,
         {
-          exitCode: 2,
           type: 'Env.NotWaiting',
         },
       );
@@ -161,7 +157,6 @@ function environmentFile(file: string): string {
   const path = resolve(file);
   if (!existsSync(path) || !statSync(path).isFile()) {
     throw new CliError(`${path}: there is no such file. Name a Python file with class Environment.`, {
-      exitCode: 2,
       type: 'Env.NoFile',
     });
   }

@@ -50,13 +50,11 @@ export function gatewayConfig(
 ): GatewayConfig {
   if ((file === undefined) === (agentPaths.length === 0)) {
     throw new CliError('Name either agent.yaml files or --config gateway.yaml.', {
-      exitCode: 2,
       type: 'Gateway.Usage',
     });
   }
   if (file !== undefined && upstream.length > 0) {
     throw new CliError('--upstream goes with agent.yaml files; gateway.yaml names its replicas itself.', {
-      exitCode: 2,
       type: 'Gateway.Usage',
     });
   }
@@ -70,8 +68,7 @@ export function gatewayConfig(
     });
     return checkGatewayConfig({ version: 1, port: settings.ports.gateway, agents, ...listen }, 'whet gateway');
   } catch (error) {
-    if (error instanceof GatewayConfigError)
-      throw new CliError(error.message, { exitCode: 2, type: error.type, cause: error });
+    if (error instanceof GatewayConfigError) throw new CliError(error.message, { type: error.type, cause: error });
     throw error;
   }
 }

@@ -43,7 +43,6 @@ export function requireVersions({ settings }: Context, agent: string, { versions
   throw new CliError(
     `${agent} has no version in ${settings.storeRoot}: no run has promoted anything yet, or WHET_HOME or WHET_STORE points elsewhere.`,
     {
-      exitCode: 2,
       type: 'Registry.Missing',
     },
   );
@@ -58,8 +57,7 @@ export async function changeOrRefuse<T>(
   try {
     return await changeRegistry(store, agent, transition);
   } catch (error) {
-    if (error instanceof RegistryError)
-      throw new CliError(error.message, { exitCode: 2, type: error.type, cause: error });
+    if (error instanceof RegistryError) throw new CliError(error.message, { type: error.type, cause: error });
     throw error;
   }
 }

@@ -76,7 +76,8 @@ export async function runCommand({ settings, out }: Context, path: string, optio
 export async function showEnd({ out }: Context, state: RunState): Promise<void> {
   if (state.result === null)
     throw new CliError([`${state.runId}:`, ...explainRun(state)].join('\n'), {
-      type: state.failure?.type ?? 'Run.Failed',
+      type: 'Run.Failed',
+      reportedType: state.failure?.type ?? null,
     });
   const report = await readReport(state.result.reportDirectory);
   out.result(state.result, `\n${reportText(report)}\nreport: ${state.result.reportDirectory}/report.json`);

@@ -23,7 +23,6 @@ export function parseSpan(flag: string, text: string): number {
   const unit = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
   if (match === null || unit === undefined) {
     throw new CliError(`${flag} ${JSON.stringify(text)}: a whole number with s, m, h or d, such as 10m.`, {
-      exitCode: 2,
       type: 'Schedule.Invalid',
     });
   }
@@ -65,7 +64,6 @@ export async function scheduleCommand({ settings, out }: Context, path: string, 
   const { cron } = flags;
   if (cron === undefined && flags.delete !== true)
     throw new CliError("Say when: --cron '0 2 * * *' (minute, hour, day of month, month, day of week), or --delete.", {
-      exitCode: 2,
       type: 'Schedule.Invalid',
     });
   const options = cron === undefined ? null : scheduleOptions(agent, { ...flags, cron });
@@ -76,8 +74,7 @@ export async function scheduleCommand({ settings, out }: Context, path: string, 
       throw error;
     });
     if (options === null) {
-      if (existing === null)
-        throw new CliError(`${agent.spec.name} has no schedule.`, { exitCode: 2, type: 'Schedule.NotFound' });
+      if (existing === null) throw new CliError(`${agent.spec.name} has no schedule.`, { type: 'Schedule.NotFound' });
       await handle.delete();
       out.result({ scheduleId: handle.scheduleId, deleted: true }, `${handle.scheduleId}: deleted`);
       return;
@@ -102,7 +99,6 @@ function badCron(error: unknown, cron: string): unknown {
   return new CliError(
     `--cron ${JSON.stringify(cron)}: ${details}. Five fields: minute, hour, day of month, month, day of week.`,
     {
-      exitCode: 2,
       type: 'Schedule.Invalid',
       cause: error,
     },

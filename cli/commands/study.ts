@@ -72,7 +72,8 @@ function studyFailure(studyId: string, error: unknown): CliError {
   while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
   const type = (cause as { type?: unknown }).type;
   return new CliError(`${studyId} failed: ${cause instanceof Error ? cause.message : String(cause)}`, {
-    type: typeof type === 'string' ? type : 'Study.Failed',
+    type: 'Study.Failed',
+    reportedType: typeof type === 'string' ? type : null,
     cause: error,
   });
 }

@@ -14,7 +14,6 @@ export async function workerCommand({ settings }: Context, queues: string): Prom
     throw new CliError(
       `--queues ${JSON.stringify(queues)}: there is no queue ${wrong.join(', ')}. Allowed: ${known.join(', ')}.`,
       {
-        exitCode: 2,
         type: 'Worker.UnknownQueue',
       },
     );

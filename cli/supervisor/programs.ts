@@ -23,7 +23,6 @@ export function findTemporalCli(explicit: string | null): string {
     throw new CliError(
       `TEMPORAL_CLI_PATH is ${explicit}, which does not exist. Correct it, or unset it to use the one that \`make setup\` installs.`,
       {
-        exitCode: 2,
         type: 'Settings.Invalid',
       },
     );

@@ -1,6 +1,6 @@
 import type { V1Job } from '@kubernetes/client-node';
 import type { ApplicationFailure } from '@temporalio/common';
-import { FAILURES } from '../../../contracts/failures';
+import { FAILURES } from '../../../contracts/failures/run';
 import type { Action } from '../../../k8s/next-action';
 import { newestPod } from '../../../k8s/objects';
 import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { FAILURES, type FailureType } from '../../../contracts/failures';
+import { FAILURES, type FailureType } from '../../../contracts/failures/run';
 import { createFile } from '../../../store';
 import type { TrainerGroup } from '../trainer-group';
 

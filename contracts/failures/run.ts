@@ -1,4 +1,4 @@
-/** The failures that people see. Imports nothing: workflow code may import it at run time. */
+/** The failures of a run. Imports nothing: workflow code may import it at run time. */
 
 /**
  * Failure types, dotted and stable; `docs/errors.md` is kept equal to this catalogue by a test.
@@ -13,7 +13,7 @@ export const FAILURES = {
   'Collect.TooFewToContrast': {
     retryable: false,
     meaning:
-      'Fewer than 20 successes or fewer than 20 failures were collected, so success and failure cannot be contrasted.',
+      'Fewer successes or fewer failures than identify.minEachOutcome were collected, so they cannot be contrasted.',
     remedy:
       'Raise environment.trainSeeds.count or collect.trials, or check that the agent can solve some tasks and fails others.',
   },
@@ -65,7 +65,7 @@ export const FAILURES = {
   },
   'Identify.TooManyUnlabelled': {
     retryable: false,
-    meaning: 'More than 5 % of the labels could not be obtained.',
+    meaning: 'A larger share of the labels than identify.maxUnlabelled could not be obtained.',
     remedy: 'Read the unlabelled pairs in the labels artifact; use a stronger analyst model.',
   },
   'Study.NoTrajectories': {
@@ -77,12 +77,6 @@ export const FAILURES = {
     retryable: false,
     meaning: 'A layer of the jail is missing, so no generated code is run.',
     remedy: 'Install bubblewrap and allow unprivileged user namespaces; the message names the layer.',
-  },
-  'Environment.Rejected': {
-    retryable: false,
-    meaning: 'No environment for this capability passed validation and calibration within the allowed attempts.',
-    remedy:
-      '`whet retry RUN CAPABILITY` tries again, `whet env edit RUN CAPABILITY` lets you correct the last one by hand, `whet skip RUN CAPABILITY` goes on without it.',
   },
   'Environment.Failed': {
     retryable: true,
@@ -183,7 +177,6 @@ export const PAUSING_FAILURES: readonly FailureType[] = [
   'Identify.TooManyUnlabelled',
   'Model.Refused',
   'Sandbox.Unavailable',
-  'Environment.Rejected',
   'Environment.Failed',
   'Trainer.JobInvalid',
   'Trainer.EnvironmentFailed',

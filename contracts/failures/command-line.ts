@@ -1,0 +1,184 @@
+/** The failures of `whet` commands. Those of a run are in `run.ts`. */
+
+interface CommandFailure {
+  /** Exit code of the command. 1: it failed. 2: what was asked for is wrong, and nothing was started. */
+  exitCode: 1 | 2;
+  meaning: string;
+  remedy: string;
+}
+
+/** Types that `whet --json` names as `error.type`, dotted and stable. A test keeps `docs/errors.md` equal to them. */
+export const COMMAND_FAILURES = {
+  'Cli.Failed': {
+    exitCode: 1,
+    meaning: 'The command failed for a reason that has no type of its own. Exit code 2 where an argument was wrong.',
+    remedy: 'Do what the message says.',
+  },
+  'Cli.Unexpected': {
+    exitCode: 1,
+    meaning: 'An error that no command expects: a defect of `whet`.',
+    remedy: 'Run the command again without --json for the stack, and report both.',
+  },
+  'Settings.Invalid': {
+    exitCode: 2,
+    meaning: 'An environment variable has a value that cannot be used.',
+    remedy: 'Correct the variable that the message names; docs/operations.md lists all of them.',
+  },
+  'Temporal.Unreachable': {
+    exitCode: 1,
+    meaning: 'No Temporal server answers.',
+    remedy: 'Start one with `whet up`, or set TEMPORAL_ADDRESS to the address of yours.',
+  },
+  'Temporal.Failed': {
+    exitCode: 1,
+    meaning: 'The Temporal server answered with an error.',
+    remedy: "Read the message and the server's log; `whet up` keeps one in the state directory, logs/temporal.log.",
+  },
+  'Temporal.CliMissing': {
+    exitCode: 1,
+    meaning: 'The Temporal CLI, which brings the embedded server, was not found.',
+    remedy: 'Run `make setup`, or set TEMPORAL_CLI_PATH to the program.',
+  },
+  'Up.AlreadyUp': {
+    exitCode: 1,
+    meaning: '`whet up --foreground` was asked for while the services are up.',
+    remedy: 'Stop them with `whet down` first.',
+  },
+  'Up.OtherAgent': {
+    exitCode: 1,
+    meaning: 'The services that are up serve another agent, or a model of another seed.',
+    remedy: 'Stop them with `whet down` first, or use another state directory (WHET_HOME).',
+  },
+  'Up.PortTaken': {
+    exitCode: 1,
+    meaning: 'Another process listens at a port that a service needs.',
+    remedy: 'Stop that process, or set the variable that the message names to a free port.',
+  },
+  'Up.Failed': {
+    exitCode: 1,
+    meaning: 'A service did not start, or the services were stopped while they started.',
+    remedy: "Read the end of the service's log in the message; logs/ in the state directory has the rest.",
+  },
+  'Up.Interrupted': {
+    exitCode: 1,
+    meaning: 'The command was interrupted before the services were ready.',
+    remedy: 'Run it again.',
+  },
+  'Demo.Interrupted': {
+    exitCode: 1,
+    meaning: 'The demo was interrupted during its run.',
+    remedy: 'The same command goes on with the same run.',
+  },
+  'Run.NotFound': {
+    exitCode: 2,
+    meaning: 'The Temporal server knows no run with this id.',
+    remedy: '`whet ls` lists the runs; check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.',
+  },
+  'Run.NotWaiting': {
+    exitCode: 1,
+    meaning: 'The run does not wait for a person, so there is nothing to answer.',
+    remedy: '`whet why RUN` says what it does.',
+  },
+  'Run.Ended': {
+    exitCode: 1,
+    meaning: 'The run has ended, so it takes no answer, environment or budget.',
+    remedy: '`whet report RUN` shows its result.',
+  },
+  'Run.Failed': {
+    exitCode: 1,
+    meaning: 'The run ended without a result, and its failure has no type of its own.',
+    remedy: 'Read the message; `whet why RUN` shows it again.',
+  },
+  'Report.Missing': {
+    exitCode: 1,
+    meaning: 'The run has no report, or its file cannot be read on this machine.',
+    remedy: 'Wait until the run ends, or look at the report on the machine where the worker ran.',
+  },
+  'Report.Invalid': {
+    exitCode: 1,
+    meaning: 'The report was written by another version of Whetstone.',
+    remedy: 'Read it with the version that wrote it.',
+  },
+  'Budget.NoPrices': {
+    exitCode: 2,
+    meaning: 'A budget in dollars was given for an agent.yaml without prices.',
+    remedy: 'Use --tokens, or set analyst.pricePerMillionInput and analyst.pricePerMillionOutput before the next run.',
+  },
+  'Schedule.Invalid': {
+    exitCode: 2,
+    meaning: 'A flag of `whet schedule` is missing or wrong.',
+    remedy: 'Correct the flag that the message names.',
+  },
+  'Schedule.NotFound': {
+    exitCode: 2,
+    meaning: 'The agent has no schedule to delete.',
+    remedy: 'Check the name in agent.yaml, TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.',
+  },
+  'Study.Failed': {
+    exitCode: 1,
+    meaning: 'The study failed, and its failure has no type of its own.',
+    remedy: 'Read the message.',
+  },
+  'Worker.UnknownQueue': {
+    exitCode: 2,
+    meaning: '--queues names a task queue that does not exist.',
+    remedy: 'Use the names that the message lists.',
+  },
+  'Registry.Missing': {
+    exitCode: 2,
+    meaning: 'The store has no version of adapters for this agent.',
+    remedy: 'Let a run promote one, or point WHET_HOME or WHET_STORE to the store that has it.',
+  },
+  'Registry.Impossible': {
+    exitCode: 2,
+    meaning: 'The registry does not allow the change: for example, the version does not exist.',
+    remedy: 'Read the message; `whet canary AGENT` shows which version is active.',
+  },
+  'Canary.Usage': {
+    exitCode: 2,
+    meaning: 'The flags of `whet canary` are out of range or exclude each other.',
+    remedy: 'Correct the flag as the message says.',
+  },
+  'Gateway.Usage': {
+    exitCode: 2,
+    meaning: 'The arguments of `whet gateway` exclude each other.',
+    remedy: 'Give either agent.yaml files, with --upstream where needed, or --config gateway.yaml.',
+  },
+  'Gateway.ConfigInvalid': {
+    exitCode: 2,
+    meaning: 'gateway.yaml, or the configuration that the flags make, has an unknown or wrong field.',
+    remedy: 'Correct the field named in the message.',
+  },
+  'Env.NoFile': {
+    exitCode: 2,
+    meaning: 'The file of the environment does not exist.',
+    remedy: 'Name a Python file with class Environment.',
+  },
+  'Env.NoAgent': {
+    exitCode: 2,
+    meaning: '`whet env check` found no agent.yaml to check the environment for.',
+    remedy: 'Name it with --agent.',
+  },
+  'Env.Unknown': {
+    exitCode: 2,
+    meaning: 'The run has written no environment for this capability.',
+    remedy: '`whet status RUN` lists its capabilities.',
+  },
+  'Env.Exists': {
+    exitCode: 2,
+    meaning: '`whet env edit` would overwrite a file of this directory.',
+    remedy: 'Move the file away first.',
+  },
+  'Env.NotWaiting': {
+    exitCode: 2,
+    meaning: 'The run waits, but not for an environment of this capability.',
+    remedy: 'The message says what it waits for.',
+  },
+  'Env.Failed': {
+    exitCode: 1,
+    meaning: '`whet env check` or `whet env run` could not finish.',
+    remedy: 'Read the message and what the command printed before.',
+  },
+} as const satisfies Record<string, CommandFailure>;
+/** A type of `COMMAND_FAILURES`. */
+export type CommandFailureType = keyof typeof COMMAND_FAILURES;
