@@ -24,11 +24,11 @@ export interface Progress {
    * Sets the count, for work that is counted elsewhere. The rate is counted from the first growth: what came before was
    * waiting and loading.
    */
-  reach(done: number): void;
+  setDone(done: number): void;
   /** One line for people, e.g. what the stage waits for; undefined brings the first note back. */
-  say(note: string | undefined): void;
+  setNote(note: string | undefined): void;
   /** Of a training: why it is where it is; undefined when there is nothing to say any more. */
-  because(reason: TrainingReason | undefined): void;
+  setReason(reason: TrainingReason | undefined): void;
   snapshot(): StageProgress;
   /** Sends a last heartbeat and stops. */
   stop(): void;
@@ -64,7 +64,7 @@ export function startProgress(options: ProgressOptions): Progress {
     advance(count = 1) {
       done += count;
     },
-    reach(count) {
+    setDone(count) {
       if (!isGrowing && count > before) {
         isGrowing = true;
         start = Date.now();
@@ -72,10 +72,10 @@ export function startProgress(options: ProgressOptions): Progress {
       }
       done = count;
     },
-    say(text) {
+    setNote(text) {
       note = text ?? options.note;
     },
-    because(why) {
+    setReason(why) {
       reason = why;
     },
     snapshot,

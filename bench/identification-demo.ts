@@ -26,7 +26,7 @@ import { loadAgentSpec } from '../loaders/agent-spec';
 import { openRuleBook } from '../examples/orders-desk/analyst/answers';
 import { Journal } from '../examples/orders-desk/analyst/journal';
 import { createAnalystServer, DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME } from '../examples/orders-desk/analyst/server';
-import { analystPool } from '../llm';
+import { createAnalystPool } from '../llm';
 import { openEnvironment } from '../sandbox';
 import { getJson, layout, LocalStore, putJson } from '../store';
 import { PROJECT_ROOT } from '../workers/config';
@@ -101,7 +101,7 @@ async function main(): Promise<void> {
   const analystUrl = `${await analystServer.listen({ port: 0, host: '127.0.0.1' })}/v1`;
   const client = new HttpModelClient({ timeoutMs: 120_000 });
   const collect = createCollectActivities({ store, openEnvironment, model: client, clock: systemClock });
-  const identify = createIdentifyActivities({ store, analyst: analystPool('none') });
+  const identify = createIdentifyActivities({ store, analyst: createAnalystPool('none') });
   const spec = loadAgentSpec(join(DESK, values.size === 'tiny' ? 'agent.tiny.yaml' : 'agent.yaml'));
   const environmentPath = join(DESK, 'environment.py');
   const scores = new Map<IdentifyArm, ArmScore>();

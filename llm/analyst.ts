@@ -11,15 +11,15 @@ import { failure } from '../contracts/typed-failure';
 import { runBatch, type BatchOptions } from './batch';
 import { checkAnswer } from './check-answer';
 import { refusesPromptOnly, toAnalystFailure, type AnalystFailureDetail } from './errors';
-import { Limiter, sleep, throwIfCancelled } from './flow';
+import { ConcurrencyLimiter, sleep, throwIfCancelled } from './limiter';
 import { strictJsonSchema } from './json-schema';
-import { contentKey } from './keys';
-import type { RateBoard } from './rate/rate-board';
-import { RateGate } from './rate/rate-gate';
-import { Redactor, redactsFor, Replacements } from './redact';
+import { contentKey } from './content-key';
+import type { SharedRateState } from './rate/shared-rate-state';
+import { RateLimiter } from './rate/rate-limiter';
+import { Redactor, redactsFor, Replacements } from './redaction';
 import { createTransport } from './transport';
 
-/** Kinds of calls, as the ledger counts them. */
+/** Kinds of calls, which are counted separately. */
 export const CALL_KINDS = ['discover', 'merge', 'label', 'synthesise'] as const;
 export type CallKind = (typeof CALL_KINDS)[number];
 
@@ -48,8 +48,8 @@ export interface AnalystRequest<T> {
   signal?: AbortSignal;
   /** Whether the prompt shows a shortened episode; only counted. */
   shortened?: boolean;
-  /** When all places are taken, calls with a lower turn go first. Default 0. */
-  turn?: number;
+  /** While calls wait, the lowest number goes first. Default 0. */
+  priority?: number;
   /**
    * Stores a valid answer. The question holds its place until this has resolved, so that what a killed worker has paid
    * for and not kept is never more than `concurrency` questions. `ask` rejects with what this rejects with.
@@ -108,8 +108,8 @@ export interface AnalystOptions {
   /** Limits of the endpoint, over all workers; absent: learned. */
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
-  /** Where the workers share the endpoint's pace. Default: this process alone. */
-  rateBoard?: RateBoard;
+  /** Where workers share what they know about the endpoint's rate. Default: this process alone. */
+  sharedRateState?: SharedRateState;
   /** What must not leave; the secret comes from this machine's store. Default: nothing is replaced. */
   redaction?: RedactionSpec;
   redactionSecret?: () => Promise<string>;
@@ -138,8 +138,8 @@ export interface Analyst {
    * without answers.
    */
   askBatch<T>(requests: readonly AnalystRequest<T>[], options?: BatchOptions): Promise<BatchAnswer<T>[]>;
-  /** Resolves when what was counted about the calls is written down. */
-  settle(): Promise<void>;
+  /** Writes what has been counted about the calls so far. */
+  flushUsage(): Promise<void>;
 }
 
 /**
@@ -153,8 +153,8 @@ export function createAnalyst(options: AnalystOptions): Analyst {
 class OpenAiAnalyst implements Analyst {
   readonly model: string;
   private readonly client: OpenAI;
-  private readonly limiter: Limiter;
-  private readonly gate: RateGate;
+  private readonly limiter: ConcurrencyLimiter;
+  private readonly rateLimiter: RateLimiter;
   private redactor: Promise<Redactor | null> | null = null;
   /** Tokens of a prompt's character, as the endpoint counts them; a quarter until it has said so. */
   private tokensPerChar = 0.25;
@@ -162,12 +162,12 @@ class OpenAiAnalyst implements Analyst {
 
   constructor(private readonly options: AnalystOptions) {
     this.model = options.model;
-    this.limiter = new Limiter(options.concurrency);
-    const { requestsPerMinute, tokensPerMinute, rateBoard } = options;
-    this.gate = new RateGate({
+    this.limiter = new ConcurrencyLimiter(options.concurrency);
+    const { requestsPerMinute, tokensPerMinute, sharedRateState } = options;
+    this.rateLimiter = new RateLimiter({
       requestsPerMinute,
       tokensPerMinute,
-      ...(rateBoard === undefined ? {} : { board: rateBoard }),
+      ...(sharedRateState === undefined ? {} : { sharedState: sharedRateState }),
     });
     // Retrying is ours: a call must keep its Idempotency-Key, and Temporal must see what fails.
     this.client = new OpenAI({
@@ -189,7 +189,7 @@ class OpenAiAnalyst implements Analyst {
       });
       await request.keep?.(answer);
       return answer;
-    }, request.turn);
+    }, request.priority);
   }
 
   private async askInPlace<T>(request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
@@ -300,7 +300,7 @@ class OpenAiAnalyst implements Analyst {
     }
   }
 
-  settle(): Promise<void> {
+  flushUsage(): Promise<void> {
     return Promise.resolve();
   }
 
@@ -328,7 +328,11 @@ class OpenAiAnalyst implements Analyst {
     const { maxTries = 8, maxWaitMs = 30_000, firstWaitMs = 500, longestWaitMs = 8_000 } = this.options;
     const chars = messages.reduce((sum, { content }) => sum + content.length, 0);
     for (let attempt = 1; ; attempt++) {
-      await this.gate.enter(Math.ceil(chars * this.tokensPerChar) + 100, request.turn ?? 0, request.signal);
+      await this.rateLimiter.acquire(
+        Math.ceil(chars * this.tokensPerChar) + 100,
+        request.priority ?? 0,
+        request.signal,
+      );
       count();
       try {
         const completion = await this.send(request, key, messages);
@@ -338,7 +342,7 @@ class OpenAiAnalyst implements Analyst {
       } catch (error) {
         if (!(error instanceof ApplicationFailure) || error.nonRetryable) throw error;
         const asked = typeof error.nextRetryDelay === 'number' ? error.nextRetryDelay : null;
-        this.gate.pushedBack(asked !== null && asked > maxWaitMs ? null : asked);
+        this.rateLimiter.pushedBack(asked !== null && asked > maxWaitMs ? null : asked);
         if (attempt >= maxTries || (asked ?? 0) > maxWaitMs) throw error;
         // Somewhere in the last half of the time, so that calls that failed together do not come back together.
         const wait = asked ?? Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
@@ -358,7 +362,7 @@ class OpenAiAnalyst implements Analyst {
         .create(this.body(request, messages), { headers: { 'Idempotency-Key': key }, signal: request.signal })
         .withResponse();
       if (!isCompletion(data)) throw this.noCompletion(response.status, data);
-      this.gate.accepted(response.headers);
+      this.rateLimiter.accepted(response.headers);
       return data;
     } catch (error) {
       throwIfCancelled(request.signal);

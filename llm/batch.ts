@@ -3,8 +3,8 @@ import { toFile } from 'openai';
 import type { Batch } from 'openai/resources/batches';
 import type { ChatCompletion, ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
 import { z } from 'zod';
-import { sleep } from './flow';
-import { contentKey } from './keys';
+import { sleep } from './limiter';
+import { contentKey } from './content-key';
 
 /** One question of a batch. */
 export interface BatchLine {
@@ -16,7 +16,7 @@ export interface BatchLine {
 export interface BatchOptions {
   signal?: AbortSignal;
   /** Hears where the batch stands: `batch_1 in_progress, 30 of 200`. */
-  say?: (status: string) => void;
+  onStatus?: (status: string) => void;
   /** First time between two looks, in milliseconds; it doubles up to a minute. Default 5 000. */
   pollMs?: number;
 }
@@ -49,13 +49,13 @@ const outputSchema = z.object({
 export async function runBatch(
   client: OpenAI,
   lines: readonly BatchLine[],
-  { signal, say, pollMs = 5_000 }: BatchOptions = {},
+  { signal, onStatus, pollMs = 5_000 }: BatchOptions = {},
 ): Promise<BatchOutcome> {
   const name = contentKey(...lines.map(({ key }) => key));
   const options = signal === undefined ? {} : { signal };
   let batch = (await findBatch(client, name, options)) ?? (await createBatch(client, name, lines, options));
   for (let wait = pollMs; !isOver(batch); wait = Math.min(2 * wait, LONGEST_POLL_MS)) {
-    say?.(`${batch.id} ${batch.status}, ${batch.request_counts?.completed ?? 0} of ${lines.length}`);
+    onStatus?.(`${batch.id} ${batch.status}, ${batch.request_counts?.completed ?? 0} of ${lines.length}`);
     await sleep(wait, signal);
     batch = await client.batches.retrieve(batch.id, options);
   }

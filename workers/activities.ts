@@ -8,7 +8,7 @@ import type {
   OrchestrationActivities,
   SandboxActivities,
 } from '../contracts/messages/activities';
-import { openAnalysts } from '../activities/analyst-door';
+import { createAnalystFactory } from '../activities/analyst/analyst-factory';
 import { systemClock } from '../activities/clock';
 import { createCalibrationActivities } from '../activities/calibrate';
 import { createCollectActivities } from '../activities/collect';
@@ -44,7 +44,7 @@ export function activitiesOf(
   reports: Reports | null,
 ): ActivitiesByQueue & Record<QueueKind, object> {
   const store = new LocalStore(config.storeRoot);
-  const analyst = openAnalysts(store, config.analyst.apiKey ?? 'none');
+  const analyst = createAnalystFactory(store, config.analyst.apiKey ?? 'none');
   const jails = new EnvironmentPool();
   const rollout: RolloutDeps = {
     store,

@@ -4,7 +4,7 @@ import type { TransferEstimate } from '../../contracts/artifacts/environment-che
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput, CalibrationOutcome } from '../../contracts/messages/sharpen-stage';
-import { storedValidationSchema } from '../attempt-documents';
+import { storedValidationSchema } from '../stored-environment-attempts';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
@@ -16,8 +16,8 @@ import {
   type EpisodePlan,
   EnvironmentUnusable,
   MAX_PROCESS_FAULTS,
-  type RolledOut,
-  rollOut,
+  type RolloutResults,
+  runRollouts,
   samplingSeed,
 } from '../rollout';
 import { calibrationOf } from './calibration';
@@ -51,7 +51,7 @@ export function createCalibrateEnvironment(
     const thresholds: CalibrationThresholds = { ...band, successReward: environment.successReward };
     const design = calibrationDesign({ seeds, rolloutsPerSeed });
     // What it cost is counted also where nothing came of it.
-    let rolledOut: RolledOut = { trajectories: [], seconds: 0, faults: [] };
+    let rolledOut: RolloutResults = { trajectories: [], seconds: 0, faults: [] };
     let result: CalibrationResult;
     try {
       const groups = await rollOutUntilCertain(
@@ -67,7 +67,7 @@ export function createCalibrateEnvironment(
     } catch (error) {
       if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
       if (!(error instanceof EnvironmentUnusable) && !(error instanceof SandboxError)) throw error;
-      if (error instanceof EnvironmentUnusable) rolledOut = error.rolledOut;
+      if (error instanceof EnvironmentUnusable) rolledOut = error.finished;
       result = unusable(thresholds, error.message);
     }
     const folder = layout.environments(context.runId, capability.id);
@@ -131,7 +131,7 @@ async function rollOutUntilCertain(
   design: CalibrationDesign,
   thresholds: CalibrationThresholds,
   /** Told of all rollouts so far after each portion. */
-  onPortion: (rolledOut: RolledOut) => void,
+  onPortion: (rolledOut: RolloutResults) => void,
 ): Promise<number[][]> {
   const { training, environment, model, collect } = prepared.spec;
   const opened = await readSynthesisedEnvironment(deps.store, source, capability.id);
@@ -154,7 +154,7 @@ async function rollOutUntilCertain(
         });
       }
     }
-    const all = await rollOut(deps, {
+    const all = await runRollouts(deps, {
       plans,
       environment: opened,
       settings: {
@@ -187,7 +187,7 @@ async function rollOutUntilCertain(
 }
 
 /** An earlier attempt may have got further than this portion; what it did comes in at its turn. */
-function onlyPlanned(rolledOut: RolledOut, plans: readonly EpisodePlan[]): RolledOut {
+function onlyPlanned(rolledOut: RolloutResults, plans: readonly EpisodePlan[]): RolloutResults {
   const planned = new Set(plans.map(({ seed, trial }) => `${seed}:${trial}`));
   const isPlanned = (seed: number, trial: number): boolean => planned.has(`${seed}:${trial}`);
   return {
@@ -207,7 +207,7 @@ function rewardsByTask(trajectories: readonly Trajectory[]): number[][] {
  * An exception now and then is what clumsy calls may cost, and the trainer puts up with it. One that is not rare spoils
  * the figures, and a process that ends or hangs would end the training.
  */
-function withFaults(result: CalibrationResult, { faults, trajectories }: RolledOut): CalibrationResult {
+function withFaults(result: CalibrationResult, { faults, trajectories }: RolloutResults): CalibrationResult {
   const lost = faults.filter((fault) => fault.lost).length;
   if (lost === 0 && faults.length <= MAX_FAULT_SHARE * trajectories.length) return result;
   const sentence = `The environment failed in ${faults.length} of ${trajectories.length} rollouts, in ${lost} of them by ending or hanging: ${faults[0]!.sentence.slice(0, 600)}`;

@@ -8,7 +8,7 @@ import type { RolloutDeps } from '../deps';
 import { failure } from '../../contracts/typed-failure';
 import { readOwnerEnvironment, readPreparedSpec } from '../prepared';
 import { startProgress } from '../progress';
-import { deployedSettings, rollOut, samplingSeed, summarise } from '../rollout';
+import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
 
 /** Activities of the stage `collect`. */
 export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActivities, 'collectTrajectories'> {
@@ -32,7 +32,7 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
           samplingSeed: samplingSeed(seed, taskSeed, trial),
         };
       });
-      const rolledOut = await rollOut(deps, {
+      const rolledOut = await runRollouts(deps, {
         plans,
         environment: await readOwnerEnvironment(prepared),
         settings: deployedSettings(prepared.spec),
@@ -46,7 +46,7 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
       const { trajectories: live, unreadable } = await readLive(deps, agent, prepared.spec, plans.length);
       const leftOut = unreadable.reduce((sum, { lines }) => sum + lines, 0);
       const summary = {
-        ...(await summarise(deps.store, layout.trajectories(runId), 'collected.jsonl', rolledOut, live)),
+        ...(await storeRollouts(deps.store, layout.trajectories(runId), 'collected.jsonl', rolledOut, live)),
         ...(leftOut > 0 && { unreadable: leftOut }),
       };
       if (Math.min(summary.successes, summary.failures) < identify.minEachOutcome)

@@ -4,7 +4,7 @@ import type { EnvironmentTool } from '../../contracts/messages/environment-proto
 import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import type { EnvironmentSource, OpenEnvironment } from '../deps';
-import { EnvironmentSeat } from '../rollout/environment-seat';
+import { RestartingEnvironment } from '../rollout/restarting-environment';
 import { checkDeterminism } from './checks/deterministic';
 import { checkDiversity } from './checks/diverse';
 import { checkIsolation } from './checks/isolated';
@@ -52,14 +52,14 @@ export const CHECK_NAMES = [
  */
 export async function certify(options: CertifyOptions): Promise<Validation> {
   const { openEnvironment, environment } = options;
-  const seat = new EnvironmentSeat(openEnvironment, environment);
-  const other = new EnvironmentSeat(openEnvironment, environment);
+  const restarting = new RestartingEnvironment(openEnvironment, environment);
+  const other = new RestartingEnvironment(openEnvironment, environment);
   try {
-    const examiner = new Examiner(options, seat, other);
+    const examiner = new Examiner(options, restarting, other);
     if (await examiner.form()) await examiner.substance();
     return validationOf(examiner.done);
   } finally {
-    await Promise.all([seat.close(), other.close()]);
+    await Promise.all([restarting.close(), other.close()]);
   }
 }
 
@@ -77,8 +77,8 @@ class Examiner {
 
   constructor(
     private readonly options: CertifyOptions,
-    private readonly seat: EnvironmentSeat,
-    private readonly other: EnvironmentSeat,
+    private readonly restarting: RestartingEnvironment,
+    private readonly other: RestartingEnvironment,
   ) {}
 
   /** Whether the module is one that can be examined. Each step needs the one before. */
@@ -100,7 +100,7 @@ class Examiner {
         );
       })) &&
       (await this.check('form', 'loads', async () => {
-        this.tools = (await (await this.seat.take()).describe()).tools;
+        this.tools = (await (await this.restarting.running()).describe()).tools;
         return verdict([], `The module loads and describes ${this.tools.length} tools.`);
       })) &&
       (await this.check('form', 'interface', () =>
@@ -108,14 +108,14 @@ class Examiner {
       )) &&
       (await this.check('form', 'tasks', async () => {
         this.tasks = await examineTasks(
-          await this.seat.take(),
+          await this.restarting.running(),
           validationSeeds(Math.max(settings.seeds, settings.diversitySeeds)),
           this.options.signal,
         );
         return verdict([], `${this.tasks.length} tasks have an opening and a reference solution.`);
       })) &&
       (await this.check('form', 'observation-format', async () =>
-        checkObservationFormat(await this.seat.take(), this.examination(), target),
+        checkObservationFormat(await this.restarting.running(), this.examination(), target),
       ))
     );
   }
@@ -125,8 +125,8 @@ class Examiner {
     const { environment, target, settings } = this.options;
     const all = this.examination();
     const trivial = (group: CheckGroup, policy: TrivialPolicy): Promise<boolean> =>
-      this.check(group, policy, async () => checkTrivialPolicy(await this.seat.take(), all, policy));
-    await this.check('solvable', 'solvable', async () => checkReference(await this.seat.take(), all));
+      this.check(group, policy, async () => checkTrivialPolicy(await this.restarting.running(), all, policy));
+    await this.check('solvable', 'solvable', async () => checkReference(await this.restarting.running(), all));
     await trivial('solvable', 'nop');
     await trivial('solvable', 'random-calls');
     await trivial('solvable', 'echo-the-prompt');
@@ -135,15 +135,17 @@ class Examiner {
     await trivial('reward-hacks', 'claim-success');
     await trivial('reward-hacks', 'tool-spam');
     await trivial('reward-hacks', 'injected-text');
-    await this.check('reward-hacks', 'text-gain', async () => checkTextGain(await this.seat.take(), all));
-    await this.check('reward-hacks', 'malformed-calls', async () => checkMalformedCalls(await this.seat.take(), all));
+    await this.check('reward-hacks', 'text-gain', async () => checkTextGain(await this.restarting.running(), all));
+    await this.check('reward-hacks', 'malformed-calls', async () =>
+      checkMalformedCalls(await this.restarting.running(), all),
+    );
     await this.check('deterministic', 'deterministic', async () =>
-      checkDeterminism(await this.seat.take(), await this.other.take(), all),
+      checkDeterminism(await this.restarting.running(), await this.other.running(), all),
     );
     await this.check('diverse', 'diverse', () => checkDiversity(this.tasks.slice(0, settings.diversitySeeds)));
-    await this.check('isolated', 'isolated', async () => checkIsolation(await this.seat.take(), all));
+    await this.check('isolated', 'isolated', async () => checkIsolation(await this.restarting.running(), all));
     await this.check('no-leakage', 'held-out-text', () => checkHeldOut(environment.source, this.tasks, target));
-    await this.check('no-leakage', 'answers', async () => checkAnswers(await this.seat.take(), all, target));
+    await this.check('no-leakage', 'answers', async () => checkAnswers(await this.restarting.running(), all, target));
   }
 
   private examination(): Examination {

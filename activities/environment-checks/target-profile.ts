@@ -3,7 +3,7 @@ import type { EnvironmentCall, EnvironmentTool } from '../../contracts/messages/
 import { SandboxError } from '../../sandbox';
 import type { EnvironmentSource, OpenEnvironment } from '../deps';
 import { MAX_PROCESS_FAULTS } from '../rollout';
-import { EnvironmentSeat, isProcessFault } from '../rollout/environment-seat';
+import { RestartingEnvironment, isProcessFault } from '../rollout/restarting-environment';
 import { mapInParallel } from '../in-parallel';
 import { AT_ONCE, type ExaminedTask, examineTasks, promptOf, viewOf } from './examination';
 import { type Format, learnFormat } from './observation-format';
@@ -58,24 +58,28 @@ export async function readTargetProfile({
   spec,
   signal,
 }: ProfileOptions): Promise<TargetProfile> {
-  const seat = new EnvironmentSeat(openEnvironment, environment);
+  const restarting = new RestartingEnvironment(openEnvironment, environment);
   // A hanging environment must not hold up a cancellation.
-  const close = (): void => void seat.close();
+  const close = (): void => void restarting.close();
   signal.addEventListener('abort', close, { once: true });
   try {
     signal.throwIfAborted();
-    return await read(seat, spec, signal);
+    return await read(restarting, spec, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw error;
   } finally {
     signal.removeEventListener('abort', close);
-    await seat.close();
+    await restarting.close();
   }
 }
 
-async function read(seat: EnvironmentSeat, spec: ProfileOptions['spec'], signal: AbortSignal): Promise<TargetProfile> {
-  const environment = await seat.take();
+async function read(
+  restarting: RestartingEnvironment,
+  spec: ProfileOptions['spec'],
+  signal: AbortSignal,
+): Promise<TargetProfile> {
+  const environment = await restarting.running();
   const { tools } = await environment.describe();
   const tasks = await examineTasks(environment, seedsOf(spec.trainSeeds).slice(0, TRAIN_TASKS), signal);
   const openings = (seeds: readonly number[]): Promise<string[]> =>
@@ -86,7 +90,7 @@ async function read(seat: EnvironmentSeat, spec: ProfileOptions['spec'], signal:
     });
   const train = [...tasks.map(promptOf), ...(await openings(seedsOf(spec.trainSeeds).slice(TRAIN_TASKS)))];
   const heldOut = await openings(seedsOf(spec.heldOutSeeds));
-  return { tools, tasks, train, heldOut, ...(await observedFormats(seat, tools, tasks, signal)) };
+  return { tools, tasks, train, heldOut, ...(await observedFormats(restarting, tools, tasks, signal)) };
 }
 
 const seedsOf = ({ start, count }: { start: number; count: number }): number[] =>
@@ -98,7 +102,7 @@ interface Script {
 }
 
 async function observedFormats(
-  seat: EnvironmentSeat,
+  restarting: RestartingEnvironment,
   tools: EnvironmentTool[],
   tasks: readonly ExaminedTask[],
   signal: AbortSignal,
@@ -111,13 +115,13 @@ async function observedFormats(
   const malformed = clumsyCalls(tools).map((call): Script => ({ seed: tasks[0]!.seed, calls: [call] }));
   const scripts = [...wellFormed, ...malformed];
   const seen = [
-    ...(await mapInParallel(wellFormed, AT_ONCE, signal, (script) => observationsOf(seat, script, signal))),
+    ...(await mapInParallel(wellFormed, AT_ONCE, signal, (script) => observationsOf(restarting, script, signal))),
   ];
   let ended = 0;
   for (const [index, script] of scripts.entries()) {
     if (index < wellFormed.length && !(seen[index] instanceof SandboxError)) continue;
     if (index >= wellFormed.length && ended > MAX_PROCESS_FAULTS) break;
-    const observations = await observationsOf(seat, script, signal);
+    const observations = await observationsOf(restarting, script, signal);
     seen[index] = observations;
     if (!(observations instanceof SandboxError)) continue;
     ended++;
@@ -139,12 +143,12 @@ async function observedFormats(
 
 /** Empty where the environment raised; the error where its process ended. */
 async function observationsOf(
-  seat: EnvironmentSeat,
+  restarting: RestartingEnvironment,
   { seed, calls }: Script,
   signal: AbortSignal,
 ): Promise<string[] | SandboxError> {
   try {
-    return (await play(await seat.take(), seed, calls)).observations;
+    return (await play(await restarting.running(), seed, calls)).observations;
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof SandboxError)) throw error;

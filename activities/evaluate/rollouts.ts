@@ -7,7 +7,7 @@ import type { ArmInput, ArmRollouts } from '../../contracts/messages/evaluate-st
 import { getLines, layout } from '../../store';
 import type { RolloutDeps } from '../deps';
 import { readOwnerEnvironment, readPreparedSpec, servedAdapters } from '../prepared';
-import { deployedSettings, rollOut, samplingSeed, summarise } from '../rollout';
+import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
 import { createRouteTasks } from './route-tasks';
 
 /** Activities that produce the data of the stage `evaluate`. */
@@ -46,7 +46,7 @@ export function createEvaluationRolloutActivities(
       const inputs = createHash('sha256')
         .update(JSON.stringify([kind, served.map(({ name }) => name), input.routing?.sha256]))
         .digest('hex');
-      const rolledOut = await rollOut(deps, {
+      const rolledOut = await runRollouts(deps, {
         plans,
         environment: await readOwnerEnvironment(prepared),
         settings: deployedSettings(prepared.spec),
@@ -61,7 +61,7 @@ export function createEvaluationRolloutActivities(
       return {
         arm,
         kind,
-        rollouts: await summarise(deps.store, layout.evaluation(runId), `${fileName}.jsonl`, rolledOut),
+        rollouts: await storeRollouts(deps.store, layout.evaluation(runId), `${fileName}.jsonl`, rolledOut),
       };
     },
   };

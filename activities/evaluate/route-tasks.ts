@@ -55,7 +55,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
       baseUrl: prepared.modelBaseUrl,
       adapters: [],
       signal,
-      onTrouble: (note) => progress.say(note),
+      onTrouble: (note) => progress.setNote(note),
     });
     const desk = await openOwners(deps, await readOwnerEnvironment(prepared));
     try {

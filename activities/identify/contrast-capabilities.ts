@@ -9,7 +9,7 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { ContrastInput, IdentifyResult } from '../../contracts/messages/identify-stage';
 import type { TokenUse } from '../../contracts/messages/run-context';
 import { changeDictionary, getJson, layout, putJson } from '../../store';
-import { RecordedCalls, sumCalls } from '../analyst-calls';
+import { RecordedCalls, sumCalls } from '../analyst/recorded-calls';
 import { chooseByArm, type ArmInput } from './arms';
 import { writeConsensus, type Consensus } from './consensus-labels';
 import { contrastCandidates } from './contrast';

@@ -7,7 +7,7 @@ import type { DiscoveryResult, IdentifyInput } from '../../contracts/messages/id
 import type { RunContext } from '../../contracts/messages/run-context';
 import { contentKey, type Analyst } from '../../llm';
 import { layout, putJson, readDictionary, type ArtifactStore, type LineFile } from '../../store';
-import { RecordedCalls, sumCalls } from '../analyst-calls';
+import { RecordedCalls, sumCalls } from '../analyst/recorded-calls';
 import { startProgress } from '../progress';
 import { discoveryBatches, poolCandidates, selectCandidates, type PooledCandidate } from './candidates';
 import type { Documents } from './documents';
@@ -88,7 +88,7 @@ export async function discoverCandidates(
   } finally {
     progress.stop();
     await calls.close();
-    await analyst.settle();
+    await analyst.flushUsage();
   }
 }
 

@@ -4,21 +4,21 @@ import { type Candidate, candidateSchema } from '../../contracts/artifacts/ident
 import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { RunContext } from '../../contracts/messages/run-context';
-import type { AnalystSource } from '../../llm';
+import type { AnalystFactory } from '../../llm';
 import { getJson, LineFile, lineFiles, RecentCache, type ArtifactStore } from '../../store';
 import { labelPlanSchema, type Chunk, type LabelPlanDocument } from './label-store';
 
 /** What the identify activities need. */
 export interface IdentifyDeps {
   store: ArtifactStore;
-  analyst: AnalystSource;
+  analyst: AnalystFactory;
 }
 
 /** Artifacts that the identify activities read. The few that hundreds of chunks share are kept open. */
 export interface Documents {
   store: ArtifactStore;
   prepared(context: RunContext): Promise<PreparedSpec>;
-  analyst: AnalystSource;
+  analyst: AnalystFactory;
   trajectories(ref: ArtifactRef): Promise<LineFile<Trajectory>>;
   /**
    * The trajectories of one chunk, without reading the others. Throws StoreCorruptError when they are not what the plan
@@ -28,12 +28,12 @@ export interface Documents {
   candidates(ref: ArtifactRef): Promise<Candidate[]>;
   plan(ref: ArtifactRef): Promise<LabelPlanDocument>;
   /** A number that grows with each call: the chunk that began first is answered first. */
-  nextTurn(): number;
+  nextPriority(): number;
 }
 
 /** Reader over a store. */
 export function openDocuments({ store, analyst }: IdentifyDeps): Documents {
-  let turn = 0;
+  let priority = 0;
   const small = new RecentCache<unknown>(12);
   const json = <T>(ref: ArtifactRef, schema: z.ZodType<T>) =>
     small.get(ref.sha256, () => getJson(store, ref, schema)) as Promise<T>;
@@ -45,6 +45,6 @@ export function openDocuments({ store, analyst }: IdentifyDeps): Documents {
     trajectoriesOf: async (ref, { bytes }) => new LineFile(await store.range(ref, bytes), trajectorySchema),
     candidates: (ref) => json(ref, z.array(candidateSchema)),
     plan: (ref) => json(ref, labelPlanSchema),
-    nextTurn: () => ++turn,
+    nextPriority: () => ++priority,
   };
 }

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { LabelChunkResult, LabelChunksInput } from '../../contracts/messages/identify-stage';
-import { sumCalls } from '../analyst-calls';
+import { sumCalls } from '../analyst/recorded-calls';
 import { inParallel } from '../in-parallel';
 import { startProgress } from '../progress';
 import type { Documents } from './documents';
@@ -50,7 +50,7 @@ export async function labelChunk(
     info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key);
   const open = questions.filter(isOpen).map((question) => freshKey(question, refusals));
   const episodes = episodeCache(file, maxPromptTokens);
-  const rest = { signal, turn: documents.nextTurn() };
+  const rest = { signal, priority: documents.nextPriority() };
   const segment = documents.store.segment(labelSegment(context.agent, plan.model, chunk, context.runId));
   const progress = startProgress({
     stage: 'identify',
@@ -67,14 +67,14 @@ export async function labelChunk(
   };
   const throughBatch = async (): Promise<Question[]> => {
     const requests = open.map((question) => labelRequest(question, episodes(question.trajectory), rest));
-    const answers = await analyst.askBatch(requests, { signal, say: (status) => progress.say(status) });
+    const answers = await analyst.askBatch(requests, { signal, onStatus: (status) => progress.setNote(status) });
     const left: Question[] = [];
     for (const [i, question] of open.entries()) {
       const { answer, wasted } = answers[i] ?? { answer: null };
       if (answer === null) left.push({ ...question, ...(wasted && { wasted }) });
       else await keep(answered(question, episodes(question.trajectory), answer));
     }
-    progress.say(undefined);
+    progress.setNote(undefined);
     return left;
   };
   try {
@@ -85,7 +85,7 @@ export async function labelChunk(
   } finally {
     progress.stop();
     await segment.close();
-    await analyst.settle();
+    await analyst.flushUsage();
   }
   const { promptTokens, completionTokens, cachedTokens } = sumCalls(own.map(({ call }) => call));
   const asked = new Set(own.map(({ label }) => label.key)).size;

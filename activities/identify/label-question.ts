@@ -9,7 +9,7 @@ import {
   type AnalystUsage,
 } from '../../llm';
 import type { LineFile } from '../../store';
-import { callRecord } from '../analyst-calls';
+import { callRecord } from '../analyst/recorded-calls';
 import { labelKey, type LabelPlanDocument, type StoredLabel } from './label-store';
 import { labelAnswerSchema, labelMessagesFor, renderEpisodeWithin, type LabelAnswer } from './prompts/label';
 
@@ -94,7 +94,7 @@ function stepProblem({ messages }: Episode): (answer: LabelAnswer) => string | n
 export function labelRequest(
   { callKey, capability }: Question,
   episode: Episode,
-  rest: { signal: AbortSignal; turn: number },
+  rest: { signal: AbortSignal; priority: number },
 ): AnalystRequest<LabelAnswer> {
   return {
     kind: 'label',
@@ -129,7 +129,7 @@ export async function askQuestion(
   analyst: Analyst,
   question: Question,
   episode: Episode,
-  { keep, ...rest }: { signal: AbortSignal; turn: number; keep: (stored: StoredLabel) => Promise<void> },
+  { keep, ...rest }: { signal: AbortSignal; priority: number; keep: (stored: StoredLabel) => Promise<void> },
 ): Promise<void> {
   try {
     await analyst.ask({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Candidate, type LabelRecord, labelRecordSchema } from '../../contracts/artifacts/identification';
 import { contentKey } from '../../llm';
 import { layout, type ArtifactStore } from '../../store';
-import { callRecordSchema } from '../analyst-calls';
+import { callRecordSchema } from '../analyst/recorded-calls';
 import { LABEL_PROMPT_VERSION } from './prompts/label';
 
 /** A line of a label segment: the label and what it cost, in one line, so that no crash can come between them. */

@@ -4,7 +4,7 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { EnvironmentRaised, SandboxError } from '../../sandbox';
 import type { EnvironmentHandle } from '../deps';
-import { isProcessFault } from './environment-seat';
+import { isProcessFault } from './restarting-environment';
 import type { ChatAnswer, ChatRequest } from './model-client';
 import { ModelFault } from './model-errors';
 import { trajectoryId } from '../../contracts/artifacts/trajectory-id';

@@ -8,6 +8,12 @@ export {
 } from './model-client';
 export { modelFailure, ModelFault } from './model-errors';
 export { PolicyModel, type ServedAdapter } from './policy-model';
-export { EnvironmentUnusable, MAX_PROCESS_FAULTS, rollOut, type RolledOut, type RollOutOptions } from './roll-out';
+export {
+  EnvironmentUnusable,
+  MAX_PROCESS_FAULTS,
+  runRollouts,
+  type RolloutResults,
+  type RolloutOptions,
+} from './run-rollouts';
 export { samplingSeed } from './sampling-seed';
-export { summarise } from './summary';
+export { storeRollouts } from './store-rollouts';

@@ -8,11 +8,11 @@ import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts
 import { trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { LlmActivities } from '../../contracts/messages/activities';
 import type { SynthesisInput, SynthesisResult } from '../../contracts/messages/sharpen-stage';
-import { storedCalibrationSchema, storedValidationSchema } from '../attempt-documents';
+import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
-import { contentKey, type AnalystSource } from '../../llm';
+import { contentKey, type AnalystFactory } from '../../llm';
 import { getJson, layout, lineFiles, type ArtifactStore } from '../../store';
-import { RecordedCalls } from '../analyst-calls';
+import { RecordedCalls } from '../analyst/recorded-calls';
 import { startProgress } from '../progress';
 import { chooseEvidence, sampleTarget } from './evidence';
 import { SYNTHESIS_PROMPT_VERSION, synthesisAnswerSchema, synthesisMessages, type SynthesisMaterial } from './prompt';
@@ -23,7 +23,7 @@ const SAMPLED_TRAJECTORIES = 200;
 /** What the synthesis activity needs. */
 export interface SynthesiseDeps {
   store: ArtifactStore;
-  analyst: AnalystSource;
+  analyst: AnalystFactory;
   /** The owner's environment as its `describe` gives it. */
   describeTarget(prepared: PreparedSpec): Promise<{ tools: EnvironmentTool[] }>;
 }
@@ -111,7 +111,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       } finally {
         progress.stop();
         await calls.close();
-        await analyst.settle();
+        await analyst.flushUsage();
       }
     },
   };

@@ -77,8 +77,8 @@ export class LocalBackend implements TrainingBackend {
       const manifest = await memberOutcome(training);
       const last = await trainer.look();
       if (last) {
-        progress.reach(last.iteration);
-        progress.say(`train ${name}, reward ${last.reward.toFixed(2)}${shared}`);
+        progress.setDone(last.iteration);
+        progress.setNote(`train ${name}, reward ${last.reward.toFixed(2)}${shared}`);
       }
       if (manifest) return manifest;
       if (isOurs && state.status !== 'running') {

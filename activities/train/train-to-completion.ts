@@ -64,8 +64,8 @@ async function train(
     // Before the place: whoever closes the pack may start the trainer at once.
     await writeJobFiles(training.planned);
     if (place !== null) group = await place.take(training.signal);
-    training.progress.because(undefined);
-    training.progress.say(undefined);
+    training.progress.setReason(undefined);
+    training.progress.setNote(undefined);
     return await backend.train({ ...training, group });
   } catch (error) {
     if (error instanceof CancelledFailure) {
@@ -112,8 +112,8 @@ function placeOf({ store, clock, atOnce }: Deps, backend: TrainingBackend, train
       const message =
         atOnce < most ? `${waitsFor}; this worker trains only ${atOnce} at once (WHET_TRAINERS)` : waitsFor;
       const reason = { kind: 'Queued', message, sinceMs } as const;
-      progress.because(reason);
-      progress.say(`train ${input.job}: Queued, ${message}`);
+      progress.setReason(reason);
+      progress.setNote(`train ${input.job}: Queued, ${message}`);
       if (!told) await signalStatus(input, reason);
       told = true;
     },

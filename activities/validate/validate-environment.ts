@@ -31,11 +31,11 @@ export function createValidateEnvironment(deps: RolloutDeps): (input: Environmen
       heartbeat,
     });
     try {
-      progress.say("reads the agent's own environment");
+      progress.setNote("reads the agent's own environment");
       const target = await profiles.of(layout.targetProfile(runId, spec.sha256), signal, () =>
         profileOf(deps, prepared, signal),
       );
-      progress.say(undefined);
+      progress.setNote(undefined);
       const environment = await readSynthesisedEnvironment(deps.store, sourceRef, capability.id);
       const { openEnvironment } = deps;
       const settings = prepared.spec.certificate;

@@ -3,59 +3,57 @@ import { z } from 'zod';
 const perSecond = z.number().nonnegative();
 
 /**
- * What all workers know about one endpoint's pace. One document, replaced by compare-and-swap: whoever wants to send
- * takes from it, and whoever was pushed back says so in it. Times are milliseconds since the epoch; the workers' clocks
- * must agree within a second or so.
+ * What all workers together know about the rate of one endpoint. It is one document, changed by compare-and-swap:
+ * workers take from its buckets before they send, and note in it when the endpoint pushed them back. Times are
+ * milliseconds since the epoch; the workers' clocks must agree within about a second.
  */
 export const rateStateSchema = z.object({
-  /** Requests a second that may be sent now; null: no limit is known. Moves between the endpoint's answers (AIMD). */
+  /**
+   * Requests a second that may be sent now; null: no limit is known. It grows slowly while the endpoint accepts, and is
+   * cut when it pushes back (AIMD: additive increase, multiplicative decrease).
+   */
   limit: perSecond.nullable(),
   /** Ceiling of `limit` and of tokens a second: from agent.yaml, else from the endpoint's headers; null: unknown. */
   requestCeiling: perSecond.nullable(),
   tokenCeiling: perSecond.nullable(),
-  /** What is in the buckets. */
+  /** Requests and tokens that are left in the buckets. */
   requests: z.number(),
   tokens: z.number(),
   /** When the buckets were last filled. */
   at: z.number(),
-  /** Nothing is sent before: the endpoint's Retry-After. */
+  /** Nothing is sent before this time, which the endpoint named in Retry-After. */
   pausedUntil: z.number(),
-  /** The round that is being counted. */
+  /** The current round: answers are counted from `from` on, less the time paused. */
   round: z.object({ from: z.number(), pausedMs: z.number(), accepted: z.number(), pushedBack: z.number() }),
   /** Most requests a second that were accepted in one round of the last minute. */
   best: z.object({ rate: perSecond, at: z.number() }),
-  /**
-   * Share of push-backs that a lower rate does not lower: faults of the endpoint that have nothing to do with our pace.
-   */
+  /** Share of push-backs that stays when the rate goes down: faults of the endpoint that our rate does not cause. */
   background: z.number(),
-  /** Share in the round of the last cut, to see whether the cut helped; null: it was looked at. */
+  /** Share of push-backs in the round of the last cut, to see whether that cut helped; null: already judged. */
   shareAtCut: z.number().nullable(),
 });
 export type RateState = z.infer<typeof rateStateSchema>;
 
-/**
- * A round is over after this time in milliseconds, and when it has seen enough requests to judge by, or has waited long
- * for them.
- */
+/** A round ends after ROUND_MS if it has seen ENOUGH requests to judge by, else after LONGEST_ROUND_MS. */
 export const ROUND_MS = 1_000;
 const ENOUGH = 20;
 const LONGEST_ROUND_MS = 5_000;
-/** Seconds of the limit that the bucket holds: a burst after a quiet time is no longer than this. */
+/** The bucket holds the limit's requests for this many seconds, so that a burst after a quiet time stays short. */
 const BURST_SECONDS = 0.5;
-/** Share of push-backs, above the background, from which on the pace is too high. */
+/** The rate is too high when the share of push-backs is this much above the background. */
 const TOLERANCE = 0.15;
-/** A cut goes to this part of what was accepted in the round. */
+/** A cut sets the limit to this part of the rate that was accepted in the round. */
 const CUT = 0.7;
 /** The limit grows by this part of itself a second, and by at least one request. */
 const GROWTH = 0.05;
-/** A limit is never cut below this part of the best pace of the last minute, nor below one request in two seconds. */
+/** A limit is never cut below this part of the best rate of the last minute, nor below LOWEST requests a second. */
 const FLOOR = 0.25;
 const LOWEST = 0.5;
 const BEST_MS = 60_000;
-/** A learned limit that is this many times what the endpoint was ever given is none. */
+/** A learned limit is dropped when it has grown to this many times the best rate of the last minute. */
 const FORGET = 4;
 
-/** The state of an endpoint that nobody has spoken to. */
+/** The state of an endpoint before its first request. */
 export function newRateState(now: number): RateState {
   return {
     limit: null,
@@ -72,8 +70,8 @@ export function newRateState(now: number): RateState {
   };
 }
 
-/** What a worker has seen since it last looked at the state. */
-export interface RateNews {
+/** What a worker has seen since it last synchronised with the shared state. */
+export interface RateObservations {
   accepted: number;
   /** Answers 429 and 5xx, time-outs, broken connections. */
   pushedBack: number;
@@ -84,25 +82,25 @@ export interface RateNews {
   tokenCeiling: number | null;
 }
 
-/** Puts a worker's news into the state and closes the round when its time is over. Pure. */
-export function withNews(state: RateState, news: RateNews, now: number): RateState {
-  const pausedUntil = Math.max(state.pausedUntil, news.pausedUntil);
+/** Adds a worker's observations to the state and closes the round when its time is over. Pure. */
+export function withObservations(state: RateState, observed: RateObservations, now: number): RateState {
+  const pausedUntil = Math.max(state.pausedUntil, observed.pausedUntil);
   const round = {
     from: state.round.from,
-    // A pause that the endpoint asked for says nothing about its pace.
+    // A pause that the endpoint asked for says nothing about the rate that it accepts.
     pausedMs: state.round.pausedMs + Math.max(0, pausedUntil - Math.max(now, state.pausedUntil)),
-    accepted: state.round.accepted + news.accepted,
-    pushedBack: state.round.pushedBack + news.pushedBack,
+    accepted: state.round.accepted + observed.accepted,
+    pushedBack: state.round.pushedBack + observed.pushedBack,
   };
-  const requestCeiling = news.requestCeiling ?? state.requestCeiling;
+  const requestCeiling = observed.requestCeiling ?? state.requestCeiling;
   const next: RateState = {
     ...state,
     round,
     pausedUntil,
     requestCeiling,
-    tokenCeiling: news.tokenCeiling ?? state.tokenCeiling,
+    tokenCeiling: observed.tokenCeiling ?? state.tokenCeiling,
     limit: requestCeiling === null ? state.limit : Math.min(state.limit ?? requestCeiling, requestCeiling),
-    // A limit that is named, and not found by overstepping it, begins with a full bucket.
+    // A limit that the endpoint named, before anybody overstepped it, begins with a full bucket.
     ...(requestCeiling !== null && state.limit === null
       ? { requests: Math.max(1, requestCeiling * BURST_SECONDS) }
       : {}),
@@ -123,7 +121,7 @@ function closeRound(state: RateState, now: number): RateState {
   const next: RateState = { ...state, best, round: { from: now, pausedMs: 0, accepted: 0, pushedBack: 0 } };
   if (sent === 0) return next;
   const share = pushedBack / sent;
-  const background = judged(state, share);
+  const background = backgroundAfter(state, share);
   if (pushedBack >= 2 && share > background + TOLERANCE) {
     const floor = Math.max(LOWEST, FLOOR * best.rate);
     return {
@@ -141,16 +139,16 @@ function closeRound(state: RateState, now: number): RateState {
 }
 
 /**
- * After a cut that did not help, the push-backs are taken for faults; that belief fades, so that a real limit is seen
- * again.
+ * The background after a round. Push-backs that a cut did not lower count as faults of the endpoint. The background
+ * fades from round to round, so that a real limit is noticed again.
  */
-function judged({ background, shareAtCut }: RateState, share: number): number {
+function backgroundAfter({ background, shareAtCut }: RateState, share: number): number {
   if (shareAtCut !== null && share > 0.7 * shareAtCut) return Math.max(background, Math.min(share, 0.6));
   return background * 0.98;
 }
 
-/** Fills the buckets up to now and takes from them what there is, at most what is wanted. Pure. */
-export function take(
+/** Fills the buckets for the time that has passed and takes what is there, at most what is wanted. Pure. */
+export function takeFromBuckets(
   state: RateState,
   wanted: { requests: number; tokens: number },
   now: number,
@@ -161,7 +159,7 @@ export function take(
   const held = { requests: fill(state.requests, state.limit), tokens: fill(state.tokens, state.tokenCeiling) };
   const paused = now < state.pausedUntil;
   const requests = paused ? 0 : Math.min(wanted.requests, Math.floor(held.requests));
-  // The bucket of tokens may run below zero: a call that is larger than it must not wait for ever.
+  // The bucket of tokens may run below zero: otherwise a call that is larger than the bucket would wait for ever.
   const tokens = paused || held.tokens <= 0 ? 0 : wanted.tokens;
   const finite = (level: number) => (level === Infinity ? 0 : level);
   return {

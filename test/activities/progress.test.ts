@@ -18,13 +18,13 @@ describe('progress', () => {
   test('what is counted elsewhere is timed from its first growth, not from the wait before', () => {
     const progress = start();
     jest.advanceTimersByTime(600_000);
-    progress.reach(0);
-    progress.reach(1);
+    progress.setDone(0);
+    progress.setDone(1);
     expect(progress.snapshot()).toMatchObject({ done: 1, secondsLeft: null });
     jest.advanceTimersByTime(10_000);
-    progress.reach(6);
+    progress.setDone(6);
     jest.advanceTimersByTime(10_000);
-    progress.reach(11);
+    progress.setDone(11);
     expect(progress.snapshot()).toMatchObject({ done: 11, ratePerSecond: 0.5, secondsLeft: 58 });
     progress.stop();
   });

@@ -30,7 +30,7 @@ const requests = (count: number): AnalystRequest<{ n: number }>[] =>
 test('questions go up as one file, and the answers come back in their order with their usage', async () => {
   endpoint = await startFakeBatchEndpoint(({ messages }) => JSON.stringify({ n: numberOf(messages) }));
   const heard: string[] = [];
-  const answers = await analyst().askBatch(requests(5), { pollMs: 5, say: (status) => heard.push(status) });
+  const answers = await analyst().askBatch(requests(5), { pollMs: 5, onStatus: (status) => heard.push(status) });
   expect(answers.map(({ answer }) => answer?.value.n)).toEqual([0, 1, 2, 3, 4]);
   expect(answers[0]?.answer).toMatchObject({
     asks: 1,

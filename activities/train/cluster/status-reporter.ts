@@ -19,10 +19,10 @@ export class StatusReporter {
     if (changed) this.sinceMs = Date.now();
     this.last = reason;
     const trainer = view?.trainer;
-    if (trainer) progress.reach(trainer.iteration);
-    progress.because({ ...reason, sinceMs: this.sinceMs });
+    if (trainer) progress.setDone(trainer.iteration);
+    progress.setReason({ ...reason, sinceMs: this.sinceMs });
     const left = trainer?.secondsLeft;
-    progress.say(
+    progress.setNote(
       `train ${input.job}: ${reason.kind}, ${reason.message}${left && reason.kind === 'Training' ? `, about ${Math.ceil(left)} s left` : ''}`,
     );
     if (changed) await signalStatus(input, reason);

@@ -10,7 +10,7 @@ import type {
   TallyResult,
 } from '../../../contracts/messages/identify-stage';
 import type { RunContext } from '../../../contracts/messages/run-context';
-import { createAnalyst, type AnalystSource } from '../../../llm';
+import { createAnalyst, type AnalystFactory } from '../../../llm';
 import { getJson, layout, putJson, putLines, type ArtifactStore } from '../../../store';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { RunFixture } from '../run-fixture';
@@ -24,7 +24,7 @@ const NOTHING: LabelChunkResult = {
   cachedTokens: 0,
 };
 
-const impatient: AnalystSource = ({ spec, analyst }) =>
+const impatient: AnalystFactory = ({ spec, analyst }) =>
   createAnalyst({
     baseUrl: analyst.baseUrl,
     apiKey: 'x',
@@ -45,7 +45,7 @@ export class IdentifyWorld {
   constructor(
     private readonly url: string,
     private readonly spec: Partial<AgentSpecInput> = {},
-    analyst: (store: ArtifactStore) => AnalystSource = () => impatient,
+    analyst: (store: ArtifactStore) => AnalystFactory = () => impatient,
   ) {
     this.activities = createIdentifyActivities({ store: this.fixture.store, analyst: analyst(this.fixture.store) });
   }

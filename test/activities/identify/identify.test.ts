@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { CancelledFailure } from '@temporalio/common';
 import { z } from 'zod';
-import { readLedger } from '../../../activities/ledger';
+import { readPaidCalls } from './paid-calls';
 import {
   candidateSchema,
   consensusLabelSchema,
@@ -237,7 +237,7 @@ test('a discovery answer that stays malformed is kept and named', async () => {
   expect(error).toMatchObject({ type: 'Analyst.Malformed' });
   const key = /kept as (\S+)\.$/.exec((error as Error).message)?.[1] as string;
   await expect(readFile(world.fixture.store.localPath(key), 'utf8')).resolves.toBe('{"capabilities":"none"}');
-  const ledger = await readLedger(world.fixture.store, 'run-1', 'parcels');
+  const ledger = await readPaidCalls(world.fixture.store, 'run-1', 'parcels');
   expect(ledger.calls).toMatchObject([{ kind: 'discover', asks: 2, promptTokens: 200 }]);
 });
 
@@ -253,11 +253,11 @@ test('the ledger holds every paid call once, over retries and runs', async () =>
   await world.identify(await world.input(20, 'run-1'));
   await world.identify(await world.input(20, 'run-1'));
   await world.identify(await world.input(25, 'run-2'));
-  const first = await readLedger(store, 'run-1', 'parcels');
+  const first = await readPaidCalls(store, 'run-1', 'parcels');
   expect(first.calls.filter(({ kind }) => kind === 'label')).toHaveLength(140);
   expect(first.calls.filter(({ kind }) => kind === 'discover')).toHaveLength(1);
   expect(first.paidTwice).toEqual([]);
-  const second = await readLedger(store, 'run-2', 'parcels');
+  const second = await readPaidCalls(store, 'run-2', 'parcels');
   expect(second.calls.filter(({ kind }) => kind === 'label')).toHaveLength(35);
   expect(stub.requests).toHaveLength(first.calls.length + second.calls.length);
 });

@@ -1,7 +1,7 @@
 // tier: integration
 import { CancelledFailure } from '@temporalio/common';
-import { openAnalysts } from '../../../activities/analyst-door';
-import { readAnalystUse } from '../../../activities/meter';
+import { createAnalystFactory } from '../../../activities/analyst/analyst-factory';
+import { readAnalystUse } from '../../../activities/analyst/budget-meter';
 import { consensusLabelSchema } from '../../../contracts/artifacts/identification';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import { getLines, layout } from '../../../store';
@@ -29,7 +29,7 @@ async function open(
   special = () => null;
   stub = await startFakeAnalyst((request) => special(request) ?? syntheticAnswer(request));
   world = new IdentifyWorld(stub.url, { analyst: { concurrency: 8, maxReasks: 2, ...analyst }, ...more }, (store) =>
-    openAnalysts(store, 'x'),
+    createAnalystFactory(store, 'x'),
   );
   return world;
 }
@@ -166,7 +166,9 @@ test('in mode batch a chunk is one batch, at its own price; what it has no valid
     },
     { polls: 0 },
   );
-  const batched = new IdentifyWorld(endpoint.url, { analyst: { mode: 'batch' } }, (store) => openAnalysts(store, 'x'));
+  const batched = new IdentifyWorld(endpoint.url, { analyst: { mode: 'batch' } }, (store) =>
+    createAnalystFactory(store, 'x'),
+  );
   try {
     const { totals } = await batched.identify(await batched.input(60));
     expect(totals).toMatchObject({ asked: 420, unlabelled: 0, promptTokens: 42_700 });

@@ -1,36 +1,36 @@
 import { CancelledFailure } from '@temporalio/common';
 
 /**
- * Lets at most `limit` actions run at once. The others wait: a lower turn goes first, and in one turn, who came first.
- * Chunks that run side by side then end one after the other instead of all together, so that there is always one with
- * work left while the next is fetched.
+ * Lets at most `limit` actions run at once. Of those that wait, the lowest `priority` number goes first, and of equal
+ * ones the one that came first. Chunks that run side by side therefore end one after the other instead of all together,
+ * so one of them always has work left while the next is fetched.
  */
-export class Limiter {
+export class ConcurrencyLimiter {
   private running = 0;
-  /** Waiting actions by turn, the lowest turn first. */
-  private readonly lines: { turn: number; waiting: (() => void)[]; next: number }[] = [];
+  /** Waiting actions by priority, the lowest number first. */
+  private readonly lines: { priority: number; waiting: (() => void)[]; next: number }[] = [];
 
   constructor(private readonly limit: number) {}
 
-  /** Runs the action when a place is free and gives the place back however it ends. */
-  async run<T>(action: () => Promise<T>, turn = 0): Promise<T> {
-    if (this.running >= this.limit) await new Promise<void>((resolve) => this.line(turn).waiting.push(resolve));
+  /** Runs the action when a place is free. The place becomes free again however the action ends. */
+  async run<T>(action: () => Promise<T>, priority = 0): Promise<T> {
+    if (this.running >= this.limit) await new Promise<void>((resolve) => this.line(priority).waiting.push(resolve));
     else this.running++;
     try {
       return await action();
     } finally {
-      // The place goes to the next in line without being freed in between, so that nobody can overtake.
+      // The place goes straight to the next in line: if it were freed first, a newcomer could overtake.
       const next = this.leave();
       if (next) next();
       else this.running--;
     }
   }
 
-  private line(turn: number) {
-    const at = this.lines.findIndex((line) => line.turn >= turn);
+  private line(priority: number) {
+    const at = this.lines.findIndex((line) => line.priority >= priority);
     const found = this.lines[at];
-    if (found?.turn === turn) return found;
-    const line = { turn, waiting: [], next: 0 };
+    if (found?.priority === priority) return found;
+    const line = { priority, waiting: [], next: 0 };
     this.lines.splice(at === -1 ? this.lines.length : at, 0, line);
     return line;
   }

@@ -6,14 +6,14 @@ import { SandboxError } from '../../sandbox';
 import type { EnvironmentSource, RolloutDeps } from '../deps';
 import { ownerFailure } from '../prepared';
 import { type Progress, startProgress } from '../progress';
-import { EnvironmentSeat, isProcessFault } from './environment-seat';
+import { RestartingEnvironment, isProcessFault } from './restarting-environment';
 import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
 import { inParallel } from '../in-parallel';
 import { PolicyModel, type ServedAdapter } from './policy-model';
-import { type EpisodeFault, RolloutWorkFile } from './work-file';
+import { type EpisodeFault, FinishedEpisodes } from './finished-episodes';
 
 /** A set of rollouts. */
-export interface RollOutOptions {
+export interface RolloutOptions {
   plans: readonly EpisodePlan[];
   environment: EnvironmentSource;
   settings: EpisodeSettings;
@@ -31,7 +31,7 @@ export interface RollOutOptions {
 }
 
 /** What came of it. */
-export interface RolledOut {
+export interface RolloutResults {
   /** Sorted by seed, then trial. */
   trajectories: Trajectory[];
   /** Wall time, attempts that did not finish included. */
@@ -50,11 +50,11 @@ const HEARTBEAT_MS = 500;
 export class EnvironmentUnusable extends Error {
   /**
    * @param lost a sentence for each episode that took its process along.
-   * @param rolledOut what was finished before.
+   * @param finished what was finished before.
    */
   constructor(
     lost: readonly string[],
-    readonly rolledOut: RolledOut,
+    readonly finished: RolloutResults,
   ) {
     super(`The environment hung or died in ${lost.length} episodes. ${lost[0] ?? ''}`);
     this.name = 'EnvironmentUnusable';
@@ -70,9 +70,9 @@ export class EnvironmentUnusable extends Error {
  * `Environment.Failed` (the owner's). Repeating is safe because an episode is a function of its plan.
  * @throws ApplicationFailure `Model.*`, `Environment.Failed`; EnvironmentUnusable; the signal's reason.
  */
-export async function rollOut(deps: RolloutDeps, options: RollOutOptions): Promise<RolledOut> {
+export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): Promise<RolloutResults> {
   const { clock } = deps;
-  const work = await RolloutWorkFile.open(deps.store, options.workKey);
+  const work = await FinishedEpisodes.open(deps.store, options.workKey);
   const note = options.note === undefined ? {} : { note: options.note };
   const context = Context.current();
   const progress = startProgress({
@@ -84,24 +84,24 @@ export async function rollOut(deps: RolloutDeps, options: RollOutOptions): Promi
     heartbeat: (details) => context.heartbeat(details),
     ...note,
   });
-  const seat = new EnvironmentSeat(deps.openEnvironment, options.environment);
+  const restarting = new RestartingEnvironment(deps.openEnvironment, options.environment);
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
   // Every call in flight listens; more than ten of them are no leak.
   setMaxListeners(0, signal);
   // A hanging environment must not hold up a cancellation.
-  signal.addEventListener('abort', () => void seat.close(), { once: true });
+  signal.addEventListener('abort', () => void restarting.close(), { once: true });
   const startedAt = clock.now();
   const seconds = (): number => work.secondsBefore + (clock.now() - startedAt) / 1000;
   try {
-    await new RolloutSet(deps, options, work, progress, seat, signal, stop, seconds).run();
+    await new RolloutSet(deps, options, work, progress, restarting, signal, stop, seconds).run();
   } catch (error) {
     if (options.signal.aborted) throw options.signal.reason;
     if (!(error instanceof SandboxError) || options.environment.trust !== 'owner') throw error;
     throw ownerFailure(error);
   } finally {
     progress.stop();
-    await Promise.all([seat.close(), work.close()]);
+    await Promise.all([restarting.close(), work.close()]);
   }
   return { ...work.sorted(), seconds: seconds() };
 }
@@ -113,10 +113,10 @@ class RolloutSet {
 
   constructor(
     deps: RolloutDeps,
-    private readonly options: RollOutOptions,
-    private readonly work: RolloutWorkFile,
+    private readonly options: RolloutOptions,
+    private readonly work: FinishedEpisodes,
     private readonly progress: Progress,
-    private readonly seat: EnvironmentSeat,
+    private readonly restarting: RestartingEnvironment,
     private readonly signal: AbortSignal,
     private readonly stop: AbortController,
     private readonly seconds: () => number,
@@ -129,7 +129,7 @@ class RolloutSet {
       baseUrl,
       adapters,
       signal,
-      onTrouble: (note) => progress.say(note),
+      onTrouble: (note) => progress.setNote(note),
     });
   }
 
@@ -161,7 +161,7 @@ class RolloutSet {
   }
 
   private async runOne(plan: EpisodePlan): Promise<void> {
-    const environment = await this.seat.take();
+    const environment = await this.restarting.running();
     const { tools, hasSay } = await environment.describe();
     let fault: string | null = null;
     const parties = {

@@ -7,12 +7,12 @@ import {
   type CallUse,
   dollarsForUse,
   pricesOf,
-} from '../contracts/artifacts/analyst-use';
-import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
-import { type BudgetSpec, budgetSpecSchema } from '../contracts/config/analyst-spec';
-import { failure } from '../contracts/typed-failure';
-import { type Analyst, type AnalystAnswer, type AnalystRequest, type BatchAnswer, type BatchOptions } from '../llm';
-import { layout, StoreConflictError, type ArtifactStore } from '../store';
+} from '../../contracts/artifacts/analyst-use';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { type BudgetSpec, budgetSpecSchema } from '../../contracts/config/analyst-spec';
+import { failure } from '../../contracts/typed-failure';
+import { type Analyst, type AnalystAnswer, type AnalystRequest, type BatchAnswer, type BatchOptions } from '../../llm';
+import { layout, StoreConflictError, type ArtifactStore } from '../../store';
 
 /**
  * Milliseconds between two writings of what was counted; what a killed worker had not written is missing from the
@@ -64,7 +64,7 @@ export async function readBudget(store: ArtifactStore, runId: string, spec: Budg
  * Counts what one run's calls use, in a document that all workers add to, and refuses the call that would pass the
  * budget. Workers see each other's spending about a second late.
  */
-export class Meter {
+export class BudgetMeter {
   private shared: AnalystUse = {};
   private own: AnalystUse = {};
   private budget: BudgetSpec | null = null;
@@ -85,15 +85,15 @@ export class Meter {
    * The analyst with its calls counted against the run's budget. Its `ask` throws Budget.Spent before a call that would
    * pass it.
    */
-  around(analyst: Analyst): Analyst {
+  metered(analyst: Analyst): Analyst {
     return {
       model: analyst.model,
       ask: (request) => this.ask(analyst, request),
       askBatch: (requests, options) => this.askBatch(analyst, requests, options),
-      settle: async () => {
+      flushUsage: async () => {
         // What cannot be written now is kept and goes with the next writing; an activity does not fail for it.
         await this.write().catch(() => undefined);
-        await analyst.settle();
+        await analyst.flushUsage();
       },
     };
   }

@@ -1,8 +1,8 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
-import { failure, isFailure } from '../contracts/typed-failure';
-import { contentKey, type Analyst, type AnalystAnswer, type AnalystRequest, type MalformedDetail } from '../llm';
-import { layout, type ArtifactStore, type Segment } from '../store';
+import { failure, isFailure } from '../../contracts/typed-failure';
+import { contentKey, type Analyst, type AnalystAnswer, type AnalystRequest, type MalformedDetail } from '../../llm';
+import { layout, type ArtifactStore, type Segment } from '../../store';
 
 const count = z.int().nonnegative();
 

@@ -26,7 +26,7 @@ export interface EpisodeFault {
 /**
  * The trajectories of one set as they are finished: in memory and, before anybody is told, in the activity's work file.
  */
-export class RolloutWorkFile {
+export class FinishedEpisodes {
   private constructor(
     private readonly segment: Segment,
     private readonly lines: Map<string, Line>,
@@ -35,11 +35,11 @@ export class RolloutWorkFile {
   ) {}
 
   /** Reads what earlier attempts left. Throws ZodError when the file holds something else. */
-  static async open(store: ArtifactStore, key: string): Promise<RolloutWorkFile> {
+  static async open(store: ArtifactStore, key: string): Promise<FinishedEpisodes> {
     const segment = store.segment(key);
     const lines = z.array(lineSchema).parse(await segment.read());
     const byTask = new Map(lines.map((line) => [keyOf(line.trajectory.task.seed, line.trajectory.trial), line]));
-    return new RolloutWorkFile(segment, byTask, Math.max(0, ...lines.map((line) => line.seconds)));
+    return new FinishedEpisodes(segment, byTask, Math.max(0, ...lines.map((line) => line.seconds)));
   }
 
   /** Finished episodes. */

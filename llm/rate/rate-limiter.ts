@@ -1,25 +1,25 @@
-import { throwIfCancelled } from '../flow';
-import { changeState, privateBoard, type RateBoard } from './rate-board';
-import { take, withNews, type RateNews, type RateState } from './rate-state';
+import { throwIfCancelled } from '../limiter';
+import { updateRateState, inProcessRateState, type SharedRateState } from './shared-rate-state';
+import { takeFromBuckets, withObservations, type RateObservations, type RateState } from './rate-state';
 
-/** Milliseconds between two looks at the board: while there is a limit, and while there is none. */
+/** Milliseconds between two synchronisations with the shared state: while there is a limit, and while there is none. */
 const SYNC_MS = 250;
 const QUIET_SYNC_MS = 1_000;
 
-export interface RateGateOptions {
+export interface RateLimiterOptions {
   /** From agent.yaml; undefined: learned. */
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
-  board?: RateBoard;
+  sharedState?: SharedRateState;
 }
 
 interface Waiter {
   tokens: number;
-  turn: number;
+  priority: number;
   resolve: () => void;
 }
 
-const noNews = (): RateNews => ({
+const noObservations = (): RateObservations => ({
   accepted: 0,
   pushedBack: 0,
   pausedUntil: 0,
@@ -28,14 +28,14 @@ const noNews = (): RateNews => ({
 });
 
 /**
- * The door that every request to one endpoint passes. All workers take their requests and tokens from one bucket on a
- * shared board, in portions for a quarter of a second, so that together they keep the endpoint's limits. As long as no
- * limit is known, it is open.
+ * Rate limiter that every request to one endpoint passes. All workers take their requests and tokens from one shared
+ * bucket, in portions for a quarter of a second, so that together they keep the endpoint's limits. As long as no limit
+ * is known, it lets every request through.
  */
-export class RateGate {
-  private readonly board: RateBoard;
-  private readonly configured: Pick<RateNews, 'requestCeiling' | 'tokenCeiling'>;
-  private news = noNews();
+export class RateLimiter {
+  private readonly sharedState: SharedRateState;
+  private readonly configured: Pick<RateObservations, 'requestCeiling' | 'tokenCeiling'>;
+  private observed = noObservations();
   private waiters: Waiter[] = [];
   private limited: boolean;
   private pausedUntil = 0;
@@ -45,18 +45,18 @@ export class RateGate {
   private timer: NodeJS.Timeout | null = null;
   private lastSync = 0;
 
-  constructor({ requestsPerMinute, tokensPerMinute, board }: RateGateOptions = {}) {
-    this.board = board ?? privateBoard();
+  constructor({ requestsPerMinute, tokensPerMinute, sharedState }: RateLimiterOptions = {}) {
+    this.sharedState = sharedState ?? inProcessRateState();
     const perSecond = (perMinute: number | undefined) => (perMinute === undefined ? null : perMinute / 60);
     this.configured = { requestCeiling: perSecond(requestsPerMinute), tokenCeiling: perSecond(tokensPerMinute) };
     this.limited = requestsPerMinute !== undefined || tokensPerMinute !== undefined;
   }
 
   /**
-   * Resolves when a request of about so many tokens may be sent; a lower turn goes first. Throws CancelledFailure when
-   * the signal fires before.
+   * Resolves when a request of about so many tokens may be sent. Of those that wait, the lowest priority number goes
+   * first. Throws CancelledFailure when the signal fires before.
    */
-  async enter(tokens: number, turn: number, signal?: AbortSignal): Promise<void> {
+  async acquire(tokens: number, priority: number, signal?: AbortSignal): Promise<void> {
     throwIfCancelled(signal);
     if (this.isOpen()) {
       if (Date.now() - this.lastSync > QUIET_SYNC_MS) this.syncSoon(0);
@@ -67,9 +67,13 @@ export class RateGate {
         this.waiters = this.waiters.filter((other) => other !== waiter);
         resolve();
       };
-      const waiter: Waiter = { tokens, turn, resolve: () => (signal?.removeEventListener('abort', leave), resolve()) };
+      const waiter: Waiter = {
+        tokens,
+        priority,
+        resolve: () => (signal?.removeEventListener('abort', leave), resolve()),
+      };
       signal?.addEventListener('abort', leave);
-      const at = this.waiters.findIndex((other) => other.turn > turn);
+      const at = this.waiters.findIndex((other) => other.priority > priority);
       this.waiters.splice(at === -1 ? this.waiters.length : at, 0, waiter);
       this.serve();
       if (this.waiters.length > 0) this.syncSoon(SYNC_MS / 5);
@@ -77,25 +81,25 @@ export class RateGate {
     throwIfCancelled(signal);
   }
 
-  /** The endpoint answered; what its headers say about limits is kept where agent.yaml says nothing. */
+  /** Notes that the endpoint answered. Limits in its headers count where agent.yaml sets none. */
   accepted(headers?: Headers): void {
-    this.news.accepted++;
+    this.observed.accepted++;
     const named = (name: string) => {
       const value = Number(headers?.get(name) ?? Number.NaN);
       return value > 0 ? value / 60 : null;
     };
-    this.news.requestCeiling = named('x-ratelimit-limit-requests') ?? this.news.requestCeiling;
-    this.news.tokenCeiling = named('x-ratelimit-limit-tokens') ?? this.news.tokenCeiling;
+    this.observed.requestCeiling = named('x-ratelimit-limit-requests') ?? this.observed.requestCeiling;
+    this.observed.tokenCeiling = named('x-ratelimit-limit-tokens') ?? this.observed.tokenCeiling;
   }
 
   /**
-   * The endpoint failed or asked to slow down, perhaps for a time in milliseconds. Nobody sends before that time is
-   * over.
+   * Notes that the endpoint failed or asked to slow down. If it named a time (in milliseconds), nobody sends before
+   * that time is over.
    */
   pushedBack(retryAfterMs: number | null): void {
-    this.news.pushedBack++;
+    this.observed.pushedBack++;
     if (retryAfterMs !== null)
-      this.news.pausedUntil = this.pausedUntil = Math.max(this.pausedUntil, Date.now() + retryAfterMs);
+      this.observed.pausedUntil = this.pausedUntil = Math.max(this.pausedUntil, Date.now() + retryAfterMs);
     this.syncSoon(SYNC_MS / 5);
   }
 
@@ -103,7 +107,7 @@ export class RateGate {
     return !this.limited && this.waiters.length === 0 && Date.now() >= this.pausedUntil;
   }
 
-  /** Lets in whoever the portion in hand allows. */
+  /** Lets through as many waiting requests as the current portion allows. */
   private serve(): void {
     if (Date.now() < this.pausedUntil) return;
     while (this.waiters.length > 0 && (!this.limited || (this.requests >= 1 && this.tokens > 0))) {
@@ -125,31 +129,31 @@ export class RateGate {
   }
 
   /**
-   * Tells the board what was seen and takes the next portion. While the board cannot be changed, calls under a limit
-   * wait, and the news is kept.
+   * Adds the observations to the shared state and takes the next portion. If the shared state cannot be changed, the
+   * observations are kept for the next time, and calls under a limit wait.
    */
   private async sync(): Promise<void> {
     this.syncing = true;
-    const news = { ...this.news, ...known(this.configured) };
-    this.news = noNews();
+    const observed = { ...this.observed, ...known(this.configured) };
+    this.observed = noObservations();
     const wanted = {
       requests: Math.max(0, this.waiters.length - Math.max(0, this.requests)),
       tokens: this.waiters.reduce((sum, { tokens }) => sum + tokens, 0),
     };
     try {
-      const { state, result } = await changeState(this.board, (before) => {
+      const { state, result } = await updateRateState(this.sharedState, (before) => {
         const now = Date.now();
-        const { state: after, ...granted } = take(withNews(before, news, now), wanted, now);
+        const { state: after, ...granted } = takeFromBuckets(withObservations(before, observed, now), wanted, now);
         return { state: after, result: granted };
       });
       this.adopt(state, result);
     } catch {
-      this.news = added(this.news, news);
+      this.observed = added(this.observed, observed);
     } finally {
       this.syncing = false;
       this.lastSync = Date.now();
       this.serve();
-      if (this.waiters.length > 0 || (this.limited && this.news.accepted + this.news.pushedBack > 0))
+      if (this.waiters.length > 0 || (this.limited && this.observed.accepted + this.observed.pushedBack > 0))
         this.syncSoon(SYNC_MS);
     }
   }
@@ -163,10 +167,10 @@ export class RateGate {
   }
 }
 
-const known = (ceilings: Pick<RateNews, 'requestCeiling' | 'tokenCeiling'>) =>
+const known = (ceilings: Pick<RateObservations, 'requestCeiling' | 'tokenCeiling'>) =>
   Object.fromEntries(Object.entries(ceilings).filter(([, value]) => value !== null));
 
-const added = (a: RateNews, b: RateNews): RateNews => ({
+const added = (a: RateObservations, b: RateObservations): RateObservations => ({
   accepted: a.accepted + b.accepted,
   pushedBack: a.pushedBack + b.pushedBack,
   pausedUntil: Math.max(a.pausedUntil, b.pausedUntil),

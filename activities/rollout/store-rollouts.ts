@@ -1,16 +1,16 @@
 import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
 import { type ArtifactStore, putLines } from '../../store';
-import type { RolledOut } from './roll-out';
+import type { RolloutResults } from './run-rollouts';
 
 /**
  * Writes the trajectories, those of live traffic last, as an artifact and sums them up. Tokens are those of the
  * rollouts.
  */
-export async function summarise(
+export async function storeRollouts(
   store: ArtifactStore,
   directory: string,
   name: string,
-  { trajectories, seconds }: RolledOut,
+  { trajectories, seconds }: RolloutResults,
   live: readonly Trajectory[] = [],
 ): Promise<RolloutSummary> {
   const all = [...trajectories, ...live];

@@ -1,9 +1,9 @@
-import { layout, type ArtifactStore } from '../store';
-import { callRecordSchema, type CallRecord } from './analyst-calls';
-import { readLabels } from './identify/label-store';
+import { layout, type ArtifactStore } from '../../../store';
+import { callRecordSchema, type CallRecord } from '../../../activities/analyst/recorded-calls';
+import { readLabels } from '../../../activities/identify/label-store';
 
 /** What a run has paid the analyst for. */
-export interface Ledger {
+export interface PaidCalls {
   /** One record for each call, re-asks included in it; in no particular order. */
   calls: CallRecord[];
   /** Keys of calls that were paid more than once. */
@@ -14,7 +14,7 @@ export interface Ledger {
  * Reads the ledger of a run from its segments: discovery and synthesis in the run's work files, labels in the agent's
  * label cache.
  */
-export async function readLedger(store: ArtifactStore, runId: string, agent: string): Promise<Ledger> {
+export async function readPaidCalls(store: ArtifactStore, runId: string, agent: string): Promise<PaidCalls> {
   const calls: CallRecord[] = [];
   const work = `${layout.run(runId)}/work`;
   for (const name of await store.list(work)) {

@@ -1,7 +1,14 @@
 // tier: unit
-import { newRateState, ROUND_MS, take, withNews, type RateNews, type RateState } from '../../llm';
+import {
+  newRateState,
+  ROUND_MS,
+  takeFromBuckets,
+  withObservations,
+  type RateObservations,
+  type RateState,
+} from '../../../llm';
 
-const news = (part: Partial<RateNews> = {}): RateNews => ({
+const news = (part: Partial<RateObservations> = {}): RateObservations => ({
   accepted: 0,
   pushedBack: 0,
   pausedUntil: 0,
@@ -23,9 +30,9 @@ function simulate(
   let state = newRateState(0);
   const [sent, accepted]: [number[], number[]] = [[], []];
   for (let now = 100; now <= seconds * 1000; now += 100) {
-    const portion = take(state, { requests: demand / 10, tokens: 1 }, now);
+    const portion = takeFromBuckets(state, { requests: demand / 10, tokens: 1 }, now);
     const good = Math.min(portion.requests * (1 - background), capacity / 10);
-    state = withNews(portion.state, news({ accepted: good, pushedBack: portion.requests - good }), now);
+    state = withObservations(portion.state, news({ accepted: good, pushedBack: portion.requests - good }), now);
     sent.push(portion.requests);
     accepted.push(good);
   }
@@ -59,30 +66,30 @@ test('an endpoint that is down is asked less and less', () => {
 });
 
 test('a named limit is a ceiling, and a burst is half a second of it', () => {
-  let state = withNews(newRateState(0), news({ requestCeiling: 10 }), 0);
+  let state = withObservations(newRateState(0), news({ requestCeiling: 10 }), 0);
   let total = 0;
   for (let now = 0; now <= 10_000; now += 50) {
-    const portion = take(state, { requests: 1000, tokens: 1 }, now);
+    const portion = takeFromBuckets(state, { requests: 1000, tokens: 1 }, now);
     total += portion.requests;
-    state = withNews(portion.state, news({ accepted: portion.requests }), now);
+    state = withObservations(portion.state, news({ accepted: portion.requests }), now);
   }
   expect(total).toBeGreaterThan(90);
   expect(total).toBeLessThanOrEqual(105);
 });
 
 test('tokens have a bucket of their own, and a call larger than it goes through once', () => {
-  const state = withNews(newRateState(0), news({ tokenCeiling: 100 }), 0);
-  const first = take(state, { requests: 1, tokens: 5_000 }, 1_000);
+  const state = withObservations(newRateState(0), news({ tokenCeiling: 100 }), 0);
+  const first = takeFromBuckets(state, { requests: 1, tokens: 5_000 }, 1_000);
   expect(first.tokens).toBe(5_000);
-  expect(take(first.state, { requests: 1, tokens: 1 }, 2_000).tokens).toBe(0);
-  expect(take(first.state, { requests: 1, tokens: 1 }, 60_000).tokens).toBe(1);
+  expect(takeFromBuckets(first.state, { requests: 1, tokens: 1 }, 2_000).tokens).toBe(0);
+  expect(takeFromBuckets(first.state, { requests: 1, tokens: 1 }, 60_000).tokens).toBe(1);
 });
 
 test('nothing is sent before the time that Retry-After named, and nothing is saved up meanwhile', () => {
   const state = {
-    ...withNews(newRateState(0), news({ pausedUntil: 5_000, requestCeiling: 10 }), ROUND_MS),
+    ...withObservations(newRateState(0), news({ pausedUntil: 5_000, requestCeiling: 10 }), ROUND_MS),
     requests: 0,
   };
-  expect(take(state, { requests: 5, tokens: 1 }, 4_999).requests).toBe(0);
-  expect(take(state, { requests: 50, tokens: 1 }, 5_100).requests).toBeLessThanOrEqual(1);
+  expect(takeFromBuckets(state, { requests: 5, tokens: 1 }, 4_999).requests).toBe(0);
+  expect(takeFromBuckets(state, { requests: 50, tokens: 1 }, 5_100).requests).toBeLessThanOrEqual(1);
 });

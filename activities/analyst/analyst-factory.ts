@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { analystPool, type AnalystSource, type RateBoard } from '../llm';
-import { layout, StoreConflictError, type ArtifactStore } from '../store';
-import { Meter } from './meter';
+import { createAnalystPool, type AnalystFactory, type SharedRateState } from '../../llm';
+import { layout, StoreConflictError, type ArtifactStore } from '../../store';
+import { BudgetMeter } from './budget-meter';
 
 const secretSchema = z.object({ secret: z.string().min(32) });
 
 /** A rate board in the store: right for every process that shares the store, on one machine or several. */
-export function storeRateBoard(store: ArtifactStore, endpoint: string): RateBoard {
+export function storedRateState(store: ArtifactStore, endpoint: string): SharedRateState {
   const key = layout.rate(endpoint);
   return {
     read: () => store.readDocument(key),
@@ -40,19 +40,19 @@ export async function redactionSecret(store: ArtifactStore): Promise<string> {
  * Analysts whose calls keep a rate that all workers share, leave without what must not leave, and count against their
  * run's budget.
  */
-export function openAnalysts(store: ArtifactStore, apiKey: string): AnalystSource {
-  const pool = analystPool(apiKey, {
-    rateBoard: (endpoint) => storeRateBoard(store, endpoint),
+export function createAnalystFactory(store: ArtifactStore, apiKey: string): AnalystFactory {
+  const pool = createAnalystPool(apiKey, {
+    sharedRateState: (endpoint) => storedRateState(store, endpoint),
     redactionSecret: () => redactionSecret(store),
   });
-  const meters = new Map<string, Meter>();
+  const meters = new Map<string, BudgetMeter>();
   return (prepared, context) => {
     let meter = meters.get(context.runId);
     if (!meter) {
-      meters.set(context.runId, (meter = new Meter(store, context.runId, prepared.spec)));
+      meters.set(context.runId, (meter = new BudgetMeter(store, context.runId, prepared.spec)));
       // A run's meter is needed while it runs; a worker sees many runs.
       if (meters.size > 50) meters.delete(meters.keys().next().value as string);
     }
-    return meter.around(pool(prepared, context));
+    return meter.metered(pool(prepared, context));
   };
 }

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { Meter, readAnalystUse } from '../../activities/meter';
-import { type AgentSpecInput, agentSpecSchema } from '../../contracts/config/agent-spec';
-import { createAnalyst, type Analyst } from '../../llm';
-import { layout, LocalStore } from '../../store';
-import { startFakeAnalyst, type FakeAnalyst } from '../fakes/analyst-endpoint';
+import { BudgetMeter, readAnalystUse } from '../../../activities/analyst/budget-meter';
+import { type AgentSpecInput, agentSpecSchema } from '../../../contracts/config/agent-spec';
+import { createAnalyst, type Analyst } from '../../../llm';
+import { layout, LocalStore } from '../../../store';
+import { startFakeAnalyst, type FakeAnalyst } from '../../fakes/analyst-endpoint';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-meter-'));
 const store = new LocalStore(folder);
@@ -39,7 +39,7 @@ function metered(runId: string, budget: AgentSpecInput['budget'], concurrency = 
     analyst: { ...prices },
     budget,
   });
-  return new Meter(store, runId, spec).around(
+  return new BudgetMeter(store, runId, spec).metered(
     createAnalyst({ baseUrl: stub.url, apiKey: 'x', model: 'm', concurrency, maxReasks: 1, timeoutMs: 5_000 }),
   );
 }
@@ -50,7 +50,7 @@ const ask = (analyst: Analyst, key = 'k') =>
 test('the calls of all workers of a run add up in one document', async () => {
   const [a, b] = [metered('r1', {}), metered('r1', {})];
   await Promise.all(Array.from({ length: 30 }, (_, i) => ask(i % 2 === 0 ? a : b)));
-  await Promise.all([a.settle(), b.settle()]);
+  await Promise.all([a.flushUsage(), b.flushUsage()]);
   expect(await readAnalystUse(store, 'r1')).toEqual({
     label: {
       calls: 30,
@@ -70,7 +70,7 @@ test('an answer that never came right is counted with all that it cost', async (
   const analyst = metered('r2', {});
   answer = 'no';
   await expect(ask(analyst)).rejects.toMatchObject({ type: 'Analyst.Malformed' });
-  await analyst.settle();
+  await analyst.flushUsage();
   expect(await readAnalystUse(store, 'r2')).toMatchObject({
     label: { calls: 1, asks: 2, unanswered: 1, promptTokens: 2_000 },
   });
@@ -95,7 +95,7 @@ test('calls that run at once keep the budget too', async () => {
   const analyst = metered('r4', { tokens: 20 * 1100 });
   await ask(analyst);
   const outcomes = await Promise.allSettled(Array.from({ length: 60 }, (_, i) => ask(analyst, `k${i}`)));
-  await analyst.settle();
+  await analyst.flushUsage();
   const { label } = await readAnalystUse(store, 'r4');
   expect(outcomes.some(({ status }) => status === 'rejected')).toBe(true);
   expect((label?.promptTokens ?? 0) + (label?.completionTokens ?? 0)).toBeLessThanOrEqual(20 * 1100);
@@ -113,6 +113,6 @@ test('a call whose answer is being kept counts once: as spent, no longer as unde
 test('another worker sees what was spent before it began', async () => {
   const first = metered('r5', { usd: 3.5 * COST });
   for (let i = 0; i < 3; i++) await ask(first);
-  await first.settle();
+  await first.flushUsage();
   await expect(ask(metered('r5', { usd: 3.5 * COST }))).rejects.toMatchObject({ type: 'Budget.Spent' });
 });

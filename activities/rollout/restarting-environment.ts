@@ -16,7 +16,7 @@ export function isProcessFault(error: unknown): boolean {
 }
 
 /** Keeps one process of an environment available: the next `take` after its death opens another one. */
-export class EnvironmentSeat {
+export class RestartingEnvironment {
   private current: Promise<EnvironmentHandle> | null = null;
   private closed = false;
 
@@ -26,7 +26,7 @@ export class EnvironmentSeat {
   ) {}
 
   /** The living process. Rejects as `openEnvironment` does, and with EnvironmentClosed after `close`. */
-  async take(): Promise<EnvironmentHandle> {
+  async running(): Promise<EnvironmentHandle> {
     for (;;) {
       if (this.closed) throw new EnvironmentClosed(`Environment ${this.environment.name} was closed.`);
       this.current ??= this.open(this.environment);

@@ -1,0 +1,46 @@
+import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
+import type { RunContext } from '../contracts/messages/run-context';
+import { createAnalyst, type Analyst } from './analyst';
+import { contentKey } from './content-key';
+import type { SharedRateState } from './rate/shared-rate-state';
+
+/** Gives the client of the analyst that a prepared spec names, for the calls of one run. */
+export type AnalystFactory = (prepared: PreparedSpec, context: Pick<RunContext, 'runId' | 'agent'>) => Analyst;
+
+/** What the analyst clients of one worker share with those of other workers. */
+export interface AnalystSharing {
+  /** The shared rate state of an endpoint, by a name made of its address and model. */
+  sharedRateState?: (endpoint: string) => SharedRateState;
+  redactionSecret?: () => Promise<string>;
+}
+
+/**
+ * Makes the factory of a worker process. Activities with the same endpoint and settings get the same client, and so
+ * share one limit of concurrent calls. `apiKey` may be any text for endpoints that ask for none.
+ */
+export function createAnalystPool(
+  apiKey: string,
+  { sharedRateState, redactionSecret }: AnalystSharing = {},
+): AnalystFactory {
+  const analysts = new Map<string, Analyst>();
+  return (prepared) => {
+    const { concurrency, maxReasks, timeoutSeconds, requestsPerMinute, tokensPerMinute, redaction } =
+      prepared.spec.analyst;
+    const { baseUrl, model } = prepared.analyst;
+    const settings = { concurrency, maxReasks, requestsPerMinute, tokensPerMinute, redaction };
+    const id = JSON.stringify([baseUrl, model, timeoutSeconds, settings]);
+    let analyst = analysts.get(id);
+    if (!analyst) {
+      const rateState = sharedRateState?.(contentKey(baseUrl, model).slice(0, 16));
+      const shared = {
+        ...(rateState === undefined ? {} : { sharedRateState: rateState }),
+        ...(redactionSecret === undefined ? {} : { redactionSecret }),
+      };
+      analysts.set(
+        id,
+        (analyst = createAnalyst({ baseUrl, apiKey, model, timeoutMs: timeoutSeconds * 1000, ...settings, ...shared })),
+      );
+    }
+    return analyst;
+  };
+}

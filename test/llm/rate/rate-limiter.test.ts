@@ -1,0 +1,69 @@
+// tier: integration
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CancelledFailure } from '@temporalio/common';
+import { storedRateState } from '../../../activities/analyst/analyst-factory';
+import { newRateState, inProcessRateState, RateLimiter, type RateState } from '../../../llm';
+import { LocalStore } from '../../../store';
+
+const folder = mkdtempSync(join(tmpdir(), 'whet-rate-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('as long as no limit is known the limiter is open', async () => {
+  const limiter = new RateLimiter();
+  await Promise.all(Array.from({ length: 1000 }, () => limiter.acquire(10, 0)));
+});
+
+test('two workers on one store keep one limit together, and the lower priority goes first', async () => {
+  const shared = () => storedRateState(new LocalStore(folder), 'endpoint');
+  const [a, b] = [
+    new RateLimiter({ requestsPerMinute: 1200, sharedState: shared() }),
+    new RateLimiter({ requestsPerMinute: 1200, sharedState: shared() }),
+  ];
+  const order: number[] = [];
+  const began = Date.now();
+  const send = (limiter: RateLimiter, priority: number) =>
+    limiter.acquire(1, priority).then(() => void order.push(priority));
+  await Promise.all(Array.from({ length: 40 }, (_, i) => [send(a, 40 - i), send(b, 40 - i)]).flat());
+  // 80 requests at 20 a second, with a burst of 10 from the full bucket.
+  expect(Date.now() - began).toBeGreaterThan(3_000);
+  const [early, late] = [order.slice(0, 20), order.slice(-20)];
+  expect(Math.max(...early)).toBeLessThan(Math.min(...late));
+});
+
+test('a Retry-After that one worker hears holds the others', async () => {
+  const sharedState = inProcessRateState();
+  const [a, b] = [new RateLimiter({ sharedState }), new RateLimiter({ sharedState, requestsPerMinute: 60_000 })];
+  await a.acquire(1, 0);
+  a.pushedBack(1_500);
+  const held = async (): Promise<number> =>
+    ((await sharedState.read())?.value as RateState | undefined)?.pausedUntil ?? newRateState(0).pausedUntil;
+  while ((await held()) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  const until = await held();
+  await b.acquire(1, 0);
+  expect(Date.now()).toBeGreaterThanOrEqual(until - 5);
+});
+
+test('headers name the limits where agent.yaml does not', async () => {
+  const sharedState = inProcessRateState();
+  const limiter = new RateLimiter({ sharedState });
+  limiter.accepted(new Headers({ 'x-ratelimit-limit-requests': '600', 'x-ratelimit-limit-tokens': '60000' }));
+  limiter.pushedBack(null);
+  for (;;) {
+    const state = (await sharedState.read())?.value as RateState | undefined;
+    if (state) {
+      expect(state).toMatchObject({ requestCeiling: 10, tokenCeiling: 1000 });
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+});
+
+test('a cancelled call leaves the line', async () => {
+  const limiter = new RateLimiter({ requestsPerMinute: 1 });
+  const controller = new AbortController();
+  const waiting = limiter.acquire(1, 0).then(() => limiter.acquire(1, 0, controller.signal));
+  setTimeout(() => controller.abort(new CancelledFailure('stop')), 300);
+  await expect(waiting).rejects.toThrow('stop');
+});
