@@ -34,15 +34,15 @@ export const MESSAGES = {
   /** An environment edited by hand, for a capability that waits. */
   editSignal: 'edit',
   /** From a child to its run. */
-  noteSignal: 'note',
+  statusSignal: 'note',
 } as const;
 
 /** What a capability that waits offers; `whet env edit` looks for it in what the run waits for. */
 export const editCommand = (runId: string, capabilityId: string): string => `whet env edit ${runId} ${capabilityId}`;
 
 /** What a run ends with; also the value of the search attribute WhetVerdict. */
-export const VERDICTS = ['running', 'promoted', 'not-promoted', 'nothing-to-sharpen', 'failed'] as const;
-export type Verdict = (typeof VERDICTS)[number];
+export const RUN_OUTCOMES = ['running', 'promoted', 'not-promoted', 'nothing-to-sharpen', 'failed'] as const;
+export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 
 /** The label that is always last in a router menu. */
 export const NONE_LABEL = 'none';

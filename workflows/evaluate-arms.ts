@@ -1,5 +1,5 @@
 /** The evaluation stage: every arm on the same held-out tasks with the same sampling seeds. */
-import type { ArmInput, ArmRollouts, CompareResult } from '../contracts/messages/evaluate-stage';
+import type { EvaluationArmInput, ArmRollouts, CompareResult } from '../contracts/messages/evaluate-stage';
 import type { IdentifyResult } from '../contracts/messages/identify-stage';
 import type { RunPlan } from '../contracts/messages/run';
 import type { SharpenResult } from '../contracts/messages/sharpen-stage';
@@ -26,7 +26,7 @@ export async function evaluateArms(
   const capabilities = trained.map((s) => s.capability);
   const rollOut = (
     arm: string,
-    kind: ArmInput['kind'],
+    kind: EvaluationArmInput['kind'],
     used: TrainedAdapter[],
     routing: ArtifactRef | null = null,
   ): Promise<ArmRollouts> =>

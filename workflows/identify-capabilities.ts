@@ -7,7 +7,7 @@ import type {
   TallyResult,
 } from '../contracts/messages/identify-stage';
 import { llm } from './activities';
-import { Hold, noteToRun } from './hold';
+import { OperatorGate, reportStatus } from './operator-gate';
 import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';
 
 /**
@@ -18,12 +18,14 @@ export async function identifyCapabilities(input: IdentifyInput): Promise<Identi
   const { context, collected, independent } = input;
   const runId = workflowInfo().parent?.workflowId;
   const note = (text: string, waitingFor: string | null = null) =>
-    runId === undefined || independent ? Promise.resolve() : noteToRun(runId, { key: 'identify', text, waitingFor });
-  const hold = new Hold((reason) => note('', reason === null ? null : `${reason} Then: whet retry ${context.runId}`));
+    runId === undefined || independent ? Promise.resolve() : reportStatus(runId, { key: 'identify', text, waitingFor });
+  const gate = new OperatorGate((reason) =>
+    note('', reason === null ? null : `${reason} Then: whet retry ${context.runId}`),
+  );
   // Skipping makes no sense here: without labels there is nothing to go on with, so the question is asked again.
   // A study has nobody to ask: it fails with the reason.
   const insist = async <T>(action: () => Promise<T>): Promise<T> =>
-    independent ? action() : ((await hold.through(action)) ?? insist(action));
+    independent ? action() : ((await gate.runUnlessSkipped(action)) ?? insist(action));
 
   const discovery = await insist(() => llm.discoverCandidates(input));
   const { trajectories } = collected;

@@ -1,5 +1,5 @@
 import { condition, executeChild, getExternalWorkflowHandle, setHandler, workflowInfo } from '@temporalio/workflow';
-import { childWorkflowId, type Verdict, WORKFLOWS } from '../contracts/names';
+import { childWorkflowId, type RunOutcome, WORKFLOWS } from '../contracts/names';
 import type { IdentifyResult } from '../contracts/messages/identify-stage';
 import type { ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan } from '../contracts/messages/run';
 import type { SharpenResult } from '../contracts/messages/sharpen-stage';
@@ -7,9 +7,9 @@ import type { RolloutSummary } from '../contracts/artifacts/trajectory';
 import { orchestration, sandbox } from './activities';
 import { evaluateArms, type EvaluationOutcome } from './evaluate-arms';
 import type { identifyCapabilities } from './identify-capabilities';
-import { approveUpdate, editSignal, noteSignal, progressQuery, retrySignal, skipSignal } from './messages';
+import { approveUpdate, editSignal, statusSignal, progressQuery, retrySignal, skipSignal } from './messages';
 import type { sharpenCapability } from './sharpen-capability';
-import { StageBoard } from './stage-board';
+import { RunProgressTable } from './run-progress-table';
 
 /**
  * One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report.
@@ -17,10 +17,10 @@ import { StageBoard } from './stage-board';
 export async function improvementRun(given: ImprovementRunInput): Promise<ImprovementRunResult> {
   // A schedule gives each of its runs the same input; the workflow's id tells them apart.
   const input = given.runId === '' ? { ...given, runId: workflowInfo().workflowId } : given;
-  const board = new StageBoard(input.runId, input.agent);
+  const board = new RunProgressTable(input.runId, input.agent);
   let approved = false;
   setHandler(progressQuery, () => board.progress());
-  setHandler(noteSignal, (note) => board.note(note));
+  setHandler(statusSignal, (note) => board.note(note));
   setHandler(approveUpdate, () => void (approved = true));
   forwardAnswers(input.runId);
   try {
@@ -38,7 +38,8 @@ export async function improvementRun(given: ImprovementRunInput): Promise<Improv
         )
       : null;
     const version = await promote(board, plan, sharpened, evaluated, () => approved);
-    const verdict: Verdict = evaluated === null ? 'nothing-to-sharpen' : version === null ? 'not-promoted' : 'promoted';
+    const verdict: RunOutcome =
+      evaluated === null ? 'nothing-to-sharpen' : version === null ? 'not-promoted' : 'promoted';
     const facts: Omit<ReportInput, 'stages'> = {
       context: plan.context,
       verdict,
@@ -114,7 +115,7 @@ function sharpenAll(plan: RunPlan, collected: RolloutSummary, identified: Identi
  * Promotes when the gate holds and, where the agent's owner wants it, a person approved. Returns the version, or null.
  */
 async function promote(
-  board: StageBoard,
+  board: RunProgressTable,
   plan: RunPlan,
   sharpened: SharpenResult[],
   evaluated: EvaluationOutcome | null,

@@ -4,7 +4,7 @@ import type { TokenUse } from '../contracts/messages/run-context';
 import type { AttemptRefs, SharpenInput, SharpenResult, SynthesisInput } from '../contracts/messages/sharpen-stage';
 import { editCommand } from '../contracts/names';
 import { jobs, llm, sandbox } from './activities';
-import { Hold, noteToRun } from './hold';
+import { OperatorGate, reportStatus } from './operator-gate';
 import { editSignal } from './messages';
 
 /** An environment that a person wrote, until an attempt with it has ended. */
@@ -28,11 +28,11 @@ export async function sharpenCapability(input: SharpenInput): Promise<SharpenRes
   const { context, capability } = input;
   const runId = workflowInfo().parent?.workflowId ?? context.runId;
   const note = (text: string, waitingFor: string | null = null) =>
-    noteToRun(runId, { key: capability.id, text, waitingFor });
+    reportStatus(runId, { key: capability.id, text, waitingFor });
   // An environment edited by hand is the next attempt, and the only one of its round.
   const edited = new Edited();
   const where = `${context.runId} ${capability.id}`;
-  const hold = new Hold(
+  const gate = new OperatorGate(
     (reason) =>
       note(
         '',
@@ -44,7 +44,7 @@ export async function sharpenCapability(input: SharpenInput): Promise<SharpenRes
   );
   setHandler(editSignal, ({ source }) => {
     edited.give(source);
-    hold.answerWith('retry');
+    gate.answerWith('retry');
   });
   const attempts: AttemptRefs[] = [];
   const tokens: TokenUse[] = [];
@@ -61,11 +61,13 @@ export async function sharpenCapability(input: SharpenInput): Promise<SharpenRes
   const company = input.sideBySide === undefined ? {} : { sideBySide: input.sideBySide };
   let limit = input.maxAttempts;
   for (;;) {
-    const environment = await hold.through(() => findEnvironment(input, attempts, tokens, limit, edited, note));
+    const environment = await gate.runUnlessSkipped(() =>
+      findEnvironment(input, attempts, tokens, limit, edited, note),
+    );
     if (environment === null) return result('skipped', 'skipped by a person');
     if (environment.accepted) {
       await note('training');
-      const adapter = await hold.through(async () =>
+      const adapter = await gate.runUnlessSkipped(async () =>
         edited.waits
           ? 'edited'
           : jobs.trainAdapter.executeWithOptions({ summary: `GRPO adapter: ${capability.name}` }, [
@@ -93,7 +95,7 @@ export async function sharpenCapability(input: SharpenInput): Promise<SharpenRes
     }
     const reason = `No environment for "${capability.name}" passed in ${attempts.length} attempts; the last: ${environment.outcome}.`;
     if (input.onRejected === 'skip' && !edited.waits) return result('skipped', reason);
-    if ((await hold.ask(reason)) === 'skip') return result('skipped', reason);
+    if ((await gate.waitForAnswer(reason)) === 'skip') return result('skipped', reason);
     limit = attempts.length + (edited.source === null ? input.maxAttempts : 1);
   }
 }

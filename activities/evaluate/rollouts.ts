@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
 import { NONE_LABEL } from '../../contracts/names';
 import type { SandboxActivities } from '../../contracts/messages/activities';
-import type { ArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
+import type { EvaluationArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
 import { getLines, layout } from '../../store';
 import type { RolloutDeps } from '../deps';
 import { readOwnerEnvironment, readPreparedSpec, servedAdapters } from '../prepared';
@@ -21,7 +21,7 @@ export function createEvaluationRolloutActivities(
      * Rolls one arm out over the held-out tasks. Every arm meets the same tasks with the same sampling seeds, so that
      * differences between arms are paired. Throws RangeError for an arm without what its kind needs.
      */
-    async rollOutArm(input: ArmInput): Promise<ArmRollouts> {
+    async rollOutArm(input: EvaluationArmInput): Promise<ArmRollouts> {
       const { arm, kind, adapters } = input;
       const { runId, seed } = input.context;
       const prepared = await readPreparedSpec(deps.store, input.context.spec);
@@ -69,7 +69,7 @@ export function createEvaluationRolloutActivities(
 
 async function modelChooser(
   { store }: RolloutDeps,
-  { arm, kind, adapters, routing }: ArmInput,
+  { arm, kind, adapters, routing }: EvaluationArmInput,
   base: string,
 ): Promise<(seed: number) => string> {
   if (kind === 'base') return () => base;

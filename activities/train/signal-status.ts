@@ -16,7 +16,7 @@ export async function signalStatus({ context, job }: TrainInput, { kind, message
   try {
     await Context.current()
       .client.workflow.getHandle(context.runId)
-      .signal(MESSAGES.noteSignal, { key: job, text, waitingFor: null });
+      .signal(MESSAGES.statusSignal, { key: job, text, waitingFor: null });
   } catch {
     // Outside of a worker there is no client.
   }

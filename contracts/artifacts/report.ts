@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { budgetSpecSchema } from '../config/analyst-spec';
 import { analystUseSchema } from './analyst-use';
 import { artifactRefSchema } from './artifact-ref';
-import { STAGES, VERDICTS } from '../names';
+import { STAGES, RUN_OUTCOMES } from '../names';
 import { candidateSchema, identificationSchema } from './identification';
 import { environmentAttemptSchema } from './environment-attempt';
 import { evaluationSchema, gateSchema } from './evaluation';
@@ -46,7 +46,7 @@ export const reportSchema = z.strictObject({
   agent: z.string().describe('Name of the agent.'),
   createdAt: z.string().describe('ISO 8601, UTC.'),
   seed: z.number().int().describe('Seed of the run: sampling and statistics are functions of it.'),
-  verdict: z.enum(VERDICTS).describe('What the run ended with.'),
+  verdict: z.enum(RUN_OUTCOMES).describe('What the run ended with.'),
   notes: z
     .array(z.string())
     .describe(

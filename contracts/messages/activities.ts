@@ -1,7 +1,7 @@
 /** What each kind of worker can do. Workflows proxy these interfaces; `activities/` implements them. Types only. */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type {
-  ArmInput,
+  EvaluationArmInput,
   ArmRollouts,
   CompareInput,
   CompareResult,
@@ -78,7 +78,7 @@ export interface SandboxActivities {
   validateEnvironment(input: EnvironmentInput): Promise<ValidationResult>;
   calibrateEnvironment(input: CalibrationInput): Promise<CalibrationOutcome>;
   routeTasks(input: RoutingInput): Promise<RoutingResult>;
-  rollOutArm(input: ArmInput): Promise<ArmRollouts>;
+  rollOutArm(input: EvaluationArmInput): Promise<ArmRollouts>;
 }
 
 /** Queue `whet-jobs`: training runs. */

@@ -7,7 +7,7 @@ import type { CapabilityBrief, RunContext } from './run-context';
 import type { TrainedAdapter } from '../artifacts/training';
 import type { RolloutSummary } from '../artifacts/trajectory';
 
-export interface ArmInput {
+export interface EvaluationArmInput {
   context: RunContext;
   arm: string;
   kind: 'base' | 'adapter' | 'mixed' | 'routed';
@@ -19,7 +19,7 @@ export interface ArmInput {
 
 export interface ArmRollouts {
   arm: string;
-  kind: ArmInput['kind'];
+  kind: EvaluationArmInput['kind'];
   rollouts: RolloutSummary;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { IdentifyArm } from '../artifacts/identification';
-import type { StageName, Verdict } from '../names';
+import type { StageName, RunOutcome } from '../names';
 import type { ArmRollouts, CompareResult } from './evaluate-stage';
 import type { IdentifyResult } from './identify-stage';
 import type { RunContext, StageTiming } from './run-context';
@@ -39,7 +39,7 @@ export interface RunPlan {
 /** Everything the report is made from. */
 export interface ReportInput {
   context: RunContext;
-  verdict: Verdict;
+  verdict: RunOutcome;
   collected: RolloutSummary;
   identified: IdentifyResult;
   sharpened: SharpenResult[];
@@ -62,7 +62,7 @@ export interface ReportResult {
 /** Result of `improvementRun`. */
 export interface ImprovementRunResult {
   runId: string;
-  verdict: Verdict;
+  verdict: RunOutcome;
   reasons: string[];
   summary: string;
   promotedVersion: number | null;
@@ -84,7 +84,7 @@ export interface RunProgress {
 }
 
 /** Signal `note` from a child workflow to its run: a line for the stage table, or a reason to wait (null: goes on). */
-export interface ChildNote {
+export interface StageStatus {
   /** `identify` or a capability id. */
   key: string;
   text: string;
@@ -98,6 +98,6 @@ export interface EditedEnvironment {
 }
 
 /** Argument of the signals `retry` and `skip`; without a capability, `retry` is for the stage that waits. */
-export interface HoldAnswer {
+export interface OperatorAnswer {
   capabilityId?: string;
 }

@@ -1,7 +1,7 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Arm, Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
-import type { Verdict } from '../../../contracts/names';
+import type { RunOutcome } from '../../../contracts/names';
 import { type ForestRow, forestPlot } from '../../charts/intervals';
 import { bothLayouts } from '../../charts/svg';
 import { count, duration, percent, percentRange, plural, points, pointsRange, typeset } from '../../html/format';
@@ -10,7 +10,7 @@ import type { ReportDocument } from '../document';
 import { figure } from '../figure';
 import { UNSAFE_NOTE } from '../notes';
 
-const VERDICT_WORDS: Record<Verdict, string> = {
+const VERDICT_WORDS: Record<RunOutcome, string> = {
   running: 'Still running',
   promoted: 'Promoted',
   'not-promoted': 'Not promoted',

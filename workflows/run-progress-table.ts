@@ -1,9 +1,9 @@
 /** The stage table of a run: what opening the Temporal UI, or `whet why`, shows. */
 import { CancelledFailure, log, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { SEARCH_ATTRIBUTES, type StageName, STAGES, type Verdict } from '../contracts/names';
+import { SEARCH_ATTRIBUTES, type StageName, STAGES, type RunOutcome } from '../contracts/names';
 import type { StageTiming } from '../contracts/messages/run-context';
-import type { ChildNote, RunProgress } from '../contracts/messages/run';
+import type { StageStatus, RunProgress } from '../contracts/messages/run';
 
 const stageKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.stage, 'KEYWORD');
 const verdictKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.verdict, 'KEYWORD');
@@ -18,7 +18,7 @@ interface Row {
 }
 
 /** Keeps the table, the current details and the search attributes of one run up to date. Times are workflow time. */
-export class StageBoard {
+export class RunProgressTable {
   private readonly rows: Row[] = STAGES.map((name) => ({
     name,
     status: 'waiting',
@@ -35,7 +35,7 @@ export class StageBoard {
   ) {
     upsertSearchAttributes([
       { key: agentKey, value: agent },
-      { key: verdictKey, value: 'running' satisfies Verdict },
+      { key: verdictKey, value: 'running' satisfies RunOutcome },
     ]);
     this.show();
   }
@@ -66,14 +66,14 @@ export class StageBoard {
     this.show();
   }
 
-  note({ key, text, waitingFor }: ChildNote): void {
+  note({ key, text, waitingFor }: StageStatus): void {
     if (text) this.notes[key] = text;
     if (waitingFor === null) delete this.waits[key];
     else this.waits[key] = waitingFor;
     this.show();
   }
 
-  verdict(verdict: Verdict): void {
+  verdict(verdict: RunOutcome): void {
     upsertSearchAttributes([{ key: verdictKey, value: verdict }]);
     log.info('run ended', { verdict });
   }

@@ -8,8 +8,8 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import { FAILURES, type FailureType, PAUSING_FAILURES } from '../contracts/failures/run';
-import type { ChildNote } from '../contracts/messages/run';
-import { noteSignal, retrySignal, skipSignal } from './messages';
+import type { StageStatus } from '../contracts/messages/run';
+import { statusSignal, retrySignal, skipSignal } from './messages';
 
 /**
  * The application failure at the bottom of an activity's or child's failure; null for anything else (timeouts,
@@ -32,7 +32,7 @@ type Answer = 'retry' | 'skip';
 /**
  * Waits for a person's answer, says so to whoever shows it. One per workflow: it owns the signals `retry` and `skip`.
  */
-export class Hold {
+export class OperatorGate {
   private answer: Answer | null = null;
 
   /**
@@ -52,7 +52,7 @@ export class Hold {
     this.answer = answer;
   }
 
-  async ask(reason: string): Promise<Answer> {
+  async waitForAnswer(reason: string): Promise<Answer> {
     this.answer = null;
     if (this.answered()) return 'retry';
     await this.say(reason);
@@ -65,22 +65,22 @@ export class Hold {
    * Runs an action again and again until it ends without a failure that a person can cure, or the answer is to skip:
    * then null.
    */
-  async through<T>(action: () => Promise<T>): Promise<T | null> {
+  async runUnlessSkipped<T>(action: () => Promise<T>): Promise<T | null> {
     for (;;) {
       try {
         return await action();
       } catch (error) {
         const failure = rootFailure(error);
         if (failure === null || !PAUSING_FAILURES.includes(failure.type as FailureType)) throw error;
-        if ((await this.ask(explain(failure))) === 'skip') return null;
+        if ((await this.waitForAnswer(explain(failure))) === 'skip') return null;
       }
     }
   }
 }
 
 /** Sends a line, and the reason of a wait, to the run's stage table. A run that is gone needs no note. */
-export async function noteToRun(runId: string, note: ChildNote): Promise<void> {
+export async function reportStatus(runId: string, note: StageStatus): Promise<void> {
   await getExternalWorkflowHandle(runId)
-    .signal(noteSignal, note)
+    .signal(statusSignal, note)
     .catch(() => undefined);
 }
