@@ -1,4 +1,5 @@
 import type { TrainingReason } from '../contracts/artifacts/training';
+import { HEARTBEAT_MS } from '../contracts/limits';
 import type { StageName } from '../contracts/names';
 import type { StageProgress } from '../contracts/messages/run-context';
 
@@ -10,7 +11,7 @@ export interface ProgressOptions {
   /** Done before this attempt, from a segment; it does not count for the rate. Default 0. */
   done?: number;
   heartbeat: (progress: StageProgress) => void;
-  /** Milliseconds between heartbeats. Default 1000. */
+  /** Milliseconds between heartbeats. Default HEARTBEAT_MS.every. */
   everyMs?: number;
   /** One line for people, shown as long as nothing more pressing is said. */
   note?: string;
@@ -59,7 +60,7 @@ export function startProgress(options: ProgressOptions): Progress {
     };
   };
   heartbeat(snapshot());
-  const timer = setInterval(() => heartbeat(snapshot()), options.everyMs ?? 1000);
+  const timer = setInterval(() => heartbeat(snapshot()), options.everyMs ?? HEARTBEAT_MS.every);
   return {
     advance(count = 1) {
       done += count;

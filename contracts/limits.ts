@@ -1,6 +1,8 @@
+/** Limits that workflows and activities must agree on, or that the documents promise. Imports nothing. */
+
 /**
- * First task seeds of the three uses of a synthesised environment. The ranges do not meet, so that what an adapter was
- * trained on is never what its environment was measured with. Imports nothing.
+ * First task seeds of the three uses of a synthesised environment. The ranges do not overlap, so an adapter is never
+ * trained on the tasks that its environment was measured with.
  */
 export const SYNTHETIC_SEEDS = {
   /** Calibration uses `calibration.seeds` of them. */
@@ -10,3 +12,33 @@ export const SYNTHETIC_SEEDS = {
   /** Training draws upwards from here. */
   training: 1_000_000,
 } as const;
+
+/** Heartbeats of long activities, in milliseconds. docs/operations.md promises the longest timeout. */
+export const HEARTBEAT_MS = {
+  /** Between two heartbeats of an activity that names no other time. */
+  every: 1_000,
+  /** Silence after which Temporal starts an activity again on another worker, by task queue. */
+  timeout: { llm: 15_000, sandbox: 10_000, jobs: 15_000 },
+} as const;
+
+/** Most attempts of one activity, by task queue. Activities of the other queues are repeated without a limit. */
+export const ACTIVITY_ATTEMPTS = {
+  orchestration: 20,
+  /** A trainer that dies ten times at the same place will not be cured by an eleventh start. */
+  jobs: 10,
+} as const;
+
+/** How `labelChunks` divides a plan (docs/labelling.md). */
+export const LABELLING = {
+  /** Chunks in flight where the plan names no `window`. */
+  chunksInFlight: 4,
+  /** Events after which a history continues as new: far fewer than the 10,240 at which the server first warns. */
+  historyEvents: 1_500,
+  /** Chunks of a plan that one workflow labels by itself. A larger plan is divided among child workflows. */
+  chunksPerWorkflow: 1_000,
+  /** Most child workflows of one plan. */
+  childWorkflows: 4,
+} as const;
+
+/** Longest outcome of one environment attempt, in characters: workflows carry it from attempt to attempt. */
+export const ATTEMPT_OUTCOME_CHARS = 300;

@@ -1,12 +1,13 @@
-/** Typed proxies of the activities, one per task queue, with the time limits of each. */
+/** Typed proxies of the activities, one per task queue, with their timeouts and retries. */
 import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
+import { FAILURES } from '../contracts/failures/run';
+import { ACTIVITY_ATTEMPTS, HEARTBEAT_MS } from '../contracts/limits';
 import type {
   JobActivities,
   LlmActivities,
   OrchestrationActivities,
   SandboxActivities,
 } from '../contracts/messages/activities';
-import { FAILURES } from '../contracts/failures/run';
 import { TASK_QUEUES } from '../contracts/names';
 
 const retry: ActivityOptions['retry'] = {
@@ -16,24 +17,36 @@ const retry: ActivityOptions['retry'] = {
   nonRetryableErrorTypes: Object.entries(FAILURES).flatMap(([type, { retryable }]) => (retryable ? [] : [type])),
 };
 
+/** For activities that may take hours. Temporal notices a dead worker by its missing heartbeats. */
+const longRunning: ActivityOptions = { startToCloseTimeout: '24 hours', retry };
+
 /** Short, local work. */
 export const orchestration = proxyActivities<OrchestrationActivities>({
   taskQueue: TASK_QUEUES.orchestration,
   startToCloseTimeout: '10 minutes',
-  retry: { ...retry, maximumAttempts: 20 },
+  retry: { ...retry, maximumAttempts: ACTIVITY_ATTEMPTS.orchestration },
 });
 
-/** Long work heartbeats every second or so; a dead worker is noticed after `heartbeatTimeout`. */
-const long: ActivityOptions = { startToCloseTimeout: '24 hours', heartbeatTimeout: '10s', retry };
+/** Calls to the analyst. */
+export const llm = proxyActivities<LlmActivities>({
+  ...longRunning,
+  taskQueue: TASK_QUEUES.llm,
+  heartbeatTimeout: HEARTBEAT_MS.timeout.llm,
+});
 
-export const llm = proxyActivities<LlmActivities>({ ...long, heartbeatTimeout: '15s', taskQueue: TASK_QUEUES.llm });
-export const sandbox = proxyActivities<SandboxActivities>({ ...long, taskQueue: TASK_QUEUES.sandbox });
+/** Environments and rollouts. */
+export const sandbox = proxyActivities<SandboxActivities>({
+  ...longRunning,
+  taskQueue: TASK_QUEUES.sandbox,
+  heartbeatTimeout: HEARTBEAT_MS.timeout.sandbox,
+});
+
+/** Trainings. */
 export const jobs = proxyActivities<JobActivities>({
-  ...long,
-  heartbeatTimeout: '15s',
+  ...longRunning,
   taskQueue: TASK_QUEUES.jobs,
-  // A cancelled run ends when its trainers have: their GPUs are free then.
+  heartbeatTimeout: HEARTBEAT_MS.timeout.jobs,
+  // A cancelled run must not end before its trainers: only then are their GPUs free.
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  // A trainer that keeps dying at the same place will not be cured by an eleventh start.
-  retry: { ...retry, maximumAttempts: 10 },
+  retry: { ...retry, maximumAttempts: ACTIVITY_ATTEMPTS.jobs },
 });

@@ -1,18 +1,8 @@
 import { continueAsNew, executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import { WORKFLOWS } from '../contracts/names';
+import { LABELLING } from '../contracts/limits';
 import type { LabelChunkResult, LabelChunksInput } from '../contracts/messages/identify-stage';
+import { WORKFLOWS } from '../contracts/names';
 import { llm } from './activities';
-
-/**
- * Chunks in flight where the plan does not say; each has its own bounded concurrency, so this only hides the gaps
- * between chunks.
- */
-const WINDOW = 4;
-/** A history stays well under the server's first warning (10,240 events). */
-const MAX_EVENTS = 1_500;
-/** A plan with more chunks than this is split among coordinators of their own: one history is one sequence of steps. */
-const SHARD_CHUNKS = 1_000;
-const MAX_SHARDS = 4;
 
 /** Counts before any chunk. */
 export const NOTHING_LABELLED: LabelChunkResult = {
@@ -35,25 +25,25 @@ export const addLabels = (a: LabelChunkResult, b: LabelChunkResult): LabelChunkR
 });
 
 /**
- * Labels every chunk of a plan, a few at a time. What is done lies in the store, so a chunk carries back only counts,
- * and the workflow continues as new between chunks when its history grows long. A large plan is labelled by several
- * children of the same type.
+ * Labels every chunk of a plan, a few at a time. The labels go to the store and a chunk returns only counts. The
+ * workflow continues as new between chunks when its history grows long. A large plan is divided among several children
+ * of the same type.
  */
 export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkResult> {
   const { plan, end = plan.chunks } = input;
-  if (input.end === undefined && plan.chunks > SHARD_CHUNKS) return labelShards(input);
+  if (input.end === undefined && plan.chunks > LABELLING.chunksPerWorkflow) return labelInChildren(input);
   let { cursor, totals } = input;
+  let failed = false;
   const labelOne = async (chunk: number): Promise<void> => {
     const { context, trajectories, candidates } = input;
     const counts = await llm.labelChunk.executeWithOptions({ summary: `labels ${chunk + 1} of ${plan.chunks}` }, [
       { context, plan, trajectories, candidates, chunk },
     ]);
-    // Read `totals` after the await: other lanes add to it meanwhile.
+    // `totals` is read after the await: chunks labelled at the same time add to it meanwhile.
     totals = addLabels(totals, counts);
   };
-  let failed = false;
-  const lane = async (): Promise<void> => {
-    while (cursor < end && !failed && !shouldRest()) {
+  const labelRemaining = async (): Promise<void> => {
+    while (cursor < end && !failed && !isHistoryLong()) {
       const chunk = cursor++;
       try {
         await labelOne(chunk);
@@ -61,32 +51,34 @@ export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkRe
         failed = true;
         throw error;
       }
-      setCurrentDetails(
-        `${totals.asked + totals.reused} of ${plan.calls} labels (${totals.reused} reused, ${totals.unlabelled} without an answer)`,
-      );
+      setCurrentDetails(detailsOf(totals, plan.calls));
     }
   };
-  await allOf(Array.from({ length: plan.window ?? WINDOW }, lane));
+  await allOf(Array.from({ length: plan.window ?? LABELLING.chunksInFlight }, labelRemaining));
   if (cursor < end) await continueAsNew<typeof labelChunks>({ ...input, cursor, totals });
   return totals;
 }
 
-async function labelShards(input: LabelChunksInput): Promise<LabelChunkResult> {
+const detailsOf = ({ asked, reused, unlabelled }: LabelChunkResult, calls: number): string =>
+  `${asked + reused} of ${calls} labels (${reused} reused, ${unlabelled} without an answer)`;
+
+/** Divides a plan evenly among children. */
+async function labelInChildren(input: LabelChunksInput): Promise<LabelChunkResult> {
   const { plan } = input;
-  const shards = Math.min(MAX_SHARDS, Math.ceil(plan.chunks / SHARD_CHUNKS));
-  const border = (shard: number) => Math.floor((shard * plan.chunks) / shards);
-  const window = Math.max(2, Math.ceil((plan.window ?? WINDOW) / shards));
+  const children = Math.min(LABELLING.childWorkflows, Math.ceil(plan.chunks / LABELLING.chunksPerWorkflow));
+  const firstChunk = (child: number) => Math.floor((child * plan.chunks) / children);
+  const window = Math.max(2, Math.ceil((plan.window ?? LABELLING.chunksInFlight) / children));
   const results = await allOf(
-    Array.from({ length: shards }, (_, shard) =>
+    Array.from({ length: children }, (_, child) =>
       executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
-        workflowId: `${workflowInfo().workflowId}/${shard + 1}-of-${shards}`,
-        staticSummary: `chunks ${border(shard) + 1} to ${border(shard + 1)} of ${plan.chunks}`,
+        workflowId: `${workflowInfo().workflowId}/${child + 1}-of-${children}`,
+        staticSummary: `chunks ${firstChunk(child) + 1} to ${firstChunk(child + 1)} of ${plan.chunks}`,
         args: [
           {
             ...input,
             plan: { ...plan, window },
-            cursor: border(shard),
-            end: border(shard + 1),
+            cursor: firstChunk(child),
+            end: firstChunk(child + 1),
             totals: NOTHING_LABELLED,
           },
         ],
@@ -97,8 +89,8 @@ async function labelShards(input: LabelChunksInput): Promise<LabelChunkResult> {
 }
 
 /**
- * Waits for all, also when one fails: a chunk that is still under way when its workflow ends would go on writing beside
- * the attempt that comes after it. Throws the first failure.
+ * Waits for all, even when one fails: the chunks of a workflow that has ended would go on writing beside those of its
+ * next attempt. Throws the first failure.
  */
 async function allOf<T>(promises: Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(promises);
@@ -106,7 +98,7 @@ async function allOf<T>(promises: Promise<T>[]): Promise<T[]> {
   return settled.map((outcome) => (outcome as PromiseFulfilledResult<T>).value);
 }
 
-function shouldRest(): boolean {
+function isHistoryLong(): boolean {
   const { continueAsNewSuggested, historyLength } = workflowInfo();
-  return continueAsNewSuggested || historyLength > MAX_EVENTS;
+  return continueAsNewSuggested || historyLength > LABELLING.historyEvents;
 }
