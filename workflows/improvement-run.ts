@@ -13,33 +13,25 @@ import { RunProgressTable } from './run-progress-table';
 
 /**
  * One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report.
+ * Throws when a stage fails in a way that nobody can cure while it waits.
  */
 export async function improvementRun(given: ImprovementRunInput): Promise<ImprovementRunResult> {
   // A schedule gives each of its runs the same input; the workflow's id tells them apart.
   const input = given.runId === '' ? { ...given, runId: workflowInfo().workflowId } : given;
-  const board = new RunProgressTable(input.runId, input.agent);
+  const table = new RunProgressTable(input.runId, input.agent);
   let approved = false;
-  setHandler(progressQuery, () => board.progress());
-  setHandler(statusSignal, (note) => board.note(note));
+  setHandler(progressQuery, () => table.progress());
+  setHandler(statusSignal, (status) => table.update(status));
   setHandler(approveUpdate, () => void (approved = true));
   forwardAnswers(input.runId);
   try {
     const plan = await orchestration.prepareRun(input);
-    const collected = await board.run('collect', () => sandbox.collectTrajectories(plan.context), describeCollected);
-    const identified = await board.run('identify', () => identify(plan, collected), describeIdentified);
-    const sharpened = await board.run('sharpen', () => sharpenAll(plan, collected, identified), describeSharpened);
-    const anyTrained = sharpened.some((s) => s.adapter !== null);
-    if (!anyTrained) board.skip('evaluate', 'no adapter to evaluate');
-    const evaluated = anyTrained
-      ? await board.run(
-          'evaluate',
-          () => evaluateArms(plan, identified, sharpened),
-          (e) => e.comparison.summary,
-        )
-      : null;
-    const version = await promote(board, plan, sharpened, evaluated, () => approved);
-    const verdict: RunOutcome =
-      evaluated === null ? 'nothing-to-sharpen' : version === null ? 'not-promoted' : 'promoted';
+    const collected = await table.run('collect', () => sandbox.collectTrajectories(plan.context), describeCollected);
+    const identified = await table.run('identify', () => identify(plan, collected), describeIdentified);
+    const sharpened = await table.run('sharpen', () => sharpenAll(plan, collected, identified), describeSharpened);
+    const evaluated = await evaluate(table, plan, identified, sharpened);
+    const promotedVersion = await promote(table, plan, sharpened, evaluated, () => approved);
+    const verdict = outcomeOf(evaluated, promotedVersion);
     const facts: Omit<ReportInput, 'stages'> = {
       context: plan.context,
       verdict,
@@ -50,31 +42,36 @@ export async function improvementRun(given: ImprovementRunInput): Promise<Improv
       arms: evaluated?.arms ?? [],
       comparison: evaluated?.comparison ?? null,
       routing: evaluated?.routing ?? null,
-      promotedVersion: version,
+      promotedVersion,
     };
-    const report = await board.run(
+    const report = await table.run(
       'report',
-      () => orchestration.renderReport({ ...facts, stages: board.timings() }),
+      () => orchestration.renderReport({ ...facts, stages: table.timings() }),
       (r) => r.directory,
     );
-    board.verdict(verdict);
+    table.end(verdict);
     return {
       runId: input.runId,
       verdict,
       reasons: evaluated?.comparison.gateReasons ?? ['No capability was kept and trained.'],
       summary: evaluated?.comparison.summary ?? '',
-      promotedVersion: version,
+      promotedVersion,
       reportDirectory: report.directory,
     };
   } catch (error) {
-    board.verdict('failed');
+    table.end('failed');
     throw error;
   }
 }
 
+function outcomeOf(evaluated: EvaluationOutcome | null, promotedVersion: number | null): RunOutcome {
+  if (evaluated === null) return 'nothing-to-sharpen';
+  return promotedVersion === null ? 'not-promoted' : 'promoted';
+}
+
 /**
- * Tasks of each agent get an equal share of the workers, so that one large run cannot starve another agent's. Children
- * inherit it.
+ * Gives each agent's tasks an equal share of the workers, so that one large run cannot starve the run of another agent.
+ * The children of a child inherit it.
  */
 const fairness = ({ agent }: RunPlan['context']) => ({ fairnessKey: agent });
 
@@ -111,38 +108,55 @@ function sharpenAll(plan: RunPlan, collected: RolloutSummary, identified: Identi
   return Promise.all(kept.map(one));
 }
 
+/** Evaluates the adapters. Null when none was trained. */
+async function evaluate(
+  table: RunProgressTable,
+  plan: RunPlan,
+  identified: IdentifyResult,
+  sharpened: SharpenResult[],
+): Promise<EvaluationOutcome | null> {
+  if (sharpened.every(({ adapter }) => adapter === null)) {
+    table.skip('evaluate', 'no adapter to evaluate');
+    return null;
+  }
+  return table.run(
+    'evaluate',
+    () => evaluateArms(plan, identified, sharpened),
+    ({ comparison }) => comparison.summary,
+  );
+}
+
 /**
- * Promotes when the gate holds and, where the agent's owner wants it, a person approved. Returns the version, or null.
+ * Promotes the adapters when the gate is passed and, where the agent's owner wants it, a person has approved. Returns
+ * the version in the registry, or null.
  */
 async function promote(
-  board: RunProgressTable,
-  plan: RunPlan,
+  table: RunProgressTable,
+  { approval, context }: RunPlan,
   sharpened: SharpenResult[],
   evaluated: EvaluationOutcome | null,
   approved: () => boolean,
 ): Promise<number | null> {
   if (evaluated === null || !evaluated.comparison.gatePassed) {
-    board.skip('promote', evaluated?.comparison.gateReasons.join(' ') ?? 'nothing to promote');
+    table.skip('promote', evaluated?.comparison.gateReasons.join(' ') ?? 'nothing to promote');
     return null;
   }
+  const { evaluation } = evaluated.comparison;
   const trained = sharpened.filter((s) => s.adapter !== null);
-  const promotion = await board.run(
+  const promotion = await table.run(
     'promote',
     async () => {
-      if (plan.approval && !approved()) {
-        board.note({
-          key: 'promote',
-          text: '',
-          waitingFor: `The gate is passed and the agent's owner wants to approve: whet approve ${plan.context.runId}`,
-        });
+      if (approval && !approved()) {
+        const waitingFor = `The gate is passed and the agent's owner wants to approve: whet approve ${context.runId}`;
+        table.update({ key: 'promote', text: '', waitingFor });
         await condition(approved);
-        board.note({ key: 'promote', text: '', waitingFor: null });
+        table.update({ key: 'promote', text: '', waitingFor: null });
       }
       return orchestration.promoteAdapters({
-        context: plan.context,
+        context,
         adapters: trained.flatMap((s) => (s.adapter === null ? [] : [s.adapter])),
         capabilities: trained.map((s) => s.capability),
-        evaluation: evaluated.comparison.evaluation,
+        evaluation,
       });
     },
     ({ version }) => `version ${version}`,
@@ -150,33 +164,27 @@ async function promote(
   return promotion.version;
 }
 
-/** `whet retry`, `whet skip` and `whet env edit` speak to the run; whoever waits is one of its children. */
+/** Passes the answers of `whet retry`, `whet skip` and `whet env edit` on to the child that waits for them. */
 function forwardAnswers(runId: string): void {
-  const target = (capabilityId?: string) =>
+  const childFor = (capabilityId?: string) =>
     getExternalWorkflowHandle(
       capabilityId === undefined ? childWorkflowId.identify(runId) : childWorkflowId.sharpen(runId, capabilityId),
     );
   // A child that has ended needs no answer.
-  setHandler(retrySignal, (answer) =>
-    target(answer.capabilityId)
-      .signal(retrySignal, answer)
-      .catch(() => undefined),
-  );
-  setHandler(skipSignal, (answer) =>
-    target(answer.capabilityId)
-      .signal(skipSignal, answer)
-      .catch(() => undefined),
-  );
-  setHandler(editSignal, (edited) =>
-    target(edited.capabilityId)
-      .signal(editSignal, edited)
-      .catch(() => undefined),
-  );
+  const ignore = () => undefined;
+  setHandler(retrySignal, (answer) => childFor(answer.capabilityId).signal(retrySignal, answer).catch(ignore));
+  setHandler(skipSignal, (answer) => childFor(answer.capabilityId).signal(skipSignal, answer).catch(ignore));
+  setHandler(editSignal, (edited) => childFor(edited.capabilityId).signal(editSignal, edited).catch(ignore));
 }
 
-const describeCollected = ({ episodes, live = 0, successes, unreadable = 0 }: RolloutSummary) =>
-  `${episodes - live} rollouts${live > 0 ? ` and ${live} conversations of live traffic` : ''}, ${successes} successes${unreadable > 0 ? `; ${unreadable} lines of live traffic could not be read` : ''}`;
-const describeIdentified = (i: IdentifyResult) =>
-  `kept ${i.kept.length} of ${i.candidates}: ${i.kept.map((k) => k.name).join(', ')}`;
-const describeSharpened = (s: SharpenResult[]) =>
-  `${s.filter((x) => x.adapter !== null).length} of ${s.length} trained`;
+function describeCollected({ episodes, live = 0, successes, unreadable = 0 }: RolloutSummary): string {
+  const conversations = live > 0 ? ` and ${live} conversations of live traffic` : '';
+  const lost = unreadable > 0 ? `; ${unreadable} lines of live traffic could not be read` : '';
+  return `${episodes - live} rollouts${conversations}, ${successes} successes${lost}`;
+}
+
+const describeIdentified = ({ kept, candidates }: IdentifyResult) =>
+  `kept ${kept.length} of ${candidates}: ${kept.map(({ name }) => name).join(', ')}`;
+
+const describeSharpened = (results: SharpenResult[]) =>
+  `${results.filter(({ adapter }) => adapter !== null).length} of ${results.length} trained`;

@@ -1,12 +1,11 @@
-/** The stage table of a run: what opening the Temporal UI, or `whet why`, shows. */
 import { CancelledFailure, log, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { SEARCH_ATTRIBUTES, type StageName, STAGES, type RunOutcome } from '../contracts/names';
+import type { RunProgress, StageStatus } from '../contracts/messages/run';
 import type { StageTiming } from '../contracts/messages/run-context';
-import type { StageStatus, RunProgress } from '../contracts/messages/run';
+import { type RunOutcome, SEARCH_ATTRIBUTES, type StageName, STAGES } from '../contracts/names';
 
 const stageKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.stage, 'KEYWORD');
-const verdictKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.verdict, 'KEYWORD');
+const outcomeKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.verdict, 'KEYWORD');
 const agentKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, 'KEYWORD');
 
 interface Row {
@@ -17,7 +16,10 @@ interface Row {
   seconds: number | null;
 }
 
-/** Keeps the table, the current details and the search attributes of one run up to date. Times are workflow time. */
+/**
+ * The stages of one run with their status: what the Temporal UI and `whet why` show. Every change goes into the current
+ * details and the search attributes of the workflow. Times are workflow time.
+ */
 export class RunProgressTable {
   private readonly rows: Row[] = STAGES.map((name) => ({
     name,
@@ -26,7 +28,9 @@ export class RunProgressTable {
     startedMs: null,
     seconds: null,
   }));
-  private readonly notes: Record<string, string> = {};
+  /** Last line of each capability and stage that reports. */
+  private readonly texts: Record<string, string> = {};
+  /** What each of them waits for. */
   private readonly waits: Record<string, string> = {};
 
   constructor(
@@ -35,12 +39,14 @@ export class RunProgressTable {
   ) {
     upsertSearchAttributes([
       { key: agentKey, value: agent },
-      { key: verdictKey, value: 'running' satisfies RunOutcome },
+      { key: outcomeKey, value: 'running' satisfies RunOutcome },
     ]);
     this.show();
   }
 
-  /** Runs a stage; `describe` says in a line what came out. A failure is written into the table and thrown on. */
+  /**
+   * Runs a stage; `describe` puts its result into a line. A failure goes into the table and is thrown again.
+   */
   async run<T>(name: StageName, action: () => Promise<T>, describe: (result: T) => string): Promise<T> {
     const row = this.row(name);
     row.status = 'running';
@@ -57,27 +63,26 @@ export class RunProgressTable {
     }
   }
 
-  skip(name: StageName, why: string): void {
-    this.finish(this.row(name), 'skipped', why);
+  /** Marks a stage as left out, with the reason. */
+  skip(name: StageName, reason: string): void {
+    this.finish(this.row(name), 'skipped', reason);
   }
 
-  detail(name: StageName, detail: string): void {
-    this.row(name).detail = detail;
-    this.show();
-  }
-
-  note({ key, text, waitingFor }: StageStatus): void {
-    if (text) this.notes[key] = text;
+  /** Takes over a status. An empty text leaves the last one. */
+  update({ key, text, waitingFor }: StageStatus): void {
+    if (text) this.texts[key] = text;
     if (waitingFor === null) delete this.waits[key];
     else this.waits[key] = waitingFor;
     this.show();
   }
 
-  verdict(verdict: RunOutcome): void {
-    upsertSearchAttributes([{ key: verdictKey, value: verdict }]);
-    log.info('run ended', { verdict });
+  /** Records what the run ended with. */
+  end(outcome: RunOutcome): void {
+    upsertSearchAttributes([{ key: outcomeKey, value: outcome }]);
+    log.info('run ended', { verdict: outcome });
   }
 
+  /** The stages that have begun, for the report. A stage still running counts as done, with its time so far. */
   timings(): StageTiming[] {
     return this.rows.flatMap((r) => {
       if (r.status === 'waiting') return [];
@@ -86,25 +91,26 @@ export class RunProgressTable {
     });
   }
 
+  /** The table as data. */
   progress(): RunProgress {
     const waiting = Object.entries(this.waits).map(([key, reason]) => `${key}: ${reason}`);
     return {
       runId: this.runId,
       agent: this.agent,
-      stages: this.rows.map(({ name, status, detail, seconds }) => ({
-        name,
-        status: status === 'running' && waiting.length > 0 ? 'paused' : status,
-        detail:
-          detail ||
-          (name === 'sharpen' && status === 'running'
-            ? Object.entries(this.notes)
-                .map(([k, v]) => `${k}: ${v}`)
-                .join('; ')
-            : ''),
-        seconds,
+      stages: this.rows.map((row) => ({
+        name: row.name,
+        status: row.status === 'running' && waiting.length > 0 ? 'paused' : row.status,
+        detail: row.detail || (row.name === 'sharpen' && row.status === 'running' ? this.allTexts() : ''),
+        seconds: row.seconds,
       })),
       waitingFor: waiting.length > 0 ? waiting.join('\n') : null,
     };
+  }
+
+  private allTexts(): string {
+    return Object.entries(this.texts)
+      .map(([key, text]) => `${key}: ${text}`)
+      .join('; ');
   }
 
   private row(name: StageName): Row {
@@ -120,13 +126,12 @@ export class RunProgressTable {
 
   private show(): void {
     const { stages, waitingFor } = this.progress();
-    const table = stages.map(
-      (s) =>
-        `| ${s.name} | ${s.status} | ${s.seconds === null ? '' : `${s.seconds.toFixed(1)} s`} | ${s.detail.replaceAll('|', '\\|')} |`,
-    );
+    const rows = stages.map(({ name, status, seconds, detail }) => {
+      const time = seconds === null ? '' : `${seconds.toFixed(1)} s`;
+      return `| ${name} | ${status} | ${time} | ${detail.replaceAll('|', '\\|')} |`;
+    });
+    const head = `**${this.agent}** · ${this.runId}\n\n| stage | status | time | detail |\n|---|---|---|---|`;
     const wait = waitingFor === null ? '' : `\n\n**Waiting for a person.** ${waitingFor}`;
-    setCurrentDetails(
-      `**${this.agent}** · ${this.runId}\n\n| stage | status | time | detail |\n|---|---|---|---|\n${table.join('\n')}${wait}`,
-    );
+    setCurrentDetails(`${head}\n${rows.join('\n')}${wait}`);
   }
 }
