@@ -1,72 +1,104 @@
 import { executeChild, workflowInfo } from '@temporalio/workflow';
-import { childWorkflowId, WORKFLOWS } from '../contracts/names';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type {
+  DiscoveryResult,
   IdentifyInput,
   IdentifyResult,
   LabelChunkResult,
   TallyResult,
 } from '../contracts/messages/identify-stage';
+import { childWorkflowId, WORKFLOWS } from '../contracts/names';
 import { llm } from './activities';
-import { OperatorGate, reportStatus } from './operator-gate';
 import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';
+import { OperatorGate, reportStatus } from './operator-gate';
 
 /**
- * Discover, label, contrast (paper, section 2). The labelling runs go one after the other: each asks only about
- * candidates whose verdict the remaining runs can still change. Waits for a person when the analyst refuses.
+ * Finds the capabilities that an agent lacks: discovers candidates, labels them, contrasts failures with successes
+ * (paper, section 2). Labelling runs go one after the other; each asks only about candidates whose verdict the remaining
+ * runs can still change. Waits for a person when the analyst refuses.
  */
 export async function identifyCapabilities(input: IdentifyInput): Promise<IdentifyResult> {
-  const { context, collected, independent } = input;
-  const runId = workflowInfo().parent?.workflowId;
-  const note = (text: string, waitingFor: string | null = null) =>
-    runId === undefined || independent ? Promise.resolve() : reportStatus(runId, { key: 'identify', text, waitingFor });
-  const gate = new OperatorGate((reason) =>
-    note('', reason === null ? null : `${reason} Then: whet retry ${context.runId}`),
-  );
-  // Skipping makes no sense here: without labels there is nothing to go on with, so the question is asked again.
-  // A study has nobody to ask: it fails with the reason.
-  const insist = async <T>(action: () => Promise<T>): Promise<T> =>
-    independent ? action() : ((await gate.runUnlessSkipped(action)) ?? insist(action));
-
-  const discovery = await insist(() => llm.discoverCandidates(input));
-  const { trajectories } = collected;
-  let totals: LabelChunkResult = NOTHING_LABELLED;
-  let tallied: TallyResult | null = null;
-  for (let run = 0, open = discovery.count > 0 ? discovery.candidates : null; open !== null; run++) {
-    const candidates: typeof open = open;
-    const previous: TallyResult['tally'] | null = tallied?.tally ?? null;
-    const plan = await insist(() => llm.planLabels({ ...input, candidates, run: (independent?.firstRun ?? 0) + run }));
-    const labelling = { context, plan, trajectories, candidates };
-    // Together: a person's retry after too many unlabelled pairs asks those pairs again.
-    const result: { labelled: LabelChunkResult; tallied: TallyResult } = await insist(async () => {
-      const labelled = await executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
-        workflowId: childWorkflowId.labels(context.runId, run),
-        staticSummary: `labelling run ${run + 1}: ${plan.calls} labels in ${plan.chunks} chunks`,
-        args: [{ ...labelling, cursor: 0, totals: NOTHING_LABELLED }],
-      });
-      return {
-        labelled,
-        tallied: await llm.tallyRun({
-          ...labelling,
-          run,
-          discovered: discovery.candidates,
-          totals: labelled,
-          previous,
-        }),
-      };
-    });
-    totals = addLabels(totals, result.labelled);
-    tallied = result.tallied;
-    await note(tallied.note);
-    open = tallied.open;
+  const stage = openStage(input);
+  const discovery = await stage.perform(() => llm.discoverCandidates(input));
+  const runs: LabellingRun[] = [];
+  let open = discovery.count > 0 ? discovery.candidates : null;
+  while (open !== null) {
+    const run = await labelCandidates(stage, discovery, open, runs);
+    await stage.report(run.tallied.note);
+    runs.push(run);
+    open = run.tallied.open;
   }
-  return insist(() =>
+  const { context, collected, independent } = input;
+  return stage.perform(() =>
     llm.contrastCapabilities({
       context,
-      trajectories,
+      trajectories: collected.trajectories,
       discovery,
-      tally: tallied?.tally ?? null,
-      totals,
+      tally: runs.at(-1)?.tallied.tally ?? null,
+      totals: runs.map(({ labelled }) => labelled).reduce(addLabels, NOTHING_LABELLED),
       ...(independent && { independent }),
     }),
   );
+}
+
+/** What the steps of one identification share. */
+interface Stage {
+  input: IdentifyInput;
+  /** Runs a step until it succeeds, and waits for a person where one is needed. */
+  perform<T>(step: () => Promise<T>): Promise<T>;
+  /** Shows a line in the run's progress table. */
+  report(text: string): Promise<void>;
+}
+
+interface LabellingRun {
+  labelled: LabelChunkResult;
+  tallied: TallyResult;
+}
+
+/** Handles the signals `retry` and `skip` from here on. */
+function openStage(input: IdentifyInput): Stage {
+  const { context, independent } = input;
+  const runId = workflowInfo().parent?.workflowId;
+  const report = async (text: string, waitingFor: string | null = null): Promise<void> => {
+    if (runId !== undefined && !independent) await reportStatus(runId, { key: 'identify', text, waitingFor });
+  };
+  const gate = new OperatorGate((reason) =>
+    report('', reason === null ? null : `${reason} Then: whet retry ${context.runId}`),
+  );
+  return {
+    input,
+    report,
+    // Without its labels an identification cannot go on, so no step can be skipped. A study has nobody to ask: it fails
+    // with the reason.
+    perform: (step) => (independent ? step() : gate.runUntilDone(step)),
+  };
+}
+
+/** One labelling run, from its plan to its tally. `before` are the runs before it. */
+async function labelCandidates(
+  { input, perform }: Stage,
+  discovery: DiscoveryResult,
+  candidates: ArtifactRef,
+  before: readonly LabellingRun[],
+): Promise<LabellingRun> {
+  const { context, collected, independent } = input;
+  const run = before.length;
+  const plan = await perform(() => llm.planLabels({ ...input, candidates, run: (independent?.firstRun ?? 0) + run }));
+  const labelling = { context, plan, trajectories: collected.trajectories, candidates };
+  // Both in one step: a retry after too many unlabelled pairs must ask for those pairs again.
+  return perform(async () => {
+    const labelled = await executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
+      workflowId: childWorkflowId.labels(context.runId, run),
+      staticSummary: `labelling run ${run + 1}: ${plan.calls} labels in ${plan.chunks} chunks`,
+      args: [{ ...labelling, cursor: 0, totals: NOTHING_LABELLED }],
+    });
+    const tallied = await llm.tallyRun({
+      ...labelling,
+      run,
+      discovered: discovery.candidates,
+      totals: labelled,
+      previous: before.at(-1)?.tallied.tally ?? null,
+    });
+    return { labelled, tallied };
+  });
 }

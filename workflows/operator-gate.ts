@@ -1,4 +1,4 @@
-/** Pause, don't lose: a failure that a person can cure makes the workflow wait instead of end. */
+/** Pauses a workflow instead of failing it when a person can put right what went wrong. */
 import {
   ActivityFailure,
   ApplicationFailure,
@@ -9,78 +9,89 @@ import {
 } from '@temporalio/workflow';
 import { FAILURES, type FailureType, PAUSING_FAILURES } from '../contracts/failures/run';
 import type { StageStatus } from '../contracts/messages/run';
-import { statusSignal, retrySignal, skipSignal } from './messages';
-
-/**
- * The application failure at the bottom of an activity's or child's failure; null for anything else (timeouts,
- * cancellation).
- */
-export function rootFailure(error: unknown): ApplicationFailure | null {
-  let cause: unknown = error;
-  while (cause instanceof ActivityFailure || cause instanceof ChildWorkflowFailure) cause = cause.cause;
-  return cause instanceof ApplicationFailure ? cause : null;
-}
-
-/** What is wrong and what to do, for people. */
-export function explain(failure: ApplicationFailure): string {
-  const known = FAILURES[failure.type as FailureType] as (typeof FAILURES)[FailureType] | undefined;
-  return `${failure.type ?? 'Error'}: ${failure.message}${known ? ` — ${known.remedy}` : ''}`;
-}
+import { retrySignal, skipSignal, statusSignal } from './messages';
 
 type Answer = 'retry' | 'skip';
 
 /**
- * Waits for a person's answer, says so to whoever shows it. One per workflow: it owns the signals `retry` and `skip`.
+ * Waits for a person's answer to a failure. It handles the signals `retry` and `skip`, so a workflow creates one at
+ * most.
  */
 export class OperatorGate {
   private answer: Answer | null = null;
 
   /**
-   * `say` receives the reason when the wait begins and null when it ends. While `answered` says that a person's work is
-   * there and was not tried, there is no wait: the answer is to retry.
+   * @param showReason receives the reason when a wait begins, and null when it ends.
+   * @param hasNewWork true when a person has already supplied something that was not tried yet. The gate then answers
+   *   `retry` at once instead of waiting. Default: never.
    */
   constructor(
-    private readonly say: (reason: string | null) => void | Promise<void>,
-    private readonly answered: () => boolean = () => false,
+    private readonly showReason: (reason: string | null) => Promise<void>,
+    private readonly hasNewWork: () => boolean = () => false,
   ) {
     setHandler(retrySignal, () => void (this.answer = 'retry'));
     setHandler(skipSignal, () => void (this.answer = 'skip'));
   }
 
-  /** An answer that came another way than by the signals `retry` and `skip`. */
-  answerWith(answer: Answer): void {
-    this.answer = answer;
+  /** Ends a wait with `retry`, for an answer that arrives by another signal. */
+  retry(): void {
+    this.answer = 'retry';
   }
 
+  /** Shows the reason and waits for the answer. Answers given before the call do not count. */
   async waitForAnswer(reason: string): Promise<Answer> {
     this.answer = null;
-    if (this.answered()) return 'retry';
-    await this.say(reason);
+    if (this.hasNewWork()) return 'retry';
+    await this.showReason(reason);
     await condition(() => this.answer !== null);
-    await this.say(null);
+    await this.showReason(null);
     return this.answer ?? 'retry';
   }
 
   /**
-   * Runs an action again and again until it ends without a failure that a person can cure, or the answer is to skip:
-   * then null.
+   * Runs an action. After a failure of PAUSING_FAILURES it waits for an answer: `retry` runs the action again, `skip`
+   * returns null. Throws every other failure.
    */
   async runUnlessSkipped<T>(action: () => Promise<T>): Promise<T | null> {
     for (;;) {
       try {
         return await action();
       } catch (error) {
-        const failure = rootFailure(error);
+        const failure = applicationFailureOf(error);
         if (failure === null || !PAUSING_FAILURES.includes(failure.type as FailureType)) throw error;
-        if ((await this.waitForAnswer(explain(failure))) === 'skip') return null;
+        if ((await this.waitForAnswer(describe(failure))) === 'skip') return null;
       }
+    }
+  }
+
+  /** Like `runUnlessSkipped`, for an action that cannot be left out: it takes `skip` as `retry`. */
+  async runUntilDone<T>(action: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const result = await this.runUnlessSkipped(action);
+      if (result !== null) return result;
     }
   }
 }
 
-/** Sends a line, and the reason of a wait, to the run's stage table. A run that is gone needs no note. */
-export async function reportStatus(runId: string, note: StageStatus): Promise<void> {
+/** Signals a status to the run, which shows it in its progress table. Does nothing when the run has ended. */
+export async function reportStatus(runId: string, status: StageStatus): Promise<void> {
   await getExternalWorkflowHandle(runId)
-    .signal(statusSignal, note)
+    .signal(statusSignal, status)
     .catch(() => undefined);
+}
+
+/**
+ * The application failure that an activity or a child workflow ended with. Null for anything else: a timeout, a
+ * cancellation.
+ */
+function applicationFailureOf(error: unknown): ApplicationFailure | null {
+  let cause: unknown = error;
+  while (cause instanceof ActivityFailure || cause instanceof ChildWorkflowFailure) cause = cause.cause;
+  return cause instanceof ApplicationFailure ? cause : null;
+}
+
+/** What went wrong and what to do about it. */
+function describe(failure: ApplicationFailure): string {
+  const known = FAILURES[failure.type as FailureType] as (typeof FAILURES)[FailureType] | undefined;
+  return `${failure.type ?? 'Error'}: ${failure.message}${known ? ` — ${known.remedy}` : ''}`;
 }

@@ -1,179 +1,118 @@
 import { setHandler, workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { TokenUse } from '../contracts/messages/run-context';
-import type { AttemptRefs, SharpenInput, SharpenResult, SynthesisInput } from '../contracts/messages/sharpen-stage';
+import type { TrainedAdapter } from '../contracts/artifacts/training';
+import type { SharpenInput, SharpenResult } from '../contracts/messages/sharpen-stage';
 import { editCommand } from '../contracts/names';
-import { jobs, llm, sandbox } from './activities';
-import { OperatorGate, reportStatus } from './operator-gate';
+import { jobs } from './activities';
+import { EditedEnvironmentSlot } from './edited-environment-slot';
+import { EnvironmentSearch } from './environment-search';
 import { editSignal } from './messages';
+import { OperatorGate, reportStatus } from './operator-gate';
 
-/** An environment that a person wrote, until an attempt with it has ended. */
-class Edited {
-  source: ArtifactRef | null = null;
-  /** Whether an attempt with it was begun; after a failure that a person can cure it is the next one again. */
-  tried = false;
-
-  give(source: ArtifactRef): void {
-    this.source = source;
-    this.tried = false;
+/**
+ * Sharpens one capability: makes an environment that exercises this capability alone, and trains an adapter in it
+ * (paper, sections 3 and 4). "To sharpen" is Whetstone's word for these two steps together.
+ *
+ * A person may replace the environment until its training begins. The replacement gets one attempt.
+ */
+export async function sharpenCapability(input: SharpenInput): Promise<SharpenResult> {
+  const stage = openStage(input);
+  let found = await findEnvironment(stage, input.maxAttempts);
+  while (found.environment !== null) {
+    const result = await trainUnlessReplaced(stage, found.environment);
+    if (result !== null) return result;
+    found = await findEnvironment(stage, 1);
   }
-
-  get waits(): boolean {
-    return this.source !== null && !this.tried;
-  }
+  return resultOf(stage, found.reason);
 }
 
-/** Synthesise, validate, calibrate, train: one capability (paper, sections 3 and 4). */
-export async function sharpenCapability(input: SharpenInput): Promise<SharpenResult> {
+/** What the steps of one capability share. */
+interface Stage {
+  input: SharpenInput;
+  gate: OperatorGate;
+  edited: EditedEnvironmentSlot;
+  search: EnvironmentSearch;
+  /** Shows a line in the run's progress table. */
+  report(text: string): Promise<void>;
+}
+
+/** An accepted environment, or the reason why the capability is skipped. */
+type Found = { environment: ArtifactRef } | { environment: null; reason: string };
+
+/** Handles the signals `retry`, `skip` and `edit` from here on. */
+function openStage(input: SharpenInput): Stage {
   const { context, capability } = input;
   const runId = workflowInfo().parent?.workflowId ?? context.runId;
-  const note = (text: string, waitingFor: string | null = null) =>
+  const report = (text: string, waitingFor: string | null = null) =>
     reportStatus(runId, { key: capability.id, text, waitingFor });
-  // An environment edited by hand is the next attempt, and the only one of its round.
-  const edited = new Edited();
   const where = `${context.runId} ${capability.id}`;
+  const answers = `Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`;
+  const edited = new EditedEnvironmentSlot();
   const gate = new OperatorGate(
-    (reason) =>
-      note(
-        '',
-        reason === null
-          ? null
-          : `${reason} Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`,
-      ),
-    () => edited.waits,
+    (reason) => report('', reason === null ? null : `${reason} ${answers}`),
+    () => edited.hasUntried,
   );
   setHandler(editSignal, ({ source }) => {
-    edited.give(source);
-    gate.answerWith('retry');
+    edited.put(source);
+    gate.retry();
   });
-  const attempts: AttemptRefs[] = [];
-  const tokens: TokenUse[] = [];
-  const result = (status: SharpenResult['status'], reason: string): SharpenResult => ({
-    capability,
-    status,
-    reason,
-    attempts,
-    environment: null,
-    adapter: null,
-    tokens,
-  });
-
-  const company = input.sideBySide === undefined ? {} : { sideBySide: input.sideBySide };
-  let limit = input.maxAttempts;
-  for (;;) {
-    const environment = await gate.runUnlessSkipped(() =>
-      findEnvironment(input, attempts, tokens, limit, edited, note),
-    );
-    if (environment === null) return result('skipped', 'skipped by a person');
-    if (environment.accepted) {
-      await note('training');
-      const adapter = await gate.runUnlessSkipped(async () =>
-        edited.waits
-          ? 'edited'
-          : jobs.trainAdapter.executeWithOptions({ summary: `GRPO adapter: ${capability.name}` }, [
-              {
-                context,
-                job: capability.id,
-                environments: [{ id: capability.id, source: environment.source }],
-                budgetFactor: 1,
-                ...company,
-              },
-            ]),
-      );
-      if (adapter === 'edited') {
-        limit = attempts.length + 1;
-        continue;
-      }
-      if (adapter === null)
-        return { ...result('skipped', 'training skipped by a person'), environment: environment.source };
-      await note(`trained, reward ${adapter.finalReward.toFixed(2)}`);
-      return {
-        ...result('trained', `reward ${adapter.finalReward.toFixed(2)} after ${adapter.rollouts} rollouts`),
-        environment: environment.source,
-        adapter,
-      };
-    }
-    const reason = `No environment for "${capability.name}" passed in ${attempts.length} attempts; the last: ${environment.outcome}.`;
-    if (input.onRejected === 'skip' && !edited.waits) return result('skipped', reason);
-    if ((await gate.waitForAnswer(reason)) === 'skip') return result('skipped', reason);
-    limit = attempts.length + (edited.source === null ? input.maxAttempts : 1);
-  }
+  return { input, gate, edited, search: new EnvironmentSearch(input, gate, edited, report), report };
 }
 
 /**
- * Attempts until one is accepted or there were `limit`; each failed attempt's numbers are feedback to the next. Returns
- * the last.
+ * Rounds of attempts until an environment is accepted. After a round without one, a person decides, or the capability
+ * is skipped where the agent's spec says so. `firstRound` is the size of the first round.
  */
-async function findEnvironment(
-  input: SharpenInput,
-  attempts: AttemptRefs[],
-  tokens: TokenUse[],
-  limit: number,
-  edited: Edited,
-  note: (text: string) => Promise<void>,
-): Promise<AttemptRefs> {
-  const { context, capability, identification, trajectories, labels } = input;
-  for (;;) {
-    const previous = attempts.at(-1) ?? null;
-    if (previous !== null && ((previous.accepted && !edited.waits) || attempts.length >= limit)) return previous;
-    const attempt = attempts.length + 1;
-    await note(`environment, attempt ${attempt}${previous === null ? '' : ` (before: ${previous.outcome})`}`);
-    const name = `${capability.name}, attempt ${attempt}`;
-    edited.tried = edited.source !== null;
-    const outOfBand = attempts.filter((a) => a.outOfBand).length;
-    const source =
-      edited.source ??
-      (await write(
-        { context, capability, identification, trajectories, labels, attempt, previous, outOfBand },
-        name,
-        tokens,
-      ));
-    const environment = { context, capability, source };
-    const validation = await sandbox.validateEnvironment.executeWithOptions({ summary: `validate: ${name}` }, [
-      environment,
-    ]);
-    const { detail, certificate } = validation;
-    const refs: AttemptRefs = {
-      attempt,
-      source,
-      validation: detail,
-      calibration: null,
-      certificate,
-      accepted: false,
-      outOfBand: false,
-      outcome: '',
-    };
-    if (validation.passed) {
-      const calibration = await sandbox.calibrateEnvironment.executeWithOptions({ summary: `calibrate: ${name}` }, [
-        { ...environment, validation: detail, trajectories, labels },
-      ]);
-      tokens.push({
-        stage: 'sharpen',
-        model: 'base',
-        promptTokens: calibration.promptTokens,
-        completionTokens: calibration.completionTokens,
-      });
-      attempts.push({
-        ...refs,
-        calibration: calibration.detail,
-        certificate: calibration.certificate,
-        accepted: calibration.inBand,
-        outOfBand: !calibration.inBand && !calibration.faulty,
-        outcome: calibration.outcome,
-      });
-    } else {
-      attempts.push({ ...refs, outcome: `invalid: ${validation.problems.join(' ')}`.slice(0, 300) });
-    }
-    if (edited.source === source) edited.source = null;
+async function findEnvironment({ input, gate, edited, search }: Stage, firstRound: number): Promise<Found> {
+  let attempt = await search.runRound(firstRound);
+  while (attempt !== null && !attempt.accepted) {
+    const reason =
+      `No environment for "${input.capability.name}" passed in ${search.attempts.length} attempts; ` +
+      `the last: ${attempt.outcome}.`;
+    if (input.onRejected === 'skip' && !edited.hasUntried) return { environment: null, reason };
+    if ((await gate.waitForAnswer(reason)) === 'skip') return { environment: null, reason };
+    attempt = await search.runRound(edited.hasUntried ? 1 : input.maxAttempts);
   }
+  return attempt === null ? { environment: null, reason: 'skipped by a person' } : { environment: attempt.source };
 }
 
-/** Asks the analyst for an environment. */
-async function write(input: SynthesisInput, name: string, tokens: TokenUse[]): Promise<ArtifactRef> {
-  const { source, model, promptTokens, completionTokens } = await llm.synthesiseEnvironment.executeWithOptions(
-    { summary: `environment: ${name}` },
-    [input],
-  );
-  tokens.push({ stage: 'sharpen', model, promptTokens, completionTokens });
-  return source;
+/** Trains an adapter in an environment. Null when an edited environment arrived before the training began. */
+async function trainUnlessReplaced(stage: Stage, environment: ArtifactRef): Promise<SharpenResult | null> {
+  const { input, gate, edited, report } = stage;
+  await report('training');
+  const training = await gate.runUnlessSkipped(async () => ({
+    adapter: edited.hasUntried ? null : await train(input, environment),
+  }));
+  if (training === null) return resultOf(stage, 'training skipped by a person', { environment });
+  const { adapter } = training;
+  if (adapter === null) return null;
+  const reward = `reward ${adapter.finalReward.toFixed(2)}`;
+  await report(`trained, ${reward}`);
+  return resultOf(stage, `${reward} after ${adapter.rollouts} rollouts`, { status: 'trained', environment, adapter });
+}
+
+function train({ context, capability, sideBySide }: SharpenInput, source: ArtifactRef): Promise<TrainedAdapter> {
+  return jobs.trainAdapter.executeWithOptions({ summary: `GRPO adapter: ${capability.name}` }, [
+    {
+      context,
+      job: capability.id,
+      environments: [{ id: capability.id, source }],
+      budgetFactor: 1,
+      ...(sideBySide !== undefined && { sideBySide }),
+    },
+  ]);
+}
+
+/** Skipped and without an adapter, unless `made` says otherwise. */
+function resultOf({ input, search }: Stage, reason: string, made: Partial<SharpenResult> = {}): SharpenResult {
+  return {
+    capability: input.capability,
+    status: 'skipped',
+    reason,
+    attempts: search.attempts,
+    environment: null,
+    adapter: null,
+    tokens: search.tokens,
+    ...made,
+  };
 }
