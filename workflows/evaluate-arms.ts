@@ -1,4 +1,3 @@
-/** The evaluation stage: every arm on the same held-out tasks with the same sampling seeds. */
 import type { EvaluationArmInput, ArmRollouts, CompareResult } from '../contracts/messages/evaluate-stage';
 import type { IdentifyResult } from '../contracts/messages/identify-stage';
 import type { RunPlan } from '../contracts/messages/run';
@@ -7,14 +6,19 @@ import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter } from '../contracts/artifacts/training';
 import { jobs, orchestration, sandbox } from './activities';
 
+/** What the evaluation stage leaves. */
 export interface EvaluationOutcome {
   arms: ArmRollouts[];
   routing: ArtifactRef;
+  /** Null where the plan has no mixed adapter, or fewer than two were trained. */
   mixed: TrainedAdapter | null;
   comparison: CompareResult;
 }
 
-/** Rolls out base, each adapter, the routed system and, where asked for, the mixed adapter, and compares them. */
+/**
+ * Rolls out the base model, each adapter, the routed system and, where the plan asks for it, the mixed adapter. All work
+ * on the same held-out tasks with the same sampling seeds, so that they can be compared in pairs.
+ */
 export async function evaluateArms(
   plan: RunPlan,
   identified: IdentifyResult,
@@ -56,7 +60,7 @@ export async function evaluateArms(
   return { arms: all, routing, mixed: withMixed?.mixed ?? null, comparison };
 }
 
-/** One adapter on all environments, with as many rollouts as all the others together (paper, Table 3). */
+/** Trains one adapter in all environments, with as many rollouts as the other adapters together (paper, table 3). */
 function trainMixed({ context }: RunPlan, sharpened: SharpenResult[]): Promise<TrainedAdapter> {
   const environments = sharpened.flatMap((s) =>
     s.adapter === null || s.environment === null ? [] : [{ id: s.capability.id, source: s.environment }],

@@ -1,11 +1,17 @@
 /** Signals, updates and queries, defined once for handlers and callers. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { EditedEnvironment, OperatorAnswer, RunProgress, StageStatus } from '../contracts/messages/run';
 import { MESSAGES } from '../contracts/names';
-import type { StageStatus, EditedEnvironment, OperatorAnswer, RunProgress } from '../contracts/messages/run';
 
+/** The progress table of a run as data. */
 export const progressQuery = defineQuery<RunProgress>(MESSAGES.progressQuery);
+/** Approval of a promotion by the agent's owner. */
 export const approveUpdate = defineUpdate<void, []>(MESSAGES.approveUpdate);
+/** To a run or its child that waits: try again. */
 export const retrySignal = defineSignal<[OperatorAnswer]>(MESSAGES.retrySignal);
+/** To a run or its child that waits: leave it out. */
 export const skipSignal = defineSignal<[OperatorAnswer]>(MESSAGES.skipSignal);
+/** To a run or its child that waits: try this environment next. */
 export const editSignal = defineSignal<[EditedEnvironment]>(MESSAGES.editSignal);
+/** From a child or an activity to its run: what it does, or what it waits for. */
 export const statusSignal = defineSignal<[StageStatus]>(MESSAGES.statusSignal);

@@ -1,27 +1,35 @@
 import { executeChild, setCurrentDetails } from '@temporalio/workflow';
-import { childWorkflowId, WORKFLOWS } from '../contracts/names';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { IdentifyResult, StudyInput, StudyResult } from '../contracts/messages/identify-stage';
+import type { IdentifyResult, StudyInput, StudyPlan, StudyResult } from '../contracts/messages/identify-stage';
+import { childWorkflowId, WORKFLOWS } from '../contracts/names';
 import { orchestration } from './activities';
 import type { identifyCapabilities } from './identify-capabilities';
 
-/** Identifications under way at once: they share the analyst, so this only hides the time that discovery takes. */
-const LANES = 3;
+/** Identifications that run at once. They share the analyst; a second and third only fill its pauses. */
+const CONCURRENT_IDENTIFICATIONS = 3;
 
-/** Identifies again and again from the same trajectories, independently, and compares (paper, figure 2). */
+/** Identifies several times from the same trajectories, independently, and compares the results (paper, figure 2). */
 export async function studyStability(input: StudyInput): Promise<StudyResult> {
-  const { studyId, identifications } = input;
   const plan = await orchestration.prepareStudy(input);
-  const { context, collected } = plan;
+  const identified = await identifyRepeatedly(plan, input);
+  const recorded = await recordInOrder(plan, identified);
+  return orchestration.renderStudy({ plan, recorded });
+}
+
+/** The results of all identifications, by their number. */
+async function identifyRepeatedly(
+  { context, collected }: StudyPlan,
+  { studyId, identifications }: StudyInput,
+): Promise<IdentifyResult[]> {
   const results: IdentifyResult[] = [];
   let next = 0;
-  const lane = async (): Promise<void> => {
+  const identifyRemaining = async (): Promise<void> => {
     while (next < identifications) {
       const i = next++;
       results[i] = await executeChild<typeof identifyCapabilities>(WORKFLOWS.identifyCapabilities, {
         workflowId: childWorkflowId.studied(studyId, i),
         staticSummary: `identification ${i + 1} of ${identifications}`,
-        // Its own discovery batches and its own labels: the seed chooses the former, the labelling run the latter.
+        // The seed gives each its own discovery batches, the number of its labelling run its own labels.
         args: [
           {
             context: { ...context, runId: `${studyId}.${i}`, seed: context.seed + i },
@@ -33,15 +41,20 @@ export async function studyStability(input: StudyInput): Promise<StudyResult> {
       setCurrentDetails(`${results.filter(Boolean).length} of ${identifications} identifications`);
     }
   };
-  await Promise.all(Array.from({ length: LANES }, lane));
+  await Promise.all(Array.from({ length: CONCURRENT_IDENTIFICATIONS }, identifyRemaining));
+  return results;
+}
+
+/** Records one identification after the other. Returns the reference of the whole record. */
+async function recordInOrder(plan: StudyPlan, results: IdentifyResult[]): Promise<ArtifactRef> {
   let recorded: ArtifactRef | null = null;
   for (const [i, { identification, labels }] of results.entries()) {
     recorded = await orchestration.recordIdentification({
       plan,
-      seed: context.seed + i,
+      seed: plan.context.seed + i,
       identified: { identification, labels },
       previous: recorded,
     });
   }
-  return orchestration.renderStudy({ plan, recorded: recorded as ArtifactRef });
+  return recorded as ArtifactRef;
 }
