@@ -12,7 +12,7 @@ import { createAnalystFactory } from '../activities/analyst/analyst-factory';
 import { systemClock } from '../activities/clock';
 import { createCalibrationActivities } from '../activities/calibrate';
 import { createCollectActivities } from '../activities/collect';
-import type { RolloutDeps } from '../activities/deps';
+import type { RolloutDeps } from '../activities/rollout/rollout-deps';
 import { createCompareActivities } from '../activities/evaluate/compare';
 import { createEvaluationRolloutActivities } from '../activities/evaluate/rollouts';
 import { createIdentifyActivities } from '../activities/identify';

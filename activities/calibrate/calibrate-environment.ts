@@ -9,8 +9,9 @@ import { ATTEMPT_OUTCOME_CHARS, SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';
-import type { RolloutDeps } from '../deps';
-import { readPreparedSpec, readSynthesisedEnvironment } from '../prepared';
+import type { RolloutDeps } from '../rollout/rollout-deps';
+import { readSynthesisedEnvironment } from '../environment';
+import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import {
   type EpisodePlan,

@@ -1,5 +1,5 @@
 import type { SandboxActivities } from '../../contracts/messages/activities';
-import type { RolloutDeps } from '../deps';
+import type { RolloutDeps } from '../rollout/rollout-deps';
 import { createCalibrateEnvironment } from './calibrate-environment';
 
 /** Activities of the calibrate stage: whether the base model can learn anything in a validated environment. */

@@ -4,9 +4,10 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { layout, type LiveTraces, readLiveTraces } from '../../store';
-import type { RolloutDeps } from '../deps';
+import type { RolloutDeps } from '../rollout/rollout-deps';
 import { failure } from '../../contracts/typed-failure';
-import { readOwnerEnvironment, readPreparedSpec } from '../prepared';
+import { readOwnerEnvironment } from '../environment';
+import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
 

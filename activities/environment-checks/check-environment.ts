@@ -3,7 +3,7 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
-import type { EnvironmentSource, OpenEnvironment } from '../deps';
+import type { EnvironmentSource, OpenEnvironment } from '../environment';
 import { RestartingEnvironment } from '../rollout/restarting-environment';
 import { checkDeterminism } from './checks/deterministic';
 import { checkDiversity } from './checks/diverse';

@@ -1,7 +1,7 @@
 import type { EnvironmentCall, EnvironmentTool, OpeningMessage } from '../../contracts/messages/environment-protocol';
 import type { Figure } from '../../contracts/artifacts/environment-check';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
-import type { EnvironmentHandle } from '../deps';
+import type { EnvironmentHandle } from '../environment';
 import { mapInParallel } from '../in-parallel';
 import { openEpisode } from './play';
 import { seededRandom } from '../statistics/random';

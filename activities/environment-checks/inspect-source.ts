@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { ALLOWED_MODULES } from '../allowed-modules';
-import type { OpenEnvironment } from '../deps';
+import type { OpenEnvironment } from '../environment';
 
 /** Sentences about a source. */
 const findingsSchema = z.strictObject({ syntax: z.array(z.string()), rules: z.array(z.string()) });

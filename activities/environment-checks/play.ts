@@ -1,5 +1,5 @@
 import type { EnvironmentCall, OpeningMessage } from '../../contracts/messages/environment-protocol';
-import type { EnvironmentHandle } from '../deps';
+import type { EnvironmentHandle } from '../environment';
 
 /** What a script does next: a tool call, or text without one. */
 export type Move = EnvironmentCall | { text: string };

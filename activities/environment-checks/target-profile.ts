@@ -1,7 +1,7 @@
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentCall, EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { SandboxError } from '../../sandbox';
-import type { EnvironmentSource, OpenEnvironment } from '../deps';
+import type { EnvironmentSource, OpenEnvironment } from '../environment';
 import { MAX_PROCESS_FAULTS } from '../rollout';
 import { RestartingEnvironment, isProcessFault } from '../rollout/restarting-environment';
 import { mapInParallel } from '../in-parallel';

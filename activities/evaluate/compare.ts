@@ -3,7 +3,7 @@ import type { OrchestrationActivities } from '../../contracts/messages/activitie
 import type { CompareInput, CompareResult } from '../../contracts/messages/evaluate-stage';
 import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, getLines, layout, putJson } from '../../store';
-import { readPreparedSpec } from '../prepared';
+import { readPreparedSpec } from '../prepared-spec';
 import { decideGate, points, pointsRange } from './gate';
 import { type Outcome, outcomeSchema, pairOutcomes, UnpairedError } from './outcomes';
 import { evaluateTable } from './statistics';

@@ -5,8 +5,10 @@ import { NONE_LABEL } from '../../contracts/names';
 import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { EvaluationArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
 import { getLines, layout } from '../../store';
-import type { RolloutDeps } from '../deps';
-import { readOwnerEnvironment, readPreparedSpec, servedAdapters } from '../prepared';
+import type { RolloutDeps } from '../rollout/rollout-deps';
+import { readOwnerEnvironment } from '../environment';
+import { servedAdapters } from '../rollout/served-adapter';
+import { readPreparedSpec } from '../prepared-spec';
 import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
 import { createRouteTasks } from './route-tasks';
 

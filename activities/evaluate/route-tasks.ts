@@ -8,8 +8,9 @@ import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt'
 import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
 import { layout, putLines } from '../../store';
 import { SandboxError } from '../../sandbox';
-import type { RolloutDeps } from '../deps';
-import { ownerFailure, readOwnerEnvironment, readPreparedSpec } from '../prepared';
+import type { RolloutDeps } from '../rollout/rollout-deps';
+import { ownerFailure, readOwnerEnvironment } from '../environment';
+import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import { PolicyModel } from '../rollout';
 import { inParallel } from '../in-parallel';

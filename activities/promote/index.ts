@@ -4,7 +4,7 @@ import type { OrchestrationActivities } from '../../contracts/messages/activitie
 import type { PromoteInput, PromoteResult } from '../../contracts/messages/evaluate-stage';
 import { failure } from '../../contracts/typed-failure';
 import { addVersion, type ArtifactStore, changeRegistry, getJson, StoreConflictError } from '../../store';
-import { readPreparedSpec } from '../prepared';
+import { readPreparedSpec } from '../prepared-spec';
 
 /** What promotion needs. */
 export interface PromoteDeps {

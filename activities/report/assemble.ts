@@ -13,7 +13,7 @@ import type { AttemptRefs, SharpenResult } from '../../contracts/messages/sharpe
 import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
 import { type ArtifactStore, getJson } from '../../store';
 import { readAnalystUse, readBudget } from '../analyst/budget-meter';
-import { readPreparedSpec } from '../prepared';
+import { readPreparedSpec } from '../prepared-spec';
 import type { FigureSources } from './document';
 import { reportNotes } from './notes';
 

@@ -3,7 +3,7 @@ import type { ChatMessage, Trajectory } from '../../contracts/artifacts/trajecto
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { EnvironmentRaised, SandboxError } from '../../sandbox';
-import type { EnvironmentHandle } from '../deps';
+import type { EnvironmentHandle } from '../environment';
 import { isProcessFault } from './restarting-environment';
 import type { ChatAnswer, ChatRequest } from './model-client';
 import { ModelFault } from './model-errors';

@@ -1,13 +1,7 @@
 import type { Clock } from '../clock';
 import type { ChatAnswer, ChatRequest, ModelClient } from './model-client';
 import { ModelFault, modelFailure } from './model-errors';
-
-/** An adapter as the policy server loads it. */
-export interface ServedAdapter {
-  name: string;
-  /** Absolute directory in PEFT format. */
-  path: string;
-}
+import type { ServedAdapter } from './served-adapter';
 
 /** What a PolicyModel needs. */
 export interface PolicyModelOptions {

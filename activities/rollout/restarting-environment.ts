@@ -6,7 +6,7 @@ import {
   EnvironmentStartFailed,
   OutputFlood,
 } from '../../sandbox';
-import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../deps';
+import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../environment';
 
 /** Whether an error ended the environment's process, so that episodes that had nothing to do with it were lost too. */
 export function isProcessFault(error: unknown): boolean {

@@ -3,13 +3,15 @@ import { Context } from '@temporalio/activity';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { StageName } from '../../contracts/names';
 import { SandboxError } from '../../sandbox';
-import type { EnvironmentSource, RolloutDeps } from '../deps';
-import { ownerFailure } from '../prepared';
+import type { RolloutDeps } from './rollout-deps';
+import type { EnvironmentSource } from '../environment';
+import { ownerFailure } from '../environment';
 import { type Progress, startProgress } from '../progress';
 import { RestartingEnvironment, isProcessFault } from './restarting-environment';
 import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
 import { inParallel } from '../in-parallel';
-import { PolicyModel, type ServedAdapter } from './policy-model';
+import { PolicyModel } from './policy-model';
+import type { ServedAdapter } from './served-adapter';
 import { type EpisodeFault, FinishedEpisodes } from './finished-episodes';
 
 /** A set of rollouts. */

@@ -4,7 +4,7 @@ import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { failure } from '../../contracts/typed-failure';
 import type { ArtifactStore } from '../../store';
 import { type Clock, systemClock } from '../clock';
-import { readPreparedSpec } from '../prepared';
+import { readPreparedSpec } from '../prepared-spec';
 import { storeAdapter } from './store-adapter';
 import type { TrainingBackend } from './backend';
 import { trainToCompletion } from './train-to-completion';

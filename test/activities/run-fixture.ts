@@ -6,7 +6,7 @@ import type { Info } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { systemClock } from '../../activities/clock';
-import type { RolloutDeps } from '../../activities/deps';
+import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
 import { HttpModelClient } from '../../activities/rollout';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { type AgentSpecInput, agentSpecSchema } from '../../contracts/config/agent-spec';

@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../../contracts/artifacts/trajectory-id';
-import type { EnvironmentHandle } from '../../deps';
+import type { EnvironmentHandle } from '../../environment';
 import { type CheckResult, type Examination, type ExaminedTask, viewOf } from '../examination';
 import { play } from '../play';
 import { randomCalls } from '../scripted-policies';

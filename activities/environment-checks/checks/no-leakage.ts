@@ -1,6 +1,6 @@
 import type { Figure } from '../../../contracts/artifacts/environment-check';
 import type { EnvironmentCall } from '../../../contracts/messages/environment-protocol';
-import type { EnvironmentHandle } from '../../deps';
+import type { EnvironmentHandle } from '../../environment';
 import { CERTIFICATION, type CheckResult, type Examination, type ExaminedTask, promptOf } from '../examination';
 import { shingle, wordsOf } from '../near-duplicates';
 import { play } from '../play';

@@ -1,4 +1,4 @@
-import type { EnvironmentHandle } from '../../deps';
+import type { EnvironmentHandle } from '../../environment';
 import { type CheckResult, type Examination, viewOf } from '../examination';
 import { formatDifference } from '../observation-format';
 import { play } from '../play';

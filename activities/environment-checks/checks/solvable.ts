@@ -1,4 +1,4 @@
-import type { EnvironmentHandle } from '../../deps';
+import type { EnvironmentHandle } from '../../environment';
 import { CERTIFICATION, type CheckResult, type Examination, text } from '../examination';
 import { meanOrZero } from '../../statistics/mean';
 import { rewardsOf } from '../play';

@@ -1,5 +1,5 @@
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
-import type { EnvironmentHandle } from '../../deps';
+import type { EnvironmentHandle } from '../../environment';
 import { CERTIFICATION, type CheckResult, type Examination, text } from '../examination';
 import { meanOrZero } from '../../statistics/mean';
 import { type Move, rewardsOf } from '../play';

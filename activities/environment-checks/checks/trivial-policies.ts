@@ -1,5 +1,5 @@
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
-import type { EnvironmentHandle } from '../../deps';
+import type { EnvironmentHandle } from '../../environment';
 import {
   CERTIFICATION,
   type CheckResult,

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
+import { failure } from '../contracts/typed-failure';
+import type { EnvironmentProcess, OpenEnvironmentOptions, SandboxError } from '../sandbox';
+import type { ArtifactStore } from '../store';
+
+/** A running environment, as far as activities use it. */
+export type EnvironmentHandle = Pick<
+  EnvironmentProcess,
+  | 'alive'
+  | 'isolation'
+  | 'sha256'
+  | 'describe'
+  | 'reset'
+  | 'step'
+  | 'say'
+  | 'evaluate'
+  | 'drop'
+  | 'task'
+  | 'reference'
+  | 'score'
+  | 'close'
+>;
+
+/** The source of an environment, who wrote it, and its name in messages. */
+export type EnvironmentSource = Pick<OpenEnvironmentOptions, 'source' | 'trust' | 'name'>;
+
+/** Starts an environment's process; normally `openEnvironment` of `sandbox/`. */
+export type OpenEnvironment = (environment: EnvironmentSource) => Promise<EnvironmentHandle>;
+
+/**
+ * Reads the agent's own environment.
+ * @throws Environment.Failed when its file cannot be read or was changed since the run began: results of two versions
+ *   must not be mixed.
+ */
+export async function readOwnerEnvironment({
+  environmentPath,
+  environmentSha256,
+}: PreparedSpec): Promise<EnvironmentSource> {
+  const source = await readFile(environmentPath, 'utf8').catch((error: unknown) => {
+    throw failure(
+      'Environment.Failed',
+      `The environment ${environmentPath} cannot be read (${(error as Error).message}). ` +
+        'Restore it, then start a new run.',
+      { nonRetryable: true },
+    );
+  });
+  if (createHash('sha256').update(source).digest('hex') !== environmentSha256) {
+    throw failure(
+      'Environment.Failed',
+      `The environment ${environmentPath} was changed since this run began. Start a new run.`,
+      { nonRetryable: true },
+    );
+  }
+  return { source, trust: 'owner', name: environmentPath };
+}
+
+/**
+ * The failure that Temporal sees for a fault of the agent's own environment. Temporal tries again unless `nonRetryable`
+ * is set.
+ */
+export function ownerFailure(error: SandboxError, options: { nonRetryable?: boolean } = {}): Error {
+  return failure(
+    'Environment.Failed',
+    `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`,
+    { cause: error, ...options },
+  );
+}
+
+/** Reads a synthesised environment from the store; `name` is used in messages. Throws StoreCorruptError. */
+export async function readSynthesisedEnvironment(
+  store: ArtifactStore,
+  ref: ArtifactRef,
+  name: string,
+): Promise<EnvironmentSource> {
+  return { source: (await store.get(ref)).toString('utf8'), trust: 'synthesised', name };
+}

@@ -1,0 +1,12 @@
+import type { ArtifactStore } from '../../store';
+import type { Clock } from '../clock';
+import type { OpenEnvironment } from '../environment';
+import type { ModelClient } from './model-client';
+
+/** What every activity that runs rollouts needs. */
+export interface RolloutDeps {
+  store: ArtifactStore;
+  openEnvironment: OpenEnvironment;
+  model: ModelClient;
+  clock: Clock;
+}
