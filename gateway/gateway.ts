@@ -1,9 +1,6 @@
-/**
- * The gateway's parts, put together: agents, model servers, their reconcilers, the registry watch, clients, metrics.
- */
 import type { Registry } from '../contracts/artifacts/registry';
-import type { GatewayConfig } from '../contracts/config/gateway-config';
-import { type ArtifactStore } from '../store';
+import type { GatewayAgent, GatewayConfig } from '../contracts/config/gateway-config';
+import type { ArtifactStore } from '../store';
 import { ServedAgent } from './agents/served-agent';
 import { CanaryMonitor } from './canary/canary-monitor';
 import { DecisionCache } from './conversations';
@@ -12,6 +9,9 @@ import type { Log } from './log';
 import { Metrics } from './metrics';
 import { RegistryPoller } from './registry-poller';
 import { createRouter } from './routing/create-router';
+import { endpointEmbed, lexicalEmbed } from './routing/embed';
+import { ExampleIndex } from './routing/example-index';
+import { readExamples } from './routing/read-examples';
 import { knownAdapters, wantedAdapters } from './agents/wanted-adapters';
 import type { Tracing } from './opentelemetry';
 import { TraceSampler } from './traces/sampler';
@@ -24,12 +24,13 @@ import { readyEvents, ReplicaSet } from './upstream/replica-set';
 export interface GatewayDeps {
   store: ArtifactStore;
   log: Log;
-  /** Key for the model servers; default none. */
+  /** API key for the model servers; default none. */
   modelApiKey?: string | null;
   /** Null or absent: requests are not traced. */
   tracing?: Tracing | null;
 }
 
+/** Everything that a gateway consists of but its HTTP server, wired together. */
 export class Gateway {
   readonly agents = new Map<string, ServedAgent>();
   readonly clients: Clients;
@@ -38,12 +39,12 @@ export class Gateway {
   readonly traces: TraceSampler;
   readonly traceWriter: TraceWriter;
   readonly canaries: CanaryMonitor;
-  /** Set by SIGTERM: readiness ends, connections are closed after their answer. */
+  /** Set on SIGTERM. The gateway is no longer ready, and closes each connection after its answer. */
   draining = false;
   private readonly replicas = new Map<string, Replica>();
   private readonly reconcilers = new Map<string, AdapterReconciler>();
   private readonly registryPoller: RegistryPoller;
-  private readonly news = readyEvents();
+  private readonly events = readyEvents();
 
   constructor(
     readonly config: GatewayConfig,
@@ -54,23 +55,7 @@ export class Gateway {
     this.traceWriter = new TraceWriter(deps.store, this.metrics, deps.log);
     this.traces = new TraceSampler(this.traceWriter, this.metrics);
     this.canaries = new CanaryMonitor(deps.store, this.metrics, deps.log);
-    for (const settings of config.agents) {
-      const replicas = new ReplicaSet(
-        settings.replicas.map((url) => this.replica(url)),
-        this.news,
-      );
-      this.agents.set(
-        settings.name,
-        new ServedAgent(
-          settings,
-          replicas,
-          createRouter(settings, replicas, deps.store, deps.modelApiKey ?? null),
-          this.decisions,
-          this.metrics,
-          () => this.kick(replicas),
-        ),
-      );
-    }
+    for (const settings of config.agents) this.agents.set(settings.name, this.servedAgent(settings));
     this.registryPoller = new RegistryPoller({
       store: deps.store,
       agents: [...this.agents.keys()],
@@ -78,15 +63,16 @@ export class Gateway {
       onChange: (agent, registry) => this.registryChanged(agent, registry),
       log: deps.log,
     });
-    this.watchGauges();
+    this.registerGauges();
   }
 
-  /** Reads the registries, then starts to look after the model servers. Does not wait until they are ready. */
+  /** Reads the registries and starts to reconcile the model servers. Does not wait until they are ready. */
   async start(): Promise<void> {
     await this.registryPoller.start();
     for (const reconciler of this.reconcilers.values()) reconciler.start();
   }
 
+  /** Stops all timers and loops, writes the traces that are waiting, and closes the connections to model servers. */
   async stop(): Promise<void> {
     await Promise.all([
       this.registryPoller.stop(),
@@ -98,7 +84,7 @@ export class Gateway {
     await this.deps.tracing?.stop();
   }
 
-  /** Sentences about what is missing; empty when every agent can be served. */
+  /** What is missing, one sentence each. Empty when every agent can be served. */
   unready(): string[] {
     if (this.draining) return ['The gateway is shutting down.'];
     return [...this.agents.values()].flatMap(({ settings: { name }, known, replicas }) => [
@@ -107,7 +93,26 @@ export class Gateway {
     ]);
   }
 
-  /** Agents that use one address share one server. */
+  private servedAgent(settings: GatewayAgent): ServedAgent {
+    const { store, modelApiKey = null } = this.deps;
+    const replicas = new ReplicaSet(
+      settings.replicas.map((url) => this.replica(url)),
+      this.events,
+    );
+    const { router, baseModel, embeddings } = settings;
+    const embed = embeddings === undefined ? lexicalEmbed : endpointEmbed(embeddings, modelApiKey);
+    const examples = new ExampleIndex((version) => readExamples(store, version), embed);
+    return new ServedAgent(
+      settings,
+      replicas,
+      createRouter(router, { replicas, baseModel, examples }),
+      this.decisions,
+      this.metrics,
+      () => this.kick(replicas),
+    );
+  }
+
+  /** The model server at an address; agents that name the same address share it. */
   private replica(url: string): Replica {
     const address = url.replace(/\/$/, '');
     const existing = this.replicas.get(address);
@@ -126,7 +131,7 @@ export class Gateway {
         baseModels: () => users().map(({ settings }) => settings.baseModel),
         wanted: () => users().flatMap((agent) => wantedAdapters(agent, this.deps.store)),
         known: () => new Set(users().flatMap(knownAdapters)),
-        onReady: () => this.news.emit('ready'),
+        onReady: () => this.events.emit('ready'),
         log: this.deps.log,
       }),
     );
@@ -141,16 +146,21 @@ export class Gateway {
     this.kick(agent.replicas);
   }
 
-  /** Looks after an agent's model servers at once. */
+  /** Reconciles an agent's model servers now instead of at the next interval. */
   private kick(replicas: ReplicaSet): void {
     for (const { url } of replicas.all) this.reconcilers.get(url)?.kick();
   }
 
-  private watchGauges(): void {
-    this.metrics.watch('whet_gateway_replica_ready', 'Whether a model server takes traffic.', ['replica'], (set) => {
-      for (const { url, ready } of this.replicas.values()) set({ replica: url }, ready ? 1 : 0);
-    });
-    this.metrics.watch(
+  private registerGauges(): void {
+    this.metrics.gaugeOnScrape(
+      'whet_gateway_replica_ready',
+      'Whether a model server takes traffic.',
+      ['replica'],
+      (set) => {
+        for (const { url, ready } of this.replicas.values()) set({ replica: url }, ready ? 1 : 0);
+      },
+    );
+    this.metrics.gaugeOnScrape(
       'whet_gateway_replica_adapters',
       'Adapters that take traffic at a model server.',
       ['replica'],
@@ -158,7 +168,7 @@ export class Gateway {
         for (const { url, routable } of this.replicas.values()) set({ replica: url }, routable.size);
       },
     );
-    this.metrics.watch(
+    this.metrics.gaugeOnScrape(
       'whet_gateway_replica_in_flight',
       'Requests under way at a model server.',
       ['replica'],
@@ -166,7 +176,7 @@ export class Gateway {
         for (const { url, inFlight } of this.replicas.values()) set({ replica: url }, inFlight);
       },
     );
-    this.metrics.watch(
+    this.metrics.gaugeOnScrape(
       'whet_gateway_active_version',
       'Active version of the registry; 0 is the base model.',
       ['agent'],
@@ -174,7 +184,7 @@ export class Gateway {
         for (const { settings, registry } of this.agents.values()) set({ agent: settings.name }, registry.active ?? 0);
       },
     );
-    this.metrics.watch('whet_gateway_conversations', 'Conversations remembered.', [], (set) =>
+    this.metrics.gaugeOnScrape('whet_gateway_conversations', 'Conversations remembered.', [], (set) =>
       set({}, this.decisions.size),
     );
   }

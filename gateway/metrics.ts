@@ -90,8 +90,8 @@ export class Metrics {
     if (answer?.probability != null) this.confidence.observe({ agent }, answer.probability);
   }
 
-  /** A gauge that is read when somebody asks. */
-  watch(
+  /** Adds a gauge whose values are read on each scrape. */
+  gaugeOnScrape(
     name: string,
     help: string,
     labelNames: string[],

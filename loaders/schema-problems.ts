@@ -18,7 +18,7 @@ type Issue = z.core.$ZodIssue;
 function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] {
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
-    const known = knownFields(schema, issue.path);
+    const known = knownFields(schema, raw, issue.path);
     return issue.keys.map((key) => ({
       path: [path, key].filter(Boolean).join('.'),
       message: `unknown field.${known === null ? '' : ` Known here: ${known.join(', ')}.`}`,
@@ -32,7 +32,7 @@ function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] 
 function allowed(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_value':
-      return `Allowed: ${issue.values.map((value) => JSON.stringify(value)).join(', ')}.`;
+      return `Allowed: ${quoted(issue.values)}.`;
     case 'too_small':
       return `Allowed: ${issue.origin === 'string' ? 'a text of' : ''} ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${issue.origin === 'string' ? ' characters' : ''}.`.replace(
         ':  ',
@@ -43,6 +43,8 @@ function allowed(issue: Issue): string {
     case 'invalid_type':
       return `Allowed: ${issue.expected === 'int' ? 'a whole number' : `a value of type ${issue.expected}`}.`;
     case 'invalid_union':
+      // A discriminated union lists the values of its discriminator, undefined where that has a default.
+      if ('options' in issue && issue.options !== undefined) return `Allowed: ${quoted(issue.options)}.`;
       return `Allowed: ${issue.errors
         .flat()
         .flatMap((inner) =>
@@ -62,10 +64,41 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** Names of the fields at a path of the schema; null where it is no object. */
-function knownFields(schema: z.ZodType, path: readonly PropertyKey[]): string[] | null {
-  type Node = { properties?: Record<string, Node>; items?: Node } | undefined;
-  let node = z.toJSONSchema(schema, { io: 'input' }) as Node;
-  for (const key of path) node = typeof key === 'number' ? node?.items : node?.properties?.[String(key)];
+const quoted = (values: readonly unknown[]): string =>
+  values
+    .filter((value) => value !== undefined)
+    .map((value) => JSON.stringify(value))
+    .join(', ');
+
+/** A JSON Schema, as far as it says which fields an object has. */
+interface SchemaNode {
+  properties?: Record<string, SchemaNode>;
+  items?: SchemaNode;
+  /** Options of a discriminated union. */
+  oneOf?: SchemaNode[];
+  const?: unknown;
+  default?: unknown;
+}
+
+/**
+ * Names of the fields that the schema has at a path of the value `raw`; null where it has no object there. In a
+ * discriminated union they are the fields of the option that the value chose.
+ */
+function knownFields(schema: z.ZodType, raw: unknown, path: readonly PropertyKey[]): string[] | null {
+  let node = chosenOption(z.toJSONSchema(schema, { io: 'input' }) as SchemaNode, raw);
+  path.forEach((key, depth) => {
+    const next = typeof key === 'number' ? node?.items : node?.properties?.[String(key)];
+    node = chosenOption(next, valueAt(raw, path.slice(0, depth + 1)));
+  });
   return node?.properties === undefined ? null : Object.keys(node.properties);
+}
+
+/** The option of a discriminated union whose constant fields the value has; any other schema as it is. */
+function chosenOption(node: SchemaNode | undefined, value: unknown): SchemaNode | undefined {
+  if (node?.oneOf === undefined) return node;
+  return node.oneOf.find(({ properties = {} }) =>
+    Object.entries(properties).every(
+      ([name, field]) => field.const === undefined || (valueAt(value, [name]) ?? field.default) === field.const,
+    ),
+  );
 }

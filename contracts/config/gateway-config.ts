@@ -1,48 +1,13 @@
 /** What the gateway is told (gateway.yaml) and what clients post to it. Every field has a default but the agents. */
 import { z } from 'zod';
 import { REDACTION_RULES } from './analyst-spec';
+import { routerSettingsSchema } from './router-settings';
 
 const count = z.number().int().positive();
 const milliseconds = z.number().int().positive();
 const agentName = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, 'lower-case letters, digits and dashes, 1 to 40 characters');
-
-/** Routers by name; each is one file in gateway/routers. */
-export const ROUTERS = ['logits', 'shortlist', 'mixture', 'fixed'] as const;
-export type RouterName = (typeof ROUTERS)[number];
-
-const routerSchema = z
-  .strictObject({
-    kind: z
-      .enum(ROUTERS)
-      .default('logits')
-      .describe(
-        'logits: the base model picks a label. shortlist: among the capabilities of similar successes. mixture: a weighted merge. fixed: always the same.',
-      ),
-    timeoutMs: milliseconds
-      .default(150)
-      .describe("Budget of the router's own call; beyond it the conversation goes to base."),
-    minCoveredMass: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(0)
-      .describe("Below this mass on the menu's labels the router's answer is not believed."),
-    capability: z
-      .string()
-      .optional()
-      .describe("fixed: the capability that gets every conversation; absent: the version's first."),
-    neighbours: count.default(8).describe('shortlist: similar successes looked at.'),
-    topP: z
-      .number()
-      .gt(0)
-      .lte(1)
-      .default(0.9)
-      .describe('mixture: smallest set of capabilities with this much probability.'),
-  })
-  .prefault({});
-export type RouterSettings = z.infer<typeof routerSchema>;
 
 const tracesSchema = z
   .strictObject({
@@ -81,7 +46,7 @@ export const gatewayAgentSchema = z.strictObject({
     .describe(
       'Endpoint for /v1/embeddings and for the router shortlist; absent: the replicas are asked, and shortlist compares words.',
     ),
-  router: routerSchema,
+  router: routerSettingsSchema.prefault({}),
   fallback: z
     .enum(['base', 'error'])
     .default('base')

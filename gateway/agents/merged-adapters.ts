@@ -1,10 +1,10 @@
-import { type Part, mixtureName } from '../routing/routers/mixture';
+import { type AdapterWeight, mergedAdapterName } from '../routing/merged-adapter';
 
 /** Merged adapters that conversations asked for last; the model servers hold these. */
 export class MergedAdapters {
   /** Names of all merges that this process has asked for. */
   readonly everWanted = new Set<string>();
-  private readonly recent = new Map<string, readonly Part[]>();
+  private readonly recent = new Map<string, readonly AdapterWeight[]>();
 
   constructor(
     private readonly capacity: number,
@@ -13,8 +13,8 @@ export class MergedAdapters {
   ) {}
 
   /** Name of the merge; wanted from now on. */
-  want(parts: readonly Part[]): string {
-    const name = mixtureName(parts);
+  want(parts: readonly AdapterWeight[]): string {
+    const name = mergedAdapterName(parts);
     const isNew = !this.recent.delete(name);
     this.recent.set(name, parts);
     this.everWanted.add(name);
@@ -24,7 +24,7 @@ export class MergedAdapters {
   }
 
   /** Merges of adapters that are all among `served`. */
-  of(served: ReadonlySet<string>): { name: string; parts: readonly Part[] }[] {
+  of(served: ReadonlySet<string>): { name: string; parts: readonly AdapterWeight[] }[] {
     return [...this.recent]
       .filter(([, parts]) => parts.every(({ adapter }) => served.has(adapter)))
       .map(([name, parts]) => ({ name, parts }));

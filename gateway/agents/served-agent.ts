@@ -101,10 +101,10 @@ export class ServedAgent {
     if (version.adapters.length === 0) return { ...base, reason: 'no-adapters' };
     const answer = await this.askRouter(version, key, task);
     if (typeof answer === 'string') return { ...base, reason: answer };
-    const { capabilityId, reason, probability, mixture } = answer;
+    const { capabilityId, reason, probability, merge } = answer;
     const single = version.adapters.find((adapter) => adapter.capabilityId === capabilityId)?.name ?? null;
-    if (mixture === undefined) return { ...base, adapter: single, capabilityId, reason, probability };
-    const merged = this.mergedAdapters.want(mixture);
+    if (merge === undefined) return { ...base, adapter: single, capabilityId, reason, probability };
+    const merged = this.mergedAdapters.want(merge);
     // The first conversation to want a merge does not wait for it: it gets the likeliest adapter alone.
     const isThere = this.replicas.all.some((replica) => replica.ready && replica.routable.has(merged));
     return {
@@ -118,8 +118,9 @@ export class ServedAgent {
 
   /** The router's answer, or why there is none: its budget is over, or it failed. */
   private async askRouter(version: RegistryVersion, prefix: string, task: string): Promise<RoutingAnswer | string> {
-    const { timeoutMs } = this.settings.router;
-    const signal = AbortSignal.timeout(timeoutMs);
+    const { router } = this.settings;
+    // A router without a time limit asks no model and answers at once.
+    const signal = 'timeoutMs' in router ? AbortSignal.timeout(router.timeoutMs) : new AbortController().signal;
     const began = performance.now();
     let outcome: string;
     try {

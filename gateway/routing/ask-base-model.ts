@@ -3,7 +3,7 @@ import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
 import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
 import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
 import { rankReplicas } from '../upstream/rank-replicas';
-import type { ReplicaSet } from '../upstream/replica-set';
+import type { RouterDeps, RoutingQuestion } from './router';
 
 const tokenSchema = z.object({ token: z.string(), logprob: z.number() });
 const answerSchema = z.object({
@@ -20,14 +20,14 @@ const answerSchema = z.object({
 });
 
 /**
- * Asks the base model which capability a task needs, in the words of the evaluation (docs/protocols.md, section 7), and
- * reads the probabilities of the labels. Rejects when no server is ready or the answer is none.
+ * Asks the base model which capability a task needs, with the prompt of the evaluation (docs/protocols.md, section 7),
+ * and reads the probabilities of the labels. Rejects when no model server is ready, when it does not answer with status
+ * 200, and when its answer is not a chat completion.
  */
 export async function askBaseModel(
-  replicas: ReplicaSet,
-  baseModel: string,
+  { replicas, baseModel }: Pick<RouterDeps, 'replicas' | 'baseModel'>,
   capabilities: readonly { id: string; summary: string }[],
-  { task, prefix }: { task: string; prefix: string },
+  { task, prefix }: Pick<RoutingQuestion, 'task' | 'prefix'>,
   signal: AbortSignal,
 ): Promise<RoutingRecord> {
   const menu = routerMenu(capabilities);
@@ -57,7 +57,8 @@ export async function askBaseModel(
       signal,
     });
     const text = await answer.body.text();
-    if (answer.statusCode !== 200) throw new Error(`The router's call was answered with status ${answer.statusCode}.`);
+    if (answer.statusCode !== 200)
+      throw new Error(`A model server answered the router with status ${answer.statusCode}.`);
     const { message, logprobs } = answerSchema.parse(JSON.parse(text)).choices[0]!;
     return routingDecision(0, menu, {
       content: message.content ?? null,

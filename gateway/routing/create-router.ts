@@ -1,37 +1,21 @@
-import type { GatewayAgent } from '../../contracts/config/gateway-config';
-import type { ArtifactStore } from '../../store';
-import type { ReplicaSet } from '../upstream/replica-set';
-import { endpointEmbed, lexicalEmbed } from './embed';
-import { readExamples } from './read-examples';
+import type { RouterKind, RouterSettings, RouterSettingsOf } from '../../contracts/config/router-settings';
+import type { Router, RouterDeps } from './router';
 import { fixedRouter } from './routers/fixed';
 import { logitsRouter } from './routers/logits';
 import { mixtureRouter } from './routers/mixture';
-import type { Router } from './router';
 import { shortlistRouter } from './routers/shortlist';
 
-/** The router that an agent's settings name. */
-export function createRouter(
-  agent: GatewayAgent,
-  replicas: ReplicaSet,
-  store: ArtifactStore,
-  apiKey: string | null,
-): Router {
-  const { router: settings, baseModel, embeddings } = agent;
-  switch (settings.kind) {
-    case 'logits':
-      return logitsRouter(settings, replicas, baseModel);
-    case 'fixed':
-      return fixedRouter(settings);
-    case 'shortlist': {
-      const embed = embeddings === undefined ? lexicalEmbed : endpointEmbed(embeddings, apiKey);
-      return shortlistRouter(settings, {
-        embed,
-        readExamples: (version) => readExamples(store, version),
-        replicas,
-        baseModel,
-      });
-    }
-    case 'mixture':
-      return mixtureRouter(settings, replicas, baseModel);
-  }
+/** The routers, by kind. */
+const ROUTERS: { [Kind in RouterKind]: (settings: RouterSettingsOf<Kind>, deps: RouterDeps) => Router } = {
+  logits: logitsRouter,
+  shortlist: shortlistRouter,
+  mixture: mixtureRouter,
+  fixed: fixedRouter,
+};
+
+/** The router of the kind that the settings name. */
+export function createRouter(settings: RouterSettings, deps: RouterDeps): Router {
+  // The compiler does not see that the function found by `kind` takes the settings of this kind.
+  const create = ROUTERS[settings.kind] as (settings: RouterSettings, deps: RouterDeps) => Router;
+  return create(settings, deps);
 }

@@ -1,16 +1,13 @@
 import { request } from 'undici';
 import { z } from 'zod';
-import { fnv1a } from '../upstream/rank-replicas';
+import { fnv1a } from '../fnv1a';
 
-/** Turns texts into vectors of length 1; similar texts get a large inner product. */
+/** Turns texts into vectors of length 1. The more similar two texts, the larger their inner product. */
 export type Embed = (texts: readonly string[], signal: AbortSignal) => Promise<Float32Array[]>;
 
 const DIMENSIONS = 512;
 
-/**
- * Compares words: counts of words and pairs of words, hashed. Knows nothing of meaning, needs no model, and is honest
- * about both.
- */
+/** Vectors of hashed counts of words and word pairs. They need no model, and compare words instead of meaning. */
 export const lexicalEmbed: Embed = (texts) => Promise.resolve(texts.map(lexicalVector));
 
 function lexicalVector(text: string): Float32Array {
@@ -22,7 +19,7 @@ function lexicalVector(text: string): Float32Array {
       vector[at] = (vector[at] as number) + 1;
     }
   });
-  // A word said ten times is not ten times as telling.
+  // A word that occurs ten times does not say ten times as much.
   return normalised(vector.map(Math.sqrt));
 }
 
@@ -34,7 +31,7 @@ function normalised(vector: Float32Array): Float32Array {
 const answerSchema = z.object({ data: z.array(z.object({ index: z.number().int(), embedding: z.array(z.number()) })) });
 const BATCH = 64;
 
-/** Vectors of an OpenAI-compatible embeddings endpoint. Rejects when it does not answer with one vector a text. */
+/** Vectors from an OpenAI-compatible embeddings endpoint. Rejects when it does not return one vector for each text. */
 export function endpointEmbed({ baseUrl, model }: { baseUrl: string; model: string }, apiKey: string | null): Embed {
   return async (texts, signal) => {
     const vectors: Float32Array[] = [];
@@ -53,7 +50,7 @@ export function endpointEmbed({ baseUrl, model }: { baseUrl: string; model: stri
       if (statusCode !== 200) throw new Error(`The embeddings endpoint answered with status ${statusCode}.`);
       const found = answerSchema.parse(JSON.parse(text)).data.sort((a, b) => a.index - b.index);
       if (found.length !== input.length)
-        throw new Error(`The embeddings endpoint gave ${found.length} vectors for ${input.length} texts.`);
+        throw new Error(`The embeddings endpoint returned ${found.length} vectors for ${input.length} texts.`);
       vectors.push(...found.map(({ embedding }) => normalised(Float32Array.from(embedding))));
     }
     return vectors;

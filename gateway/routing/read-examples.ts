@@ -1,7 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import type { RegistryVersion } from '../../contracts/artifacts/registry';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import { type ArtifactStore, layout } from '../../store';
-import { readFile } from 'node:fs/promises';
 
 /** A task that a capability's adapter solved and the base model did not. */
 export interface Example {
@@ -9,12 +9,12 @@ export interface Example {
   task: string;
 }
 
-/** Enough to tell capabilities apart, few enough to compare with in a millisecond or two. */
+/** Enough to tell capabilities apart, and few enough to be compared with in one or two milliseconds. */
 const MOST_PER_CAPABILITY = 500;
 
 /**
- * Examples of a version, from the evaluation that it was promoted on: what each adapter solved alone in trials that
- * base failed. Empty where the run's trajectories are gone.
+ * A version's examples, from the evaluation that it was promoted on: for each adapter, the tasks of the trials that it
+ * solved and the base model failed. Empty when the run's trajectories are no longer in the store.
  */
 export async function readExamples(store: ArtifactStore, { runId, adapters }: RegistryVersion): Promise<Example[]> {
   const folder = layout.evaluation(runId);

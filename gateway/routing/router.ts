@@ -1,11 +1,14 @@
 import type { RegistryVersion } from '../../contracts/artifacts/registry';
+import type { ReplicaSet } from '../upstream/replica-set';
+import type { ExampleIndex } from './example-index';
+import type { AdapterWeight } from './merged-adapter';
 
-/** A conversation that has to be sent somewhere. */
+/** A conversation for which a router has to choose. */
 export interface RoutingQuestion {
   version: RegistryVersion;
   /** Text of its first user turn. */
   task: string;
-  /** Its key, where a model server has to be chosen for the router's call. */
+  /** Key of the conversation. It selects the model server that the router asks. */
   prefix: string;
 }
 
@@ -13,22 +16,31 @@ export interface RoutingQuestion {
 export interface RoutingAnswer {
   /** A capability of the version, or `none`. */
   capabilityId: string;
-  /** One word or two for the header x-whet-route and the metrics. */
+  /** Why, in one or two words, for the header x-whet-route and the metrics. */
   reason: string;
+  /** Calibrated probability of the choice; null where there is none. */
   probability: number | null;
   /** Probability mass on the menu's labels; null for routers without labels. */
   coveredMass: number | null;
   /** Adapters to be merged, their weights summing to 1; absent for one adapter. */
-  mixture?: { adapter: string; weight: number }[];
+  merge?: readonly AdapterWeight[];
 }
 
 /**
- * Decides once per conversation. A new router is one file that exports a function which makes one, and a line in
- * `index.ts`. It may take as long as it needs: the caller keeps the budget, and sends the conversation to base when it
- * is over or the router rejects.
+ * Chooses a capability, once per conversation. The caller enforces the time limit: when it is over, or when the router
+ * rejects, the conversation goes to the base model.
  */
 export interface Router {
+  /** Resolves with the choice. Rejects when there is none; `signal` aborts it when the time limit is over. */
   route(question: RoutingQuestion, signal: AbortSignal): Promise<RoutingAnswer>;
-  /** Told of versions that will be asked about, for what takes longer than a conversation may wait. */
+  /** Prepares for a version that conversations will be routed in: work that takes longer than a conversation may wait. */
   prepare?(version: RegistryVersion): Promise<void>;
+}
+
+/** What the routers of one agent work with, besides their settings. */
+export interface RouterDeps {
+  replicas: ReplicaSet;
+  /** Served name of the base model. */
+  baseModel: string;
+  examples: ExampleIndex;
 }

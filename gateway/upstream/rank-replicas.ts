@@ -1,15 +1,20 @@
 /**
- * Which model server gets a request. Adapter first: only servers that have it. Then prefix: the same conversation goes
- * where its prompt is cached (rendezvous hashing, so that a server that goes away moves only its own conversations). A
- * server with much more under way than the others is passed over (bounded load, Mirrokni et al. 2016).
+ * Which model server gets a request. Only servers that have the adapter can. Among them, a conversation goes to the
+ * same server each time, where its prompt is cached. Rendezvous hashing chooses it, so that a server that goes away
+ * moves only its own conversations. A server with far more requests in flight than the others comes last (bounded
+ * loads, Mirrokni et al. 2016).
  */
+import { fnv1a } from '../fnv1a';
 import type { Replica } from './replica';
 
-/** A server may have this many times the average under way, and a few more, before its conversations go elsewhere. */
+/** A server is overloaded when it has more requests in flight than LOAD_FACTOR times the average plus LOAD_SLACK. */
 const LOAD_FACTOR = 1.25;
 const LOAD_SLACK = 4;
 
-/** Servers that can take a request for `adapter` (null: the base model), the best first. Empty when there is none. */
+/**
+ * Servers that can take a request for `adapter` (null: the base model), the best first. `prefix` is the conversation's
+ * key. Empty when no server can.
+ */
 export function rankReplicas(replicas: readonly Replica[], adapter: string | null, prefix: string): Replica[] {
   const able = replicas.filter((r) => r.ready && (adapter === null || r.routable.has(adapter)));
   if (able.length < 2) return able;
@@ -18,14 +23,4 @@ export function rankReplicas(replicas: readonly Replica[], adapter: string | nul
     .map((replica) => ({ replica, over: replica.inFlight > limit, weight: fnv1a(`${replica.url}\u0000${prefix}`) }))
     .sort((a, b) => Number(a.over) - Number(b.over) || b.weight - a.weight)
     .map(({ replica }) => replica);
-}
-
-/** 32-bit FNV-1a with a final mix, because its high bits barely depend on the last characters. */
-export function fnv1a(text: string): number {
-  let value = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
-  value ^= value >>> 16;
-  value = Math.imul(value, 0x7feb352d);
-  value ^= value >>> 15;
-  return value >>> 0;
 }

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
 import type { Registry } from '../../contracts/artifacts/registry';
 import { canaryCommand } from '../../cli/commands/canary';
 import { gatewayConfig } from '../../cli/commands/gateway';
@@ -12,6 +13,7 @@ import { readSettings } from '../../cli/settings';
 import { makePlan } from '../../cli/supervisor/plan';
 import { services } from '../../cli/supervisor/services';
 import { readAgent } from '../../cli/agent';
+import { routerSettingsSchema } from '../../contracts/config/router-settings';
 import { layout, LocalStore, readRegistry } from '../../store';
 
 const AGENT = join(__dirname, '..', '..', 'examples', 'orders-desk', 'agent.yaml');
@@ -41,10 +43,19 @@ describe('the configuration of `whet gateway`', () => {
       'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {kind: magic}, colour: red}\n',
     );
     const attempt = () => gatewayConfig(settings, [], { config: file, upstream: [] });
-    expect(attempt).toThrow(
-      `${file}: agents.0.router.kind: "magic" is not allowed. Allowed: "logits", "shortlist", "mixture", "fixed".`,
-    );
+    const kinds = routerSettingsSchema.options.map(({ shape }) => JSON.stringify(z.toJSONSchema(shape.kind).const));
+    expect(attempt).toThrow(`${file}: agents.0.router.kind: "magic" is not allowed. Allowed: ${kinds.join(', ')}.`);
     expect(attempt).toThrow('agents.0.colour: unknown field. Known here: name, baseModel, replicas,');
+    writeFileSync(
+      file,
+      'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {kind: logits, topP: 0.9}}\n',
+    );
+    expect(attempt).toThrow(
+      expect.objectContaining({
+        exitCode: 2,
+        message: `${file}: agents.0.router.topP: unknown field. Known here: kind, timeoutMs, minCoveredMass.`,
+      }),
+    );
     expect(() => gatewayConfig(settings, [AGENT], { config: file, upstream: [] })).toThrow(
       'either agent.yaml files or --config',
     );

@@ -66,10 +66,10 @@ describe('routing', () => {
   });
 
   it('goes to base when the router is over its budget or fails, and counts it', async () => {
-    fixture.agent.settings.router.timeoutMs = 60;
+    Object.assign(fixture.agent.settings.router, { timeoutMs: 60 });
     replica().routerDelayMs = 400;
     expect(route(await fixture.chat('need:weigh slowly'))).toEqual(['base', 'router-timeout']);
-    fixture.agent.settings.router.timeoutMs = 5_000;
+    Object.assign(fixture.agent.settings.router, { timeoutMs: 5_000 });
     replica().behaviour = ({ body }, response) =>
       body.structured_outputs !== undefined && (response.writeHead(500).end('{}'), true);
     expect(route(await fixture.chat('need:weigh badly'))).toEqual(['base', 'router-failed']);

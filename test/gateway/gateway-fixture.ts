@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
-import type { GatewayAgent, GatewayConfigInput } from '../../contracts/config/gateway-config';
+import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
 import { checkGatewayConfig } from '../../loaders/gateway-config';
 import { Gateway } from '../../gateway/gateway';
 import { GatewayServer } from '../../gateway/server';
@@ -13,6 +13,9 @@ import { layout, LocalStore } from '../../store';
 import { FakeReplica } from '../fakes/replica';
 
 const silent: Log = { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined };
+
+/** A loaded machine must not send conversations to the base model. What happens after the limit has its own test. */
+const ROUTER_MS = 5_000;
 
 /** A version with an adapter for each capability; names carry the version. */
 export function versionOf(version: number, ...capabilities: string[]): RegistryVersion {
@@ -61,17 +64,14 @@ export class GatewayFixture {
     options: {
       registry?: Partial<Registry> & Pick<Registry, 'versions'>;
       replicas?: number;
-      agent?: Partial<Omit<GatewayAgent, 'router' | 'traces'>> & {
-        router?: Partial<GatewayAgent['router']>;
-        traces?: Partial<GatewayAgent['traces']>;
-      };
+      agent?: Partial<GatewayConfigInput['agents'][number]>;
       config?: Partial<GatewayConfigInput>;
       ready?: boolean;
       tracing?: Tracing | null;
     } = {},
   ): Promise<this> {
     for (let i = 0; i < (options.replicas ?? 1); i++) this.replicas.push(await new FakeReplica().start());
-    const { registry } = options;
+    const { registry, agent: { router } = {} } = options;
     if (registry !== undefined)
       await this.setRegistry({ agent: 'desk', active: registry.versions.at(-1)?.version ?? null, ...registry });
     const config = checkGatewayConfig(
@@ -81,14 +81,13 @@ export class GatewayFixture {
         registryPollMs: 20,
         reconcile: { everyMs: 50, drainMs: 100 },
         ...options.config,
-        // A loaded machine must not turn into routes to base; what happens over the budget has a test of its own.
         agents: [
           {
             name: 'desk',
             baseModel: 'desk-base',
             replicas: this.replicas.map(({ url }) => url),
             ...options.agent,
-            router: { timeoutMs: 5_000, ...options.agent?.router },
+            router: router?.kind === 'fixed' ? router : { timeoutMs: ROUTER_MS, ...router },
           },
         ],
       },

@@ -1,9 +1,9 @@
-import type { RouterSettings } from '../../../contracts/config/gateway-config';
+import type { RouterSettingsOf } from '../../../contracts/config/router-settings';
 import { NONE_LABEL } from '../../../contracts/names';
 import type { Router } from '../router';
 
-/** For comparison: every conversation gets the same capability. One that the version lacks sends everything to base. */
-export function fixedRouter({ capability }: RouterSettings): Router {
+/** Gives every conversation the same capability; `none` when the version does not have it. For comparisons. */
+export function fixedRouter({ capability }: RouterSettingsOf<'fixed'>): Router {
   return {
     route({ version }) {
       const chosen = capability ?? version.adapters[0]?.capabilityId;

@@ -1,0 +1,80 @@
+/**
+ * Settings of the gateway's routers, one schema for each kind. A setting that a kind does not read is refused there.
+ * What else a new kind needs is in docs/gateway.md, "Routers".
+ */
+import { z } from 'zod';
+
+/** Settings of every router that asks a model: how long it may take, and when its answer is believed. */
+const asksModel = {
+  timeoutMs: z
+    .number()
+    .int()
+    .positive()
+    .default(150)
+    .describe('Time limit of the routing decision; after it the base model gets the conversation.'),
+  minCoveredMass: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0)
+    .describe("When the labels of the menu have less probability than this, the router's answer is not believed."),
+};
+
+const logitsSettingsSchema = z
+  .strictObject({
+    // The discriminator of a union has no default of its own in zod. An optional literal also matches a missing `kind`.
+    kind: z.literal('logits').optional().default('logits'),
+    ...asksModel,
+  })
+  .describe('The base model reads the task and one line per capability, and picks a label.');
+
+const shortlistSettingsSchema = z
+  .strictObject({
+    kind: z.literal('shortlist'),
+    ...asksModel,
+    neighbours: z
+      .number()
+      .int()
+      .positive()
+      .default(8)
+      .describe('Number of most similar examples whose capabilities are put on the menu.'),
+  })
+  .describe('As logits, but the menu has only the capabilities of similar tasks that an adapter has solved.');
+
+const mixtureSettingsSchema = z
+  .strictObject({
+    kind: z.literal('mixture'),
+    ...asksModel,
+    topP: z
+      .number()
+      .gt(0)
+      .lte(1)
+      .default(0.9)
+      .describe('The merge takes the smallest set of capabilities that has this much probability.'),
+  })
+  .describe('As logits, but the adapters of the likeliest capabilities are merged, weighted by probability.');
+
+const fixedSettingsSchema = z
+  .strictObject({
+    kind: z.literal('fixed'),
+    capability: z
+      .string()
+      .optional()
+      .describe("Id of the capability that gets every conversation; absent: the version's first."),
+  })
+  .describe('Every conversation gets the same capability. For comparisons.');
+
+/** Settings of a router of any kind; `kind` is `logits` when it is absent. */
+export const routerSettingsSchema = z.discriminatedUnion('kind', [
+  logitsSettingsSchema,
+  shortlistSettingsSchema,
+  mixtureSettingsSchema,
+  fixedSettingsSchema,
+]);
+export type RouterSettings = z.infer<typeof routerSettingsSchema>;
+
+/** Name of a kind of router. */
+export type RouterKind = RouterSettings['kind'];
+
+/** Settings of the routers of one kind. */
+export type RouterSettingsOf<Kind extends RouterKind> = Extract<RouterSettings, { kind: Kind }>;

@@ -1,0 +1,77 @@
+// tier: unit
+import { z } from 'zod';
+import { routerSettingsSchema } from '../../contracts/config/router-settings';
+import { checkGatewayConfig } from '../../loaders/gateway-config';
+
+test('a configuration that cannot be used: the message has path, value and what is allowed', () => {
+  const agents = [{ name: 'desk', baseModel: 'b', replicas: ['http://x/v1'] }];
+  expect(() => checkGatewayConfig({ version: 1, agents, port: 70_000 }, 'gateway.yaml')).toThrow(
+    'gateway.yaml: port: ',
+  );
+  expect(() => checkGatewayConfig({ version: 1, agents, host: '0.0.0.0' }, 'gateway.yaml')).toThrow(
+    'Set keys, or listen on one of 127.0.0.1',
+  );
+  expect(() => checkGatewayConfig({ version: 1, agents: [...agents, ...agents] }, 'gateway.yaml')).toThrow(
+    'agents.1.name: "desk" is there twice',
+  );
+  expect(() =>
+    checkGatewayConfig({ version: 1, agents, keys: [{ client: 'a', sha256: 'f'.repeat(64), agents: ['x'] }] }, 'g'),
+  ).toThrow('keys.0.agents: there is no agent x. Allowed: desk.');
+});
+
+describe('the settings of a router', () => {
+  const check = (router?: unknown) =>
+    checkGatewayConfig(
+      { version: 1, agents: [{ name: 'desk', baseModel: 'b', replicas: ['http://x/v1'], router }] },
+      'gateway.yaml',
+    ).agents[0]?.router;
+  const logits = { kind: 'logits', timeoutMs: 150, minCoveredMass: 0 };
+
+  it.each([
+    ['no router', undefined, logits],
+    ['no kind', {}, logits],
+    ['no kind, but settings of logits', { timeoutMs: 9 }, { ...logits, timeoutMs: 9 }],
+    ['shortlist', { kind: 'shortlist' }, { ...logits, kind: 'shortlist', neighbours: 8 }],
+    ['mixture', { kind: 'mixture', topP: 0.5 }, { ...logits, kind: 'mixture', topP: 0.5 }],
+    ['fixed', { kind: 'fixed', capability: 'weigh' }, { kind: 'fixed', capability: 'weigh' }],
+  ])('%s: its defaults are filled in', (_name, router, expected) => {
+    expect(check(router)).toEqual(expected);
+    // The gateway process checks again what `whet gateway` has checked.
+    expect(check(expected)).toEqual(expected);
+  });
+
+  it.each([
+    [
+      'topP under logits',
+      { kind: 'logits', topP: 0.9 },
+      'topP: unknown field. Known here: kind, timeoutMs, minCoveredMass.',
+    ],
+    ['topP without a kind', { topP: 0.9 }, 'topP: unknown field. Known here: kind, timeoutMs, minCoveredMass.'],
+    [
+      'topP under shortlist',
+      { kind: 'shortlist', topP: 0.9 },
+      'topP: unknown field. Known here: kind, timeoutMs, minCoveredMass, neighbours.',
+    ],
+    [
+      'a time limit under fixed',
+      { kind: 'fixed', timeoutMs: 9 },
+      'timeoutMs: unknown field. Known here: kind, capability.',
+    ],
+    ['a value out of range', { kind: 'mixture', topP: 2 }, 'topP: 2 is not allowed. Allowed: at most 1.'],
+  ])('%s is refused with its path and what is allowed', (_name, router, message) => {
+    expect(() => check(router)).toThrow(`gateway.yaml: agents.0.router.${message}`);
+  });
+
+  it.each(['magic', 7])('the unknown kind %j is refused with the list of kinds', (kind) => {
+    const kinds = routerSettingsSchema.options.map(({ shape }) => JSON.stringify(z.toJSONSchema(shape.kind).const));
+    expect(() => check({ kind, topP: 2 })).toThrow(
+      `gateway.yaml: agents.0.router.kind: ${JSON.stringify(kind)} is not allowed. Allowed: ${kinds.join(', ')}.`,
+    );
+  });
+
+  it('a router that is not an object is refused', () => {
+    expect(() => check('logits')).toThrow(
+      'gateway.yaml: agents.0.router: "logits" is not allowed. Allowed: a value of type object.',
+    );
+  });
+});
