@@ -29,13 +29,13 @@ import { createAnalystServer, DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME } from '../e
 import { createAnalystPool } from '../llm';
 import { openEnvironment } from '../sandbox';
 import { getJson, layout, LocalStore, putJson } from '../store';
-import { PROJECT_ROOT } from '../workers/config';
+import { projectRoot } from '../contracts/project-root';
 import { sha256OfFile } from './simulation/sha256-of-file';
 import { identifyOnce, runActivity } from './simulation/run-activity';
 
-const DESK = join(PROJECT_ROOT, 'examples', 'orders-desk');
-const PYTHON = join(PROJECT_ROOT, '.toolchain', 'venv', 'bin', 'python');
-const ENVIRONMENT = { ...process.env, PYTHONPATH: join(PROJECT_ROOT, 'trainer-image') };
+const DESK = join(projectRoot(), 'examples', 'orders-desk');
+const PYTHON = join(projectRoot(), '.toolchain', 'venv', 'bin', 'python');
+const ENVIRONMENT = { ...process.env, PYTHONPATH: join(projectRoot(), 'trainer-image') };
 
 /** Directory of the seed's base model, trained unless the cache has it. */
 async function trainModel(seed: number, size: string, cache: string): Promise<string> {
@@ -87,7 +87,7 @@ async function main(): Promise<void> {
       seeds: string('1,2,3,4,5,6,7,8,9,10'),
       size: string('demo'),
       identifications: string('10'),
-      cache: string(join(PROJECT_ROOT, '.whetstone', 'models')),
+      cache: string(join(projectRoot(), '.whetstone', 'models')),
       out: string(''),
     },
   });

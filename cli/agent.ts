@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import { AgentSpecError, loadAgentSpec } from '../loaders/agent-spec';
 import { CliError } from './errors';
-import { projectRoot } from './supervisor/programs';
+import { projectRoot } from '../contracts/project-root';
 
 /** An agent's checked spec and the absolute path of its agent.yaml. */
 export interface Agent {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from './assets';
+import { projectRoot } from '../contracts/project-root';
 import { assembleSeccomp, SECCOMP_ARCHES } from './seccomp';
 
 /**

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Duplex, Readable, Writable } from 'node:stream';
-import { findProgram, runtimePath } from './assets';
+import { projectRoot } from '../contracts/project-root';
+import { findProgram } from './find-program';
 import { createJailCgroup, type JailCgroup } from './cgroup';
 import { EnvironmentStartFailed, SandboxUnavailable } from './errors';
 import { type LoadedProfile, seccompFilterPath } from './profile';
@@ -25,6 +27,9 @@ export interface LaunchedRuntime {
   /** Frees what the launch holds besides the process; call it after the process has ended. */
   release(): void;
 }
+
+/** The Python file that serves environments. */
+const runtimePath = (): string => join(projectRoot(), 'trainer-image', 'whetstone', 'envs', 'runtime', '__main__.py');
 
 const ARGUMENTS_FD = 5;
 const SECCOMP_FD = 6;

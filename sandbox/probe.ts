@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { projectRoot } from './assets';
+import { projectRoot } from '../contracts/project-root';
 import type { CgroupBound, CgroupLayer } from './cgroup';
 import { EnvironmentProcess } from './environment-process';
 import { SandboxError, SandboxUnavailable } from './errors';

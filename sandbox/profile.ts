@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { projectRoot } from './assets';
+import { projectRoot } from '../contracts/project-root';
 import { SandboxUnavailable } from './errors';
 
 const count = z.number().int().nonnegative();

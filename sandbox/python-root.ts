@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findProgram, projectRoot } from './assets';
+import { projectRoot } from '../contracts/project-root';
 import { SandboxUnavailable } from './errors';
+import { findProgram } from './find-program';
 
 const run = promisify(execFile);
 const roots = new Map<string, { built: Promise<string>; at: number }>();

@@ -1,8 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-
-/** Project root, also from the compiled copy in `dist/scripts`. */
-const ROOT = existsSync(join(__dirname, '..', 'package.json')) ? join(__dirname, '..') : join(__dirname, '..', '..');
+import { projectRoot } from '../contracts/project-root';
 
 /**
  * The Temporal CLI: TEMPORAL_CLI_PATH, then `temporal` on PATH, then the one that setup installed. Null when there is
@@ -10,6 +8,10 @@ const ROOT = existsSync(join(__dirname, '..', 'package.json')) ? join(__dirname,
  */
 export function temporalExecutable(env: NodeJS.ProcessEnv = process.env): string | null {
   const fromPath = (env['PATH'] ?? '').split(delimiter).map((directory) => join(directory, 'temporal'));
-  const candidates = [env['TEMPORAL_CLI_PATH'], ...fromPath, join(ROOT, '.toolchain', 'venv', 'bin', 'temporal')];
+  const candidates = [
+    env['TEMPORAL_CLI_PATH'],
+    ...fromPath,
+    join(projectRoot(), '.toolchain', 'venv', 'bin', 'temporal'),
+  ];
   return candidates.find((path) => path !== undefined && existsSync(path)) ?? null;
 }

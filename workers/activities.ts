@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
+import { projectRoot } from '../contracts/project-root';
 import type { QueueKind } from '../contracts/names';
 import type {
   JobActivities,
@@ -28,7 +29,7 @@ import { LocalBackend } from '../activities/train/local-backend';
 import { createValidationActivities } from '../activities/validate';
 import { EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
 import { LocalStore } from '../store';
-import { PROJECT_ROOT, type WorkerConfig } from './config';
+import type { WorkerConfig } from './config';
 import type { Reports } from './reports';
 
 type ActivitiesByQueue = {
@@ -76,7 +77,7 @@ export function activitiesOf(
       backends: {
         local: new LocalBackend({
           clock: systemClock,
-          trainer: { python: config.python, pythonPath: join(PROJECT_ROOT, 'trainer-image') },
+          trainer: { python: config.python, pythonPath: join(projectRoot(), 'trainer-image') },
           jailProfile: config.jailProfile,
           ...(reports === null
             ? {}

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { projectRoot } from '../contracts/project-root';
 import { type QueueKind, TASK_QUEUES } from '../contracts/names';
 
 const kinds = Object.keys(TASK_QUEUES) as [QueueKind, ...QueueKind[]];
@@ -10,15 +11,12 @@ const queues = z
   .transform((text) => text.split(',').map((name) => name.trim()))
   .pipe(z.array(z.enum(kinds)).min(1));
 
-/** Project root, from the compiled copy in `dist/workers`. */
-export const PROJECT_ROOT = resolve(__dirname, '..', '..');
-
 const schema = z.object({
   WHET_HOME: z.string().default('.whetstone'),
   WHET_STORE: z.string().optional(),
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
-  WHET_PYTHON: z.string().default(join(PROJECT_ROOT, '.toolchain', 'venv', 'bin', 'python')),
+  WHET_PYTHON: z.string().default(join(projectRoot(), '.toolchain', 'venv', 'bin', 'python')),
   WHET_JAIL_PROFILE: z
     .string()
     .refine(
@@ -90,7 +88,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     temporalAddress: value.TEMPORAL_ADDRESS,
     temporalNamespace: value.TEMPORAL_NAMESPACE,
     python: value.WHET_PYTHON,
-    jailProfile: value.WHET_JAIL_PROFILE ?? join(PROJECT_ROOT, 'sandbox', 'profile.json'),
+    jailProfile: value.WHET_JAIL_PROFILE ?? join(projectRoot(), 'sandbox', 'profile.json'),
     modelUrl: value.WHET_MODEL_URL ?? null,
     modelApiKey: value.WHET_MODEL_API_KEY ?? null,
     modelPath: value.WHET_MODEL_PATH ?? null,

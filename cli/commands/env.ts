@@ -11,7 +11,7 @@ import { layout, LocalStore } from '../../store';
 import { defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { type CatalogueType, CliError } from '../errors';
-import { projectRoot } from '../supervisor/programs';
+import { projectRoot } from '../../contracts/project-root';
 import { withTemporal } from '../temporal';
 import { readRunState } from '../view/run-state';
 

@@ -7,7 +7,7 @@ import { gatewayArguments } from '../supervisor/gateway-arguments';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import type { Settings } from '../settings';
-import { projectRoot } from '../supervisor/programs';
+import { projectRoot } from '../../contracts/project-root';
 import { runningState } from '../supervisor/state';
 
 export interface GatewayFlags {

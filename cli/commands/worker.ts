@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { TASK_QUEUES } from '../../contracts/names';
 import type { Context } from '../context';
 import { CliError } from '../errors';
-import { projectRoot } from '../supervisor/programs';
+import { projectRoot } from '../../contracts/project-root';
 import { temporalAddress } from '../temporal';
 
 /** `whet worker [--queues a,b]`: one worker in the foreground, for deployments where each kind has its own machine. */

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
+import { projectRoot } from '../../contracts/project-root';
 import { CliError } from '../errors';
 import { type PortName, PORTS, type Settings } from '../settings';
 import { claimPort } from './port-claims';
 import { freePort, isFree, whoListens } from './ports';
-import { findTemporalCli, projectRoot, pythonCommand } from './programs';
+import { findTemporalCli, pythonCommand } from './programs';
 
 /** How the base model comes to be: made by the agent's recipe, or there already. */
 export type ModelSource =

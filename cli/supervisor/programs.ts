@@ -1,17 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { projectRoot } from '../../contracts/project-root';
 import { temporalExecutable } from '../../scripts/temporal-executable';
 import { CliError } from '../errors';
-
-/** Folder of the checkout or package: the one that holds package.json. Works from `cli/` and from `dist/cli/`. */
-export function projectRoot(): string {
-  const found = [join(__dirname, '..', '..'), join(__dirname, '..', '..', '..')].find((path) =>
-    existsSync(join(path, 'package.json')),
-  );
-  if (found === undefined)
-    throw new CliError(`The project's files are not beside ${__dirname}: run whet from its checkout.`);
-  return found;
-}
 
 /**
  * The Temporal CLI: TEMPORAL_CLI_PATH, `temporal` on the PATH, the one in the project's Python environment (package

@@ -13,7 +13,7 @@ import { type Agent, readAgent } from '../../cli/agent';
 import { startRun } from '../../cli/commands/run';
 import { createOutput, duration, table } from '../../cli/output';
 import { readSettings, type Settings } from '../../cli/settings';
-import { projectRoot } from '../../cli/supervisor/programs';
+import { projectRoot } from '../../contracts/project-root';
 import { runningState } from '../../cli/supervisor/state';
 import { type Temporal, withTemporal } from '../../cli/temporal';
 import { down, up } from '../../cli/up';

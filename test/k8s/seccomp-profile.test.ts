@@ -1,7 +1,7 @@
 // unit
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../../sandbox/assets';
+import { projectRoot } from '../../contracts/project-root';
 
 interface Rule {
   names: string[];

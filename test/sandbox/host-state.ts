@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadProfile } from '../../sandbox';
-import { projectRoot } from '../../sandbox/assets';
+import { projectRoot } from '../../contracts/project-root';
 import { pythonRoot } from '../../sandbox/python-root';
 
 /**

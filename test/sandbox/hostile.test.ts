@@ -5,7 +5,7 @@ import { chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EnvironmentProcess, loadProfile } from '../../sandbox';
-import { projectRoot } from '../../sandbox/assets';
+import { projectRoot } from '../../contracts/project-root';
 import { attackList } from './attack-list';
 import type { Attack, Expected } from './attacks/attack';
 import { CHANNEL } from './attacks/channel';

@@ -11,7 +11,8 @@ import {
   probeJail,
   SandboxUnavailable,
 } from '../../sandbox';
-import { findProgram, projectRoot } from '../../sandbox/assets';
+import { projectRoot } from '../../contracts/project-root';
+import { findProgram } from '../../sandbox/find-program';
 import { hostileSource } from './hostile';
 
 const source = hostileSource('return "fine"');

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSeccomp } from '../../sandbox/build-seccomp';
-import { projectRoot } from '../../sandbox/assets';
+import { projectRoot } from '../../contracts/project-root';
 import { assembleSeccomp, DENIED_SYSCALLS, SECCOMP_ARCHES, type SeccompArch } from '../../sandbox/seccomp';
 
 const ALLOW = 0x7fff0000;

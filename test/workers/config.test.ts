@@ -1,11 +1,11 @@
 // unit
 import { join } from 'node:path';
-import { projectRoot } from '../../sandbox/assets';
-import { PROJECT_ROOT, readConfig } from '../../workers/config';
+import { projectRoot } from '../../contracts/project-root';
+import { readConfig } from '../../workers/config';
 
 test('the profile of the jail is the project’s, or the one that WHET_JAIL_PROFILE names', () => {
   const pod = join(projectRoot(), 'sandbox', 'profile-pod.json');
-  expect(readConfig([], {}).jailProfile).toBe(join(PROJECT_ROOT, 'sandbox', 'profile.json'));
+  expect(readConfig([], {}).jailProfile).toBe(join(projectRoot(), 'sandbox', 'profile.json'));
   expect(readConfig([], { WHET_JAIL_PROFILE: pod }).jailProfile).toBe(pod);
 });
 
