@@ -1,14 +1,13 @@
 /**
  * How often the intervals of identification hold the truth, and how often its verdicts are wrong, on labels drawn from
  * known rates: 40 settings around the thresholds at several sample sizes. Uses the statistics of
- * `activities/identify/statistics` as they are. The last line is JSON.
+ * `activities/identify/verdicts` as they are. The last line is JSON.
  *
  *     node dist/bench/identification-coverage.js [--repetitions 200] [--tasks 50,100,200,400] [--seed 1] [--bootstrap
  *     400] [--svg FILE]
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import type { Rule } from '../activities/identify/statistics/verdict';
 import { SETTINGS, type Truth } from './simulation/draw-labels';
 import { errorCurves } from './simulation/error-curves';
 import {
@@ -19,8 +18,9 @@ import {
   type Quantity,
   type SettingResult,
 } from './simulation/measure-verdicts';
+import type { VerdictRule } from '../activities/identify/verdicts/verdict-rule';
 
-const RULE: Rule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
+const RULE: VerdictRule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
 const CANDIDATES = 10;
 const WORLD = { trials: 2, runs: RULE.runs, failureRate: 0.5, taskShare: 0.3, noise: 0.1 };
 /** No gap at all, at several rates: what the familywise error is about. */

@@ -6,12 +6,12 @@
  */
 import type { Evaluation, RoutingRecord } from '../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
-import { NONE_LABEL } from '../../contracts/names';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
+import { NONE_LABEL } from '../../contracts/names';
 import { routerMenu } from '../../contracts/routing/router-prompt';
 import { calibrated } from '../../contracts/routing/routing-decision';
-import { armTable, type OutcomeTable, taskRates } from './outcomes';
 import { mean } from '../statistics/mean';
+import { armTable, type OutcomeTable, taskRates } from './outcome-table';
 
 /** Fewest tasks in a half from which anything is fitted. */
 const MIN_TASKS = 20;

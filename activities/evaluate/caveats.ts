@@ -1,4 +1,4 @@
-import type { OutcomeTable } from './outcomes';
+import type { OutcomeTable } from './outcome-table';
 
 /** What decides which sentences are needed. */
 export interface CaveatFacts {

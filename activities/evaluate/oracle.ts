@@ -1,5 +1,5 @@
-import { type ArmTable, type OutcomeTable, taskRates } from './outcomes';
 import { mean } from '../statistics/mean';
+import { type ArmTable, type OutcomeTable, taskRates } from './outcome-table';
 
 /** Fewest other tasks of the same kind whose rates are used; with fewer, all other tasks are. */
 const MIN_KIN = 5;

@@ -1,6 +1,6 @@
 import type { Interval } from '../../contracts/artifacts/evaluation';
 import { type BootstrapOptions, bootstrapRatio, type WeightedValue } from '../statistics/bootstrap';
-import type { ArmTable } from './outcomes';
+import type { ArmTable } from './outcome-table';
 
 /** What was lost among the tasks that base passes. */
 export interface Regression {

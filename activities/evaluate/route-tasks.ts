@@ -6,14 +6,14 @@ import { type RoutingRecord, routingRecordSchema } from '../../contracts/artifac
 import type { RoutingInput, RoutingResult } from '../../contracts/messages/evaluate-stage';
 import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
 import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
-import { layout, putLines } from '../../store';
 import { SandboxError } from '../../sandbox';
-import type { RolloutDeps } from '../rollout/rollout-deps';
+import { layout, putLines } from '../../store';
 import { ownerFailure, readOwnerEnvironment } from '../environment';
+import { inParallel } from '../in-parallel';
 import { readPreparedSpec } from '../prepared-spec';
+import type { RolloutDeps } from '../rollout/rollout-deps';
 import { startProgress } from '../progress';
 import { PolicyModel } from '../rollout';
-import { inParallel } from '../in-parallel';
 
 /**
  * `routeTasks`: asks the base model, once per held-out task, which capability the task needs. Decisions are kept as

@@ -1,11 +1,11 @@
 import type { Evaluation, RoutingRecord } from '../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
-import { NONE_LABEL } from '../../contracts/names';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
+import { NONE_LABEL } from '../../contracts/names';
 import { routerMenu } from '../../contracts/routing/router-prompt';
 import { type BootstrapOptions, bootstrapMean } from '../statistics/bootstrap';
-import { armTable, type OutcomeTable, taskRates } from './outcomes';
 import { mean } from '../statistics/mean';
+import { armTable, type OutcomeTable, taskRates } from './outcome-table';
 
 /** Group of tasks with more than one tag. */
 export const SEVERAL = 'several';

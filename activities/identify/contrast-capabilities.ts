@@ -10,47 +10,51 @@ import type { ContrastInput, IdentifyResult } from '../../contracts/messages/ide
 import type { TokenUse } from '../../contracts/messages/run-context';
 import { changeDictionary, getJson, layout, putJson } from '../../store';
 import { RecordedCalls, sumCalls } from '../analyst/recorded-calls';
-import { chooseByArm, type ArmInput } from './arms';
-import { writeConsensus, type Consensus } from './consensus-labels';
-import { contrastCandidates } from './contrast';
-import { discoveryDetailSchema, DISCOVERY_WORK } from './discover';
-import type { Documents } from './documents';
-import { bestEvidence, quoteEvidence } from './evidence';
-import { identifyRule } from './identify-rule';
-import { rememberRun, withStatus } from './identity';
-import { comparePlanted } from './planted';
-import { outcomesOf } from './statistics/label-table';
-import { labelsOf, readTallies } from './tally-store';
+import { discoveryDetailSchema, DISCOVERY_WORK } from './discover-candidates';
+import type { IdentifyArtifacts } from './identify-artifacts';
+import { capabilityLabels, readTallies } from './labelling/tally';
+import { chooseByArm, type SelectionInput } from './results/choose-capabilities';
+import { comparePlanted } from './results/compare-planted';
+import { rememberRun, withStatus } from './results/dictionary-status';
+import { bestEvidence, quoteEvidence } from './results/evidence-quotes';
+import { writeConsensusLabels, type Consensus } from './results/write-consensus-labels';
+import { contrastCandidates } from './verdicts/contrast-candidates';
+import { trajectoryOutcomes } from './verdicts/task-sums';
+import { verdictRule } from './verdicts/verdict-rule';
 
 /**
- * Contrasts each candidate over all labelling runs, gives the verdicts, chooses by the spec's arm, quotes the evidence,
- * and brings the agent's dictionary up to date. All of it follows from the tallies; a repeated call changes nothing.
+ * Activity: ends the stage. It contrasts each candidate over all labelling runs, gives the verdicts, chooses
+ * capabilities by the spec's arm, quotes the evidence and brings the agent's dictionary up to date. Everything follows
+ * from the tallies, so a repeated call changes nothing.
  */
-export async function contrastCapabilities(documents: Documents, input: ContrastInput): Promise<IdentifyResult> {
+export async function contrastCapabilities(
+  artifacts: IdentifyArtifacts,
+  input: ContrastInput,
+): Promise<IdentifyResult> {
   const { context, discovery, totals } = input;
-  const { store } = documents;
-  const prepared = await documents.prepared(context);
+  const { store } = artifacts;
+  const prepared = await artifacts.prepared(context);
   const { identify } = prepared.spec;
-  const rule = identifyRule(identify);
-  const candidates = await documents.candidates(discovery.candidates);
+  const rule = verdictRule(identify);
+  const candidates = await artifacts.candidates(discovery.candidates);
   const { merges, dictionary } = await getJson(store, discovery.detail, discoveryDetailSchema);
   const runs = await readTallies(store, input.tally);
-  const { ids, seen, truth } = await readTrajectories(documents, input);
-  const outcomes = outcomesOf(seen);
-  const labelled = candidates.map(({ id }) => ({ id, labels: labelsOf(runs, id) }));
+  const { ids, seen, truth } = await readTrajectories(artifacts, input);
+  const outcomes = trajectoryOutcomes(seen);
+  const labelled = candidates.map(({ id }) => ({ id, labels: capabilityLabels(runs, id) }));
   const contrasts = withStatus(contrastCandidates(labelled, outcomes, rule), dictionary);
-  const consensus = await writeConsensus(documents, context.runId, runs, candidates, { ids, outcomes });
+  const consensus = await writeConsensusLabels(artifacts, context.runId, runs, candidates, { ids, outcomes });
 
-  const arms: ArmInput = { candidates: labelled, outcomes, contrasts, rule, seed: context.seed };
-  const kept = chooseByArm(identify.arm, arms);
-  const against = (chosen: readonly string[]) => plantedOf(prepared, chosen, consensus, truth);
-  const spent = await discoverySpending(documents, context.runId);
+  const selection: SelectionInput = { candidates: labelled, outcomes, contrasts, rule, seed: context.seed };
+  const kept = chooseByArm(identify.arm, selection);
+  const comparedWithPlanted = (chosen: readonly string[]) => plantedOf(prepared, chosen, consensus, truth);
+  const spent = await discoverySpending(artifacts, context.runId);
   const usage = {
     promptTokens: spent.promptTokens + totals.promptTokens,
     completionTokens: spent.completionTokens + totals.completionTokens,
     cachedTokens: spent.cachedTokens + totals.cachedTokens,
   };
-  const looked = runs.reduce((sum, { codes }) => sum + codes.length, 0);
+  const labelsMade = runs.reduce((sum, { codes }) => sum + codes.length, 0);
   const identification: Identification = {
     candidates,
     merges,
@@ -59,14 +63,14 @@ export async function contrastCapabilities(documents: Documents, input: Contrast
     arm: identify.arm,
     ...(identify.ablations && {
       ablations: IDENTIFY_ARMS.map((arm): Ablation => {
-        const chosen = chooseByArm(arm, arms);
-        return { arm, kept: chosen, ...against(chosen) };
+        const chosen = chooseByArm(arm, selection);
+        return { arm, kept: chosen, ...comparedWithPlanted(chosen) };
       }),
     }),
     gone: dictionary.entries
       .filter(({ id, state }) => state === 'lacking' && !candidates.some((c) => c.id === id))
       .map(({ id }) => id),
-    evidence: await quotes(documents, input, candidates, consensus),
+    evidence: await evidenceQuotes(artifacts, input, candidates, consensus),
     thresholds: { minGap: rule.minGap, minCoverage: rule.minCoverage },
     rule: { runs: rule.runs, quorum: rule.quorum, familywiseError: rule.familywiseError },
     calls: {
@@ -74,11 +78,11 @@ export async function contrastCapabilities(documents: Documents, input: Contrast
       label: totals.asked,
       reused: totals.reused,
       unlabelled: runs.reduce((sum, { codes }) => sum + codes.reduce((n, code) => n + (code === 0 ? 1 : 0), 0), 0),
-      saved: candidates.length * ids.length * rule.runs - looked,
+      saved: candidates.length * ids.length * rule.runs - labelsMade,
     },
     usage,
     analyst: prepared.analyst.displayName,
-    ...against(kept),
+    ...comparedWithPlanted(kept),
   };
   const ref = await putJson(store, layout.capabilities(context.runId), 'identification.json', identification);
   if (!input.independent) {
@@ -100,11 +104,11 @@ export async function contrastCapabilities(documents: Documents, input: Contrast
   return { identification: ref, labels: consensus.labels, kept: briefs, candidates: candidates.length, tokens };
 }
 
-async function readTrajectories(documents: Documents, { trajectories }: ContrastInput) {
+async function readTrajectories(artifacts: IdentifyArtifacts, { trajectories }: ContrastInput) {
   const ids: string[] = [];
   const seen: { success: boolean; task: number }[] = [];
   const truth = new Map<string, Set<number>>();
-  for await (const { id, success, task, diagnostics } of await documents.trajectories(trajectories)) {
+  for await (const { id, success, task, diagnostics } of await artifacts.trajectories(trajectories)) {
     const index = ids.push(id) - 1;
     seen.push({ success, task: task.seed });
     for (const [name, state] of Object.entries(diagnostics)) {
@@ -114,19 +118,19 @@ async function readTrajectories(documents: Documents, { trajectories }: Contrast
   return { ids, seen, truth };
 }
 
-async function quotes(
-  documents: Documents,
+async function evidenceQuotes(
+  artifacts: IdentifyArtifacts,
   input: ContrastInput,
   candidates: readonly Candidate[],
   { failures }: Consensus,
 ): Promise<EvidenceQuote[]> {
-  const file = await documents.trajectories(input.trajectories);
+  const file = await artifacts.trajectories(input.trajectories);
   return candidates
     .flatMap(({ id }) => bestEvidence(failures.get(id) ?? [], input.context.seed))
     .flatMap(({ label, trajectory }) => quoteEvidence(label, file.at(trajectory)) ?? []);
 }
 
-async function discoverySpending({ store }: Documents, runId: string) {
+async function discoverySpending({ store }: IdentifyArtifacts, runId: string) {
   const calls = await RecordedCalls.open(store, runId, DISCOVERY_WORK);
   const spent = sumCalls(calls.records);
   await calls.close();

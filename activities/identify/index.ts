@@ -1,21 +1,21 @@
 import type { LlmActivities } from '../../contracts/messages/activities';
 import { contrastCapabilities } from './contrast-capabilities';
-import { discoverCandidates } from './discover';
-import { openDocuments, type IdentifyDeps } from './documents';
+import { discoverCandidates } from './discover-candidates';
+import { openIdentifyArtifacts, type IdentifyDeps } from './identify-artifacts';
 import { labelChunk } from './label-chunk';
 import { planLabels } from './plan-labels';
 import { tallyRun } from './tally-run';
 
-export type { IdentifyDeps } from './documents';
+export type { IdentifyDeps } from './identify-artifacts';
 
-/** Activities of the identify stage (paper, section 2). */
+/** The activities of the identify stage (paper, section 2), each in the file of its name. */
 export function createIdentifyActivities(deps: IdentifyDeps): Omit<LlmActivities, 'synthesiseEnvironment'> {
-  const documents = openDocuments(deps);
+  const artifacts = openIdentifyArtifacts(deps);
   return {
-    discoverCandidates: (input) => discoverCandidates(documents, input),
-    planLabels: (input) => planLabels(documents, input),
-    labelChunk: (input) => labelChunk(documents, input),
-    tallyRun: (input) => tallyRun(documents, input),
-    contrastCapabilities: (input) => contrastCapabilities(documents, input),
+    discoverCandidates: (input) => discoverCandidates(artifacts, input),
+    planLabels: (input) => planLabels(artifacts, input),
+    labelChunk: (input) => labelChunk(artifacts, input),
+    tallyRun: (input) => tallyRun(artifacts, input),
+    contrastCapabilities: (input) => contrastCapabilities(artifacts, input),
   };
 }

@@ -3,60 +3,67 @@ import type { LabelChunkResult, LabelChunksInput } from '../../contracts/message
 import { sumCalls } from '../analyst/recorded-calls';
 import { inParallel } from '../in-parallel';
 import { startProgress } from '../progress';
-import type { Documents } from './documents';
+import type { IdentifyArtifacts } from './identify-artifacts';
+import { knownLabels, labelSegment, type StoredLabel } from './labelling/label-cache';
 import {
-  answered,
+  storedAnswer,
   askQuestion,
   episodeCache,
-  freshKey,
+  withFreshCallKey,
   labelRequest,
   questionsOf,
   type Question,
-} from './label-question';
-import { knownLabels, labelSegment, type StoredLabel } from './label-store';
+} from './labelling/label-question';
 
 /**
- * Labels one chunk. Each label is in the chunk's segment before it counts, so that a retry, or another run of the
- * agent, asks nothing that is there. When the analyst fails for good, the answers under way are still kept before the
- * failure is thrown. A pair that the analyst gave no valid label for is left alone by automatic retries; when the chunk
- * is scheduled anew (a person said `retry`), it is asked again. In mode `batch` the chunk goes through the Batch API
- * first; what that has no valid answer for is asked directly.
+ * Activity: labels one chunk of the plan.
+ *
+ * Each label is written to the chunk's segment before it counts. A retry, or another improvement run of the agent, asks
+ * only what is not there. When the analyst fails for good, the answers under way are stored before the failure is
+ * thrown.
+ *
+ * Where the analyst gave no valid label, automatic retries do not ask again. The first attempt does: if the chunk was
+ * labelled before, a person has said `retry`, which schedules it anew.
+ *
+ * In mode `batch` the chunk goes through the Batch API first. Questions without a valid answer are then asked directly.
  */
 export async function labelChunk(
-  documents: Documents,
+  artifacts: IdentifyArtifacts,
   input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number },
 ): Promise<LabelChunkResult> {
   const { context } = input;
   const { heartbeat, cancellationSignal: signal, info } = Context.current();
-  const prepared = await documents.prepared(context);
+  const prepared = await artifacts.prepared(context);
   const { concurrency, maxPromptTokens, mode } = prepared.spec.analyst;
-  const analyst = documents.analyst(prepared, context);
-  const plan = await documents.plan(input.plan.plan);
+  const analyst = artifacts.analyst(prepared, context);
+  const plan = await artifacts.plan(input.plan.plan);
   const chunk = plan.chunks[input.chunk];
   if (!chunk)
-    throw new RangeError(`The label plan has ${plan.chunks.length} chunks; chunk ${input.chunk} was asked for.`);
-  const file = await documents.trajectoriesOf(input.trajectories, chunk);
-  const questions = questionsOf(file, await documents.candidates(input.candidates), plan);
+    throw new RangeError(
+      `The label plan has ${plan.chunks.length} chunks, so there is no chunk ${input.chunk} (the first one is 0).`,
+    );
+  const file = await artifacts.chunkTrajectories(input.trajectories, chunk);
+  const questions = questionsOf(file, await artifacts.candidates(input.candidates), plan);
   const wanted = new Set(questions.map(({ key }) => key));
   const { labels, own, refusals } = await knownLabels(
-    documents.store,
+    artifacts.store,
     context.agent,
     plan.model,
     chunk,
     context.runId,
     wanted,
   );
-  const isOpen = ({ key }: Question) =>
+  const mustAsk = ({ key }: Question) =>
     info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key);
-  const open = questions.filter(isOpen).map((question) => freshKey(question, refusals));
+  const toAsk = questions.filter(mustAsk).map((question) => withFreshCallKey(question, refusals));
   const episodes = episodeCache(file, maxPromptTokens);
-  const rest = { signal, priority: documents.nextPriority() };
-  const segment = documents.store.segment(labelSegment(context.agent, plan.model, chunk, context.runId));
+  const rest = { signal, priority: artifacts.nextPriority() };
+  const segment = artifacts.store.segment(labelSegment(context.agent, plan.model, chunk, context.runId));
   const progress = startProgress({
     stage: 'identify',
     unit: 'labels',
     total: questions.length,
-    done: questions.length - open.length,
+    done: questions.length - toAsk.length,
     heartbeat,
   });
   const keep = async (stored: StoredLabel): Promise<void> => {
@@ -65,20 +72,20 @@ export async function labelChunk(
     labels.set(stored.label.key, stored.label);
     progress.advance();
   };
-  const throughBatch = async (): Promise<Question[]> => {
-    const requests = open.map((question) => labelRequest(question, episodes(question.trajectory), rest));
+  const askInBatch = async (): Promise<Question[]> => {
+    const requests = toAsk.map((question) => labelRequest(question, episodes(question.trajectory), rest));
     const answers = await analyst.askBatch(requests, { signal, onStatus: (status) => progress.setNote(status) });
-    const left: Question[] = [];
-    for (const [i, question] of open.entries()) {
+    const unanswered: Question[] = [];
+    for (const [i, question] of toAsk.entries()) {
       const { answer, wasted } = answers[i] ?? { answer: null };
-      if (answer === null) left.push({ ...question, ...(wasted && { wasted }) });
-      else await keep(answered(question, episodes(question.trajectory), answer));
+      if (answer === null) unanswered.push({ ...question, ...(wasted && { wasted }) });
+      else await keep(storedAnswer(question, episodes(question.trajectory), answer));
     }
     progress.setNote(undefined);
-    return left;
+    return unanswered;
   };
   try {
-    const direct = mode === 'batch' && open.length > 0 ? await throughBatch() : open;
+    const direct = mode === 'batch' && toAsk.length > 0 ? await askInBatch() : toAsk;
     await inParallel(direct, concurrency, { signal }, (question) =>
       askQuestion(analyst, question, episodes(question.trajectory), { ...rest, keep }),
     );

@@ -6,35 +6,34 @@ import type { LabelPlan, PlanLabelsInput } from '../../contracts/messages/identi
 import { contentKey } from '../../llm';
 import { layout } from '../../store';
 import { startProgress } from '../progress';
-import type { Documents } from './documents';
-import { hasLabels, labelKey, labelSources, type Chunk, type LabelPlanDocument } from './label-store';
+import type { IdentifyArtifacts } from './identify-artifacts';
+import { hasLabels, labelKey, labelSources } from './labelling/label-cache';
+import type { Chunk, LabelPlanDocument } from './labelling/label-plan';
 import { LABEL_PROMPT_VERSION } from './prompts/label';
 
-/**
- * Chunks in flight beyond those that are being answered, so that the analyst has work while the server hands out the
- * next.
- */
+/** Chunks in flight beyond those that fill the analyst's concurrency: they bridge the time until the next one starts. */
 const SPARE_CHUNKS = 3;
 
-/** Only the name of a trajectory is needed here. */
-const namedSchema = trajectorySchema.pick({ id: true }).strip();
+/** Planning needs the id of a trajectory and nothing else. */
+const idSchema = trajectorySchema.pick({ id: true }).strip();
 
 /**
- * Cuts trajectories x candidates of one labelling run into chunks of about `identify.chunkCalls` labels; a trajectory's
- * candidates stay together. Says for each chunk where its trajectories lie in the file, and where earlier runs have
- * left labels of it. Reads the file as a stream: what is held grows with the labels, not with the trajectories.
+ * Activity: cuts one labelling run (trajectories x candidates) into chunks of about `identify.chunkCalls` labels. All
+ * candidates of a trajectory are in the same chunk. The plan says for each chunk where its trajectories lie in the file
+ * and which segments of earlier improvement runs hold labels of it. The file is read as a stream, so memory grows with
+ * the number of labels and not with the length of the trajectories.
  */
 export async function planLabels(
-  documents: Documents,
-  { context, collected, candidates: candidatesRef, run }: PlanLabelsInput,
+  artifacts: IdentifyArtifacts,
+  { context, collected, candidates: candidatesRef, run: labellingRun }: PlanLabelsInput,
 ): Promise<LabelPlan> {
-  const { store } = documents;
-  const prepared = await documents.prepared(context);
-  const { model } = documents.analyst(prepared, context);
-  const candidates = await documents.candidates(candidatesRef);
+  const { store } = artifacts;
+  const prepared = await artifacts.prepared(context);
+  const { model } = artifacts.analyst(prepared, context);
+  const candidates = await artifacts.candidates(candidatesRef);
   const perChunk = Math.max(1, Math.floor(prepared.spec.identify.chunkCalls / Math.max(1, candidates.length)));
-  const keyOf = (id: string) => (capability: Candidate) => labelKey(id, capability, model, run);
-  const remember = await hasLabels(store, context.agent, model);
+  const keyOf = (id: string) => (capability: Candidate) => labelKey(id, capability, model, labellingRun);
+  const isReusing = await hasLabels(store, context.agent, model);
   const total = candidates.length * (collected.trajectories.records ?? collected.episodes);
   const progress = startProgress({
     stage: 'identify',
@@ -55,12 +54,12 @@ export async function planLabels(
         bytes: { start, end, sha256: range.digest('hex') },
         sources: [],
       });
-      if (remember) keysOf.push(keys);
+      if (isReusing) keysOf.push(keys);
       [keys, range, start] = [[], createHash('sha256'), end];
     };
     let last = 0;
     for await (const { line, end } of store.lines(collected.trajectories)) {
-      const { id } = namedSchema.parse(JSON.parse(line.toString('utf8')));
+      const { id } = idSchema.parse(JSON.parse(line.toString('utf8')));
       keys.push(...candidates.map(keyOf(id)));
       range.update(line);
       last = end;
@@ -68,14 +67,14 @@ export async function planLabels(
       progress.advance(candidates.length);
     }
     if (keys.length > 0) finish(last);
-    if (remember) await addSources(documents, context.agent, model, chunks, keysOf);
+    if (isReusing) await addSources(artifacts, context.agent, model, chunks, keysOf);
     const plan: LabelPlanDocument = {
       promptVersion: LABEL_PROMPT_VERSION,
       model,
-      run,
+      run: labellingRun,
       chunks: candidates.length === 0 ? [] : chunks,
     };
-    const ref = await store.put(layout.labels(context.runId), `plan-${run}.json`, JSON.stringify(plan), {
+    const ref = await store.put(layout.labels(context.runId), `plan-${labellingRun}.json`, JSON.stringify(plan), {
       records: plan.chunks.length,
     });
     const window =
@@ -87,7 +86,7 @@ export async function planLabels(
 }
 
 async function addSources(
-  { store }: Documents,
+  { store }: IdentifyArtifacts,
   agent: string,
   model: string,
   chunks: Chunk[],

@@ -4,47 +4,55 @@ import type { TallyInput, TallyResult } from '../../contracts/messages/identify-
 import { failure } from '../../contracts/typed-failure';
 import { layout, putJson } from '../../store';
 import { startProgress } from '../progress';
-import { undecided } from './contrast';
-import type { Documents } from './documents';
-import { identifyRule } from './identify-rule';
-import { knownLabels, labelKey } from './label-store';
-import { labelCode, outcomesOf } from './statistics/label-table';
-import { labelsOf, readTallies, tallyDocument, type TalliedRun } from './tally-store';
+import type { IdentifyArtifacts } from './identify-artifacts';
+import { knownLabels, labelKey } from './labelling/label-cache';
+import { capabilityLabels, readTallies, tallyDocument, type TalliedRun } from './labelling/tally';
+import { undecidedCandidates } from './verdicts/contrast-candidates';
+import { labelCode } from './verdicts/label-codes';
+import { trajectoryOutcomes } from './verdicts/task-sums';
+import { verdictRule } from './verdicts/verdict-rule';
 
 /**
- * Merges the labels of one labelling run in the order of the plan, and judges with all runs so far which candidates
- * need another one. What the artifacts hold follows from the labels alone, in whatever order and by however many
- * attempts they were asked. Throws Identify.TooManyUnlabelled.
+ * Activity: closes one labelling run. It collects the labels from the cache in the order of the plan, writes them and
+ * their tally, and finds the candidates that need another run. The artifacts depend on the labels alone, not on the
+ * order or the number of attempts in which they were asked.
+ * @throws Identify.TooManyUnlabelled above `identify.maxUnlabelled`.
  */
-export async function tallyRun(documents: Documents, input: TallyInput): Promise<TallyResult> {
-  const { context, run } = input;
-  const { store } = documents;
-  const prepared = await documents.prepared(context);
-  const rule = identifyRule(prepared.spec.identify);
-  const candidates = await documents.candidates(input.candidates);
-  const all = await documents.candidates(input.discovered);
-  const file = await documents.trajectories(input.trajectories);
+export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput): Promise<TallyResult> {
+  const { context, run: labellingRun } = input;
+  const { store } = artifacts;
+  const prepared = await artifacts.prepared(context);
+  const rule = verdictRule(prepared.spec.identify);
+  const candidates = await artifacts.candidates(input.candidates);
+  const all = await artifacts.candidates(input.discovered);
+  const file = await artifacts.trajectories(input.trajectories);
   const ids: string[] = [];
   const seen: { success: boolean; task: number }[] = [];
   for await (const { id, success, task } of file) {
     ids.push(id);
     seen.push({ success, task: task.seed });
   }
-  const { lines, codes } = await mergeLabels(documents, input, candidates, ids);
-  const labels = await store.put(layout.labels(context.runId), `labels-run-${run}.jsonl`, Buffer.concat(lines), {
-    mediaType: 'application/jsonl',
-    records: codes.length,
-  });
+  const { lines, codes } = await collectLabels(artifacts, input, candidates, ids);
+  const labels = await store.put(
+    layout.labels(context.runId),
+    `labels-run-${labellingRun}.jsonl`,
+    Buffer.concat(lines),
+    {
+      mediaType: 'application/jsonl',
+      records: codes.length,
+    },
+  );
   const unlabelled = codes.reduce((n, code) => n + (code === 0 ? 1 : 0), 0);
   const { maxUnlabelled } = prepared.spec.identify;
   if (unlabelled > maxUnlabelled * codes.length) {
     throw failure(
       'Identify.TooManyUnlabelled',
-      `${unlabelled} of ${codes.length} labels could not be obtained, which is more than ${100 * maxUnlabelled} %: read the lines with label null in ${labels.key} and use a stronger analyst model, or raise identify.maxUnlabelled.`,
+      `${unlabelled} of ${codes.length} labels could not be obtained, which is more than ${100 * maxUnlabelled} %: read ` +
+        `the lines with label null in ${labels.key} and use a stronger analyst model, or raise identify.maxUnlabelled.`,
     );
   }
   const own: TalliedRun = {
-    run,
+    run: labellingRun,
     labels,
     capabilities: candidates.map(({ id }) => id),
     trajectories: ids.length,
@@ -53,32 +61,34 @@ export async function tallyRun(documents: Documents, input: TallyInput): Promise
   const tally = await putJson(
     store,
     layout.labels(context.runId),
-    `tally-${run}.json`,
+    `tally-${labellingRun}.json`,
     tallyDocument(own, input.previous),
   );
   const runs = [...(await readTallies(store, input.previous)), own];
-  const labelled = all.map(({ id }) => ({ id, labels: labelsOf(runs, id) }));
-  const open = run + 1 < rule.runs ? undecided(labelled, outcomesOf(seen), rule) : [];
-  const next = all.filter(({ id }) => open.includes(id));
+  const labelled = all.map(({ id }) => ({ id, labels: capabilityLabels(runs, id) }));
+  const undecided = labellingRun + 1 < rule.runs ? undecidedCandidates(labelled, trajectoryOutcomes(seen), rule) : [];
+  const toLabelNext = all.filter(({ id }) => undecided.includes(id));
   return {
     tally,
     open:
-      next.length === 0 ? null : await putJson(store, layout.capabilities(context.runId), `open-${run + 1}.json`, next),
-    note: `labelling run ${run + 1} of ${rule.runs}: ${all.length - open.length} of ${all.length} verdicts are final`,
+      toLabelNext.length === 0
+        ? null
+        : await putJson(store, layout.capabilities(context.runId), `open-${labellingRun + 1}.json`, toLabelNext),
+    note: `labelling run ${labellingRun + 1} of ${rule.runs}: ${all.length - undecided.length} of ${all.length} verdicts are final`,
   };
 }
 
-/** Lines and codes of a run, trajectory by trajectory. */
-async function mergeLabels(
-  documents: Documents,
+/** The labels of one labelling run, trajectory by trajectory: as lines of JSON and as codes. */
+async function collectLabels(
+  artifacts: IdentifyArtifacts,
   { context, plan: { plan: planRef } }: TallyInput,
   candidates: readonly Candidate[],
   ids: readonly string[],
 ) {
   const { heartbeat, cancellationSignal } = Context.current();
-  const plan = await documents.plan(planRef);
+  const plan = await artifacts.plan(planRef);
   const codes = new Uint8Array(ids.length * candidates.length);
-  // Kept as bytes: hundreds of thousands of lines are no load for the collector then.
+  // Bytes, not strings: hundreds of thousands of strings would keep the garbage collector busy.
   const lines: Buffer[] = [];
   const progress = startProgress({ stage: 'identify', unit: 'merged chunks', total: plan.chunks.length, heartbeat });
   try {
@@ -88,11 +98,15 @@ async function mergeLabels(
       for (let t = chunk.from; t < chunk.to; t++) {
         candidates.forEach((candidate, c) => {
           const key = labelKey(ids[t] as string, candidate, plan.model, plan.run);
-          wanted.push({ key, record: missing(ids[t] as string, candidate, key), index: t * candidates.length + c });
+          wanted.push({
+            key,
+            record: missingLabel(ids[t] as string, candidate, key),
+            index: t * candidates.length + c,
+          });
         });
       }
       const { labels } = await knownLabels(
-        documents.store,
+        artifacts.store,
         context.agent,
         plan.model,
         chunk,
@@ -113,8 +127,8 @@ async function mergeLabels(
   return { lines, codes };
 }
 
-/** A label that no chunk has left counts as unlabelled rather than being passed over. */
-function missing(trajectoryId: string, capability: Candidate, key: string): LabelRecord {
+/** The record of a label that is not in the cache: it counts as unlabelled, and does not go unnoticed. */
+function missingLabel(trajectoryId: string, capability: Candidate, key: string): LabelRecord {
   return {
     trajectoryId,
     capabilityId: capability.id,

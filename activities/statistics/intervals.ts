@@ -24,7 +24,7 @@ export interface ClusteredShare {
  * of tasks that variance is little more than noise, and an interval made from it alone is often far too short (see
  * `bench/identification-coverage`).
  */
-export const PRIOR_DF = 8;
+const PRIOR_DF = 8;
 
 /**
  * 95 % interval of a share whose observations come in tasks: Wilson's score interval at the effective sample size,

@@ -7,11 +7,11 @@ import type { OrchestrationActivities } from '../../contracts/messages/activitie
 import type { StudyPlan, StudyRecord, StudyResult } from '../../contracts/messages/identify-stage';
 import { type ArtifactStore, getJson, layout, lineFiles, putJson, replaceFile } from '../../store';
 import { standaloneSvg } from '../charts/standalone-svg';
-import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match';
-import { renderStudyPage, stabilityFigure } from './page';
+import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match-capabilities';
 import { prepareStudy, type PrepareStudyDeps } from './prepare-study';
+import { renderStudyPage, stabilityFigure } from './study-page';
 
-export { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match';
+export { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match-capabilities';
 
 const recordSchema = z.array(
   z.strictObject({ seed: z.int(), identification: artifactRefSchema, labels: artifactRefSchema }),

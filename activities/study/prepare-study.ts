@@ -8,8 +8,8 @@ import { type RolloutSummary, trajectorySchema } from '../../contracts/artifacts
 import type { StudyInput, StudyPlan } from '../../contracts/messages/identify-stage';
 import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, layout, LineFile, putJson } from '../../store';
-import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
 import { probeAnalyst } from '../endpoints/probe-analyst';
+import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
 
 /** What preparing a study needs. */
 export interface PrepareStudyDeps {

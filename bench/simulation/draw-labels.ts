@@ -1,5 +1,6 @@
 import type { RandomSource } from '../../activities/statistics/random';
-import { LABEL_CODES, type Outcomes } from '../../activities/identify/statistics/label-table';
+import type { TrajectoryOutcomes } from '../../activities/identify/verdicts/task-sums';
+import { LABEL_CODES } from '../../activities/identify/verdicts/label-codes';
 
 /** A capability whose true rates are known. */
 export interface Truth {
@@ -32,7 +33,7 @@ export function drawLabels(
   truth: Truth,
   world: World,
   random: RandomSource,
-): { outcomes: Outcomes; labels: Uint8Array[] } {
+): { outcomes: TrajectoryOutcomes; labels: Uint8Array[] } {
   const { tasks, trials, runs, failureRate, taskShare, noise } = world;
   const applicable = truth.coverage / truth.errorRateFailure;
   const n = tasks * trials;

@@ -1,12 +1,17 @@
 import { randomSource } from '../../activities/statistics/random';
-import { evidence } from '../../activities/identify/contrast';
+import { runFigures } from '../../activities/identify/verdicts/contrast-candidates';
 import { differenceInterval, shareInterval } from '../../activities/statistics/intervals';
-import { taskSums } from '../../activities/identify/statistics/label-table';
-import { clusteredShare } from '../../activities/identify/statistics/rates';
-import { judge, passes, type Rule, type Verdict } from '../../activities/identify/statistics/verdict';
+import { taskSums } from '../../activities/identify/verdicts/task-sums';
+import { clusteredShare } from '../../activities/identify/verdicts/rates';
+import {
+  judgeCandidates,
+  passesThresholds,
+  type CapabilityVerdict,
+} from '../../activities/identify/verdicts/capability-verdict';
 import type { Interval } from '../../contracts/artifacts/evaluation';
 import { drawLabels, type Truth, type World } from './draw-labels';
 import { percentileGap } from './percentile-bootstrap';
+import type { VerdictRule } from '../../activities/identify/verdicts/verdict-rule';
 
 /** Quantities with an interval. */
 export const QUANTITIES = ['errorRateFailure', 'errorRateSuccess', 'gap', 'coverage'] as const;
@@ -30,7 +35,7 @@ export interface SettingResult {
 
 export interface MeasureOptions {
   world: World;
-  rule: Rule;
+  rule: VerdictRule;
   /** Candidates that share the familywise error. */
   candidates: number;
   repetitions: number;
@@ -78,18 +83,18 @@ export function measureSetting(truth: Truth, options: MeasureOptions): SettingRe
       if (interval !== null) result.percentile.made++;
       if (interval !== null && holds(interval, gap)) result.percentile.covered++;
     }
-    const runs = evidence(sums);
+    const runs = runFigures(sums);
     // Alone, at its share of the error: what Bonferroni's correction over so many candidates comes to.
     const own = { ...rule, familywiseError: rule.familywiseError / candidates };
     let made = 0;
-    let verdict: Verdict | undefined;
+    let verdict: CapabilityVerdict | undefined;
     do {
       made++;
-      [verdict] = judge([runs.slice(0, made)], own);
+      [verdict] = judgeCandidates([runs.slice(0, made)], own);
     } while (verdict?.kind === null && made < rule.runs);
     result.verdicts[verdict?.kind ?? 'not-enough-data']++;
     result.runsMade += made;
-    if (runs.filter((run) => passes(run, rule)).length >= rule.quorum) result.keptByEstimates++;
+    if (runs.filter((run) => passesThresholds(run, rule)).length >= rule.quorum) result.keptByEstimates++;
   }
   return result;
 }
@@ -100,7 +105,7 @@ const holds = ({ low, high }: { low: number; high: number }, truth: number): boo
 /** Whether a capability with these true rates ought to be kept. */
 export function oughtToBeKept(
   { errorRateFailure, errorRateSuccess, coverage }: Truth,
-  { minGap, minCoverage }: Rule,
+  { minGap, minCoverage }: VerdictRule,
 ): boolean {
   return errorRateFailure - errorRateSuccess >= minGap - 1e-9 && coverage >= minCoverage - 1e-9;
 }
@@ -108,7 +113,7 @@ export function oughtToBeKept(
 /** Whether the truth lies on neither threshold: what more data must in the end decide. */
 export function isClear(
   { errorRateFailure, errorRateSuccess, coverage }: Truth,
-  { minGap, minCoverage }: Rule,
+  { minGap, minCoverage }: VerdictRule,
 ): boolean {
   return Math.abs(errorRateFailure - errorRateSuccess - minGap) > 1e-9 && Math.abs(coverage - minCoverage) > 1e-9;
 }

@@ -1,5 +1,5 @@
 import type { RandomSource } from '../../activities/statistics/random';
-import type { TaskSums } from '../../activities/identify/statistics/label-table';
+import type { TaskSums } from '../../activities/identify/verdicts/task-sums';
 
 /**
  * Plain percentile bootstrap over tasks, for comparison: 95 % interval of the gap with all runs pooled. Null where a

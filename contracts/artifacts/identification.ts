@@ -47,7 +47,7 @@ export const consensusLabelSchema = z.strictObject({
 export type ConsensusLabel = z.infer<typeof consensusLabelSchema>;
 
 /** Thresholds by which a capability can fail. */
-export const THRESHOLDS = ['gap', 'coverage', 'significance'] as const;
+export const VERDICT_CRITERIA = ['gap', 'coverage', 'significance'] as const;
 export const IDENTIFY_VERDICTS = ['kept', 'rejected', 'not-enough-data'] as const;
 /** What has become of a capability since the last run of the agent. */
 export const CAPABILITY_STATUSES = ['new', 'recurring', 'fixed', 'regressed'] as const;
@@ -129,7 +129,7 @@ export const contrastSchema = z.strictObject({
     .describe("Fleiss' kappa of the runs; null with fewer than two, or where only one label was ever given."),
   verdict: z.enum(IDENTIFY_VERDICTS).describe('Kept, rejected, or not enough data for either.'),
   missed: z
-    .array(z.enum(THRESHOLDS))
+    .array(z.enum(VERDICT_CRITERIA))
     .describe('Thresholds that it misses; for a rejection: clearly, with the whole interval.'),
   moreFailures: count
     .nullable()

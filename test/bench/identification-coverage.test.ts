@@ -1,11 +1,11 @@
 // tier: unit
-import type { Rule } from '../../activities/identify/statistics/verdict';
 import { SETTINGS } from '../../bench/simulation/draw-labels';
 import { errorCurves } from '../../bench/simulation/error-curves';
 import { measureSetting, oughtToBeKept, QUANTITIES, type SettingResult } from '../../bench/simulation/measure-verdicts';
+import type { VerdictRule } from '../../activities/identify/verdicts/verdict-rule';
 
 // A small version of `make bench NAME=identification-coverage`: fewer repetitions, one sample size.
-const rule: Rule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
+const rule: VerdictRule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
 const world = { tasks: 150, trials: 2, runs: 10, failureRate: 0.5, taskShare: 0.3, noise: 0.1 };
 const measure = (truth: (typeof SETTINGS)[number], seed: number) =>
   measureSetting(truth, { world, rule, candidates: 10, repetitions: 40, seed, bootstrapSamples: 0 });

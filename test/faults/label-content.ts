@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readLabels } from '../../activities/identify/label-store';
+import { readLabels } from '../../activities/identify/labelling/label-cache';
 import { layout, type ArtifactStore } from '../../store';
 
 /**

@@ -9,7 +9,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { readLabels } from '../../activities/identify/label-store';
+import { readLabels } from '../../activities/identify/labelling/label-cache';
 import { CANDIDATES, LabellingWorld } from '../../bench/support/labelling';
 import { ended, freePort, Processes, untilAnswers } from '../../bench/support/processes';
 import { serveProvider, type ProviderStats } from '../../bench/support/stub-provider';

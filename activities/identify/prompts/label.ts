@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { type Candidate, LABELS } from '../../../contracts/artifacts/identification';
 import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
 import type { AnalystMessage } from '../../../llm';
-import { fitEpisode, type FittedEpisode } from '../fit';
 import { renderMessages } from '../../render-messages';
+import { fitEpisode, type FittedEpisode } from './fit-episode';
 
 /**
  * Part of every label's key: raise it with any change of this file that can change an answer (a test holds the text to

@@ -1,6 +1,6 @@
 // tier: unit
 import { oracleRates } from '../../../activities/evaluate/oracle';
-import { armTable } from '../../../activities/evaluate/outcomes';
+import { armTable } from '../../../activities/evaluate/outcome-table';
 import { mean } from '../../../activities/statistics/mean';
 import { regressionAgainstBase } from '../../../activities/evaluate/regression';
 import { drawTable, type Kind } from './population';

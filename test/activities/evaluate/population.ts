@@ -1,5 +1,5 @@
 /** A made-up population of tasks for tests: kinds with known pass probabilities, sampled with a seed. */
-import { type Outcome, pairOutcomes, type OutcomeTable } from '../../../activities/evaluate/outcomes';
+import { type Outcome, pairOutcomes, type OutcomeTable } from '../../../activities/evaluate/outcome-table';
 import { type RandomSource, randomSource } from '../../../activities/statistics/random';
 
 /** One kind of task: its share of the population, its tags and each arm's chance to pass. */

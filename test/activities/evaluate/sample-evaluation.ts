@@ -1,7 +1,7 @@
 /**
  * A made-up evaluation for tests: real statistics over outcomes drawn from known pass probabilities. No agent was run.
  */
-import { evaluateTable } from '../../../activities/evaluate/statistics';
+import { evaluateTable } from '../../../activities/evaluate/evaluate-table';
 import type { Evaluation, RoutingRecord } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { randomSource } from '../../../activities/statistics/random';

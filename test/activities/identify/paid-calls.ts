@@ -1,6 +1,6 @@
 import { layout, type ArtifactStore } from '../../../store';
 import { callRecordSchema, type CallRecord } from '../../../activities/analyst/recorded-calls';
-import { readLabels } from '../../../activities/identify/label-store';
+import { readLabels } from '../../../activities/identify/labelling/label-cache';
 
 /** What a run has paid the analyst for. */
 export interface PaidCalls {

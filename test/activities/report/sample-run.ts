@@ -5,11 +5,10 @@
 import { certificateOf } from '../../../activities/environment-checks/certificate';
 import { randomSource, type RandomSource } from '../../../activities/statistics/random';
 import { decideGate } from '../../../activities/evaluate/gate';
-import { summaryLine } from '../../../activities/evaluate/compare';
-import { contrastCandidates, undecided } from '../../../activities/identify/contrast';
-import { withStatus } from '../../../activities/identify/identity';
-import { LABEL_CODES, type Outcomes } from '../../../activities/identify/statistics/label-table';
-import type { Rule } from '../../../activities/identify/statistics/verdict';
+import { evaluationSummary } from '../../../activities/evaluate/compare-arms';
+import { contrastCandidates, undecidedCandidates } from '../../../activities/identify/verdicts/contrast-candidates';
+import { withStatus } from '../../../activities/identify/results/dictionary-status';
+import type { TrajectoryOutcomes } from '../../../activities/identify/verdicts/task-sums';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { CalibrationResult, EnvironmentAttempt } from '../../../contracts/artifacts/environment-attempt';
 import type { TransferEstimate } from '../../../contracts/artifacts/environment-check';
@@ -22,8 +21,10 @@ import type { ArmRollouts } from '../../../contracts/messages/evaluate-stage';
 import type { ReportInput } from '../../../contracts/messages/run';
 import type { AttemptRefs, SharpenResult } from '../../../contracts/messages/sharpen-stage';
 import { type ArtifactStore, layout, putJson, putLines } from '../../../store';
-import { labelsFrom, outcomesFrom, type LabelCounts } from '../identify/labels-from-counts';
+import { labelsFrom, outcomesFrom, type LabelCounts } from '../identify/verdicts/labels-from-counts';
 import { sampleAdapter, sampleEvaluation, SKILLS, type SampleSkill } from '../evaluate/sample-evaluation';
+import { LABEL_CODES } from '../../../activities/identify/verdicts/label-codes';
+import type { VerdictRule } from '../../../activities/identify/verdicts/verdict-rule';
 
 const RUN = 'orders-desk-2026-11-21-0300';
 const SHA = '3f'.repeat(32);
@@ -102,7 +103,7 @@ export async function sampleRun(store: ArtifactStore, options: SampleOptions = {
       evaluation: await putJson(store, layout.evaluation(RUN), 'evaluation.json', evaluation),
       gatePassed: gate.passed,
       gateReasons: gate.reasons,
-      summary: summaryLine(evaluation),
+      summary: evaluationSummary(evaluation),
     },
     routing: await putLines(store, layout.evaluation(RUN), 'routing.jsonl', [{}]),
     promotedVersion: 3,
@@ -177,7 +178,7 @@ function identify(hostile?: string): Identification {
     counts(1, 6, 9, 12),
     counts(12, 160, 71, 300),
   ];
-  const rule: Rule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
+  const rule: VerdictRule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
   const outcomes = outcomesFrom(391, 209, 2);
   const candidates = [...SKILLS, ...decoys].map(({ id, name, summary }) => ({
     id,
@@ -244,13 +245,13 @@ function identify(hostile?: string): Identification {
 function sampleContrasts(
   candidates: readonly { id: string }[],
   rows: readonly LabelCounts[],
-  outcomes: Outcomes,
-  rule: Rule,
+  outcomes: TrajectoryOutcomes,
+  rule: VerdictRule,
 ): Contrast[] {
   const random = randomSource(23);
   const labelled = candidates.map(({ id }) => ({ id, labels: [] as Uint8Array[] }));
   for (let run = 0; run < rule.runs; run++) {
-    const open = run === 0 ? labelled.map(({ id }) => id) : undecided(labelled, outcomes, rule);
+    const open = run === 0 ? labelled.map(({ id }) => id) : undecidedCandidates(labelled, outcomes, rule);
     labelled.forEach(({ id, labels }, i) => {
       if (!open.includes(id)) return;
       labels.push(labelsFrom(outcomes, rows[i]!).map((code) => (random.uniform() < 0.02 ? LABEL_CODES.PRESENT : code)));

@@ -1,12 +1,12 @@
 // tier: unit
 import { randomSource } from '../../../activities/statistics/random';
-import { gapPValue } from '../../../activities/identify/statistics/gap-test';
+import { gapPValue } from '../../../activities/identify/verdicts/gap-p-value';
 import { differenceInterval, shareInterval, wilson } from '../../../activities/statistics/intervals';
-import { clusteredShare, runRates } from '../../../activities/identify/statistics/rates';
+import { clusteredShare, runRates } from '../../../activities/identify/verdicts/rates';
 import { student95, studentTail } from '../../../activities/statistics/student';
 import { drawLabels } from '../../../bench/simulation/draw-labels';
-import { taskSums } from '../../../activities/identify/statistics/label-table';
-import { sumsOf } from '../identify/statistics/sums-of';
+import { taskSums } from '../../../activities/identify/verdicts/task-sums';
+import { sumsOf } from '../identify/verdicts/sums-of';
 
 test('rates are shares of the episodes that called for it, coverage is a share of all failures', () => {
   const sums = sumsOf({

@@ -3,7 +3,7 @@ import { jaccard } from '../../../activities/statistics/jaccard';
 import { discoverMessages } from '../../../activities/identify/prompts/discover';
 import { labelMessages } from '../../../activities/identify/prompts/label';
 import { synthesisMessages, type SynthesisMaterial } from '../../../activities/synthesise/prompt';
-import { candidateId } from '../../../activities/identify/candidates';
+import { candidateId } from '../../../activities/identify/discovery/candidate-pool';
 import type { Candidate } from '../../../contracts/artifacts/identification';
 import { openRuleBook, UnknownQuestionError } from '../../../examples/orders-desk/analyst/answers';
 import { RULES, type Judgement } from '../../../examples/orders-desk/analyst/rules';

@@ -1,0 +1,151 @@
+import type { Arm, Evaluation, Interval, RoutingRecord } from '../../contracts/artifacts/evaluation';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import type { CapabilityBrief } from '../../contracts/messages/run-context';
+import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from '../statistics/bootstrap';
+import { mean } from '../statistics/mean';
+import { calibrateRouter } from './calibrate-router';
+import { evaluationCaveats } from './caveats';
+import { oracleRates } from './oracle';
+import { armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome-table';
+import { regressionAgainstBase } from './regression';
+import { expectedChoices, orderedKinds, routerQuality, taskKinds, UNTAGGED } from './router-quality';
+
+/** What the figures are made from. */
+export interface EvaluateOptions {
+  capabilities: readonly CapabilityBrief[];
+  /** Each one's arm has the adapter's served name. */
+  adapters: readonly TrainedAdapter[];
+  routing: readonly RoutingRecord[];
+  bootstrapSamples: number;
+  confidence: number;
+  /** The same seed and table give the same figures, to the last digit. */
+  seed: number;
+}
+
+/**
+ * All figures of an evaluation from paired outcomes. The table needs arms `base` and `routed`, one for each adapter
+ * and, where it was trained, `mixed`. Throws UnpairedError when one is missing or there is no adapter.
+ */
+export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Evaluation {
+  const bootstrap: BootstrapOptions = {
+    samples: options.bootstrapSamples,
+    confidence: options.confidence,
+    seed: options.seed,
+  };
+  const base = armTable(table, 'base');
+  const routed = armTable(table, 'routed');
+  const single = options.adapters.map((adapter) => armTable(table, adapter.name));
+  const mixed = table.arms.get('mixed');
+  const { attainable, ceiling } = oracleRates(table, [base, ...single]);
+  const baseRates = taskRates(base);
+  const routedRates = taskRates(routed);
+
+  const sources: ArmSource[] = [
+    { name: 'base', kind: 'base', rates: baseRates },
+    { name: 'routed', kind: 'routed', rates: routedRates },
+    { name: 'oracle', kind: 'oracle', rates: attainable },
+    ...single.map((arm): ArmSource => ({ name: arm.name, kind: 'adapter', rates: taskRates(arm) })),
+    ...(mixed ? [{ name: 'mixed', kind: 'mixed' as const, rates: taskRates(mixed) }] : []),
+  ];
+  const arms = describeArms(sources, baseRates, table.seeds.length * table.trials, bootstrap);
+  const arm = (kind: Arm['kind']) => arms.find((a) => a.kind === kind) as Arm;
+  const adapters = arms.filter((a) => a.kind === 'adapter');
+  const bestSingle = adapters.reduce<Arm | null>(
+    (best, a) => (best === null || a.passRate.estimate > best.passRate.estimate ? a : best),
+    null,
+  );
+  if (bestSingle === null) throw new UnpairedError('There is no adapter to compare: train at least one.');
+
+  const rivals = [armTable(table, bestSingle.name), ...(mixed ? [mixed] : [])].map((rival) =>
+    minus(routedRates, taskRates(rival)),
+  );
+  const [routedMinusBestSingle, routedMinusMixed] = bootstrapMeans(rivals, bootstrap) as [
+    Interval,
+    Interval | undefined,
+  ];
+  const { selectionBias, ...regression } = regressionAgainstBase(base, routed, bootstrap);
+  const kinds = taskKinds(table);
+  const expected = expectedChoices(table, kinds, options.adapters, bootstrap);
+  const oracleCeiling = mean(ceiling);
+  const calibration = calibrateRouter(table, kinds, options.capabilities, options.adapters, options.routing, expected);
+  return {
+    tasks: table.seeds.length,
+    trials: table.trials,
+    confidence: options.confidence,
+    bootstrapSamples: options.bootstrapSamples,
+    base: arm('base'),
+    bestSingle,
+    routed: arm('routed'),
+    oracle: arm('oracle'),
+    oracleCeiling,
+    ...(mixed && { mixed: arm('mixed') }),
+    adapters,
+    routedMinusBase: arm('routed').minusBase,
+    routedMinusBestSingle,
+    ...(routedMinusMixed && { routedMinusMixed }),
+    regression,
+    byTag: compareByKind(kinds, baseRates, routedRates, bootstrap),
+    router: {
+      ...routerQuality(table, kinds, options.capabilities, options.routing, expected),
+      ...(calibration && { calibration }),
+    },
+    caveats: evaluationCaveats({
+      table,
+      adapters: single.length,
+      oracleCeiling,
+      selectionBias,
+      confidence: bootstrap.confidence,
+      samples: bootstrap.samples,
+    }),
+  };
+}
+
+interface ArmSource {
+  name: string;
+  kind: Arm['kind'];
+  /** Per task. */
+  rates: readonly number[];
+}
+
+const minus = (a: readonly number[], b: readonly number[]): Column => ({
+  values: a.map((rate, task) => rate - (b[task] as number)),
+  range: [-1, 1],
+});
+
+function describeArms(
+  sources: readonly ArmSource[],
+  baseRates: readonly number[],
+  episodes: number,
+  bootstrap: BootstrapOptions,
+): Arm[] {
+  const columns = sources.flatMap(({ rates }): Column[] => [{ values: rates, range: [0, 1] }, minus(rates, baseRates)]);
+  const intervals = bootstrapMeans(columns, bootstrap);
+  return sources.map(({ name, kind }, i) => ({
+    name,
+    kind,
+    passRate: intervals[2 * i] as Interval,
+    minusBase: kind === 'base' ? { estimate: 0, low: 0, high: 0 } : (intervals[2 * i + 1] as Interval),
+    episodes: kind === 'oracle' ? 0 : episodes,
+  }));
+}
+
+function compareByKind(
+  kinds: readonly string[],
+  base: readonly number[],
+  routed: readonly number[],
+  bootstrap: BootstrapOptions,
+): Evaluation['byTag'] {
+  return orderedKinds(kinds)
+    .filter((kind) => kind !== UNTAGGED)
+    .map((tag) => {
+      const pick = (rates: readonly number[]) => rates.filter((_, task) => kinds[task] === tag);
+      const { values, range } = minus(pick(routed), pick(base));
+      return {
+        tag,
+        tasks: values.length,
+        base: mean(pick(base)),
+        routed: mean(pick(routed)),
+        minusBase: bootstrapMean(values, range, bootstrap),
+      };
+    });
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { Context } from '@temporalio/activity';
+import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
+import type { SandboxActivities } from '../../contracts/messages/activities';
+import type { EvaluationArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
+import { NONE_LABEL } from '../../contracts/names';
+import { getLines, layout } from '../../store';
+import type { RolloutDeps } from '../rollout/rollout-deps';
+import { readOwnerEnvironment } from '../environment';
+import { servedAdapters } from '../rollout/served-adapter';
+import { readPreparedSpec } from '../prepared-spec';
+import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
+import { createRouteTasks } from './route-tasks';
+
+/** Activities that produce the data of the stage `evaluate`. */
+export function createEvaluationRolloutActivities(
+  deps: RolloutDeps,
+): Pick<SandboxActivities, 'routeTasks' | 'rollOutArm'> {
+  return {
+    routeTasks: createRouteTasks(deps),
+
+    /**
+     * Rolls one arm out over the held-out tasks. Every arm meets the same tasks with the same sampling seeds, so that
+     * differences between arms are paired. Throws RangeError for an arm without what its kind needs.
+     */
+    async rollOutArm(input: EvaluationArmInput): Promise<ArmRollouts> {
+      const { arm, kind, adapters } = input;
+      const { runId, seed } = input.context;
+      const prepared = await readPreparedSpec(deps.store, input.context.spec);
+      const { environment, model, evaluation } = prepared.spec;
+      const served = servedAdapters(deps.store, adapters);
+      const modelOf = await modelChooser(deps, input, model.name);
+      const { start, count } = environment.heldOutSeeds;
+      const plans = Array.from({ length: count * evaluation.trials }, (_, index) => {
+        const taskSeed = start + Math.floor(index / evaluation.trials);
+        const trial = index % evaluation.trials;
+        return {
+          seed: taskSeed,
+          split: 'held-out' as const,
+          trial,
+          model: modelOf(taskSeed),
+          samplingSeed: samplingSeed(seed, taskSeed, trial),
+        };
+      });
+      const used = new Set(plans.map((plan) => plan.model));
+      const fileName = `arm-${arm.replace(/[^A-Za-z0-9.-]+/g, '-')}`;
+      // The same arm with other adapters or another routing is another set.
+      const inputs = createHash('sha256')
+        .update(JSON.stringify([kind, served.map(({ name }) => name), input.routing?.sha256]))
+        .digest('hex');
+      const rolledOut = await runRollouts(deps, {
+        plans,
+        environment: await readOwnerEnvironment(prepared),
+        settings: deployedSettings(prepared.spec),
+        modelBaseUrl: prepared.modelBaseUrl,
+        adapters: served.filter(({ name }) => used.has(name)),
+        concurrency: evaluation.concurrency,
+        workKey: layout.work(runId, `${fileName}-${inputs.slice(0, 12)}`),
+        stage: 'evaluate',
+        note: arm,
+        signal: Context.current().cancellationSignal,
+      });
+      return {
+        arm,
+        kind,
+        rollouts: await storeRollouts(deps.store, layout.evaluation(runId), `${fileName}.jsonl`, rolledOut),
+      };
+    },
+  };
+}
+
+async function modelChooser(
+  { store }: RolloutDeps,
+  { arm, kind, adapters, routing }: EvaluationArmInput,
+  base: string,
+): Promise<(seed: number) => string> {
+  if (kind === 'base') return () => base;
+  if (kind !== 'routed') {
+    const [adapter, ...others] = adapters;
+    if (!adapter || others.length > 0)
+      throw new RangeError(`Arm ${arm} of kind ${kind} needs exactly one adapter, not ${adapters.length}.`);
+    return () => adapter.name;
+  }
+  if (!routing) throw new RangeError(`Arm ${arm} of kind routed needs a routing artifact.`);
+  const byCapability = new Map(adapters.map((adapter) => [adapter.capabilityId, adapter.name]));
+  const chosen = new Map(
+    (await getLines(store, routing, routingRecordSchema)).map((record) => [record.seed, record.capabilityId]),
+  );
+  return (seed) => {
+    const capability = chosen.get(seed);
+    if (capability === undefined)
+      throw new RangeError(`The routing artifact ${routing.key} has no decision for task ${seed}.`);
+    return capability === NONE_LABEL ? base : (byCapability.get(capability) ?? base);
+  };
+}

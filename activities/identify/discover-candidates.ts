@@ -1,0 +1,141 @@
+import { Context } from '@temporalio/activity';
+import { z } from 'zod';
+import { type Dictionary, dictionarySchema } from '../../contracts/artifacts/dictionary';
+import { type Merge, mergeSchema } from '../../contracts/artifacts/identification';
+import type { Trajectory } from '../../contracts/artifacts/trajectory';
+import type { DiscoveryResult, IdentifyInput } from '../../contracts/messages/identify-stage';
+import type { RunContext } from '../../contracts/messages/run-context';
+import { contentKey, type Analyst } from '../../llm';
+import { layout, putJson, readDictionary, type ArtifactStore, type LineFile } from '../../store';
+import { RecordedCalls, sumCalls } from '../analyst/recorded-calls';
+import { startProgress } from '../progress';
+import { discoveryBatches, poolCandidates, selectCandidates, type PooledCandidate } from './discovery/candidate-pool';
+import { mergeCandidates } from './discovery/merge-candidates';
+import type { IdentifyArtifacts } from './identify-artifacts';
+import { DISCOVER_PROMPT_VERSION, discoverAnswerSchema, discoverMessages } from './prompts/discover';
+import { MERGE_PROMPT_VERSION, mergeAnswerSchema, mergeMessages } from './prompts/merge';
+
+/** Name of the segment that holds the discovery calls of an improvement run. */
+export const DISCOVERY_WORK = 'analyst-discover';
+
+/** What discovery leaves beside the candidates. */
+export const discoveryDetailSchema = z.strictObject({
+  merges: z.array(mergeSchema),
+  /** The agent's dictionary before this run; statuses are relative to it. */
+  dictionary: dictionarySchema,
+});
+export type DiscoveryDetail = z.infer<typeof discoveryDetailSchema>;
+
+/**
+ * Activity: asks the analyst for candidate capabilities. They come from batches of failures and from the dictionary of
+ * earlier runs. The batches go one after the other, because each is shown the names given before; otherwise one
+ * capability would get another name in each batch. One more call then merges names that mean the same. Answers are
+ * written to a segment, so that a retry pays for none of them again.
+ */
+export async function discoverCandidates(
+  artifacts: IdentifyArtifacts,
+  { context, collected, independent }: IdentifyInput,
+): Promise<DiscoveryResult> {
+  const { heartbeat, cancellationSignal: signal } = Context.current();
+  const { store } = artifacts;
+  const prepared = await artifacts.prepared(context);
+  const analyst = artifacts.analyst(prepared, context);
+  const { discoveryBatches: batches, batchSize, maxCandidates } = prepared.spec.identify;
+  const file = await artifacts.trajectories(collected.trajectories);
+  const chosen = discoveryBatches(await failedOf(file), context.seed, batches, batchSize);
+  const dictionary: Dictionary = independent
+    ? { agent: context.agent, entries: [] }
+    : await frozenDictionary(store, context);
+  const calls = await RecordedCalls.open(store, context.runId, DISCOVERY_WORK);
+  const progress = startProgress({ stage: 'identify', unit: 'discovery calls', total: chosen.length, heartbeat });
+  try {
+    let pool = knownCandidates(dictionary);
+    for (const batch of chosen) {
+      const messages = discoverMessages(
+        batch.map(({ index }) => file.at(index)),
+        pool,
+      );
+      const key = contentKey('discover', DISCOVER_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
+      const { value } = await calls.ask(analyst, {
+        kind: 'discover',
+        key,
+        messages,
+        schema: discoverAnswerSchema,
+        signal,
+      });
+      pool = poolCandidates(
+        pool,
+        value,
+        batch.map(({ id }) => id),
+      );
+      progress.advance();
+    }
+    // A single call was told to keep its names apart, so there is nothing to merge.
+    const merged =
+      chosen.length > 1 || dictionary.entries.length > 0
+        ? await mergePool(analyst, calls, pool, signal)
+        : { pool, merges: [] };
+    const inState = (state: string) => dictionary.entries.filter((entry) => entry.state === state).map(({ id }) => id);
+    const candidates = selectCandidates(merged.pool, maxCandidates, inState('lacking'), inState('fixed'));
+    const detail: DiscoveryDetail = { merges: merged.merges, dictionary };
+    const directory = layout.capabilities(context.runId);
+    return {
+      candidates: await putJson(store, directory, 'candidates.json', candidates),
+      detail: await putJson(store, directory, 'discovery.json', detail),
+      count: candidates.length,
+      calls: sumCalls(calls.records).asks,
+    };
+  } finally {
+    progress.stop();
+    await calls.close();
+    await analyst.flushUsage();
+  }
+}
+
+/**
+ * The agent's dictionary as this improvement run first saw it. A retry then asks the same questions, whatever other runs
+ * have found since.
+ */
+async function frozenDictionary(store: ArtifactStore, { agent, runId }: RunContext): Promise<Dictionary> {
+  const key = `${layout.run(runId)}/work/dictionary.json`;
+  const frozen = await store.readDocument(key);
+  if (frozen) return dictionarySchema.parse(frozen.value);
+  const dictionary = await readDictionary(store, agent);
+  await store.swapDocument(key, dictionary, null);
+  return dictionary;
+}
+
+/** The pool that discovery begins with: capabilities of earlier runs, in the order of the dictionary. */
+function knownCandidates({ entries }: Dictionary): PooledCandidate[] {
+  return entries.map(({ id, name, summary, description }) => ({
+    id,
+    name,
+    summary,
+    description,
+    episodes: [],
+    known: true,
+  }));
+}
+
+async function mergePool(analyst: Analyst, calls: RecordedCalls, pool: PooledCandidate[], signal: AbortSignal) {
+  // Known capabilities were told apart before, so there is something to merge only where new ones came.
+  if (pool.length < 2 || pool.every(({ known }) => known)) return { pool, merges: [] as Merge[] };
+  const messages = mergeMessages(pool);
+  const key = contentKey('merge', MERGE_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
+  const { value } = await calls.ask(analyst, { kind: 'merge', key, messages, schema: mergeAnswerSchema, signal });
+  return mergeCandidates(pool, value);
+}
+
+/**
+ * Ids and indices of the failures. The trajectories themselves are parsed again when their batch is shown, so that not
+ * all of them are held in memory.
+ */
+async function failedOf(file: LineFile<Trajectory>): Promise<{ id: string; index: number }[]> {
+  const failed: { id: string; index: number }[] = [];
+  let index = 0;
+  for await (const { id, success } of file) {
+    if (!success) failed.push({ id, index });
+    index++;
+  }
+  return failed;
+}

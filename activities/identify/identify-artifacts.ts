@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { type Candidate, candidateSchema } from '../../contracts/artifacts/identification';
+import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
+import type { RunContext } from '../../contracts/messages/run-context';
+import type { AnalystFactory } from '../../llm';
+import { getJson, LineFile, lineFiles, RecentCache, type ArtifactStore } from '../../store';
+import { labelPlanSchema, type Chunk, type LabelPlanDocument } from './labelling/label-plan';
+
+/** What the identify activities need. */
+export interface IdentifyDeps {
+  store: ArtifactStore;
+  analyst: AnalystFactory;
+}
+
+/** Reads the artifacts of the identify activities. The few that hundreds of chunks share stay in memory. */
+export interface IdentifyArtifacts {
+  store: ArtifactStore;
+  prepared(context: RunContext): Promise<PreparedSpec>;
+  analyst: AnalystFactory;
+  trajectories(ref: ArtifactRef): Promise<LineFile<Trajectory>>;
+  /**
+   * The trajectories of one chunk, without reading the others.
+   * @throws StoreCorruptError when they are not those that were planned.
+   */
+  chunkTrajectories(ref: ArtifactRef, chunk: Chunk): Promise<LineFile<Trajectory>>;
+  candidates(ref: ArtifactRef): Promise<Candidate[]>;
+  plan(ref: ArtifactRef): Promise<LabelPlanDocument>;
+  /** A number that grows with each call. Requests of the chunk that began first have the lowest, and are sent first. */
+  nextPriority(): number;
+}
+
+/** Opens the artifacts of a store. */
+export function openIdentifyArtifacts({ store, analyst }: IdentifyDeps): IdentifyArtifacts {
+  let priority = 0;
+  const cache = new RecentCache<unknown>(12);
+  const json = <T>(ref: ArtifactRef, schema: z.ZodType<T>) =>
+    cache.get(ref.sha256, () => getJson(store, ref, schema)) as Promise<T>;
+  return {
+    store,
+    analyst,
+    prepared: (context) => json(context.spec, preparedSpecSchema),
+    trajectories: lineFiles(store, trajectorySchema),
+    chunkTrajectories: async (ref, { bytes }) => new LineFile(await store.range(ref, bytes), trajectorySchema),
+    candidates: (ref) => json(ref, z.array(candidateSchema)),
+    plan: (ref) => json(ref, labelPlanSchema),
+    nextPriority: () => ++priority,
+  };
+}

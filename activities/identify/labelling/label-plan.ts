@@ -1,0 +1,30 @@
+import { z } from 'zod';
+
+/**
+ * One chunk of a labelling run: trajectories `from` (inclusive) to `to` (exclusive), each with all candidates. One
+ * activity labels it.
+ */
+const chunkSchema = z.strictObject({
+  from: z.int().nonnegative(),
+  to: z.int().positive(),
+  /** Hash of the chunk's label keys. */
+  hash: z.string(),
+  /**
+   * Where the chunk's trajectories lie in the trajectories artifact: byte offsets, the end exclusive, and the hash of
+   * these bytes.
+   */
+  bytes: z.strictObject({ start: z.int().nonnegative(), end: z.int().positive(), sha256: z.string() }),
+  /** Keys of the segments in which other improvement runs left labels of this chunk. */
+  sources: z.array(z.string()),
+});
+export type Chunk = z.infer<typeof chunkSchema>;
+
+/** The artifact of `planLabels`: the chunks of one labelling run, in the order of the trajectories. */
+export const labelPlanSchema = z.strictObject({
+  promptVersion: z.string(),
+  model: z.string(),
+  /** Labelling run, from 0. */
+  run: z.int().nonnegative(),
+  chunks: z.array(chunkSchema),
+});
+export type LabelPlanDocument = z.infer<typeof labelPlanSchema>;

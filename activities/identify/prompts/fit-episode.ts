@@ -1,0 +1,70 @@
+import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
+import { renderMessages, type RenderOptions } from '../../render-messages';
+
+/** An episode's text, and what had to be left out of it. */
+export interface FittedEpisode {
+  text: string;
+  /** Messages whose content was left out; 0: the episode is whole. */
+  leftOut: number;
+}
+
+/** Shorter content is not left out, because the note in its place would be as long. */
+const WORTH_CHARS = 120;
+
+/**
+ * Renders an episode in at most `maxChars` characters. Where it is too long, contents are left out, the oldest first,
+ * with a note in their place: first tool results, then the agent's texts and the arguments of its calls, then later
+ * texts of the user. Opening messages (everything before the agent's first) are kept. Messages keep their numbers. If
+ * that does not suffice, the text is cut in the middle. The first line says what was left out.
+ */
+export function fitEpisode(messages: readonly ChatMessage[], options: RenderOptions, maxChars: number): FittedEpisode {
+  const whole = renderMessages(messages, options);
+  if (whole.length <= maxChars) return { text: whole, leftOut: 0 };
+  const short = [...messages];
+  const first = messages.findIndex(({ role }) => role === 'assistant');
+  const stages: ((message: ChatMessage, index: number) => boolean)[] = [
+    ({ role }) => role === 'tool',
+    ({ role }) => role === 'assistant',
+    ({ role }, index) => role === 'user' && first !== -1 && index > first,
+  ];
+  let length = whole.length;
+  let leftOut = 0;
+  for (const isMeant of stages) {
+    for (const [index, message] of messages.entries()) {
+      if (length <= maxChars - HEAD_CHARS) break;
+      if (!isMeant(message, index)) continue;
+      const replaced = withoutContent(message);
+      const saved = renderMessages([message], options).length - renderMessages([replaced], options).length;
+      if (saved < WORTH_CHARS) continue;
+      short[index] = replaced;
+      length -= saved;
+      leftOut++;
+    }
+  }
+  const head = `(This episode was too long: the content of ${leftOut} of its ${messages.length} messages is left out, old tool results first.)\n`;
+  const text = head + renderMessages(short, options);
+  return { text: text.length <= maxChars ? text : cut(text, maxChars), leftOut: Math.max(1, leftOut) };
+}
+
+/** Room for the first line. */
+const HEAD_CHARS = 140;
+
+function withoutContent(message: ChatMessage): ChatMessage {
+  const note = (text: string) => (text.length < WORTH_CHARS ? text : `[${text.length} characters left out]`);
+  return {
+    ...message,
+    content: message.content === null ? null : note(message.content),
+    ...(message.tool_calls && {
+      tool_calls: message.tool_calls.map((call) => ({
+        ...call,
+        function: { ...call.function, arguments: note(call.function.arguments) },
+      })),
+    }),
+  };
+}
+
+function cut(text: string, maxChars: number): string {
+  const note = '\n    [… characters left out in the middle …]\n';
+  const half = Math.max(0, Math.floor((maxChars - note.length) / 2));
+  return text.slice(0, half) + note + text.slice(text.length - half);
+}

@@ -1,0 +1,59 @@
+import type { ConsensusLabel, EvidenceQuote } from '../../../contracts/artifacts/identification';
+import type { ChatMessage, Trajectory } from '../../../contracts/artifacts/trajectory';
+import { contentKey } from '../../../llm';
+import { shorten } from '../../render-messages';
+
+/** Most trajectories that are quoted for a capability. */
+const EVIDENCE_PER_CAPABILITY = 3;
+const MAX_QUOTE = 400;
+
+/** A failure that lacks a capability, with its index among the trajectories. */
+export interface LackingFailure {
+  label: ConsensusLabel;
+  trajectory: number;
+}
+
+/**
+ * The failures that show best that a capability is lacking: they name a step, and the largest share of labelling runs
+ * says LACKING. Ties are drawn by the seed.
+ */
+export function bestEvidence(lacking: readonly LackingFailure[], seed: number): LackingFailure[] {
+  const agreement = ({ label: { votes } }: LackingFailure) =>
+    votes.LACKING / (votes.NA + votes.PRESENT + votes.LACKING);
+  const rank = ({ label }: LackingFailure) => contentKey('evidence', String(seed), label.trajectoryId);
+  return lacking
+    .filter(({ label }) => label.step !== null)
+    .map((failure) => ({ failure, share: agreement(failure), rank: rank(failure) }))
+    .sort((a, b) => b.share - a.share || (a.rank < b.rank ? -1 : 1))
+    .slice(0, EVIDENCE_PER_CAPABILITY)
+    .map(({ failure }) => failure);
+}
+
+/** A lacking label with the message that it names as a quote; null when the trajectory has no such message. */
+export function quoteEvidence(
+  { capabilityId, step, reason, votes }: ConsensusLabel,
+  { id, task, trial, messages }: Trajectory,
+): EvidenceQuote | null {
+  const message = step === null ? undefined : messages[step];
+  if (step === null || message === undefined) return null;
+  const runs = votes.NA + votes.PRESENT + votes.LACKING;
+  return {
+    capabilityId,
+    trajectoryId: id,
+    task: task.seed,
+    trial,
+    step,
+    quote: quoteOf(message),
+    reason,
+    runsLacking: votes.LACKING,
+    runs,
+  };
+}
+
+function quoteOf({ role, content, tool_calls }: ChatMessage): string {
+  const calls = (tool_calls ?? []).map(({ function: f }) => `${f.name} ${f.arguments}`);
+  return shorten(
+    `${role}: ${[...(content ? [content] : []), ...calls].join('; ')}`.replace(/\s+/g, ' ').trim(),
+    MAX_QUOTE,
+  );
+}

@@ -1,0 +1,129 @@
+import { type Contrast, VERDICT_CRITERIA } from '../../../contracts/artifacts/identification';
+import { bonferroni, mergeRunPValues } from './merge-p-values';
+import type { VerdictRule } from './verdict-rule';
+
+/** What one labelling run says about one capability. */
+export interface RunFigures {
+  gap: number | null;
+  coverage: number;
+  /** Upper ends of the 95 % intervals of this run; null without an estimate. */
+  gapHigh: number | null;
+  coverageHigh: number | null;
+  /** One-sided p-value of "no gap". */
+  pValue: number;
+}
+
+type VerdictKind = Contrast['verdict'];
+
+/** What a capability can miss: the gap, the coverage, or the significance of the gap. */
+export type Criterion = Contrast['missed'][number];
+
+/** The verdict on one capability, as far as the runs made so far allow one. */
+export interface CapabilityVerdict {
+  /** Null while runs still to come can change it. */
+  kind: VerdictKind | null;
+  /** Runs that pass both thresholds. */
+  runsPassed: number;
+  /** Criteria missed: of a rejected capability those that the intervals rule out, else those that the estimates miss. */
+  missed: Criterion[];
+  /** Merged over runs and adjusted over candidates (Rüger, Bonferroni); an upper bound where runs were not made. */
+  adjustedPValue: number;
+}
+
+/** Room for rounding: a figure that equals its threshold reaches it, whatever the last bit of the difference says. */
+const ROUNDING = 1e-12;
+
+/** The gap threshold: whether the gap that one run estimates reaches `identify.minGap`. */
+export function reachesMinGap({ gap }: Pick<RunFigures, 'gap'>, { minGap }: Pick<VerdictRule, 'minGap'>): boolean {
+  return gap !== null && gap >= minGap - ROUNDING;
+}
+
+/** The coverage threshold: whether the coverage that one run estimates reaches `identify.minCoverage`. */
+export function reachesMinCoverage(
+  { coverage }: Pick<RunFigures, 'coverage'>,
+  { minCoverage }: Pick<VerdictRule, 'minCoverage'>,
+): boolean {
+  return coverage >= minCoverage - ROUNDING;
+}
+
+/** Whether a run passes: its gap and its coverage both reach their thresholds. */
+export function passesThresholds(
+  run: Pick<RunFigures, 'gap' | 'coverage'>,
+  rule: Pick<VerdictRule, 'minGap' | 'minCoverage'>,
+): boolean {
+  return reachesMinGap(run, rule) && reachesMinCoverage(run, rule);
+}
+
+/** Criteria that a run rules out: the whole 95 % interval of the figure lies below its threshold. */
+function criteriaRuledOut(
+  { gapHigh, coverageHigh }: RunFigures,
+  { minGap, minCoverage }: Pick<VerdictRule, 'minGap' | 'minCoverage'>,
+): Criterion[] {
+  return [
+    ...(gapHigh !== null && gapHigh < minGap ? (['gap'] as const) : []),
+    ...(coverageHigh !== null && coverageHigh < minCoverage ? (['coverage'] as const) : []),
+  ];
+}
+
+/**
+ * Verdicts on all candidates of one identification. Their number matters: the p-value of each is adjusted for it.
+ *
+ * - kept: at least a quorum of runs pass both thresholds, and the gap is larger than chance allows among so many
+ *   candidates;
+ * - rejected: so many runs rule a threshold out that the others are no quorum;
+ * - not enough data: neither. The estimates may miss a threshold, but not by more than their uncertainty.
+ *
+ * A verdict is final as soon as no outcome of the remaining runs could change it; its candidate needs no more labels
+ * then.
+ */
+export function judgeCandidates(
+  candidates: readonly (readonly RunFigures[])[],
+  rule: VerdictRule,
+): CapabilityVerdict[] {
+  return candidates.map((runsMade) => judgeCandidate(runsMade, candidates.length, rule));
+}
+
+function judgeCandidate(runsMade: readonly RunFigures[], candidates: number, rule: VerdictRule): CapabilityVerdict {
+  const { runs, quorum, familywiseError } = rule;
+  const runsLeft = runs - runsMade.length;
+  const runsPassed = runsMade.filter((run) => passesThresholds(run, rule)).length;
+  const rulingOut = runsMade.filter((run) => criteriaRuledOut(run, rule).length > 0);
+  // With so many runs ruled out, those that remain cannot be a quorum.
+  const enoughToReject = runs - quorum + 1;
+  const merged = mergeRunPValues(
+    runsMade.map(({ pValue }) => pValue),
+    runs,
+    quorum,
+  );
+  const lowestPossibleP = bonferroni(merged.low, candidates);
+  const highestPossibleP = bonferroni(merged.high, candidates);
+  const verdict = (kind: VerdictKind | null, missed: Criterion[]): CapabilityVerdict => ({
+    kind,
+    runsPassed,
+    missed,
+    adjustedPValue: highestPossibleP,
+  });
+
+  if (runsPassed >= quorum && highestPossibleP <= familywiseError) return verdict('kept', []);
+  if (rulingOut.length >= enoughToReject)
+    return verdict('rejected', inOrder(rulingOut.flatMap((run) => criteriaRuledOut(run, rule))));
+  const mayBeKept = runsPassed + runsLeft >= quorum && lowestPossibleP <= familywiseError;
+  const mayBeRejected = rulingOut.length + runsLeft >= enoughToReject;
+  const isOpen = runsLeft > 0 && (mayBeKept || mayBeRejected);
+  return verdict(isOpen ? null : 'not-enough-data', criteriaMissed(runsMade, runsPassed, rule));
+}
+
+/** Criteria that the estimates miss: the significance where a quorum passes, else the thresholds of runs that do not. */
+function criteriaMissed(runsMade: readonly RunFigures[], runsPassed: number, rule: VerdictRule): Criterion[] {
+  if (runsPassed >= rule.quorum) return ['significance'];
+  return inOrder(
+    runsMade.flatMap((run): Criterion[] => [
+      ...(reachesMinGap(run, rule) ? [] : (['gap'] as const)),
+      ...(reachesMinCoverage(run, rule) ? [] : (['coverage'] as const)),
+    ]),
+  );
+}
+
+/** Each of the criteria once, in the order of `VERDICT_CRITERIA`. */
+const inOrder = (criteria: readonly Criterion[]): Criterion[] =>
+  VERDICT_CRITERIA.filter((criterion) => criteria.includes(criterion));

@@ -1,0 +1,166 @@
+import type { Contrast, RunContrast } from '../../../contracts/artifacts/identification';
+import { differenceInterval, shareInterval } from '../../statistics/intervals';
+import { sampleDeviation } from '../../statistics/mean';
+import { judgeCandidates, passesThresholds, type RunFigures } from './capability-verdict';
+import { failuresNeeded } from './failures-needed';
+import { fleissKappa } from './fleiss-kappa';
+import { gapPValue } from './gap-p-value';
+import { LABEL_CODES, type RunLabels } from './label-codes';
+import { clusteredShare, runRates } from './rates';
+import { taskSums, type TrajectoryOutcomes, type TaskSums } from './task-sums';
+import { verdictReason } from './verdict-reason';
+import type { VerdictRule } from './verdict-rule';
+
+/** A candidate with its labels in every labelling run that was made for it. */
+export interface LabelledCandidate {
+  id: string;
+  labels: RunLabels;
+}
+
+/**
+ * Ids of the candidates whose verdict the runs still to come can change. These need labels in the next run. Empty when
+ * all runs are made.
+ */
+export function undecidedCandidates(
+  candidates: readonly LabelledCandidate[],
+  outcomes: TrajectoryOutcomes,
+  rule: VerdictRule,
+): string[] {
+  const verdicts = judgeCandidates(
+    candidates.map(({ labels }) => runFigures(taskSums(outcomes, labels))),
+    rule,
+  );
+  return candidates.filter((_, i) => verdicts[i]?.kind === null).map(({ id }) => id);
+}
+
+/**
+ * The contrast of each candidate: rates, intervals, agreement and verdict. The status against earlier runs of the agent
+ * is left null.
+ */
+export function contrastCandidates(
+  candidates: readonly LabelledCandidate[],
+  outcomes: TrajectoryOutcomes,
+  rule: VerdictRule,
+): Contrast[] {
+  const sums = candidates.map(({ labels }) => taskSums(outcomes, labels));
+  const verdicts = judgeCandidates(
+    sums.map((own) => runFigures(own)),
+    rule,
+  );
+  return candidates.map(({ id, labels }, i): Contrast => {
+    const own = sums[i] as TaskSums;
+    const { kind, runsPassed, missed, adjustedPValue } = verdicts[i] as (typeof verdicts)[number];
+    // The verdict is still open when the caller made fewer runs than planned: there is not enough data, then.
+    const verdict = kind ?? 'not-enough-data';
+    const failed = clusteredShare(own, 'errorRateFailure');
+    const succeeded = clusteredShare(own, 'errorRateSuccess');
+    const intervals = {
+      errorRateSuccess: shareInterval(succeeded),
+      errorRateFailure: shareInterval(failed),
+      gap: differenceInterval(failed, succeeded),
+      coverage: shareInterval(clusteredShare(own, 'coverage')),
+    };
+    const runs = labels.map((codes, run) => runContrast(own, run, codes, outcomes, rule));
+    const failures = own.failures.reduce((a, b) => a + b, 0);
+    const moreFailures =
+      verdict === 'not-enough-data'
+        ? failuresNeeded(
+            {
+              gap: intervals.gap,
+              coverage: intervals.coverage,
+              missed,
+              adjustedPValue,
+              candidates: candidates.length,
+              failures,
+            },
+            rule,
+          )
+        : null;
+    const contrast: Contrast = {
+      capabilityId: id,
+      errorRateSuccess: succeeded.estimate,
+      errorRateFailure: failed.estimate,
+      gap: intervals.gap?.estimate ?? null,
+      coverage: intervals.coverage?.estimate ?? 0,
+      standardDeviation: {
+        errorRateSuccess: deviationBetweenRuns(runs.map((run) => run.errorRateSuccess)),
+        errorRateFailure: deviationBetweenRuns(runs.map((run) => run.errorRateFailure)),
+        gap: deviationBetweenRuns(runs.map((run) => run.gap)),
+        coverage: deviationBetweenRuns(runs.map((run) => run.coverage)),
+      },
+      intervals,
+      runs,
+      runsPassed,
+      adjustedPValue,
+      agreement: fleissKappa(labels),
+      verdict,
+      missed,
+      moreFailures,
+      kept: verdict === 'kept',
+      reason: '',
+      status: null,
+    };
+    return { ...contrast, reason: verdictReason(contrast, rule) };
+  });
+}
+
+/** Ids of the kept capabilities, largest gap times coverage first; ties by id. */
+export function rankKept(contrasts: readonly Contrast[]): string[] {
+  return rankByWeight(contrasts.filter((c) => c.kept));
+}
+
+/** Ids by gap times coverage, largest first; ties by id. */
+export function rankByWeight(contrasts: readonly Contrast[]): string[] {
+  const weight = (c: Contrast) => (c.gap ?? 0) * c.coverage;
+  return [...contrasts]
+    .sort((a, b) => weight(b) - weight(a) || (a.capabilityId < b.capabilityId ? -1 : 1))
+    .map((c) => c.capabilityId);
+}
+
+/** The figures of each labelling run that the verdict rests on. */
+export function runFigures(sums: TaskSums): RunFigures[] {
+  return Array.from({ length: sums.runs }, (_, run) => {
+    const share = (name: Parameters<typeof clusteredShare>[1]) => clusteredShare(sums, name, run, run + 1);
+    const gap = differenceInterval(share('errorRateFailure'), share('errorRateSuccess'));
+    const coverage = shareInterval(share('coverage'));
+    return {
+      gap: gap?.estimate ?? null,
+      coverage: coverage?.estimate ?? 0,
+      gapHigh: gap?.high ?? null,
+      coverageHigh: coverage?.high ?? null,
+      pValue: gapPValue(sums, run),
+    };
+  });
+}
+
+function runContrast(
+  sums: TaskSums,
+  run: number,
+  codes: Uint8Array,
+  { success }: TrajectoryOutcomes,
+  rule: VerdictRule,
+): RunContrast {
+  const rates = runRates(sums, run);
+  const total = (cells: Float64Array) =>
+    cells.subarray(run * sums.tasks, (run + 1) * sums.tasks).reduce((a, b) => a + b, 0);
+  const counts = {
+    successLacking: total(sums.successLacking),
+    successApplicable: total(sums.successApplicable),
+    failureLacking: total(sums.failureLacking),
+    failureApplicable: total(sums.failureApplicable),
+    failures: success.reduce((n, s) => n + 1 - s, 0),
+    unlabelled: codes.reduce((n, code) => n + (code === LABEL_CODES.none ? 1 : 0), 0),
+  };
+  return {
+    run,
+    ...rates,
+    pValue: gapPValue(sums, run),
+    passed: passesThresholds(rates, rule),
+    counts,
+  };
+}
+
+/** Sample standard deviation of the runs that have the figure; null where fewer than two have. */
+function deviationBetweenRuns(values: readonly (number | null)[]): number | null {
+  return sampleDeviation(values.filter((value) => value !== null));
+}

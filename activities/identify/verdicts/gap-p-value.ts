@@ -1,0 +1,43 @@
+import { clusteredVariance, moderated } from '../../statistics/intervals';
+import { studentTail } from '../../statistics/student';
+import type { TaskSums } from './task-sums';
+
+/**
+ * Significance of the gap in one labelling run: the one-sided p-value of "failures lack the capability no more often
+ * than successes". It does not look at the gap threshold `minGap`.
+ *
+ * A score test of two shares at their common value, with the variance found between tasks (generalised score test for
+ * clustered data: Boos 1992, The American Statistician 46:327-333), which is moderated as that of the intervals is. 1
+ * when there is nothing to compare.
+ */
+export function gapPValue(sums: TaskSums, run: number): number {
+  const { tasks } = sums;
+  const at = run * tasks;
+  const failure = { lacking: 0, applicable: 0 };
+  const success = { lacking: 0, applicable: 0 };
+  for (let t = at; t < at + tasks; t++) {
+    failure.lacking += sums.failureLacking[t]!;
+    failure.applicable += sums.failureApplicable[t]!;
+    success.lacking += sums.successLacking[t]!;
+    success.applicable += sums.successApplicable[t]!;
+  }
+  if (failure.applicable === 0 || success.applicable === 0) return 1;
+  const common = (failure.lacking + success.lacking) / (failure.applicable + success.applicable);
+  if (common === 0 || common === 1) return 1;
+  const score = new Float64Array(tasks);
+  let clusters = 0;
+  for (let t = 0; t < tasks; t++) {
+    const [f, s] = [sums.failureApplicable[at + t]!, sums.successApplicable[at + t]!];
+    if (f + s > 0) clusters++;
+    score[t] =
+      (sums.failureLacking[at + t]! - common * f) / failure.applicable -
+      (sums.successLacking[at + t]! - common * s) / success.applicable;
+  }
+  const { variance, df } = moderated(
+    clusteredVariance(score, clusters),
+    common * (1 - common) * (1 / failure.applicable + 1 / success.applicable),
+    clusters,
+  );
+  const gap = failure.lacking / failure.applicable - success.lacking / success.applicable;
+  return studentTail(gap / Math.sqrt(variance), df);
+}

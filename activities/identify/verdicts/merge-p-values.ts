@@ -1,0 +1,31 @@
+/** Lowest and highest value that a p-value can take once the labelling runs still to come are made. */
+interface PValueBounds {
+  low: number;
+  high: number;
+}
+
+/**
+ * One p-value from those of `runs` labelling runs of the same trajectories, however dependent: runs / quorum times the
+ * quorum-th smallest (Rüger 1978, Metrika 25:171-178; Vovk and Wang 2020, Biometrika 107:791-808). It is small exactly
+ * when at least a quorum of the runs is. `made` are the p-values of the runs made so far. The others could still take
+ * any value, so the result has bounds; they are equal once all runs are made.
+ */
+export function mergeRunPValues(made: readonly number[], runs: number, quorum: number): PValueBounds {
+  const sorted = [...made].sort((a, b) => a - b);
+  const left = runs - made.length;
+  const merged = (p: number) => Math.min(1, (runs / quorum) * p);
+  return {
+    low: left >= quorum ? 0 : merged(sorted[quorum - left - 1] ?? 1),
+    high: merged(sorted[quorum - 1] ?? 1),
+  };
+}
+
+/**
+ * The p-value of one candidate, adjusted for the number of candidates (Bonferroni): the chance that the adjusted
+ * p-value of any candidate without a gap falls below a level is at most that level. Holm's procedure would be a little
+ * sharper, but with it the verdict on one candidate depends on the p-values of the others, and so on labelling runs
+ * that those do not need.
+ */
+export function bonferroni(pValue: number, candidates: number): number {
+  return Math.min(1, pValue * candidates);
+}

@@ -1,0 +1,62 @@
+import type { Contrast } from '../../../contracts/artifacts/identification';
+import type { VerdictRule } from './verdict-rule';
+
+/** One sentence for people: the verdict, with the numbers that it rests on. */
+export function verdictReason(contrast: Contrast, rule: VerdictRule): string {
+  const { verdict, errorRateFailure, errorRateSuccess, coverage, moreFailures } = contrast;
+  if (errorRateFailure === null && errorRateSuccess === null) return `${head(contrast)}: no episode called for it.`;
+  if (verdict === 'kept') {
+    return `Kept: where it is called for, failures lack it ${percent(errorRateFailure)}, successes ${percent(errorRateSuccess)}, and ${percent(coverage)} of all failures lack it${passed(contrast, rule)}.`;
+  }
+  const sentence = `${head(contrast)}: ${shortcomings(contrast, rule).join(' and ')}${passed(contrast, rule)}.`;
+  if (verdict !== 'not-enough-data') return sentence;
+  if (moreFailures !== null) return `${sentence} About ${moreFailures} more failed trajectories are needed to tell.`;
+  return errorRateFailure === null || errorRateSuccess === null
+    ? sentence
+    : `${sentence} It lies so near the threshold that more data will hardly tell.`;
+}
+
+const head = ({ verdict }: Contrast) => (verdict === 'rejected' ? 'Rejected' : 'Not enough data');
+
+function shortcomings(
+  contrast: Contrast,
+  { minGap, minCoverage, familywiseError, quorum, runs }: VerdictRule,
+): string[] {
+  const { errorRateFailure, errorRateSuccess, gap, coverage, intervals, missed, adjustedPValue, verdict } = contrast;
+  const clearly = verdict === 'rejected' ? 'below' : 'not clearly on either side of';
+  const found: string[] = [];
+  if (errorRateSuccess === null) found.push('no success called for it, so there is nothing to contrast with');
+  else if (errorRateFailure === null) found.push('no failure called for it');
+  else if (gap !== null && missed.includes('gap')) {
+    found.push(
+      `failures lack it ${percent(errorRateFailure)} and successes ${percent(errorRateSuccess)}: the gap of ${points(gap)} points (${range(intervals.gap, points)}) is ${clearly} ${points(minGap)}`,
+    );
+  }
+  if (missed.includes('coverage')) {
+    found.push(
+      `${percent(coverage)} of all failures lack it (${range(intervals.coverage, percent)}), which is ${clearly} ${percent(minCoverage)}`,
+    );
+  }
+  if (missed.includes('significance')) {
+    found.push(
+      `a gap of ${gap === null ? '–' : points(gap)} points could be chance among so many candidates (adjusted p ${adjustedPValue.toFixed(3)}, limit ${familywiseError})`,
+    );
+  }
+  return found.length > 0 ? found : [`the runs disagree, and ${quorum} of ${runs} have to pass`];
+}
+
+function passed({ runs, runsPassed }: Contrast, { runs: planned }: VerdictRule): string {
+  return planned === 1 ? '' : `; ${runsPassed} of ${runs.length} runs passed`;
+}
+
+function range(interval: { low: number; high: number } | null, format: (share: number) => string): string {
+  return interval === null ? 'no interval' : `95 % interval ${format(interval.low)} to ${format(interval.high)}`;
+}
+
+function percent(share: number | null): string {
+  return share === null ? 'never' : `${(100 * share).toFixed(1)} %`;
+}
+
+function points(share: number): string {
+  return (100 * share).toFixed(1);
+}

@@ -1,0 +1,192 @@
+// tier: integration
+import { createCompareActivities, evaluationSummary } from '../../../activities/evaluate/compare-arms';
+import { decideGate } from '../../../activities/evaluate/gate';
+import { type Outcome, pairOutcomes } from '../../../activities/evaluate/outcome-table';
+import { type Evaluation, evaluationSchema } from '../../../contracts/artifacts/evaluation';
+import type { TrainedAdapter } from '../../../contracts/artifacts/training';
+import type { RolloutSummary } from '../../../contracts/artifacts/trajectory';
+import type { CompareInput } from '../../../contracts/messages/evaluate-stage';
+import { getJson, layout, putLines } from '../../../store';
+import { RunFixture } from '../run-fixture';
+import { drawOutcomes, type Kind } from './population';
+
+const HASH = 'a'.repeat(64);
+const adapter = (capabilityId: string): TrainedAdapter => ({
+  name: `${capabilityId}@aaaaaaaaaaaa`,
+  capabilityId,
+  sha256: HASH,
+  key: `adapters/x/${capabilityId}`,
+  manifest: { key: 'm.json', sha256: HASH, bytes: 1, mediaType: 'application/json' },
+  rollouts: 640,
+  seconds: 20,
+  finalReward: 0.9,
+});
+const VERIFY = adapter('checks-identity');
+const ADDRESS = adapter('writes-postal-code');
+const arms = (base: number, verify: number, address: number, routed: number) => ({
+  base,
+  [VERIFY.name]: verify,
+  [ADDRESS.name]: address,
+  routed,
+});
+
+/** Two skills that an adapter mends, tasks that need neither, and tasks that need both. */
+const KINDS: Kind[] = [
+  { share: 0.3, tags: ['verify-before-refund'], pass: arms(0.2, 0.9, 0.1, 0.9) },
+  { share: 0.3, tags: ['append-zip'], pass: arms(0.2, 0.15, 0.95, 0.95) },
+  { share: 0.3, tags: [], pass: arms(0.9, 0.85, 0.85, 0.9) },
+  { share: 0.1, tags: ['append-zip', 'verify-before-refund'], pass: arms(0.05, 0.1, 0.1, 0.1) },
+];
+
+describe('compareArms', () => {
+  let fixture: RunFixture;
+  beforeEach(() => (fixture = new RunFixture()));
+  afterEach(() => fixture.dispose());
+
+  async function input(outcomes: { name: string; outcomes: Outcome[] }[], trials = 2): Promise<CompareInput> {
+    const context = await fixture.prepare('http://127.0.0.1:1', { evaluation: { trials, bootstrapSamples: 1000 } });
+    const { store } = fixture;
+    const rollouts = async (name: string, lines: Outcome[]): Promise<RolloutSummary> => ({
+      trajectories: await putLines(store, layout.evaluation('run-1'), `arm-${name}.jsonl`, lines),
+      episodes: lines.length,
+      successes: lines.filter((line) => line.success).length,
+      failures: lines.filter((line) => !line.success).length,
+      promptTokens: 0,
+      completionTokens: 0,
+      seconds: 1,
+    });
+    const choose = (tags: string[]) =>
+      tags.includes('verify-before-refund')
+        ? VERIFY.capabilityId
+        : tags.includes('append-zip')
+          ? ADDRESS.capabilityId
+          : 'none';
+    const base = outcomes.find((arm) => arm.name === 'base')!.outcomes.filter((outcome) => outcome.trial === 0);
+    const routing = base.map(({ task, tags }) => ({
+      seed: task.seed,
+      capabilityId: choose(tags),
+      probabilities: [0.8, 0.1, 0.1],
+      coveredMass: 0.97,
+    }));
+    return {
+      context,
+      arms: await Promise.all(
+        outcomes.map(async ({ name, outcomes: lines }) => ({
+          arm: name,
+          kind: name === 'base' || name === 'routed' ? name : ('adapter' as const),
+          rollouts: await rollouts(name.replace('@', '-'), lines),
+        })),
+      ),
+      capabilities: [VERIFY, ADDRESS].map(({ capabilityId: id }) => ({ id, name: id, summary: id })),
+      adapters: [VERIFY, ADDRESS],
+      routing: await putLines(store, layout.evaluation('run-1'), 'routing.jsonl', routing),
+      identification: VERIFY.manifest,
+    };
+  }
+
+  const compare = (value: CompareInput) => createCompareActivities({ store: fixture.store }).compareArms(value);
+
+  it('finds the gain, the expected choices and nothing lost, and passes the gate', async () => {
+    const result = await compare(await input(drawOutcomes(KINDS, 300, 2, 1)));
+    const evaluation = await getJson(fixture.store, result.evaluation, evaluationSchema);
+    expect(evaluation.tasks).toBe(300);
+    expect(evaluation.base.episodes).toBe(600);
+    const truth = 0.3 * 0.7 + 0.3 * 0.75 + 0.1 * 0.05;
+    expect(evaluation.routedMinusBase.low).toBeLessThan(truth);
+    expect(evaluation.routedMinusBase.high).toBeGreaterThan(truth);
+    expect(evaluation.routed.minusBase.estimate).toBeCloseTo(
+      evaluation.routed.passRate.estimate - evaluation.base.passRate.estimate,
+      12,
+    );
+    expect(evaluation.oracle.passRate.estimate).toBeLessThanOrEqual(evaluation.oracleCeiling);
+    expect(evaluation.router.expected).toEqual([
+      { tag: 'append-zip', capabilityId: ADDRESS.capabilityId },
+      { tag: 'verify-before-refund', capabilityId: VERIFY.capabilityId },
+      { tag: 'none', capabilityId: 'none' },
+    ]);
+    expect(evaluation.router.accuracy).toBe(1);
+    expect(evaluation.byTag.map((row) => row.tag)).toEqual(['append-zip', 'verify-before-refund', 'several', 'none']);
+    expect(evaluation.byTag.reduce((sum, row) => sum + row.tasks, 0)).toBe(300);
+    expect(evaluation.router.confusion.reduce((sum, cell) => sum + cell.tasks, 0)).toBe(300);
+    expect(evaluation.regression.significant).toBe(false);
+    expect(result.gatePassed).toBe(true);
+    expect(result.summary).toMatch(
+      /^base \d+\.\d %, best single \d+\.\d %, routed \d+\.\d %, difference \+\d+\.\d points \(\+\d+\.\d to \+\d+\.\d points\)$/,
+    );
+  });
+
+  it('gives the same artifact when it is repeated', async () => {
+    const value = await input(drawOutcomes(KINDS, 60, 2, 2));
+    expect(await compare(value)).toEqual(await compare(value));
+  });
+
+  it('leaves out tasks that an arm did not finish, and says so', async () => {
+    const drawn = drawOutcomes(KINDS, 60, 2, 3);
+    drawn[1]!.outcomes.pop();
+    const { evaluation } = await compare(await input(drawn));
+    const { tasks, caveats } = await getJson(fixture.store, evaluation, evaluationSchema);
+    expect(tasks).toBe(59);
+    expect(caveats.join(' ')).toContain('1 held-out task is in no figure');
+  });
+
+  it('fails for good when the arms share no task', async () => {
+    const drawn = drawOutcomes(KINDS, 20, 2, 4);
+    drawn[2]!.outcomes = [];
+    await expect(compare(await input(drawn))).rejects.toMatchObject({ type: 'Evaluate.Unpaired', nonRetryable: true });
+  });
+});
+
+describe('pairOutcomes', () => {
+  it('refuses a trial that is there twice', () => {
+    const outcome: Outcome = { task: { seed: 3 }, trial: 0, success: true, tags: [] };
+    expect(() => pairOutcomes([{ name: 'base', outcomes: [outcome, outcome] }], 1)).toThrow('trial 0 of task 3 twice');
+  });
+});
+
+describe('decideGate', () => {
+  const gate = { minGain: 0, maxRegression: 0.05 };
+  const evaluation = (gain: [number, number, number], loss: [number, number, number], tasks = 100): Evaluation => {
+    const interval = ([low, estimate, high]: [number, number, number]) => ({ estimate, low, high });
+    const figures = {
+      tasks: 400,
+      confidence: 0.95,
+      routedMinusBase: interval(gain),
+      regression: { tasks, loss: interval(loss), significant: loss[0] > 0 },
+    };
+    return figures as unknown as Evaluation;
+  };
+
+  it.each([
+    ['a clear gain without loss', [0.41, 0.46, 0.51], [-0.02, 0.01, 0.03], true],
+    ['a gain that may be nothing', [-0.01, 0.03, 0.07], [-0.02, 0.01, 0.03], false],
+    ['a gain exactly at the limit', [0, 0.03, 0.07], [-0.02, 0.01, 0.03], false],
+    ['a large but uncertain loss', [0.41, 0.46, 0.51], [-0.02, 0.09, 0.2], true],
+    ['a significant loss within the limit', [0.41, 0.46, 0.51], [0.01, 0.03, 0.05], true],
+    ['a significant loss over the limit', [0.41, 0.46, 0.51], [0.02, 0.08, 0.14], false],
+  ] as const)('%s', (_, gain, loss, passed) => {
+    expect(decideGate(evaluation([...gain], [...loss]), gate).passed).toBe(passed);
+  });
+
+  it('gives its reasons in sentences with numbers', () => {
+    expect(decideGate(evaluation([0.41, 0.46, 0.51], [0.02, 0.08, 0.14]), gate).reasons).toEqual([
+      'Routed minus base on 400 held-out tasks is +46.0 points (95 % interval +41.0 to +51.0 points): the lower end is above the required +0.0 points.',
+      'Among the 100 tasks that base passes in the majority of trials, routed loses 8.0 points (95 % interval of the loss +2.0 to +14.0 points): a significant loss, larger than the 5.0 points allowed.',
+    ]);
+    expect(decideGate(evaluation([0.41, 0.46, 0.51], [0, 0, 0], 0), gate).reasons[1]).toContain(
+      'nothing that could be lost',
+    );
+  });
+
+  it('has a line for people', () => {
+    const rate = (estimate: number) => ({ passRate: { estimate, low: 0, high: 1 } });
+    const line = evaluationSummary({
+      base: rate(0.341),
+      bestSingle: rate(0.48),
+      routed: rate(0.802),
+      routedMinusBase: { estimate: 0.461, low: 0.41, high: 0.512 },
+    } as Evaluation);
+    expect(line).toBe(
+      'base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (+41.0 to +51.2 points)',
+    );
+  });
+});

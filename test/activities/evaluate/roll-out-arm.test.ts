@@ -1,0 +1,145 @@
+// Tier: integration (real environment runtime, fake model server).
+import { createEvaluationRolloutActivities } from '../../../activities/evaluate/roll-out-arm';
+import { routingRecordSchema } from '../../../contracts/artifacts/evaluation';
+import type { TrainedAdapter } from '../../../contracts/artifacts/training';
+import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
+import { getLines, putLines } from '../../../store';
+import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
+import { RunFixture } from '../run-fixture';
+
+const adapter = (capabilityId: string, sha256: string): TrainedAdapter => ({
+  name: `${capabilityId}@${sha256.slice(0, 12)}`,
+  capabilityId,
+  sha256,
+  key: `adapters/parcels/${capabilityId}-${sha256.slice(0, 12)}`,
+  manifest: { key: 'm', sha256, bytes: 1, mediaType: 'application/json' },
+  rollouts: 640,
+  seconds: 1,
+  finalReward: 1,
+});
+
+describe('evaluation rollouts', () => {
+  let fixture: RunFixture;
+  let server: FakePolicyServer;
+  const heavy = adapter('heavy', 'a'.repeat(64));
+  const light = adapter('light', 'b'.repeat(64));
+  const spec = { evaluation: { trials: 2, concurrency: 8 } };
+
+  beforeEach(async () => {
+    fixture = new RunFixture();
+    const play = parcelPolicy((model) => (model === 'base' ? 0.3 : 1));
+    server = await new FakePolicyServer((request) =>
+      request.structured_outputs ? { content: 'A', labels: { A: 0.5, ' A': 0.1, B: 0.2, x: 0.1 } } : play(request),
+    ).start();
+  });
+  afterEach(async () => {
+    await server.stop();
+    await fixture.dispose();
+  });
+
+  const activities = () => createEvaluationRolloutActivities(fixture.deps);
+  const trajectoriesOf = async (ref: Parameters<typeof getLines>[1]) => getLines(fixture.store, ref, trajectorySchema);
+
+  test('arms meet the same tasks with the same sampling seeds', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec);
+    const base = await fixture.run(activities().rollOutArm, {
+      context,
+      arm: 'base',
+      kind: 'base',
+      adapters: [],
+      routing: null,
+    });
+    const one = await fixture.run(activities().rollOutArm, {
+      context,
+      arm: heavy.name,
+      kind: 'adapter',
+      adapters: [heavy],
+      routing: null,
+    });
+    const [a, b] = [await trajectoriesOf(base.rollouts.trajectories), await trajectoriesOf(one.rollouts.trajectories)];
+    expect(a.map(({ task, trial, samplingSeed }) => [task, trial, samplingSeed])).toEqual(
+      b.map(({ task, trial, samplingSeed }) => [task, trial, samplingSeed]),
+    );
+    expect(a).toHaveLength(20);
+    expect(new Set(b.map(({ model }) => model))).toEqual(new Set([heavy.name]));
+    expect(one.rollouts.successes).toBe(20);
+    expect(base.rollouts.successes).toBeLessThan(20);
+    expect(server.loads).toEqual([{ lora_name: heavy.name, lora_path: fixture.store.localPath(heavy.key) }]);
+  });
+
+  test('the routed arm uses, per task, what the routing says', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec);
+    const records = Array.from({ length: 10 }, (_, index) => ({
+      seed: 1000 + index,
+      capabilityId: ['heavy', 'light', 'none'][index % 3]!,
+      probabilities: [1, 0, 0],
+      coveredMass: 1,
+    }));
+    const routing = await putLines(fixture.store, 'runs/run-1/evaluation', 'routing.jsonl', records);
+    const routed = await fixture.run(activities().rollOutArm, {
+      context,
+      arm: 'routed',
+      kind: 'routed',
+      adapters: [heavy, light],
+      routing,
+    });
+    const models = (await trajectoriesOf(routed.rollouts.trajectories))
+      .filter(({ trial }) => trial === 0)
+      .map(({ model }) => model);
+    expect(models).toEqual(
+      records.map(({ capabilityId }) => ({ heavy: heavy.name, light: light.name, none: 'base' })[capabilityId]),
+    );
+    expect([...server.adapters].sort()).toEqual([heavy.name, light.name]);
+  });
+
+  test('a policy server that is killed during an arm gets the adapter again and the arm ends the same', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec);
+    const input = { context, arm: heavy.name, kind: 'adapter' as const, adapters: [heavy], routing: null };
+    const undisturbed = await fixture.run(activities().rollOutArm, input);
+    const again = await fixture.prepare(server.baseUrl, spec, undefined, 'run-2');
+    server.delayMs = 10;
+    server.requests.length = 0;
+    const running = fixture.run(activities().rollOutArm, { ...input, context: again });
+    while (server.requests.length < 10) await new Promise((resolve) => setTimeout(resolve, 5));
+    await server.stop();
+    await server.start();
+    expect((await running).rollouts.trajectories.sha256).toBe(undisturbed.rollouts.trajectories.sha256);
+    expect(server.loads).toHaveLength(2);
+  });
+
+  test('routing asks once per task, renormalises over the menu and keeps what it has', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec);
+    const capabilities = [
+      { id: 'heavy', name: 'Heavy', summary: 'heavy parcels' },
+      { id: 'light', name: 'Light', summary: 'light parcels' },
+    ];
+    const { routing, tasks } = await fixture.run(activities().routeTasks, { context, capabilities });
+    expect(tasks).toBe(10);
+    expect(server.requests).toHaveLength(10);
+    expect(server.requests[0]).toMatchObject({
+      max_tokens: 1,
+      temperature: 0,
+      top_logprobs: 20,
+      structured_outputs: { choice: ['A', 'B', 'C'] },
+    });
+    expect(server.requests[0]!.messages[0]!.content).toMatch(
+      /^Which skill does this task need\?\nTask: please send parcel P\d+\nA: heavy parcels\n/,
+    );
+    const records = await getLines(fixture.store, routing, routingRecordSchema);
+    expect(records[3]).toEqual({ seed: 1003, capabilityId: 'heavy', probabilities: [0.75, 0.25, 0], coveredMass: 0.8 });
+    await fixture.run(activities().routeTasks, { context, capabilities });
+    expect(server.requests).toHaveLength(10);
+  });
+
+  test('an arm without its adapter is a programming error', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec);
+    const failure = fixture.run(activities().rollOutArm, {
+      context,
+      arm: 'x',
+      kind: 'mixed',
+      adapters: [],
+      routing: null,
+    });
+    await expect(failure).rejects.toThrow(/needs exactly one adapter/);
+  });
+});
