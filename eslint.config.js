@@ -12,6 +12,7 @@ const LAYERS = {
   k8s: ['contracts'],
   activities: ['contracts', 'loaders', 'store', 'llm', 'sandbox', 'k8s'],
   workflows: ['contracts'],
+  'environment-tool': ['contracts', 'loaders', 'sandbox', 'activities'],
   workers: ['contracts', 'loaders', 'store', 'llm', 'sandbox', 'k8s', 'activities'],
   cli: ['contracts', 'loaders', 'store'],
   gateway: ['contracts', 'loaders', 'store'],

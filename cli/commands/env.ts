@@ -4,30 +4,16 @@ import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Certificate } from '../../contracts/artifacts/certificate';
-import type { EnvironmentCheck } from '../../contracts/artifacts/environment-check';
 import { editCommand, MESSAGES } from '../../contracts/names';
+import type { EnvironmentToolLine } from '../../contracts/messages/environment-tool';
 import type { EditedEnvironment } from '../../contracts/messages/run';
 import { layout, LocalStore } from '../../store';
 import { defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
-import { type CatalogueType, CliError } from '../errors';
+import { CliError } from '../errors';
 import { projectRoot } from '../../contracts/project-root';
 import { withTemporal } from '../temporal';
 import { readRunState } from '../view/run-state';
-
-/** A line of the tool that works in the jail; workers/environment-tool.ts. */
-type ToolLine =
-  | { type: 'check'; done: number; total: number; check: EnvironmentCheck }
-  | { type: 'certificate'; certificate: Certificate }
-  | {
-      type: 'opening';
-      seed: number;
-      tools: { function: { name: string; parameters?: unknown } }[];
-      messages: { role: string; content: string }[];
-    }
-  | { type: 'observation'; move: unknown; observation: string; done: boolean }
-  | { type: 'end'; seed: number; reward: number }
-  | { type: 'error'; message: string; failure?: CatalogueType };
 
 /**
  * `whet env check FILE [--agent AGENT_YAML]`: every check that needs no model, as it is found out; exit code 1 when one
@@ -173,16 +159,16 @@ function lastAttempt(folder: string): string | null {
   return sources[0]?.path ?? null;
 }
 
-/** Runs the tool to its end; its exit code. @throws CliError when it could not do what was asked. */
-async function runTool(args: string[], onLine: (line: ToolLine) => void): Promise<number> {
-  const script = join(projectRoot(), 'dist', 'workers', 'environment-tool.js');
+/** Runs `environment-tool` to its end and returns its exit code. Throws CliError when it could not do what was asked. */
+async function runTool(args: string[], onLine: (line: EnvironmentToolLine) => void): Promise<number> {
+  const script = join(projectRoot(), 'dist', 'environment-tool', 'main.js');
   const child = spawn(process.execPath, ['--enable-source-maps', script, ...args], {
     stdio: ['inherit', 'pipe', 'inherit'],
   });
-  let failure: Extract<ToolLine, { type: 'error' }> | null = null;
+  let failure: Extract<EnvironmentToolLine, { type: 'error' }> | null = null;
   const ended = new Promise<number>((done) => child.once('close', (code) => done(code ?? 1)));
   for await (const text of createInterface({ input: child.stdout })) {
-    const line = JSON.parse(text) as ToolLine;
+    const line = JSON.parse(text) as EnvironmentToolLine;
     if (line.type === 'error' && line.failure !== undefined) failure = line;
     else onLine(line);
   }

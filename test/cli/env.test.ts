@@ -91,7 +91,7 @@ describe('whet env', () => {
       ['run', environment('good/procedural.py')],
       'what?\n{"go": 1}\n{"name": "weigh", "arguments": {"parcel": "P0"}}\n{"text": "bye"}\n',
     );
-    expect(stdout).toContain('That is no JSON');
+    expect(stdout).toContain('This line is not JSON');
     expect(stdout).toContain('A move is {"name"');
     expect(stdout).toContain('{"error": "no such parcel"}');
     expect(stdout).toContain('reward: 0');

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { certificateOf } from '../activities/environment-checks/certificate';
+import { certify } from '../activities/environment-checks/check-environment';
+import { readTargetProfile } from '../activities/environment-checks/target-profile';
+import { loadAgentSpec } from '../loaders/agent-spec';
+import { isUnsafeAllowed, openEnvironment } from '../sandbox';
+import { writeLine } from './output';
+
+/**
+ * Makes every check of an environment that needs no model. Writes each check as it ends, then the certificate. Returns
+ * whether all passed. Throws SandboxError, and Error when agent.yaml or a source cannot be read.
+ */
+export async function checkEnvironment(file: string, agentPath: string): Promise<boolean> {
+  const spec = loadAgentSpec(agentPath);
+  const source = readFileSync(file, 'utf8');
+  const ownerPath = resolve(dirname(agentPath), spec.environment.path);
+  const target = await readTargetProfile({
+    openEnvironment,
+    environment: { source: readFileSync(ownerPath, 'utf8'), trust: 'owner', name: ownerPath },
+    spec: spec.environment,
+    signal: new AbortController().signal,
+  });
+  const validation = await certify({
+    openEnvironment,
+    environment: { source, trust: 'synthesised', name: file },
+    target,
+    settings: spec.certificate,
+    onCheck: (check, done, total) => writeLine({ type: 'check', done, total, check }),
+  });
+  const sha256 = createHash('sha256').update(source).digest('hex');
+  const facts = {
+    capability: file,
+    source: { sha256, bytes: Buffer.byteLength(source) },
+    isolation: isUnsafeAllowed() ? 'unsafe' : 'jail',
+    settings: spec.certificate,
+  };
+  writeLine({ type: 'certificate', certificate: certificateOf(facts, validation) });
+  return validation.passed;
+}

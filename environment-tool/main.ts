@@ -1,0 +1,31 @@
+/**
+ * Entry point of `whet env check` and `whet env run`. The command line starts it as a process of its own: both need the
+ * jail and the checks of `activities/`, which the command line does not import.
+ *
+ *     node dist/environment-tool/main.js check FILE AGENT_YAML | play FILE SEED [--reference]
+ *
+ * Standard output has one EnvironmentToolLine a line. Exit code 0: done, and every check passed. 1: a check failed.
+ * 3: it could not be done; the last line says why.
+ */
+import { SandboxError } from '../sandbox';
+import { checkEnvironment } from './check-environment';
+import { writeLine } from './output';
+import { playEpisode } from './play-episode';
+
+async function main([command, file = '', ...rest]: string[]): Promise<number> {
+  if (command === 'check') return (await checkEnvironment(file, rest[0] ?? '')) ? 0 : 1;
+  await playEpisode(file, Number(rest[0]), rest.includes('--reference'));
+  return 0;
+}
+
+main(process.argv.slice(2)).then(
+  (code) => (process.exitCode = code),
+  (error: unknown) => {
+    writeLine({
+      type: 'error',
+      message: error instanceof Error ? error.message : String(error),
+      failure: error instanceof SandboxError ? error.type : 'Env.Failed',
+    });
+    process.exitCode = 3;
+  },
+);

@@ -1,0 +1,6 @@
+import type { EnvironmentToolLine } from '../contracts/messages/environment-tool';
+
+/** Writes one line to standard output. */
+export function writeLine(line: EnvironmentToolLine): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
