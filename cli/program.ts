@@ -1,8 +1,10 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { IDENTIFY_ARMS } from '../contracts/artifacts/identification';
+import { TASK_QUEUES } from '../contracts/names';
+import { positiveAmount, positiveNumber, shareUpTo, wholeNumber } from './arguments';
 import { answerCommand, approveCommand } from './commands/answers';
 import { type BudgetFlags, budgetCommand } from './commands/budget';
-import { type CanaryFlags, canaryCommand, shareBetween } from './commands/canary';
+import { type CanaryFlags, canaryCommand } from './commands/canary';
 import { demoCommand } from './commands/demo';
 import { dryRunCommand } from './commands/dry-run';
 import { envCheckCommand, envEditCommand, envRunCommand } from './commands/env';
@@ -12,34 +14,38 @@ import { promoteCommand, rollbackCommand } from './commands/registry';
 import { reportCommand } from './commands/report';
 import { type RunFlags, runCommand } from './commands/run';
 import { type ScheduleFlags, scheduleCommand } from './commands/schedule';
-import { downCommand, upCommand } from './commands/services';
 import { statusCommand, whyCommand } from './commands/status';
 import { studyStabilityCommand } from './commands/study';
+import { downCommand, upCommand } from './commands/up-down';
 import { validateCommand } from './commands/validate';
 import { workerCommand } from './commands/worker';
 import { type CommonOptions, type Context, openContext } from './context';
+import { PORTS } from './settings';
 
 const EXIT_CODES = `
 Exit codes: 0 done, 1 failed, 2 wrong input (nothing was started).
 Every command takes --json: one JSON document on standard output; an error is {"error": {"type", "message"}}.`;
 
-function wholeNumber(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError(`${JSON.stringify(text)} is no whole number of 0 or more.`);
-  return Number(text);
+/** The `whet` command line. The help lists the commands in the order in which they are added. */
+export function createProgram(): Command {
+  const program = new Command('whet').description(
+    'Finds what a deployed LLM agent cannot do, trains an adapter for each missing capability, ' +
+      'proves the gain and serves it.',
+  );
+  program.addHelpText('after', EXIT_CODES).showHelpAfterError('(whet --help lists the commands)');
+  addServiceCommands(program);
+  addRunCommands(program);
+  addAnswerCommands(program);
+  addEnvironmentCommands(program.command('env').description('environments written by the analyst or by hand'));
+  addStudyCommands(program.command('study').description('experiments on what an agent has done already'));
+  addAdapterCommands(program);
+  addProductionCommands(program);
+  return program;
 }
 
-function positiveNumber(text: string): number {
-  const value = wholeNumber(text);
-  if (value < 1) throw new InvalidArgumentError('It must be 1 or more.');
-  return value;
-}
-
-function positiveAmount(text: string): number {
-  const value = Number(text);
-  if (!/^\d*\.?\d+$/.test(text) || !(value > 0))
-    throw new InvalidArgumentError(`${JSON.stringify(text)} is no amount above 0.`);
-  return value;
-}
+/** Adds a command with its arguments in `usage`, its description and the option that every command has. */
+const add = (parent: Command, usage: string, description: string): Command =>
+  parent.command(usage).description(description).option('--json', 'print JSON');
 
 /** Opens the context and runs an action; the options reach it as the last argument. */
 const withContext =
@@ -50,25 +56,20 @@ const withContext =
     await action(openContext(rest.at(-1) as CommonOptions), ...rest);
   };
 
-/** The `whet` command line. */
-export function createProgram(): Command {
-  const program = new Command('whet').description(
-    'Finds what a deployed LLM agent cannot do, trains an adapter for each missing capability, proves the gain and serves it.',
-  );
-  program.addHelpText('after', EXIT_CODES).showHelpAfterError('(whet --help lists the commands)');
-  const command = (usage: string, description: string) =>
-    program.command(usage).description(description).option('--json', 'print JSON');
-
-  command('demo [agent.yaml]', 'services, one improvement run, its result')
+function addServiceCommands(program: Command): void {
+  add(program, 'demo [agent.yaml]', 'services, one improvement run, its result')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
     .option('--keep', 'leave the services up')
     .action(withContext(demoCommand));
-  command('up [agent.yaml]', 'start Temporal, policy server, analyst and worker on this machine')
+  add(program, 'up [agent.yaml]', 'start Temporal, policy server, analyst and worker on this machine')
     .option('--foreground', 'stay in the foreground; Ctrl-C stops everything')
     .action(withContext(upCommand));
-  command('down', 'stop what `whet up` started').action(withContext(downCommand));
-  command('validate <agent.yaml>', 'check an agent.yaml and start nothing').action(withContext(validateCommand));
-  command('run <agent.yaml>', 'start an improvement run')
+  add(program, 'down', 'stop what `whet up` started').action(withContext(downCommand));
+}
+
+function addRunCommands(program: Command): void {
+  add(program, 'validate <agent.yaml>', 'check an agent.yaml and start nothing').action(withContext(validateCommand));
+  add(program, 'run <agent.yaml>', 'start an improvement run')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
     .option('--follow', 'show its stages until it ends')
     .addOption(
@@ -81,85 +82,86 @@ export function createProgram(): Command {
         options.dryRun === true ? dryRunCommand(context, path) : runCommand(context, path, options),
       ),
     );
-  command('ls', 'list runs, the newest first')
+  add(program, 'ls', 'list runs, the newest first')
     .option('--agent <name>', 'only of this agent')
     .option('--limit <n>', 'at most so many', positiveNumber, 20)
     .action(withContext(lsCommand));
-  command('status [run]', "a run's stages; without a run, the services")
+  add(program, 'status [run]', "a run's stages; without a run, the services")
     .option('--follow', 'show the stages until the run ends')
     .action(withContext(statusCommand));
-  command('why <run>', 'what a run waits for, and why').action(withContext(whyCommand));
-  command('report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
-  command('approve <run>', 'let a run promote that waits for a person').action(withContext(approveCommand));
-  command('budget <run>', 'what a run has spent on the analyst, and what it may spend')
+  add(program, 'why <run>', 'what a run waits for, and why').action(withContext(whyCommand));
+  add(program, 'report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
+}
+
+/** What a person tells a run that waits. */
+function addAnswerCommands(program: Command): void {
+  add(program, 'approve <run>', 'let a run promote that waits for a person').action(withContext(approveCommand));
+  add(program, 'budget <run>', 'what a run has spent on the analyst, and what it may spend')
     .option('--usd <n>', 'US dollars that it may spend', positiveAmount)
     .option('--tokens <n>', 'tokens that it may spend', positiveNumber)
     .action(withContext((context: Context, run: string, flags: BudgetFlags) => budgetCommand(context, run, flags)));
-  command('retry <run> [capability]', 'let a run that waits try again').action(
+  add(program, 'retry <run> [capability]', 'let a run that waits try again').action(
     withContext((context: Context, run: string, capability: string | undefined) =>
       answerCommand(context, 'retry', run, capability),
     ),
   );
-  command('skip <run> <capability>', 'let a run that waits go on without a capability').action(
+  add(program, 'skip <run> <capability>', 'let a run that waits go on without a capability').action(
     withContext((context: Context, run: string, capability: string) => answerCommand(context, 'skip', run, capability)),
   );
-  const env = program.command('env').description('environments written by the analyst or by hand');
-  env
-    .command('check <file>')
-    .description('every check of its certificate that needs no model; exit code 1 when one fails')
-    .option('--json', 'print JSON')
+}
+
+function addEnvironmentCommands(env: Command): void {
+  add(env, 'check <file>', 'every check of its certificate that needs no model; exit code 1 when one fails')
     .option('--agent <agent.yaml>', 'the agent that it is for; default: the one in this directory, else the demo')
     .action(withContext(envCheckCommand));
-  env
-    .command('run <file>')
-    .description('play one episode in the jail: your moves on standard input, or the reference solution')
-    .option('--json', 'print JSON')
+  add(env, 'run <file>', 'play one episode in the jail: your moves on standard input, or the reference solution')
     .option('--seed <n>', 'seed of the task', wholeNumber, 0)
     .option('--reference', 'play the reference solution')
     .action(withContext(envRunCommand));
-  env
-    .command('edit <run> <capability> [file]')
-    .description('without a file: copy the last environment here; with one: give it to the run that waits')
-    .option('--json', 'print JSON')
-    .action(
-      withContext((context: Context, run: string, capability: string, file: string | undefined) =>
-        envEditCommand(context, run, capability, file),
-      ),
-    );
-  const study = program.command('study').description('experiments on what an agent has done already');
-  study
-    .command('stability <agent>')
-    .description('identify again and again from the same trajectories, independently, and compare')
-    .option('--json', 'print JSON')
+  add(
+    env,
+    'edit <run> <capability> [file]',
+    'without a file: copy the last environment here; with one: give it to the run that waits',
+  ).action(
+    withContext((context: Context, run: string, capability: string, file: string | undefined) =>
+      envEditCommand(context, run, capability, file),
+    ),
+  );
+}
+
+function addStudyCommands(study: Command): void {
+  add(study, 'stability <agent>', 'identify again and again from the same trajectories, independently, and compare')
     .option('--runs <n>', 'independent identifications', positiveNumber, 10)
     .option('--from <run>', 'take the trajectories of this run; default: the last one of the agent that has any')
     .action(withContext(studyStabilityCommand));
-  command('promote <agent> <version>', "make a version of the agent's adapters the active one").action(
-    withContext((context: Context, agent: string, version: string) =>
-      promoteCommand(context, agent, positiveNumber(version)),
-    ),
-  );
-  command('rollback <agent>', 'take back the canary, or make the version before the active one active').action(
+}
+
+function addAdapterCommands(program: Command): void {
+  add(program, 'promote <agent>', "make a version of the agent's adapters the active one")
+    .argument('<version>', '', positiveNumber)
+    .action(withContext((context: Context, agent: string, version: number) => promoteCommand(context, agent, version)));
+  add(program, 'rollback <agent>', 'take back the canary, or make the version before the active one active').action(
     withContext(rollbackCommand),
   );
-  command('canary <agent> [version]', 'give a version a share of the conversations; without a version, show the canary')
-    .option('--share <share>', 'of new conversations, up to 0.5', (text) => shareBetween(0, 0.5, text), 0.1)
-    .option(
-      '--false-rollback <chance>',
-      'of a rollback although it is as good',
-      (text) => shareBetween(0, 0.4, text),
-      0.05,
-    )
+  add(program, 'canary <agent>', 'give a version a share of the conversations; without a version, show the canary')
+    .argument('[version]', '', positiveNumber)
+    .option('--share <share>', 'of new conversations, up to 0.5', shareUpTo(0.5), 0.1)
+    .option('--false-rollback <chance>', 'of a rollback although it is as good', shareUpTo(0.4), 0.05)
     .option('--stop', 'end the canary')
     .action(
-      withContext((context: Context, agent: string, version: string | undefined, flags: CanaryFlags) =>
-        canaryCommand(context, agent, version === undefined ? null : positiveNumber(version), flags),
+      withContext((context: Context, agent: string, version: number | undefined, flags: CanaryFlags) =>
+        canaryCommand(context, agent, version ?? null, flags),
       ),
     );
-  command('gateway [agent.yaml...]', "the agents' OpenAI-compatible endpoint, in the foreground")
+}
+
+/** What runs for long: the gateway, a schedule of runs, workers of one's own. */
+function addProductionCommands(program: Command): void {
+  const { variable, fallback } = PORTS.gateway;
+  add(program, 'gateway [agent.yaml...]', "the agents' OpenAI-compatible endpoint, in the foreground")
     .option('--config <gateway.yaml>', 'instead of agent.yaml files')
     .option('--host <address>', 'to listen on')
-    .option('--port <port>', 'to listen on (WHET_GATEWAY_PORT, 8400)', wholeNumber)
+    .option('--port <port>', `to listen on (${variable}, ${fallback})`, wholeNumber)
     .option(
       '--upstream <url>',
       'a model server, ending in /v1; can be given several times',
@@ -169,7 +171,7 @@ export function createProgram(): Command {
     .action(
       withContext((context: Context, paths: string[], flags: GatewayFlags) => gatewayCommand(context, paths, flags)),
     );
-  command('schedule <agent.yaml>', 'run an agent regularly')
+  add(program, 'schedule <agent.yaml>', 'run an agent regularly')
     .option('--cron <expression>', "such as '0 2 * * *'")
     .option('--timezone <name>', 'of the cron expression', 'UTC')
     .option('--jitter <span>', 'start up to so much later, chosen at random', '10m')
@@ -178,8 +180,8 @@ export function createProgram(): Command {
     .action(
       withContext((context: Context, path: string, flags: ScheduleFlags) => scheduleCommand(context, path, flags)),
     );
-  command('worker', 'one worker in the foreground')
-    .option('--queues <names>', 'orchestration, llm, sandbox, jobs', 'orchestration,llm,sandbox,jobs')
-    .action(withContext((context: Context, { queues }: { queues: string }) => workerCommand(context, queues)));
-  return program;
+  const queues = Object.keys(TASK_QUEUES);
+  add(program, 'worker', 'one worker in the foreground')
+    .option('--queues <names>', queues.join(', '), queues.join(','))
+    .action(withContext((context: Context, flags: { queues: string }) => workerCommand(context, flags.queues)));
 }

@@ -64,13 +64,3 @@ function describe({ agent, active, canary, lastCanary }: Registry): string {
     ? now
     : `${now}\nthe last one, version ${lastCanary.version}: ${lastCanary.outcome}, ${lastCanary.endedAt}. ${lastCanary.reason}`;
 }
-
-/** A number strictly between two others, for commander. */
-export function shareBetween(low: number, high: number, text: string): number {
-  const value = Number(text);
-  if (text.trim() === '' || !(value > low && value <= high))
-    throw new CliError(`${JSON.stringify(text)} is not allowed. Allowed: more than ${low}, at most ${high}.`, {
-      type: 'Canary.Usage',
-    });
-  return value;
-}

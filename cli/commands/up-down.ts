@@ -1,7 +1,7 @@
 import { defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
-import { runningState } from '../supervisor/state';
+import { readRunningSupervisorState } from '../supervisor/supervisor-state';
 import { supervise } from '../supervisor/supervisor';
 import { down, endLeftovers, planServices, up } from '../up';
 
@@ -21,7 +21,7 @@ export async function upCommand(
 }
 
 async function superviseHere({ settings, out }: Context, agent: ReturnType<typeof readAgent> | null): Promise<void> {
-  const running = runningState(settings.home);
+  const running = readRunningSupervisorState(settings.home);
   if (running !== null)
     throw new CliError(
       `The services are up already (supervisor ${running.supervisor.pid}). Stop them with \`whet down\` first.`,

@@ -1,0 +1,36 @@
+/** Readers of arguments and option values, for commander. Each throws for a text that it does not take. */
+import { InvalidArgumentError } from 'commander';
+import { CliError } from './errors';
+
+/** A whole number of 0 or more. @throws InvalidArgumentError */
+export function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError(`${JSON.stringify(text)} is no whole number of 0 or more.`);
+  return Number(text);
+}
+
+/** A whole number of 1 or more. @throws InvalidArgumentError */
+export function positiveNumber(text: string): number {
+  const value = wholeNumber(text);
+  if (value < 1) throw new InvalidArgumentError('It must be 1 or more.');
+  return value;
+}
+
+/** A decimal number above 0. @throws InvalidArgumentError */
+export function positiveAmount(text: string): number {
+  const value = Number(text);
+  if (!/^\d*\.?\d+$/.test(text) || !(value > 0))
+    throw new InvalidArgumentError(`${JSON.stringify(text)} is no amount above 0.`);
+  return value;
+}
+
+/** A reader of numbers above 0, up to `high`, for flags of `whet canary`. It throws a CliError (exit 2). */
+export const shareUpTo =
+  (high: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (text.trim() === '' || !(value > 0 && value <= high))
+      throw new CliError(`${JSON.stringify(text)} is not allowed. Allowed: more than 0, at most ${high}.`, {
+        type: 'Canary.Usage',
+      });
+    return value;
+  };
