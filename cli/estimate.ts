@@ -50,7 +50,7 @@ const SYNTHESIS_TOKENS = 12_000;
 type Kind = 'discover' | 'label' | 'synthesise';
 
 /** Mean sizes of the calls of the agent's last run in this store; empty where there is none. */
-export async function lastSizes(
+export async function readLastCallSizes(
   store: ArtifactStore,
   agent: string,
 ): Promise<{ runId: string | null; sizes: Partial<Record<Kind, CallSize>> }> {
@@ -83,7 +83,11 @@ function meansOf(use: AnalystUse): Partial<Record<Kind, CallSize>> {
  * Estimates a run. `live` counts conversations of live traffic that would join the rollouts. Labels already in the
  * store are not taken off, so that it is an upper bound for the labels.
  */
-export function estimateRun(spec: AgentSpec, last: Awaited<ReturnType<typeof lastSizes>>, live: number): RunEstimate {
+export function estimateRun(
+  spec: AgentSpec,
+  last: Awaited<ReturnType<typeof readLastCallSizes>>,
+  live: number,
+): RunEstimate {
   const { environment, collect, identify, synthesis, analyst } = spec;
   const episodes = environment.trainSeeds.count * collect.trials;
   const episodeTokens = Math.min(environment.maxTurns * TURN_TOKENS, analyst.maxPromptTokens);

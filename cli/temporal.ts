@@ -7,7 +7,7 @@ import {
 } from '@temporalio/client';
 import { CliError } from './errors';
 import { refuses } from './supervisor/ports';
-import { readState } from './supervisor/state';
+import { readSupervisorState } from './supervisor/supervisor-state';
 import type { Settings } from './settings';
 
 /** A connection with its client; `close` it. */
@@ -22,7 +22,9 @@ export interface Temporal {
 /** TEMPORAL_ADDRESS, else the server that `whet up` started here, else Temporal's usual local address. */
 export function temporalAddress(settings: Settings): string {
   return (
-    settings.temporalAddress ?? readState(settings.home)?.temporal.address ?? `127.0.0.1:${settings.ports.temporal}`
+    settings.temporalAddress ??
+    readSupervisorState(settings.home)?.temporal.address ??
+    `127.0.0.1:${settings.ports.temporal}`
   );
 }
 

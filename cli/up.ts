@@ -7,10 +7,16 @@ import type { AgentSpec } from '../contracts/config/agent-spec';
 import { CliError } from './errors';
 import { duration, type Output } from './output';
 import type { Settings } from './settings';
-import { tail } from './supervisor/managed';
+import { logTail } from './supervisor/log-tail';
 import { makePlan, type Plan } from './supervisor/plan';
-import { endProcesses, identify, isRunning, type ProcessId, processesOf } from './supervisor/process-id';
-import { readState, removeState, runningState, type ServiceState, type SupervisorState } from './supervisor/state';
+import { endProcesses, findProcess, isRunning, type ProcessId, processesOfInstance } from './supervisor/processes';
+import {
+  readSupervisorState,
+  removeSupervisorState,
+  readRunningSupervisorState,
+  type ServiceState,
+  type SupervisorState,
+} from './supervisor/supervisor-state';
 
 /** Making the demo's model takes minutes on a slow machine; everything else seconds. */
 const READY_LIMIT_MS = 60 * 60_000;
@@ -49,7 +55,7 @@ export interface UpResult {
  */
 export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
   const started = await withLock(settings.home, async () => {
-    const running = runningState(settings.home);
+    const running = readRunningSupervisorState(settings.home);
     if (running !== null) {
       refuseOtherAgent(running, options);
       return false;
@@ -65,7 +71,7 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
 async function withLock<T>(home: string, action: () => Promise<T>): Promise<T> {
   mkdirSync(home, { recursive: true });
   const path = join(home, 'up.lock');
-  const own = identify(process.pid);
+  const own = findProcess(process.pid);
   for (;;) {
     try {
       writeFileSync(path, JSON.stringify(own), { flag: 'wx' });
@@ -100,15 +106,15 @@ export function planServices(settings: Settings, { agent, modelSeed, anyPort }: 
 
 /** Ends processes of a supervisor that was killed: their ports and their database are needed. */
 export async function endLeftovers({ home }: Settings): Promise<void> {
-  const state = readState(home);
+  const state = readSupervisorState(home);
   if (state === null) return;
-  await endProcesses(processesOf(state.instance));
-  removeState(home);
+  await endProcesses(processesOfInstance(state.instance));
+  removeSupervisorState(home);
 }
 
 /** Stops what `whet up` started here. Returns the names of the parts that ran; empty when nothing did. */
 export async function down(settings: Settings): Promise<string[]> {
-  const state = readState(settings.home);
+  const state = readSupervisorState(settings.home);
   if (state === null) return [];
   const ran = state.services.filter((s) => s.process !== null && isRunning(s.process)).map((s) => s.name);
   // The supervisor stops its parts in order; a minute is more than all their graces together.
@@ -147,9 +153,9 @@ async function startSupervisor({ home }: Settings, plan: Plan): Promise<void> {
   let ended = false;
   child.once('error', () => (ended = true));
   child.once('exit', () => (ended = true));
-  while (runningState(home) === null) {
+  while (readRunningSupervisorState(home) === null) {
     if (ended)
-      throw new CliError(`The supervisor ended before it had started anything. Its log ends with:\n${tail(path)}`, {
+      throw new CliError(`The supervisor ended before it had started anything. Its log ends with:\n${logTail(path)}`, {
         type: 'Up.Failed',
       });
     await sleep(50);
@@ -173,7 +179,7 @@ async function waitUntilReady(
         type: 'Up.Interrupted',
       });
     }
-    const state = runningState(settings.home);
+    const state = readRunningSupervisorState(settings.home);
     if (state === null)
       throw new CliError(
         `The services were stopped while they started. Look at the logs in ${join(settings.home, 'logs')}.`,
@@ -200,7 +206,7 @@ async function startFailure(settings: Settings, failed: ServiceState[]): Promise
   const causes = failed.filter((s) => !s.note.startsWith('needs '));
   await down(settings);
   const told = (causes.length > 0 ? causes : failed).map(
-    (s) => `The ${TITLES[s.name]} did not start: it ${s.note}. Its log ${s.log} ends with:\n${tail(s.log)}`,
+    (s) => `The ${TITLES[s.name]} did not start: it ${s.note}. Its log ${s.log} ends with:\n${logTail(s.log)}`,
   );
   return new CliError(told.join('\n'), { type: 'Up.Failed' });
 }
@@ -241,6 +247,6 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
 
 /** What the model's recipe said last, for its live line. */
 function lastLine(service: ServiceState): string {
-  const line = service.name === 'model' ? tail(`${service.log}.out`, 1) : '';
+  const line = service.name === 'model' ? logTail(`${service.log}.out`, 1) : '';
   return line.startsWith('{') ? '' : line;
 }

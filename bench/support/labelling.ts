@@ -18,7 +18,7 @@ import type {
   LabelPlan,
 } from '../../contracts/messages/identify-stage';
 import type { RunContext } from '../../contracts/messages/run-context';
-import { temporalExecutable } from '../../scripts/temporal-executable';
+import { findTemporalCli } from '../../cli/supervisor/executables';
 import { layout, LocalStore, putJson, putLines } from '../../store';
 import { SKILLS, syntheticEpisode } from '../../test/fakes/synthetic-episodes';
 import { connectWhenUp, ended, freePort, peakRssMb, Processes } from './processes';
@@ -80,7 +80,7 @@ export class LabellingWorld {
 
   /** Starts the server. Throws when there is no Temporal CLI. */
   static async start(): Promise<LabellingWorld> {
-    const temporal = temporalExecutable();
+    const temporal = findTemporalCli();
     if (temporal === null) throw new Error('There is no Temporal CLI: run `make setup`, or set TEMPORAL_CLI_PATH.');
     const folder = await mkdtemp(join(tmpdir(), 'whet-labelling-'));
     const port = await freePort();

@@ -1,7 +1,7 @@
 import { LocalStore, readLiveTraces } from '../../store';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
-import { estimateRun, lastSizes } from '../estimate';
+import { estimateRun, readLastCallSizes } from '../estimate';
 import { table } from '../output';
 
 const whole = (value: number) => Math.round(value).toLocaleString('en-US');
@@ -18,7 +18,7 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     spec.model.name,
     Date.now(),
   );
-  const estimate = estimateRun(spec, await lastSizes(store, spec.name), live.length);
+  const estimate = estimateRun(spec, await readLastCallSizes(store, spec.name), live.length);
   const { budget } = spec;
   const over = [
     ...(budget.usd !== undefined && estimate.usd !== null && estimate.usd > budget.usd ? [`$${budget.usd}`] : []),

@@ -8,7 +8,7 @@ import type { Context } from '../context';
 import { CliError } from '../errors';
 import type { Settings } from '../settings';
 import { projectRoot } from '../../contracts/project-root';
-import { runningState } from '../supervisor/state';
+import { readRunningSupervisorState } from '../supervisor/supervisor-state';
 
 export interface GatewayFlags {
   config?: string;
@@ -75,6 +75,6 @@ export function gatewayConfig(
 
 /** The policy server of `whet up` in this state directory, else its usual address. */
 function policyServer(settings: Settings): string {
-  const url = runningState(settings.home)?.services.find(({ name }) => name === 'policy')?.url;
+  const url = readRunningSupervisorState(settings.home)?.services.find(({ name }) => name === 'policy')?.url;
   return `${url ?? `http://127.0.0.1:${settings.ports.model}`}/v1`;
 }

@@ -2,7 +2,7 @@ import type { Context } from '../context';
 import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
 import { explainRun } from '../view/explain';
-import { readReport, reportText } from '../view/result-table';
+import { readReport, reportText } from '../view/report-text';
 import { readRunState } from '../view/run-state';
 
 /** `whet report RUN`: the result's table and where the report lies; with --json the report itself. */

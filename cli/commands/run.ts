@@ -9,7 +9,7 @@ import type { Temporal } from '../temporal';
 import { withTemporal } from '../temporal';
 import { followRun } from '../view/follow';
 import type { RunState } from '../view/run-state';
-import { readReport, reportText } from '../view/result-table';
+import { readReport, reportText } from '../view/report-text';
 import { explainRun } from '../view/explain';
 
 /** What a run does otherwise than its spec says, to be compared with it. */

@@ -1,6 +1,6 @@
 import type { Context } from '../context';
 import { table } from '../output';
-import { readState, runningState } from '../supervisor/state';
+import { readSupervisorState, readRunningSupervisorState } from '../supervisor/supervisor-state';
 import { temporalAddress, withTemporal } from '../temporal';
 import { explainRun } from '../view/explain';
 import { followRun } from '../view/follow';
@@ -34,8 +34,8 @@ export async function whyCommand({ settings, out }: Context, runId: string): Pro
 }
 
 function showServices({ settings, out }: Context): void {
-  const state = runningState(settings.home);
-  if (state === null && readState(settings.home) !== null) {
+  const state = readRunningSupervisorState(settings.home);
+  if (state === null && readSupervisorState(settings.home) !== null) {
     const text =
       'The supervisor was killed; what it had started may still run, but nothing starts it again. `whet up` puts that right, `whet down` ends it.';
     out.result({ up: false, home: settings.home, supervisorDied: true }, text);

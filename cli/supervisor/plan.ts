@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
-import { projectRoot } from '../../contracts/project-root';
 import { CliError } from '../errors';
+import { projectRoot } from '../../contracts/project-root';
 import { type PortName, PORTS, type Settings } from '../settings';
 import { claimPort } from './port-claims';
 import { freePort, isFree, whoListens } from './ports';
-import { findTemporalCli, pythonCommand } from './programs';
+import { pythonCommand, requireTemporalCli } from './executables';
 
 /** How the base model comes to be: made by the agent's recipe, or there already. */
 export type ModelSource =
@@ -87,7 +87,7 @@ export async function makePlan(
       namespace: settings.temporalNamespace,
       start: own
         ? {
-            cli: findTemporalCli(settings.temporalCliPath),
+            cli: requireTemporalCli(settings.temporalCliPath),
             port: temporalPort,
             uiPort: await choose('ui'),
             database: join(settings.home, 'temporal.sqlite'),

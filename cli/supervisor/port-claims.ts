@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { identify, isRunning, type ProcessId } from './process-id';
+import { findProcess, isRunning, type ProcessId } from './processes';
 
 /** One file per claimed port with the process that claimed it; a user's claims are no other user's business. */
 const directory = () => join(tmpdir(), `whet-ports-${process.getuid?.() ?? 0}`);
@@ -15,14 +15,14 @@ export function claimPort(port: number): boolean {
   mkdirSync(directory(), { recursive: true });
   const path = join(directory(), String(port));
   try {
-    writeFileSync(path, JSON.stringify(identify(process.pid)), { flag: 'wx' });
+    writeFileSync(path, JSON.stringify(findProcess(process.pid)), { flag: 'wx' });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   const owner = readOwner(path);
   if (owner !== null && owner.pid !== process.pid && isRunning(owner)) return false;
-  writeFileSync(path, JSON.stringify(identify(process.pid)));
+  writeFileSync(path, JSON.stringify(findProcess(process.pid)));
   return true;
 }
 

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
+import { TASK_QUEUES } from '../../contracts/names';
 import { gatewayArguments } from './gateway-arguments';
-import { INSTANCE_VARIABLE, type ProcessId } from './process-id';
+import { INSTANCE_VARIABLE, type ProcessId } from './processes';
 import type { Plan } from './plan';
 import { accepts } from './ports';
-import type { ServiceName } from './state';
+import type { ServiceName } from './supervisor-state';
 import { hasPollerSince } from './temporal-setup';
 
 /**
@@ -100,7 +101,7 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
       '--enable-source-maps',
       join(plan.root, 'dist', 'workers', 'main.js'),
       '--queues',
-      'orchestration,llm,sandbox,jobs',
+      Object.keys(TASK_QUEUES).join(','),
     ],
     environment: () => ({ ...shared(), ...workerEnvironment(plan, modelDirectory()) }),
     url: null,

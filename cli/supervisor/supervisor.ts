@@ -1,11 +1,16 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ManagedService } from './managed';
+import { ManagedService } from './managed-service';
 import type { Plan } from './plan';
-import { endProcesses, identify, processesOf } from './process-id';
+import { endProcesses, findProcess, processesOfInstance } from './processes';
 import { type Service, services } from './services';
-import { removeState, type ServiceName, type SupervisorState, writeState } from './state';
+import {
+  removeSupervisorState,
+  type ServiceName,
+  type SupervisorState,
+  writeSupervisorState,
+} from './supervisor-state';
 import { ensureSearchAttributes } from './temporal-setup';
 
 /** Time for a worker to let its trainers write a checkpoint, and for Temporal to close its database. */
@@ -27,7 +32,7 @@ export async function supervise(plan: Plan, signal: AbortSignal): Promise<void> 
   mkdirSync(plan.logs, { recursive: true });
   const parts = new Map<ServiceName, Part>();
   const state = initialState(plan);
-  const save = () => writeState(plan.home, state);
+  const save = () => writeSupervisorState(plan.home, state);
   const modelDirectory = () =>
     plan.model?.source.kind === 'directory'
       ? plan.model.source.path
@@ -47,8 +52,8 @@ export async function supervise(plan: Plan, signal: AbortSignal): Promise<void> 
   for (const name of STOP_ORDER) await parts.get(name)?.managed.stop(GRACE_MS);
   await Promise.all(running);
   // What the parts started themselves and left behind: a trainer whose worker was killed.
-  await endProcesses(processesOf(plan.instance), GRACE_MS);
-  removeState(plan.home);
+  await endProcesses(processesOfInstance(plan.instance), GRACE_MS);
+  removeSupervisorState(plan.home);
 }
 
 /** Starts a part when those it needs are ready, and keeps it running until it is stopped. */
@@ -88,7 +93,7 @@ async function setUpNamespace(temporal: Plan['temporal'], signal: AbortSignal): 
 }
 
 function initialState(plan: Plan): SupervisorState {
-  const supervisor = identify(process.pid);
+  const supervisor = findProcess(process.pid);
   if (supervisor === null) throw new Error('The supervisor cannot find itself in /proc: it needs Linux.');
   const { address, namespace, start } = plan.temporal;
   return {

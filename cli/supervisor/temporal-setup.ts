@@ -1,7 +1,6 @@
-import { Connection } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../contracts/names';
-import { lastPoll } from '../view/run-state';
-import { Client } from '@temporalio/client';
+import { lastPollAt } from '../pollers';
 import type { Plan } from './plan';
 
 /** temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD */
@@ -31,7 +30,7 @@ export async function hasPollerSince({ address, namespace }: Plan['temporal'], s
   try {
     const connection = await Connection.connect({ address, connectTimeout: '2s' });
     try {
-      const last = await lastPoll(new Client({ connection, namespace }), TASK_QUEUES.orchestration);
+      const last = await lastPollAt(new Client({ connection, namespace }), TASK_QUEUES.orchestration);
       return last !== null && last >= since;
     } finally {
       await connection.close();

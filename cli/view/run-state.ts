@@ -1,11 +1,12 @@
 import type { Client, DescribeWorkflowExecutionResponse, WorkflowExecutionDescription } from '@temporalio/client';
-import { MESSAGES, TASK_QUEUES } from '../../contracts/names';
+import { MESSAGES } from '../../contracts/names';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import type { ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
+import { lastPollAt, toMilliseconds } from '../pollers';
 import { fromPayload } from '../temporal';
 
 /** A failure as the server reports it: our dotted type where there is one. */
-export interface FailureView {
+export interface ReportedFailure {
   type: string | null;
   message: string;
 }
@@ -23,11 +24,11 @@ export interface PendingActivity {
   scheduledAt: number | null;
   startedAt: number | null;
   nextAttemptAt: number | null;
-  lastFailure: FailureView | null;
+  lastFailure: ReportedFailure | null;
 }
 
 /** A workflow of the run whose next step no worker has taken yet. */
-export interface PendingStep {
+export interface PendingWorkflowTask {
   workflowId: string;
   taskQueue: string;
   attempt: number;
@@ -44,32 +45,25 @@ export interface RunState {
   /** Null when no worker answered the query. */
   progress: RunProgress | null;
   activities: PendingActivity[];
-  steps: PendingStep[];
+  steps: PendingWorkflowTask[];
   /**
    * When a worker last asked for work, by task queue; null: nobody within the last minutes. Only the queues that matter
    * here.
    */
   pollers: Record<string, number | null>;
   result: ImprovementRunResult | null;
-  failure: FailureView | null;
+  failure: ReportedFailure | null;
   now: number;
 }
 
 type Raw = DescribeWorkflowExecutionResponse;
 type RawActivity = NonNullable<Raw['pendingActivities']>[number];
-type Timestamp = RawActivity['scheduledTime'];
 
 /** temporal.api.enums.v1.PendingActivityState */
 const ACTIVITY_STARTED = 2;
 const ACTIVITY_CANCEL_REQUESTED = 3;
-/** temporal.api.enums.v1.TaskQueueType */
-const WORKFLOW_QUEUE = 1;
-const ACTIVITY_QUEUE = 2;
 /** temporal.api.enums.v1.PendingWorkflowTaskState */
 const STEP_STARTED = 2;
-
-const milliseconds = (time: Timestamp): number | null =>
-  time === null || time === undefined ? null : Number(time.seconds ?? 0) * 1000 + Number(time.nanos ?? 0) / 1e6;
 
 interface RawFailure {
   message?: string | null;
@@ -79,12 +73,12 @@ interface RawFailure {
 }
 
 /** The innermost cause that says something: activity and child failures only wrap it. */
-export function failureView(failure: RawFailure | null | undefined): FailureView | null {
+export function reportedFailure(failure: RawFailure | null | undefined): ReportedFailure | null {
   if (failure === null || failure === undefined) return null;
   if (failure.applicationFailureInfo)
     return { type: failure.applicationFailureInfo.type || null, message: failure.message ?? '' };
   if (failure.timeoutFailureInfo) return { type: 'Timeout', message: failure.message ?? 'timed out' };
-  return failureView(failure.cause) ?? { type: null, message: failure.message ?? '' };
+  return reportedFailure(failure.cause) ?? { type: null, message: failure.message ?? '' };
 }
 
 function stageProgress(activity: RawActivity): StageProgress | null {
@@ -95,7 +89,7 @@ function stageProgress(activity: RawActivity): StageProgress | null {
 }
 
 function pendingActivity(workflowId: string, activity: RawActivity, now: number): PendingActivity {
-  const nextAttemptAt = milliseconds(activity.nextAttemptScheduleTime);
+  const nextAttemptAt = toMilliseconds(activity.nextAttemptScheduleTime);
   const status = (): PendingActivity['status'] => {
     if (activity.paused) return 'paused';
     if (Number(activity.state) === ACTIVITY_CANCEL_REQUESTED) return 'cancelling';
@@ -110,11 +104,11 @@ function pendingActivity(workflowId: string, activity: RawActivity, now: number)
     attempt: activity.attempt ?? 1,
     maximumAttempts: activity.maximumAttempts || null,
     progress: stageProgress(activity),
-    heartbeatAt: milliseconds(activity.lastHeartbeatTime),
-    scheduledAt: milliseconds(activity.scheduledTime),
-    startedAt: milliseconds(activity.lastStartedTime),
+    heartbeatAt: toMilliseconds(activity.lastHeartbeatTime),
+    scheduledAt: toMilliseconds(activity.scheduledTime),
+    startedAt: toMilliseconds(activity.lastStartedTime),
     nextAttemptAt,
-    lastFailure: failureView(activity.lastFailure),
+    lastFailure: reportedFailure(activity.lastFailure),
   };
 }
 
@@ -150,7 +144,7 @@ export async function readRunState(client: Client, runId: string): Promise<RunSt
   const [progress, outcome, pollers] = await Promise.all([
     readProgress(client, runId),
     status === 'running' ? { result: null, failure: null } : readOutcome(client, runId),
-    Promise.all(queues.map(async (queue) => [queue, await lastPoll(client, queue)] as const)),
+    Promise.all(queues.map(async (queue) => [queue, await lastPollAt(client, queue)] as const)),
   ]);
   return {
     runId,
@@ -194,7 +188,7 @@ async function describeTree(
   return [root, ...children.flat()];
 }
 
-function pendingStep(description: WorkflowExecutionDescription): PendingStep[] {
+function pendingStep(description: WorkflowExecutionDescription): PendingWorkflowTask[] {
   const task = description.raw.pendingWorkflowTask;
   if (!task || (Number(task.state) === STEP_STARTED && (task.attempt ?? 1) <= 1)) return [];
   return [
@@ -202,7 +196,7 @@ function pendingStep(description: WorkflowExecutionDescription): PendingStep[] {
       workflowId: description.workflowId,
       taskQueue: description.taskQueue,
       attempt: task.attempt ?? 1,
-      scheduledAt: milliseconds(task.scheduledTime),
+      scheduledAt: toMilliseconds(task.scheduledTime),
     },
   ];
 }
@@ -221,30 +215,16 @@ async function readProgress(client: Client, runId: string): Promise<RunProgress 
 async function readOutcome(
   client: Client,
   runId: string,
-): Promise<{ result: ImprovementRunResult | null; failure: FailureView | null }> {
+): Promise<{ result: ImprovementRunResult | null; failure: ReportedFailure | null }> {
   try {
     return { result: (await client.workflow.getHandle(runId).result()) as ImprovementRunResult, failure: null };
   } catch (error) {
     let cause = (error as { cause?: unknown }).cause;
-    let view: FailureView = { type: null, message: (error as Error).message };
+    let view: ReportedFailure = { type: null, message: (error as Error).message };
     while (cause instanceof Error) {
       view = { type: (cause as { type?: string }).type ?? view.type, message: cause.message };
       cause = cause.cause;
     }
     return { result: null, failure: view };
   }
-}
-
-/**
- * When a worker last asked this queue for work; null when the server remembers none (it forgets after some minutes).
- */
-export async function lastPoll(client: Client, queue: string): Promise<number | null> {
-  const type = queue === TASK_QUEUES.orchestration ? WORKFLOW_QUEUE : ACTIVITY_QUEUE;
-  const { pollers } = await client.workflowService.describeTaskQueue({
-    namespace: client.options.namespace,
-    taskQueue: { name: queue },
-    taskQueueType: type,
-  });
-  const times = (pollers ?? []).flatMap((poller) => milliseconds(poller.lastAccessTime) ?? []);
-  return times.length === 0 ? null : Math.max(...times);
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { registrySchema } from '../../contracts/artifacts/registry';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
 import type { ImprovementRunResult } from '../../contracts/messages/run';
-import { processesOf } from '../../cli/supervisor/process-id';
+import { processesOfInstance } from '../../cli/supervisor/processes';
 
 /** The tiny configuration of the demo agent, with the built `whet` as a user starts it. Ports are free ones. */
 const ROOT = join(__dirname, '..', '..');
@@ -116,9 +116,9 @@ describe('a tiny run, end to end', () => {
     const again = await whet('up', AGENT, '--json');
     expect(JSON.parse(again.stdout)).toMatchObject({ started: false });
     const { instance } = JSON.parse(again.stdout) as { instance: string };
-    expect(processesOf(instance).length).toBeGreaterThan(0);
+    expect(processesOfInstance(instance).length).toBeGreaterThan(0);
     expect((await whet('down')).stdout).toContain('stopped: temporal');
-    expect(processesOf(instance)).toEqual([]);
+    expect(processesOfInstance(instance)).toEqual([]);
     expect((await whet('down')).stdout).toBe('Nothing was up.\n');
     expect(readdirSync(home)).not.toContain('supervisor.json');
   }, 120_000);

@@ -14,11 +14,11 @@ import { startRun } from '../../cli/commands/run';
 import { createOutput, duration, table } from '../../cli/output';
 import { readSettings, type Settings } from '../../cli/settings';
 import { projectRoot } from '../../contracts/project-root';
-import { runningState } from '../../cli/supervisor/state';
+import { readRunningSupervisorState } from '../../cli/supervisor/supervisor-state';
 import { type Temporal, withTemporal } from '../../cli/temporal';
 import { down, up } from '../../cli/up';
 import { explainRun } from '../../cli/view/explain';
-import { readReport } from '../../cli/view/result-table';
+import { readReport } from '../../cli/view/report-text';
 import { readRunState, type RunState } from '../../cli/view/run-state';
 import { layout } from '../../store';
 import { Killer, type KillRecord } from './killer';
@@ -91,7 +91,7 @@ async function runOnce(name: string, home: string, agent: Agent, killer: Killer 
       const seconds = (Date.now() - began) / 1000;
       if (end.result === null) throw new Error(`${name}: ${explainRun(end).join(' ')}`);
       const report = await readReport(end.result.reportDirectory);
-      const services = runningState(home)?.services ?? [];
+      const services = readRunningSupervisorState(home)?.services ?? [];
       const analyst = services.find((s) => s.name === 'analyst')?.url;
       if (!analyst)
         throw new Error(

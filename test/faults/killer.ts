@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { PendingActivity, RunState } from '../../cli/view/run-state';
-import { isRunning, type ProcessId, processesOf } from '../../cli/supervisor/process-id';
-import { runningState } from '../../cli/supervisor/state';
+import { isRunning, type ProcessId, processesOfInstance } from '../../cli/supervisor/processes';
+import { readRunningSupervisorState } from '../../cli/supervisor/supervisor-state';
 
 /** One process to kill: when the named activity is in its middle. */
 interface Kill {
@@ -70,9 +70,9 @@ export class Killer {
   }
 
   private find(victim: Kill['victim']): ProcessId | null {
-    const state = runningState(this.home);
+    const state = readRunningSupervisorState(this.home);
     if (state === null) return null;
-    if (victim === 'trainer') return processesOf(state.instance).find(isTrainer) ?? null;
+    if (victim === 'trainer') return processesOfInstance(state.instance).find(isTrainer) ?? null;
     const service = state.services.find((s) => s.name === victim);
     return service?.status === 'ready' && service.process !== null && isRunning(service.process)
       ? service.process

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { temporalExecutable } from '../../scripts/temporal-executable';
+import { findTemporalCli } from '../../cli/supervisor/executables';
 
 export const HISTORIES = join(__dirname, '..', 'replay', 'histories');
 
@@ -34,7 +34,7 @@ export async function keepHistories(
       '--output',
       'json',
     ];
-    const history = execFileSync(temporalExecutable() as string, show, { maxBuffer: 64 << 20 });
+    const history = execFileSync(findTemporalCli() as string, show, { maxBuffer: 64 << 20 });
     writeFileSync(
       join(HISTORIES, `${name}.${execution.type}.${count++}.json`),
       `${JSON.stringify(JSON.parse(history.toString()))}\n`,

@@ -15,7 +15,7 @@ import type {
   SandboxActivities,
 } from '../../contracts/messages/activities';
 import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../contracts/names';
-import { temporalExecutable } from '../../scripts/temporal-executable';
+import { findTemporalCli } from '../../cli/supervisor/executables';
 
 Runtime.install({ logger: new DefaultLogger('ERROR') });
 
@@ -36,7 +36,7 @@ const FAIR = [
 
 /** Starts the server. Throws when there is no Temporal CLI: tests do not pass by skipping. */
 export function startTemporal(): Promise<TestWorkflowEnvironment> {
-  const path = temporalExecutable();
+  const path = findTemporalCli();
   if (path === null) throw new Error('No Temporal CLI: run `make setup`, or set TEMPORAL_CLI_PATH.');
   const searchAttributes = Object.values(SEARCH_ATTRIBUTES).map((name) => defineSearchAttributeKey(name, 'KEYWORD'));
   return TestWorkflowEnvironment.createLocal({

@@ -1,8 +1,8 @@
 // tier: unit
-import type { RunProgress } from '../../contracts/messages/run';
-import { explainRun } from '../../cli/view/explain';
-import { failureView, type PendingActivity, type RunState } from '../../cli/view/run-state';
-import { formatStageLine, stageLines } from '../../cli/view/stage-lines';
+import type { RunProgress } from '../../../contracts/messages/run';
+import { explainRun } from '../../../cli/view/explain';
+import { reportedFailure, type PendingActivity, type RunState } from '../../../cli/view/run-state';
+import { formatStageLine, stageLines } from '../../../cli/view/stage-lines';
 
 const NOW = 1_800_000_000_000;
 
@@ -138,11 +138,11 @@ describe('failureView', () => {
       message: 'Activity task failed',
       cause: { message: 'Child failed', cause: { message: 'no', applicationFailureInfo: { type: 'Model.Refused' } } },
     };
-    expect(failureView(wrapped)).toEqual({ type: 'Model.Refused', message: 'no' });
+    expect(reportedFailure(wrapped)).toEqual({ type: 'Model.Refused', message: 'no' });
   });
 
   test('names a timeout', () => {
-    expect(failureView({ message: 'activity Heartbeat timeout', timeoutFailureInfo: {} })).toEqual({
+    expect(reportedFailure({ message: 'activity Heartbeat timeout', timeoutFailureInfo: {} })).toEqual({
       type: 'Timeout',
       message: 'activity Heartbeat timeout',
     });

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { layout, LocalStore } from '../../store';
-import { fixture } from '../activities/run-fixture';
-import { BROKEN, breakEnvironment } from '../activities/environment-checks/environments/broken';
+import { layout, LocalStore } from '../../../store';
+import { fixture } from '../../activities/run-fixture';
+import { BROKEN, breakEnvironment } from '../../activities/environment-checks/environments/broken';
 
 const WHET = resolve('dist/cli/main.js');
 const environment = (name: string) => resolve('test/activities/environment-checks/environments', name);

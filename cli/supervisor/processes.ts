@@ -25,7 +25,7 @@ export function startTicks(pid: number): number | null {
 }
 
 /** The process with its start time; null when it does not run. */
-export function identify(pid: number): ProcessId | null {
+export function findProcess(pid: number): ProcessId | null {
   const ticks = startTicks(pid);
   return ticks === null ? null : { pid, startTicks: ticks };
 }
@@ -38,7 +38,7 @@ export function isRunning(id: ProcessId): boolean {
  * Running processes that carry the mark of an instance (own user's only; jailed ones carry none, they die with their
  * parent).
  */
-export function processesOf(instance: string): ProcessId[] {
+export function processesOfInstance(instance: string): ProcessId[] {
   const mark = `${INSTANCE_VARIABLE}=${instance}`;
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -48,7 +48,7 @@ export function processesOf(instance: string): ProcessId[] {
       } catch {
         return [];
       }
-      return identify(Number(name)) ?? [];
+      return findProcess(Number(name)) ?? [];
     });
 }
 

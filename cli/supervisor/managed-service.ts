@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endProcesses, identify, type ProcessId } from './process-id';
+import { logTail } from './log-tail';
+import { endProcesses, findProcess, type ProcessId } from './processes';
 import type { Service } from './services';
-import type { ServiceState } from './state';
+import type { ServiceState } from './supervisor-state';
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 20_000;
@@ -19,15 +20,6 @@ const WATCH: Watch = { everyMs: 5_000, misses: 24 };
 interface Watch {
   everyMs: number;
   misses: number;
-}
-
-/** Last lines of a log, for messages. */
-export function tail(path: string, lines = 15): string {
-  try {
-    return readFileSync(path, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
-  } catch {
-    return '';
-  }
 }
 
 /** One part under supervision: started, watched, and started again with growing delays when it dies or hangs. */
@@ -108,7 +100,7 @@ export class ManagedService {
     closeSync(log);
     if (output !== log) closeSync(output);
     this.child = child;
-    this.state.process = child.pid === undefined ? null : identify(child.pid);
+    this.state.process = child.pid === undefined ? null : findProcess(child.pid);
     this.update('starting', '');
     return new Promise((resolve) => {
       child.once('error', (error) => resolve(error.message));
@@ -157,7 +149,7 @@ export class ManagedService {
 
   private finish(code: string): void {
     if (code !== 'exit code 0') return this.update('failed', `ended with ${code}`);
-    this.result = tail(this.resultPath, 1);
+    this.result = logTail(this.resultPath, 1);
     this.update('done', '');
   }
 

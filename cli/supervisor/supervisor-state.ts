@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isRunning, type ProcessId } from './process-id';
+import { isRunning, type ProcessId } from './processes';
 
 /** Parts of the embedded default. `model` is the recipe: it runs once and ends. */
 export const SERVICES = ['temporal', 'analyst', 'model', 'policy', 'gateway', 'worker'] as const;
@@ -35,7 +35,7 @@ export interface SupervisorState {
 const statePath = (home: string) => join(home, 'supervisor.json');
 
 /** The last state that a supervisor wrote here, whether it still runs or not; null when there is none. */
-export function readState(home: string): SupervisorState | null {
+export function readSupervisorState(home: string): SupervisorState | null {
   try {
     return JSON.parse(readFileSync(statePath(home), 'utf8')) as SupervisorState;
   } catch (error) {
@@ -45,18 +45,18 @@ export function readState(home: string): SupervisorState | null {
 }
 
 /** The state of a supervisor that runs; null when none does. */
-export function runningState(home: string): SupervisorState | null {
-  const state = readState(home);
+export function readRunningSupervisorState(home: string): SupervisorState | null {
+  const state = readSupervisorState(home);
   return state !== null && isRunning(state.supervisor) ? state : null;
 }
 
-export function writeState(home: string, state: SupervisorState): void {
+export function writeSupervisorState(home: string, state: SupervisorState): void {
   const path = statePath(home);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(`${path}.tmp`, `${JSON.stringify(state, null, 2)}\n`);
   renameSync(`${path}.tmp`, path);
 }
 
-export function removeState(home: string): void {
+export function removeSupervisorState(home: string): void {
   rmSync(statePath(home), { force: true });
 }

@@ -5,15 +5,21 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makePlan } from '../../cli/supervisor/plan';
-import { claimPort } from '../../cli/supervisor/port-claims';
-import { freePort, isFree, whoListens } from '../../cli/supervisor/ports';
-import { ManagedService } from '../../cli/supervisor/managed';
-import { endProcesses, identify, INSTANCE_VARIABLE, isRunning, processesOf } from '../../cli/supervisor/process-id';
-import type { Service } from '../../cli/supervisor/services';
-import { runningState, writeState } from '../../cli/supervisor/state';
-import { readSettings } from '../../cli/settings';
-import { CliError } from '../../cli/errors';
+import { makePlan } from '../../../cli/supervisor/plan';
+import { claimPort } from '../../../cli/supervisor/port-claims';
+import { freePort, isFree, whoListens } from '../../../cli/supervisor/ports';
+import { ManagedService } from '../../../cli/supervisor/managed-service';
+import {
+  endProcesses,
+  findProcess,
+  INSTANCE_VARIABLE,
+  isRunning,
+  processesOfInstance,
+} from '../../../cli/supervisor/processes';
+import type { Service } from '../../../cli/supervisor/services';
+import { readRunningSupervisorState, writeSupervisorState } from '../../../cli/supervisor/supervisor-state';
+import { readSettings } from '../../../cli/settings';
+import { CliError } from '../../../cli/errors';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-supervisor-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -106,11 +112,11 @@ describe('processes', () => {
       detached: true,
       stdio: 'ignore',
     });
-    await until(() => processesOf('test-instance').length === 2);
-    const found = processesOf('test-instance');
+    await until(() => processesOfInstance('test-instance').length === 2);
+    const found = processesOfInstance('test-instance');
     expect(found.map((id) => id.pid)).toContain(child.pid);
     await endProcesses(found);
-    expect(processesOf('test-instance')).toEqual([]);
+    expect(processesOfInstance('test-instance')).toEqual([]);
   });
 
   test('that ignore SIGTERM are killed', async () => {
@@ -122,14 +128,14 @@ describe('processes', () => {
       },
     );
     await new Promise((resolve) => child.stdout.once('data', resolve));
-    const id = identify(child.pid ?? 0);
+    const id = findProcess(child.pid ?? 0);
     await endProcesses(id === null ? [] : [id], 100);
     expect(id !== null && isRunning(id)).toBe(false);
   });
 
   test('with the same number but another start time are left alone', async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => 0, 1000)'], { stdio: 'ignore' });
-    const id = identify(child.pid ?? 0);
+    const id = findProcess(child.pid ?? 0);
     await endProcesses([{ pid: child.pid ?? 0, startTicks: (id?.startTicks ?? 0) - 1 }]);
     expect(id !== null && isRunning(id)).toBe(true);
     child.kill('SIGKILL');
@@ -137,7 +143,7 @@ describe('processes', () => {
 
   test('of a supervisor that died are not taken for a running one', () => {
     const dead = { pid: process.pid, startTicks: 1 };
-    writeState(folder, {
+    writeSupervisorState(folder, {
       instance: 'x',
       supervisor: dead,
       startedAt: '',
@@ -146,7 +152,7 @@ describe('processes', () => {
       temporal: { address: '', namespace: '', uiUrl: null },
       services: [],
     });
-    expect(runningState(folder)).toBeNull();
+    expect(readRunningSupervisorState(folder)).toBeNull();
   });
 });
 
@@ -190,7 +196,7 @@ describe('a port that is taken', () => {
       expect(claimPort(free)).toBe(true);
       writeFileSync(
         join(tmpdir(), `whet-ports-${process.getuid?.() ?? 0}`, String(free)),
-        JSON.stringify(identify(other.pid ?? 0)),
+        JSON.stringify(findProcess(other.pid ?? 0)),
       );
       expect(claimPort(free)).toBe(false);
     } finally {

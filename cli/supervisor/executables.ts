@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { projectRoot } from '../../contracts/project-root';
+import { CliError } from '../errors';
+
+/**
+ * Path of the Temporal CLI: TEMPORAL_CLI_PATH, then `temporal` on the PATH, then the one that `make setup` installed.
+ * Null when there is none.
+ */
+export function findTemporalCli(env: NodeJS.ProcessEnv = process.env): string | null {
+  const fromPath = (env['PATH'] ?? '').split(delimiter).map((directory) => join(directory, 'temporal'));
+  const installed = join(projectRoot(), '.toolchain', 'venv', 'bin', 'temporal');
+  const candidates = [env['TEMPORAL_CLI_PATH'], ...fromPath, installed];
+  return candidates.find((path) => path !== undefined && existsSync(path)) ?? null;
+}
+
+/**
+ * As `findTemporalCli`; `explicit` is the value of TEMPORAL_CLI_PATH, null where it is unset.
+ * @throws CliError when there is none, or TEMPORAL_CLI_PATH names no file.
+ */
+export function requireTemporalCli(explicit: string | null): string {
+  if (explicit !== null && !existsSync(explicit)) {
+    throw new CliError(
+      `TEMPORAL_CLI_PATH is ${explicit}, which does not exist. ` +
+        'Correct it, or unset it to use the one that `make setup` installs.',
+      { type: 'Settings.Invalid' },
+    );
+  }
+  const found = findTemporalCli();
+  if (found === null)
+    throw new CliError('The Temporal CLI is missing. Run `make setup`, or set TEMPORAL_CLI_PATH to it.', {
+      type: 'Temporal.CliMissing',
+    });
+  return found;
+}
+
+/**
+ * The Python of the policy server, the trainer and recipes: WHET_PYTHON, then the project's environment, then
+ * `python3` on the PATH.
+ */
+export function pythonCommand(): string {
+  const own = join(projectRoot(), '.toolchain', 'venv', 'bin', 'python');
+  return process.env['WHET_PYTHON'] || (existsSync(own) ? own : 'python3');
+}
