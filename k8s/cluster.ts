@@ -1,4 +1,7 @@
-/** The one door to the Kubernetes API: everything else in this folder is pure. */
+/**
+ * Typed access to the Kubernetes API. Importing this file loads Kubernetes' client, which is large: code that also runs
+ * without a cluster imports it when it needs it.
+ */
 import {
   ApiException,
   AuthenticationV1Api,
@@ -15,7 +18,10 @@ import { MANAGER, TRAINER_SELECTOR } from './names';
 import { NamespaceWatch } from './namespace-watch';
 import { SupervisedInformer } from './supervised-informer';
 
-/** Refused by the API for what was asked (not found and conflict excepted): asking again changes nothing. */
+/**
+ * The API refused a request with this HTTP status. Repeating the request changes nothing, unless the code is 404 (not
+ * found) or 409 (conflict). Code 0: no cluster is configured.
+ */
 export class ClusterRefused extends Error {
   constructor(
     readonly code: number,
@@ -27,12 +33,15 @@ export class ClusterRefused extends Error {
   }
 }
 
-/** Opens the cluster that KUBECONFIG, the pod's service account or ~/.kube/config names. Throws where there is none. */
+/**
+ * Opens the cluster of a kubeconfig file; without one that of KUBECONFIG, ~/.kube/config, or the pod's service account.
+ * @throws ClusterRefused when none of them names a cluster.
+ */
 export function openCluster(kubeconfig?: string): Cluster {
   const config = new KubeConfig();
   if (kubeconfig === undefined) config.loadFromDefault();
   else config.loadFromFile(kubeconfig);
-  // What the client makes up when it finds nothing.
+  // The address that the client assumes when it finds no configuration.
   if (config.getCurrentCluster()?.server === 'http://localhost:8080') {
     throw new ClusterRefused(0, 'there is no cluster: set KUBECONFIG, or run the worker in the cluster');
   }
@@ -40,8 +49,7 @@ export function openCluster(kubeconfig?: string): Cluster {
 }
 
 /**
- * Typed calls, as few as training needs. All but the constructor throw ClusterRefused, or the network's error when
- * nobody answers.
+ * The API calls that training needs. Each throws ClusterRefused, or the network's error when the API does not answer.
  */
 export class Cluster {
   private readonly batch: BatchV1Api;
@@ -54,12 +62,12 @@ export class Cluster {
     this.authentication = config.makeApiClient(AuthenticationV1Api);
   }
 
-  /** Null when there is none. */
+  /** Reads a Job; null when there is none of that name. */
   async readJob(namespace: string, name: string): Promise<V1Job | null> {
     return found(this.batch.readNamespacedJob({ namespace, name }));
   }
 
-  /** Server-side apply. `validateOnly` asks the server what it thinks of the Job without making it. */
+  /** Creates or changes a Job by server-side apply. With `validateOnly` the server only checks it (dry run). */
   async applyJob(job: V1Job, { validateOnly = false } = {}): Promise<V1Job> {
     const request = {
       namespace: job.metadata?.namespace ?? '',
@@ -75,17 +83,20 @@ export class Cluster {
   }
 
   /**
-   * Deletes this very Job, not a later one of the same name; its pods go first, with their grace period. No-op when it
-   * is gone.
+   * Deletes the Job with this uid, and not a later one of the same name. Its pods are deleted first, with their grace
+   * period. Does nothing when the Job is gone.
    */
   async deleteJob(namespace: string, name: string, uid: string): Promise<void> {
     const body = { preconditions: { uid }, propagationPolicy: 'Foreground' };
-    await gone(this.batch.deleteNamespacedJob({ namespace, name, body }));
+    await deleted(this.batch.deleteNamespacedJob({ namespace, name, body }));
   }
 
-  /** Deletes a pod; with `graceSeconds: 0` also one whose node no longer answers. No-op when it is gone. */
+  /**
+   * Deletes a pod; does nothing when it is gone.
+   * @param graceSeconds default: the pod's own. 0 also removes a pod whose node no longer answers.
+   */
   async deletePod(namespace: string, name: string, graceSeconds?: number): Promise<void> {
-    await gone(
+    await deleted(
       this.core.deleteNamespacedPod({
         namespace,
         name,
@@ -94,12 +105,12 @@ export class Cluster {
     );
   }
 
-  /** The end of a pod's log; null when its node does not have it any more. */
+  /** Reads up to `limitBytes` of a pod's log; null when it cannot be read. */
   async podLog(namespace: string, name: string, limitBytes: number): Promise<string | null> {
     return found(this.core.readNamespacedPodLog({ namespace, name, limitBytes, timestamps: true })).catch(() => null);
   }
 
-  /** Whom a token belongs to, when it is good for the audience. */
+  /** Asks the API server whether a token is valid for the audience, and whom it belongs to. */
   async reviewToken(token: string, audience: string): Promise<V1TokenReview> {
     return answered(
       this.authentication.createTokenReview({
@@ -108,11 +119,12 @@ export class Cluster {
     );
   }
 
+  /** Reads a pod; null when there is none of that name. */
   async readPod(namespace: string, name: string): Promise<V1Pod | null> {
     return found(this.core.readNamespacedPod({ namespace, name }));
   }
 
-  /** Watches Jobs, pods and events of a namespace until it is closed. */
+  /** Watches the trainer Jobs and pods of a namespace, and all its events, until the watch is closed. */
   watch(namespace: string): NamespaceWatch {
     const { batch, core, config } = this;
     const base = `/api/v1/namespaces/${namespace}`;
@@ -146,8 +158,8 @@ async function found<T>(call: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Not there, or there under another uid: what was to be deleted is gone. */
-async function gone(call: Promise<unknown>): Promise<void> {
+/** Ignores 404 and 409 of a deletion: the object is gone, or another one has its name. */
+async function deleted(call: Promise<unknown>): Promise<void> {
   try {
     await answered(call);
   } catch (error) {
@@ -162,10 +174,10 @@ function refusal(error: unknown): unknown {
   try {
     message = (JSON.parse(message) as { message?: string }).message ?? message;
   } catch {
-    // A proxy's page, not the API's status.
+    // The body is not an API status: a proxy answered.
   }
-  // Too many requests and the server's own faults pass; a field that an older server does not know is called its own
-  // fault, and does not.
+  // Overload (429) and server errors (5xx) pass by themselves. One 5xx does not: an older server that does not know a
+  // field of the Job answers with it.
   if ((code === 429 || code >= 500) && !/field not declared in schema/.test(message)) return error;
   return new ClusterRefused(code, message, { cause: error });
 }

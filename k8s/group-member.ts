@@ -1,12 +1,12 @@
-/** One training, as whoever runs its trainer knows it. */
+/** One training of a trainer group: what is needed to start and watch its trainer. */
 export interface GroupMember {
-  /** The capability, or whatever else the adapter is named after. */
+  /** Name of the adapter: the capability, or `mixed` for the adapter of all environments. */
   capability: string;
   /** Key of the training's directory in the store. */
   directoryKey: string;
-  /** Absolute path of that directory, the same in the pod and on the worker. */
+  /** Absolute path of that directory; the same in the pod and on the worker. */
   directory: string;
 }
 
-/** The trainer's argument for a training, after `--job`. */
+/** Path of a training's job file: what the trainer is given after `--job`. */
 export const jobFilePath = (directory: string): string => `${directory}/job.json`;

@@ -13,35 +13,35 @@ import { jobFilePath, type GroupMember } from './group-member';
 import { ANNOTATIONS, CONTAINER, LABELS, labelValue, MANAGER, memberLabel, REPORT_AUDIENCE } from './names';
 import { POD_TOKEN_FILE, POD_TOKEN_FOLDER, reportVariables } from './report-variables';
 
-/** What one trainer asks of the cluster. */
+/** What the Job of one trainer is made from. */
 export interface JobRequest {
   spec: KubernetesSpec;
-  /** Of the Job: `jobName` of its training, or `packName`. */
+  /** Name of the Job: `jobName` of its training, or `packName`. */
   name: string;
   runId: string;
   agent: string;
-  /** The trainings that share the Job, itself a pack of that many; null: the Job is of one training. */
+  /** Size of the pack that shares the Job; null: the Job is for one training. */
   pack: number | null;
-  /** Key of the directory of what belongs to the trainer as a whole: the training's own, or the pack's. */
+  /** Key of the trainer group's directory in the store: the training's own, or the pack's folder. */
   directoryKey: string;
-  /** What it trains, in the order of its arguments; of a pack, those that need it still. */
+  /** The trainings to run, in the order of the arguments. Of a pack: those that are not done and have not left. */
   members: readonly GroupMember[];
-  /** Absolute path of the store's root; the store's volume is mounted there. */
+  /** Absolute path of the store's root. The store's volume is mounted there. */
   storeRoot: string;
   /** CPU threads of the trainer. */
   threads: number;
   /** User and group that the pod runs as. */
   user: { uid: number; gid: number };
-  /** Base address of the report endpoint, as pods reach it; null: no reports. */
+  /** Base address of the report endpoint, as pods reach it; null: the trainer sends no reports. */
   reportUrl: string | null;
 }
 
-/** Lifetime of a report token; the kubelet renews it before. The API server gives no shorter one. */
+/** Lifetime of a report token, the shortest that the API server allows. The kubelet renews it in time. */
 const TOKEN_SECONDS = 600;
 
 /**
- * The Job of a training or of a pack: a function of its request alone. Its pod template cannot be changed afterwards,
- * so an existing Job is attached to, never applied again; that also leaves `suspend` to Kueue.
+ * Builds the Job of a training or of a pack: a function of the request alone. A Job's pod template cannot be changed
+ * later, so a worker that finds the Job attaches to it and never applies it again. That also leaves `suspend` to Kueue.
  */
 export function buildJob(request: JobRequest): V1Job {
   const { spec, name, runId, agent, pack, directoryKey, members } = request;
@@ -75,12 +75,12 @@ export function buildJob(request: JobRequest): V1Job {
     spec: {
       parallelism: 1,
       completions: 1,
-      // Kueue's webhook would set it too; said here, the Job does not start either where the webhook is down.
+      // Kueue's webhook would set it, too. Set here, the Job also waits when the webhook is down.
       ...(spec.queue === undefined ? {} : { suspend: true }),
       backoffLimit: spec.backoffLimit,
       activeDeadlineSeconds: spec.deadlineMinutes * 60,
       ttlSecondsAfterFinished: spec.ttlMinutes * 60,
-      // The next pod waits for the end of the one before: both would write the same directory.
+      // The next pod waits until the last one has ended, because both write to the same directory.
       podReplacementPolicy: 'Failed',
       podFailurePolicy: podFailurePolicy(),
       template: { metadata: { labels, annotations }, spec: podSpec(request) },
@@ -93,7 +93,7 @@ function podFailurePolicy(): V1PodFailurePolicy {
     rules: [
       { action: 'FailJob', onExitCodes: { containerName: CONTAINER, operator: 'In', values: FATAL_EXIT_CODES } },
       { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
-      // Set by a controller on pods that will never start; Kubernetes itself leaves them pending.
+      // Controllers set ConfigIssue on pods that can never start; Kubernetes itself leaves such pods pending.
       { action: 'FailJob', onPodConditions: [{ type: 'ConfigIssue', status: 'True' }] },
       { action: 'Ignore', onExitCodes: { containerName: CONTAINER, operator: 'In', values: [STOPPED_EXIT_CODE] } },
     ],
@@ -119,7 +119,7 @@ function podSpec(request: JobRequest): V1PodSpec {
       runAsNonRoot: true,
       runAsUser: user.uid,
       runAsGroup: user.gid,
-      // Claims become writable for this group; folders of the node are left as they are.
+      // Claims become writable for this group; hostPath folders keep their owner.
       fsGroup: user.gid,
       fsGroupChangePolicy: 'OnRootMismatch',
       seccompProfile:
@@ -154,14 +154,14 @@ function container({ spec, members, threads, storeRoot, reportUrl }: JobRequest)
     args: members.flatMap(({ directory }) => ['--job', jobFilePath(directory)]),
     env: [
       { name: 'OMP_NUM_THREADS', value: String(threads) },
-      // Who holds the directory's fence: a pod's own id cannot be another pod's.
+      // The token in the directory's fence. A pod's uid belongs to no other pod.
       { name: 'WHET_FENCE', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
       ...Object.entries(reports).map(([name, value]) => ({ name, value })),
     ],
-    // The CPU may be exceeded, memory may not; extended resources are the same on both sides.
+    // The container may use more CPU than it requests, but no more memory. Requests and limits of GPUs must be equal.
     resources: { requests: { cpu, memory, ...gpu }, limits: { memory, ...gpu } },
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
-    // The log's end stays with the pod's status, so that a reason can be given without asking the node.
+    // The pod's status keeps the end of the log, so that a reason can quote it without asking the node.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     volumeMounts: mounts(spec, storeRoot, reportUrl !== null),
   };
@@ -188,7 +188,7 @@ function mounts(spec: KubernetesSpec, storeRoot: string, reports: boolean): V1Vo
 function volumes({ spec, reportUrl }: JobRequest): V1Volume[] {
   return [
     { name: 'store', ...source(spec.store) },
-    // The jail's Python tree and the libraries' scratch files; counts as the pod's own storage.
+    // For the jail's Python tree and the libraries' scratch files; counts against the pod's ephemeral storage.
     { name: 'tmp', emptyDir: { sizeLimit: '2Gi' } },
     ...(reportUrl === null
       ? []

@@ -2,10 +2,10 @@ import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { SupervisedInformer } from './supervised-informer';
 import type { TrainingSnapshot } from './training-snapshot';
 
-/** What a watch knows of one Job. */
+/** What a watch knows about one Job. */
 export type JobSnapshot = Omit<TrainingSnapshot, 'trainer'>;
 
-/** Jobs, pods and events of one namespace. */
+/** Watches the trainer Jobs, pods and events of one namespace. */
 export class NamespaceWatch {
   constructor(
     private readonly of: {
@@ -17,13 +17,13 @@ export class NamespaceWatch {
     for (const informer of Object.values(of)) informer.start();
   }
 
-  /** What is known of the Job with this uid. */
-  view(uid: string): JobSnapshot {
+  /** What is known about the Job with this uid: its pods, and the events about it, its pods and its Kueue Workload. */
+  snapshot(uid: string): JobSnapshot {
     const { jobs, pods, events } = this.of;
     const job = jobs.items().find(({ metadata }) => metadata?.uid === uid) ?? null;
     const own = pods.items().filter(({ metadata }) => metadata?.ownerReferences?.some((owner) => owner.uid === uid));
     const about = new Set([uid, ...own.map(({ metadata }) => metadata?.uid)]);
-    // Kueue's events are about its Workload, whose name begins with the Job's.
+    // Kueue's events are about its Workload object, whose name begins with the Job's.
     const workload = `job-${job?.metadata?.name ?? '?'}-`;
     return {
       job,
@@ -38,12 +38,12 @@ export class NamespaceWatch {
     };
   }
 
-  /** How often a watch broke since the start. */
+  /** How often one of the watches broke and was begun anew, since the start. */
   get interruptions(): number {
     return Object.values(this.of).reduce((sum, informer) => sum + informer.interruptions, 0);
   }
 
-  /** Asks for everything now. Rejects when the API does not answer. */
+  /** Lists everything now. Rejects when the API does not answer. */
   async refresh(): Promise<void> {
     await Promise.all(Object.values(this.of).map((informer) => informer.refresh()));
   }

@@ -7,98 +7,104 @@ import { conditionOf, newestPod } from './objects';
 import { exitCode } from './pod-termination';
 import type { Reason, TrainingSnapshot } from './training-snapshot';
 
-/** What has been put up with so far; kept in the training's directory, so that it outlives the worker. */
+/**
+ * How often a trainer has been replaced so far, by cause. Kept in the directory of its trainer group, so that another
+ * worker goes on counting.
+ */
 export interface RestartCounts {
   disruptions: number;
   stalls: number;
 }
 
+/** What a worker does next about a training on a cluster. */
 export type Action =
-  | { act: 'wait' }
-  /** Delete the Job and make it anew: it resumes from the last checkpoint without Kubernetes' back-off. */
-  | { act: 'replace'; counts: keyof RestartCounts }
-  /** Forget a pod whose node will not confirm its end. */
-  | { act: 'forget-pod'; pod: string }
-  | { act: 'fail'; type: FailureType; because: string };
+  | { kind: 'wait' }
+  /**
+   * Delete the Job and create it anew: the trainer resumes from its last checkpoint at once, where Kubernetes would
+   * wait before the next pod. `counter` counts it.
+   */
+  | { kind: 'replace'; counter: keyof RestartCounts }
+  /** Delete a pod without waiting for its node, which does not confirm the pod's end. */
+  | { kind: 'force-delete-pod'; pod: string }
+  /** End the attempt with this failure; `message` says why. */
+  | { kind: 'fail'; type: FailureType; message: string };
 
-/** What an ended trainer has written may reach this machine a moment later through a network file system. */
+/** A trainer's last files may reach this machine this much later than its end, through a network file system. */
 const FILE_LAG_MS = 30_000;
-/** On top of the grace period: a node that lives has confirmed by then. */
-const FORGET_AFTER_MS = 30_000;
+/** How long after a pod's grace period its node may take to confirm the end. */
+const FORCE_DELETE_AFTER_MS = 30_000;
 const MINUTE_MS = 60_000;
 
-/** Since when things are as they are, in milliseconds since 1970. */
+/** Start times of the phases that limits apply to, in milliseconds since 1970. */
 export interface PhaseTimes {
   nowMs: number;
-  /** The reason has been of this kind since. */
-  reasonMs: number;
-  /** The first iteration of this training was done; null: none yet. */
+  /** Since when the reason has been of its kind. */
+  reasonSinceMs: number;
+  /** When the training's first iteration was finished; null before. */
   firstIterationMs: number | null;
 }
 
 /**
- * What to do about a reason. Pure: each phase has its own clock, and the clock of training starts at the first
- * iteration.
- * @param packed the trainer is shared: its exit code may be another training's.
+ * Decides what to do about a training's reason. A pure function. Each kind of reason has its own limit; the time of
+ * training counts from the first iteration.
+ * @param restarts how often the trainer has been replaced before this Job.
+ * @param shared several trainings share the trainer, so its exit code may be another training's.
  */
 export function nextAction(
   reason: Reason,
-  view: TrainingSnapshot,
+  snapshot: TrainingSnapshot,
   spec: KubernetesSpec,
-  patience: RestartCounts,
-  clocks: PhaseTimes,
-  packed = false,
+  restarts: RestartCounts,
+  times: PhaseTimes,
+  shared = false,
 ): Action {
   const { limits } = spec;
-  const forMs = clocks.nowMs - clocks.reasonMs;
-  const over = (minutes: number | undefined) => minutes !== undefined && forMs > minutes * MINUTE_MS;
-  const pod = newestPod(view.pods);
-  const fail = (type: FailureType): Action => ({ act: 'fail', type, because: reason.message });
-  const late = (what: string, type: FailureType, minutes: number | undefined): Action =>
-    over(minutes)
-      ? { act: 'fail', type, because: `${what} for more than ${minutes} minutes: ${reason.message}` }
-      : { act: 'wait' };
-  const replace = (counts: keyof RestartCounts, type: FailureType): Action =>
-    patience[counts] >= limits[counts]
-      ? {
-          act: 'fail',
-          type,
-          because: `${reason.message}; that was number ${patience[counts] + 1}, training.kubernetes.limits.${counts} allows ${limits[counts]}`,
-        }
-      : { act: 'replace', counts };
+  const forMs = times.nowMs - times.reasonSinceMs;
+  const lastedOver = (minutes: number | undefined) => minutes !== undefined && forMs > minutes * MINUTE_MS;
+  const pod = newestPod(snapshot.pods);
+  const fail = (type: FailureType): Action => ({ kind: 'fail', type, message: reason.message });
+  const failAfter = (minutes: number | undefined, type: FailureType, what: string): Action =>
+    lastedOver(minutes)
+      ? { kind: 'fail', type, message: `${what} for more than ${minutes} minutes: ${reason.message}` }
+      : { kind: 'wait' };
+  const replace = (counter: keyof RestartCounts, type: FailureType): Action => {
+    if (restarts[counter] < limits[counter]) return { kind: 'replace', counter };
+    const allowed = `training.kubernetes.limits.${counter} allows ${limits[counter]}`;
+    return { kind: 'fail', type, message: `${reason.message}; this was number ${restarts[counter] + 1}, ${allowed}` };
+  };
 
   const kind: TrainingReasonKind = reason.kind;
   switch (kind) {
     case 'Unreachable':
-      return { act: 'wait' };
+      return { kind: 'wait' };
     case 'Finished':
       return forMs > FILE_LAG_MS
-        ? { act: 'fail', type: 'Trainer.Died', because: 'the Job is complete, but there is no manifest in the store' }
-        : { act: 'wait' };
+        ? { kind: 'fail', type: 'Trainer.Died', message: 'the Job is complete, but there is no manifest in the store' }
+        : { kind: 'wait' };
     case 'Queued':
-      return late('Not admitted', 'Trainer.NotPlaced', limits.queuedMinutes);
+      return failAfter(limits.queuedMinutes, 'Trainer.NotPlaced', 'Not admitted');
     case 'Unschedulable':
-      return late('No node', 'Trainer.NotPlaced', limits.queuedMinutes);
+      return failAfter(limits.queuedMinutes, 'Trainer.NotPlaced', 'No node');
     case 'ImagePull':
-      return late('The image could not be pulled', 'Trainer.CannotStart', limits.imageMinutes);
+      return failAfter(limits.imageMinutes, 'Trainer.CannotStart', 'The image could not be pulled');
     case 'ConfigError':
-      return late('The pod could not be made', 'Trainer.CannotStart', limits.imageMinutes);
+      return failAfter(limits.imageMinutes, 'Trainer.CannotStart', 'The pod could not be created');
     case 'Starting':
-      return over(limits.startMinutes) ? replace('stalls', 'Trainer.Stalled') : { act: 'wait' };
+      return lastedOver(limits.startMinutes) ? replace('stalls', 'Trainer.Stalled') : { kind: 'wait' };
     case 'Stalled':
       return replace('stalls', 'Trainer.Stalled');
     case 'Training': {
       const { trainingMinutes } = limits;
-      const started = clocks.firstIterationMs;
+      const started = times.firstIterationMs;
       const spent =
-        trainingMinutes !== undefined && started !== null && clocks.nowMs - started > trainingMinutes * MINUTE_MS;
+        trainingMinutes !== undefined && started !== null && times.nowMs - started > trainingMinutes * MINUTE_MS;
       return spent
         ? {
-            act: 'fail',
+            kind: 'fail',
             type: 'Trainer.Deadline',
-            because: `trained for more than ${trainingMinutes} minutes: ${reason.message}`,
+            message: `trained for more than ${trainingMinutes} minutes: ${reason.message}`,
           }
-        : { act: 'wait' };
+        : { kind: 'wait' };
     }
     case 'Deadline':
       return fail('Trainer.Deadline');
@@ -107,24 +113,24 @@ export function nextAction(
     case 'Preempted':
     case 'NodeLost':
     case 'GpuFault':
-      if (isOver(pod, view)) return replace('disruptions', 'Trainer.Disrupted');
-      return pod !== null && isForgotten(pod, clocks.nowMs)
-        ? { act: 'forget-pod', pod: pod.metadata?.name ?? '' }
-        : { act: 'wait' };
+      if (isOver(pod, snapshot)) return replace('disruptions', 'Trainer.Disrupted');
+      return pod !== null && isStuckTerminating(pod, times.nowMs)
+        ? { kind: 'force-delete-pod', pod: pod.metadata?.name ?? '' }
+        : { kind: 'wait' };
     case 'CodeError': {
       const code = pod === null ? null : exitCode(pod);
-      // Whose code it is, failure.json says; the others may have their manifests.
-      if (packed && code !== null && FATAL_EXIT_CODES.includes(code) && forMs <= FILE_LAG_MS) return { act: 'wait' };
+      // failure.json says whose code it is; the other trainings may have their manifests already.
+      if (shared && code !== null && FATAL_EXIT_CODES.includes(code) && forMs <= FILE_LAG_MS) return { kind: 'wait' };
       if (code !== null && FATAL_EXIT_CODES.includes(code)) return fail(EXIT_CODE_FAILURES[code] ?? 'Trainer.Failed');
       if (code === LOCKED_EXIT_CODE)
-        return isOver(pod, view) ? replace('disruptions', 'Trainer.Disrupted') : { act: 'wait' };
-      // Kubernetes tries again by itself until the Job's backoffLimit.
-      return conditionOf(view.job?.status?.conditions, 'Failed') ? fail('Trainer.Failed') : { act: 'wait' };
+        return isOver(pod, snapshot) ? replace('disruptions', 'Trainer.Disrupted') : { kind: 'wait' };
+      // Until the Job's backoffLimit is reached Kubernetes starts the next pod by itself.
+      return conditionOf(snapshot.job?.status?.conditions, 'Failed') ? fail('Trainer.Failed') : { kind: 'wait' };
     }
   }
 }
 
-/** Nothing of this pod runs any more. */
+/** Whether nothing of this pod runs any more. */
 function isOver(pod: V1Pod | null, { job }: TrainingSnapshot): boolean {
   return (
     pod === null ||
@@ -134,8 +140,9 @@ function isOver(pod: V1Pod | null, { job }: TrainingSnapshot): boolean {
   );
 }
 
-function isForgotten(pod: V1Pod, nowMs: number): boolean {
+/** Whether a deleted pod should have ended long ago, but its node has not confirmed it. */
+function isStuckTerminating(pod: V1Pod, nowMs: number): boolean {
   const deleted = pod.metadata?.deletionTimestamp;
-  // The timestamp is the end of the grace period.
-  return deleted !== undefined && nowMs - new Date(deleted).getTime() > FORGET_AFTER_MS;
+  // deletionTimestamp is the end of the grace period, not its start.
+  return deleted !== undefined && nowMs - new Date(deleted).getTime() > FORCE_DELETE_AFTER_MS;
 }

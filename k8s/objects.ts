@@ -1,6 +1,6 @@
 import type { CoreV1Event, V1Pod } from '@kubernetes/client-node';
 
-/** The condition of a type that holds; undefined when it does not. */
+/** The condition of this type if its status is True; else undefined. */
 export function conditionOf<C extends { type: string; status: string }>(
   conditions: readonly C[] | undefined,
   type: string,
@@ -10,7 +10,7 @@ export function conditionOf<C extends { type: string; status: string }>(
 
 const time = (value: Date | string | undefined): number => (value === undefined ? 0 : new Date(value).getTime());
 
-/** The pod that was made last; null when there is none. */
+/** The pod that was created last; null when there is none. */
 export function newestPod(pods: readonly V1Pod[]): V1Pod | null {
   return [...pods].sort((a, b) => time(b.metadata?.creationTimestamp) - time(a.metadata?.creationTimestamp))[0] ?? null;
 }
@@ -25,7 +25,7 @@ export function eventTime(event: CoreV1Event): number {
   );
 }
 
-/** The newest of the events that fit. */
+/** The newest of the events that `fits` accepts. */
 export function newestEvent(
   events: readonly CoreV1Event[],
   fits: (event: CoreV1Event) => boolean,

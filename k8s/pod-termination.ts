@@ -3,7 +3,7 @@ import { STOPPED_EXIT_CODE } from './exit-codes';
 import { conditionOf } from './objects';
 import type { Reason } from './training-snapshot';
 
-/** Ends that are no fault of the training, by the reason of the condition DisruptionTarget. */
+/** Kinds of disruption, by the reason of the pod's condition DisruptionTarget. None is the training's fault. */
 const DISRUPTIONS: Record<string, Reason['kind']> = {
   PreemptionByScheduler: 'Preempted',
   EvictionByEvictionAPI: 'Preempted',
@@ -11,22 +11,26 @@ const DISRUPTIONS: Record<string, Reason['kind']> = {
   DeletionByTaintManager: 'NodeLost',
   DeletionByPodGC: 'NodeLost',
 };
-/** The driver's words for a fault of the GPU; the number is NVIDIA's Xid. */
+/** How the driver's log lines name a fault of the GPU; the number is NVIDIA's Xid. */
 const XID = /\bXid(?: \([^)]*\))?:? (\d{1,3})\b/;
-const GPU_FAULT =
-  /uncorrectable (?:NVLink|ECC) error|GPU has fallen off the bus|GPU is lost|CUDA error: (?:unspecified launch failure|device not ready)/i;
-const LAST_WORDS = 400;
+const GPU_FAULTS = [
+  /uncorrectable (?:NVLink|ECC) error/i,
+  /GPU has fallen off the bus|GPU is lost/i,
+  /CUDA error: (?:unspecified launch failure|device not ready)/i,
+];
+/** How much of the log's end goes into a message. */
+const LOG_TAIL_CHARACTERS = 400;
 
-/** What ended a pod, or is ending it; null while it lives. */
+/** Why a pod ended, or is about to end; null while it runs undisturbed. */
 export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = []): Reason | null {
   const { status, metadata } = pod;
   const terminated = status?.containerStatuses?.[0]?.state?.terminated;
-  const words = (terminated?.message ?? '').trim();
-  const xid = XID.exec(words)?.[1];
-  if (xid !== undefined || GPU_FAULT.test(words)) {
+  const log = (terminated?.message ?? '').trim();
+  const xid = XID.exec(log)?.[1];
+  if (xid !== undefined || GPU_FAULTS.some((fault) => fault.test(log))) {
     return {
       kind: 'GpuFault',
-      message: `${xid === undefined ? '' : `Xid ${xid} on ${pod.spec?.nodeName}: `}${tail(words)}`,
+      message: `${xid === undefined ? '' : `Xid ${xid} on ${pod.spec?.nodeName}: `}${tail(log)}`,
     };
   }
   const lost = lostNode(pod, events);
@@ -54,15 +58,15 @@ export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = [
       : null;
   if (terminated.exitCode === 0) return { kind: 'Finished', message: 'the trainer is done' };
   if (terminated.reason === 'StartError' || terminated.reason === 'ContainerCannotRun')
-    return { kind: 'ConfigError', message: tail(words) || terminated.reason };
+    return { kind: 'ConfigError', message: tail(log) || terminated.reason };
   const signal = terminated.exitCode > 128 ? ` (signal ${terminated.exitCode - 128})` : '';
   return {
     kind: 'CodeError',
-    message: `the trainer ended with code ${terminated.exitCode}${signal}${words === '' ? '' : `: ${tail(words)}`}`,
+    message: `the trainer ended with code ${terminated.exitCode}${signal}${log === '' ? '' : `: ${tail(log)}`}`,
   };
 }
 
-/** Exit code of a pod's trainer; null while it runs, or when the node took it along. */
+/** Exit code of a pod's trainer; null while it runs, or when the node was lost before it reported one. */
 export function exitCode(pod: V1Pod): number | null {
   return pod.status?.containerStatuses?.[0]?.state?.terminated?.exitCode ?? null;
 }
@@ -72,8 +76,8 @@ function lostNode(pod: V1Pod, events: readonly CoreV1Event[]): string | null {
   const about = events.find(
     ({ involvedObject, reason }) => involvedObject.uid === metadata?.uid && reason === 'NodeNotReady',
   );
-  // The control plane takes the pod's readiness away when its node falls silent; the container's own state stays as it
-  // was last heard.
+  // When a node falls silent, the control plane sets the pod's condition Ready to False. The container's own status
+  // stays as the node last reported it.
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const containerReady = status?.containerStatuses?.[0]?.ready;
   const silent = ready?.status === 'False' && containerReady === true && status?.phase === 'Running';
@@ -82,7 +86,8 @@ function lostNode(pod: V1Pod, events: readonly CoreV1Event[]): string | null {
 
 const memoryOf = (pod: V1Pod): string => pod.spec?.containers[0]?.resources?.limits?.['memory'] ?? 'limit';
 
-function tail(words: string): string {
-  const text = words.split('\n').filter(Boolean).slice(-6).join('\n');
-  return text.length <= LAST_WORDS ? text : `…${text.slice(-LAST_WORDS)}`;
+/** The last lines of a log, cut to a length that fits into a message. */
+function tail(log: string): string {
+  const text = log.split('\n').filter(Boolean).slice(-6).join('\n');
+  return text.length <= LOG_TAIL_CHARACTERS ? text : `…${text.slice(-LOG_TAIL_CHARACTERS)}`;
 }

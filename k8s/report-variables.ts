@@ -1,16 +1,17 @@
 import type { GroupMember } from './group-member';
 import { jobName } from './names';
 
-/** Where a pod finds the token that it reports with. */
+/** Folder in a pod with the token that it sends its reports with. */
 export const POD_TOKEN_FOLDER = '/var/run/whetstone';
+/** That token's file. */
 export const POD_TOKEN_FILE = `${POD_TOKEN_FOLDER}/token`;
 
-/** Where the reports of one training go. */
+/** The address that takes the reports of one training. */
 export const reportAddress = (url: string, job: string): string => `${url.replace(/\/+$/, '')}/v1/reports/${job}`;
 
 /**
- * Variables that tell a trainer where to report: of one training an address and a token, of several the same for each
- * output directory.
+ * Environment variables that tell a trainer where to send its reports (docs/protocols.md, section 6): an address and a
+ * token file for one training, or a JSON object with both by output directory for several.
  */
 export function reportVariables(
   url: string,

@@ -6,15 +6,15 @@ import {
   Watch,
 } from '@kubernetes/client-node';
 
-/** Between full lists, which put right whatever a watch has lost without a word. */
+/** Time between full lists. They correct whatever a watch has silently lost. */
 const RELIST_MS = 10_000;
 const RETRY_MS = 500;
 const MAX_RETRY_MS = 5_000;
 
 /**
- * What there is of one kind, kept fresh. client-node's informer stops at every error but two, and a broken connection
- * can go quiet. So each break begins a new one after a growing, jittered delay, and the whole list is asked for on a
- * timer: what it says replaces what was believed.
+ * Keeps an up-to-date copy of all objects of one kind. client-node's informer stops at almost every error, and a broken
+ * connection may show none. So a new informer is begun after each error, with a growing, jittered delay, and a timer
+ * fetches the whole list, which replaces the copy.
  */
 export class SupervisedInformer<T extends KubernetesObject> {
   private readonly known = new Map<string, T>();
@@ -48,34 +48,36 @@ export class SupervisedInformer<T extends KubernetesObject> {
     return this.restarts;
   }
 
+  /** The copy as it is now. */
   items(): T[] {
     return [...this.known.values()];
   }
 
-  /** Stops everything; the object is of no use afterwards. */
+  /** Stops the watch and the timers. It cannot be started again. */
   close(): void {
     this.closed = true;
     for (const timer of this.timers) clearTimeout(timer);
     void this.current?.stop();
   }
 
-  /** Asks for the whole list now. Rejects when the API does not answer. */
+  /** Fetches the whole list now. Rejects when the API does not answer. */
   async refresh(): Promise<void> {
     await this.ask();
   }
 
   /**
-   * A new ListWatch each time: an aborted one reports its own abort as an error later, and would stop its successor.
+   * Begins with a new ListWatch each time: an aborted one reports its own abort as an error later, which would stop the
+   * next attempt, too.
    */
   private begin(): void {
     if (this.closed) return;
     const list = async () => {
       const answer = await this.ask();
-      // A stopped ListWatch whose list was under way would open its watch all the same.
+      // A ListWatch that is stopped while it lists would open its watch all the same.
       if (this.closed || this.current !== informer) throw new Error('no longer wanted');
       return answer;
     };
-    // Nor may one that was stopped while it waited to reconnect: it does not look again whether it was.
+    // Likewise one that is stopped while it waits to reconnect: it does not check again.
     const delayFn = (ms: number) =>
       new Promise<void>((resolve) => this.later(ms, () => this.current === informer && resolve()));
     const informer: ListWatch<T> = new ListWatch<T>(
@@ -104,7 +106,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
 
   private restart(): void {
     this.restarts += 1;
-    // Nobody is in charge until the next begins: a second error of the same break is not a second break.
+    // Until the next one begins, further errors belong to the same break and must not count again.
     this.current = null;
     const delay = this.retryMs * (0.5 + Math.random());
     this.retryMs = Math.min(this.retryMs * 2, MAX_RETRY_MS);
@@ -116,7 +118,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
     this.heard();
     const present = new Set(list.items.map(key));
     for (const [uid, item] of this.known) {
-      // Made after the list was: the watch was faster.
+      // An object that is newer than the list came from the watch; the list does not know it yet.
       if (!present.has(uid) && !isNewer(item.metadata?.resourceVersion, list.metadata?.resourceVersion))
         this.known.delete(uid);
     }
@@ -136,7 +138,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
   }
 
   private async relist(): Promise<void> {
-    // The watch has its own errors; contactMs says how long nothing was heard.
+    // A failure shows in contactMs, which is then not updated.
     await this.ask().catch(() => undefined);
     this.later(RELIST_MS, () => this.relist());
   }
@@ -147,7 +149,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
       this.timers.delete(timer);
       action();
     }, ms);
-    // A worker that has nothing else to do may end.
+    // The timer must not keep the process alive.
     timer.unref();
     this.timers.add(timer);
   }
@@ -155,7 +157,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
 
 const key = (item: KubernetesObject): string => item.metadata?.uid ?? '';
 
-/** Resource versions of one kind are whole numbers that grow. */
+/** Compares resource versions, which are growing whole numbers; false when one of them is unknown. */
 function isNewer(version: string | undefined, than: string | undefined): boolean {
   if (version === undefined || than === undefined || version === '' || than === '') return false;
   return BigInt(version) > BigInt(than);

@@ -3,17 +3,18 @@ import { conditionOf, newestEvent, newestPod } from './objects';
 import { terminationReason } from './pod-termination';
 import type { Reason, TrainingSnapshot } from './training-snapshot';
 
-/** What counts as too long. */
+/** Limits that decide between kinds of reasons. */
 export interface ReasonLimits {
+  /** After this long without a new iteration a training counts as stalled. */
   stalledMs: number;
 }
 
-/** A watch that is alive hears something at least this often: it is asked again on a timer. */
-export const SILENCE_MS = 20_000;
-/** Many trainings take an iteration now and then that is much longer; ten times the median is not that. */
+/** The API counts as unreachable after this long: a working watch lists everything more often, on a timer. */
+const SILENCE_MS = 20_000;
+/** An iteration may take up to this many times the median: now and then one is much longer than the others. */
 const STALLED_FACTOR = 10;
 
-/** The kubelet's words for a container that waits. */
+/** Reasons that the kubelet gives for a waiting container, when the image is the cause. */
 const IMAGE_ERRORS = new Set([
   'ErrImagePull',
   'ImagePullBackOff',
@@ -22,46 +23,55 @@ const IMAGE_ERRORS = new Set([
   'ImageInspectError',
   'RegistryUnavailable',
 ]);
+/** The same, when the pod's configuration is the cause. */
 const CONTAINER_ERRORS = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 
-/** Why a training is where it is. Pure; the first rule that fits wins, from what blocks most to what blocks least. */
-export function trainingReason(view: TrainingSnapshot, limits: ReasonLimits, nowMs: number): Reason {
-  const silentMs = nowMs - view.contactMs;
+/**
+ * Why a training is where it is. A pure function: the first rule that fits gives the reason. Rules are ordered from
+ * what says least about the training (no contact with the API) to what says most (its progress).
+ */
+export function trainingReason(snapshot: TrainingSnapshot, limits: ReasonLimits, nowMs: number): Reason {
+  const silentMs = nowMs - snapshot.contactMs;
   if (silentMs > SILENCE_MS) {
     return {
       kind: 'Unreachable',
       message: `the Kubernetes API has not answered for ${seconds(silentMs)}; the training itself may go on`,
     };
   }
-  const { job } = view;
+  const { job } = snapshot;
   if (job === null) return { kind: 'Starting', message: 'the Job is being made' };
   if (conditionOf(job.status?.conditions, 'Complete')) return { kind: 'Finished', message: 'the Job is complete' };
   const failed = conditionOf(job.status?.conditions, 'Failed') ?? conditionOf(job.status?.conditions, 'FailureTarget');
   if (failed?.reason === 'DeadlineExceeded')
     return { kind: 'Deadline', message: 'the Job was active longer than its deadline allows' };
-  const pod = newestPod(view.pods);
+  const pod = newestPod(snapshot.pods);
   if (failed)
     return (
-      (pod && terminationReason(pod, view.events)) ?? {
+      (pod && terminationReason(pod, snapshot.events)) ?? {
         kind: 'CodeError',
         message: failed.message ?? failed.reason ?? 'the Job failed',
       }
     );
-  if (job.spec?.suspend) return suspended(view);
-  if (pod === null) return withoutPod(view);
-  return terminationReason(pod, view.events) ?? pendingReason(pod, view) ?? runningReason(view, pod, limits, nowMs);
+  if (job.spec?.suspend) return suspended(snapshot);
+  if (pod === null) return withoutPod(snapshot);
+  return (
+    terminationReason(pod, snapshot.events) ??
+    pendingReason(pod, snapshot) ??
+    runningReason(snapshot, pod, limits, nowMs)
+  );
 }
 
 function suspended({ job, events }: TrainingSnapshot): Reason {
   const queue = job?.metadata?.labels?.['kueue.x-k8s.io/queue-name'];
-  const said = newestEvent(events, ({ source, reportingComponent }) =>
+  const fromKueue = newestEvent(events, ({ source, reportingComponent }) =>
     /kueue/.test(`${source?.component} ${reportingComponent}`),
   );
   if (queue === undefined) return { kind: 'Queued', message: 'the Job is suspended: somebody has to resume it' };
-  if (said) return { kind: 'Queued', message: `queue ${queue}: ${said.message}` };
+  if (fromKueue) return { kind: 'Queued', message: `queue ${queue}: ${fromKueue.message}` };
+  const question = 'is it installed, and is there such a LocalQueue?';
   return {
     kind: 'Queued',
-    message: `queue ${queue} has not admitted the Job; Kueue has said nothing about it: is it installed, and is there such a LocalQueue?`,
+    message: `queue ${queue} has not admitted the Job; Kueue has said nothing about it: ${question}`,
   };
 }
 
@@ -78,7 +88,7 @@ function withoutPod({ events, job }: TrainingSnapshot): Reason {
   };
 }
 
-/** Waiting to be scheduled, or for its container; null once that has started. */
+/** The reason of a pod that waits for a node or for its container; null once the container has started. */
 function pendingReason(pod: V1Pod, { events }: TrainingSnapshot): Reason | null {
   const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status === 'False') {
@@ -93,7 +103,7 @@ function pendingReason(pod: V1Pod, { events }: TrainingSnapshot): Reason | null 
     newestEvent(about, ({ reason, type }) => type === 'Warning' && pattern.test(reason ?? ''))?.message;
   const held = waiting?.reason ?? '';
   if (IMAGE_ERRORS.has(held)) {
-    // While it backs off, the status only says so; the error itself is in an event.
+    // Between two tries the status only says that the kubelet backs off; the error itself is in an event.
     const pull = newestEvent(about, ({ message }) =>
       /Failed to pull image|not present with pull policy/.test(message ?? ''),
     )?.message;
@@ -114,18 +124,18 @@ function pendingReason(pod: V1Pod, { events }: TrainingSnapshot): Reason | null 
 function runningReason({ trainer }: TrainingSnapshot, pod: V1Pod, { stalledMs }: ReasonLimits, nowMs: number): Reason {
   const started = pod.status?.containerStatuses?.[0]?.state?.running?.startedAt;
   const startedMs = started ? new Date(started).getTime() : nowMs;
-  // Container clocks count whole seconds.
+  // startedAt is in whole seconds.
   if (trainer === null || trainer.atMs < startedMs - 1_000) {
-    const before = trainer === null ? '' : `, to go on after iteration ${trainer.iteration}`;
-    return { kind: 'Starting', message: `the trainer has been loading for ${seconds(nowMs - startedMs)}${before}` };
+    const resumesAt = trainer === null ? '' : `, to go on after iteration ${trainer.iteration}`;
+    return { kind: 'Starting', message: `the trainer has been loading for ${seconds(nowMs - startedMs)}${resumesAt}` };
   }
-  const quietMs = nowMs - trainer.atMs;
+  const silentMs = nowMs - trainer.atMs;
   const allowedMs = Math.max(stalledMs, STALLED_FACTOR * (trainer.medianMs ?? 0));
   const progress = `iteration ${trainer.iteration} of ${trainer.iterations}, reward ${trainer.reward.toFixed(2)}`;
-  if (quietMs > allowedMs && trainer.iteration < trainer.iterations) {
+  if (silentMs > allowedMs && trainer.iteration < trainer.iterations) {
     return {
       kind: 'Stalled',
-      message: `no iteration for ${seconds(quietMs)} (${progress}), although the container runs`,
+      message: `no iteration for ${seconds(silentMs)} (${progress}), although the container runs`,
     };
   }
   return { kind: 'Training', message: progress };

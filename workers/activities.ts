@@ -81,14 +81,14 @@ export function activitiesOf(
           jailProfile: config.jailProfile,
           ...(reports === null
             ? {}
-            : { reports: { desk: reports.desk, tokens: reports.tokens, url: reports.localUrl } }),
+            : { reports: { inbox: reports.inbox, tokens: reports.tokens, url: reports.localUrl } }),
         }),
         kubernetes: new KubernetesBackend({
           clock: systemClock,
           storeRoot: config.storeRoot,
           // Loaded when a training asks for it: most workers have no cluster, and the client is large.
           openCluster: async () => (await import('../k8s/cluster.js')).openCluster(),
-          reports: reports?.podUrl ? { desk: reports.desk, url: reports.podUrl } : null,
+          reports: reports?.podUrl ? { inbox: reports.inbox, url: reports.podUrl } : null,
         }),
       },
     }),

@@ -5,7 +5,7 @@ import type { WorkerConfig } from './config';
 
 /** Where this worker's trainers report. */
 export interface Reports {
-  desk: ReportInbox;
+  inbox: ReportInbox;
   tokens: ReportTokens;
   /** Address for trainers on this machine. */
   localUrl: string;
@@ -18,13 +18,13 @@ export interface Reports {
 export async function openReports({
   reports: { host, port, podUrl },
 }: Pick<WorkerConfig, 'reports'>): Promise<Reports> {
-  const desk = new ReportInbox();
-  const server = createReportEndpoint(desk);
+  const inbox = new ReportInbox();
+  const server = createReportEndpoint(inbox);
   await server.listen({ host, port });
   const address = server.server.address();
   const bound = typeof address === 'object' && address !== null ? address.port : port;
   return {
-    desk,
+    inbox,
     tokens: new ReportTokens(),
     localUrl: `http://127.0.0.1:${bound}`,
     podUrl,

@@ -10,30 +10,30 @@ export interface Training {
   input: TrainInput;
   prepared: PreparedSpec;
   planned: PlannedJob;
-  /** Those whom its trainer is for, itself among them; mostly nobody else. */
+  /** The trainings that share its trainer, this one included. Without packing it is the only one. */
   group: TrainerGroup;
-  /** Heartbeats; the backend reaches iterations, and says what it waits for. */
+  /** Sends the heartbeats: iterations done, and the reason for waiting. */
   progress: Progress;
   /** Aborted when the activity has to end, for whatever reason. */
   signal: AbortSignal;
 }
 
 /**
- * Where trainings run. Whatever the backend, the job file and the environments lie in the directory before,
- * progress.jsonl grows meanwhile, and manifest.json is the result; so an attempt may be taken over by another worker.
- * Trainings of one group share a trainer: each of them watches its own directory, and whoever finds no trainer starts it
- * for all who need it.
+ * Where trainings run. On every backend the training's directory holds the job file and the environments before the
+ * start, progress.jsonl grows during the training, and manifest.json is the result. So another worker can take over an
+ * attempt. The members of a group share a trainer: each member's attempt watches its own directory, and the first that
+ * finds no trainer starts one for all remaining members.
  */
 export interface TrainingBackend {
   /** Path of the jail's profile as the trainer sees it. */
   readonly jailProfile: string;
   /**
-   * Brings the training to its manifest: attaches to what runs for its group, else starts it.
-   * @throws Trainer.* when it cannot, and the signal's reason when it is aborted; what runs goes on then.
+   * Waits for the training's manifest. Attaches to the group's trainer if one runs, and starts one if none does.
+   * @throws Trainer.* when the training failed. When the signal is aborted: its reason, and the trainer goes on.
    */
   train(training: Training): Promise<TrainingManifest>;
   /**
-   * Ends what runs for the training's group, after a checkpoint where there is time for one; resolves when its resources
+   * Stops the group's trainer; it saves a checkpoint if its grace period is long enough. Resolves when its resources
    * are free.
    */
   stop(training: Training): Promise<void>;

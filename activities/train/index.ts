@@ -10,14 +10,14 @@ import type { TrainingBackend } from './backend';
 import { trainToCompletion } from './train-to-completion';
 import { planTraining } from './training-job';
 
-/** What training needs. */
+/** What the training activities need. */
 export interface TrainDeps {
   store: ArtifactStore;
   /** Backends by the value of `training.backend`; a worker without a cluster has only `local`. */
   backends: { local: TrainingBackend; kubernetes?: TrainingBackend };
-  /** Default: the machine's. */
+  /** Default: the system's clock. */
   clock?: Clock;
-  /** Trainings that the worker runs side by side, for what it says while it waits. Default: no limit. */
+  /** How many trainings this worker runs side by side; only for messages of trainings that wait. Default: no limit. */
   atOnce?: number;
 }
 
@@ -30,10 +30,11 @@ export function createTrainActivities({
 }: TrainDeps): JobActivities {
   return {
     /**
-     * Trains one adapter, by whatever is left to do: a manifest is the result; what an attempt whose worker died has
-     * left running is watched; otherwise a trainer is started and resumes from its last checkpoint. A cancelled job is
-     * stopped; a worker that shuts down leaves it running for the next one to find. With `training.packing` it may wait
-     * for others of its run to share a trainer with.
+     * Trains one adapter and stores it. Resumes at the furthest point: takes an existing manifest, attaches to a
+     * running trainer, or starts one, which goes on from its last checkpoint. Cancelling the activity stops the
+     * trainer. A worker that shuts down leaves the trainer running, and the next attempt attaches to it. With
+     * `training.packing` it may first wait for other trainings of the run to share a trainer with.
+     * @throws Trainer.*, Store.Corrupt.
      */
     async trainAdapter(input: TrainInput): Promise<TrainedAdapter> {
       const prepared = await readPreparedSpec(store, input.context.spec);

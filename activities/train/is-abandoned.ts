@@ -1,13 +1,14 @@
 import { Context } from '@temporalio/activity';
 
 /**
- * Whether nobody waits for the job any more. A worker that shuts down, or an attempt that Temporal has given up, says
- * nothing about the job itself; an activity that Temporal does not know belongs to such an attempt, or to a run that
- * was terminated.
- * @param cancelled the message of the cancellation: Temporal's word for its cause.
+ * Whether nobody waits for the activity's result any more, so that its job can be stopped. That is so when the activity
+ * was cancelled, or when its run has ended. It is not so when the worker shuts down, or when Temporal has given this
+ * attempt up: a later attempt takes the job over.
+ * @param cause message of the cancellation, by which Temporal tells its cause. `NOT_FOUND` (Temporal does not know the
+ *   activity) is said of an attempt that was given up and of a run that was terminated.
  */
-export async function isAbandoned(cancelled: string): Promise<boolean> {
-  if (cancelled !== 'NOT_FOUND') return cancelled === 'CANCELLED';
+export async function isAbandoned(cause: string): Promise<boolean> {
+  if (cause !== 'NOT_FOUND') return cause === 'CANCELLED';
   const { client, info } = Context.current();
   const { workflowId, runId } = info.workflowExecution ?? { workflowId: '', runId: '' };
   return client.workflow

@@ -1,31 +1,31 @@
 import type { TrainingManifest } from '../../contracts/artifacts/training';
-import { buildJob } from '../../k8s/job-manifest';
+import type { Cluster } from '../../k8s/cluster';
 import { jobFilePath } from '../../k8s/group-member';
+import { buildJob } from '../../k8s/job-manifest';
 import { jobName } from '../../k8s/names';
 import { nextAction } from '../../k8s/next-action';
 import { trainingReason } from '../../k8s/training-reason';
 import type { Reason, TrainingSnapshot } from '../../k8s/training-snapshot';
-import type { Cluster } from '../../k8s/cluster';
 import type { Clock } from '../clock';
 import type { Training, TrainingBackend } from './backend';
-import { ClusterWatches } from './cluster/cluster-watches';
-import { isOver, TrainerJobClient, POLL_MS } from './cluster/trainer-job-client';
-import { kubernetesSpecOf, giveToPodUser, buildJobRequest } from './cluster/job-request';
-import { readRestarts } from './cluster/restart-record';
-import { recordOutcome } from './cluster/record-outcome';
 import { applyAction } from './cluster/apply-action';
+import { ClusterWatches } from './cluster/cluster-watches';
+import { buildJobRequest, giveDirectoriesToPod, kubernetesSpecOf } from './cluster/job-request';
+import { recordOutcome } from './cluster/record-outcome';
+import { readRestarts } from './cluster/restart-record';
 import { StatusReporter } from './cluster/status-reporter';
-import { groupJobName, isShared } from './trainer-group';
+import { isOver, POLL_MS, TrainerJobClient } from './cluster/trainer-job-client';
 import { memberOutcome } from './packs/member-outcome';
+import { trackProgress } from './progress-tracker';
 import { podTokenCheck } from './reports/pod-token';
 import type { ReportInbox } from './reports/report-inbox';
-import { trackProgress } from './progress-tracker';
+import { groupJobName, isShared } from './trainer-group';
 
-/** Where the trainer image has the jail's profile for pods. */
+/** Path of the jail's profile for pods in the trainer image. */
 const POD_JAIL_PROFILE = '/opt/whetstone/sandbox/profile-pod.json';
-/** A watch that has not shown the Job after this long would never: the Job was deleted. */
+/** A Job that the watch does not show for this long was deleted before the watch could see it. */
 const UNSEEN_MS = 30_000;
-/** A Job that was seen and is not there any more has been replaced: by whoever of a pack was first. */
+/** The same for a pack's Job that the watch has shown before: another member's attempt has replaced it. */
 const GONE_MS = 2_000;
 
 /** What training on a cluster needs. */
@@ -33,15 +33,15 @@ export interface KubernetesBackendOptions {
   clock: Clock;
   /** Absolute path of the store's root, which pods have at the same path. */
   storeRoot: string;
-  /** Opens the cluster, at the first training. Throws where there is none. */
+  /** Opens the cluster; called at the first training. Throws where there is none. */
   openCluster: () => Promise<Cluster>;
-  /** Where reports arrive, and the address at which pods reach it; null: no reports. */
-  reports: { desk: ReportInbox; url: string } | null;
+  /** Takes the trainers' reports, at an address that pods reach; null: trainers send none. */
+  reports: { inbox: ReportInbox; url: string } | null;
 }
 
 /**
- * Trainings as Kubernetes Jobs (docs/kubernetes.md). The manifest in the store is the truth, the cluster's state is why
- * it is not there yet.
+ * Runs trainings as Kubernetes Jobs (docs/kubernetes.md). The manifest in the store is the result; the state of the
+ * cluster only explains why it is not there yet.
  */
 export class KubernetesBackend implements TrainingBackend {
   readonly jailProfile = POD_JAIL_PROFILE;
@@ -54,91 +54,75 @@ export class KubernetesBackend implements TrainingBackend {
   async train(training: Training): Promise<TrainingManifest> {
     const { clock, reports } = this.options;
     const { group, planned, input, signal } = training;
-    // Others may have trained it by now.
+    // An earlier attempt's trainer may have finished it.
     const done = await memberOutcome(training);
     if (done !== null) return done;
     const spec = kubernetesSpecOf(training);
     const { cluster, watch, release } = await this.watches.acquire(spec.namespace);
-    const keeper = this.keeper(cluster, training);
-    const isToken = podTokenCheck(cluster, spec.namespace);
+    const jobClient = this.jobClient(cluster, training);
+    const checkToken = podTokenCheck(cluster, spec.namespace);
     const reportName = jobName(input.job, planned.key);
-    const closeDesk = reports?.desk.expect(reportName, (token) => isToken(token, groupJobName(group)));
-    const trainer = trackProgress(training, () => reports?.desk.latest(reportName) ?? null);
-    const story = new StatusReporter(training);
-    const record = (view: TrainingSnapshot, reason: Reason) =>
-      recordOutcome(cluster, group.directory, view, reason).catch(() => undefined);
+    const stopReports = reports?.inbox.expect(reportName, (token) => checkToken(token, groupJobName(group)));
+    const progress = trackProgress(training, () => reports?.inbox.latest(reportName) ?? null);
+    const reporter = new StatusReporter(training);
+    const record = (snapshot: TrainingSnapshot, reason: Reason) =>
+      recordOutcome(cluster, group.directory, snapshot, reason).catch(() => undefined);
     try {
-      let job = await keeper.attach(story, signal);
+      let job = await jobClient.attachOrCreate(reporter, signal);
       let seenMs = Date.now();
       let missingMs = UNSEEN_MS;
       for (;;) {
-        const view: TrainingSnapshot = { ...watch.view(job.metadata?.uid ?? ''), trainer: await trainer.look() };
+        const known = watch.snapshot(job.metadata?.uid ?? '');
+        const snapshot: TrainingSnapshot = { ...known, trainer: await progress.read() };
         const manifest = await memberOutcome(training).catch(async (error: Error) => {
-          await record(view, { kind: 'CodeError', message: error.message });
+          await record(snapshot, { kind: 'CodeError', message: error.message });
           throw error;
         });
         if (manifest !== null) {
-          await record(view, { kind: 'Finished', message: 'the manifest is in the store' });
+          await record(snapshot, { kind: 'Finished', message: 'the manifest is in the store' });
           return manifest;
         }
-        if (view.job !== null) {
+        if (snapshot.job !== null) {
           seenMs = Date.now();
           if (isShared(group)) missingMs = GONE_MS;
-        } else if (Date.now() - seenMs < missingMs || Date.now() - view.contactMs > UNSEEN_MS) {
-          // Just made, the watch may not know it yet.
-          view.job = job;
+        } else if (Date.now() - seenMs < missingMs || Date.now() - snapshot.contactMs > UNSEEN_MS) {
+          // The watch may not show a new Job yet, and shows nothing new while the API is away.
+          snapshot.job = job;
         } else {
-          job = await keeper.attach(story, signal);
+          job = await jobClient.attachOrCreate(reporter, signal);
           seenMs = Date.now();
           missingMs = UNSEEN_MS;
         }
-        const reason = await story.tell(
-          trainingReason(view, { stalledMs: spec.limits.stalledMinutes * 60_000 }, Date.now()),
-          view,
-        );
-        const clocks = {
+        const reason = trainingReason(snapshot, { stalledMs: spec.limits.stalledMinutes * 60_000 }, Date.now());
+        await reporter.report(reason, snapshot);
+        const times = {
           nowMs: Date.now(),
-          reasonMs: story.sinceMs,
-          firstIterationMs: await trainer.firstIterationMs(),
+          reasonSinceMs: reporter.sinceMs,
+          firstIterationMs: await progress.firstIterationMs(),
         };
-        const step = nextAction(
-          reason,
-          view,
-          spec,
-          await readRestarts(group.directory, job.metadata?.uid ?? ''),
-          clocks,
-          isShared(group),
-        );
-        job = await applyAction(step, {
-          cluster,
-          namespace: spec.namespace,
-          keeper,
-          training,
-          story,
-          job,
-          view,
-          reason,
-        });
+        const restarts = await readRestarts(group.directory, job.metadata?.uid ?? '');
+        const action = nextAction(reason, snapshot, spec, restarts, times, isShared(group));
+        const { namespace } = spec;
+        job = await applyAction(action, { cluster, namespace, jobClient, training, reporter, job, snapshot, reason });
         await clock.sleep(POLL_MS, signal);
       }
     } finally {
-      closeDesk?.();
+      stopReports?.();
       release();
     }
   }
 
   async stop(training: Training): Promise<void> {
     const { cluster, watch, release } = await this.watches.acquire(kubernetesSpecOf(training).namespace);
-    const keeper = this.keeper(cluster, training);
+    const jobClient = this.jobClient(cluster, training);
     try {
-      const job = await keeper.find();
+      const job = await jobClient.find();
       if (job === null || isOver(job)) return;
-      const view = { ...watch.view(job.metadata?.uid ?? ''), trainer: null };
-      const message = isShared(training.group) ? 'nobody waits for its trainings any more' : 'cancelled';
-      await recordOutcome(cluster, training.group.directory, view, { kind: 'Preempted', message }).catch(
-        () => undefined,
-      );
-      await keeper.remove(job);
+      const snapshot = { ...watch.snapshot(job.metadata?.uid ?? ''), trainer: null };
+      const message = isShared(training.group) ? 'no training needs the trainer any more' : 'cancelled';
+      const reason = { kind: 'Preempted', message } as const;
+      await recordOutcome(cluster, training.group.directory, snapshot, reason).catch(() => undefined);
+      await jobClient.remove(job);
     } finally {
       release();
     }
@@ -147,7 +131,7 @@ export class KubernetesBackend implements TrainingBackend {
   async isTraining(training: Training): Promise<boolean> {
     const { cluster, release } = await this.watches.acquire(kubernetesSpecOf(training).namespace);
     try {
-      const job = await this.keeper(cluster, training).find();
+      const job = await this.jobClient(cluster, training).find();
       const started = job?.spec?.template.spec?.containers[0]?.args ?? [];
       return job !== null && !isOver(job) && started.includes(jobFilePath(training.planned.directory));
     } finally {
@@ -155,16 +139,16 @@ export class KubernetesBackend implements TrainingBackend {
     }
   }
 
-  private keeper(cluster: Cluster, training: Training): TrainerJobClient {
+  private jobClient(cluster: Cluster, training: Training): TrainerJobClient {
     const { storeRoot, reports, clock } = this.options;
     return new TrainerJobClient(cluster, {
       spec: kubernetesSpecOf(training),
       name: groupJobName(training.group),
       shared: isShared(training.group),
       clock,
-      async make() {
+      async build() {
         const request = await buildJobRequest(training, storeRoot, reports?.url ?? null);
-        await giveToPodUser(request);
+        await giveDirectoriesToPod(request);
         return buildJob(request);
       },
     });

@@ -25,18 +25,19 @@ export interface LocalBackendOptions {
   trainer: TrainerCommand;
   /** Absolute path of `sandbox/profile.json`. */
   jailProfile: string;
-  /** Between SIGTERM and SIGKILL of a cancelled job, in milliseconds; default 15 s. */
+  /** Time between SIGTERM and SIGKILL of a cancelled job, in milliseconds; default 15 s. */
   graceMs?: number;
-  /** Where reports arrive; absent: none. */
+  /** Takes the trainers' reports; absent: trainers send none. */
   reports?: LocalReports;
 }
 
 const POLL_MS = 250;
-/** Time a started wrapper has to record itself. */
+/** How long a started wrapper may take to record its process. */
 const START_MS = 10_000;
+/** Wait before the next start when another trainer holds the directory's lock. */
 const LOCK_RETRY_MS = 2_000;
 
-/** Trainers as processes of this machine, each in a session of its own: they outlive the worker. */
+/** Runs trainers as processes of this machine. Each is in a session of its own, so it outlives the worker. */
 export class LocalBackend implements TrainingBackend {
   readonly jailProfile: string;
 
@@ -47,11 +48,11 @@ export class LocalBackend implements TrainingBackend {
   async train(training: Training): Promise<TrainingManifest> {
     const { reports } = this.options;
     const job = jobName(training.input.job, training.planned.key);
-    const close = reports?.desk.expect(job, async (token) => reports.tokens.check(token, job));
+    const stopReports = reports?.inbox.expect(job, async (token) => reports.tokens.check(token, job));
     try {
       return await this.watch(training, job);
     } finally {
-      close?.();
+      stopReports?.();
     }
   }
 
@@ -59,15 +60,15 @@ export class LocalBackend implements TrainingBackend {
     const { group, progress, signal } = training;
     const { clock, reports } = this.options;
     const name = training.input.job;
-    const trainer = trackProgress(training, () => reports?.desk.latest(job) ?? null);
+    const tracker = trackProgress(training, () => reports?.inbox.latest(job) ?? null);
     const logPath = join(group.directory, 'trainer.log');
     const shared = isShared(group) ? `, with a trainer shared by ${memberNames(group)}` : '';
-    // What an earlier trainer ended with was that attempt's business; this one starts its own or finds one running.
+    // How an earlier trainer ended belongs to an earlier attempt. This one attaches to a running trainer or starts one.
     let isOurs = (await trainerState(group.directory)).status === 'running';
     for (;;) {
       if (!isOurs) {
         const wrapper = await this.start(group, signal);
-        // Of a pack, the others may have started it a moment ago.
+        // The attempt of another member may have started the pack's trainer a moment ago.
         isOurs =
           wrapper !== LOCKED_EXIT_CODE ||
           (isShared(group) && (await trainerState(group.directory)).status === 'running');
@@ -75,7 +76,7 @@ export class LocalBackend implements TrainingBackend {
       }
       const state = await trainerState(group.directory);
       const manifest = await memberOutcome(training);
-      const last = await trainer.look();
+      const last = await tracker.read();
       if (last) {
         progress.setDone(last.iteration);
         progress.setNote(`train ${name}, reward ${last.reward.toFixed(2)}${shared}`);
@@ -107,8 +108,8 @@ export class LocalBackend implements TrainingBackend {
   }
 
   /**
-   * Starts a trainer for those who need it, and waits until its wrapper has recorded itself. Resolves with LOCKED_EXIT_CODE when
-   * another one is there.
+   * Starts a trainer for the remaining members and waits until its wrapper has recorded its process.
+   * @returns the wrapper's exit code if it has ended by then (LOCKED_EXIT_CODE: another trainer is at work), else null.
    */
   private async start(group: TrainerGroup, signal: AbortSignal): Promise<number | null> {
     const { clock, trainer, reports } = this.options;

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TrainingProgress, trainingProgressSchema } from '../../contracts/artifacts/training';
 
-/** The complete lines of progress.jsonl, oldest first; a line that is being written is left out. */
+/** Reads the complete lines of progress.jsonl, oldest first. A line that is being written is left out. */
 export async function readProgressLines(directory: string): Promise<TrainingProgress[]> {
   const text = await readFile(join(directory, 'progress.jsonl'), 'utf8').catch(() => '');
   return text.split('\n').flatMap((line) => {
@@ -15,7 +15,7 @@ export async function readProgressLines(directory: string): Promise<TrainingProg
   });
 }
 
-/** The newest complete line of progress.jsonl. */
+/** Reads the newest complete line of progress.jsonl; null when there is none. */
 export async function lastIteration(directory: string): Promise<TrainingProgress | null> {
   return (await readProgressLines(directory)).at(-1) ?? null;
 }

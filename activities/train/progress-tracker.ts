@@ -3,27 +3,33 @@ import type { TrainerProgress } from '../../k8s/training-snapshot';
 import type { Training } from './backend';
 import { progressChangedMs, readProgressLines } from './progress-file';
 
-/** What a trainer says of itself in progress.jsonl, with the times at which it was seen. */
+/** A report with the time of its arrival, in milliseconds since 1970. */
+type ReceivedReport = TrainingReport & { atMs: number };
+
+/** Follows the progress of one training and remembers when each iteration was first seen. */
 export class ProgressTracker {
   private last: { iteration: number; atMs: number } | null = null;
 
-  /** `report` is the newest one that arrived: it may be ahead of a file on a network. */
+  /**
+   * @param latestReport the newest report that arrived; it may be ahead of a progress.jsonl on a network file system.
+   */
   constructor(
     private readonly directory: string,
-    private readonly report: () => (TrainingReport & { atMs: number }) | null = () => null,
+    private readonly latestReport: () => ReceivedReport | null = () => null,
   ) {}
 
-  /** The newest iteration; null before the first. */
-  async look(): Promise<TrainerProgress | null> {
+  /** Reads how far the training is; null before its first iteration. */
+  async read(): Promise<TrainerProgress | null> {
     const lines = await readProgressLines(this.directory);
-    const report = this.report();
+    const report = this.latestReport();
     const written = lines.at(-1);
     const line = report !== null && report.iteration > (written?.iteration ?? 0) ? report : written;
     if (line === undefined) {
       this.last = null;
       return null;
     }
-    // The first look cannot know when it happened, later ones see it happen: file times may be another machine's.
+    // For an iteration that is there at the first look only the file knows when it ended. Later ones get this machine's
+    // time, because the file's may come from another machine's clock.
     if (this.last === null)
       this.last = { iteration: line.iteration, atMs: (await progressChangedMs(this.directory)) ?? Date.now() };
     else if (this.last.iteration !== line.iteration) this.last = { iteration: line.iteration, atMs: Date.now() };
@@ -41,7 +47,7 @@ export class ProgressTracker {
     };
   }
 
-  /** About when the first iteration was done, in milliseconds since 1970; null before. */
+  /** Estimates when the first iteration ended, in milliseconds since 1970; null before. */
   async firstIterationMs(): Promise<number | null> {
     const lines = await readProgressLines(this.directory);
     const [first, last] = [lines[0], lines.at(-1)];
@@ -50,34 +56,35 @@ export class ProgressTracker {
   }
 }
 
-/** What a watch of a trainer can say. */
-export type Watch = Pick<ProgressTracker, 'look' | 'firstIterationMs'>;
-
-/** Watches a training, and through the others of its group whether the trainer is alive. `report` is as above. */
+/**
+ * Follows a training's progress. With a shared trainer `atMs` is the time of the last iteration of any member, which
+ * shows that the trainer is alive.
+ * @param latestReport the training's newest report, if any arrived.
+ */
 export function trackProgress(
   { planned, group }: Training,
-  report: () => (TrainingReport & { atMs: number }) | null,
-): Watch {
-  const own = new ProgressTracker(planned.directory, report);
+  latestReport: () => ReceivedReport | null,
+): Pick<ProgressTracker, 'read' | 'firstIterationMs'> {
+  const own = new ProgressTracker(planned.directory, latestReport);
   const others = group.members
     .filter(({ directory }) => directory !== planned.directory)
     .map(({ directory }) => new ProgressTracker(directory));
   if (others.length === 0) return own;
   return {
-    async look() {
-      const mine = await own.look();
-      const theirs = (await Promise.all(others.map((other) => other.look()))).filter((view) => view !== null);
+    async read() {
+      const mine = await own.read();
+      const theirs = (await Promise.all(others.map((other) => other.read()))).filter((progress) => progress !== null);
       if (mine === null && theirs.length === 0) return null;
-      const atMs = Math.max(...[mine, ...theirs].map((view) => view?.atMs ?? 0));
-      // Before its own first iteration: the trainer may be at work on the others'.
-      const first = {
+      const atMs = Math.max(...[mine, ...theirs].map((progress) => progress?.atMs ?? 0));
+      // Before the training's own first iteration, when another member already has one.
+      const beforeFirst = {
         iteration: 0,
         iterations: planned.job.algorithm.iterations,
         reward: 0,
         medianMs: null,
         secondsLeft: null,
       };
-      return { ...(mine ?? first), atMs };
+      return { ...(mine ?? beforeFirst), atMs };
     },
     firstIterationMs: () => own.firstIterationMs(),
   };

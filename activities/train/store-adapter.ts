@@ -1,28 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { cp, readFile, rm } from 'node:fs/promises';
+import { cp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { type TrainedAdapter, type TrainingManifest, trainingManifestSchema } from '../../contracts/artifacts/training';
+import type { TrainedAdapter, TrainingManifest } from '../../contracts/artifacts/training';
 import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, layout } from '../../store';
 import { modelDirectorySha256 } from '../model-hash';
 import type { PlannedJob } from './training-job';
 
-/** The job's manifest; null while there is none. Throws ZodError for a file that is none. */
-export async function readManifest(directory: string): Promise<TrainingManifest | null> {
-  let text: string;
-  try {
-    text = await readFile(join(directory, 'manifest.json'), 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
-  return trainingManifestSchema.parse(JSON.parse(text));
-}
-
 /**
- * Puts a finished job's adapter under its hash into the store. It is copied rather than moved: the job's directory
- * stays whole, so that starting the job again finds it done.
- * @throws Store.Corrupt when the adapter is not the one that the manifest names.
+ * Copies the adapter of a finished job into the store, where its name is its hash. It is copied and not moved, so that
+ * another attempt still finds a finished job in the job's directory.
+ * @param name name of the adapter: a capability, or `mixed`.
+ * @throws Store.Corrupt when the adapter's hash is not the one in the manifest.
  */
 export async function storeAdapter(
   store: ArtifactStore,
@@ -38,9 +27,10 @@ export async function storeAdapter(
     await cp(source, copy, { recursive: true });
     const found = await modelDirectorySha256(copy);
     if (found !== sha256) {
+      const hashes = `sha256 ${found.slice(0, 12)}…, but its manifest says ${sha256.slice(0, 12)}…`;
       throw failure(
         'Store.Corrupt',
-        `The adapter in ${source} has sha256 ${found.slice(0, 12)}…, its manifest says ${sha256.slice(0, 12)}…. Delete ${planned.directory} and train again.`,
+        `The adapter in ${source} has ${hashes}. Delete ${planned.directory} and train again.`,
       );
     }
     const key = await store.adoptDirectory(layout.adapters(agent), name, sha256, copy);
@@ -56,7 +46,7 @@ export async function storeAdapter(
       finalReward: manifest.finalReward,
     };
   } finally {
-    // Still there when the store had the adapter already, or when something failed.
+    // The copy is still there when the store already had the adapter, or when something failed.
     await rm(copy, { recursive: true, force: true });
   }
 }

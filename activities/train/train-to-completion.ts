@@ -5,34 +5,40 @@ import type { GroupMember } from '../../k8s/group-member';
 import type { ArtifactStore } from '../../store';
 import type { Clock } from '../clock';
 import { startProgress } from '../progress';
-import { readManifest } from './store-adapter';
 import type { Training, TrainingBackend } from './backend';
 import { isAbandoned } from './is-abandoned';
-import { groupOfOne } from './trainer-group';
+import { readManifest } from './manifest-file';
 import { readTrainingFailure } from './packs/member-files';
-import { packingKey } from './packs/packing-key';
 import { PackMembership } from './packs/pack-membership';
+import { packingKey } from './packs/packing-key';
 import { lastIteration } from './progress-file';
 import { signalStatus } from './signal-status';
+import { groupOfOne } from './trainer-group';
 import { writeJobFiles } from './training-job';
 
-/** What a training is before it has a group. */
-type Planned = Omit<Training, 'group' | 'progress' | 'signal'>;
+/** A training that has no trainer group yet. */
+type PlannedTraining = Omit<Training, 'group' | 'progress' | 'signal'>;
 
 interface Deps {
   store: ArtifactStore;
   clock: Clock;
-  /** Trainings that this worker runs side by side, those that wait counted. */
+  /** How many trainings this worker runs side by side, including those that wait for a pack. */
   atOnce: number;
 }
 
-/** Trains, alone or in a pack, unless the manifest is there. */
+/**
+ * Returns the training's manifest. If there is none yet, trains until there is one: in a pack when `training.packing`
+ * allows several, else alone. Heartbeats meanwhile.
+ * @throws Trainer.*, or CancelledFailure. A training that failed for good, or that nobody waits for, leaves its pack;
+ *   its
+ *   trainer is stopped when no other member needs it.
+ */
 export async function trainToCompletion(
   deps: Deps,
   backend: TrainingBackend,
-  what: Planned,
+  plannedTraining: PlannedTraining,
 ): Promise<TrainingManifest> {
-  const { input, planned } = what;
+  const { input, planned, prepared } = plannedTraining;
   const { directory, job } = planned;
   const context = Context.current();
   const progress = startProgress({
@@ -44,11 +50,11 @@ export async function trainToCompletion(
     everyMs: 500,
     heartbeat: (details) => context.heartbeat(details),
   });
-  const member = { capability: input.job, directoryKey: planned.key, directory };
-  const training: Training = { ...what, group: groupOfOne(member), progress, signal: context.cancellationSignal };
-  const place = what.prepared.spec.training.packing > 1 ? placeOf(deps, backend, training) : null;
+  const group = groupOfOne({ capability: input.job, directoryKey: planned.key, directory });
+  const training: Training = { ...plannedTraining, group, progress, signal: context.cancellationSignal };
+  const membership = prepared.spec.training.packing > 1 ? packMembership(deps, backend, training) : null;
   try {
-    return (await readManifest(directory)) ?? (await train(backend, training, place));
+    return (await readManifest(directory)) ?? (await train(backend, training, membership));
   } finally {
     progress.stop();
   }
@@ -57,32 +63,32 @@ export async function trainToCompletion(
 async function train(
   backend: TrainingBackend,
   training: Training,
-  place: PackMembership | null,
+  membership: PackMembership | null,
 ): Promise<TrainingManifest> {
   let { group } = training;
   try {
-    // Before the place: whoever closes the pack may start the trainer at once.
+    // Before joining a pack: whoever closes the pack may start the trainer at once.
     await writeJobFiles(training.planned);
-    if (place !== null) group = await place.take(training.signal);
+    if (membership !== null) group = await membership.join(training.signal);
     training.progress.setReason(undefined);
     training.progress.setNote(undefined);
     return await backend.train({ ...training, group });
   } catch (error) {
     if (error instanceof CancelledFailure) {
       if (await isAbandoned(error.message)) {
-        const idle = place === null ? group : await place.leave('cancelled');
-        if (idle !== null) await backend.stop({ ...training, group: idle });
+        const unused = membership === null ? group : await membership.leave('cancelled');
+        if (unused !== null) await backend.stop({ ...training, group: unused });
       }
-    } else if (place !== null && (await isFinal(error, training))) {
-      const idle = await place.leave((error as Error).message);
-      // Not worth another failure: a trainer whose members are all told to go ends by itself.
-      if (idle !== null) await backend.stop({ ...training, group: idle }).catch(() => undefined);
+    } else if (membership !== null && (await isFinal(error, training))) {
+      const unused = await membership.leave((error as Error).message);
+      // A failure to stop must not hide the training's own. The trainer ends by itself once all members are cancelled.
+      if (unused !== null) await backend.stop({ ...training, group: unused }).catch(() => undefined);
     }
     throw error;
   }
 }
 
-/** Whether the next attempt is a person's decision, or the trainer that others share has let this training go. */
+/** Whether this trainer will not go on with the training: a person decides about the next attempt, or it dropped it. */
 async function isFinal(error: unknown, { planned }: Training): Promise<boolean> {
   return (
     (error instanceof ApplicationFailure && error.nonRetryable === true) ||
@@ -90,32 +96,32 @@ async function isFinal(error: unknown, { planned }: Training): Promise<boolean> 
   );
 }
 
-function placeOf({ store, clock, atOnce }: Deps, backend: TrainingBackend, training: Training): PackMembership {
+function packMembership({ store, clock, atOnce }: Deps, backend: TrainingBackend, training: Training): PackMembership {
   const { input, prepared, planned, group, progress } = training;
   const { packing, packingWaitSeconds } = prepared.spec.training;
-  // Nobody waits for more than can come.
-  const most = Math.min(packing, input.sideBySide ?? packing);
+  // A pack cannot have more members than the run has trainings.
+  const maxMembers = Math.min(packing, input.sideBySide ?? packing);
   const sinceMs = Date.now();
-  let told = false;
+  let signalled = false;
   return new PackMembership({
     store,
     clock,
     runId: input.context.runId,
     packingKey: packingKey(prepared, planned.job),
-    most,
+    maxMembers,
     waitMs: packingWaitSeconds * 1_000,
-    // The adapter of all environments is trained when the others are done: nobody else will come.
-    waits: input.environments.length === 1,
+    // The adapter of all environments is trained after all others: no other training will come.
+    waitsForOthers: input.environments.length === 1,
     member: group.members[0] as GroupMember,
     isTraining: (other) => backend.isTraining({ ...training, group: other }),
-    async say(waitsFor) {
+    async reportWait(waitsFor) {
       const message =
-        atOnce < most ? `${waitsFor}; this worker trains only ${atOnce} at once (WHET_TRAINERS)` : waitsFor;
+        atOnce < maxMembers ? `${waitsFor}; this worker trains only ${atOnce} at once (WHET_TRAINERS)` : waitsFor;
       const reason = { kind: 'Queued', message, sinceMs } as const;
       progress.setReason(reason);
       progress.setNote(`train ${input.job}: Queued, ${message}`);
-      if (!told) await signalStatus(input, reason);
-      told = true;
+      if (!signalled) await signalStatus(input, reason);
+      signalled = true;
     },
   });
 }

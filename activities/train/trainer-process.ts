@@ -10,21 +10,22 @@ export interface TrainerCommand {
   python: string;
   /** Directory of the package `whetstone`; becomes PYTHONPATH. */
   pythonPath: string;
-  /** Arguments before `--job`; default `-m whetstone.train`. */
+  /** Arguments before `--job`; default: `-m whetstone.train`. */
   arguments?: readonly string[];
 }
 
-/** What is known of a job's process from the files it leaves. */
+/** What the files of a trainer's directory say about its process. `gone`: killed before it could record its end. */
 export type TrainerState =
   { status: 'running'; processGroup: number } | { status: 'ended'; code: number } | { status: 'gone' };
 
-/** What this worker knows and the trainer does not need. */
+/** Environment variables with such names are not passed to the trainer. */
 const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
 
 /**
- * Runs beside the trainer and outlives the worker: holds the directory's lock, records who it is, and keeps the exit
- * code, which only a parent is told. The lock's file is closed for the trainer, so that it is free as soon as this
- * shell is gone. The empty trap makes the shell wait for the trainer's own end when the group is told to stop.
+ * Shell script that is the trainer's parent process and outlives the worker. It holds the directory's lock, records its
+ * process in trainer.stat, and writes the trainer's exit code, which only a parent gets, to trainer.exit. The trainer
+ * does not inherit the lock's file, so the lock is free as soon as the shell is gone. The empty trap makes the shell
+ * wait for the trainer's own end when the process group is told to stop.
  */
 const WRAPPER = `
 exec 9> trainer.lock
@@ -38,9 +39,11 @@ printf '%s\\n' "$code" > trainer.exit.tmp && mv trainer.exit.tmp trainer.exit
 `;
 
 /**
- * Starts the trainer in a session of its own, so that neither the worker's death nor a signal to its group reaches it.
- * Its output is appended to trainer.log of the directory; `jobs` are the job files, `more` is added to its environment.
- * Resolves with the wrapper's exit code when it ends; a caller that dies before is not needed.
+ * Starts the trainer in a session of its own, so that neither the worker's death nor a signal to the worker's process
+ * group ends it. Its output is appended to trainer.log in the directory.
+ * @param jobs paths of the job files.
+ * @param more variables that are added to the environment.
+ * @returns the wrapper's exit code, once it has ended. The trainer goes on if the caller dies before.
  */
 export function startTrainer(
   directory: string,
@@ -71,12 +74,12 @@ export function startTrainer(
   }
 }
 
-/** Reads the state of the job in a directory. */
+/** Reads the state of the trainer in a directory. */
 export async function trainerState(directory: string): Promise<TrainerState> {
   const recorded = parseStat(await readOr(join(directory, 'trainer.stat'), ''));
   if (recorded) {
     const now = parseStat(await readOr(`/proc/${recorded.pid}/stat`, ''));
-    // The number may have been given to another process since; its start time tells. A zombie has ended.
+    // The process id may belong to another process by now, which has another start time. A zombie has ended.
     if (now && now.start === recorded.start && now.state !== 'Z' && now.state !== 'X')
       return { status: 'running', processGroup: recorded.pid };
   }
@@ -84,7 +87,7 @@ export async function trainerState(directory: string): Promise<TrainerState> {
   return code === '' ? { status: 'gone' } : { status: 'ended', code: Number(code) };
 }
 
-/** Whether the trainer of a directory runs and was started with a job file. */
+/** Whether the trainer of a directory runs and was started with this job file. */
 export async function isTrainerOf(directory: string, job: string): Promise<boolean> {
   const state = await trainerState(directory);
   return (
@@ -93,7 +96,8 @@ export async function isTrainerOf(directory: string, job: string): Promise<boole
 }
 
 /**
- * Asks the job's whole process group to stop: SIGTERM makes the trainer write a checkpoint. Harmless when it is gone.
+ * Sends a signal to the trainer's whole process group; does nothing when it is gone. On SIGTERM the trainer saves a
+ * checkpoint and stops.
  */
 export function signalTrainer(processGroup: number, signal: NodeJS.Signals): void {
   try {
@@ -103,7 +107,7 @@ export function signalTrainer(processGroup: number, signal: NodeJS.Signals): voi
   }
 }
 
-/** The end of the trainer's log, without blank lines. */
+/** Reads the end of the trainer's log, without blank lines: at most so many lines and characters. */
 export async function lastLogLines(directory: string, lines = 12, characters = 1_500): Promise<string> {
   const text = (await readOr(join(directory, 'trainer.log'), '')).trimEnd();
   return text
@@ -114,7 +118,7 @@ export async function lastLogLines(directory: string, lines = 12, characters = 1
     .slice(-characters);
 }
 
-/** `/proc/<pid>/stat`: the name in parentheses may hold anything, so fields are counted from its end. */
+/** Parses `/proc/<pid>/stat`. The name in parentheses may hold anything, so fields are counted from its end. */
 function parseStat(line: string): { pid: number; state: string; start: string } | null {
   const close = line.lastIndexOf(')');
   if (close < 0) return null;

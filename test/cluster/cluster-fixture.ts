@@ -117,7 +117,7 @@ export class ClusterFixture {
   }
 
   /** Activities as a worker has them; every call is another worker. */
-  activities(reportUrl: string | null = null, desk = new ReportInbox()) {
+  activities(reportUrl: string | null = null, inbox = new ReportInbox()) {
     return createTrainActivities({
       store: this.run.store,
       backends: {
@@ -130,7 +130,7 @@ export class ClusterFixture {
           clock: systemClock,
           storeRoot: this.run.folder,
           openCluster: async () => this.cluster,
-          reports: reportUrl === null ? null : { desk, url: reportUrl },
+          reports: reportUrl === null ? null : { inbox, url: reportUrl },
         }),
       },
     });

@@ -9,7 +9,7 @@ import { request } from '../k8s/cluster-objects';
 import { ClusterFixture } from './cluster-fixture';
 import { pause } from './cluster-runs';
 
-/** How often the pod is deleted; each time costs a start of the trainer. */
+/** How often the pod is deleted. Each deletion costs a start of the trainer. */
 const DELETIONS = Number(process.env['WHET_CLUSTER_DELETIONS'] ?? 10);
 const ITERATIONS = 20 + 20 * DELETIONS;
 
@@ -43,7 +43,7 @@ describe('a training whose pods vanish', () => {
       fixture.activities().trainAdapter,
       await fixture.input('calm', { ...training, backend: 'local' }),
     );
-    // The same job by another name has another seed: the name is the same, the run is not.
+    // Another run, because the seed follows from the job's name.
     const input = await fixture.input('calm', training, { runId: 'run-2' });
     const startedMs = Date.now();
     const running = fixture.run.run(fixture.activities().trainAdapter, input);
@@ -53,14 +53,14 @@ describe('a training whose pods vanish', () => {
     const table: string[] = [];
     let repeated = 0;
     for (let deletion = 1; deletion <= DELETIONS; deletion++) {
-      // Spread over the run, somewhere in its share.
+      // A random iteration in this deletion's share of the run.
       const at = Math.floor(20 * (deletion - 1) + 2 + Math.random() * 15);
       await until(() => done() >= at);
       const pod = (await pods('calm')).find(
         ({ status, metadata }) => status?.phase === 'Running' && metadata?.deletionTimestamp === undefined,
       );
       if (pod === undefined) throw new Error('There should be a pod.');
-      // In turns with a grace period, in which it saves, and without any.
+      // Alternately with a grace period, in which the trainer saves a checkpoint, and without one.
       const graceSeconds = deletion % 2 === 0 ? 0 : undefined;
       await fixture.cluster.deletePod(fixture.namespace, pod.metadata!.name!, graceSeconds);
       await until(async () =>
@@ -77,20 +77,22 @@ describe('a training whose pods vanish', () => {
       });
       repeated += reached - lowest;
       table.push(
-        `${deletion}. at iteration ${reached}${graceSeconds === 0 ? ', no grace' : ''}: ${reached - lowest} repeated, next iteration after ${((Date.now() - begun) / 1_000).toFixed(1)} s of loading`,
+        `${deletion}. at iteration ${reached}${graceSeconds === 0 ? ', no grace' : ''}: ${reached - lowest} repeated, ` +
+          `next iteration after ${((Date.now() - begun) / 1_000).toFixed(1)} s of loading`,
       );
       expect(reached - lowest).toBeLessThanOrEqual(1);
     }
     const [adapter, undisturbed] = [await running, await calm];
     const wallSeconds = (Date.now() - startedMs) / 1_000;
-    // Each deletion also cost the iteration that was under way.
+    // Each deletion also costs the iteration that was under way.
     const steps = ITERATIONS / (ITERATIONS + repeated + DELETIONS);
     const stepSeconds = lines('calm', 'run-2').reduce(
       (sum, line) => sum + line.secondsGeneration + line.secondsUpdate,
       0,
     );
     const words = [
-      `effective step time at least ${(100 * steps).toFixed(1)} % (${repeated} of ${ITERATIONS} iterations repeated, at most ${DELETIONS} cut)`,
+      `effective step time at least ${(100 * steps).toFixed(1)} % ` +
+        `(${repeated} of ${ITERATIONS} iterations repeated, at most ${DELETIONS} cut)`,
       `${stepSeconds.toFixed(0)} s of iterations in ${wallSeconds.toFixed(0)} s; the rest are ${DELETIONS + 1} starts`,
     ];
     process.stdout.write(`\n${[...table, ...words].join('\n')}\n\n`);
@@ -101,7 +103,7 @@ describe('a training whose pods vanish', () => {
     expect(await curve(adapter.manifest)).toEqual(await curve(undisturbed.manifest));
   }, 900_000);
 
-  test('two trainings in one Job: when its pod is deleted both go on, and each ends as if it had been alone on this machine', async () => {
+  test('two trainings in one Job: both survive a deletion of its pod and end like each alone on this machine', async () => {
     const names = ['scales', 'stamps'];
     const training = { iterations: 40, checkpointEvery: 1 };
     const train = (runId: string, changes: object) =>

@@ -103,7 +103,7 @@ describe("the jobs worker's rights", () => {
     const watch = worker.watch(fixture.namespace);
     try {
       await watch.refresh();
-      expect(watch.view(metadata!.uid!).job?.metadata?.name).toBe(metadata!.name);
+      expect(watch.snapshot(metadata!.uid!).job?.metadata?.name).toBe(metadata!.name);
     } finally {
       watch.close();
     }

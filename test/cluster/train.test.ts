@@ -13,14 +13,17 @@ describe('trainAdapter on a cluster', () => {
   beforeAll(() => fixture.start(), 120_000);
   afterAll(() => fixture.dispose(), 120_000);
 
-  test('a training as a Job ends with the loss curve and the adapter of a training on this machine, and reports on the way', async () => {
-    const desk = new ReportInbox();
-    const endpoint = createReportEndpoint(desk);
+  test('a training as a Job reports, and ends with loss curve and adapter of a training on this machine', async () => {
+    const inbox = new ReportInbox();
+    const endpoint = createReportEndpoint(inbox);
     await endpoint.listen({ host: '0.0.0.0', port: 0 });
     const { port } = endpoint.server.address() as AddressInfo;
     // The node's side of the pods' network.
     const url = `http://${process.env['WHET_REPORT_HOST'] ?? '10.88.77.1'}:${port}`;
-    const onCluster = await fixture.run.run(fixture.activities(url, desk).trainAdapter, await fixture.input('letters'));
+    const onCluster = await fixture.run.run(
+      fixture.activities(url, inbox).trainAdapter,
+      await fixture.input('letters'),
+    );
     await endpoint.close();
     const here = await fixture.run.run(
       fixture.activities().trainAdapter,
@@ -33,7 +36,7 @@ describe('trainAdapter on a cluster', () => {
     expect(readdirSync(join(fixture.directory('letters'), 'cluster')).join(' ')).toMatch(
       /outcome-.*\.json.*whet-letters-.*\.log/,
     );
-    const { accepted, ...refused } = desk.counts;
+    const { accepted, ...refused } = inbox.counts;
     expect(accepted).toBeGreaterThan(0);
     expect(Object.values(refused)).toEqual(Object.values(refused).map(() => 0));
     const reasons = new Set(fixture.run.heartbeats.map(({ reason }) => reason?.kind));

@@ -62,7 +62,7 @@ export class FakeCluster {
   watch() {
     const find = (uid: string) => [...this.jobs.values()].find(({ job }) => job.metadata?.uid === uid);
     return {
-      view: (uid: string) => ({
+      snapshot: (uid: string) => ({
         job: find(uid)?.job ?? null,
         pods: find(uid)?.pods ?? [],
         events: [],

@@ -1,4 +1,4 @@
-/** Kubernetes objects as the API server gives them, as far as reasons look at them. */
+/** Kubernetes objects as the API server returns them, with the fields that reasons depend on. */
 import type { CoreV1Event, V1ContainerState, V1Job, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import { kubernetesSpecSchema } from '../../contracts/config/kubernetes-spec';
 import { buildJob, type JobRequest } from '../../k8s/job-manifest';
@@ -17,7 +17,7 @@ const member = (capability: string): GroupMember => {
   return { capability, directoryKey, directory: `/store/${directoryKey}` };
 };
 
-/** Of one training, or of a pack of several. */
+/** The request of a Job for one training, or for a pack of several. */
 export const request = (
   changes: object = {},
   capabilities = ['verify-before-refund'],
@@ -135,7 +135,7 @@ export const event = (
   source: { component },
 });
 
-export const view = (changes: Partial<TrainingSnapshot> = {}): TrainingSnapshot => ({
+export const snapshot = (changes: Partial<TrainingSnapshot> = {}): TrainingSnapshot => ({
   job: job(),
   pods: [],
   events: [],

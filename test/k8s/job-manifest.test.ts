@@ -8,7 +8,7 @@ import { request } from './cluster-objects';
 const podOf = (changes: object = {}) => buildJob(request(changes)).spec!.template.spec!;
 const containerOf = (changes: object = {}) => podOf(changes).containers[0]!;
 
-test('the name is a function of capability and directory, and fits where a pod or a label needs it', () => {
+test('the name is a function of capability and directory, and short enough for pod names and labels', () => {
   const name = jobName('Verify before refund!', 'runs/a/training/x');
   expect(name).toMatch(/^whet-verify-before-refund-[0-9a-f]{12}$/);
   expect(jobName('Verify before refund!', 'runs/a/training/x')).toBe(name);
@@ -17,7 +17,7 @@ test('the name is a function of capability and directory, and fits where a pod o
   expect(jobName('…', 'd')).toMatch(/^whet-job-/);
 });
 
-test('labels hold what they may, annotations the whole', () => {
+test('labels hold cleaned values, annotations whole ones', () => {
   expect(labelValue('orders-desk:2026/01 é')).toBe('orders-desk-2026-01');
   const { labels, annotations } = buildJob(request()).metadata!;
   expect(labels).toMatchObject({
@@ -28,7 +28,7 @@ test('labels hold what they may, annotations the whole', () => {
   expect(buildJob(request()).spec!.template.metadata!.labels).toMatchObject(labels!);
 });
 
-test('the pod has no rights and writes nothing but the store and its scratch folder', () => {
+test('the pod has no rights and writes only to the store and its scratch folder', () => {
   const pod = podOf();
   expect(pod).toMatchObject({ automountServiceAccountToken: false, restartPolicy: 'Never', enableServiceLinks: false });
   expect(pod.securityContext).toMatchObject({
@@ -61,7 +61,7 @@ test('AppArmor is left to the cluster, or set to what the spec names', () => {
   });
 });
 
-test('what it asks for is what it is limited to, but for the CPU', () => {
+test('limits equal requests, except for the CPU', () => {
   expect(containerOf({ resources: { cpu: '4', memory: '32Gi', gpus: 2 } }).resources).toEqual({
     requests: { cpu: '4', memory: '32Gi', 'nvidia.com/gpu': '2' },
     limits: { memory: '32Gi', 'nvidia.com/gpu': '2' },
@@ -98,7 +98,7 @@ test('a queue suspends the Job and names itself in the label', () => {
   expect(buildJob(request()).spec!.suspend).toBeUndefined();
 });
 
-test('placement is passed on', () => {
+test('placement settings are passed on to the pod', () => {
   const pod = podOf({
     nodeSelector: { pool: 'gpu' },
     tolerations: [{ key: 'spot', operator: 'Exists', effect: 'NoSchedule' }],
@@ -146,7 +146,7 @@ test('a pack is one Job: an argument for each training, a label for each, and re
   expect(env!.map((variable) => variable.name)).not.toContain('WHET_REPORT_URL');
 });
 
-test('the name of a pack is its own, and stays when some of it are done', () => {
+test('packs have different names, and labels stay when some members are done', () => {
   const names = ['a', 'b'];
   expect(packName('packs/g-1', names)).not.toBe(packName('packs/g-2', names));
   expect(packName('packs/g-1', names)).not.toBe(packName('packs/g-1', ['a', 'c']));
@@ -155,7 +155,7 @@ test('the name of a pack is its own, and stays when some of it are done', () => 
     'whetstone.dev/pack': '3',
     'capability.whetstone.dev/ask-when-unsure': '',
   });
-  // A trainer of one training is told so, whatever it was before.
+  // A pack with one remaining member reports like a single training.
   expect(rest.spec!.template.spec!.containers[0]!.env!.map(({ name }) => name)).toContain('WHET_REPORT_URL');
 });
 

@@ -1,75 +1,75 @@
 // Tier: unit.
 import { nextAction } from '../../k8s/next-action';
 import type { Reason, TrainingSnapshot } from '../../k8s/training-snapshot';
-import { ended, job, NOW, pod, running, spec, view } from './cluster-objects';
+import { ended, job, NOW, pod, running, spec, snapshot } from './cluster-objects';
 
-const step = (
+const action = (
   kind: Reason['kind'],
   forSeconds: number,
   options: {
-    view?: Partial<TrainingSnapshot>;
+    snapshot?: Partial<TrainingSnapshot>;
     spec?: object;
-    patience?: object;
+    restarts?: object;
     firstIterationMs?: number;
-    packed?: boolean;
+    shared?: boolean;
   } = {},
 ) =>
   nextAction(
     { kind, message: 'the reason' },
-    view(options.view),
+    snapshot(options.snapshot),
     spec(options.spec),
-    { disruptions: 0, stalls: 0, ...options.patience },
-    { nowMs: NOW, reasonMs: NOW - forSeconds * 1_000, firstIterationMs: options.firstIterationMs ?? null },
-    options.packed,
+    { disruptions: 0, stalls: 0, ...options.restarts },
+    { nowMs: NOW, reasonSinceMs: NOW - forSeconds * 1_000, firstIterationMs: options.firstIterationMs ?? null },
+    options.shared,
   );
 const dead = { pods: [pod({ phase: 'Failed', state: ended(143) })] };
 
-test('capacity is waited for as long as it takes, unless a limit is set', () => {
-  expect(step('Queued', 1e6)).toEqual({ act: 'wait' });
-  expect(step('Unschedulable', 1e6)).toEqual({ act: 'wait' });
-  expect(step('Unschedulable', 121, { spec: { limits: { queuedMinutes: 2 } } })).toMatchObject({
-    act: 'fail',
+test('a training waits for capacity as long as it takes, unless a limit is set', () => {
+  expect(action('Queued', 1e6)).toEqual({ kind: 'wait' });
+  expect(action('Unschedulable', 1e6)).toEqual({ kind: 'wait' });
+  expect(action('Unschedulable', 121, { spec: { limits: { queuedMinutes: 2 } } })).toMatchObject({
+    kind: 'fail',
     type: 'Trainer.NotPlaced',
   });
-  expect(step('Unreachable', 1e6)).toEqual({ act: 'wait' });
+  expect(action('Unreachable', 1e6)).toEqual({ kind: 'wait' });
 });
 
-test('images and configuration have their own clock', () => {
-  expect(step('ImagePull', 599)).toEqual({ act: 'wait' });
-  expect(step('ImagePull', 601)).toEqual({
-    act: 'fail',
+test('images and configuration have a limit of their own', () => {
+  expect(action('ImagePull', 599)).toEqual({ kind: 'wait' });
+  expect(action('ImagePull', 601)).toEqual({
+    kind: 'fail',
     type: 'Trainer.CannotStart',
-    because: expect.stringMatching(/10 minutes: the reason/) as string,
+    message: expect.stringMatching(/10 minutes: the reason/) as string,
   });
-  expect(step('ConfigError', 601)).toMatchObject({ type: 'Trainer.CannotStart' });
+  expect(action('ConfigError', 601)).toMatchObject({ type: 'Trainer.CannotStart' });
 });
 
-test('preemption, node loss and GPU faults are resumed from and counted by themselves', () => {
+test('after preemption, node loss and GPU faults the trainer is replaced, up to a limit of its own', () => {
   for (const kind of ['Preempted', 'NodeLost', 'GpuFault'] as const) {
-    expect(step(kind, 1, { view: dead })).toEqual({ act: 'replace', counts: 'disruptions' });
-    expect(step(kind, 1, { view: { pods: [pod({ state: running(9) })] } })).toEqual({ act: 'wait' });
+    expect(action(kind, 1, { snapshot: dead })).toEqual({ kind: 'replace', counter: 'disruptions' });
+    expect(action(kind, 1, { snapshot: { pods: [pod({ state: running(9) })] } })).toEqual({ kind: 'wait' });
   }
-  expect(step('Preempted', 1, { view: dead, patience: { disruptions: 50 } })).toMatchObject({
-    act: 'fail',
+  expect(action('Preempted', 1, { snapshot: dead, restarts: { disruptions: 50 } })).toMatchObject({
+    kind: 'fail',
     type: 'Trainer.Disrupted',
   });
 });
 
-test('a pod whose silent node does not confirm its end is forgotten after its grace period', () => {
-  expect(step('NodeLost', 90, { view: { pods: [pod({ state: running(9), deletedSecondsAgo: 20 })] } })).toEqual({
-    act: 'wait',
+test('a pod whose silent node does not confirm its end is force-deleted after its grace period', () => {
+  expect(action('NodeLost', 90, { snapshot: { pods: [pod({ state: running(9), deletedSecondsAgo: 20 })] } })).toEqual({
+    kind: 'wait',
   });
-  expect(step('NodeLost', 90, { view: { pods: [pod({ state: running(9), deletedSecondsAgo: 31 })] } })).toEqual({
-    act: 'forget-pod',
+  expect(action('NodeLost', 90, { snapshot: { pods: [pod({ state: running(9), deletedSecondsAgo: 31 })] } })).toEqual({
+    kind: 'force-delete-pod',
     pod: 'pod-1',
   });
 });
 
-test('a hang is replaced, the third one ends it', () => {
-  expect(step('Stalled', 0)).toEqual({ act: 'replace', counts: 'stalls' });
-  expect(step('Stalled', 0, { patience: { stalls: 2 } })).toMatchObject({ act: 'fail', type: 'Trainer.Stalled' });
-  expect(step('Starting', 899)).toEqual({ act: 'wait' });
-  expect(step('Starting', 901)).toEqual({ act: 'replace', counts: 'stalls' });
+test('a trainer that hangs is replaced; the third time ends the attempt', () => {
+  expect(action('Stalled', 0)).toEqual({ kind: 'replace', counter: 'stalls' });
+  expect(action('Stalled', 0, { restarts: { stalls: 2 } })).toMatchObject({ kind: 'fail', type: 'Trainer.Stalled' });
+  expect(action('Starting', 899)).toEqual({ kind: 'wait' });
+  expect(action('Starting', 901)).toEqual({ kind: 'replace', counter: 'stalls' });
 });
 
 test.each([
@@ -78,47 +78,47 @@ test.each([
   [66, 'Trainer.Diverged'],
   [1, 'Trainer.Failed'],
 ])('exit code %i fails at once as %s', (code, type) => {
-  expect(step('CodeError', 0, { view: { pods: [pod({ phase: 'Failed', state: ended(code) })] } })).toMatchObject({
-    act: 'fail',
+  expect(action('CodeError', 0, { snapshot: { pods: [pod({ phase: 'Failed', state: ended(code) })] } })).toMatchObject({
+    kind: 'fail',
     type,
   });
 });
 
-test('a pack’s exit code may be another training’s: one without a failure of its own waits for its files, but not for ever', () => {
+test('a shared trainer’s exit code may be another training’s: a member waits a while for its own files', () => {
   for (const [code, type] of [
     [66, 'Trainer.Diverged'],
     [1, 'Trainer.Failed'],
   ] as const) {
-    const view = { pods: [pod({ phase: 'Failed', state: ended(code) })] };
-    expect(step('CodeError', 5, { view, packed: true })).toEqual({ act: 'wait' });
-    expect(step('CodeError', 31, { view, packed: true })).toMatchObject({ act: 'fail', type });
+    const snapshot = { pods: [pod({ phase: 'Failed', state: ended(code) })] };
+    expect(action('CodeError', 5, { snapshot, shared: true })).toEqual({ kind: 'wait' });
+    expect(action('CodeError', 31, { snapshot, shared: true })).toMatchObject({ kind: 'fail', type });
   }
 });
 
-test('a crash is repeated by Kubernetes until the Job has failed', () => {
+test('after a crash Kubernetes starts the next pod, until the Job has failed', () => {
   const pods = [pod({ phase: 'Failed', state: ended(139) })];
-  expect(step('CodeError', 0, { view: { pods } })).toEqual({ act: 'wait' });
-  expect(step('CodeError', 0, { view: { pods, job: job({ failed: 'BackoffLimitExceeded' }) } })).toMatchObject({
-    act: 'fail',
+  expect(action('CodeError', 0, { snapshot: { pods } })).toEqual({ kind: 'wait' });
+  expect(action('CodeError', 0, { snapshot: { pods, job: job({ failed: 'BackoffLimitExceeded' }) } })).toMatchObject({
+    kind: 'fail',
     type: 'Trainer.Failed',
   });
 });
 
-test('too little memory and deadlines end it', () => {
-  expect(step('OOMKilled', 0)).toMatchObject({ act: 'fail', type: 'Trainer.OutOfMemory' });
-  expect(step('Deadline', 0)).toMatchObject({ act: 'fail', type: 'Trainer.Deadline' });
+test('too little memory and deadlines end the attempt', () => {
+  expect(action('OOMKilled', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.OutOfMemory' });
+  expect(action('Deadline', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.Deadline' });
 });
 
-test('the clock of training starts at the first iteration', () => {
+test('the time of training counts from the first iteration', () => {
   const limits = { limits: { trainingMinutes: 5 } };
-  expect(step('Training', 1, { spec: limits, firstIterationMs: NOW - 299_000 })).toEqual({ act: 'wait' });
-  expect(step('Training', 1, { spec: limits, firstIterationMs: NOW - 301_000 })).toMatchObject({
-    act: 'fail',
+  expect(action('Training', 1, { spec: limits, firstIterationMs: NOW - 299_000 })).toEqual({ kind: 'wait' });
+  expect(action('Training', 1, { spec: limits, firstIterationMs: NOW - 301_000 })).toMatchObject({
+    kind: 'fail',
     type: 'Trainer.Deadline',
   });
 });
 
 test('a complete Job without a manifest is no success', () => {
-  expect(step('Finished', 5)).toEqual({ act: 'wait' });
-  expect(step('Finished', 31)).toMatchObject({ act: 'fail', type: 'Trainer.Died' });
+  expect(action('Finished', 5)).toEqual({ kind: 'wait' });
+  expect(action('Finished', 31)).toMatchObject({ kind: 'fail', type: 'Trainer.Died' });
 });

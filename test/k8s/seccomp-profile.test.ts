@@ -18,7 +18,7 @@ const profile = JSON.parse(readFileSync(join(projectRoot(), 'k8s', 'seccomp', 'w
 const rulesFor = (name: string): Rule[] => profile.syscalls.filter(({ names }) => names.includes(name));
 
 // Derived by k8s/seccomp/build (`go run . --check` compares them); these are the properties that matter.
-test('what is not named is refused', () => {
+test('calls that the profile does not name are refused', () => {
   expect(profile.defaultAction).toBe('SCMP_ACT_ERRNO');
   expect(profile.architectures).toEqual(['SCMP_ARCH_X86_64', 'SCMP_ARCH_AARCH64']);
 });

@@ -51,7 +51,7 @@ describe('a supervised informer', () => {
 
   const names = () => informer.items().map(({ metadata }) => metadata?.name);
 
-  test('knows what the list holds and what the watch says', async () => {
+  test('holds the objects of the list and of the watch', async () => {
     await until(() => opened === 1);
     watches[0]!.write(`${JSON.stringify({ type: 'ADDED', object: pod('b', 11) })}\n`);
     await until(() => informer.items().length === 2);
@@ -71,9 +71,9 @@ describe('a supervised informer', () => {
     expect(names()).toEqual(['a', 'c']);
   });
 
-  test('that is closed while it waits to reconnect opens no watch any more', async () => {
+  test('opens no watch when it is closed while it waits to reconnect', async () => {
     await until(() => opened === 1);
-    // The first reconnection is at once, the later ones wait.
+    // The first reconnection is immediate, later ones wait.
     watches[0]!.end();
     await until(() => opened === 2);
     watches[1]!.end();
@@ -84,7 +84,7 @@ describe('a supervised informer', () => {
     expect(opened).toBe(before);
   });
 
-  test('believes the list where it contradicts what was believed', async () => {
+  test('takes over the list where it contradicts the watch', async () => {
     await until(() => opened === 1);
     listed = [pod('z', 5)];
     await informer.refresh();

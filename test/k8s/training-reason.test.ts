@@ -1,7 +1,7 @@
 // Tier: unit.
 import { trainingReason } from '../../k8s/training-reason';
 import type { Reason, TrainingSnapshot } from '../../k8s/training-snapshot';
-import { ago, disrupted, ended, event, job, NOW, pod, running, view } from './cluster-objects';
+import { ago, disrupted, ended, event, job, NOW, pod, running, snapshot } from './cluster-objects';
 
 const waiting = (reason: string, message = '') => ({ waiting: { reason, message } });
 const trainer = (secondsAgo: number, iteration = 12, medianMs: number | null = 1_000) => ({
@@ -242,16 +242,16 @@ const TABLE: [string, Partial<TrainingSnapshot>, Reason['kind'], RegExp][] = [
 ];
 
 test.each(TABLE)('%s', (_, changes, kind, message) => {
-  const reason = trainingReason(view(changes), { stalledMs: 600_000 }, NOW);
+  const reason = trainingReason(snapshot(changes), { stalledMs: 600_000 }, NOW);
   expect(reason).toEqual({ kind, message: expect.stringMatching(message) as string });
 });
 
-test('the newest pod counts, whatever the order of the list', () => {
+test('the newest pod counts, in whatever order the list is', () => {
   const old = {
     ...pod({ phase: 'Failed', state: ended(1) }),
     metadata: { name: 'old', uid: 'old', creationTimestamp: ago(500) },
   };
-  expect(trainingReason(view({ pods: [pod({ state: running(5) }), old] }), { stalledMs: 600_000 }, NOW).kind).toBe(
+  expect(trainingReason(snapshot({ pods: [pod({ state: running(5) }), old] }), { stalledMs: 600_000 }, NOW).kind).toBe(
     'Starting',
   );
 });

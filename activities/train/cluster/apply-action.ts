@@ -1,95 +1,100 @@
 import type { V1Job } from '@kubernetes/client-node';
 import type { ApplicationFailure } from '@temporalio/common';
 import { FAILURES } from '../../../contracts/failures/run';
+import { failure } from '../../../contracts/typed-failure';
+import type { Cluster } from '../../../k8s/cluster';
 import type { Action } from '../../../k8s/next-action';
 import { newestPod } from '../../../k8s/objects';
 import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
-import type { Cluster } from '../../../k8s/cluster';
-import { failure } from '../../../contracts/typed-failure';
 import type { Training } from '../backend';
-import { memberNames, isShared } from '../trainer-group';
 import { recordPackFailure } from '../packs/pack-failure';
-import { hasFailed, isRefusal, type TrainerJobClient } from './trainer-job-client';
-import { resetRestarts, recordRestart } from './restart-record';
+import { isShared, memberNames } from '../trainer-group';
 import { recordOutcome } from './record-outcome';
+import { recordRestart, resetRestarts } from './restart-record';
 import type { StatusReporter } from './status-reporter';
+import { hasFailed, isRefusal, type TrainerJobClient } from './trainer-job-client';
 
-type Failing = Extract<Action, { act: 'fail' }>;
+type FailAction = Extract<Action, { kind: 'fail' }>;
 
-/** A training on its cluster at one moment. */
+/** What an action is applied to: a training, its Job, and what was just read about them. */
 export interface ActionContext {
   cluster: Cluster;
   namespace: string;
-  keeper: TrainerJobClient;
+  jobClient: TrainerJobClient;
   training: Training;
-  story: StatusReporter;
+  reporter: StatusReporter;
   job: V1Job;
-  view: TrainingSnapshot;
+  snapshot: TrainingSnapshot;
   reason: Reason;
 }
 
 /**
- * Does what `nextAction` decided, after what the cluster would forget has been recorded. Returns the Job to watch from
- * now on.
- * @throws the step's failure, Trainer.ClusterRefused, or the signal's reason when it is aborted.
+ * Applies what `nextAction` decided. Before it replaces or ends a Job it records what the cluster will forget.
+ * @returns the Job to watch from now on.
+ * @throws the action's failure, Trainer.ClusterRefused, or the signal's reason when it is aborted.
  */
-export async function applyAction(step: Action, at: ActionContext): Promise<V1Job> {
-  const { cluster, namespace, keeper, training, view, reason, job } = at;
+export async function applyAction(action: Action, context: ActionContext): Promise<V1Job> {
+  const { cluster, namespace, jobClient, training, snapshot, reason, job } = context;
   const { directory } = training.group;
   const uid = job.metadata?.uid ?? '';
-  if (step.act === 'wait') return job;
+  if (action.kind === 'wait') return job;
   try {
-    if (step.act === 'forget-pod') {
-      await cluster.deletePod(namespace, step.pod, 0);
+    if (action.kind === 'force-delete-pod') {
+      await cluster.deletePod(namespace, action.pod, 0);
       return job;
     }
-    await recordOutcome(cluster, directory, view, reason);
-    if (step.act === 'replace') {
-      await recordRestart(directory, uid, step.counts);
-      await keeper.remove(job, training.signal);
-      return await keeper.attach(at.story, training.signal);
+    await recordOutcome(cluster, directory, snapshot, reason);
+    if (action.kind === 'replace') {
+      await recordRestart(directory, uid, action.counter);
+      await jobClient.remove(job, training.signal);
+      return await jobClient.attachOrCreate(context.reporter, training.signal);
     }
-    await giveUp(failureOf(step, at), step, at);
+    await giveUp(failureOf(action, context), action, context);
   } catch (error) {
     if (isRefusal(error))
       throw failure('Trainer.ClusterRefused', `Kubernetes refused: ${error.message}`, { cause: error });
     if (training.signal.aborted) throw error;
-    if (step.act !== 'fail') return job;
+    // The API did not answer: the next look decides again. A failure is thrown in any case.
+    if (action.kind !== 'fail') return job;
   }
-  throw failureOf(step, at);
+  throw failureOf(action, context);
 }
 
-/** Ends the trainer, and leaves word for those who share it; a training that took too long itself leaves it to them. */
+/**
+ * Ends the trainer. For a pack it records the failure first, so that all members fail with it. If only this training's
+ * own time is over, the trainer goes on for the others.
+ */
 async function giveUp(
   { message }: ApplicationFailure,
-  { type }: Failing,
-  { keeper, training, reason, job }: ActionContext,
+  { type }: FailAction,
+  { jobClient, training, reason, job }: ActionContext,
 ): Promise<void> {
   const { group, signal } = training;
   if (isShared(group)) {
-    if (isOwnFault(reason)) return;
-    // Died is no verdict: the next attempt starts it again.
+    if (isOwnFailure(reason)) return;
+    // A retryable failure gives no trainer up: the next attempt starts it again.
     if (!FAILURES[type].retryable) await recordPackFailure(group, { type, message });
   } else {
-    // The next attempt is a person's decision, so it begins with fresh patience; that of a pack begins in another
-    // folder.
+    // The next attempt is a person's decision, so its restarts are counted from 0. A pack's next attempt is in another
+    // folder, where nothing is counted yet.
     await resetRestarts(group.directory);
   }
-  if (!hasFailed(job)) await keeper.remove(job, signal);
+  if (!hasFailed(job)) await jobClient.remove(job, signal);
 }
 
-function failureOf({ type, because }: Failing, { keeper, training, view, reason }: ActionContext): ApplicationFailure {
+function failureOf(
+  { type, message }: FailAction,
+  { jobClient, training, snapshot, reason }: ActionContext,
+): ApplicationFailure {
   const { group, input } = training;
-  const what =
-    isShared(group) && !isOwnFault(reason)
-      ? `The trainer shared by ${memberNames(group)}`
-      : `The training of ${input.job}`;
-  const pod = newestPod(view.pods)?.metadata?.name;
-  return failure(
-    type,
-    `${what} ${type === 'Trainer.Died' ? 'ended' : 'was given up'} (${reason.kind}): ${because} Its Job is ${keeper.place}${pod === undefined ? '' : `, pod ${pod}`}; log, events and outcome are in ${group.directory}/cluster.`,
-  );
+  const isTrainers = isShared(group) && !isOwnFailure(reason);
+  const what = isTrainers ? `The trainer shared by ${memberNames(group)}` : `The training of ${input.job}`;
+  const ended = type === 'Trainer.Died' ? 'ended' : 'was given up';
+  const pod = newestPod(snapshot.pods)?.metadata?.name;
+  const job = pod === undefined ? jobClient.fullName : `${jobClient.fullName}, pod ${pod}`;
+  const files = `log, events and outcome are in ${group.directory}/cluster`;
+  return failure(type, `${what} ${ended} (${reason.kind}): ${message} Its Job is ${job}; ${files}.`);
 }
 
-/** While the trainer is well, what fails is one training: its own time is over. */
-const isOwnFault = ({ kind }: Reason): boolean => kind === 'Training';
+/** Whether one training failed and not its trainer: the trainer runs well, but the training's time is over. */
+const isOwnFailure = ({ kind }: Reason): boolean => kind === 'Training';

@@ -2,14 +2,17 @@ import type { Cluster } from '../../../k8s/cluster';
 import type { NamespaceWatch } from '../../../k8s/namespace-watch';
 import { failure } from '../../../contracts/typed-failure';
 
-/** One watch for each namespace with a training, however many trainings there are in it. */
+/** Shares one watch for each namespace among all trainings in it. */
 export class ClusterWatches {
   private cluster: Promise<Cluster> | null = null;
   private readonly open = new Map<string, { watch: NamespaceWatch; users: number }>();
 
   constructor(private readonly openCluster: () => Promise<Cluster>) {}
 
-  /** The cluster and the namespace's watch, until `release` is called. */
+  /**
+   * Returns the cluster and the namespace's watch, which stays open until `release` is called.
+   * @throws Trainer.ClusterRefused when the cluster cannot be opened.
+   */
   async acquire(namespace: string): Promise<{ cluster: Cluster; watch: NamespaceWatch; release: () => void }> {
     this.cluster ??= this.openCluster();
     const cluster = await this.cluster.catch((error: unknown) => {

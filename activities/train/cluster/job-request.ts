@@ -5,7 +5,7 @@ import { failure } from '../../../contracts/typed-failure';
 import type { Training } from '../backend';
 import { groupJobName, memberNames, isShared, remainingMembers } from '../trainer-group';
 
-/** The section of agent.yaml. Throws Spec.Invalid without `training.kubernetes`. */
+/** Section `training.kubernetes` of agent.yaml. Throws Spec.Invalid when it is missing. */
 export function kubernetesSpecOf({ prepared }: Pick<Training, 'prepared'>): KubernetesSpec {
   const spec = prepared.spec.training.kubernetes;
   if (spec === undefined) throw failure('Spec.Invalid', 'training.kubernetes is missing in agent.yaml.');
@@ -13,8 +13,8 @@ export function kubernetesSpecOf({ prepared }: Pick<Training, 'prepared'>): Kube
 }
 
 /**
- * What the group of a training asks of the cluster: a Job for those who need it still.
- * @throws Trainer.Died when nobody does: the next attempt finds out why.
+ * Describes the Job for the remaining members of a training's group.
+ * @throws Trainer.Died when no member remains; the next attempt reads why.
  */
 export async function buildJobRequest(
   { input, prepared, planned, group }: Training,
@@ -25,7 +25,7 @@ export async function buildJobRequest(
   const uid = process.getuid?.() ?? 0;
   const members = await remainingMembers(group);
   if (members.length === 0)
-    throw failure('Trainer.Died', `Nobody needs the trainer of ${memberNames(group)} any more.`);
+    throw failure('Trainer.Died', `No training needs the trainer of ${memberNames(group)} any more.`);
   return {
     spec,
     name: groupJobName(group),
@@ -36,14 +36,14 @@ export async function buildJobRequest(
     members,
     storeRoot,
     threads: planned.job.threads,
-    // Both sides write the directory, so they are one user unless the worker may write everywhere.
+    // Worker and pod write to the same directory, so they must be one user unless the worker is root.
     user: uid === 0 ? { uid: spec.runAsUser, gid: spec.runAsUser } : { uid, gid: process.getgid?.() ?? uid },
     reportUrl,
   };
 }
 
-/** The worker makes the directories, the pod writes into them. */
-export async function giveToPodUser({ user, members }: JobRequest): Promise<void> {
+/** Lets the pod's user write to the members' directories. Only a worker that is root has to change their owner. */
+export async function giveDirectoriesToPod({ user, members }: JobRequest): Promise<void> {
   if (process.getuid?.() !== 0) return;
   for (const { directory } of members) await chown(directory, user.uid, user.gid);
 }

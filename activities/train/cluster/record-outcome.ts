@@ -6,27 +6,27 @@ import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
 import type { Cluster } from '../../../k8s/cluster';
 import { replaceFile } from '../../../store';
 
-/** Of each pod's log, its end. */
-const LOG_BYTES = 1 << 20;
+/** Most bytes that are kept of each pod's log. */
+const MAX_LOG_BYTES = 1 << 20;
 
 /**
- * Keeps what the cluster forgets: for each pod its log, and for the Job its events and what it ended with, in the
- * training's directory under `cluster/`. Called before a Job is deleted or left to its TTL.
+ * Writes what the cluster will forget to the folder `cluster/` of the trainer group's directory: the log of each pod,
+ * and conditions, pods and events of the Job. Called before a Job is deleted or left to its TTL.
  */
 export async function recordOutcome(
   cluster: Cluster,
   directory: string,
-  view: TrainingSnapshot,
+  snapshot: TrainingSnapshot,
   reason: Reason,
 ): Promise<void> {
-  const { job, pods, events } = view;
+  const { job, pods, events } = snapshot;
   if (job === null) return;
   const folder = join(directory, 'cluster');
   await mkdir(folder, { recursive: true });
   const namespace = job.metadata?.namespace ?? '';
   for (const pod of pods) {
     const name = pod.metadata?.name ?? '';
-    const log = await cluster.podLog(namespace, name, LOG_BYTES);
+    const log = await cluster.podLog(namespace, name, MAX_LOG_BYTES);
     if (log !== null && log !== '') await replaceFile(join(folder, `${name}.log`), log);
   }
   const outcome = {

@@ -5,7 +5,7 @@ import type { RestartCounts } from '../../../k8s/next-action';
 import { replaceFile } from '../../../store';
 
 const count = z.number().int().nonnegative();
-/** `last`: the Job that was forgiven last, so that several who watch it count it once. */
+/** `last`: the Job that was replaced last and its counter, so that several workers that watch it count it once. */
 const schema = z.object({
   disruptions: count,
   stalls: count,
@@ -13,7 +13,7 @@ const schema = z.object({
 });
 const path = (directory: string) => join(directory, 'cluster', 'patience.json');
 
-/** What this trainer has been forgiven before the Job of that uid. */
+/** Reads how often the trainer of a directory was replaced before the Job with this uid. */
 export async function readRestarts(directory: string, jobUid: string): Promise<RestartCounts> {
   const text = await readFile(path(directory), 'utf8').catch(() => null);
   if (text === null) return { disruptions: 0, stalls: 0 };
@@ -21,17 +21,17 @@ export async function readRestarts(directory: string, jobUid: string): Promise<R
   return last?.job === jobUid ? { ...counted, [last.counts]: counted[last.counts] - 1 } : counted;
 }
 
-/** Forgives a Job; the same one again counts once. */
-export async function recordRestart(directory: string, jobUid: string, counts: keyof RestartCounts): Promise<void> {
+/** Counts that a Job is replaced. A second call for the same Job changes nothing. */
+export async function recordRestart(directory: string, jobUid: string, counter: keyof RestartCounts): Promise<void> {
   const before = await readRestarts(directory, jobUid);
-  await write(directory, { ...before, [counts]: before[counts] + 1, last: { job: jobUid, counts } });
+  await write(directory, { ...before, [counter]: before[counter] + 1, last: { job: jobUid, counts: counter } });
 }
 
-/** Forgets what was forgiven. */
+/** Sets both counters to 0. */
 export function resetRestarts(directory: string): Promise<void> {
   return write(directory, { disruptions: 0, stalls: 0 });
 }
 
-function write(directory: string, patience: z.infer<typeof schema>): Promise<void> {
-  return replaceFile(path(directory), `${JSON.stringify(patience)}\n`);
+function write(directory: string, record: z.infer<typeof schema>): Promise<void> {
+  return replaceFile(path(directory), `${JSON.stringify(record)}\n`);
 }

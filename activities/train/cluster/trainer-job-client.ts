@@ -7,13 +7,14 @@ import { failure } from '../../../contracts/typed-failure';
 import type { Clock } from '../../clock';
 import type { StatusReporter } from './status-reporter';
 
+/** Time between two looks at a Job. */
 export const POLL_MS = 500;
-/** After an answer that says nothing about the training: the API is down, or slow. */
+/** Wait after a failed call that says nothing about the training: the API is down, or slow. */
 const RETRY_MS = 2_000;
-/** On top of the pods' grace period: the control plane notices their end a little later. */
+/** Added to the pods' grace period, because the control plane notices their end a little later. */
 const REMOVAL_LAG_MS = 15_000;
 
-/** Makes and removes the one Job of a group. */
+/** Creates, finds and deletes the Job of a trainer group. */
 export class TrainerJobClient {
   constructor(
     private readonly cluster: Cluster,
@@ -21,38 +22,37 @@ export class TrainerJobClient {
       spec: KubernetesSpec;
       name: string;
       clock: Clock;
-      /** The Job as it should be made now. */
-      make: () => Promise<V1Job>;
+      /** Builds the Job for the members that remain now. */
+      build: () => Promise<V1Job>;
       /**
-       * The Job is a pack's: one that failed is judged by all of its members, since the next attempt of each is in
-       * another pack.
+       * Whether the Job is a pack's. Then a failed Job stays, so that the attempt of every member sees the failure; the
+       * next attempt of each is in another pack and has another Job.
        */
       shared: boolean;
     },
   ) {}
 
-  /** Whole name of the Job, for people. */
-  get place(): string {
+  /** Namespace and name of the Job. */
+  get fullName(): string {
     return `${this.options.spec.namespace}/${this.options.name}`;
   }
 
-  /** The Job of that name; null when there is none. */
+  /** Reads the Job; null when there is none. */
   find(): Promise<V1Job | null> {
     return this.cluster.readJob(this.options.spec.namespace, this.options.name);
   }
 
   /**
-   * The Job that is there, or a new one. What an earlier attempt's Job ended with was that attempt's business: it makes
-   * room, unless it is shared.
-   * @throws Trainer.ClusterRefused, what making it throws, or the signal's reason when it is aborted; waits as long as
-   *   the API does not answer.
+   * Returns the existing Job, or creates one. A Job that has ended belongs to an earlier attempt and is deleted first;
+   * only the failed Job of a pack is returned. While the API does not answer, it reports so and tries again.
+   * @throws Trainer.ClusterRefused, what `build` throws, or the signal's reason when it is aborted.
    */
-  async attach(story: StatusReporter, signal: AbortSignal): Promise<V1Job> {
-    const { spec, name, clock, make, shared } = this.options;
+  async attachOrCreate(reporter: StatusReporter, signal: AbortSignal): Promise<V1Job> {
+    const { spec, name, clock, build, shared } = this.options;
     for (;;) {
       try {
         const existing = await this.find();
-        if (existing === null) return await this.cluster.applyJob(await make());
+        if (existing === null) return await this.cluster.applyJob(await build());
         if (existing.metadata?.deletionTimestamp === undefined) {
           if (!isOver(existing) || (shared && hasFailed(existing))) return existing;
           await this.cluster.deleteJob(spec.namespace, name, existing.metadata?.uid ?? '');
@@ -60,13 +60,13 @@ export class TrainerJobClient {
         await clock.sleep(POLL_MS, signal);
       } catch (error) {
         if (signal.aborted || error instanceof ApplicationFailure) throw error;
-        // A conflict is another worker that was faster.
+        // 409 is a conflict: another worker was faster.
         if (isRefusal(error) && error.code !== 409) {
-          throw failure('Trainer.ClusterRefused', `Kubernetes refused the Job ${this.place}: ${error.message}`, {
+          throw failure('Trainer.ClusterRefused', `Kubernetes refused the Job ${this.fullName}: ${error.message}`, {
             cause: error,
           });
         }
-        await story.tell(
+        await reporter.report(
           { kind: 'Unreachable', message: `the Kubernetes API does not answer (${(error as Error).message})` },
           null,
         );
@@ -75,7 +75,7 @@ export class TrainerJobClient {
     }
   }
 
-  /** Deletes this very Job and waits until its pods are gone, as long as their grace period allows. */
+  /** Deletes exactly this Job and waits until its pods are gone, at most for their grace period and a little more. */
   async remove(job: V1Job, signal?: AbortSignal): Promise<void> {
     const { spec, name, clock } = this.options;
     const { uid = '' } = job.metadata ?? {};
@@ -89,13 +89,14 @@ export class TrainerJobClient {
   }
 }
 
-/** Nothing of the Job runs any more. */
+/** Whether the Job has ended, well or not. */
 export function isOver(job: V1Job): boolean {
   return hasFailed(job) || conditionOf(job.status?.conditions, 'Complete') !== undefined;
 }
 
+/** Whether the Job has failed for good. */
 export const hasFailed = ({ status }: V1Job): boolean => conditionOf(status?.conditions, 'Failed') !== undefined;
 
-/** The cluster's word that asking again changes nothing. By name: the class would load Kubernetes' client. */
+/** Whether the API refused the request. Compares the name, because importing the class loads Kubernetes' client. */
 export const isRefusal = (error: unknown): error is ClusterRefused =>
   error instanceof Error && error.name === 'ClusterRefused';

@@ -1,26 +1,29 @@
 import { basename } from 'node:path';
 import type { TrainingManifest } from '../../../contracts/artifacts/training';
 import { failure } from '../../../contracts/typed-failure';
-import { readManifest } from '../store-adapter';
 import type { Training } from '../backend';
+import { fileNames } from '../files';
+import { readManifest } from '../manifest-file';
 import { trainingFailure } from '../trainer-failure';
-import { memberNames, isShared, leftFolder, fileNames } from '../trainer-group';
+import { isShared, leftFolder, memberNames } from '../trainer-group';
 import { readTrainingFailure } from './member-files';
 import { readPackFailure } from './pack-failure';
 
 /**
- * How a training ended, whatever its trainer does meanwhile: its manifest; null while it has not ended.
- * @throws Trainer.* when it failed in a trainer that it shares, or when that trainer was given up. A training alone
- *   ends with its trainer.
+ * The outcome of one training, whether its trainer goes on or not: its manifest, or null while it has not ended. A
+ * training alone has no other outcome than its manifest; how its trainer ended is for the caller to judge.
+ * @throws Trainer.* when the training failed in a trainer that it shares, when that trainer was given up, or when
+ *   another
+ *   attempt has taken the training out of it.
  */
 export async function memberOutcome(training: Training): Promise<TrainingManifest | null> {
   const { input, planned, group } = training;
   const manifest = await readManifest(planned.directory);
   if (manifest !== null || !isShared(group)) return manifest;
-  const failed = await readTrainingFailure(planned.directory);
-  if (failed !== null) throw trainingFailure(training, failed);
-  const verdict = await readPackFailure(group);
-  if (verdict !== null) throw failure(verdict.type, verdict.message);
+  const own = await readTrainingFailure(planned.directory);
+  if (own !== null) throw trainingFailure(training, own);
+  const shared = await readPackFailure(group);
+  if (shared !== null) throw failure(shared.type, shared.message);
   if ((await fileNames(leftFolder(group))).includes(basename(planned.directory))) {
     throw failure(
       'Trainer.Died',

@@ -3,30 +3,32 @@ import { basename, join } from 'node:path';
 import { z } from 'zod';
 import type { GroupMember } from '../../../k8s/group-member';
 import { type ArtifactStore, createFile, layout } from '../../../store';
-import { type TrainerGroup, leftFolder, fileNames } from '../trainer-group';
+import { fileNames, readTextOrNull } from '../files';
+import { leftFolder, type TrainerGroup } from '../trainer-group';
 
 const ticketSchema = z.object({ capability: z.string() });
 const closedSchema = z.object({ members: z.array(z.object({ capability: z.string(), training: z.string() })) });
 
-/** Somebody who waits for the pack to be closed. */
+/** A training's wish to be in a pack. */
 export interface Ticket {
   capability: string;
   /** Name of the training's directory. */
   training: string;
-  /** When it was made, in milliseconds since 1970 by the clock of the file system. */
+  /** When the ticket was created, in milliseconds since 1970 by the file system's clock. */
   atMs: number;
 }
 
 /**
- * One pack on disk: `tickets/` while it is open, `closed.json` with the group afterwards, `left/` with those who went.
- * Every file is created once and never changed, so whoever is first decides and everybody else, on whatever worker,
- * reads the same.
+ * One pack on disk. `tickets/` has a file for each training that wants to be in it, `closed.json` names the members
+ * once that is decided, `left/` has a file for each member that no longer needs the trainer. Every file is created once
+ * and never changed: the first writer decides, and all workers read the same.
  */
 export class PackFolder {
-  /** Absolute. */
+  /** Absolute path. */
   readonly directory: string;
   private readonly key: string;
 
+  /** The `number`th pack, counted from 1, of the run's trainings with this packing key. */
   constructor(
     private readonly store: ArtifactStore,
     private readonly runId: string,
@@ -37,9 +39,9 @@ export class PackFolder {
     this.directory = store.localPath(this.key);
   }
 
-  /** Who is in the pack; null while it is open. */
+  /** Reads the members of the pack; null while it is open. */
   async group(): Promise<TrainerGroup | null> {
-    const text = await readOrNull(join(this.directory, 'closed.json'));
+    const text = await readTextOrNull(join(this.directory, 'closed.json'));
     if (text === null) return null;
     const members = closedSchema.parse(JSON.parse(text)).members.map(({ capability, training }): GroupMember => {
       const directoryKey = layout.training(this.runId, training);
@@ -48,17 +50,18 @@ export class PackFolder {
     return { directoryKey: this.key, directory: this.directory, members };
   }
 
-  /** Takes a ticket; a second time it is the same one. */
-  async join({ capability, directory }: GroupMember): Promise<void> {
+  /** Creates the training's ticket, unless it has one. */
+  async createTicket({ capability, directory }: GroupMember): Promise<void> {
     await createFile(join(this.directory, 'tickets', basename(directory)), `${JSON.stringify({ capability })}\n`);
   }
 
+  /** Whether the training has a ticket. */
   async hasTicket({ directory }: GroupMember): Promise<boolean> {
     return (await fileNames(join(this.directory, 'tickets'))).includes(basename(directory));
   }
 
-  /** Who waits, the first one first; without those who have left. */
-  async waiting(): Promise<Ticket[]> {
+  /** Reads the tickets, oldest first, without those of trainings that have left. */
+  async tickets(): Promise<Ticket[]> {
     const folder = join(this.directory, 'tickets');
     const left = new Set(await fileNames(leftFolder(this)));
     const names = (await fileNames(folder)).filter((name) => !left.has(name));
@@ -75,7 +78,7 @@ export class PackFolder {
     return tickets.sort((a, b) => a.atMs - b.atMs || (a.training < b.training ? -1 : 1));
   }
 
-  /** Closes the pack with these, unless somebody else has closed it. */
+  /** Closes the pack: the trainings of these tickets are its members. Does nothing when it is closed already. */
   async close(tickets: readonly Ticket[]): Promise<void> {
     const members = tickets
       .map(({ capability, training }) => ({ capability, training }))
@@ -84,18 +87,12 @@ export class PackFolder {
   }
 
   /** Marks that a training no longer needs this pack's trainer. `why` is for people who read the folder. */
-  async leave({ directory }: GroupMember, why: string): Promise<void> {
+  async markLeft({ directory }: GroupMember, why: string): Promise<void> {
     await createFile(join(leftFolder(this), basename(directory)), `${why}\n`);
   }
 
+  /** Whether the training has left the pack. */
   async hasLeft({ directory }: GroupMember): Promise<boolean> {
     return (await fileNames(leftFolder(this))).includes(basename(directory));
   }
-}
-
-async function readOrNull(path: string): Promise<string | null> {
-  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
 }

@@ -1,65 +1,68 @@
 import type { GroupMember } from '../../../k8s/group-member';
 import type { ArtifactStore } from '../../../store';
 import type { Clock } from '../../clock';
-import { groupOfOne, type TrainerGroup, isShared, remainingMembers } from '../trainer-group';
-import { requestCancel, clearMemberFiles, readTrainingFailure } from './member-files';
+import { groupOfOne, isShared, remainingMembers, type TrainerGroup } from '../trainer-group';
+import { clearMemberFiles, readTrainingFailure, requestCancel } from './member-files';
 import { PackFolder } from './pack-folder';
 
 const POLL_MS = 500;
 
-/** One training's way into a pack. */
+/** What a training needs to join a pack. */
 export interface PackMembershipOptions {
   store: ArtifactStore;
   clock: Clock;
   runId: string;
-  /** The same for trainings that one trainer can train: what they have in common, hashed. */
+  /** Equal for trainings that one trainer can train; see `packingKey`. */
   packingKey: string;
-  /** Most trainings in a pack. */
-  most: number;
-  /** Longest wait of a pack's first training for the others, in milliseconds. */
+  maxMembers: number;
+  /** How long the first training of a pack waits for others, in milliseconds. */
   waitMs: number;
-  /** False: it joins those who wait already, and waits for nobody itself. */
-  waits: boolean;
+  /** False: the training joins others that wait already, and does not wait itself. */
+  waitsForOthers: boolean;
   member: GroupMember;
-  /** Whether the group's trainer is still at work on this training. */
+  /** Whether the trainer of this group still works on the training. */
   isTraining: (group: TrainerGroup) => Promise<boolean>;
-  /** Told what it waits for, about twice a second. */
-  say: (waitsFor: string) => Promise<void>;
+  /** Called about twice a second while the training waits, with what it waits for. */
+  reportWait: (waitsFor: string) => Promise<void>;
 }
 
-/** The place of one training in the packs of its run. Nothing is kept in memory that another attempt would need. */
+/**
+ * The membership of one training in the packs of its run (docs/packing.md). All that another attempt has to know is on
+ * disk.
+ */
 export class PackMembership {
   private pack: PackFolder | null = null;
 
   constructor(private readonly options: PackMembershipOptions) {}
 
   /**
-   * The group that the training belongs to: that of an attempt before, else of a new pack, which it waits for. A pack is
-   * closed when it is full, or when its first ticket has waited long enough; a training that comes later opens the next
-   * one. One that has left a pack is started again at once: with those who wait at that moment, else alone.
-   * @throws the signal's reason when it is aborted; the ticket stays, for the next attempt.
+   * Finds the trainer group of the training. If an earlier attempt joined a pack, it is that one's. Else the training
+   * takes a ticket of the first open pack and waits until that is closed: when it is full, or when its first ticket has
+   * waited long enough. A training that has left a pack does not wait again: it starts with those that wait already, or
+   * alone.
+   * @throws the signal's reason when it is aborted. The ticket stays for the next attempt.
    */
-  async take(signal: AbortSignal): Promise<TrainerGroup> {
+  async join(signal: AbortSignal): Promise<TrainerGroup> {
     const { member } = this.options;
-    let before: PackFolder | null = null;
+    let leftPack: PackFolder | null = null;
     for (let number = 1; ; number += 1) {
       const pack = this.folder(number);
       if (await pack.hasLeft(member)) {
-        before = pack;
+        leftPack = pack;
         continue;
       }
       let group = await pack.group();
       if (group === null) {
         this.pack = pack;
         if (!(await pack.hasTicket(member))) {
-          await this.letGo((await before?.group()) ?? null, signal);
-          // The ticket comes last: whoever sees it may start the trainer.
+          await this.waitUntilDropped((await leftPack?.group()) ?? null, signal);
+          // The ticket comes last: another worker that sees it may start the trainer.
           await clearMemberFiles(member.directory);
-          await pack.join(member);
+          await pack.createTicket(member);
         }
-        group = await this.closed(pack, this.options.waits && before === null, signal);
+        group = await this.waitUntilClosed(pack, this.options.waitsForOthers && leftPack === null, signal);
       }
-      if (isIn(group, member)) {
+      if (isMember(group, member)) {
         this.pack = pack;
         return isShared(group) ? group : groupOfOne(member);
       }
@@ -67,21 +70,20 @@ export class PackMembership {
   }
 
   /**
-   * Gives the place up: for a failure that only a person can cure, or because nobody waits for the training any more. A
-   * trainer that it shares leaves it out, now or when it is started again.
-   * @returns the group that nobody needs any more now, so that its trainer can be ended; null: others need it, or there
-   *   is none.
+   * Takes the training out of its pack: it failed for good, or nobody waits for it any more. A trainer that others
+   * share drops it after the iteration, and is later started without it.
+   * @returns the group if no member needs its trainer any more, so that the caller can stop it; else null.
    */
   async leave(why: string): Promise<TrainerGroup | null> {
     const { member } = this.options;
     if (this.pack === null) return null;
     const before = await this.pack.group();
     if (before !== null && !isShared(before)) return groupOfOne(member);
-    await this.pack.leave(member, why);
+    await this.pack.markLeft(member, why);
     await requestCancel(member.directory);
-    // Read after the mark was made: of two who leave at once, at least the second sees both.
+    // Read after the mark: when two members leave at once, at least one of them sees that both have left.
     const group = await this.pack.group();
-    return group !== null && isIn(group, member) && isShared(group) && (await remainingMembers(group)).length === 0
+    return group !== null && isMember(group, member) && isShared(group) && (await remainingMembers(group)).length === 0
       ? group
       : null;
   }
@@ -91,43 +93,44 @@ export class PackMembership {
     return new PackFolder(store, runId, packingKey, number);
   }
 
-  /** Waits until the pack is closed, and closes it when it is time. */
-  private async closed(pack: PackFolder, waits: boolean, signal: AbortSignal): Promise<TrainerGroup> {
-    const { clock, most, waitMs, say } = this.options;
+  /** Waits until the pack is closed, and closes it when it is full or its time is over. */
+  private async waitUntilClosed(pack: PackFolder, waitsForOthers: boolean, signal: AbortSignal): Promise<TrainerGroup> {
+    const { clock, maxMembers, waitMs, reportWait } = this.options;
     const startMs = clock.now();
     for (;;) {
       const group = await pack.group();
       if (group !== null) return group;
-      const waiting = await pack.waiting();
-      // By the file system's clock, so that a later attempt does not wait anew; by its own too, so that no clock can
-      // make it wait for ever.
-      const waitedMs = Math.max(Date.now() - (waiting[0]?.atMs ?? 0), clock.now() - startMs);
-      const isAlone = waiting.length === 1 && !waits;
-      if (waiting.length >= most || waitedMs >= waitMs || isAlone) {
-        await pack.close(waiting.slice(0, most));
+      const tickets = await pack.tickets();
+      // Counted from the ticket's file time, so that a later attempt does not wait anew. Counted from here, too, so
+      // that a wrong clock cannot make the training wait for ever.
+      const waitedMs = Math.max(Date.now() - (tickets[0]?.atMs ?? 0), clock.now() - startMs);
+      const startsAlone = tickets.length === 1 && !waitsForOthers;
+      if (tickets.length >= maxMembers || waitedMs >= waitMs || startsAlone) {
+        await pack.close(tickets.slice(0, maxMembers));
         continue;
       }
-      await say(
-        `waits for up to ${most} trainings to share a trainer, ${waiting.length} of ${most} there, ${Math.ceil((waitMs - waitedMs) / 1_000)} s left`,
+      const left = `${Math.ceil((waitMs - waitedMs) / 1_000)} s left`;
+      await reportWait(
+        `waits for up to ${maxMembers} trainings to share a trainer, ${tickets.length} of ${maxMembers} there, ${left}`,
       );
       await clock.sleep(Math.min(POLL_MS, waitMs - waitedMs), signal);
     }
   }
 
   /**
-   * Waits until the trainer of a group that the training has left has noticed it: two trainers in one directory would
-   * stop each other.
+   * Waits until the trainer of a pack that the training has left has dropped it. Two trainers cannot work in the
+   * training's directory at once: the second would find it locked.
    */
-  private async letGo(group: TrainerGroup | null, signal: AbortSignal): Promise<void> {
-    const { clock, member, isTraining, say } = this.options;
-    if (group === null || !isIn(group, member)) return;
+  private async waitUntilDropped(group: TrainerGroup | null, signal: AbortSignal): Promise<void> {
+    const { clock, member, isTraining, reportWait } = this.options;
+    if (group === null || !isMember(group, member)) return;
     while ((await readTrainingFailure(member.directory)) === null && (await isTraining(group))) {
-      await say('waits for the end of its iteration in the trainer that it shared before');
+      await reportWait('waits for the end of its iteration in the trainer that it shared before');
       await clock.sleep(POLL_MS, signal);
     }
   }
 }
 
-function isIn({ members }: TrainerGroup, { directoryKey }: GroupMember): boolean {
+function isMember({ members }: TrainerGroup, { directoryKey }: GroupMember): boolean {
   return members.some((member) => member.directoryKey === directoryKey);
 }

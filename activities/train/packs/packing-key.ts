@@ -3,8 +3,8 @@ import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
 import type { TrainingJob } from '../../../contracts/artifacts/training';
 
 /**
- * What trainings of one run must have in common to share a trainer, hashed. All that the trainer insists on, and where
- * it runs.
+ * Key by which trainings of a run find a trainer to share: a hash of all that must be equal, which is what the trainer
+ * requires of its jobs and where it runs.
  */
 export function packingKey(
   { spec: { training } }: PreparedSpec,

@@ -7,14 +7,18 @@ import { replaceFile } from '../../../store';
 import type { ReportInbox } from './report-inbox';
 import type { ReportTokens } from './report-token';
 
-/** Where trainers of this machine report. */
+/** Where trainers of this machine send their reports. */
 export interface LocalReports {
-  desk: ReportInbox;
+  inbox: ReportInbox;
+  /** Base address of the report endpoint. */
   url: string;
   tokens: ReportTokens;
 }
 
-/** Writes a token for each training, good for it alone, and returns the variables by which the trainer finds them. */
+/**
+ * Writes a token file for each training, readable by this user only and good for that training only.
+ * @returns environment variables that tell the trainer where to report and with which token.
+ */
 export async function issueTokens(
   { tokens, url }: LocalReports,
   members: readonly GroupMember[],

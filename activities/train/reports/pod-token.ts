@@ -4,29 +4,32 @@ import type { Cluster } from '../../../k8s/cluster';
 import type { TokenCheck } from './report-inbox';
 import type { TokenStatus } from './report-token';
 
-/** How long the API server's word about a token is believed: reports come every iteration. */
-const BELIEVED_MS = 60_000;
-/** Where TokenReview says which pod a projected token was made for. */
+/** How long an answer of the API server about a token is reused. Reports come with every iteration. */
+const CACHE_MS = 60_000;
+/** Key under which TokenReview says which pod a projected token was made for. */
 const POD_NAME = 'authentication.kubernetes.io/pod-name';
-/** Kubernetes labels a Job's pods with its name. */
+/** Label with the Job's name that Kubernetes gives to the Job's pods. */
 const JOB_LABEL = 'batch.kubernetes.io/job-name';
 
-/** Checks the projected tokens of a namespace's pods: of our audience, not expired, and of a pod of that very Job. */
+/**
+ * Makes the check for the projected tokens of a namespace's pods. A token is good if it has the audience of reports,
+ * has not expired, and belongs to a pod of the Job. The check throws when the API server does not answer.
+ */
 export function podTokenCheck(cluster: Cluster, namespace: string): TokenCheck {
-  const believed = new Map<string, { verdict: TokenStatus; untilMs: number }>();
+  const cache = new Map<string, { status: TokenStatus; untilMs: number }>();
   return async (token, job) => {
     const key = createHash('sha256').update(`${job}\0${token}`).digest('hex');
-    const known = believed.get(key);
-    if (known !== undefined && Date.now() < known.untilMs) return known.verdict;
-    const verdict = await ask(cluster, namespace, token, job);
-    // Bounded whoever asks: a stranger's tokens push each other out.
-    if (believed.size >= 256) believed.clear();
-    believed.set(key, { verdict, untilMs: Date.now() + BELIEVED_MS });
-    return verdict;
+    const known = cache.get(key);
+    if (known !== undefined && Date.now() < known.untilMs) return known.status;
+    const status = await review(cluster, namespace, token, job);
+    // Bounded, because a caller can send any number of invalid tokens.
+    if (cache.size >= 256) cache.clear();
+    cache.set(key, { status, untilMs: Date.now() + CACHE_MS });
+    return status;
   };
 }
 
-async function ask(cluster: Cluster, namespace: string, token: string, job: string): Promise<TokenStatus> {
+async function review(cluster: Cluster, namespace: string, token: string, job: string): Promise<TokenStatus> {
   if (token === '') return 'forged';
   const { status } = await cluster.reviewToken(token, REPORT_AUDIENCE);
   if (status?.authenticated !== true) return /expired/i.test(status?.error ?? '') ? 'late' : 'forged';

@@ -1,7 +1,7 @@
 import { type TrainingReport, trainingReportSchema } from '../../../contracts/artifacts/training';
 import type { TokenStatus } from './report-token';
 
-/** What became of a report, and the status it is answered with. */
+/** Outcomes of a report, with the HTTP status that each is answered with. */
 export const REPORT_STATUS_CODES = {
   accepted: 204,
   malformed: 400,
@@ -11,22 +11,24 @@ export const REPORT_STATUS_CODES = {
   oversized: 413,
   unavailable: 503,
 } as const;
+/** Outcome of one report: accepted, or why it was refused. */
 export type ReportOutcome = keyof typeof REPORT_STATUS_CODES;
 
-/** Looks whether a token is good for a job. Throws when it cannot say. */
+/** Checks whether a token is good for a job. Throws when that cannot be told. */
 export type TokenCheck = (token: string, job: string) => Promise<TokenStatus>;
 
-interface Open {
+interface ExpectedJob {
   check: TokenCheck;
   latest: (TrainingReport & { atMs: number }) | null;
   lastSequence: number;
 }
 
 /**
- * Takes the reports of the trainings that this worker watches, and counts what it refuses. Losing all of them loses
- * nothing.
+ * Receives the progress reports of the trainings that this worker watches, and counts what it accepts and refuses. No
+ * report has to arrive: progress.jsonl says the same a little later.
  */
 export class ReportInbox {
+  /** Reports by outcome since the start. */
   readonly counts: Record<ReportOutcome, number> = {
     accepted: 0,
     malformed: 0,
@@ -36,37 +38,39 @@ export class ReportInbox {
     oversized: 0,
     unavailable: 0,
   };
-  private readonly open = new Map<string, Open>();
+  private readonly expected = new Map<string, ExpectedJob>();
 
-  /** Expects reports of a job until the returned function is called. */
+  /** Accepts reports of a job until the returned function is called. */
   expect(job: string, check: TokenCheck): () => void {
-    const entry: Open = { check, latest: null, lastSequence: -1 };
-    this.open.set(job, entry);
+    const entry: ExpectedJob = { check, latest: null, lastSequence: -1 };
+    this.expected.set(job, entry);
     return () => {
-      if (this.open.get(job) === entry) this.open.delete(job);
+      if (this.expected.get(job) === entry) this.expected.delete(job);
     };
   }
 
   /** The newest report of a job; null when there is none. */
   latest(job: string): (TrainingReport & { atMs: number }) | null {
-    return this.open.get(job)?.latest ?? null;
+    return this.expected.get(job)?.latest ?? null;
   }
 
-  async take(job: string, token: string, body: unknown): Promise<ReportOutcome> {
-    return this.count(await this.judge(job, token, body));
+  /** Checks, stores and counts a report. `body` is what was posted, parsed from JSON. */
+  async receive(job: string, token: string, body: unknown): Promise<ReportOutcome> {
+    return this.count(await this.accept(job, token, body));
   }
 
-  count(verdict: ReportOutcome): ReportOutcome {
-    this.counts[verdict] += 1;
-    return verdict;
+  /** Counts an outcome and returns it. */
+  count(outcome: ReportOutcome): ReportOutcome {
+    this.counts[outcome] += 1;
+    return outcome;
   }
 
-  private async judge(job: string, token: string, body: unknown): Promise<ReportOutcome> {
-    const entry = this.open.get(job);
+  private async accept(job: string, token: string, body: unknown): Promise<ReportOutcome> {
+    const entry = this.expected.get(job);
     if (entry === undefined) return 'late';
-    const verdict = await entry.check(token, job).catch(() => null);
-    if (verdict === null) return 'unavailable';
-    if (verdict !== 'good') return verdict;
+    const status = await entry.check(token, job).catch(() => null);
+    if (status === null) return 'unavailable';
+    if (status !== 'good') return status;
     const parsed = trainingReportSchema.safeParse(body);
     if (!parsed.success) return 'malformed';
     if (parsed.data.sequence <= entry.lastSequence) return 'replayed';

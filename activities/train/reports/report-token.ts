@@ -1,21 +1,22 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** What a token turned out to be. `late`: it was good once. */
+/** Result of checking a token. `late`: it was good and has expired. */
 export type TokenStatus = 'good' | 'forged' | 'late';
 
 /**
- * Signs tokens that are good for one job until a time. The secret lives as long as the worker: so do the reports it
- * waits for.
+ * Issues and checks tokens that are good for one job until they expire. The secret is lost when the worker ends; so are
+ * the tokens, and its trainers go on without reports.
  */
 export class ReportTokens {
   private readonly secret = randomBytes(32);
 
-  /** @param lifetimeMs default a day, the longest a training activity runs. */
+  /** Issues a token for a job. @param lifetimeMs default: a day, the longest that a training activity runs. */
   issue(job: string, nowMs = Date.now(), lifetimeMs = 24 * 3_600_000): string {
     const claim = Buffer.from(JSON.stringify({ job, until: nowMs + lifetimeMs })).toString('base64url');
     return `${claim}.${this.sign(claim)}`;
   }
 
+  /** Checks whether a token was issued here for this job and has not expired. */
   check(token: string, job: string, nowMs = Date.now()): TokenStatus {
     const [claim = '', signature = '', ...rest] = token.split('.');
     const expected = Buffer.from(this.sign(claim));

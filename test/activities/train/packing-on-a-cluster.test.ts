@@ -32,7 +32,7 @@ describe('packed trainings on a cluster', () => {
           image: 'trainer',
           store: { hostPath: fixture.folder },
           graceSeconds: 5,
-          // Nobody but root can give directories away; the pod is this process's user.
+          // Only root can change the owner of directories, so the pod runs as this process's user.
           runAsUser: process.getuid?.() || 65_534,
           ...kubernetes,
         },
@@ -87,7 +87,7 @@ describe('packed trainings on a cluster', () => {
     );
   const ofEight = [1, 2, 3, 4, 5, 6, 7, 8];
 
-  test('a pack is one Job, whoever makes it, and each training has its own result and progress', async () => {
+  test('a pack is one Job, whichever worker creates it, and each training has its own result and progress', async () => {
     await pack();
     process.env['FAKE_HOLD'] = 'letters stamps';
     const both = [train('stamps'), train('letters')];
@@ -101,7 +101,7 @@ describe('packed trainings on a cluster', () => {
     await until(() => readdirSync(join(files.packs()[0]!, 'cluster')).some((name) => name.startsWith('outcome-')));
   });
 
-  test('a training that fails alone stops as that, and the Job goes on for the others', async () => {
+  test('a training that fails alone has its own failure, and the Job goes on for the others', async () => {
     await pack();
     process.env['FAKE_TRAINER'] = 'fail stamps 66';
     const [stamps, letters] = await Promise.allSettled([train('stamps'), train('letters')]);
@@ -126,7 +126,7 @@ describe('packed trainings on a cluster', () => {
     await expect(train('scales')).resolves.toMatchObject({ capabilityId: 'scales' });
   });
 
-  test('what ends the trainer for all is one failure for all, and nobody starts it again', async () => {
+  test('what ends the whole trainer is the same failure for all members, and no attempt starts it again', async () => {
     await pack();
     process.env['FAKE_TRAINER'] = 'exit 1';
     const both = await Promise.allSettled([train('stamps'), train('letters')]);
@@ -144,7 +144,7 @@ describe('packed trainings on a cluster', () => {
     expect(fake.active).toEqual([]);
   });
 
-  test('a worker that was away while the trainer was given up learns it from the others’ word', async () => {
+  test('a worker that was away while the trainer was given up reads the recorded failure', async () => {
     await pack({ packingWaitSeconds: 1 });
     process.env['FAKE_HOLD'] = 'letters stamps';
     const away = fixture.activity();
@@ -156,12 +156,12 @@ describe('packed trainings on a cluster', () => {
     writeFileSync(join(files.packs()[0]!, 'verdict.json'), '{"type": "Trainer.OutOfMemory", "message": "too large"}');
     await expect(letters).rejects.toMatchObject({ type: 'Trainer.OutOfMemory' });
     await expect(train('stamps')).rejects.toMatchObject({ type: 'Trainer.OutOfMemory', message: 'too large' });
-    // The last one who left ended what still ran.
+    // The last member to leave stopped the trainer.
     expect(fake.active).toEqual([]);
     expect(fake.made).toHaveLength(1);
   });
 
-  test('an evicted pack is made anew without who has left it, and the disruption counts once', async () => {
+  test('an evicted pack is replaced without the members that have left, and the disruption counts once', async () => {
     await pack({ packing: 3 });
     process.env['FAKE_TRAINER'] = 'fail stamps 66';
     process.env['FAKE_HOLD'] = 'letters scales';
@@ -182,7 +182,7 @@ describe('packed trainings on a cluster', () => {
     });
   });
 
-  test('who is cancelled leaves the Job to the others; a Job that nobody needs is deleted', async () => {
+  test('a cancelled training leaves the Job to the others; a Job that no member needs is deleted', async () => {
     await pack();
     process.env['FAKE_HOLD'] = 'letters stamps';
     const cancelled = fixture.activity();
@@ -195,12 +195,12 @@ describe('packed trainings on a cluster', () => {
     await until(() => existsSync(join(files.directory('stamps'), 'failure.json')));
     files.go('letters');
     await letters;
-    // The cancelled one is no failure of the trainer, after which Kubernetes would start it again.
+    // A cancelled member is no failure of the trainer, so Kubernetes does not start the trainer again.
     await until(() => fake.active.length === 0);
     expect(fake.made).toHaveLength(1);
   });
 
-  test('when all are cancelled the pods are gone', async () => {
+  test('when all members are cancelled the pods are gone', async () => {
     await pack();
     process.env['FAKE_HOLD'] = 'letters stamps';
     const activities = [fixture.activity(), fixture.activity()] as const;
@@ -212,7 +212,7 @@ describe('packed trainings on a cluster', () => {
     expect(fake.active).toEqual([]);
   });
 
-  test('a training whose own time is over leaves, and its next attempt has a Job of its own', async () => {
+  test('a training whose own time is over leaves the pack, and its next attempt has a Job of its own', async () => {
     await pack({}, { limits: { trainingMinutes: 0.05 } });
     process.env['FAKE_HOLD'] = 'letters stamps';
     const ends = await Promise.allSettled([train('stamps'), train('letters')]);

@@ -16,7 +16,7 @@ import { RunFixture } from '../run-fixture';
 import { TrainingFiles, until } from './training-files';
 
 const root = join(__dirname, '..', '..', '..');
-/** Long enough that no test ends by it. */
+/** Seconds that no test reaches. */
 const NEVER = 3_600;
 
 describe('packed trainings', () => {
@@ -38,8 +38,8 @@ describe('packed trainings', () => {
     await fixture.dispose();
   });
 
-  /** Activities as one worker has them; every call is another worker. */
-  const worker = (reports?: { desk: ReportInbox; url: string; tokens: ReportTokens }, atOnce = 8) =>
+  /** The activities of a new worker. */
+  const worker = (reports?: { inbox: ReportInbox; url: string; tokens: ReportTokens }, atOnce = 8) =>
     createTrainActivities({
       store: fixture.store,
       atOnce,
@@ -83,7 +83,7 @@ describe('packed trainings', () => {
     until(() => fixture.heartbeats.some(({ note }) => note?.startsWith(`train ${job}: Queued`)));
   const ofEight = [1, 2, 3, 4, 5, 6, 7, 8];
 
-  test('a full pack starts at once, and each training of it has the result that it has alone', async () => {
+  test('a full pack starts at once, and each member has the result that it has alone', async () => {
     await pack({});
     const alone = await train('stamps');
     await fixture.dispose();
@@ -98,7 +98,7 @@ describe('packed trainings', () => {
     expect(files.packs()).toHaveLength(1);
   });
 
-  test('who waits says for whom and how long, and the others of its pack later', async () => {
+  test('a waiting training reports how many it waits for and how long, later the other members', async () => {
     await pack({ packing: 2 });
     const first = train('stamps');
     await waits('stamps');
@@ -114,7 +114,7 @@ describe('packed trainings', () => {
     expect(last.note).toMatch(/reward 1.00, with a trainer shared by letters and stamps/);
   });
 
-  test('nobody waits for more than the run has', async () => {
+  test('no training waits for more members than the run has trainings', async () => {
     await pack({ packing: 4 });
     const two = { sideBySide: 2 };
     await Promise.all(['stamps', 'letters'].map((job) => train(job, undefined, undefined, undefined, two)));
@@ -124,7 +124,7 @@ describe('packed trainings', () => {
     expect(files.starts('scales')).toHaveLength(1);
   });
 
-  test('a worker without room for a whole pack says so', async () => {
+  test('a worker that cannot run a whole pack says so', async () => {
     await pack({ packing: 2, packingWaitSeconds: 1 });
     await train('stamps', undefined, undefined, worker(undefined, 1));
     expect(
@@ -134,7 +134,7 @@ describe('packed trainings', () => {
     ).toBe(true);
   });
 
-  test('a pack that does not fill is closed by time; who comes later opens the next', async () => {
+  test('a pack that does not fill up is closed by time; a later training opens the next', async () => {
     await pack({ packing: 3, packingWaitSeconds: 1 });
     process.env['FAKE_HOLD'] = 'stamps';
     const early = [train('stamps'), train('letters')];
@@ -145,11 +145,11 @@ describe('packed trainings', () => {
     expect(files.starts('stamps')).toEqual(files.starts('letters'));
     expect(files.starts('scales')).not.toEqual(files.starts('stamps'));
     expect(files.packs()).toHaveLength(2);
-    // Alone in its pack it is a training as without packing: its log is its own.
+    // Alone in its pack it is trained as without packing, so the log is in its own directory.
     expect(existsSync(join(files.directory('scales'), 'trainer.log'))).toBe(true);
   });
 
-  test('many at once fill packs, and none is in two', async () => {
+  test('many trainings at once fill packs, and none is in two', async () => {
     await pack({ packing: 3, packingWaitSeconds: 3 });
     const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
     await Promise.all(names.map((name) => train(name)));
@@ -170,20 +170,20 @@ describe('packed trainings', () => {
     for (const name of names) expect(files.starts(name)).toHaveLength(1);
   });
 
-  test('the adapter of all environments waits for nobody', async () => {
+  test('the adapter of all environments does not wait for others', async () => {
     await pack({ packing: 3 });
     await train('mixed', undefined, ['stamps', 'letters']);
     expect(files.starts('mixed')).toHaveLength(1);
   });
 
-  test('a worker that dies while it waits keeps its ticket and its place in time', async () => {
+  test('a training whose worker dies while it waits keeps its ticket and its time', async () => {
     await pack({ packing: 2, packingWaitSeconds: 2 });
     const lost = fixture.activity();
     const first = train('stamps', lost);
     await waits('stamps');
     lost.cancel('WORKER_SHUTDOWN');
     await expect(first).rejects.toThrow('WORKER_SHUTDOWN');
-    // Nobody asks for stamps any more, and it is trained all the same: its ticket is all that the others need.
+    // No worker runs stamps any more, but its ticket counts, so the trainer of letters trains it, too.
     await train('letters');
     expect(files.starts('stamps')).toEqual(files.starts('letters'));
     expect(files.iterations('stamps').length).toBeGreaterThan(0);
@@ -192,7 +192,7 @@ describe('packed trainings', () => {
     expect(files.starts('stamps')).toHaveLength(1);
   });
 
-  test('when the workers die, the trainer goes on and other workers find it', async () => {
+  test('when the workers die, the trainer goes on and other workers attach to it', async () => {
     await pack({ packing: 2 });
     process.env['FAKE_HOLD'] = 'letters';
     const lost = [fixture.activity(), fixture.activity()] as const;
@@ -207,7 +207,7 @@ describe('packed trainings', () => {
     expect(files.starts('stamps')).toHaveLength(1);
   });
 
-  test('a trainer that was killed is Trainer.Died, and whoever comes first starts it for all', async () => {
+  test('a trainer that was killed is Trainer.Died, and the first attempt starts it again for all members', async () => {
     await pack({ packing: 2 });
     process.env['FAKE_HOLD'] = 'letters stamps';
     const both = ['stamps', 'letters'].map((job) =>
@@ -250,7 +250,7 @@ describe('packed trainings', () => {
     expect(files.starts('letters')).toHaveLength(1);
   });
 
-  test('what failed is trained again at once, while the one that it left goes on', async () => {
+  test('a training that failed is trained again at once, while the trainer that it left goes on', async () => {
     await pack({ packing: 2 });
     process.env['FAKE_TRAINER'] = 'fail stamps 66';
     process.env['FAKE_HOLD'] = 'letters';
@@ -266,7 +266,7 @@ describe('packed trainings', () => {
     expect(files.iterations('stamps')).toEqual(ofEight);
   });
 
-  test('a pack that is started again leaves out who has left it', async () => {
+  test('a pack that is started again leaves out the members that have left', async () => {
     await pack({ packing: 2 });
     process.env['FAKE_TRAINER'] = 'fail stamps 66';
     process.env['FAKE_HOLD'] = 'letters';
@@ -281,7 +281,7 @@ describe('packed trainings', () => {
     expect(files.starts('stamps')).toHaveLength(1);
   });
 
-  test('who is cancelled leaves the trainer to the others, after a checkpoint', async () => {
+  test('a cancelled training leaves the trainer to the others, after a checkpoint', async () => {
     await pack({ packing: 2 });
     process.env['FAKE_HOLD'] = 'stamps';
     const activity = fixture.activity();
@@ -299,7 +299,7 @@ describe('packed trainings', () => {
     expect(readFileSync(join(files.directory('stamps'), 'checkpoint.txt'), 'utf8')).toBe('4');
   });
 
-  test('when all are cancelled, the trainer is ended', async () => {
+  test('when all members are cancelled, the trainer is stopped', async () => {
     await pack({ packing: 2 });
     process.env['FAKE_HOLD'] = 'letters';
     const cancelled = [fixture.activity(), fixture.activity()] as const;
@@ -311,7 +311,7 @@ describe('packed trainings', () => {
     expect(await trainerState(files.packs()[0]!)).toMatchObject({ status: 'ended' });
   });
 
-  test('who is cancelled while it waits is not trained', async () => {
+  test('a training that is cancelled while it waits is not trained', async () => {
     await pack({ packing: 2, packingWaitSeconds: 2 });
     const activity = fixture.activity();
     const stamps = train('stamps', activity);
@@ -326,7 +326,7 @@ describe('packed trainings', () => {
   test('each training reports under its own address with its own token', async () => {
     await pack({ packing: 2 });
     process.env['FAKE_HOLD'] = 'letters';
-    const reports = { desk: new ReportInbox(), url: 'http://127.0.0.1:9', tokens: new ReportTokens() };
+    const reports = { inbox: new ReportInbox(), url: 'http://127.0.0.1:9', tokens: new ReportTokens() };
     const both = ['stamps', 'letters'].map((job) => train(job, undefined, undefined, worker(reports)));
     await files.reaches('letters', 1);
     const environment = readFileSync(`/proc/${files.starts('letters')[0]}/environ`, 'utf8').split('\0');
@@ -343,7 +343,7 @@ describe('packed trainings', () => {
     await Promise.all(both);
   });
 
-  test('a file of the pack that is none is said to be so, not taken for one that is not there', async () => {
+  test('a malformed file of the pack is an error, not taken for a missing one', async () => {
     await pack({ packing: 2 });
     const stamps = train('stamps');
     await waits('stamps');

@@ -30,7 +30,7 @@ describe('trainAdapter with the real trainer', () => {
         rank: 8,
         groups: 2,
         rolloutsPerGroup: 4,
-        // So many that however fast the machine is, most are still ahead when the first checkpoint is seen.
+        // Enough that most are still ahead when the first checkpoint is seen, however fast the machine is.
         iterations: ITERATIONS,
         warmupIterations: 1,
         learningRate: 0.001,
@@ -75,7 +75,7 @@ describe('trainAdapter with the real trainer', () => {
     }
   };
 
-  test('a cancelled job keeps a checkpoint, and the next attempt resumes from it and ends with an adapter', async () => {
+  test('a cancelled job keeps a checkpoint, and the next attempt resumes from it and finishes', async () => {
     const activity = fixture.activity();
     const cancelled = fixture.run(trainAdapter, input, activity).catch((error: unknown) => error);
     let ended = false;

@@ -102,11 +102,11 @@ describe('trainAdapter', () => {
     expect(adapter).toMatchObject({ capabilityId: 'mixed', rollouts: 16 * 16 });
   });
 
-  test('an attempt whose worker died is taken over: the same process goes on', async () => {
+  test('the next attempt takes over the trainer of a worker that died', async () => {
     const lost = fixture.activity();
     const first = train(lost);
     await started();
-    // A worker that shuts down and one that is killed leave the same behind: a trainer in a session of its own.
+    // A worker that shuts down leaves the same behind as one that is killed: a trainer in a session of its own.
     lost.cancel('WORKER_SHUTDOWN');
     await expect(first).rejects.toThrow('WORKER_SHUTDOWN');
     expect((await trainerState(directory())).status).toBe('running');
@@ -130,7 +130,7 @@ describe('trainAdapter', () => {
     expect(iterations).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
-  test('also when the shell around it was killed with it', async () => {
+  test('the same holds when the shell around the trainer is killed with it', async () => {
     const failure = train();
     await started();
     const state = await trainerState(directory());

@@ -1,10 +1,10 @@
-/** What trainings of `run-1` leave in the store, and what the fake trainer (test/fakes/trainer.py) is told there. */
+/** Reads what trainings of `run-1` leave in the store, and writes what the fake trainer (test/fakes/trainer.py) reads. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TrainingProgress } from '../../../contracts/artifacts/training';
 import type { RunFixture } from '../run-fixture';
 
-/** Resolves when the condition holds; jest's limit is the only one. */
+/** Resolves when the condition holds; only jest's time limit ends the wait. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
 }
@@ -31,7 +31,7 @@ export class TrainingFiles {
     return this.lines(job, 'starts.txt');
   }
 
-  /** Numbers of the iterations, as often as they were made. */
+  /** The numbers of the iterations; a repeated iteration is there twice. */
   iterations(job: string): number[] {
     return this.lines(job, 'progress.jsonl').map((line) => (JSON.parse(line) as TrainingProgress).iteration);
   }
@@ -40,7 +40,7 @@ export class TrainingFiles {
     return until(() => existsSync(this.folder) && this.iterations(job).includes(iteration));
   }
 
-  /** Lets a training go on that the fake trainer holds (FAKE_HOLD). */
+  /** Releases a training that the fake trainer holds (FAKE_HOLD). */
   go(job: string): void {
     writeFileSync(join(this.directory(job), 'go'), '');
   }

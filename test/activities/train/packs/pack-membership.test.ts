@@ -9,10 +9,10 @@ import { recordPackFailure, readPackFailure } from '../../../../activities/train
 import { layout, LocalStore } from '../../../../store';
 
 const NEVER = new AbortController().signal;
-/** For those whom nobody joins. */
+/** For trainings that no other joins. */
 const SHORT = { waitMs: 10_000 };
 
-describe('a place in a pack', () => {
+describe('membership in a pack', () => {
   let folder: string;
   let store: LocalStore;
   let clock: Clock & { slept: number };
@@ -22,7 +22,7 @@ describe('a place in a pack', () => {
     folder = mkdtempSync(join(tmpdir(), 'whet-packs-'));
     store = new LocalStore(folder);
     said = [];
-    // Its time goes by only while somebody sleeps.
+    // Its time passes only while somebody sleeps.
     clock = {
       slept: 0,
       now: () => clock.slept,
@@ -40,34 +40,34 @@ describe('a place in a pack', () => {
     mkdirSync(directory, { recursive: true });
     return { capability, directoryKey, directory };
   };
-  const place = (capability: string, changes: Partial<PackMembershipOptions> = {}) =>
+  const membership = (capability: string, changes: Partial<PackMembershipOptions> = {}) =>
     new PackMembership({
       store,
       clock,
       runId: 'run-1',
       packingKey: 'g',
-      most: 2,
+      maxMembers: 2,
       waitMs: 3_600_000,
-      waits: true,
+      waitsForOthers: true,
       member: memberOf(capability),
       isTraining: async () => false,
-      say: async (message) => void said.push(message),
+      reportWait: async (message) => void said.push(message),
       ...changes,
     });
   const names = ({ members }: TrainerGroup) => members.map(({ capability }) => capability);
   const packFolder = (number: number) => store.localPath(layout.pack('run-1', 'g', number));
 
-  test('all who are in time have the same group, whoever asks and how often', async () => {
-    const [a, b] = await Promise.all([place('b').take(NEVER), place('a').take(NEVER)]);
+  test('all trainings in time get the same group, on every attempt', async () => {
+    const [a, b] = await Promise.all([membership('b').join(NEVER), membership('a').join(NEVER)]);
     expect(names(a)).toEqual(['a', 'b']);
     expect(b).toEqual(a);
-    expect(await place('a').take(NEVER)).toEqual(a);
+    expect(await membership('a').join(NEVER)).toEqual(a);
     expect(basename(a.directory)).toBe('g-1');
     expect(groupJobName(a)).toMatch(/^whet-pack-[0-9a-f]{12}$/);
   });
 
-  test('its own clock ends the wait when that of the files is ahead', async () => {
-    const waiting = place('a', SHORT).take(NEVER);
+  test('the wait ends by this machine’s clock when the file system’s is ahead', async () => {
+    const waiting = membership('a', SHORT).join(NEVER);
     const ticket = join(packFolder(1), 'tickets', 'a-0123');
     while (!existsSync(ticket)) await new Promise(setImmediate);
     utimesSync(ticket, new Date(), new Date(Date.now() + 86_400_000));
@@ -80,41 +80,41 @@ describe('a place in a pack', () => {
     mkdirSync(folderOfTicket, { recursive: true });
     writeFileSync(join(folderOfTicket, 'a-0123'), '{"capability": "a"}');
     utimesSync(join(folderOfTicket, 'a-0123'), new Date(), new Date(Date.now() - 11_000));
-    expect(names(await place('a', SHORT).take(NEVER))).toEqual(['a']);
+    expect(names(await membership('a', SHORT).join(NEVER))).toEqual(['a']);
     expect(clock.slept).toBe(0);
   });
 
-  test('the first ones are in when there are more tickets than places', async () => {
+  test('the first tickets count when there are more than members fit', async () => {
     const tickets = join(packFolder(1), 'tickets');
     mkdirSync(tickets, { recursive: true });
     for (const [index, name] of ['c', 'b', 'a'].entries()) {
       writeFileSync(join(tickets, `${name}-0123`), JSON.stringify({ capability: name }));
       utimesSync(join(tickets, `${name}-0123`), new Date(), new Date(Date.now() - 5_000 + index * 1_000));
     }
-    expect(names(await place('c').take(NEVER))).toEqual(['b', 'c']);
+    expect(names(await membership('c').join(NEVER))).toEqual(['b', 'c']);
     // Too late for the first, alone in the second.
-    expect((await place('a', SHORT).take(NEVER)).directory).toBe(memberOf('a').directory);
+    expect((await membership('a', SHORT).join(NEVER)).directory).toBe(memberOf('a').directory);
   });
 
-  test('who waits for nobody joins those who wait already', async () => {
-    const first = place('a').take(NEVER);
+  test('a training that does not wait joins those that wait already', async () => {
+    const first = membership('a').join(NEVER);
     while (said.length === 0) await new Promise(setImmediate);
-    expect(names(await place('mixed', { waits: false }).take(NEVER))).toEqual(['a', 'mixed']);
+    expect(names(await membership('mixed', { waitsForOthers: false }).join(NEVER))).toEqual(['a', 'mixed']);
     expect(names(await first)).toEqual(['a', 'mixed']);
-    expect(names(await place('late', { waits: false }).take(NEVER))).toEqual(['late']);
+    expect(names(await membership('late', { waitsForOthers: false }).join(NEVER))).toEqual(['late']);
   });
 
-  test('other groups have other packs', async () => {
+  test('other packing keys have other packs', async () => {
     const groups = await Promise.all([
-      place('a', SHORT).take(NEVER),
-      place('b', { ...SHORT, packingKey: 'other' }).take(NEVER),
+      membership('a', SHORT).join(NEVER),
+      membership('b', { ...SHORT, packingKey: 'other' }).join(NEVER),
     ]);
     expect(groups.map(names)).toEqual([['a'], ['b']]);
   });
 
-  test('who leaves is not needed; the last one learns that the trainer is nobody’s any more', async () => {
-    const [a, b] = [place('a'), place('b')];
-    const [group] = await Promise.all([a.take(NEVER), b.take(NEVER)]);
+  test('a member that leaves does not remain; the last one to leave gets the group, to stop its trainer', async () => {
+    const [a, b] = [membership('a'), membership('b')];
+    const [group] = await Promise.all([a.join(NEVER), b.join(NEVER)]);
     expect(await a.leave('it diverged')).toBeNull();
     expect(names({ ...group, members: await remainingMembers(group) })).toEqual(['b']);
     expect(readFileSync(join(group.directory, 'left', 'a-0123'), 'utf8')).toBe('it diverged\n');
@@ -122,36 +122,36 @@ describe('a place in a pack', () => {
     expect(await b.leave('cancelled')).toEqual(group);
   });
 
-  test('who comes back after it left waits until its trainer has noticed, then forgets what that one said', async () => {
-    const a = place('a');
-    await Promise.all([a.take(NEVER), place('b').take(NEVER)]);
+  test('a training that comes back after it left waits until its trainer has dropped it, then starts afresh', async () => {
+    const a = membership('a');
+    await Promise.all([a.join(NEVER), membership('b').join(NEVER)]);
     await a.leave('its time was over');
     let looks = 0;
-    const group = await place('a', { isTraining: async () => ++looks < 3 }).take(NEVER);
+    const group = await membership('a', { isTraining: async () => ++looks < 3 }).join(NEVER);
     expect(looks).toBe(3);
     expect(said).toContain('waits for the end of its iteration in the trainer that it shared before');
     expect(group.directory).toBe(memberOf('a').directory);
     expect(existsSync(join(memberOf('a').directory, 'cancel'))).toBe(false);
 
-    const b = place('b');
-    await b.take(NEVER);
+    const b = membership('b');
+    await b.join(NEVER);
     await b.leave('it diverged');
     writeFileSync(join(memberOf('b').directory, 'failure.json'), '{"code": 66, "message": "not finite"}');
-    await place('b', { isTraining: async () => true }).take(NEVER);
+    await membership('b', { isTraining: async () => true }).join(NEVER);
     expect(existsSync(join(memberOf('b').directory, 'failure.json'))).toBe(false);
   });
 
-  test('who leaves while it waits gives its place to others', async () => {
-    const a = place('a', { say: () => Promise.reject(new Error('enough')) });
-    await expect(a.take(NEVER)).rejects.toThrow('enough');
+  test('a training that leaves while it waits makes room for others', async () => {
+    const a = membership('a', { reportWait: () => Promise.reject(new Error('enough')) });
+    await expect(a.join(NEVER)).rejects.toThrow('enough');
     expect(await a.leave('cancelled')).toBeNull();
-    const [b] = await Promise.all([place('b').take(NEVER), place('c').take(NEVER)]);
+    const [b] = await Promise.all([membership('b').join(NEVER), membership('c').join(NEVER)]);
     expect(names(b)).toEqual(['b', 'c']);
-    expect(names(await place('a').take(NEVER))).toEqual(['a']);
+    expect(names(await membership('a').join(NEVER))).toEqual(['a']);
   });
 
-  test('the first verdict on a trainer counts for all', async () => {
-    const [group] = await Promise.all([place('a').take(NEVER), place('b').take(NEVER)]);
+  test('the first recorded failure of a pack counts for all its members', async () => {
+    const [group] = await Promise.all([membership('a').join(NEVER), membership('b').join(NEVER)]);
     expect(await readPackFailure(group)).toBeNull();
     await recordPackFailure(group, { type: 'Trainer.OutOfMemory', message: 'too large' });
     await recordPackFailure(group, { type: 'Trainer.Stalled', message: 'later' });

@@ -16,17 +16,17 @@ const report = (sequence: number) => ({
 
 describe('the report endpoint', () => {
   const tokens = new ReportTokens();
-  let desk: ReportInbox;
+  let inbox: ReportInbox;
   let server: FastifyInstance;
   let close: () => void;
   let url: string;
 
   beforeEach(async () => {
-    desk = new ReportInbox();
-    server = createReportEndpoint(desk);
+    inbox = new ReportInbox();
+    server = createReportEndpoint(inbox);
     url = await server.listen({ host: '127.0.0.1', port: 0 });
-    close = desk.expect('job-a', async (token, job) => tokens.check(token, job));
-    desk.expect('job-b', async () => {
+    close = inbox.expect('job-a', async (token, job) => tokens.check(token, job));
+    inbox.expect('job-b', async () => {
       throw new Error('the API server does not answer');
     });
   });
@@ -37,14 +37,14 @@ describe('the report endpoint', () => {
     return (await fetch(`${url}/v1/reports/${job}`, { method: 'POST', headers, body: JSON.stringify(body) })).status;
   };
 
-  test('takes the reports of its job and shows the newest', async () => {
+  test('accepts the reports of its job and keeps the newest', async () => {
     expect(await post(tokens.issue('job-a'), report(1))).toBe(204);
     expect(await post(tokens.issue('job-a'), { ...report(2), iteration: 4 })).toBe(204);
-    expect(desk.latest('job-a')).toMatchObject({ iteration: 4, secondsLeft: 30 });
-    expect(desk.counts.accepted).toBe(2);
+    expect(inbox.latest('job-a')).toMatchObject({ iteration: 4, secondsLeft: 30 });
+    expect(inbox.counts.accepted).toBe(2);
   });
 
-  test('refuses and counts what is forged, late, replayed, malformed, oversized, and what it cannot judge', async () => {
+  test('refuses and counts reports that are forged, late, replayed, malformed, oversized or cannot be checked', async () => {
     const good = tokens.issue('job-a');
     const [claim, signature] = good.split('.') as [string, string];
     const longer = Buffer.from(JSON.stringify({ job: 'job-a', until: 9e15 })).toString('base64url');
@@ -68,7 +68,7 @@ describe('the report endpoint', () => {
     expect(await post(good, { ...report(6), reward: 'high' })).toBe(400);
     expect(await post(good, { ...report(6), padding: 'x'.repeat(2_000) })).toBe(413);
     expect(await post(good, report(6), 'job-b')).toBe(503);
-    expect(desk.counts).toEqual({
+    expect(inbox.counts).toEqual({
       accepted: 1,
       forged: 7,
       late: 2,
@@ -77,13 +77,13 @@ describe('the report endpoint', () => {
       oversized: 1,
       unavailable: 1,
     });
-    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ reports: desk.counts });
-    expect(desk.latest('job-a')).toMatchObject({ sequence: 5 });
+    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ reports: inbox.counts });
+    expect(inbox.latest('job-a')).toMatchObject({ sequence: 5 });
   });
 
-  test('a training that ended takes no more reports', async () => {
+  test('reports of a training that has ended are refused', async () => {
     close();
     expect(await post(tokens.issue('job-a'), report(1))).toBe(403);
-    expect(desk.latest('job-a')).toBeNull();
+    expect(inbox.latest('job-a')).toBeNull();
   });
 });
