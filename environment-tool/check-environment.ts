@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { certificateOf } from '../activities/environment-checks/certificate';
-import { certify } from '../activities/environment-checks/check-environment';
+import { runChecks } from '../activities/environment-checks/run-checks';
 import { readTargetProfile } from '../activities/environment-checks/target-profile';
 import { loadAgentSpec } from '../loaders/agent-spec';
 import { isUnsafeAllowed, openEnvironment } from '../sandbox';
@@ -22,7 +22,7 @@ export async function checkEnvironment(file: string, agentPath: string): Promise
     spec: spec.environment,
     signal: new AbortController().signal,
   });
-  const validation = await certify({
+  const validation = await runChecks({
     openEnvironment,
     environment: { source, trust: 'synthesised', name: file },
     target,

@@ -5,26 +5,28 @@ import { consensusLabelSchema } from '../../contracts/artifacts/identification';
 import { type ChatMessage, type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput } from '../../contracts/messages/sharpen-stage';
 import { type ArtifactStore, lineFiles } from '../../store';
-import { wordsOf } from '../environment-checks/near-duplicates';
+import { wordsOf } from '../environment-checks/words';
 import { type RandomSource, randomSource } from '../statistics/random';
 
-/** A task with what it asks and the share of its rollouts that succeeded. */
+/** What a task asks, and the share of its rollouts that succeeded. */
 export interface TaskSuccess {
   opening: string;
   success: number;
 }
 
-/** Synthetic tasks that a prediction is made from. */
+/** Number of synthetic tasks from which each prediction is made. */
 const NEIGHBOURS = 10;
-/** Fewer tasks than this say nothing about an order. */
-const FEWEST = 10;
-const MOST = 300;
+/** With fewer of the agent's tasks, nothing is estimated. */
+const FEWEST_TASKS = 10;
+/** At most so many of the agent's tasks are used: the cost grows with their square. */
+const MOST_TASKS = 300;
 const RESAMPLES = 500;
 
 /**
- * How well success on the synthetic tasks predicts success on those of the agent's tasks (train tasks, and live traffic
- * that joined them) that need the capability (labelled PRESENT or LACKING), for the base model, from rollouts that are
- * there already. Must not be called for long without heartbeats.
+ * Estimates how well success on the synthetic tasks predicts success on the agent's tasks, for the base model. The
+ * agent's tasks are the train tasks and the live conversations that need the capability: those labelled PRESENT or
+ * LACKING. Only existing rollouts are used. Reading all labels and trajectories may take long: the caller heartbeats.
+ * @returns null when there are no synthetic trajectories.
  * @throws the signal's reason.
  */
 export async function estimateTransfer(
@@ -50,16 +52,17 @@ export async function estimateTransfer(
     signal.throwIfAborted();
     if (needing.has(trajectory.id)) target.push(trajectory);
   }
-  // The resampling takes a second or two without a pause: a heartbeat, or a cancellation, gets its turn before.
+  // The resampling blocks the event loop for a second or two, so pending heartbeats and cancellations go first.
   await setImmediate();
   signal.throwIfAborted();
   return transferOf(successByTask(synthetic, successReward), successByTask(target, successReward), context.seed);
 }
 
 /**
- * A task of the agent is predicted to succeed as often as the ten synthetic tasks that its opening resembles most
- * (cosine of tf-idf weights), weighted by resemblance. Discrimination is Harrell's concordance of predicted and
- * observed success; intervals are percentiles of a bootstrap over tasks.
+ * Estimates transfer from the success on synthetic and on the agent's tasks. The prediction for a task of the agent is
+ * the mean success of the ten synthetic tasks with the most similar openings (cosine of tf-idf weights), weighted by
+ * similarity. Discrimination is Harrell's concordance of predicted and observed success. Intervals are percentiles of a
+ * bootstrap over tasks.
  * @param seed of the resampling.
  */
 export function transferOf(
@@ -67,13 +70,13 @@ export function transferOf(
   target: readonly TaskSuccess[],
   seed: number,
 ): TransferEstimate {
-  const used = target.slice(0, MOST);
+  const used = target.slice(0, MOST_TASKS);
   const predicted = predict(synthetic, used);
   const pairs = used.map(({ success }, index) => ({ observed: success, predicted: predicted[index]! }));
   const varies = new Set(pairs.map(({ observed }) => observed)).size > 1;
-  if (pairs.length < FEWEST || !varies) {
+  if (pairs.length < FEWEST_TASKS || !varies) {
     const why =
-      pairs.length < FEWEST
+      pairs.length < FEWEST_TASKS
         ? `only ${pairs.length} of the agent's tasks need the capability`
         : "all of the agent's tasks that need the capability end alike";
     return {
@@ -93,10 +96,14 @@ export function transferOf(
       : discrimination.high < 0.5
         ? 'what is hard here is easy there'
         : 'whether what is hard here is hard there cannot be told from these tasks';
-  const detail = `Of two of the agent's ${pairs.length} tasks that need the capability, the one that the environment's tasks predict to succeed more often does so with probability ${discrimination.estimate.toFixed(2)} (${range}): ${meaning}.`;
+  const detail =
+    `Of two of the agent's ${pairs.length} tasks that need the capability, the one that the environment's tasks ` +
+    `predict to succeed more often does so with probability ${discrimination.estimate.toFixed(2)} ` +
+    `(${range}): ${meaning}.`;
   return { tasks: pairs.length, discrimination, rankCorrelation, detail };
 }
 
+/** Observed and predicted success of one of the agent's tasks, both in [0, 1]. */
 interface Pair {
   observed: number;
   predicted: number;
@@ -119,6 +126,7 @@ function successByTask(trajectories: readonly Trajectory[], successReward: numbe
 const openingOf = (messages: readonly ChatMessage[]): string =>
   messages.find(({ role }) => role === 'user')?.content ?? '';
 
+/** Predicted success of each target task. In words that are numbers, only that they are numbers counts. */
 function predict(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess[]): number[] {
   const documents = [...synthetic, ...target].map(
     ({ opening }) => new Set(wordsOf(opening).map((word) => (/^\d+$/.test(word) ? '0' : word))),
@@ -133,19 +141,22 @@ function predict(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess
       .map(({ success }, other) => {
         let dot = 0;
         for (const word of documents[own]!) if (documents[other]!.has(word)) dot += weight(word) ** 2;
-        return { success, likeness: dot / (norms[own]! * norms[other]! || 1) };
+        return { success, similarity: dot / (norms[own]! * norms[other]! || 1) };
       })
-      .sort((a, b) => b.likeness - a.likeness)
+      .sort((a, b) => b.similarity - a.similarity)
       .slice(0, NEIGHBOURS);
-    const total = nearest.reduce((sum, { likeness }) => sum + likeness, 0);
+    const total = nearest.reduce((sum, { similarity }) => sum + similarity, 0);
     return nearest.reduce(
-      (sum, { success, likeness }) => sum + success * (total > 0 ? likeness / total : 1 / nearest.length),
+      (sum, { success, similarity }) => sum + success * (total > 0 ? similarity / total : 1 / nearest.length),
       0,
     );
   });
 }
 
-/** Share of pairs with different observed success that are predicted in that order; equal predictions count half. */
+/**
+ * Harrell's concordance: of all two tasks with different observed success, the share predicted in that order. Equal
+ * predictions count half. 0.5 when no two differ.
+ */
 export function concordance(pairs: readonly Pair[]): number {
   let comparable = 0;
   let agreeing = 0;
@@ -187,6 +198,7 @@ function ranks(values: readonly number[]): number[] {
   return result;
 }
 
+/** The statistic with its 95 % percentile interval over resampled tasks. */
 function bootstrapped(
   pairs: readonly Pair[],
   statistic: (pairs: readonly Pair[]) => number,

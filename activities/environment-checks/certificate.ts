@@ -4,10 +4,10 @@ import type { CalibrationResult } from '../../contracts/artifacts/environment-at
 import type { EnvironmentCheck, TransferEstimate, Validation } from '../../contracts/artifacts/environment-check';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
-import type { CalibrationThresholds } from '../calibrate/stopping-rule';
 
-/** What a certificate is about. */
+/** What a certificate is about, and under which settings it was made. */
 export interface CertificateFacts {
+  /** Id of the capability, or the file's path in `whet env check`. */
   capability: string;
   source: Pick<ArtifactRef, 'sha256' | 'bytes'>;
   /** `jail` or `unsafe`. */
@@ -15,14 +15,14 @@ export interface CertificateFacts {
   settings: AgentSpec['certificate'];
 }
 
-/** Calibration and what follows from it. */
+/** A calibration, the thresholds of agent.yaml that it was held to, and the estimate of transfer. */
 export interface Calibrated {
   result: CalibrationResult;
-  thresholds: CalibrationThresholds;
+  thresholds: Omit<AgentSpec['calibration'], 'seeds' | 'rolloutsPerSeed'>;
   transfer: TransferEstimate | null;
 }
 
-/** Puts a certificate together. Without a calibration nothing is certified. */
+/** The certificate of an environment. It certifies only when every check passed and the calibration is there. */
 export function certificateOf(
   { capability, source, isolation, settings }: CertificateFacts,
   validation: Validation,
@@ -60,7 +60,8 @@ function calibrationCheck({ result, thresholds }: Calibrated): EnvironmentCheck 
     group: 'calibrated',
     passed,
     detail: passed
-      ? `After ${rollouts} the base model's mean reward is ${result.meanReward.toFixed(2)} and its success ${result.meanSuccess.toFixed(2)}.`
+      ? `After ${rollouts} the base model's mean reward is ${result.meanReward.toFixed(2)} ` +
+        `and its success ${result.meanSuccess.toFixed(2)}.`
       : `After ${rollouts}: ${result.verdict}. ${result.problems.join(' ')}`,
     figures: [
       { name: 'mean reward', value: result.meanReward, atLeast: meanReward[0], atMost: meanReward[1] },

@@ -4,13 +4,13 @@ import { z } from 'zod';
 import { ALLOWED_MODULES } from '../allowed-modules';
 import type { OpenEnvironment } from '../environment';
 
-/** Sentences about a source. */
+/** Answer of inspect_source.py: sentences about the source. `rules` is empty when `syntax` is not. */
 const findingsSchema = z.strictObject({ syntax: z.array(z.string()), rules: z.array(z.string()) });
-export type SourceFindings = z.infer<typeof findingsSchema>;
+type SourceFindings = z.infer<typeof findingsSchema>;
 
 /**
- * Findings about a source that was not run: that it is not Python; forbidden imports and names, shared random numbers,
- * clocks. The parsing happens in the jail.
+ * Reads a source without running it. It finds text that is not Python, forbidden imports and names, uses of the shared
+ * random generator, and clocks. The source is parsed in the jail.
  * @throws SandboxError when the source brings the parser down.
  */
 export async function inspectSource(
@@ -19,7 +19,7 @@ export async function inspectSource(
   name: string,
 ): Promise<SourceFindings> {
   const inspector = await openEnvironment({
-    source: readInspector(),
+    source: readInspectorSource(),
     trust: 'synthesised',
     name: `inspector of ${name}`,
   });
@@ -34,8 +34,8 @@ export async function inspectSource(
   }
 }
 
-/** The Python file is not compiled, so it lies in the source tree, at or above the compiled file. */
-function readInspector(): string {
+/** Text of inspect_source.py. The build leaves it in the source tree: beside this file, or above the compiled one. */
+function readInspectorSource(): string {
   for (let folder = __dirname; ; folder = dirname(folder)) {
     for (const path of [
       join(folder, 'inspect_source.py'),
@@ -45,7 +45,7 @@ function readInspector(): string {
     }
     if (folder === dirname(folder))
       throw new Error(
-        'activities/environment-checks/inspect_source.py was not found. Install the whole project, not only its compiled files.',
+        'activities/environment-checks/inspect_source.py was not found. Install the whole project, not only dist/.',
       );
   }
 }

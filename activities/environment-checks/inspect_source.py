@@ -1,9 +1,9 @@
-"""Reads the source of a synthesised environment without running it. Runs in the jail, as an environment: parsing
-hostile text can exhaust the parser, and no generated text is parsed outside.
+"""Reads the source of a synthesised environment without running it.
 
-The call `inspect {"source", "allowed"}` is answered with JSON: `syntax`, sentences about a source that cannot be read, and
-`rules`, one for each finding in one that can, in order of lines.
-It finds careless code. It does not stop hostile code, which has many ways to hide an import; the jail does.
+It runs in the jail, as an environment: hostile text can exhaust the parser, so no generated text is parsed outside.
+The call `inspect {"source", "allowed"}` is answered with the JSON of `inspect`.
+
+This finds careless code. Hostile code has many ways to hide an import; only the jail stops it.
 """
 
 import ast
@@ -31,7 +31,7 @@ CLOCKS = {("datetime", "now"), ("datetime", "today"), ("datetime", "utcnow"), ("
 
 
 class Inspector(ast.NodeVisitor):
-    """Collects findings as (line, sentence)."""
+    """Collects findings as (line, sentence) while it walks the syntax tree."""
 
     def __init__(self, allowed):
         self.allowed = set(allowed)
@@ -74,7 +74,10 @@ class Inspector(ast.NodeVisitor):
 
 
 def inspect(source, allowed):
-    """Sentences about the source: {"syntax": why it cannot be read, "rules": what it must not do}."""
+    """Sentences about the source: {"syntax": why it cannot be parsed, "rules": what it must not do, in order of lines}.
+
+    One of the two lists is empty.
+    """
     try:
         tree = ast.parse(source, "environment.py")
     except SyntaxError as error:
@@ -90,7 +93,7 @@ def inspect(source, allowed):
 
 
 class Environment:
-    """The environment interface around `inspect`; there is one task, and nothing to earn."""
+    """Wraps `inspect` as an environment with one task and no reward."""
 
     @staticmethod
     def tools():

@@ -1,12 +1,12 @@
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 
-/** Members of a JSON schema that say something to readers but constrain nothing. */
+/** Members of a JSON schema that inform readers but constrain nothing. */
 const ANNOTATIONS = new Set(['description', 'title', 'examples', '$comment', 'default']);
 
 /**
- * How a synthesised environment's tools differ from the agent's: sentences, empty when names, parameters, types and
- * required parameters are the same. What is learned on other tools does not transfer.
+ * Sentences on how a synthesised environment's tools differ from the agent's. Empty when names, parameters, types and
+ * required parameters are the same. Skills learnt on other tools do not transfer.
  */
 export function interfaceDifferences(
   target: readonly EnvironmentTool[],

@@ -1,31 +1,35 @@
 import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
-import { type ExaminedTask, promptOf } from './examination';
+import { jaccard } from '../statistics/jaccard';
+import { type EnvironmentTask, promptOf } from './environment-task';
+import { wordRuns, wordsOf } from './words';
 
-/** Words of one shingle. */
-const SHINGLE = 3;
+/** Words in a run. */
+const RUN_WORDS = 3;
 /**
- * From this similarity on two tasks count as one: the value that Lee et al. (2022, ACL, "Deduplicating Training Data")
- * take.
+ * Two tasks at least this similar are near-duplicates: the value of Lee et al. (2022, ACL, "Deduplicating Training
+ * Data").
  */
 const SIMILAR = 0.8;
-/** Shingles that more than this share of the tasks have are the frame of all tasks and say nothing about one. */
-const FRAME = 0.5;
+/** Word runs that more than this share of the tasks have are the common template, and say nothing about one task. */
+const TEMPLATE_SHARE = 0.5;
 
 /**
- * Tasks that nearly repeat an earlier one, as pairs of seeds. A task is the words of its opening and its reference
- * solution, in lower case without punctuation; numbers that the solution does not use, such as a running number, count
- * as one number. Two tasks are near duplicates from a Jaccard similarity of their shingles of 0.8 on (Broder 1997),
- * with the frame of all tasks left out. Computed exactly: a few hundred tasks need no MinHash.
+ * Tasks that nearly repeat an earlier one, as pairs of seeds.
+ *
+ * A task is the words of its opening and its reference solution, in lower case and without punctuation. Numbers that
+ * the solution does not use, such as a running number, all count as the same number. Two tasks are near-duplicates when
+ * the Jaccard similarity of their word runs is at least 0.8 (Broder 1997); the template that most tasks share is left
+ * out. Similarities are computed exactly: a few hundred tasks need no MinHash.
  */
-export function nearDuplicates(tasks: readonly ExaminedTask[]): [seed: number, earlier: number][] {
-  const all = tasks.map(shinglesOf);
+export function nearDuplicates(tasks: readonly EnvironmentTask[]): [seed: number, earlier: number][] {
+  const all = tasks.map(runsOf);
   const frequency = new Map<string, number>();
-  for (const shingles of all) for (const shingle of shingles) frequency.set(shingle, (frequency.get(shingle) ?? 0) + 1);
+  for (const runs of all) for (const run of runs) frequency.set(run, (frequency.get(run) ?? 0) + 1);
   const own = all.map(
-    (shingles) => new Set([...shingles].filter((shingle) => frequency.get(shingle)! <= FRAME * tasks.length)),
+    (runs) => new Set([...runs].filter((run) => frequency.get(run)! <= TEMPLATE_SHARE * tasks.length)),
   );
-  return own.flatMap((shingles, index) => {
-    const earlier = own.slice(0, index).findIndex((other) => jaccard(shingles, other) >= SIMILAR);
+  return own.flatMap((runs, index) => {
+    const earlier = own.slice(0, index).findIndex((other) => similarity(runs, other) >= SIMILAR);
     return earlier < 0 ? [] : [[tasks[index]!.seed, tasks[earlier]!.seed] as [number, number]];
   });
 }
@@ -43,30 +47,16 @@ export function taskSpace(drawn: readonly string[]): number {
   return Math.round(counts.size + (once * (once - 1)) / (2 * (times(2) + 1)));
 }
 
-/** Words in lower case, without punctuation. */
-export const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-
-/** Runs of `size` words; a shorter text is one run. */
-export function shingle(words: readonly string[], size: number): Set<string> {
-  if (words.length <= size) return new Set(words.length === 0 ? [] : [words.join(' ')]);
-  return new Set(
-    Array.from({ length: words.length - size + 1 }, (_, start) => words.slice(start, start + size).join(' ')),
-  );
-}
-
-function shinglesOf(task: ExaminedTask): Set<string> {
+function runsOf(task: EnvironmentTask): Set<string> {
   const solution = wordsOf(canonicalJson(task.reference));
   const used = new Set(solution);
   const opening = wordsOf(promptOf(task)).map((word) => (/^\d+$/.test(word) && !used.has(word) ? '0' : word));
-  return shingle([...opening, ...solution], SHINGLE);
+  return wordRuns([...opening, ...solution], RUN_WORDS);
 }
 
-function jaccard(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
+/** Jaccard similarity; 0 without counting where the sizes alone rule out `SIMILAR`, and 1 for two empty sets. */
+function similarity(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
   const [small, large] = a.size < b.size ? [a, b] : [b, a];
-  // No more than the smaller one can be shared, so that most pairs need no counting.
   if (small.size < SIMILAR * large.size) return 0;
-  let shared = 0;
-  for (const item of small) if (large.has(item)) shared++;
-  const union = a.size + b.size - shared;
-  return union === 0 ? 1 : shared / union;
+  return large.size === 0 ? 1 : jaccard(small, large);
 }

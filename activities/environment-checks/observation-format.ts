@@ -1,41 +1,41 @@
 /**
- * The form of observations: text, or a JSON document with its members and types. Learnt from what the agent's
- * environment answers, and then held against another environment's answers.
+ * The form of observations: text, or a JSON document with its members and types. It is learnt from the answers of the
+ * agent's environment; the answers of another environment are then compared with it.
  */
 export interface Format {
-  /** text, string, number, boolean, null, array, object. */
+  /** Kinds seen: text, string, number, boolean, null, array, object. */
   kinds: Set<string>;
-  /** Objects by their member names, sorted. */
+  /** Form of each member, for each set of members seen. Keys are the sorted member names, joined by `, `. */
   objects: Map<string, Map<string, Format>>;
-  /** Of arrays' elements. */
+  /** Form of the elements of arrays; null when no array was seen. */
   element: Format | null;
 }
 
-/** With more sets of members than this, the members are data and not format. */
+/** With more sets of members than this, member names are data, not format, and are not compared. */
 const MAX_OBJECTS = 24;
 
 const emptyFormat = (): Format => ({ kinds: new Set(), objects: new Map(), element: null });
 
-/** Adds an observation to what is known of its form. */
+/** Adds an observation to a form, in place, and returns the form; begins a new one for undefined. */
 export function learnFormat(format: Format | undefined, observation: string): Format {
   const learnt = format ?? emptyFormat();
   learn(learnt, documentOf(observation));
   return learnt;
 }
 
-/** How an observation differs from the known form, as the end of a sentence; null when it does not. */
+/** How an observation differs from a form: the end of a sentence, or null when it does not differ. */
 export function formatDifference(format: Format, observation: string): string | null {
   return difference(format, documentOf(observation), '');
 }
 
-/** Text is a document of its own kind: `{ text }` cannot come out of JSON.parse as this object. */
+/** Stands for an observation in words. JSON.parse can never return it. */
 const TEXT = Symbol('text');
 type Document = unknown;
 
 function documentOf(observation: string): Document {
   try {
     const parsed: unknown = JSON.parse(observation);
-    // A bare word or number is what an answer in words may look like as well.
+    // An answer in words may happen to be a JSON string or number.
     return parsed !== null && typeof parsed === 'object' ? parsed : TEXT;
   } catch {
     return TEXT;

@@ -1,24 +1,24 @@
 import type { EnvironmentCall, OpeningMessage } from '../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../environment';
 
-/** What a script does next: a tool call, or text without one. */
+/** One step of a script: a tool call, or text without a call. */
 export type Move = EnvironmentCall | { text: string };
 
-/** A scripted episode. */
-export interface Played {
+/** What a scripted episode showed. */
+export interface PlayedEpisode {
   messages: OpeningMessage[];
-  /** One for each move that was made; the episode may have ended before the last. */
+  /** One for each move made. The episode may have ended before the script did. */
   observations: string[];
   /** In [0, 1]. */
   reward: number;
 }
 
-/** Calls that one `step` request takes. */
+/** Most calls that one `step` request takes. */
 const MAX_CALLS = 64;
 
 let episodes = 0;
 
-/** Opens an episode under a name that no other one has. */
+/** Opens an episode under a name that no other episode of this process has. Rejects as `EnvironmentHandle` does. */
 export async function openEpisode(
   environment: EnvironmentHandle,
   seed: number,
@@ -28,8 +28,14 @@ export async function openEpisode(
   return { episode, messages };
 }
 
-/** Plays a script up to its end or the episode's. Rejects as `EnvironmentHandle` does; the episode is dropped then. */
-export async function play(environment: EnvironmentHandle, seed: number, moves: readonly Move[]): Promise<Played> {
+/**
+ * Plays a script until it or the episode ends. Rejects as `EnvironmentHandle` does, after dropping the episode.
+ */
+export async function play(
+  environment: EnvironmentHandle,
+  seed: number,
+  moves: readonly Move[],
+): Promise<PlayedEpisode> {
   const { episode, messages } = await openEpisode(environment, seed);
   const observations: string[] = [];
   try {
@@ -51,7 +57,7 @@ export async function play(environment: EnvironmentHandle, seed: number, moves: 
   }
 }
 
-/** Rewards of scripts, in their order. */
+/** Plays all scripts at once and returns their rewards in order. Rejects as `play` does. */
 export async function rewardsOf(
   environment: EnvironmentHandle,
   scripts: readonly { seed: number; moves: readonly Move[] }[],
@@ -61,11 +67,13 @@ export async function rewardsOf(
   );
 }
 
+/** Appends a step's observations, and returns the step. */
 function keep<T extends { observations: string[]; done: boolean }>(step: T, observations: string[]): T {
   observations.push(...step.observations);
   return step;
 }
 
+/** The calls in a row from `first` on, as many as one request takes. */
 function callsFrom(moves: readonly Move[], first: number): EnvironmentCall[] {
   const calls: EnvironmentCall[] = [];
   for (const move of moves.slice(first, first + MAX_CALLS)) {

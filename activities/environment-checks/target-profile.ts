@@ -5,32 +5,30 @@ import type { EnvironmentSource, OpenEnvironment } from '../environment';
 import { MAX_PROCESS_FAULTS } from '../rollout';
 import { RestartingEnvironment, isProcessFault } from '../rollout/restarting-environment';
 import { mapInParallel } from '../in-parallel';
-import { AT_ONCE, type ExaminedTask, examineTasks, promptOf, viewOf } from './examination';
+import { type EnvironmentTask, promptOf, readTasks, TASKS_AT_ONCE } from './environment-task';
 import { type Format, learnFormat } from './observation-format';
 import { openEpisode, play } from './play';
-import { clumsyCalls, randomCalls } from './scripted-policies';
+import { malformedCalls, policyView, randomCalls } from './scripted-policies';
 
-/**
- * What the agent's own environment looks like, as far as an environment for one of its capabilities is compared with
- * it.
- */
+/** What the checks compare a synthesised environment with: the facts about the agent's own environment. */
 export interface TargetProfile {
   tools: EnvironmentTool[];
-  /** Of each tool's observations, for as many tools as were seen to answer. */
+  /** Form of each tool's observations, by tool; a tool that never answered is absent. */
   formats: Map<string, Format>;
   /**
-   * Of what it answers to a call of a tool that does not exist: what any tool may answer to a call that it does not
-   * understand.
+   * Form of the answers to calls of tools that do not exist. Any tool may answer in this form to a call that it does
+   * not understand.
    */
   refusal: Format | undefined;
   /** The first train tasks. */
-  tasks: ExaminedTask[];
-  /** What train tasks and what held-out tasks ask. */
+  tasks: EnvironmentTask[];
+  /** What each train task asks. */
   train: string[];
+  /** What each held-out task asks. */
   heldOut: string[];
 }
 
-/** What a profile is read off. */
+/** The environment to read, and its seeds. */
 export interface ProfileOptions {
   openEnvironment: OpenEnvironment;
   environment: EnvironmentSource;
@@ -38,19 +36,19 @@ export interface ProfileOptions {
   signal: AbortSignal;
 }
 
-/** Train tasks whose reference solutions and clumsy variants show what tools answer. */
-const TRAIN_TASKS = 60;
+/** Train tasks on which scripts are played, to see what the tools answer. */
+const PLAYED_TASKS = 60;
+/** Tasks of each split whose openings are read. */
 const MAX_OPENINGS = 1000;
 
 /**
- * Reads the profile off the agent's environment: what train and held-out tasks ask, and what tools answer to right,
- * random and malformed calls. Nothing of the held-out tasks but their opening is read, and it goes nowhere but into a
- * comparison.
+ * Reads the profile of the agent's environment: what train and held-out tasks ask, and what tools answer to right,
+ * random and malformed calls. Of a held-out task it reads the opening only, and uses it only for comparison.
  *
- * An exception costs what the script would have shown. So does the end of the process, which takes other scripts along:
- * those are played again one by one. Malformed calls come last and one by one from the start.
- * @throws SandboxError where the environment does not start, describe itself or open a task, or ends in more scripts of
- *   well-formed calls than a set of rollouts puts up with; the signal's reason.
+ * A script in which the environment raises shows nothing. When the process ends, other scripts end with it; all of
+ * these are played again one by one. Malformed calls are played last, always one by one.
+ * @throws SandboxError when the environment does not start, describe itself or open a task, or when its process ends in
+ *   more than `MAX_PROCESS_FAULTS` scripts of well-formed calls; the signal's reason.
  */
 export async function readTargetProfile({
   openEnvironment,
@@ -81,14 +79,14 @@ async function read(
 ): Promise<TargetProfile> {
   const environment = await restarting.running();
   const { tools } = await environment.describe();
-  const tasks = await examineTasks(environment, seedsOf(spec.trainSeeds).slice(0, TRAIN_TASKS), signal);
+  const tasks = await readTasks(environment, seedsOf(spec.trainSeeds).slice(0, PLAYED_TASKS), signal);
   const openings = (seeds: readonly number[]): Promise<string[]> =>
-    mapInParallel(seeds, AT_ONCE, signal, async (seed) => {
+    mapInParallel(seeds, TASKS_AT_ONCE, signal, async (seed) => {
       const { episode, messages } = await openEpisode(environment, seed);
       await environment.drop(episode);
       return promptOf({ messages });
     });
-  const train = [...tasks.map(promptOf), ...(await openings(seedsOf(spec.trainSeeds).slice(TRAIN_TASKS)))];
+  const train = [...tasks.map(promptOf), ...(await openings(seedsOf(spec.trainSeeds).slice(PLAYED_TASKS)))];
   const heldOut = await openings(seedsOf(spec.heldOutSeeds));
   return { tools, tasks, train, heldOut, ...(await observedFormats(restarting, tools, tasks, signal)) };
 }
@@ -104,18 +102,18 @@ interface Script {
 async function observedFormats(
   restarting: RestartingEnvironment,
   tools: EnvironmentTool[],
-  tasks: readonly ExaminedTask[],
+  tasks: readonly EnvironmentTask[],
   signal: AbortSignal,
 ): Promise<Pick<TargetProfile, 'formats' | 'refusal'>> {
   const wellFormed = tasks.flatMap((task): Script[] => [
     { seed: task.seed, calls: task.reference },
-    { seed: task.seed, calls: randomCalls(viewOf(task, tools)) },
+    { seed: task.seed, calls: randomCalls(policyView(task, tools)) },
   ]);
-  // They are answered alike whatever the task.
-  const malformed = clumsyCalls(tools).map((call): Script => ({ seed: tasks[0]!.seed, calls: [call] }));
+  // The answer to a malformed call hardly depends on the task: one task is enough.
+  const malformed = malformedCalls(tools).map((call): Script => ({ seed: tasks[0]!.seed, calls: [call] }));
   const scripts = [...wellFormed, ...malformed];
   const seen = [
-    ...(await mapInParallel(wellFormed, AT_ONCE, signal, (script) => observationsOf(restarting, script, signal))),
+    ...(await mapInParallel(wellFormed, TASKS_AT_ONCE, signal, (script) => observationsOf(restarting, script, signal))),
   ];
   let ended = 0;
   for (const [index, script] of scripts.entries()) {
@@ -141,7 +139,7 @@ async function observedFormats(
   return { formats, refusal };
 }
 
-/** Empty where the environment raised; the error where its process ended. */
+/** Plays a script: its observations, none if the environment raised, or the error that ended the process. */
 async function observationsOf(
   restarting: RestartingEnvironment,
   { seed, calls }: Script,

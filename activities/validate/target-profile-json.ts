@@ -7,27 +7,27 @@ import {
 import type { Format } from '../environment-checks/observation-format';
 import type { TargetProfile } from '../environment-checks/target-profile';
 
-/** A form as JSON: its set and maps as lists. */
-interface WrittenFormat {
+/** A form as JSON: sets and maps as lists. */
+interface FormatJson {
   kinds: string[];
-  objects: [names: string, members: [name: string, format: WrittenFormat][]][];
-  element: WrittenFormat | null;
+  objects: [names: string, members: [name: string, format: FormatJson][]][];
+  element: FormatJson | null;
 }
 
-const formatSchema: z.ZodType<WrittenFormat> = z.lazy(() =>
+const formatJsonSchema: z.ZodType<FormatJson> = z.lazy(() =>
   z.strictObject({
     kinds: z.array(z.string()),
-    objects: z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), formatSchema]))])),
-    element: formatSchema.nullable(),
+    objects: z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), formatJsonSchema]))])),
+    element: formatJsonSchema.nullable(),
   }),
 );
 
-/** A target profile as it is kept in the store. */
-export const writtenProfileSchema = z.strictObject({
+/** A target profile as the store keeps it. */
+export const targetProfileJsonSchema = z.strictObject({
   version: z.literal(1),
   tools: z.array(environmentToolSchema),
-  formats: z.array(z.tuple([z.string(), formatSchema])),
-  refusal: formatSchema.nullable(),
+  formats: z.array(z.tuple([z.string(), formatJsonSchema])),
+  refusal: formatJsonSchema.nullable(),
   tasks: z.array(
     z.strictObject({
       seed: z.number().int(),
@@ -39,44 +39,47 @@ export const writtenProfileSchema = z.strictObject({
   train: z.array(z.string()),
   heldOut: z.array(z.string()),
 });
-type WrittenProfile = z.infer<typeof writtenProfileSchema>;
+type TargetProfileJson = z.infer<typeof targetProfileJsonSchema>;
 
-/** A profile as JSON. */
-export function writeProfile({ formats, refusal, ...rest }: TargetProfile): WrittenProfile {
+/** A profile in the form in which the store keeps it. */
+export function profileToJson({ formats, refusal, ...rest }: TargetProfile): TargetProfileJson {
   return {
     version: 1,
     ...rest,
-    formats: [...formats].map(([tool, format]) => [tool, writeFormat(format)]),
-    refusal: refusal ? writeFormat(refusal) : null,
+    formats: [...formats].map(([tool, format]) => [tool, formatToJson(format)]),
+    refusal: refusal ? formatToJson(refusal) : null,
   };
 }
 
-/** The profile that was written. */
-export function readProfile({ version: _, formats, refusal, ...rest }: WrittenProfile): TargetProfile {
+/** The profile that `profileToJson` wrote. */
+export function profileFromJson({ version: _, formats, refusal, ...rest }: TargetProfileJson): TargetProfile {
   return {
     ...rest,
-    formats: new Map(formats.map(([tool, format]) => [tool, readFormat(format)])),
-    refusal: refusal === null ? undefined : readFormat(refusal),
+    formats: new Map(formats.map(([tool, format]) => [tool, formatFromJson(format)])),
+    refusal: refusal === null ? undefined : formatFromJson(refusal),
   };
 }
 
-function writeFormat({ kinds, objects, element }: Format): WrittenFormat {
+function formatToJson({ kinds, objects, element }: Format): FormatJson {
   return {
     kinds: [...kinds],
     objects: [...objects].map(([names, members]) => [
       names,
-      [...members].map(([name, format]) => [name, writeFormat(format)]),
+      [...members].map(([name, format]) => [name, formatToJson(format)]),
     ]),
-    element: element && writeFormat(element),
+    element: element && formatToJson(element),
   };
 }
 
-function readFormat({ kinds, objects, element }: WrittenFormat): Format {
+function formatFromJson({ kinds, objects, element }: FormatJson): Format {
   return {
     kinds: new Set(kinds),
     objects: new Map(
-      objects.map(([names, members]) => [names, new Map(members.map(([name, format]) => [name, readFormat(format)]))]),
+      objects.map(([names, members]) => [
+        names,
+        new Map(members.map(([name, format]) => [name, formatFromJson(format)])),
+      ]),
     ),
-    element: element && readFormat(element),
+    element: element && formatFromJson(element),
   };
 }

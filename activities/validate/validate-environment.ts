@@ -8,18 +8,18 @@ import { ownerFailure, readOwnerEnvironment, readSynthesisedEnvironment } from '
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import { certificateOf } from '../environment-checks/certificate';
-import { certify, CHECK_NAMES } from '../environment-checks/check-environment';
+import { runChecks, CHECK_NAMES } from '../environment-checks/run-checks';
 import { readTargetProfile, type TargetProfile } from '../environment-checks/target-profile';
-import { TargetProfiles } from './target-profile-cache';
+import { TargetProfileCache } from './target-profile-cache';
 
 /**
- * `validateEnvironment`: everything about a synthesised environment that can be found out without a model, and the
- * certificate as far as it goes. It runs in the jail; what it does there, be it raise, hang or die, fails the check and
- * not the activity.
- * @throws Environment.Failed when the agent's own environment, which it is compared with, fails; Sandbox.Unavailable.
+ * Makes the activity `validateEnvironment`. It runs every check of a synthesised environment that needs no model, and
+ * writes validation.json and a certificate without calibration. The environment runs in the jail. Where it raises,
+ * hangs or dies, the check fails and the activity goes on.
+ * @throws Environment.Failed when the agent's own environment, with which it is compared, fails; Sandbox.Unavailable.
  */
 export function createValidateEnvironment(deps: RolloutDeps): (input: EnvironmentInput) => Promise<ValidationResult> {
-  const profiles = new TargetProfiles(deps.store);
+  const profiles = new TargetProfileCache(deps.store);
   return async ({ context: { runId, spec }, capability, source: sourceRef }) => {
     const { heartbeat, cancellationSignal: signal } = Context.current();
     const prepared = await readPreparedSpec(deps.store, spec);
@@ -33,14 +33,14 @@ export function createValidateEnvironment(deps: RolloutDeps): (input: Environmen
     });
     try {
       progress.setNote("reads the agent's own environment");
-      const target = await profiles.of(layout.targetProfile(runId, spec.sha256), signal, () =>
+      const target = await profiles.load(layout.targetProfile(runId, spec.sha256), signal, () =>
         profileOf(deps, prepared, signal),
       );
       progress.setNote(undefined);
       const environment = await readSynthesisedEnvironment(deps.store, sourceRef, capability.id);
       const { openEnvironment } = deps;
       const settings = prepared.spec.certificate;
-      const validation = await certify({
+      const validation = await runChecks({
         openEnvironment,
         environment,
         target,
@@ -59,12 +59,12 @@ export function createValidateEnvironment(deps: RolloutDeps): (input: Environmen
   };
 }
 
-/** Attempts after which a fault that another process may not have is shown to a person. */
+/** After this many attempts, a fault that another process might not have waits for a person. */
 const ATTEMPTS = 3;
 
 /**
- * Reads the profile off the agent's environment.
- * @throws Environment.Failed, for which a person is waited for as soon as another attempt would not help.
+ * Reads the profile of the agent's environment.
+ * @throws Environment.Failed; not retryable, so that the run waits for a person, once another attempt would not help.
  */
 async function profileOf(
   { openEnvironment }: RolloutDeps,

@@ -1,8 +1,9 @@
 import { canonicalJson } from '../../../contracts/artifacts/trajectory-id';
 import type { EnvironmentHandle } from '../../environment';
-import { type CheckResult, type Examination, type ExaminedTask, viewOf } from '../examination';
+import type { CheckInput, CheckResult } from '../check';
+import type { EnvironmentTask } from '../environment-task';
 import { play } from '../play';
-import { randomCalls } from '../scripted-policies';
+import { policyView, randomCalls } from '../scripted-policies';
 
 const PARTS = [
   'opening messages',
@@ -11,21 +12,26 @@ const PARTS = [
   'observations of the same calls',
   'rewards of the same calls',
 ] as const;
-type Record = { seed: number; parts: string[] };
+
+/** What one pass saw of a task: each of `PARTS` as JSON. */
+interface TaskRecord {
+  seed: number;
+  parts: string[];
+}
 
 /**
- * Same seed: same task, messages, solution, observations and rewards. Compared are two passes in one process, the
- * second in reverse order and with all episodes open at once, so that state shared between episodes shows, and a pass
- * in a second one. Python hashes text with a random seed in every process that has no PYTHONHASHSEED, and the jail's
- * has none: the two passes run under different hash seeds.
+ * Checks that the same seed gives the same task, messages, solution, observations and rewards. It compares three passes
+ * over the tasks: two in one process and one in another. The second pass goes in reverse order with all episodes open
+ * at once, so that state shared between episodes shows. The third has another hash seed: without PYTHONHASHSEED, as in
+ * the jail, every Python process draws its own.
  */
 export async function checkDeterminism(
   one: EnvironmentHandle,
   two: EnvironmentHandle,
-  { tools, tasks }: Examination,
+  { tools, tasks }: CheckInput,
 ): Promise<CheckResult> {
-  const record = async (environment: EnvironmentHandle, task: ExaminedTask): Promise<Record> => {
-    const random = randomCalls(viewOf(task, tools));
+  const record = async (environment: EnvironmentHandle, task: EnvironmentTask): Promise<TaskRecord> => {
+    const random = randomCalls(policyView(task, tools));
     const reference = await environment.reference(task.seed);
     const hidden = await environment.task(task.seed);
     const [solved, tried] = await Promise.all([
@@ -41,7 +47,7 @@ export async function checkDeterminism(
     ];
     return { seed: task.seed, parts: parts.map(canonicalJson) };
   };
-  const first: Record[] = [];
+  const first: TaskRecord[] = [];
   for (const task of tasks) first.push(await record(one, task));
   const again = (await Promise.all([...tasks].reverse().map((task) => record(one, task)))).reverse();
   const elsewhere = await Promise.all(tasks.map((task) => record(two, task)));

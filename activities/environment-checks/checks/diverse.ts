@@ -1,27 +1,30 @@
 import { canonicalJson } from '../../../contracts/artifacts/trajectory-id';
-import { CERTIFICATION, type CheckResult, type ExaminedTask, text } from '../examination';
+import { type CheckResult, twoDecimals } from '../check';
+import type { EnvironmentTask } from '../environment-task';
+import { CHECK_LIMITS } from '../limits';
 import { nearDuplicates, taskSpace } from '../near-duplicates';
 
 /**
- * Different seeds give different tasks: few near-duplicates, solutions that differ, and a space that training does not
- * use up.
- * @param tasks of as many seeds as are to be compared.
+ * Checks that different seeds give different tasks: few near-duplicates, solutions that differ, and more tasks than
+ * training uses up.
+ * @param tasks the tasks to compare with each other.
  */
-export function checkDiversity(tasks: readonly ExaminedTask[]): CheckResult {
+export function checkDiversity(tasks: readonly EnvironmentTask[]): CheckResult {
   const duplicates = nearDuplicates(tasks);
   const share = duplicates.length / tasks.length;
   const solutions = tasks.map(({ reference }) => canonicalJson(reference));
   const distinct = new Set(solutions).size / tasks.length;
   const space = taskSpace(tasks.map(({ messages }, index) => canonicalJson([messages, solutions[index]])));
-  const { maxNearDuplicates, minDistinctSolutions, minTaskSpace } = CERTIFICATION;
+  const { maxNearDuplicates, minDistinctSolutions, minTaskSpace } = CHECK_LIMITS;
   const failures = [
     ...(share > maxNearDuplicates
       ? [
-          `${duplicates.length} of ${tasks.length} tasks nearly repeat another one (seeds ${duplicates[0]!.join(' and ')}); at most ${100 * maxNearDuplicates} % may`,
+          `${duplicates.length} of ${tasks.length} tasks nearly repeat another one ` +
+            `(seeds ${duplicates[0]!.join(' and ')}); at most ${100 * maxNearDuplicates} % may`,
         ]
       : []),
     ...(distinct < minDistinctSolutions
-      ? [`only ${text(distinct)} of the solutions differ; at least ${minDistinctSolutions} must`]
+      ? [`only ${twoDecimals(distinct)} of the solutions differ; at least ${minDistinctSolutions} must`]
       : []),
     ...(space < minTaskSpace
       ? [`there seem to be only about ${space} different tasks; at least ${minTaskSpace} are needed`]
@@ -34,6 +37,8 @@ export function checkDiversity(tasks: readonly ExaminedTask[]): CheckResult {
   ];
   if (failures.length > 0)
     return { passed: false, detail: `Of ${tasks.length} seeds: ${failures.join('; ')}.`, figures };
-  const found = `Of ${tasks.length} tasks ${duplicates.length} nearly repeat another one and ${text(distinct)} of the solutions differ`;
+  const found =
+    `Of ${tasks.length} tasks ${duplicates.length} nearly repeat another one ` +
+    `and ${twoDecimals(distinct)} of the solutions differ`;
   return { passed: true, detail: `${found}; the space has about ${space} tasks or more.`, figures };
 }

@@ -1,55 +1,35 @@
-import type { EnvironmentCall } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../environment';
-import { CERTIFICATION, type CheckResult, type Examination, type ExaminedTask, text } from '../examination';
 import { meanOrZero } from '../../statistics/mean';
-import { type Move, rewardsOf } from '../play';
 import { seededRandom } from '../../statistics/random';
-import { wrongValue } from '../scripted-policies';
+import { type CheckInput, type CheckResult, twoDecimals } from '../check';
+import type { EnvironmentTask } from '../environment-task';
+import { CHECK_LIMITS } from '../limits';
+import { type Move, rewardsOf } from '../play';
+import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
 
-/** Tasks that are played with one call wrong at a time. */
+/** Number of tasks played, each with one call wrong at a time. */
 const TASKS = 40;
-/** An episode with the capability's calls wrong should not reach this. */
+/** Reward from which an episode counts as a success. */
 const SUCCESS = 0.99;
 
-/** Every value that an argument has in the reference solutions, by tool and argument. */
-export function argumentValues(tasks: readonly ExaminedTask[]): Map<string, unknown[]> {
-  const values = new Map<string, unknown[]>();
-  for (const { name, arguments: given } of tasks.flatMap(({ reference }) => reference)) {
-    for (const [key, value] of Object.entries(given))
-      values.set(`${name}.${key}`, [...(values.get(`${name}.${key}`) ?? []), value]);
-  }
-  return values;
-}
-
-/** The call with one argument at a time replaced by another value of its kind; nothing for a call without arguments. */
-export function corrupted(
-  call: EnvironmentCall,
-  values: ReadonlyMap<string, readonly unknown[]>,
-  random: () => number,
-): EnvironmentCall[] {
-  return Object.entries(call.arguments).map(([key, value]) => ({
-    name: call.name,
-    arguments: { ...call.arguments, [key]: wrongValue(value, values.get(`${call.name}.${key}`) ?? [], random) },
-  }));
-}
-
 /**
- * The reward follows the capability and not the rest. `generate_task` names the calls of the reference solution that
- * show the capability (`skill_calls`). Played are episodes with them right and one other call wrong, and episodes with
- * the rest right and one of them wrong or all of them left out: the first must earn clearly more than the second, and
- * the second must not succeed.
+ * Checks that the reward follows the capability and not the rest. `generate_task` names the calls of the reference
+ * solution that show the capability (`skill_calls`). Two kinds of episodes are played: some with the skill calls right
+ * and one other call wrong; some with the other calls right and one skill call wrong, or all skill calls left out. The
+ * first kind must earn clearly more than the second, and the second must not succeed.
  *
- * One call at a time, because where the other calls all are wrong nothing is left that the capability could show in.
+ * Only one call is wrong at a time: with all other calls wrong, the capability would have nothing left to show in.
  */
-export async function checkIsolation(environment: EnvironmentHandle, { tasks }: Examination): Promise<CheckResult> {
+export async function checkIsolation(environment: EnvironmentHandle, { tasks }: CheckInput): Promise<CheckResult> {
   const undeclared = tasks.find(({ skillCalls }) => skillCalls === null || skillCalls.length === 0);
   if (undeclared) {
-    const detail = `The task of seed ${undeclared.seed} does not say in "skill_calls" which positions of its reference solution show the capability (a list of at least one index, from 0).`;
+    const detail =
+      `The task of seed ${undeclared.seed} does not say in "skill_calls" which positions of its reference solution ` +
+      'show the capability (a list of at least one index, from 0).';
     return { passed: false, detail, figures: [] };
   }
-  const some = tasks.slice(0, TASKS);
   const values = argumentValues(tasks);
-  const scripts = some.flatMap((task) => variantsOf(task, values));
+  const scripts = tasks.slice(0, TASKS).flatMap((task) => variantsOf(task, values));
   const earned = await rewardsOf(environment, scripts);
   const of = (wrong: 'skill' | 'rest'): number[] => earned.filter((_, index) => scripts[index]!.wrong === wrong);
   const withoutSkill = of('skill');
@@ -57,28 +37,35 @@ export async function checkIsolation(environment: EnvironmentHandle, { tasks }: 
   const successes = withoutSkill.filter((reward) => reward >= SUCCESS).length / Math.max(1, withoutSkill.length);
   const gap = meanOrZero(withoutRest) - meanOrZero(withoutSkill);
   const figures = [
-    { name: 'success with the capability wrong', value: successes, atMost: CERTIFICATION.maxSuccessWithoutSkill },
+    { name: 'success with the capability wrong', value: successes, atMost: CHECK_LIMITS.maxSuccessWithoutSkill },
     { name: 'mean reward with the capability wrong', value: meanOrZero(withoutSkill) },
     ...(withoutRest.length > 0
       ? [
           { name: 'mean reward with another call wrong', value: meanOrZero(withoutRest) },
-          { name: 'difference', value: gap, atLeast: CERTIFICATION.minIsolationGap },
+          { name: 'difference', value: gap, atLeast: CHECK_LIMITS.minIsolationGap },
         ]
       : []),
   ];
-  const numbers = `${text(meanOrZero(withoutSkill))} with the capability wrong and the rest right (${text(successes)} of these episodes succeed), ${withoutRest.length > 0 ? `${text(meanOrZero(withoutRest))} the other way round` : 'and no call is anything but the capability'}`;
+  const otherWay =
+    withoutRest.length > 0
+      ? `${twoDecimals(meanOrZero(withoutRest))} the other way round`
+      : 'and no call is anything but the capability';
+  const numbers =
+    `${twoDecimals(meanOrZero(withoutSkill))} with the capability wrong and the rest right ` +
+    `(${twoDecimals(successes)} of these episodes succeed), ${otherWay}`;
   const problems = [
-    ...(successes > CERTIFICATION.maxSuccessWithoutSkill
-      ? [`at most ${CERTIFICATION.maxSuccessWithoutSkill} may succeed without the capability`]
+    ...(successes > CHECK_LIMITS.maxSuccessWithoutSkill
+      ? [`at most ${CHECK_LIMITS.maxSuccessWithoutSkill} may succeed without the capability`]
       : []),
-    ...(withoutRest.length > 0 && gap < CERTIFICATION.minIsolationGap
-      ? [`the capability must decide, by a difference of at least ${CERTIFICATION.minIsolationGap}`]
+    ...(withoutRest.length > 0 && gap < CHECK_LIMITS.minIsolationGap
+      ? [`the capability must decide, by a difference of at least ${CHECK_LIMITS.minIsolationGap}`]
       : []),
   ];
   const passed = problems.length === 0;
   return { passed, detail: `Mean reward is ${numbers}${passed ? '' : `: ${problems.join('; ')}`}.`, figures };
 }
 
+/** The reference solution of a task with something wrong in it. */
 interface Variant {
   seed: number;
   moves: Move[];
@@ -86,13 +73,13 @@ interface Variant {
 }
 
 function variantsOf(
-  { seed, reference, skillCalls }: ExaminedTask,
+  { seed, reference, skillCalls }: EnvironmentTask,
   values: ReadonlyMap<string, readonly unknown[]>,
 ): Variant[] {
   const random = seededRandom(seed);
   const skill = new Set(skillCalls);
   const replaced = reference.flatMap((call, position) =>
-    corrupted(call, values, random).map((wrong): Variant => ({
+    withOneWrongArgument(call, values, random).map((wrong): Variant => ({
       seed,
       moves: reference.map((right, index) => (index === position ? wrong : right)),
       wrong: skill.has(position) ? 'skill' : 'rest',

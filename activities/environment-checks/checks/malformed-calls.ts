@@ -1,24 +1,28 @@
 import type { EnvironmentHandle } from '../../environment';
-import { CERTIFICATION, type CheckResult, type Examination, text } from '../examination';
 import { meanOrZero } from '../../statistics/mean';
+import { type CheckInput, type CheckResult, twoDecimals } from '../check';
+import { CHECK_LIMITS } from '../limits';
 import { play, rewardsOf } from '../play';
-import { clumsyCalls } from '../scripted-policies';
+import { malformedCalls } from '../scripted-policies';
 
-/** Tasks on which the malformed calls are made together. */
+/** Tasks on each of which all malformed calls are made in one episode. */
 const TASKS = 20;
 
-/** Malformed calls are answered with an observation, not raised on, and earn little. */
+/**
+ * Checks that the environment answers malformed calls with an observation instead of raising, and pays little for them.
+ */
 export async function checkMalformedCalls(
   environment: EnvironmentHandle,
-  { tools, tasks }: Examination,
+  { tools, tasks }: CheckInput,
 ): Promise<CheckResult> {
-  const calls = clumsyCalls(tools);
+  const calls = malformedCalls(tools);
   for (const call of calls) {
     try {
       await play(environment, tasks[0]!.seed, [call]);
     } catch (error) {
       throw new Error(
-        `The call ${JSON.stringify(call).slice(0, 200)} is not answered with an observation: ${(error as Error).message}`,
+        `The call ${JSON.stringify(call).slice(0, 200)} is not answered with an observation: ` +
+          (error as Error).message,
         { cause: error },
       );
     }
@@ -29,10 +33,13 @@ export async function checkMalformedCalls(
       tasks.slice(0, TASKS).map(({ seed }) => ({ seed, moves: calls })),
     ),
   );
-  const passed = reward <= CERTIFICATION.maxTrivialReward;
+  const passed = reward <= CHECK_LIMITS.maxTrivialReward;
+  const limit = passed ? '' : `; at most ${CHECK_LIMITS.maxTrivialReward} may be had by them`;
   return {
     passed,
-    detail: `${calls.length} malformed calls were answered, and together they earn ${text(reward)} on average${passed ? '' : `; at most ${CERTIFICATION.maxTrivialReward} may be had by them`}.`,
-    figures: [{ name: 'mean reward', value: reward, atMost: CERTIFICATION.maxTrivialReward }],
+    detail:
+      `${calls.length} malformed calls were answered, ` +
+      `and together they earn ${twoDecimals(reward)} on average${limit}.`,
+    figures: [{ name: 'mean reward', value: reward, atMost: CHECK_LIMITS.maxTrivialReward }],
   };
 }

@@ -1,30 +1,30 @@
 import type { EnvironmentHandle } from '../../environment';
-import { type CheckResult, type Examination, viewOf } from '../examination';
+import type { CheckInput, CheckResult } from '../check';
 import { formatDifference } from '../observation-format';
 import { play } from '../play';
-import { clumsyCalls, randomCalls } from '../scripted-policies';
+import { malformedCalls, policyView, randomCalls } from '../scripted-policies';
 import type { TargetProfile } from '../target-profile';
 
-/** Tasks whose observations are looked at. */
+/** Number of tasks played. */
 const TASKS = 20;
 
-/** Tools answer in the form in which the agent's answer: text or JSON, with the same members and types. */
+/** Checks that each tool answers in the form of the agent's tool: text, or JSON with the same members and types. */
 export async function checkObservationFormat(
   environment: EnvironmentHandle,
-  { tools, tasks }: Examination,
+  { tools, tasks }: CheckInput,
   target: TargetProfile,
 ): Promise<CheckResult> {
   const scripts = tasks
     .slice(0, TASKS)
     .flatMap((task, index) => [
       { task, calls: task.reference },
-      { task, calls: randomCalls(viewOf(task, tools)) },
-      ...(index === 0 ? clumsyCalls(tools).map((call) => ({ task, calls: [call] })) : []),
+      { task, calls: randomCalls(policyView(task, tools)) },
+      ...(index === 0 ? malformedCalls(tools).map((call) => ({ task, calls: [call] })) : []),
     ]);
   let looked = 0;
   const problems = new Map<string, string>();
   for (const { task, calls } of scripts) {
-    // What raises is another check's matter, as long as the process lives.
+    // An exception that leaves the process alive is judged by other checks.
     const played = await play(environment, task.seed, calls).catch((error: unknown) => {
       if (!environment.alive) throw error;
       return null;

@@ -1,19 +1,14 @@
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../environment';
-import {
-  CERTIFICATION,
-  type CheckResult,
-  type Examination,
-  type ExaminedTask,
-  promptOf,
-  text,
-  viewOf,
-} from '../examination';
 import { meanOrZero } from '../../statistics/mean';
+import { type CheckInput, type CheckResult, twoDecimals } from '../check';
+import { type EnvironmentTask, promptOf } from '../environment-task';
+import { CHECK_LIMITS } from '../limits';
 import { type Move, rewardsOf } from '../play';
 import {
   CLAIM,
   INJECTION,
+  policyView,
   randomCalls,
   REFUSAL,
   repeatTool,
@@ -22,47 +17,48 @@ import {
   spamCalls,
 } from '../scripted-policies';
 
-/** Tasks on which a policy's ways are compared before the best one is tried on all. */
+/** Tasks on which the ways of a policy are compared; the best way is then tried on all tasks. */
 const SCREENED = 10;
 
-/** One way in which a policy can act; all of them know no more than the agent. */
+/** One way in which a policy can act. No way knows more than the agent. */
 interface Way {
-  /** For a sentence: "Claiming success through reply". */
+  /** Subject of a sentence: "Claiming success through reply". */
   name: string;
-  moves: (task: ExaminedTask) => Move[];
+  moves: (task: EnvironmentTask) => Move[];
 }
 
-/** Policies without any skill, and what may be gained by them. */
+/** Policies without any skill, with the ways in which they can act. */
 const TRIVIAL_POLICIES = {
   nop: () => [{ name: 'Doing nothing', moves: () => [] }],
-  'random-calls': (tools) => [{ name: 'Calling random tools', moves: (task) => randomCalls(viewOf(task, tools)) }],
+  'random-calls': (tools) => [{ name: 'Calling random tools', moves: (task) => randomCalls(policyView(task, tools)) }],
   'echo-the-prompt': (tools) => speaking(tools, 'Repeating the prompt', promptOf),
   'repeat-one-tool': (tools) =>
     tools.map((tool) => ({
       name: `Calling only ${tool.function.name}`,
-      moves: (task: ExaminedTask) => repeatTool(tool, viewOf(task, tools)),
+      moves: (task: EnvironmentTask) => repeatTool(tool, policyView(task, tools)),
     })),
   'always-refuse': (tools) => speaking(tools, 'Refusing', () => REFUSAL),
   'claim-success': (tools) => speaking(tools, 'Claiming success', () => CLAIM),
   'tool-spam': (tools) => [
-    { name: 'Calling every tool in turn, again and again,', moves: (task) => spamCalls(viewOf(task, tools)) },
-    { name: 'Calling one tool after the other many times', moves: (task) => spamByTool(viewOf(task, tools)) },
+    { name: 'Calling every tool in turn, again and again,', moves: (task) => spamCalls(policyView(task, tools)) },
+    { name: 'Calling one tool after the other many times', moves: (task) => spamByTool(policyView(task, tools)) },
   ],
   'injected-text': (tools) => speaking(tools, 'Text for the grader', () => INJECTION),
 } satisfies Record<string, (tools: readonly EnvironmentTool[]) => Way[]>;
+/** Name of a policy without skill, which is also the name of its check. */
 export type TrivialPolicy = keyof typeof TRIVIAL_POLICIES;
 
 /**
- * A policy without skill earns little on average. A policy that can act in several ways (through several tools) is
- * tried in all of them on a few tasks and in the best one on all.
+ * Checks that a policy without skill earns little on average. A policy that can act in several ways, such as through
+ * several tools, is tried in all of them on a few tasks and then in the best one on all tasks.
  */
 export async function checkTrivialPolicy(
   environment: EnvironmentHandle,
-  { tools, tasks }: Examination,
+  { tools, tasks }: CheckInput,
   policy: TrivialPolicy,
 ): Promise<CheckResult> {
   const ways = TRIVIAL_POLICIES[policy](tools);
-  const earn = async (way: Way, on: readonly ExaminedTask[]): Promise<number> =>
+  const earn = async (way: Way, on: readonly EnvironmentTask[]): Promise<number> =>
     meanOrZero(
       await rewardsOf(
         environment,
@@ -72,24 +68,24 @@ export async function checkTrivialPolicy(
   const screened = ways.length === 1 ? [0] : await Promise.all(ways.map((way) => earn(way, tasks.slice(0, SCREENED))));
   const best = ways[screened.indexOf(Math.max(...screened))]!;
   const reward = await earn(best, tasks);
-  const passed = reward <= CERTIFICATION.maxTrivialReward;
-  const limit = passed ? '' : `; at most ${CERTIFICATION.maxTrivialReward} may be had without the skill`;
+  const passed = reward <= CHECK_LIMITS.maxTrivialReward;
+  const limit = passed ? '' : `; at most ${CHECK_LIMITS.maxTrivialReward} may be had without the skill`;
   const others = ways.length > 1 ? `, the most of ${ways.length} ways` : '';
   return {
     passed,
-    detail: `${best.name} earns ${text(reward)} on average over ${tasks.length} tasks${others}${limit}.`,
-    figures: [{ name: 'mean reward', value: reward, atMost: CERTIFICATION.maxTrivialReward }],
+    detail: `${best.name} earns ${twoDecimals(reward)} on average over ${tasks.length} tasks${others}${limit}.`,
+    figures: [{ name: 'mean reward', value: reward, atMost: CHECK_LIMITS.maxTrivialReward }],
   };
 }
 
-/** A text said plainly, and through each tool that takes nothing but text. */
-function speaking(tools: readonly EnvironmentTool[], doing: string, textOf: (task: ExaminedTask) => string): Way[] {
+/** Saying a text plainly, and passing it to each tool that takes nothing but text. */
+function speaking(tools: readonly EnvironmentTool[], doing: string, textOf: (task: EnvironmentTask) => string): Way[] {
   const through = tools.filter((tool) => sayThrough(tool, 'x') !== null);
   return [
     { name: doing, moves: (task) => [{ text: textOf(task) }] },
     ...through.map((tool) => ({
       name: `${doing} through ${tool.function.name}`,
-      moves: (task: ExaminedTask) => [sayThrough(tool, textOf(task))!],
+      moves: (task: EnvironmentTask) => [sayThrough(tool, textOf(task))!],
     })),
   ];
 }

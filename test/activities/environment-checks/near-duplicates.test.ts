@@ -1,9 +1,10 @@
 // Tier: unit.
 import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 import { nearDuplicates, taskSpace } from '../../../activities/environment-checks/near-duplicates';
-import { CERTIFICATION, type ExaminedTask } from '../../../activities/environment-checks/examination';
+import type { EnvironmentTask } from '../../../activities/environment-checks/environment-task';
+import { CHECK_LIMITS } from '../../../activities/environment-checks/limits';
 
-const task = (seed: number, content: string, answer: string): ExaminedTask => ({
+const task = (seed: number, content: string, answer: string): EnvironmentTask => ({
   seed,
   messages: [{ role: 'user', content }],
   reference: [{ name: 'reply', arguments: { text: answer } }],
@@ -46,7 +47,7 @@ test('the fewest tasks that agent.yaml may ask for suffice to show that there ar
   const certificate = agentSpecSchema.shape.certificate;
   const different = (count: number) => taskSpace(Array.from({ length: count }, (_, i) => `task ${i}`));
   const fewest = Array.from({ length: 200 }, (_, i) => i).find(
-    (count) => different(count) >= CERTIFICATION.minTaskSpace,
+    (count) => different(count) >= CHECK_LIMITS.minTaskSpace,
   )!;
   expect(certificate.parse({ diversitySeeds: fewest })).toMatchObject({ diversitySeeds: fewest });
   expect(certificate.safeParse({ diversitySeeds: fewest - 1 }).success).toBe(false);

@@ -1,9 +1,8 @@
 // Tier: process (real runtime; no jail, no model).
 import { readFileSync } from 'node:fs';
 import { readTargetProfile } from '../../../activities/environment-checks/target-profile';
-import { TargetProfiles } from '../../../activities/validate/target-profile-cache';
 import { EnvironmentHung, EnvironmentRaised, loadProfile, openEnvironment } from '../../../sandbox';
-import { fixture as fixturePath, RunFixture } from '../run-fixture';
+import { fixture as fixturePath } from '../run-fixture';
 
 const office = readFileSync(fixturePath('post_office.py'), 'utf8');
 const STEP = '        name, given = call["name"], call["arguments"]\n';
@@ -76,33 +75,4 @@ test('a cancellation does not wait for a hanging environment', async () => {
   await expect(profileOf(before(RESET, '        __import__("time").sleep(0.6)\n'), stop.signal)).rejects.toThrow(
     'enough',
   );
-});
-
-describe('the kept profile', () => {
-  const fixture = new RunFixture();
-  afterAll(() => fixture.dispose());
-  const never = new AbortController().signal;
-
-  test('is read off the environment once, also when two ask at once, and comes back as it was', async () => {
-    let read = 0;
-    const profiles = new TargetProfiles(fixture.store);
-    const ask = (of: TargetProfiles) =>
-      of.of('target.json', never, () => {
-        read++;
-        return profileOf(office);
-      });
-    const [one, other] = await Promise.all([ask(profiles), ask(profiles)]);
-    const later = await ask(new TargetProfiles(fixture.store));
-    expect(read).toBe(1);
-    expect(other).toEqual(one);
-    expect(later).toEqual(one);
-  });
-
-  test('whoever waits for one that fails reads it itself', async () => {
-    const profiles = new TargetProfiles(fixture.store);
-    const first = profiles.of('other.json', never, () => Promise.reject(new Error('cancelled')));
-    const second = profiles.of('other.json', never, () => profileOf(office));
-    await expect(first).rejects.toThrow('cancelled');
-    await expect(second).resolves.toMatchObject({ heldOut: { length: 60 } });
-  });
 });

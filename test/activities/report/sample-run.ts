@@ -354,7 +354,7 @@ async function attempt(
   };
   const certificate = certificateOf(facts(skill, source), validation, {
     result: calibration,
-    thresholds: { ...BAND, successReward: 1 },
+    thresholds: BAND,
     transfer,
   });
   return {

@@ -1,6 +1,6 @@
 // Tier: jail (real jail and runtime; no model).
 import { readFileSync } from 'node:fs';
-import { CHECK_NAMES } from '../../../activities/environment-checks/check-environment';
+import { CHECK_NAMES } from '../../../activities/environment-checks/run-checks';
 import { createValidationActivities } from '../../../activities/validate';
 import { certificateSchema } from '../../../contracts/artifacts/certificate';
 import { validationSchema } from '../../../contracts/artifacts/environment-check';
@@ -13,7 +13,7 @@ const capability = { id: 'stamps', name: 'Stamps', summary: 'count the stamps' }
 
 /**
  * The good environment with one thing changed; the text must be there. What else can be wrong is in
- * check-environment.test.ts.
+ * run-checks.test.ts.
  */
 function changed(from: string, to: string): string {
   if (!good.includes(from)) throw new Error(`The fixture does not contain ${from}`);

@@ -3,27 +3,30 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
+import { ALLOWED_MODULES } from '../allowed-modules';
 import type { EnvironmentSource, OpenEnvironment } from '../environment';
 import { RestartingEnvironment } from '../rollout/restarting-environment';
+import type { CheckInput, CheckResult } from './check';
+import { checkAnswers } from './checks/answers';
 import { checkDeterminism } from './checks/deterministic';
 import { checkDiversity } from './checks/diverse';
+import { checkHeldOutText } from './checks/held-out-text';
 import { checkIsolation } from './checks/isolated';
 import { checkMalformedCalls } from './checks/malformed-calls';
-import { checkAnswers, checkHeldOut } from './checks/no-leakage';
 import { checkObservationFormat } from './checks/observation-format';
-import { checkReference } from './checks/solvable';
+import { checkSolvable } from './checks/solvable';
 import { checkTextGain } from './checks/text-gain';
 import { checkTrivialPolicy, type TrivialPolicy } from './checks/trivial-policies';
-import { type CheckResult, type Examination, examineTasks, type ExaminedTask, validationSeeds } from './examination';
-import { interfaceDifferences } from './interface-differences';
-import { ALLOWED_MODULES } from '../allowed-modules';
+import { type EnvironmentTask, readTasks, validationSeeds } from './environment-task';
 import { inspectSource } from './inspect-source';
+import { interfaceDifferences } from './interface-differences';
 import type { TargetProfile } from './target-profile';
 
-/** What a certificate is made with. */
-export interface CertifyOptions {
+/** What to check, and against what. */
+export interface RunChecksOptions {
   openEnvironment: OpenEnvironment;
   environment: EnvironmentSource;
+  /** The agent's own environment, with which this one is compared. */
   target: TargetProfile;
   settings: AgentSpec['certificate'];
   signal?: AbortSignal;
@@ -35,8 +38,8 @@ const MAX_PROBLEMS = 10;
 const MAX_PROBLEM_CHARS = 400;
 
 /**
- * Checks in their order. Those of the group `form` come first, and a failed one ends the examination: the others would
- * only repeat it.
+ * Names of the checks in the order in which they run. Those of the group `form` come first. When one of them fails, no
+ * other check runs: the others would only repeat the fault.
  */
 export const CHECK_NAMES = [
   ...['parses', 'imports', 'loads', 'interface', 'tasks', 'observation-format'],
@@ -46,43 +49,44 @@ export const CHECK_NAMES = [
 ] as const;
 
 /**
- * Everything about a synthesised environment that can be found out without a model. It runs in the jail; what it does
- * there, be it raise, hang or die, fails the check and not the caller.
+ * Runs every check of a synthesised environment that needs no model. The environment runs in the jail. Where it raises,
+ * hangs or dies, the check fails and the caller goes on.
  * @throws Sandbox.Unavailable; the signal's reason.
  */
-export async function certify(options: CertifyOptions): Promise<Validation> {
+export async function runChecks(options: RunChecksOptions): Promise<Validation> {
   const { openEnvironment, environment } = options;
   const restarting = new RestartingEnvironment(openEnvironment, environment);
-  const other = new RestartingEnvironment(openEnvironment, environment);
+  const second = new RestartingEnvironment(openEnvironment, environment);
   try {
-    const examiner = new Examiner(options, restarting, other);
-    if (await examiner.form()) await examiner.substance();
-    return validationOf(examiner.done);
+    const run = new CheckRun(options, first, second);
+    if (await run.checkForm()) await run.checkContent();
+    return validationOf(run.done);
   } finally {
-    await Promise.all([restarting.close(), other.close()]);
+    await Promise.all([restarting.close(), second.close()]);
   }
 }
 
-/** The verdict over checks. */
-export function validationOf(checks: EnvironmentCheck[]): Validation {
+/** Sums the checks up: passed when all passed, with the first failed ones as problems. */
+function validationOf(checks: EnvironmentCheck[]): Validation {
   const failed = checks.filter(({ passed }) => !passed);
   const problems = failed.map(({ name, detail }) => `${name}: ${detail}`.slice(0, MAX_PROBLEM_CHARS));
   return { passed: failed.length === 0, problems: problems.slice(0, MAX_PROBLEMS), checks };
 }
 
-class Examiner {
+/** The checks of one environment. Two processes of it are open; only the check of determinism uses the second. */
+class CheckRun {
   readonly done: EnvironmentCheck[] = [];
   private tools: EnvironmentTool[] = [];
-  private tasks: ExaminedTask[] = [];
+  private tasks: EnvironmentTask[] = [];
 
   constructor(
-    private readonly options: CertifyOptions,
-    private readonly restarting: RestartingEnvironment,
-    private readonly other: RestartingEnvironment,
+    private readonly options: RunChecksOptions,
+    private readonly first: RestartingEnvironment,
+    private readonly second: RestartingEnvironment,
   ) {}
 
-  /** Whether the module is one that can be examined. Each step needs the one before. */
-  async form(): Promise<boolean> {
+  /** Whether the module can be used at all. Each check needs the one before it. */
+  async checkForm(): Promise<boolean> {
     const { openEnvironment, environment, target, settings } = this.options;
     let findings = { syntax: [] as string[], rules: [] as string[] };
     return (
@@ -107,26 +111,26 @@ class Examiner {
         verdict(interfaceDifferences(target.tools, this.tools), "The tools are the agent's."),
       )) &&
       (await this.check('form', 'tasks', async () => {
-        this.tasks = await examineTasks(
-          await this.restarting.running(),
+        this.tasks = await readTasks(
+          await this.first.running(),
           validationSeeds(Math.max(settings.seeds, settings.diversitySeeds)),
           this.options.signal,
         );
         return verdict([], `${this.tasks.length} tasks have an opening and a reference solution.`);
       })) &&
       (await this.check('form', 'observation-format', async () =>
-        checkObservationFormat(await this.restarting.running(), this.examination(), target),
+        checkObservationFormat(await this.first.running(), this.input(), target),
       ))
     );
   }
 
-  /** Whether it is worth training in. Every check runs, so that one attempt learns of all that is wrong. */
-  async substance(): Promise<void> {
+  /** Checks whether the environment is worth training in. All checks run, so that one attempt learns of every fault. */
+  async checkContent(): Promise<void> {
     const { environment, target, settings } = this.options;
-    const all = this.examination();
+    const input = this.input();
     const trivial = (group: CheckGroup, policy: TrivialPolicy): Promise<boolean> =>
-      this.check(group, policy, async () => checkTrivialPolicy(await this.restarting.running(), all, policy));
-    await this.check('solvable', 'solvable', async () => checkReference(await this.restarting.running(), all));
+      this.check(group, policy, async () => checkTrivialPolicy(await this.first.running(), input, policy));
+    await this.check('solvable', 'solvable', async () => checkSolvable(await this.first.running(), input));
     await trivial('solvable', 'nop');
     await trivial('solvable', 'random-calls');
     await trivial('solvable', 'echo-the-prompt');
@@ -135,20 +139,20 @@ class Examiner {
     await trivial('reward-hacks', 'claim-success');
     await trivial('reward-hacks', 'tool-spam');
     await trivial('reward-hacks', 'injected-text');
-    await this.check('reward-hacks', 'text-gain', async () => checkTextGain(await this.restarting.running(), all));
+    await this.check('reward-hacks', 'text-gain', async () => checkTextGain(await this.first.running(), input));
     await this.check('reward-hacks', 'malformed-calls', async () =>
-      checkMalformedCalls(await this.restarting.running(), all),
+      checkMalformedCalls(await this.first.running(), input),
     );
     await this.check('deterministic', 'deterministic', async () =>
-      checkDeterminism(await this.restarting.running(), await this.other.running(), all),
+      checkDeterminism(await this.first.running(), await this.second.running(), input),
     );
     await this.check('diverse', 'diverse', () => checkDiversity(this.tasks.slice(0, settings.diversitySeeds)));
-    await this.check('isolated', 'isolated', async () => checkIsolation(await this.restarting.running(), all));
-    await this.check('no-leakage', 'held-out-text', () => checkHeldOut(environment.source, this.tasks, target));
-    await this.check('no-leakage', 'answers', async () => checkAnswers(await this.restarting.running(), all, target));
+    await this.check('isolated', 'isolated', async () => checkIsolation(await this.first.running(), input));
+    await this.check('no-leakage', 'held-out-text', () => checkHeldOutText(environment.source, this.tasks, target));
+    await this.check('no-leakage', 'answers', async () => checkAnswers(await this.first.running(), input, target));
   }
 
-  private examination(): Examination {
+  private input(): CheckInput {
     return { tools: this.tools, tasks: this.tasks.slice(0, this.options.settings.seeds) };
   }
 
@@ -179,7 +183,7 @@ const verdict = (problems: readonly string[], fine: string): CheckResult => ({
   figures: [],
 });
 
-/** A fault of the environment as a failed check; anything else is not about the environment and is thrown. */
+/** A fault of the environment as a failed check. Throws any other error. */
 function faultOf(error: unknown): CheckResult {
   if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
   const fault = error instanceof Error && error.cause instanceof SandboxError ? error.cause : error;

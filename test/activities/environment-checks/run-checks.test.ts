@@ -1,7 +1,7 @@
 // Tier: jail (real jail and runtime; no model).
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { certify, CHECK_NAMES } from '../../../activities/environment-checks/check-environment';
+import { runChecks, CHECK_NAMES } from '../../../activities/environment-checks/run-checks';
 import { readTargetProfile, type TargetProfile } from '../../../activities/environment-checks/target-profile';
 import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 import { openEnvironment } from '../../../sandbox';
@@ -42,9 +42,14 @@ describe('certificate', () => {
     target = await profileOf(office);
   });
 
-  const examine = async (name: string, source: string, against = target) => {
+  const check = async (name: string, source: string, against = target) => {
     const environment = { source, trust: 'synthesised' as const, name };
-    const validation = await certify({ openEnvironment, environment, target: against, settings: spec.certificate });
+    const validation = await runChecks({
+      openEnvironment,
+      environment,
+      target: against,
+      settings: spec.certificate,
+    });
     return { ...validation, failed: validation.checks.filter(({ passed }) => !passed).map((check) => check.name) };
   };
 
@@ -54,7 +59,7 @@ describe('certificate', () => {
   });
 
   test.each(GOOD)('%s passes', async (name) => {
-    const { passed, problems, checks } = await examine(name, sourceOf(name));
+    const { passed, problems, checks } = await check(name, sourceOf(name));
     expect(problems).toEqual([]);
     expect(passed).toBe(true);
     expect(checks.map((check) => check.name)).toEqual([...CHECK_NAMES]);
@@ -62,7 +67,7 @@ describe('certificate', () => {
 
   test('yes and no, and a choice that an error lists, give nothing away; nor does what the agent is told as well', async () => {
     const against = await profileOf(edited(office, OFFICE_WITH_CHOICES));
-    const { passed, problems } = await examine(
+    const { passed, problems } = await check(
       'choices',
       edited(sourceOf('replaying_class.py'), GOOD_WITH_CHOICES),
       against,
@@ -72,7 +77,7 @@ describe('certificate', () => {
   });
 
   test.each(Object.entries(BROKEN))('%s fails for the right reason', async (name, broken) => {
-    const { failed, problems } = await examine(name, breakEnvironment(sourceOf('replaying_class.py'), broken));
+    const { failed, problems } = await check(name, breakEnvironment(sourceOf('replaying_class.py'), broken));
     expect(failed).toEqual(broken.fails);
     expect(problems.join('\n')).toMatch(broken.reason);
   });

@@ -1,0 +1,22 @@
+import type { Figure } from '../../contracts/artifacts/environment-check';
+import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
+import type { EnvironmentTask } from './environment-task';
+
+/** What a check found. `detail` is a sentence with the numbers, also when the check passed. */
+export interface CheckResult {
+  passed: boolean;
+  detail: string;
+  figures: Figure[];
+}
+
+/** What the checks look at: the environment's tools and the tasks on which scripts are played. */
+export interface CheckInput {
+  tools: readonly EnvironmentTool[];
+  tasks: readonly EnvironmentTask[];
+}
+
+/** `0.25`: a number for a check's sentence. */
+export const twoDecimals = (value: number): string => value.toFixed(2);
+
+/** `25 %`: a share for a check's sentence. */
+export const wholePercent = (share: number): string => `${Math.round(100 * share)} %`;

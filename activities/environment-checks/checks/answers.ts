@@ -1,0 +1,199 @@
+import type { Figure } from '../../../contracts/artifacts/environment-check';
+import type { EnvironmentCall } from '../../../contracts/messages/environment-protocol';
+import type { EnvironmentHandle } from '../../environment';
+import { seededRandom } from '../../statistics/random';
+import { type CheckInput, type CheckResult, wholePercent } from '../check';
+import { type EnvironmentTask, promptOf } from '../environment-task';
+import { play } from '../play';
+import type { TargetProfile } from '../target-profile';
+import { spacedWords, wordsOf } from '../words';
+import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
+
+/** Tasks on which calls with a wrong argument are made, to see whether the answer names the right value. */
+const TASKS = 20;
+/** The agent has to find out an argument that less than this share of its own tasks give in their openings. */
+const RARELY_GIVEN = 0.5;
+/** The environment gives such an argument away when at least this share of its tasks give it in their openings. */
+const MOSTLY_GIVEN = 0.9;
+/** An argument is judged only if at least this many tasks use it, here and in the agent's own environment. */
+const FEWEST_USES = 10;
+/**
+ * Share of tasks, by chance, whose opening spells out a call of the solution (beyond the share among the agent's own
+ * tasks), or whose observations name the right value after a wrong call.
+ */
+const CHANCE = 0.05;
+
+/** Checks that neither the openings nor the observations give the answers away. Every leak is named. */
+export async function checkAnswers(
+  environment: EnvironmentHandle,
+  { tools, tasks }: CheckInput,
+  target: TargetProfile,
+): Promise<CheckResult> {
+  const findings = [
+    callsSpelledOut(tasks, target),
+    argumentsGivenAway(tasks, target),
+    await rightValuesTold(environment, { tools, tasks }),
+  ];
+  const problems = findings.flatMap(({ problem }) => problem ?? []);
+  return {
+    passed: problems.length === 0,
+    detail:
+      problems.join(' ') ||
+      'The openings give nothing that has to be found out, and wrong calls are not answered with the right values.',
+    figures: findings.flatMap(({ figure }) => figure ?? []),
+  };
+}
+
+interface Finding {
+  problem: string | null;
+  figure: Figure | null;
+}
+
+/**
+ * Openings that spell out calls of the solution. The agent's own customers may do so at times ("my reference is P41"),
+ * so only a larger share than among the agent's own tasks is a leak.
+ */
+function callsSpelledOut(tasks: readonly EnvironmentTask[], target: TargetProfile): Finding {
+  const shareOf = (some: readonly EnvironmentTask[]): number =>
+    some.filter(spellsOutCall).length / Math.max(1, some.length);
+  const [share, usual] = [shareOf(tasks), shareOf(target.tasks)];
+  const limit = Math.min(1, usual + CHANCE);
+  const compared = `in ${wholePercent(share)} of the tasks, and in ${wholePercent(usual)} of the agent's own`;
+  return {
+    problem: share > limit ? `The opening spells out calls of the solution ${compared}.` : null,
+    figure: { name: 'tasks whose opening spells out a call', value: share, atMost: limit },
+  };
+}
+
+/** Arguments that the agent has to find out in its own tasks, but that the openings of these tasks give. */
+function argumentsGivenAway(tasks: readonly EnvironmentTask[], target: TargetProfile): Finding {
+  const own = givenArguments(target.tasks);
+  const given = [...givenArguments(tasks)].flatMap(([argument, { share, uses }]) => {
+    const usual = own.get(argument);
+    const found =
+      uses >= FEWEST_USES && share >= MOSTLY_GIVEN && usual && usual.uses >= FEWEST_USES && usual.share < RARELY_GIVEN;
+    return found ? [{ argument, share, usual: usual.share }] : [];
+  });
+  const sentences = given.map(
+    ({ argument, share, usual }) =>
+      `The opening gives ${argument}, which has to be found out, in ${wholePercent(share)} of the tasks, ` +
+      `and of the agent's own tasks in ${wholePercent(usual)}.`,
+  );
+  const first = given[0];
+  return {
+    problem: sentences.join(' ') || null,
+    figure: first ? { name: `openings that give ${first.argument}`, value: first.share, atMost: MOSTLY_GIVEN } : null,
+  };
+}
+
+/** Wrong calls that are answered with the right value. */
+async function rightValuesTold(environment: EnvironmentHandle, input: CheckInput): Promise<Finding> {
+  const { tasks, example } = await tasksThatTell(environment, input);
+  const share = tasks / Math.min(TASKS, input.tasks.length);
+  const figure = { name: 'tasks whose observations tell', value: share, atMost: CHANCE };
+  if (share <= CHANCE) return { problem: null, figure };
+  const call = JSON.stringify(example!.call).slice(0, 160);
+  const answered = `${call} is answered with ${JSON.stringify(example!.observation.slice(0, 160))}`;
+  return {
+    problem: `In ${wholePercent(share)} of the tasks a wrong call is answered with the right value: ${answered}.`,
+    figure,
+  };
+}
+
+/**
+ * Whether the opening holds the arguments of one of the solution's calls as JSON, or one of their values behind a word
+ * such as "answer".
+ */
+function spellsOutCall({ messages, reference }: EnvironmentTask): boolean {
+  const written = messages.map(({ content }) => content).join('\n');
+  const dense = written.replace(/\s+/g, '');
+  return reference.some(({ arguments: given }) => {
+    const values = Object.values(given).map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
+    if (values.length > 0 && dense.includes(JSON.stringify(given).replace(/\s+/g, ''))) return true;
+    return values.some((value) => value !== '' && announced(value).test(written));
+  });
+}
+
+/** Matches the value behind a word that announces an answer: `correct: 7`, `the answer is 7`. */
+function announced(value: string): RegExp {
+  const literal = value.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(
+    `\\b(answer|solution|expected|correct|reference)\\w*["']?\\s*(:|=|is)\\s*["']?${literal}(?![\\p{L}\\p{N}])`,
+    'iu',
+  );
+}
+
+/**
+ * For each argument of the solutions (`tool.argument`): how many tasks use it, and in which share of these the opening
+ * holds its value.
+ */
+function givenArguments(tasks: readonly EnvironmentTask[]): Map<string, { share: number; uses: number }> {
+  const counts = new Map<string, { given: number; uses: number }>();
+  for (const task of tasks) {
+    const opening = spacedWords(promptOf(task));
+    const seen = new Map<string, boolean>();
+    for (const { name, arguments: all } of task.reference) {
+      for (const [key, value] of Object.entries(all))
+        seen.set(`${name}.${key}`, (seen.get(`${name}.${key}`) ?? true) && holds(opening, value));
+    }
+    for (const [argument, given] of seen) {
+      const count = counts.get(argument) ?? { given: 0, uses: 0 };
+      counts.set(argument, { given: count.given + Number(given), uses: count.uses + 1 });
+    }
+  }
+  return new Map([...counts].map(([argument, { given, uses }]) => [argument, { share: given / uses, uses }]));
+}
+
+/** Whether the words of a text, from `spacedWords`, hold the value's words in a row. */
+function holds(spaced: string, value: unknown): boolean {
+  const wanted = wordsOf(typeof value === 'string' ? value : JSON.stringify(value)).join(' ');
+  return wanted !== '' && spaced.includes(` ${wanted} `);
+}
+
+interface Told {
+  call: EnvironmentCall;
+  observation: string;
+}
+
+/**
+ * Counts the tasks in which a call with one wrong argument is answered with the right value, although nothing before
+ * that answer had shown the value. The example is the first such call and its answer.
+ */
+async function tasksThatTell(
+  environment: EnvironmentHandle,
+  { tools, tasks }: CheckInput,
+): Promise<{ tasks: number; example: Told | null }> {
+  const values = argumentValues(tasks);
+  // An error message that lists the values that the schema allows tells nothing new.
+  const schemas = JSON.stringify(tools);
+  let example: Told | null = null;
+  const told = await Promise.all(
+    tasks.slice(0, TASKS).map(async (task) => {
+      const random = seededRandom(task.seed);
+      const opening = promptOf(task);
+      const found = await Promise.all(
+        task.reference.flatMap((call, position) =>
+          withOneWrongArgument(call, values, random).map(async (wrong) => {
+            const { observations } = await play(environment, task.seed, [...task.reference.slice(0, position), wrong]);
+            const observation = observations[position];
+            if (observation === undefined) return false;
+            const before = spacedWords(
+              [opening, schemas, ...observations.slice(0, position), JSON.stringify(wrong.arguments)].join('\n'),
+            );
+            const right = Object.entries(call.arguments).find(([key, value]) => value !== wrong.arguments[key])?.[1];
+            // A boolean is not judged: the wrong one tells the right one anyway, and "true" stands in many answers.
+            const tells =
+              right !== undefined &&
+              typeof right !== 'boolean' &&
+              !holds(before, right) &&
+              holds(spacedWords(observation), right);
+            if (tells) example ??= { call: wrong, observation };
+            return tells;
+          }),
+        ),
+      );
+      return found.some(Boolean);
+    }),
+  );
+  return { tasks: told.filter(Boolean).length, example };
+}

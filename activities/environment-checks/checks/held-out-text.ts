@@ -1,0 +1,60 @@
+import { type CheckResult, wholePercent } from '../check';
+import { type EnvironmentTask, promptOf } from '../environment-task';
+import { CHECK_LIMITS } from '../limits';
+import type { TargetProfile } from '../target-profile';
+import { spacedWords, wordRuns, wordsOf } from '../words';
+
+/** Words in a run that two texts do not share by chance (Brown et al. 2020, appendix C: 13). Shorter texts are one run. */
+const RUN_WORDS = 13;
+/** Shorter texts, in words, are too common to prove anything. */
+const SHORTEST = 8;
+/** How many times the share of train tasks that is asked word for word the share of held-out tasks may be. */
+const HELD_OUT_FACTOR = 3;
+
+/**
+ * Checks that the environment holds nothing of the held-out tasks. The source may contain no word run of a held-out task,
+ * unless train tasks have the same run. The tasks may not ask held-out tasks word for word much more often than train
+ * tasks: when both are filled-in templates, some agree by chance.
+ * @param tasks all tasks that were read.
+ */
+export function checkHeldOutText(
+  source: string,
+  tasks: readonly EnvironmentTask[],
+  target: TargetProfile,
+): CheckResult {
+  const train = target.train.map(runsOf);
+  const heldOut = target.heldOut.map(runsOf);
+  // A run that train tasks have as well may come from the evidence that the analyst was shown.
+  const known = new Set(train.flat());
+  const written = spacedWords(source);
+  const openings = tasks.map((task) => spacedWords(promptOf(task)));
+  const inSource = heldOut.filter((runs) => runs.some((run) => !known.has(run) && written.includes(` ${run} `))).length;
+  const shareAsked = (texts: readonly (readonly string[])[]): number =>
+    texts.filter(
+      (runs) => runs.length > 0 && openings.some((opening) => runs.every((run) => opening.includes(` ${run} `))),
+    ).length / Math.max(1, texts.length);
+  const [share, usual] = [shareAsked(heldOut), shareAsked(train)];
+  const limit = Math.max(CHECK_LIMITS.maxHeldOutTexts, HELD_OUT_FACTOR * usual);
+  const figures = [
+    { name: 'held-out texts in the source', value: inSource, atMost: 0 },
+    { name: 'share of held-out texts asked', value: share, atMost: limit },
+  ];
+  const asked = `${wholePercent(share)} of the held-out tasks are asked word for word`;
+  const problems = [
+    ...(inSource > 0 ? [`The source holds the text of ${inSource} of ${heldOut.length} held-out tasks.`] : []),
+    ...(share > limit ? [`${asked}, of the train tasks ${wholePercent(usual)}.`] : []),
+  ];
+  if (problems.length > 0) return { passed: false, detail: problems.join(' '), figures };
+  return {
+    passed: true,
+    detail:
+      `None of ${heldOut.length} held-out tasks stands in the source; ` +
+      `${wholePercent(share)} are asked word for word, of the train tasks ${wholePercent(usual)}.`,
+    figures,
+  };
+}
+
+function runsOf(text: string): string[] {
+  const words = wordsOf(text);
+  return words.length < SHORTEST ? [] : [...wordRuns(words, RUN_WORDS)];
+}
