@@ -36,9 +36,10 @@ import { estimateTransfer } from './transfer';
 const MAX_FAULT_SHARE = 0.01;
 
 /**
- * `calibrateEnvironment`: rolls the base model out in a synthesised environment, at training temperature, until it is
- * certain whether it can learn anything there, and completes the certificate. Resumes where an earlier attempt stopped.
- * An environment that keeps failing is out of band, whatever its figures.
+ * Makes the activity `calibrateEnvironment`. It rolls the base model out in a synthesised environment, at training
+ * temperature, until it is certain enough whether the model can learn anything there, and completes the certificate. It
+ * resumes where an earlier attempt stopped. An environment that keeps failing is out of band, whatever its figures.
+ * @throws Sandbox.Unavailable.
  */
 export function createCalibrateEnvironment(
   deps: RolloutDeps,
@@ -51,7 +52,7 @@ export function createCalibrateEnvironment(
     const { seeds, rolloutsPerSeed, ...band } = calibration;
     const thresholds: CalibrationThresholds = { ...band, successReward: environment.successReward };
     const design = calibrationDesign({ seeds, rolloutsPerSeed });
-    // What it cost is counted also where nothing came of it.
+    // The cost counts even when the calibration comes to nothing.
     let rolledOut: RolloutResults = { trajectories: [], seconds: 0, faults: [] };
     let result: CalibrationResult;
     try {
@@ -100,8 +101,8 @@ export function createCalibrateEnvironment(
 }
 
 /**
- * The estimate of transfer. Every label and trajectory of the run is read for it, so that it heartbeats and can be
- * cancelled like the rollouts.
+ * Estimates the transfer. It reads every label and trajectory of the run, so it heartbeats and can be cancelled like
+ * the rollouts.
  */
 async function estimateWithHeartbeats(
   store: ArtifactStore,
@@ -122,8 +123,9 @@ async function estimateWithHeartbeats(
 }
 
 /**
- * Rolls out portion by portion, each as far as the stopping rule asks for. What an earlier attempt did is in the work
- * file and costs nothing.
+ * Makes the rollouts that the stopping rule asks for, portion by portion. Rollouts of an earlier attempt lie in the
+ * work file and cost nothing.
+ * @returns rewards of each task, in the order of seeds.
  */
 async function rollOutUntilCertain(
   deps: RolloutDeps,
@@ -131,7 +133,7 @@ async function rollOutUntilCertain(
   prepared: PreparedSpec,
   design: CalibrationDesign,
   thresholds: CalibrationThresholds,
-  /** Told of all rollouts so far after each portion. */
+  /** Called after each portion with all rollouts so far. */
   onPortion: (rolledOut: RolloutResults) => void,
 ): Promise<number[][]> {
   const { training, environment, model, collect } = prepared.spec;
@@ -175,7 +177,7 @@ async function rollOutUntilCertain(
     const rolledOut = onlyPlanned(all, plans);
     onPortion(rolledOut);
     const lost = rolledOut.faults.filter((fault) => fault.lost);
-    // The limit of one portion holds for all of them together.
+    // `rollOut` holds each portion to this limit; here it holds for all portions together.
     if (lost.length > MAX_PROCESS_FAULTS) {
       throw new EnvironmentUnusable(
         lost.map(({ sentence }) => sentence),
@@ -187,7 +189,7 @@ async function rollOutUntilCertain(
   return groups;
 }
 
-/** An earlier attempt may have got further than this portion; what it did comes in at its turn. */
+/** The planned part of the rollouts: an earlier attempt may have made more, which later portions will ask for. */
 function onlyPlanned(rolledOut: RolloutResults, plans: readonly EpisodePlan[]): RolloutResults {
   const planned = new Set(plans.map(({ seed, trial }) => `${seed}:${trial}`));
   const isPlanned = (seed: number, trial: number): boolean => planned.has(`${seed}:${trial}`);
@@ -205,13 +207,16 @@ function rewardsByTask(trajectories: readonly Trajectory[]): number[][] {
 }
 
 /**
- * An exception now and then is what clumsy calls may cost, and the trainer puts up with it. One that is not rare spoils
- * the figures, and a process that ends or hangs would end the training.
+ * The calibration, out of band if the environment failed too often. The trainer tolerates a rare exception, such as
+ * malformed calls may cause. Frequent exceptions spoil the figures, and a process that ends or hangs would end the
+ * training.
  */
 function withFaults(result: CalibrationResult, { faults, trajectories }: RolloutResults): CalibrationResult {
   const lost = faults.filter((fault) => fault.lost).length;
   if (lost === 0 && faults.length <= MAX_FAULT_SHARE * trajectories.length) return result;
-  const sentence = `The environment failed in ${faults.length} of ${trajectories.length} rollouts, in ${lost} of them by ending or hanging: ${faults[0]!.sentence.slice(0, 600)}`;
+  const sentence =
+    `The environment failed in ${faults.length} of ${trajectories.length} rollouts, ` +
+    `in ${lost} of them by ending or hanging: ${faults[0]!.sentence.slice(0, 600)}`;
   return {
     ...result,
     faulty: true,
@@ -220,7 +225,7 @@ function withFaults(result: CalibrationResult, { faults, trajectories }: Rollout
   };
 }
 
-/** Figures of an environment that could not be rolled out in: none of its tasks earned anything. */
+/** The calibration of an environment in which no rollouts could be made. */
 function unusable(thresholds: CalibrationThresholds, message: string): CalibrationResult {
   return {
     ...calibrationOf([[0]], thresholds),
@@ -236,6 +241,7 @@ function unusable(thresholds: CalibrationThresholds, message: string): Calibrati
   };
 }
 
+/** The calibration in one line, for the workflow. */
 function outcomeLine({
   verdict,
   meanReward,
@@ -246,6 +252,8 @@ function outcomeLine({
   problems,
 }: CalibrationResult): string {
   if (seeds === 0) return `unusable: ${problems[0]?.split('\n')[0] ?? ''}`.slice(0, ATTEMPT_OUTCOME_CHARS);
-  const figures = `mean reward ${meanReward.toFixed(2)}, success ${meanSuccess.toFixed(2)}, informative groups ${informativeGroups.toFixed(2)}`;
+  const figures =
+    `mean reward ${meanReward.toFixed(2)}, success ${meanSuccess.toFixed(2)}, ` +
+    `informative groups ${informativeGroups.toFixed(2)}`;
   return `${verdict}: ${figures} (${rollouts} rollouts)`;
 }

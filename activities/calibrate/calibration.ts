@@ -2,23 +2,24 @@ import type { CalibrationResult } from '../../contracts/artifacts/environment-at
 import type { Interval } from '../../contracts/artifacts/evaluation';
 import { shareInterval } from '../statistics/intervals';
 import { mean, populationDeviation } from '../statistics/mean';
-import { type CalibrationThresholds, headLength } from './stopping-rule';
+import { type CalibrationThresholds, rolloutsInMeans } from './stopping-rule';
 
-/** The k of pass@k, as far as there are that many rollouts. */
+/** Values of k for which pass@k is reported; those above the rollouts of a task are left out. */
 const PASS_AT = [1, 4, 8, 16];
 
 /**
- * What rollouts of the base model say about an environment.
+ * What rollouts of the base model say about an environment: figures and verdict.
  *
- * A group is the rewards of one task. Its standard deviation is taken over the group as a whole population; `rewardStd`
- * over all rewards. A group is constant when its rewards are all the same, and informative when their deviation reaches
- * `minRewardStd`: a group that differs by less gives the trainer almost nothing. Pass@k is the unbiased estimate from n
- * rollouts with c successes, 1 - C(n-c, k) / C(n, k), averaged over tasks.
+ * A group is the rewards of one task. It is constant when all its rewards are equal. It is informative when their
+ * standard deviation (population) reaches `minRewardStd`: the trainer learns almost nothing from less. `rewardStd` is
+ * the standard deviation of all rewards. Pass@k is the unbiased estimate from n rollouts with c successes, 1 - C(n-c,
+ * k) / C(n, k) (Chen et al. 2021), averaged over tasks.
  *
- * Means, `rewardStd` and pass@k for small k are taken over each task's `first` rollouts, or over all where every task
- * has all. A task may have more than `first`, and not all as many: a group with fewer than `rolloutsPerSeed` is one
- * that more would not change (`isSettled`).
- * @param rewards one list per task, in order of seeds; none may be empty.
+ * Tasks may have different numbers of rollouts. A group with fewer than `rolloutsPerSeed` is one that more rollouts
+ * would not change (`isSettled`). Means, `rewardStd` and pass@k for small k therefore use each task's `first` rollouts
+ * only, or all rollouts when every task has `rolloutsPerSeed`.
+ * @param rewards one list per task, in order of seeds.
+ * @throws RangeError when there is no task, or a task without rewards.
  */
 export function calibrationOf(
   rewards: readonly (readonly number[])[],
@@ -30,7 +31,7 @@ export function calibrationOf(
   const isSuccess = (reward: number): boolean => reward >= thresholds.successReward;
   const share = (test: (group: readonly number[]) => boolean): number => rewards.filter(test).length / rewards.length;
   const rolloutsPerSeed = plan.rolloutsPerSeed ?? Math.min(...rewards.map((group) => group.length));
-  const first = headLength(rewards, { rolloutsPerSeed, first: plan.first ?? rolloutsPerSeed });
+  const first = rolloutsInMeans(rewards, { rolloutsPerSeed, first: plan.first ?? rolloutsPerSeed });
   const heads = rewards.map((group) => group.slice(0, first));
   const all = heads.flat();
   const figures = {
@@ -60,17 +61,19 @@ export function calibrationOf(
   };
 }
 
-/** What the rollouts were part of. Absent: every task has all of its rollouts. */
+/** The design that the rollouts were part of. Absent members: every task has all of its rollouts. */
 export interface CalibrationPlan {
   /** Tasks of the fixed design. */
   seeds?: number;
+  /** Rollouts of each task in the fixed design. */
   rolloutsPerSeed?: number;
+  /** Rollouts that every task got at first. */
   first?: number;
   /** Probability that the rest of the fixed design would have changed the verdict. */
   doubt?: number;
 }
 
-/** Pass@k over tasks with its 95 % interval under sampling of tasks. */
+/** Mean pass@k over tasks, with its 95 % interval under sampling of tasks. */
 function passInterval(
   rewards: readonly (readonly number[])[],
   k: number,
@@ -79,8 +82,7 @@ function passInterval(
 ): Interval {
   const values = rewards.map((group) => {
     const from = group.slice(0, Math.max(k, Math.min(first, group.length)));
-    // A settled group that has fewer than k rollouts has a success among them, and so among any k that begin with
-    // these.
+    // A settled group with fewer than k rollouts has a success, and so has any longer group that begins with these.
     if (from.length < k) return Number(from.some(isSuccess));
     return passAtK(from.length, from.filter(isSuccess).length, k);
   });
@@ -101,6 +103,7 @@ type Figures = Pick<
   | 'rewardStd'
 >;
 
+/** Verdict over the figures, with a sentence for each threshold missed. */
 function judge(figures: Figures, thresholds: CalibrationThresholds): Pick<CalibrationResult, 'verdict' | 'problems'> {
   const easy: string[] = [];
   const hard: string[] = [];
@@ -110,37 +113,43 @@ function judge(figures: Figures, thresholds: CalibrationThresholds): Pick<Calibr
       easy.push(`The base model's mean ${name} is ${text(value)}, above ${text(high)}: make the tasks harder.`);
     if (value < low)
       hard.push(
-        `The base model's mean ${name} is ${text(value)}, below ${text(low)}: make the tasks easier or give credit for partial progress.`,
+        `The base model's mean ${name} is ${text(value)}, below ${text(low)}: ` +
+          'make the tasks easier or give credit for partial progress.',
       );
   };
   band('reward', figures.meanReward, thresholds.meanReward);
   band('success', figures.meanSuccess, thresholds.meanSuccess);
   if (figures.allSuccessGroups > thresholds.maxAllSuccessGroups) {
     easy.push(
-      `On ${text(figures.allSuccessGroups)} of the tasks every rollout succeeds; at most ${text(thresholds.maxAllSuccessGroups)} may be that easy.`,
+      `On ${text(figures.allSuccessGroups)} of the tasks every rollout succeeds; ` +
+        `at most ${text(thresholds.maxAllSuccessGroups)} may be that easy.`,
     );
   }
   if (figures.allZeroGroups > thresholds.maxAllZeroGroups) {
     hard.push(
-      `On ${text(figures.allZeroGroups)} of the tasks every rollout earns 0; at most ${text(thresholds.maxAllZeroGroups)} may be that hard.`,
+      `On ${text(figures.allZeroGroups)} of the tasks every rollout earns 0; ` +
+        `at most ${text(thresholds.maxAllZeroGroups)} may be that hard.`,
     );
   }
   if (figures.constantGroups > thresholds.maxConstantGroups) {
     flat.push(
-      `On ${text(figures.constantGroups)} of the tasks all rollouts earn the same; at most ${text(thresholds.maxConstantGroups)} may teach nothing.`,
+      `On ${text(figures.constantGroups)} of the tasks all rollouts earn the same; ` +
+        `at most ${text(thresholds.maxConstantGroups)} may teach nothing.`,
     );
   }
   if (figures.informativeGroups < thresholds.minInformativeGroups) {
     flat.push(
-      `Only on ${text(figures.informativeGroups)} of the tasks do rollouts differ in reward; at least ${text(thresholds.minInformativeGroups)} must.`,
+      `Only on ${text(figures.informativeGroups)} of the tasks do rollouts differ in reward; ` +
+        `at least ${text(thresholds.minInformativeGroups)} must.`,
     );
   }
   if (figures.rewardStd < thresholds.minRewardStd) {
     flat.push(
-      `The rewards' standard deviation is ${text(figures.rewardStd)}, below ${text(thresholds.minRewardStd)}: grade more finely.`,
+      `The rewards' standard deviation is ${text(figures.rewardStd)}, ` +
+        `below ${text(thresholds.minRewardStd)}: grade more finely.`,
     );
   }
-  // Where tasks are both too easy and too hard there is no direction to go in, only spread to gain.
+  // When some tasks are too easy and others too hard, no direction helps; only the spread within tasks can grow.
   const verdict =
     easy.length > 0 && hard.length > 0
       ? 'uninformative'
@@ -162,6 +171,4 @@ export function passAtK(n: number, c: number, k: number): number {
   return 1 - miss;
 }
 
-function text(value: number): string {
-  return value.toFixed(2);
-}
+const text = (value: number): string => value.toFixed(2);

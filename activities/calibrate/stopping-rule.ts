@@ -2,37 +2,37 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { mean, populationDeviation } from '../statistics/mean';
 import { studentTail } from '../statistics/student';
 
-/** The band, and what counts as a success. */
+/** The band of agent.yaml, and the reward from which an episode counts as a success. */
 export type CalibrationThresholds = Omit<AgentSpec['calibration'], 'seeds' | 'rolloutsPerSeed'> & {
   successReward: number;
 };
 
-/** How many rollouts a calibration may make, and in which portions. */
+/** How many rollouts a calibration may make, in which portions, and when it may stop early. */
 export interface CalibrationDesign {
-  /** Tasks at most: the fixed design's. */
+  /** Tasks of the fixed design; a calibration never uses more. */
   seeds: number;
-  /** Rollouts of a task at most: the fixed design's. */
+  /** Rollouts of each task in the fixed design; no task gets more. */
   rolloutsPerSeed: number;
   /**
-   * Rollouts that every task gets at first; the means are taken over these alone, unless every task has all of its
-   * rollouts in the end.
+   * Rollouts that every task gets at first. The means use these alone, unless in the end every task has
+   * `rolloutsPerSeed`.
    */
   first: number;
-  /** Tasks that are begun between two looks. */
+  /** Tasks begun between two looks at the verdict. */
   block: number;
-  /** Highest probability, at a look, that the rest of the fixed design would change the verdict. */
+  /** Calibration stops when the rest of the fixed design would change the verdict with at most this probability. */
   doubt: number;
 }
 
-/** Rollouts by which a task that is not settled goes on. */
+/** Further rollouts that a task gets at a time until it is settled. */
 const EXTENSION = 4;
 /**
- * Weight, in tasks, of the variance that is assumed before any was seen: ten tasks that happen to agree are no proof
- * that all do.
+ * Weight, in tasks, of the variance assumed before any task was seen: ten tasks that happen to agree do not prove that
+ * all tasks agree.
  */
 const PRIOR_TASKS = 4;
 
-/** The design that `calibration` of agent.yaml means. */
+/** The design that follows from `calibration` of agent.yaml. */
 export function calibrationDesign({
   seeds,
   rolloutsPerSeed,
@@ -50,14 +50,14 @@ export function calibrationDesign({
 }
 
 /**
- * The rollouts to make next: tasks, counted from 0, and up to how many rollouts each; null when the verdict is certain
- * or the fixed design is exhausted. So a calibration either stops early or is the fixed design.
+ * The rollouts to make next: tasks, counted from 0, and the number of rollouts that each should have then. Null when
+ * the verdict is certain enough or the fixed design is complete.
  *
- * Two things are saved. A task whose group is settled (see `isSettled`) needs no further rollouts, because nothing that
- * its group counts for can change. And nothing more is begun once the verdict is certain (see `verdictDoubt`):
+ * Rollouts are saved in two ways. A task whose group is settled (see `isSettled`) gets no more, because no shares of
+ * groups can change through it. No further task is begun once the verdict is certain enough (see `verdictDoubt`):
  * stochastic curtailment by predictive probability (Lan, Simon and Halperin 1982, Sequential Analysis 1:207-219; Lee
- * and Liu 2008, Clinical Trials 5:93-106). The means are taken over each task's first rollouts only: how many follow
- * depends on what these were, and would bias them.
+ * and Liu 2008, Clinical Trials 5:93-106). The number of later rollouts depends on the first ones, so counting them
+ * would bias the means; these use each task's first rollouts only.
  * @param groups rewards of the tasks begun so far, in order.
  */
 export function nextRollouts(
@@ -84,8 +84,8 @@ export function nextRollouts(
   return rest.length > 0 ? rest : null;
 }
 
-/** How many rollouts of each task the means are taken over. */
-export function headLength(
+/** The number of rollouts of each task that the means use. */
+export function rolloutsInMeans(
   groups: readonly (readonly number[])[],
   { rolloutsPerSeed, first }: Pick<CalibrationDesign, 'rolloutsPerSeed' | 'first'>,
 ): number {
@@ -93,9 +93,10 @@ export function headLength(
 }
 
 /**
- * Whether further rollouts of a task change nothing that its group counts for: it has a success and a failure, and its
- * rewards deviate so much that they would still when all the rest were their mean. Then it is neither constant nor all
- * success nor all zero, it is informative, and it has a success among any larger number of rollouts.
+ * Whether further rollouts of a task cannot change how its group counts. That is so when the group has a success and a
+ * failure, and its rewards deviate so much that the group would stay informative even if all further rewards were equal
+ * to their mean. Such a group is informative and neither constant nor all success nor all zero, and has a success among
+ * any larger number of rollouts.
  */
 export function isSettled(
   rewards: readonly number[],
@@ -109,10 +110,10 @@ export function isSettled(
 }
 
 /**
- * Upper bound of the probability that the rest of the fixed design would change the verdict. For shares of groups the
- * rest is beta-binomial with Jeffreys' prior, for means it is Student's t with a moderated variance. The verdict "in
- * band" is doubtful as far as any threshold may still be missed (the probabilities add up); any other as far as the
- * clearest of the missed thresholds may still be met.
+ * Upper bound of the probability that the rest of the fixed design would change the verdict. Shares of groups are
+ * predicted by the beta-binomial distribution with Jeffreys' prior, means by Student's t with a moderated variance. For
+ * the verdict "in band" the bound is the sum of the probabilities of missing each threshold; for any other verdict it
+ * is the probability that the threshold missed most clearly will be met after all.
  */
 export function verdictDoubt(
   groups: readonly (readonly number[])[],
@@ -122,7 +123,7 @@ export function verdictDoubt(
   const { seeds, rolloutsPerSeed } = design;
   const { successReward, minRewardStd } = thresholds;
   const n = groups.length;
-  const first = headLength(groups, design);
+  const first = rolloutsInMeans(groups, design);
   if (n >= seeds && first === rolloutsPerSeed) return 0;
   const heads = groups.map((rewards) => rewards.slice(0, first));
   const outside = (values: readonly (readonly number[])[], range: readonly [number, number]): number =>
@@ -167,11 +168,11 @@ export function verdictDoubt(
     : 1 - Math.max(...missed);
 }
 
-/** P(the share of all `total` groups ends above the limit), after `count` of `n`. */
+/** Probability that the share of all `total` groups ends above the limit, when `count` of the first `n` count. */
 export function shareAbove(count: number, n: number, total: number, limit: number): number {
   const rest = total - n;
   const [a, b] = [count + 0.5, n - count + 0.5];
-  // The beta-binomial's probabilities by their recurrence, from P(none of the rest).
+  // Recurrence of the beta-binomial probabilities, from the probability that none of the rest counts.
   let probability = 1;
   for (let i = 0; i < rest; i++) probability *= (b + i) / (a + b + i);
   let within = 0;
@@ -183,8 +184,8 @@ export function shareAbove(count: number, n: number, total: number, limit: numbe
 }
 
 /**
- * P(the mean of the fixed design ends outside the range). What is still to come are whole tasks, with the variance
- * found between tasks, and the rest of the rollouts of those begun, with the variance found within them.
+ * Probability that the mean of the fixed design ends outside the range. Two things are still to come: whole tasks, with
+ * the variance seen between tasks, and further rollouts of tasks already begun, with the variance seen within tasks.
  */
 function meanOutside(
   heads: readonly (readonly number[])[],
@@ -203,7 +204,7 @@ function meanOutside(
       ? mean(heads.map((head) => populationDeviation(head) ** 2)) * (length / (length - 1))
       : centre * (1 - centre);
   const beyond = (limit: number, distance: number): number => {
-    // A limit that no mean can pass is none.
+    // No mean of rewards in [0, 1] can pass such a limit.
     if (limit <= 0 || limit >= 1) return 0;
     const moderated = (own * between + PRIOR_TASKS * limit * (1 - limit)) / (own + PRIOR_TASKS);
     const variance =
@@ -213,6 +214,9 @@ function meanOutside(
   return beyond(low, centre - low) + beyond(high, high - centre);
 }
 
+/**
+ * Probability that the standard deviation of all rewards ends below the limit, with a jackknife variance over tasks.
+ */
 function deviationBelow(found: number, heads: readonly (readonly number[])[], total: number, limit: number): number {
   if (limit <= 0) return 0;
   const n = heads.length;
@@ -223,7 +227,7 @@ function deviationBelow(found: number, heads: readonly (readonly number[])[], to
     squares: rewards.reduce((a, b) => a + b * b, 0),
   }));
   const all = sums.reduce((a, b) => ({ count: a.count + b.count, sum: a.sum + b.sum, squares: a.squares + b.squares }));
-  // Jackknife over tasks.
+  // The standard deviation without each task in turn.
   const without = sums.map(({ count, sum, squares }) => {
     const left = all.count - count;
     return Math.sqrt(Math.max(0, (all.squares - squares) / left - ((all.sum - sum) / left) ** 2));

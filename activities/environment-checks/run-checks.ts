@@ -55,14 +55,14 @@ export const CHECK_NAMES = [
  */
 export async function runChecks(options: RunChecksOptions): Promise<Validation> {
   const { openEnvironment, environment } = options;
-  const restarting = new RestartingEnvironment(openEnvironment, environment);
+  const first = new RestartingEnvironment(openEnvironment, environment);
   const second = new RestartingEnvironment(openEnvironment, environment);
   try {
     const run = new CheckRun(options, first, second);
     if (await run.checkForm()) await run.checkContent();
     return validationOf(run.done);
   } finally {
-    await Promise.all([restarting.close(), second.close()]);
+    await Promise.all([first.close(), second.close()]);
   }
 }
 
@@ -104,7 +104,7 @@ class CheckRun {
         );
       })) &&
       (await this.check('form', 'loads', async () => {
-        this.tools = (await (await this.restarting.running()).describe()).tools;
+        this.tools = (await (await this.first.running()).describe()).tools;
         return verdict([], `The module loads and describes ${this.tools.length} tools.`);
       })) &&
       (await this.check('form', 'interface', () =>
