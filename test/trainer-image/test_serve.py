@@ -12,11 +12,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.server import ENVIRONMENT, ServerProcess
-from transformers import AutoTokenizer
-from whetstone.serve.chat import Chat, RawJson
-from whetstone.serve.tool_calls import ToolCall, parse_completion
 
-CALL = '<tool_call>{"name":"get_item","arguments":{"item": "7"}}</tool_call>'
 ASK = [{"role": "user", "content": "put item 7 on shelf b please"}]
 HISTORY = [
     *ASK,
@@ -184,47 +180,3 @@ def test_bad_model_and_taken_port_exit_2(tiny_dir: Path, tmp_path: Path) -> None
         taken.listen()
         done = run_serve("--model", str(tiny_dir), "--port", str(taken.getsockname()[1]))
     assert (done.returncode, "choose another --port" in done.stderr) == (2, True)
-
-
-def test_tool_calls_keep_their_bytes() -> None:
-    assert parse_completion(CALL) == (None, [ToolCall("get_item", '{"item": "7"}')])
-    assert parse_completion(f"let me see\n{CALL}\n{CALL}") == (
-        "let me see",
-        [ToolCall("get_item", '{"item": "7"}')] * 2,
-    )
-    swapped = '<tool_call>\n{"arguments": {}, "name": "x"}\n</tool_call>'
-    assert parse_completion(swapped) == (None, [ToolCall("x", "{}")])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "plain",
-        "<tool_call>",
-        "<tool_call>{}</tool_call>",
-        '<tool_call>{"name":"x"}</tool_call>',
-        '<tool_call>{"name":"x","arguments":"y"}</tool_call>',
-        '<tool_call>{"name":"x","arguments":{}}</tool_call> and more',
-        '<tool_call>{"name":"x","arguments":{},}</tool_call>',
-        '<tool_call>{"name":"x","arguments":{}} trailing</tool_call>',
-        f"{CALL}<tool_call>broken</tool_call>",
-    ],
-)
-def test_anything_else_is_content(text: str) -> None:
-    assert parse_completion(text) == (text, [])
-
-
-def test_rendering_and_pieces_equal_transformers(tiny_dir: Path) -> None:
-    chat, tokenizer = Chat(tiny_dir), AutoTokenizer.from_pretrained(tiny_dir)
-    expected = tokenizer.apply_chat_template(HISTORY, add_generation_prompt=True, tokenize=False)
-    assert chat.render(HISTORY, None) == expected
-    for text in (
-        expected,
-        f"{CALL}<|im_end|>\n<|im_start|>tool\nx<|im_end|>",
-        "<|im_start|>",
-        "",
-        "x<|im_start|><|im_start|>\n",
-    ):
-        assert chat.encode(text) == tokenizer.encode(text, add_special_tokens=False)
-    raw = [{**HISTORY[1], "tool_calls": [{"function": {"name": "f", "arguments": RawJson('{"a":  1}')}}]}]
-    assert '"arguments":{"a":  1}' in chat.render(raw, None)

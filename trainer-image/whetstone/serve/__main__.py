@@ -61,10 +61,10 @@ def main(argv: list[str] | None = None) -> None:
     import torch
     import uvicorn
 
+    from whetstone.chat import Chat
     from whetstone.engine import Engine, ModelError, Weights
 
     from .app import PolicyServer
-    from .chat import Chat
     from .requests import ApiError
 
     try:

@@ -6,11 +6,10 @@ import json
 import time
 from itertools import count
 
+from whetstone.chat import TOOL_CALL_OPEN, Chat, ToolCall, parse_completion
 from whetstone.engine import Request
 
-from .chat import Chat
 from .requests import ChatRequest
-from .tool_calls import OPEN, ToolCall, parse_completion
 
 _numbers = count(1)
 _PREFIX = f"{time.time_ns():x}"
@@ -54,9 +53,10 @@ class Answer:
             return None
         text = self._chat.decode(self._shown())
         if self._asked.parse_tools:
-            cut = text.find(OPEN)
+            cut = text.find(TOOL_CALL_OPEN)
             text = text[:cut].rstrip() if cut >= 0 else text.rstrip()
-            held = next((n for n in range(min(len(OPEN), len(text)), 0, -1) if OPEN.startswith(text[-n:])), 0)
+            longest = min(len(TOOL_CALL_OPEN), len(text))
+            held = next((n for n in range(longest, 0, -1) if TOOL_CALL_OPEN.startswith(text[-n:])), 0)
             text = text[: len(text) - held].rstrip() if held else text
         text = text.rstrip("\ufffd")
         if not text.startswith(self._sent) or len(text) == len(self._sent):

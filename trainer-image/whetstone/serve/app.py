@@ -15,10 +15,10 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from whetstone.chat import Chat
 from whetstone.engine import Adapter, Engine, ModelError, Request, merge_adapters, read_adapter
 
 from .answers import Answer
-from .chat import Chat
 from .loop import EngineLoop, Ticket
 from .requests import ApiError, ChatRequest, parse_chat_request
 

@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 
-from .chat import RawJson
+from whetstone.chat import RawJson
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MAX_TOP_LOGPROBS = 20

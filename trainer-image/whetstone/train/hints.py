@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from whetstone.chat import Chat
 from whetstone.engine import derive_seed
 from whetstone.envs.client import EnvironmentProcess
-from whetstone.serve.chat import Chat
 
 from .notices import Notices
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
+from whetstone.chat import TOOL_CALL_OPEN, Chat, parse_completion
 from whetstone.engine import Engine, Request, derive_seed
 from whetstone.envs.client import EnvironmentProcess
-from whetstone.serve.chat import Chat
-from whetstone.serve.tool_calls import OPEN, parse_completion
 
 from .decisions import TurnSpan
 from .hints import Hints
@@ -154,7 +153,7 @@ class Rollouts:
             text = text.removesuffix(self._end_text) if request.finish == "stop" else text
             _, calls = parse_completion(text)
             end = len(episode.sampled)
-            episode.spans.append(TurnSpan(end - len(request.tokens), end, OPEN in text))
+            episode.spans.append(TurnSpan(end - len(request.tokens), end, TOOL_CALL_OPEN in text))
             params: dict = {"episode": self._name(episode)}
             if calls:
                 params["calls"] = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in calls]

@@ -13,9 +13,9 @@ import torch
 from transformers import TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
+from whetstone.chat import Chat
 from whetstone.engine import Engine
 from whetstone.envs.client import open_environment
-from whetstone.serve.chat import Chat
 
 from .base import Base
 from .collapse import check_reward

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import torch
 from trl.trainer.utils import pad
 
+from whetstone.chat import Chat, RawJson, parse_completion
 from whetstone.engine import ModelError
 from whetstone.envs.client import EnvironmentProcess
-from whetstone.serve.chat import Chat, RawJson
-from whetstone.serve.tool_calls import parse_completion
 
 from .notices import Notices
 

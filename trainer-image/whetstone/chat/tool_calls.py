@@ -1,42 +1,42 @@
-"""Hermes-style tool calls in generated text."""
+"""Tool calls in generated text, in the form of the Hermes models: `<tool_call>{...}</tool_call>`."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 
-OPEN, CLOSE = "<tool_call>", "</tool_call>"
+TOOL_CALL_OPEN, TOOL_CALL_CLOSE = "<tool_call>", "</tool_call>"
 _decoder = json.JSONDecoder()
 _SPACE = " \t\r\n"
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call as generated: `arguments` are the bytes of the JSON object in the text."""
+    """A call as the model wrote it. `arguments` is the JSON object's own text, unchanged."""
 
     name: str
     arguments: str
 
 
 def parse_completion(text: str) -> tuple[str | None, list[ToolCall]]:
-    """Content and tool calls of a completion.
+    """Splits a completion into its content (None when there is none) and its tool calls.
 
-    The calls count only when the text ends with them and all are well-formed objects with a `name` and an object of
-    `arguments`; text before the first is content. Otherwise the whole text is content.
+    Calls count only when the text ends with them and each is a well-formed object with a `name` and an object
+    `arguments`. The text before the first call is then the content. Otherwise the whole text is content.
     """
-    start = text.find(OPEN)
+    start = text.find(TOOL_CALL_OPEN)
     if start < 0:
         return text, []
     calls, at = [], start
     while at < len(text):
-        if not text.startswith(OPEN, at):
+        if not text.startswith(TOOL_CALL_OPEN, at):
             return text, []
-        end = text.find(CLOSE, at)
-        call = _parse_call(text[at + len(OPEN) : end]) if end >= 0 else None
+        end = text.find(TOOL_CALL_CLOSE, at)
+        call = _parse_call(text[at + len(TOOL_CALL_OPEN) : end]) if end >= 0 else None
         if call is None:
             return text, []
         calls.append(call)
-        at = _skip(text, end + len(CLOSE))
+        at = _skip(text, end + len(TOOL_CALL_CLOSE))
     return text[:start].strip() or None, calls
 
 
@@ -47,7 +47,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _parse_call(body: str) -> ToolCall | None:
-    """Reads `{"name": ..., "arguments": {...}}` key by key, to keep the arguments' exact text."""
+    """Reads `{"name": ..., "arguments": {...}}` key by key, so that the arguments keep their exact text."""
     fields: dict[str, str] = {}
     name = None
     try:

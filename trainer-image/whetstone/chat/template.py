@@ -1,4 +1,4 @@
-"""Text in and out: the chat template and the tokenizer of a checkpoint, without loading transformers."""
+"""A checkpoint's chat template and tokenizer, read without loading transformers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 
 from whetstone.engine import ModelError
 
+# Pieces of text whose token ids are kept.
 CACHED_PIECES = 16_384
 
 
@@ -53,10 +54,12 @@ def _compile(source: str) -> jinja2.Template:
 
 
 class Chat:
-    """The tokenizer and the chat template of one model directory.
+    """The chat template and the tokenizer of one model directory.
 
-    A conversation's text is cut where a turn's opening token stands and the pieces are encoded one by one and cached: a
-    special token ends a piece for the tokenizer too, so the ids are those of the whole text.
+    The text of a conversation is cut before each opening token of a turn, and each piece is encoded once and cached.
+    The tokenizer itself never merges across a special token, so the ids equal those of the whole text.
+
+    Raises ModelError when the directory has no readable tokenizer or no chat template.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -85,19 +88,22 @@ class Chat:
         self.token_text = lru_cache(None)(lambda token: self._tokenizer.decode([token], skip_special_tokens=False))
 
     def eos_ids(self) -> list[int]:
-        """Id of the tokenizer's end-of-turn token, as a list that may be empty."""
+        """A list with the id of the tokenizer's end-of-turn token; empty when the tokenizer names none."""
         token = self._names.get("eos_token")
         number = self._tokenizer.token_to_id(token) if token else None
         return [] if number is None else [number]
 
     def render(self, messages: list[dict], tools: list[dict] | None) -> str:
-        """The prompt's text up to where the assistant begins. Raises jinja2.TemplateError when the template refuses."""
+        """The prompt's text, up to the point at which the assistant begins.
+
+        `messages` and `tools` are in OpenAI's form. Raises jinja2.TemplateError when the template refuses them.
+        """
         return self._template.render(
             messages=messages, tools=tools, documents=None, add_generation_prompt=True, **self._names
         )
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a text that may contain special tokens; nothing is added at either end."""
+        """Token ids `[tokens]` of a text that may contain special tokens. Adds no token at either end."""
         if self._opening is None:
             return self._encode_piece(text)
         ids: list[int] = []
@@ -110,7 +116,7 @@ class Chat:
         return ids
 
     def decode(self, ids: list[int]) -> str:
-        """Text of generated ids, special tokens included."""
+        """The text of token ids, special tokens included."""
         return self._tokenizer.decode(ids, skip_special_tokens=False)
 
     def _encode_piece(self, text: str) -> list[int]:
