@@ -17,6 +17,9 @@ export interface PlannedJob {
   sources: Map<string, Buffer>;
 }
 
+/** Takes the options of the algorithm, in the order of the job file, out of an object with more than these. */
+const algorithmSchema = trainingJobSchema.shape.algorithm.strip();
+
 /**
  * What the trainer is asked to do: a function of the run and the input, so that a retry finds the directory of the
  * attempt before. Other environments (a person had them made anew) are another directory.
@@ -51,27 +54,12 @@ export async function planTraining(
     jailProfile,
     threads: training.threads,
     checkpointEvery: training.checkpointEvery,
-    algorithm: {
-      rank: training.rank,
-      alpha: training.alpha,
-      groups: training.groups,
-      rolloutsPerGroup: training.rolloutsPerGroup,
+    algorithm: algorithmSchema.parse({
+      ...training,
       iterations,
-      learningRate: training.learningRate,
-      clip: training.clip,
-      klBeta: training.klBeta,
-      temperature: training.temperature,
       maxTurns: environment.maxTurns,
-      maxCompletionTokens: training.maxCompletionTokens,
       warmupIterations: Math.min(training.warmupIterations, iterations),
-      maxGradNorm: training.maxGradNorm,
-      dropConstantGroups: training.dropConstantGroups,
-      hintShare: training.hintShare,
-      decisionTurnsOnly: training.decisionTurnsOnly,
-      supervisedWeight: training.supervisedWeight,
-      updateTokens: training.updateTokens,
-      rewardCollapse: training.rewardCollapse,
-    },
+    }),
   });
   return { key, directory, job, sources };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { algorithmOptions, processOptions, required } from '../config/training-options';
 
 /** The trainer's job file (docs/protocols.md, section 6). Paths are absolute. */
 export const trainingJobSchema = z.strictObject({
@@ -10,29 +11,10 @@ export const trainingJobSchema = z.strictObject({
   outputDir: z.string(),
   isolation: z.enum(['jail', 'process']),
   jailProfile: z.string(),
-  threads: z.number().int().positive(),
-  checkpointEvery: z.number().int().positive(),
-  algorithm: z.strictObject({
-    rank: z.number().int(),
-    alpha: z.number(),
-    groups: z.number().int(),
-    rolloutsPerGroup: z.number().int(),
-    iterations: z.number().int(),
-    learningRate: z.number(),
-    clip: z.number(),
-    klBeta: z.number(),
-    temperature: z.number(),
-    maxTurns: z.number().int(),
-    maxCompletionTokens: z.number().int(),
-    warmupIterations: z.number().int(),
-    maxGradNorm: z.number(),
-    dropConstantGroups: z.boolean(),
-    hintShare: z.number(),
-    decisionTurnsOnly: z.boolean(),
-    supervisedWeight: z.number(),
-    updateTokens: z.number().int(),
-    rewardCollapse: z.number(),
-  }),
+  // In this order, since the bytes of a job file must not change: threads come first here.
+  threads: processOptions.threads.unwrap(),
+  checkpointEvery: processOptions.checkpointEvery.unwrap(),
+  algorithm: z.strictObject(required(algorithmOptions)),
 });
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 import { IDENTIFY_ARMS } from '../artifacts/identification';
 import { kubernetesSpecSchema } from './kubernetes-spec';
+import { algorithmOptions, processOptions } from './training-options';
 
 const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
@@ -62,7 +63,8 @@ const certificateSpecSchema = z
   })
   .prefault({});
 
-/** Paper, section 4 and appendix; `rank` must be one that vLLM serves. */
+/** The options of the trainer are in training-options.ts; here are those that say where and with whom it runs. */
+const { maxTurns, ...trainingOptions } = algorithmOptions;
 const trainingSchema = z
   .strictObject({
     backend: z
@@ -70,53 +72,13 @@ const trainingSchema = z
       .default('local')
       .describe('local: child process of the worker; kubernetes: Jobs.'),
     kubernetes: kubernetesSpecSchema.optional().describe('Needed by backend kubernetes.'),
+    ...trainingOptions,
+    // The trainer takes any rank, vLLM serves only adapters of these.
     rank: z
       .union([z.literal(1), z.literal(8), z.literal(16), z.literal(32), z.literal(64), z.literal(128)])
-      .default(32),
-    alpha: z.number().positive().default(64),
-    groups: count.default(4).describe('Tasks per iteration (G).'),
-    rolloutsPerGroup: z.number().int().min(2).default(4).describe('Rollouts per task (K).'),
-    iterations: count.default(40),
-    learningRate: z.number().positive().default(1e-5),
-    clip: z.number().positive().default(0.2),
-    klBeta: z.number().nonnegative().default(0.01),
-    temperature: z.number().positive().default(1),
-    maxCompletionTokens: count.default(512).describe('Per turn.'),
-    warmupIterations: z.number().int().nonnegative().default(2),
-    maxGradNorm: z.number().positive().default(1),
-    dropConstantGroups: z
-      .boolean()
-      .default(true)
-      .describe('Leave tasks whose rollouts all earn the same out of the update.'),
-    hintShare: fraction
-      .default(0)
-      .describe(
-        "Share of rollouts that see the environment's hints; the update does not see them. Published: 0.25 to 0.5.",
-      ),
-    decisionTurnsOnly: z.boolean().default(false).describe('Leave turns without a tool call out of the loss.'),
-    supervisedWeight: z
-      .number()
-      .min(0)
-      .max(100)
-      .default(0)
-      .describe('Weight of the cross-entropy of the reference solutions, added to the loss.'),
-    updateTokens: z
-      .number()
-      .int()
-      .min(0)
-      .max(2 ** 31)
-      .default(0)
-      .describe(
-        'Tokens of a minibatch of the update, rollouts sorted by length; 0: one pass. Changes memory, not the step.',
-      ),
-    rewardCollapse: z
-      .number()
-      .min(0)
-      .lt(1)
-      .default(0.5)
-      .describe('Stop when the mean reward falls below this share of the best before, by more than chance; 0: never.'),
-    checkpointEvery: count.default(5).describe('Iterations between checkpoints.'),
-    threads: count.default(1).describe('CPU threads of one trainer.'),
+      .default(32)
+      .describe('Rank of the LoRA adapter, one of those that vLLM serves.'),
+    ...processOptions,
     packing: z
       .number()
       .int()
@@ -152,7 +114,7 @@ export const agentSpecSchema = z.strictObject({
     path: z.string().describe('Python file with class Environment, relative to agent.yaml.'),
     trainSeeds: z.strictObject({ start: z.number().int().nonnegative(), count }),
     heldOutSeeds: z.strictObject({ start: z.number().int().nonnegative(), count }),
-    maxTurns: count.default(12),
+    maxTurns,
     successReward: fraction.default(1).describe('An episode with at least this reward is a success.'),
   }),
   model: z.strictObject({

@@ -1,0 +1,79 @@
+/**
+ * The one table of training options. Everything that knows the options is made from it: `training` in agent.yaml,
+ * `algorithm` in the trainer's job file, the trainer's own checks and defaults (options.json), the table in
+ * docs/training.md and the JSON Schema for editors.
+ *
+ * A new option is a row here, `npm run docs`, a field of the trainer's Algorithm
+ * (trainer-image/whetstone/train/job/options.py), the place that uses it, and its test.
+ */
+import { z } from 'zod';
+
+const fraction = z.number().min(0).max(1);
+const count = z.number().int().positive();
+
+/** Options of a job's section `algorithm`, in the order of the job file. */
+export const algorithmOptions = {
+  rank: z.number().int().min(1).max(512).default(32).describe('Rank of the LoRA adapter.'),
+  alpha: z.number().positive().default(64).describe("The adapter's update is multiplied by alpha / rank."),
+  groups: count.default(4).describe('Tasks per iteration (G).'),
+  rolloutsPerGroup: z.number().int().min(2).default(4).describe('Rollouts per task (K), compared with each other.'),
+  iterations: count.default(40).describe('Iterations, each of which is one optimiser step.'),
+  learningRate: z.number().positive().default(1e-5).describe('Learning rate after the warm-up.'),
+  clip: z.number().positive().default(0.2).describe('Half-width of the trust region of the probability ratio.'),
+  klBeta: z
+    .number()
+    .nonnegative()
+    .default(0.01)
+    .describe('Weight of the KL divergence from the base model; 0: not computed.'),
+  temperature: z.number().positive().default(1).describe('Sampling temperature of the rollouts.'),
+  maxTurns: count.default(12).describe('Most turns of the agent in one episode.'),
+  maxCompletionTokens: count.default(512).describe('Most tokens that the agent generates in one turn.'),
+  warmupIterations: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(2)
+    .describe('Iterations in which the learning rate rises from 0.'),
+  maxGradNorm: z.number().positive().default(1).describe('A gradient with a larger norm is scaled down to this norm.'),
+  dropConstantGroups: z
+    .boolean()
+    .default(true)
+    .describe('Leave tasks whose rollouts all earn the same reward out of the update.'),
+  hintShare: fraction
+    .default(0)
+    .describe(
+      "Share of the rollouts that read the environment's hints; the update does not see them. Published: 0.25 to 0.5.",
+    ),
+  decisionTurnsOnly: z.boolean().default(false).describe('Leave turns without a tool call out of the loss.'),
+  supervisedWeight: z
+    .number()
+    .min(0)
+    .max(100)
+    .default(0)
+    .describe('Weight of the cross-entropy of the reference solutions, added to the loss.'),
+  updateTokens: z
+    .number()
+    .int()
+    .min(0)
+    .max(2 ** 31)
+    .default(0)
+    .describe('Most tokens of one minibatch of the update; 0: one pass. Changes memory use, not the step.'),
+  rewardCollapse: z
+    .number()
+    .min(0)
+    .lt(1)
+    .default(0.5)
+    .describe('Stop when the mean reward falls below this share of its best, by more than chance; 0: never.'),
+};
+
+/** Options that stand in the job file itself, beside `algorithm`. */
+export const processOptions = {
+  checkpointEvery: count.default(5).describe('Iterations between checkpoints.'),
+  threads: count.default(1).describe('CPU threads of one trainer.'),
+};
+
+/** The schemas of options whose value must be given: without their defaults. */
+export function required<Options extends Record<string, z.ZodDefault>>(options: Options) {
+  const schemas: unknown = Object.fromEntries(Object.entries(options).map(([name, option]) => [name, option.unwrap()]));
+  return schemas as { [Name in keyof Options]: ReturnType<Options[Name]['unwrap']> };
+}
