@@ -12,7 +12,7 @@ interface ForgedAnswer {
   /** JSON text, some of it no JSON on purpose. */
   result: string;
 }
-/** The trainer's client is held to the same answers (test/trainer-image/test_env_answers.py). */
+/** The trainer's client is held to the same answers (test/trainer-image/envs/test_answers.py). */
 const FORGED = JSON.parse(readFileSync(join(__dirname, 'forged-answers.json'), 'utf8')) as {
   accepted: ForgedAnswer[];
   refused: ForgedAnswer[];

@@ -3,8 +3,9 @@
 import os
 import pathlib
 
-from . import client, jail
+from . import jail
 from .errors import SandboxError
+from .process import EnvironmentProcess
 
 PROBE = pathlib.Path(__file__).with_name("jail_probe.py")
 NAMESPACES = ("user", "pid", "net", "ipc", "uts", "mnt")
@@ -27,7 +28,7 @@ def require_jail(profile):
 
 def probe(profile):
     """{layer: what is wrong} of the jail on this machine; empty when every layer holds."""
-    process = client.EnvironmentProcess(jail.launch(profile, "jail"), profile, "jail probe")
+    process = EnvironmentProcess(jail.launch(profile, "jail"), profile, "jail probe")
     try:
         with process.start(PROBE.read_text(encoding="utf-8")):
             facts = process.request("task", {"seed": 0})["task"]

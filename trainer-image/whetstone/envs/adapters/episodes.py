@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 
-from ..client import EnvironmentProcess
 from ..errors import SandboxError
+from ..process import EnvironmentProcess
 
 # What an environment may do wrong in one episode without the training ending: such an episode earns nothing.
 EPISODE_FAULTS = frozenset({"Sandbox.EnvironmentRaised", "Sandbox.BadReturn", "Sandbox.BadRequest"})

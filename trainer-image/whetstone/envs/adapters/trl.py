@@ -22,7 +22,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..client import EnvironmentProcess, open_environment
+from ..client import open_environment
+from ..process import EnvironmentProcess
 from .episodes import TRAINING_SEEDS, Episode
 from .python_tools import tool_function
 

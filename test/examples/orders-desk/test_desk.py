@@ -1,5 +1,4 @@
-# unit
-"""The demo agent's world: the desk, its scripted expert, the router's examples and the synthesised environments."""
+"""Tier: unit. The demo agent's world: the desk, its scripted expert, the router's examples and the synthesised environments."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-DESK = Path(__file__).resolve().parents[2] / "examples" / "orders-desk"
+DESK = Path(__file__).resolve().parents[3] / "examples" / "orders-desk"
 SYNTHESISED = sorted((DESK / "analyst" / "environments").glob("*.py"))
 TRAIN, HELD_OUT, DEMONSTRATIONS = range(0, 300), range(1_000_000, 1_000_300), range(2_000_000, 2_000_300)
 PLANTED = {"verify-before-refund", "status-before-cancel", "credit-every-item", "append-postal-code"}

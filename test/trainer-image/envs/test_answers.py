@@ -1,4 +1,4 @@
-"""Answers that an environment forges, past the runtime: the trainer holds each to its method's schema.
+"""Tier: jail. Answers that an environment forges behind the runtime's back: the trainer checks each against its method.
 
 The forged answers are those of the TypeScript side's attacks (test/sandbox/attacks/channel.ts).
 """
@@ -14,7 +14,7 @@ from whetstone.envs.answers import nests_deeper_than, read_answer
 from whetstone.envs.client import open_environment
 from whetstone.envs.errors import SandboxError
 
-FORGED = json.loads((pathlib.Path(__file__).parents[1] / "sandbox" / "attacks" / "forged-answers.json").read_text())
+FORGED = json.loads((pathlib.Path(__file__).parents[2] / "sandbox" / "attacks" / "forged-answers.json").read_text())
 CALL = {"name": "go", "arguments": {}}
 PARAMS = {
     "evaluate": {"episode": "a"},

@@ -1,4 +1,4 @@
-"""The directory that jail trees are kept in: what is removed from it, and what never is."""
+"""Tier: unit. The directory that jail trees are kept in: what is removed from it, and what never is."""
 
 from __future__ import annotations
 

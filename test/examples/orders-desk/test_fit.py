@@ -1,5 +1,4 @@
-# unit
-"""Training of the demo's model from scratch: the same seed has to give the same bytes, whatever the threads do."""
+"""Tier: unit. Training of the demo's model from scratch: the same seed has to give the same bytes, whatever the threads do."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-DESK = Path(__file__).resolve().parents[2] / "examples" / "orders-desk"
+DESK = Path(__file__).resolve().parents[3] / "examples" / "orders-desk"
 
 
 @pytest.fixture

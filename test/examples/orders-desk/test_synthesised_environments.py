@@ -1,5 +1,4 @@
-# integration: the demo analyst's environments obey the rules that every synthesised environment is held to.
-"""The environments that the demo's analyst answers with, beside the desk that they are made for."""
+"""Tier: integration. The environments that the demo's analyst answers with, beside the desk that they are made for."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-DESK = Path(__file__).parents[2] / "examples" / "orders-desk"
+DESK = Path(__file__).parents[3] / "examples" / "orders-desk"
 FOLDER = DESK / "analyst" / "environments"
 CAPABILITIES = ("append-postal-code", "credit-every-item", "status-before-cancel", "verify-before-refund")
 SEEDS = range(500_000, 500_200)

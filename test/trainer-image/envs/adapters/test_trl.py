@@ -1,4 +1,4 @@
-"""TRL's environment_factory: a jailed environment made here trains in plain TRL."""
+"""Tier: jail. TRL's environment_factory: a jailed environment made here trains in plain TRL."""
 
 from __future__ import annotations
 
