@@ -13,7 +13,7 @@ import json
 import random
 import statistics
 
-from whetstone.train.collapse import Diverged, check_reward
+from whetstone.train.loss.divergence import Diverged, check_reward
 
 GROUPS, ROLLOUTS = 4, 4
 MEANS = (0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)

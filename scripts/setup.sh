@@ -84,7 +84,7 @@ python_steps() {
     "$tools/venv/bin/uv" pip install --python "$tools/venv/bin/python" -r trainer-image/requirements.lock
     # uv compiles no modules, and where Python may not write them every start of a trainer compiled them again: 13 s of
     # 18.
-    env -u PYTHONDONTWRITEBYTECODE PYTHONPATH=trainer-image "$tools/venv/bin/python" -W ignore -c 'import whetstone.serve.app, whetstone.train.pack'
+    env -u PYTHONDONTWRITEBYTECODE PYTHONPATH=trainer-image "$tools/venv/bin/python" -W ignore -c 'import whetstone.serve.app, whetstone.train.multi.forked_jobs'
     stamp python "$(python_hash)"
   fi
   # The tree is named by its content: building it again only looks whether it is there.

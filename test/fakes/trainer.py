@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 
-from whetstone.train.store import tree_sha256
+from whetstone.train.output.tree_hash import tree_sha256
 
 LOCKED, CANCELLED = 75, 143
 

@@ -1,0 +1,33 @@
+"""Tier: unit. Two trainers that hold one output directory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fixtures.trainer import make_job
+from whetstone.train.job import parse_job
+from whetstone.train.output.store import Fenced, OutputStore
+
+
+def test_a_twin_that_was_overtaken_publishes_nothing(tiny_dir: Path, tmp_path: Path) -> None:
+    job = parse_job(json.dumps(make_job(tiny_dir, tmp_path / "out")))
+    older = OutputStore(job)
+    older.add_progress({"iteration": 1})
+    # A file system without locks: the twin on another node gets in.
+    older._lock.close()
+    newer = OutputStore(job)
+    written = []
+    for publish in (
+        lambda: older.add_progress({"iteration": 2}),
+        lambda: older.save_checkpoint(2, written.append),
+        lambda: older.save_adapter(written.append),
+        lambda: older.save_manifest({}),
+    ):
+        with pytest.raises(Fenced, match="has taken over"):
+            publish()
+    newer.add_progress({"iteration": 2})
+    assert [line["iteration"] for line in newer.rewind(9)] == [1, 2]
+    assert older.latest() is None
+    assert not (tmp_path / "out" / "manifest.json").exists()

@@ -1,0 +1,115 @@
+"""Tier: integration. The trainer's command: its losses, its files, and what a kill leaves behind."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from fixtures.trainer import make_job, read_curve, start_trainer, wait_for_iteration
+from safetensors.torch import load_file
+from whetstone.train.output.tree_hash import tree_sha256
+
+# Made by this very job; a change here is a change of the algorithm.
+PINNED_REWARDS = [0.5541666667, 0.6, 0.5666666667, 0.5708333333, 0.675, 0.6416666667]
+PINNED_LOSSES = [-8.3e-10, -0.0220482, -0.000574185, 0.000816868, 0.00156815, 0.00208222]
+
+
+@pytest.fixture(scope="module")
+def finished(tiny_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Output directory of an undisturbed run."""
+    root = tmp_path_factory.mktemp("finished")
+    process = start_trainer(make_job(tiny_dir, root / "out"), root)
+    errors = process.communicate()[1]
+    assert process.returncode == 0, errors
+    return root / "out"
+
+
+def test_pinned_trajectory(finished: Path) -> None:
+    curve = read_curve(finished)
+    assert [line["reward"] for line in curve] == pytest.approx(PINNED_REWARDS, abs=1e-9)
+    assert [line["loss"] for line in curve] == pytest.approx(PINNED_LOSSES, abs=1e-4)
+
+
+def test_manifest_says_what_was_made(finished: Path, tiny_dir: Path) -> None:
+    manifest = json.loads((finished / "manifest.json").read_text())
+    assert manifest["rollouts"] == 48
+    assert manifest["iterations"] == 6
+    assert manifest["adapterSha256"] == tree_sha256(finished / "adapter")
+    assert manifest["baseModelSha256"] == tree_sha256(tiny_dir)
+    assert [point["iteration"] for point in manifest["curve"]] == [1, 2, 3, 4, 5, 6]
+    assert set(manifest["seconds"]) == {"total", "generation", "update", "startup"}
+    assert manifest["completionTokens"] == sum(line["completionTokens"] for line in read_curve(finished))
+    assert sorted(path.name for path in finished.iterdir() if not path.name.startswith(".")) == [
+        "adapter",
+        "checkpoints",
+        "fence",
+        "job.sha256",
+        "manifest.json",
+        "progress.jsonl",
+    ]
+    assert [path.name for path in sorted((finished / "checkpoints").iterdir())] == ["iteration-0004", "iteration-0006"]
+
+
+def test_done_job_is_a_no_op(finished: Path, tiny_dir: Path, tmp_path: Path) -> None:
+    before = (finished / "manifest.json").stat().st_mtime_ns
+    process = start_trainer(make_job(tiny_dir, finished), tmp_path)
+    process.communicate()
+    assert process.returncode == 0
+    assert (finished / "manifest.json").stat().st_mtime_ns == before
+
+
+def test_killed_and_stopped_run_ends_like_an_undisturbed_one(finished: Path, tiny_dir: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    job = make_job(tiny_dir, output)
+    process = start_trainer(job, tmp_path)
+    wait_for_iteration(output, 3, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert not (output / "manifest.json").exists()
+    kept = len(read_curve(output))
+
+    process = start_trainer(job, tmp_path)
+    wait_for_iteration(output, min(kept + 1, 6), process)
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    assert process.returncode in (0, 143)
+    if process.returncode == 143:
+        done = len(read_curve(output))
+        assert (output / "checkpoints" / f"iteration-{done:04d}").is_dir()
+        process = start_trainer(job, tmp_path)
+        process.communicate()
+        assert process.returncode == 0
+
+    assert read_curve(output) == read_curve(finished)
+    ours, theirs = (load_file(root / "adapter" / "adapter_model.safetensors") for root in (output, finished))
+    assert all((ours[name] == theirs[name]).all() for name in theirs)
+    assert tree_sha256(output / "adapter") == tree_sha256(finished / "adapter")
+
+
+def test_command_exits_64_for_a_bad_job(tiny_dir: Path, tmp_path: Path) -> None:
+    process = start_trainer(make_job(tiny_dir, tmp_path / "out", rank=0), tmp_path)
+    assert "algorithm.rank is 0" in process.communicate()[1]
+    assert process.returncode == 64
+
+
+def test_command_exits_64_for_the_directory_of_another_job(tiny_dir: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "job.sha256").write_text("0" * 64)
+    process = start_trainer(make_job(tiny_dir, output), tmp_path)
+    assert "holds another job" in process.communicate()[1]
+    assert process.returncode == 64
+
+
+def test_command_exits_75_while_the_lock_is_held(tiny_dir: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    output.mkdir()
+    with (output / ".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        process = start_trainer(make_job(tiny_dir, output), tmp_path)
+        assert "another trainer is working in" in process.communicate()[1]
+    assert process.returncode == 75

@@ -1,0 +1,20 @@
+"""Exit codes of the trainer (docs/protocols.md, section 6). 0 is a job that is done."""
+
+from __future__ import annotations
+
+BAD_JOB, ENVIRONMENT_FAILED, DIVERGED, LOCKED, STOPPED = 64, 65, 66, 75, 143
+# A fault of the trainer itself.
+FAULT = 1
+# Added to a signal's number, as a shell does it: the exit code of a process that the signal ended.
+SIGNALLED = 128
+
+
+def combined_exit_code(codes: list[int], stopped: bool) -> int:
+    """Exit code of a process that had several jobs, from theirs.
+
+    0 when every job is done or cancelled, 143 when SIGTERM stopped the process (`stopped`), else the largest code. Nobody
+    waits for a cancelled job, so it is no reason to start the process again.
+    """
+    if stopped and any(codes):
+        return STOPPED
+    return max((code for code in codes if code != STOPPED), default=0)

@@ -1,0 +1,151 @@
+"""The trainer's job file (docs/protocols.md, section 6), with every rule that its values obey."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_type_hints
+
+from .errors import JobError, require
+from .options import JOB_OPTIONS, Algorithm
+
+# Seeds are exact numbers in JavaScript, too.
+MAX_SEED = 2**53
+# The options of the first job files are always in a job's hash. A later option is in it only while it differs from its
+# default, so that a job keeps its hash, and an unfinished one its output directory, when the trainer gets a new option.
+ALWAYS_HASHED = frozenset(
+    "rank alpha groups rolloutsPerGroup iterations learningRate clip klBeta temperature maxTurns maxCompletionTokens"
+    " warmupIterations maxGradNorm dropConstantGroups".split()
+)
+
+
+@dataclass(frozen=True)
+class EnvironmentRef:
+    """An environment module and the sha256 of its file."""
+
+    id: str
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """One adapter to train.
+
+    Paths are absolute. Every group of rollouts has a task seed of its own, counted up from `taskSeedStart`. `isolation`
+    is 'jail' or 'process', `threads` the processor threads, `checkpointEvery` the iterations between checkpoints.
+
+    Raises JobError for a value that breaks a rule.
+    """
+
+    jobId: str
+    seed: int
+    baseModel: str
+    environments: list[EnvironmentRef]
+    taskSeedStart: int
+    outputDir: str
+    isolation: str
+    jailProfile: str
+    threads: int
+    checkpointEvery: int
+    algorithm: Algorithm = field(default_factory=Algorithm)
+
+    def __post_init__(self) -> None:
+        def check(name: str, holds: bool, rule: str) -> None:
+            value = getattr(self, name)
+            require(holds, name, value if isinstance(value, str | int | float) else None, rule)
+
+        check("jobId", bool(self.jobId), "a non-empty string")
+        check("seed", 0 <= self.seed <= MAX_SEED, f"from 0 to {MAX_SEED}")
+        check("environments", bool(self.environments), "a list with at least one environment")
+        last = self.taskSeedStart + self.algorithm.groups * self.algorithm.iterations
+        check(
+            "taskSeedStart", 0 <= self.taskSeedStart and last <= MAX_SEED, f"0 or more, with all seeds under {MAX_SEED}"
+        )
+        check("isolation", self.isolation in ("jail", "process"), "'jail' or 'process'")
+        for name, row in JOB_OPTIONS.items():
+            check(name, row.allows(getattr(self, name)), row.rule)
+        for name in ("baseModel", "outputDir"):
+            check(name, Path(getattr(self, name)).is_absolute(), "an absolute path")
+        ids = [environment.id for environment in self.environments]
+        require(len(set(ids)) == len(ids), "environments", ids, "a list without repeated ids")
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the job's canonical JSON (sorted keys, no spaces), without later options at their defaults."""
+        document = dataclasses.asdict(self)
+        for entry in dataclasses.fields(Algorithm):
+            if entry.name not in ALWAYS_HASHED and getattr(self.algorithm, entry.name) == entry.default:
+                del document["algorithm"][entry.name]
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+_KIND_NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+
+
+def _value(kind: type, value: object, name: str):
+    """The value, whole numbers made floats where `kind` is float. Raises JobError for another type."""
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if kind is float and isinstance(value, float) and not math.isfinite(value):
+        raise JobError(f"{name} is not finite")
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise JobError(f"{name} is {json.dumps(value)}; it must be {_KIND_NAMES[kind]}")
+    return value
+
+
+def _build(schema: type, raw: object, where: str):
+    """An instance of the dataclass `schema` from JSON; `where` is its dotted path, empty for the job itself."""
+    if not isinstance(raw, dict):
+        raise JobError(f"{where or 'the job file'} must be a JSON object")
+    hints = get_type_hints(schema)
+    prefix = f"{where}." if where else ""
+    unknown = sorted(set(raw) - set(hints))
+    if unknown:
+        raise JobError(f"unknown field {prefix}{unknown[0]}; the fields are {', '.join(hints)}")
+    values: dict[str, object] = {}
+    for entry in dataclasses.fields(schema):
+        kind, name = hints[entry.name], f"{prefix}{entry.name}"
+        if entry.name not in raw:
+            if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
+                raise JobError(f"{name} is missing")
+        elif kind == list[EnvironmentRef]:
+            listed = raw[entry.name]
+            if not isinstance(listed, list):
+                raise JobError(f"{name} must be a list of environments")
+            values[entry.name] = [_build(EnvironmentRef, item, f"{name}[{i}]") for i, item in enumerate(listed)]
+        elif kind is Algorithm:
+            values[entry.name] = _build(Algorithm, raw[entry.name], name)
+        else:
+            values[entry.name] = _value(kind, raw[entry.name], name)
+    return schema(**values)
+
+
+def parse_job(text: str) -> TrainingJob:
+    """Parses and checks a job file's text; raises JobError for anything that is not exactly a TrainingJob."""
+    try:
+        raw = json.loads(text)
+    except ValueError as error:
+        raise JobError(f"the job file is not JSON: {error}") from None
+    return _build(TrainingJob, raw, "")
+
+
+def check_inputs(job: TrainingJob) -> None:
+    """Raises JobError unless the base model and the environments are where the job says and are what it says."""
+    if not (Path(job.baseModel) / "config.json").is_file():
+        raise JobError(f"baseModel {job.baseModel} is not a model directory (no config.json)")
+    for environment in job.environments:
+        try:
+            digest = hashlib.sha256(Path(environment.path).read_bytes()).hexdigest()
+        except OSError as error:
+            raise JobError(f"environment {environment.id} cannot be read: {error}") from None
+        if digest != environment.sha256:
+            raise JobError(
+                f"environment {environment.id} at {environment.path} has sha256 {digest},"
+                f" the job says {environment.sha256}"
+            )

@@ -1,0 +1,127 @@
+"""The training options that a job file sets under `algorithm`, and the rules that their values obey.
+
+`options.json` has each option's type, range, default and description. `npm run docs` writes it from the one table of
+training options, contracts/config/training-options.ts, which also makes agent.yaml's section `training` and the table
+in docs/training.md. Nothing that stands in the table is repeated here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .errors import require
+
+TABLE = Path(__file__).with_name("options.json")
+KINDS = {"integer": int, "number": float, "boolean": bool}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One row of the table: an option's Python type, its default, and the bounds of its range (None: no bound)."""
+
+    kind: type
+    default: Any
+    least: float | None
+    most: float | None
+    above: float | None
+    below: float | None
+
+    @classmethod
+    def read(cls, schema: dict) -> Option:
+        """Reads a row from its JSON Schema."""
+        kind = KINDS[schema["type"]]
+        least, above = schema.get("minimum"), schema.get("exclusiveMinimum")
+        if kind is int and above is not None:
+            least, above = above + 1, None
+        return cls(kind, kind(schema["default"]), least, schema.get("maximum"), above, schema.get("exclusiveMaximum"))
+
+    def allows(self, value: float) -> bool:
+        """True when a value of the option's type lies in its range."""
+        return (
+            (self.least is None or value >= self.least)
+            and (self.above is None or value > self.above)
+            and (self.most is None or value <= self.most)
+            and (self.below is None or value < self.below)
+        )
+
+    @property
+    def rule(self) -> str:
+        """The range in words: 'from 1 to 512', 'above 0', '0 or more, below 1'."""
+        if self.least is not None and self.most is not None:
+            return f"from {self.least} to {self.most}"
+        words = [
+            f"{self.least} or more" if self.least is not None else None,
+            f"above {self.above}" if self.above is not None else None,
+            f"at most {self.most}" if self.most is not None else None,
+            f"below {self.below}" if self.below is not None else None,
+        ]
+        return ", ".join(word for word in words if word)
+
+
+def _read_table() -> tuple[dict[str, Option], dict[str, Option]]:
+    table = json.loads(TABLE.read_text())
+    job, algorithm = ({name: Option.read(row) for name, row in table[part].items()} for part in ("job", "algorithm"))
+    return job, algorithm
+
+
+JOB_OPTIONS, ALGORITHM_OPTIONS = _read_table()
+"""The rows by name: options that stand in the job itself, and those under `algorithm`."""
+
+
+def option(name: str) -> Any:
+    """A dataclass field with the default of the option of this name. Raises LookupError when the table has no such row."""
+    if name not in ALGORITHM_OPTIONS:
+        raise LookupError(
+            f"{TABLE.name} has no option {name}; add it to contracts/config/training-options.ts and run npm run docs"
+        )
+    return field(default=ALGORITHM_OPTIONS[name].default)
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """GRPO's hyperparameters. `options.json` describes each; docs/training.md gives the reasons for the later ones.
+
+    `rolloutsPerGroup` rollouts share a task and are normalised together. `groups` of them make an iteration, which is
+    one optimiser step.
+
+    Raises JobError for a value outside its option's range, or a warm-up that is longer than the training.
+    """
+
+    rank: int = option("rank")
+    alpha: float = option("alpha")
+    groups: int = option("groups")
+    rolloutsPerGroup: int = option("rolloutsPerGroup")
+    iterations: int = option("iterations")
+    learningRate: float = option("learningRate")
+    clip: float = option("clip")
+    klBeta: float = option("klBeta")
+    temperature: float = option("temperature")
+    maxTurns: int = option("maxTurns")
+    maxCompletionTokens: int = option("maxCompletionTokens")
+    warmupIterations: int = option("warmupIterations")
+    maxGradNorm: float = option("maxGradNorm")
+    dropConstantGroups: bool = option("dropConstantGroups")
+    hintShare: float = option("hintShare")
+    decisionTurnsOnly: bool = option("decisionTurnsOnly")
+    supervisedWeight: float = option("supervisedWeight")
+    updateTokens: int = option("updateTokens")
+    rewardCollapse: float = option("rewardCollapse")
+
+    def __post_init__(self) -> None:
+        for name, row in ALGORITHM_OPTIONS.items():
+            value = getattr(self, name)
+            require(row.allows(value), f"algorithm.{name}", value, row.rule)
+        require(
+            self.warmupIterations <= self.iterations,
+            "algorithm.warmupIterations",
+            self.warmupIterations,
+            f"at most algorithm.iterations, which is {self.iterations}",
+        )
+
+    @property
+    def rollouts(self) -> int:
+        """Rollouts of one iteration."""
+        return self.groups * self.rolloutsPerGroup

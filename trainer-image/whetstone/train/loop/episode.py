@@ -1,0 +1,43 @@
+"""One rollout as it grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..loss.loss_mask import TurnSpan
+
+
+@dataclass
+class Episode:
+    """A rollout of a task. `group` numbers the task within the iteration, `number` the rollout within its group.
+
+    `ids` are the tokens of prompt and completion, and `prompt` is the number of the former. `sampled`
+    `[len(ids) - prompt]` is 1 for each token that the agent sampled; `spans` are its turns there. `shown` is the prompt
+    with hints, which the engine reads in place of the plain one; empty when the episode has no hints. `raised` is the
+    exception of the environment that ended the episode.
+    """
+
+    group: int
+    number: int
+    task_seed: int
+    environment: int
+    opening: list[dict] = field(default_factory=list)
+    shown: list[int] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    prompt: int = 0
+    sampled: list[int] = field(default_factory=list)
+    spans: list[TurnSpan] = field(default_factory=list)
+    turns: int = 0
+    over: bool = False
+    raised: str | None = None
+    reward: float = 0.0
+
+    @property
+    def read(self) -> list[int]:
+        """The tokens that the engine reads: `ids`, with the hints where the episode has them."""
+        return self.shown + self.ids[self.prompt :] if self.shown else self.ids
+
+
+def unaided(episodes: list[Episode]) -> list[Episode]:
+    """The episodes without hints, whose rewards show what the policy earns by itself; all, where every one has hints."""
+    return [episode for episode in episodes if not episode.shown] or episodes

@@ -1,0 +1,192 @@
+"""Rollouts of many turns: the engine generates the agent's turns, the environments answer them."""
+
+from __future__ import annotations
+
+import json
+
+from whetstone.chat import TOOL_CALL_OPEN, Chat, parse_completion
+from whetstone.engine import Engine, Request, derive_seed
+from whetstone.envs.process import EnvironmentProcess
+
+from ..job import Algorithm
+from ..loss.loss_mask import TurnSpan
+from ..loss.supervised import Reference, References
+from .episode import Episode
+from .hints import Hints
+
+# Name under which the engine holds the adapter that is being trained.
+LIVE = "live"
+# An iteration fails when more than this share of its rollouts ended in an exception of the environment.
+MAX_RAISED_SHARE = 0.5
+# Stands for a completion in a rendered conversation; no chat template writes it.
+_MARK = "\x02"
+
+
+class EnvironmentFailed(Exception):
+    """The environment raised too often, or gave an answer that cannot be used."""
+
+
+class Rollouts:
+    """Collects the episodes of one iteration at a time, with the adapter that the engine holds as LIVE.
+
+    `seed` decides every random draw. The first task has the seed `task_seed_start`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        chat: Chat,
+        environments: list[EnvironmentProcess],
+        algorithm: Algorithm,
+        seed: int,
+        task_seed_start: int,
+    ) -> None:
+        self._engine, self._chat, self._environments = engine, chat, environments
+        self._algorithm, self._seed, self._first_task = algorithm, seed, task_seed_start
+        self._tools = [environment.describe()["tools"] for environment in environments]
+        self._suffixes: dict[tuple, tuple[list[int], list[int]]] = {}
+        self._end_text = chat.decode([engine.weights.shape.eos_ids[0]])
+        limit = engine.length
+        self._hints = Hints(environments, self._tools, chat, algorithm.hintShare, seed, limit)
+        self._references = References(environments, self._tools, chat, self._end_text, limit)
+
+    def collect(self, iteration: int) -> list[Episode]:
+        """All episodes of an iteration (counted from 0), group by group. The same weights give the same episodes.
+
+        Group g of iteration i is task number `i * groups + g` of the job. The number decides the task's seed and, modulo
+        their count, its environment. Raises EnvironmentFailed when too many episodes end in an exception, SandboxError
+        when a process fails.
+        """
+        algorithm = self._algorithm
+        episodes = []
+        for group in range(algorithm.groups):
+            count = iteration * algorithm.groups + group
+            for number in range(algorithm.rolloutsPerGroup):
+                place = count % len(self._environments)
+                episodes.append(Episode(group, number, self._first_task + count, place))
+        self._open(episodes)
+        self._hints.add(iteration, episodes)
+        while running := [episode for episode in episodes if not episode.over]:
+            self._turn(iteration, running)
+        self._score(episodes)
+        raised = [episode for episode in episodes if episode.raised]
+        if len(raised) > MAX_RAISED_SHARE * len(episodes):
+            raise EnvironmentFailed(
+                f"{len(raised)} of {len(episodes)} rollouts of one iteration ended in an exception of "
+                f"the environment, the last one: {raised[-1].raised}"
+            )
+        return episodes
+
+    def references(self, episodes: list[Episode]) -> list[Reference]:
+        """Reference solutions of the episodes' tasks. Raises what References.play raises."""
+        return self._references.play([(episode.environment, episode.task_seed) for episode in episodes])
+
+    def _exchange(self, items: list[tuple[Episode, dict]]) -> list[tuple[Episode, dict]]:
+        """Sends each environment its requests as one batch and returns the results.
+
+        An error is noted in its episode, which ends, and has no result.
+        """
+        results = []
+        for place, environment in enumerate(self._environments):
+            mine = [(episode, request) for episode, request in items if episode.environment == place]
+            if not mine:
+                continue
+            outcomes = environment.batch([request for _, request in mine])
+            for (episode, _), outcome in zip(mine, outcomes, strict=True):
+                if "error" in outcome:
+                    error = outcome["error"]
+                    episode.raised, episode.over = f"{error['type']}: {error['message']}", True
+                else:
+                    results.append((episode, outcome["result"]))
+        return results
+
+    @staticmethod
+    def _name(episode: Episode) -> str:
+        return f"{episode.group}.{episode.number}"
+
+    def _open(self, episodes: list[Episode]) -> None:
+        """Resets every episode to its task and encodes the opening."""
+
+        def reset(episode: Episode) -> dict:
+            return {"method": "reset", "params": {"episode": self._name(episode), "seed": episode.task_seed}}
+
+        prompts: dict[str, list[int]] = {}
+        for episode, result in self._exchange([(episode, reset(episode)) for episode in episodes]):
+            text = self._chat.render(result["messages"], self._tools[episode.environment])
+            if text not in prompts:
+                prompts[text] = self._chat.encode(text)
+            episode.opening, episode.ids = result["messages"], list(prompts[text])
+            episode.prompt = len(episode.ids)
+        if broken := next((episode for episode in episodes if episode.raised), None):
+            raise EnvironmentFailed(f"reset({broken.task_seed}) failed: {broken.raised}")
+        longest = max(episode.prompt for episode in episodes)
+        if longest >= self._engine.length:
+            raise EnvironmentFailed(f"a task's opening has {longest} tokens; the model takes {self._engine.length}")
+
+    def _turn(self, iteration: int, running: list[Episode]) -> None:
+        """One turn of every running episode: a completion, and the environment's answer to it."""
+        requests = [self._request(iteration, episode) for episode in running]
+        self._engine.run(requests)
+        steps = []
+        for episode, request in zip(running, requests, strict=True):
+            episode.ids += request.tokens
+            episode.sampled += [1] * len(request.tokens)
+            episode.turns += 1
+            text = self._chat.decode(request.tokens)
+            text = text.removesuffix(self._end_text) if request.finish == "stop" else text
+            _, calls = parse_completion(text)
+            end = len(episode.sampled)
+            episode.spans.append(TurnSpan(end - len(request.tokens), end, TOOL_CALL_OPEN in text))
+            params: dict = {"episode": self._name(episode)}
+            if calls:
+                params["calls"] = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in calls]
+            else:
+                params["text"] = text
+            steps.append((episode, {"method": "step", "params": params}, request.finish == "stop", bool(calls)))
+        ended = {id(episode): closed for episode, _, closed, _ in steps}
+        called = {id(episode): calls for episode, _, _, calls in steps}
+        for episode, result in self._exchange([(episode, request) for episode, request, _, _ in steps]):
+            if result["done"] or episode.turns >= self._algorithm.maxTurns:
+                episode.over = True
+                continue
+            suffix = self._suffix("tool" if called[id(episode)] else "user", result["observations"], ended[id(episode)])
+            if len(episode.read) + len(suffix) >= self._engine.length:
+                episode.over = True
+                continue
+            episode.ids += suffix
+            episode.sampled += [0] * len(suffix)
+
+    def _request(self, iteration: int, episode: Episode) -> Request:
+        seed = derive_seed(self._seed, iteration, episode.group, episode.number, episode.turns)
+        return Request(
+            list(episode.read),
+            self._algorithm.maxCompletionTokens,
+            seed=seed,
+            temperature=self._algorithm.temperature,
+            adapter=LIVE,
+        )
+
+    def _suffix(self, role: str, observations: list[str], closed: bool) -> list[int]:
+        """Tokens that the chat template puts between one completion and the next.
+
+        `role` is that of the observations. `closed`: the completion ended with its own end-of-turn token.
+        """
+        key = (role, *observations)
+        if key not in self._suffixes:
+            answers = [{"role": role, "content": observation} for observation in observations]
+            opening = [{"role": "user", "content": "x"}, {"role": "assistant", "content": _MARK}]
+            text = self._chat.render([*opening, *answers], None).partition(_MARK)[2]
+            after = text.removeprefix(self._end_text)
+            self._suffixes[key] = (self._chat.encode(text), self._chat.encode(after))
+        return self._suffixes[key][closed]
+
+    def _score(self, episodes: list[Episode]) -> None:
+        """Sets the rewards of all episodes. One that raised keeps reward 0 and is dropped from its process."""
+        whole = [episode for episode in episodes if not episode.raised]
+        broken = [episode for episode in episodes if episode.raised]
+        asked = [(e, {"method": "evaluate", "params": {"episode": self._name(e)}}) for e in whole]
+        for episode, result in self._exchange(asked):
+            episode.reward = float(result["reward"])
+        for episode in broken:
+            drop = {"method": "drop", "params": {"episode": self._name(episode)}}
+            self._environments[episode.environment].batch([drop])

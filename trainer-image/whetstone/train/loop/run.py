@@ -1,0 +1,386 @@
+"""Trains one adapter. The file reads from top to bottom in the order in which a training runs.
+
+`run_job` opens what the job needs, hands over to transformers' loop and writes the result. Each iteration of the loop is
+
+1. `AdapterTrainer.training_step`, which calls the methods below it: collect rollouts with the current adapter, make
+   advantages of their rewards, drop constant groups, cut minibatches, and take each through loss and backward pass;
+2. `AdapterTrainer._clip_grad_norm` and the optimiser's step;
+3. `IterationEnd.on_log`: progress line, stopping rule, report, checkpoint, and the wait for the next compute slot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import math
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+import torch
+from datasets import Dataset
+from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainerCallback
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_callback import PrinterCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from whetstone.chat import Chat
+from whetstone.engine import Engine, live_adapter
+from whetstone.envs.client import open_environment
+
+from ..job import Algorithm, TrainingJob
+from ..loss.divergence import Diverged, check_reward
+from ..loss.loss_mask import loss_mask
+from ..loss.minibatches import minibatches, token_mean
+from ..loss.prefix_tree import PrefixTreeBatch, PrefixTreePolicy
+from ..loss.supervised import is_supervised, supervised_inputs
+from ..output.reports import Reporter
+from ..output.result import save_result
+from ..output.store import OutputStore
+from .base_model import BaseModel
+from .episode import Episode, unaided
+from .rollouts import LIVE, Rollouts
+from .trl_settings import make_config, make_lora, quiet_libraries
+
+# Mean divergence from the base model, in nats a token, beyond which GRPO cannot repair the policy.
+COLLAPSE_KL = 25.0
+
+# Gives back this job's compute slot and waits for the next one. False as soon as the function that it is given says True.
+NextSlot = Callable[[Callable[[], bool]], bool]
+
+
+def alone(stopped: Callable[[], bool]) -> bool:
+    """The NextSlot of a job that shares its process with no other: there is always a slot."""
+    return not stopped()
+
+
+def run_job(
+    job: TrainingJob,
+    store: OutputStore,
+    stop: Event,
+    started: float,
+    base: BaseModel | None = None,
+    next_slot: NextSlot = alone,
+) -> bool:
+    """Trains until the manifest is written, or until a checkpoint after which it has to leave.
+
+    True: the manifest is there. False: `stop` was set, or the job was cancelled. `started` is the perf_counter value at
+    which the process began, in seconds. `base` is read when it is not given. `next_slot` is for jobs that share the cores
+    with others.
+
+    Raises SandboxError and EnvironmentFailed for the environments, Diverged for the optimisation, ModelError for the base
+    model, Locked when another trainer has taken over the output directory.
+    """
+    torch.set_num_threads(job.threads)
+    # On the CPU every kernel in use has a deterministic form. A kernel that has none raises an error.
+    torch.use_deterministic_algorithms(True, warn_only=torch.cuda.is_available())
+    with contextlib.ExitStack() as open_things, quiet_libraries():
+        environments = [
+            open_things.enter_context(open_environment(e.path, job.isolation, job.jailProfile or None))
+            for e in job.environments
+        ]
+        algorithm = job.algorithm
+        base = base or BaseModel.read(Path(job.baseModel))
+        engine = Engine(base.weights, algorithm.rollouts, exact=False)
+        rollouts = Rollouts(engine, Chat(Path(job.baseModel)), environments, algorithm, job.seed, job.taskSeedStart)
+        config = make_config(algorithm, job.seed, store.root)
+        trainer = AdapterTrainer(base.model, base.tokenizer, engine, rollouts, algorithm, config)
+        checkpoint = store.latest()
+        lines = store.rewind(checkpoint[1] if checkpoint else 0)
+        trainer.remove_callback(PrinterCallback)
+        trainer.add_callback(IterationEnd(job, store, trainer, lines, stop, next_slot))
+        # Later garbage collections need not look at the libraries' million objects. At exit they must, or extension
+        # modules report the objects as leaks.
+        gc.freeze()
+        open_things.callback(gc.unfreeze)
+        startup = time.perf_counter() - started
+        if len(lines) < algorithm.iterations and not (stop.is_set() or store.cancelled):
+            trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
+        elif checkpoint:
+            trainer._load_from_checkpoint(str(checkpoint[0]))
+        if len(lines) < algorithm.iterations:
+            return False
+        save_result(job, store, trainer.model, lines, startup)
+        return True
+
+
+class AdapterTrainer(GRPOTrainer):
+    """TRL's GRPO trainer of a new adapter, on the rollouts that `rollouts` collects.
+
+    TRL computes the advantages, the loss and its clipping, and runs optimiser and schedule. Replaced are
+
+    - generation: our engine plays the rollouts, with the live adapter loaded before each iteration;
+    - the order of a batch: TRL shuffles it, which changes nothing but the rounding;
+    - for small models the log-probabilities (loss/prefix_tree.py).
+
+    With `dropConstantGroups`, groups whose rewards are all equal take no part in the step. An iteration in which all
+    groups are such leaves the adapter as it is, except for the supervised loss. A step may pass through the model in
+    minibatches; the optimiser moves once.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerFast,
+        engine: Engine,
+        rollouts: Rollouts,
+        algorithm: Algorithm,
+        config: GRPOConfig,
+    ) -> None:
+        self._engine, self._rollouts, self._algorithm = engine, rollouts, algorithm
+        self._scale = algorithm.alpha / algorithm.rank
+        self._episodes: list[Episode] = []
+        self._tree_policy: PrefixTreePolicy | None = None
+        self.seconds_generation = 0.0
+        self.step_loss = 0.0
+        self.step_kl = 0.0
+        rows = {"prompt": [str(number) for number in range(algorithm.groups * algorithm.iterations)]}
+        super().__init__(
+            model=model,
+            reward_funcs=_reward,
+            args=config,
+            train_dataset=Dataset.from_dict(rows),
+            processing_class=tokenizer,
+            # TRL adds the adapter: for a model that has one already it would keep a second one as the reference.
+            peft_config=make_lora(algorithm),
+            rollout_func=lambda prompts, _: self._collect(len(prompts)),
+        )
+        # Refers to the parameters themselves, so that it is the current adapter at any time.
+        self._live = live_adapter(self.model, self._scale)
+        self._live.check(engine.weights.shape, "adapter")
+        if engine.weights.merge:
+            self._tree_policy = PrefixTreePolicy(engine.weights, self._live.parts, self._scale, algorithm.temperature)
+
+    @property
+    def episodes(self) -> list[Episode]:
+        """Rollouts of the last iteration."""
+        return self._episodes
+
+    def training_step(self, model, inputs, num_items_in_batch=None) -> torch.Tensor:
+        """One iteration up to the gradient; returns the loss. Raises Diverged when the policy has come apart."""
+        model.train()
+        before = len(self._metrics["train"]["kl"])
+        parts = self._parts(inputs)
+        loss = None
+        for part in parts:
+            summand = super().training_step(model, part, num_items_in_batch)
+            loss = summand if loss is None else loss + summand
+        if loss is None:
+            loss = torch.zeros((), device=self.accelerator.device)
+        self.step_loss = loss.item()
+        self.step_kl = token_mean(self._metrics["train"]["kl"][before:], parts)
+        where = f"at iteration {self.state.global_step + 1}"
+        if not math.isfinite(self.step_loss) or not math.isfinite(self.step_kl):
+            raise Diverged(
+                f"the loss is {self.step_loss} and the KL divergence {self.step_kl} {where}; lower the learning rate"
+            )
+        if self.step_kl > COLLAPSE_KL:
+            raise Diverged(
+                f"the policy is {self.step_kl:.1f} nats a token away from the base model {where}, so it has collapsed;"
+                " lower the learning rate or raise klBeta"
+            )
+        return loss
+
+    def _parts(self, generation_batch: list[dict]) -> list[dict]:
+        """What the step learns from: minibatches of rollouts, then of reference solutions. May be empty."""
+        inputs, algorithm = self._prepare_inputs(generation_batch), self._algorithm
+        parts = minibatches(inputs, algorithm.updateTokens) if inputs else []
+        if algorithm.supervisedWeight:
+            references = self._rollouts.references(self._episodes)
+            taught = supervised_inputs(references, self._tokenizer.pad_token_id, self.accelerator.device)
+            parts += minibatches(taught, algorithm.updateTokens) if taught else []
+        return parts
+
+    def _prepare_inputs(self, generation_batch: list[dict] | dict) -> dict | None:
+        """TRL's tensors of the step; None when no group has rewards that differ.
+
+        TRL calls it for the whole step and again for each minibatch, which is a dict and stays as it is.
+        """
+        if isinstance(generation_batch, dict):
+            return generation_batch
+        beta = self.beta
+        if self._tree_policy:
+            # compute_loss works out the reference. TRL would switch the adapter off and on in every module for it.
+            self.beta = 0.0
+        inputs = self._generate_and_score_completions(generation_batch)
+        self.beta = beta
+        if self._algorithm.dropConstantGroups:
+            inputs = self._without_constant_groups(inputs)
+        return inputs
+
+    def _collect(self, count: int) -> dict:
+        """TRL's rollout function: prompts, completions with the environment's tokens masked, rewards."""
+        start = time.perf_counter()
+        self._engine.put_adapter(LIVE, self._live)
+        # The operations of a small model's decoding are too short to be shared between threads.
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1 if self._tree_policy else threads)
+        self._episodes = self._rollouts.collect(self.state.global_step)
+        torch.set_num_threads(threads)
+        assert len(self._episodes) == count
+        self.seconds_generation = time.perf_counter() - start
+        episodes = self._episodes
+        return {
+            "prompt_ids": [episode.ids[: episode.prompt] for episode in episodes],
+            "completion_ids": [episode.ids[episode.prompt :] for episode in episodes],
+            "logprobs": None,
+            "env_mask": [
+                loss_mask(episode.sampled, episode.spans, self._algorithm.decisionTurnsOnly) for episode in episodes
+            ],
+            "env_reward": [episode.reward for episode in episodes],
+        }
+
+    def _without_constant_groups(self, inputs: dict) -> dict | None:
+        """The rows of groups whose rewards differ; None when there is no such group."""
+        rewards: dict[int, set[float]] = {}
+        for episode in self._episodes:
+            rewards.setdefault(episode.group, set()).add(episode.reward)
+        kept = [row for row, episode in enumerate(self._episodes) if len(rewards[episode.group]) > 1]
+        if not kept:
+            return None
+        if len(kept) == len(self._episodes):
+            return inputs
+        rows = torch.tensor(kept)
+        inputs = {key: value[rows] if value is not None and value.ndim else value for key, value in inputs.items()}
+        inputs["num_items_in_batch"] = (inputs["completion_mask"] * inputs["tool_mask"]).sum()
+        return inputs
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        """The loss of one minibatch: TRL's for rollouts, the weighted cross-entropy for reference solutions.
+
+        The base model's log-probabilities for the KL term are computed here, for the rows that are left.
+        """
+        mask = inputs["completion_mask"] * inputs["tool_mask"]
+        if self._tree_policy is not None:
+            self._batch = PrefixTreeBatch(inputs, mask)
+        if is_supervised(inputs):
+            return self._algorithm.supervisedWeight * self._cross_entropy(model, inputs, mask)
+        if self._tree_policy is not None and self.beta != 0.0:
+            with torch.no_grad():
+                inputs["ref_per_token_logps"] = self._batch.logprobs(self._tree_policy, adapted=False)
+        return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+
+    def _cross_entropy(self, model, inputs: dict, mask: torch.Tensor) -> torch.Tensor:
+        """This minibatch's part of the mean negative log-probability of the references' tokens, in nats.
+
+        The temperature is that of the rollouts.
+        """
+        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
+        attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
+        logps, *_ = self._get_per_token_logps_and_entropies(model, ids, attention, mask.shape[1])
+        return -(logps * mask).sum() / inputs["num_items_in_batch"]
+
+    def _get_per_token_logps_and_entropies(self, model, input_ids, attention_mask, logits_to_keep, *args, **kwargs):
+        """TRL's hook for the log-probabilities of the completions, `[rows, logits_to_keep]`, zero outside the mask."""
+        if self._tree_policy is None:
+            if not torch.is_grad_enabled() and self._algorithm.updateTokens:
+                # The reference of the whole batch, before the batch is cut into minibatches.
+                kwargs["batch_size"] = max(1, self._algorithm.updateTokens // input_ids.shape[1])
+            return super()._get_per_token_logps_and_entropies(
+                model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
+            )
+        logps = self._batch.logprobs(self._tree_policy, adapted=True)
+        # TRL uses the entropies only for a metric, which nobody reads.
+        return logps, torch.zeros_like(logps), None
+
+    def _clip_grad_norm(self, model) -> torch.Tensor | None:
+        """Transformers' hook before the optimiser's step. Raises Diverged when the norm is not finite."""
+        norm = super()._clip_grad_norm(model)
+        if norm is not None and not math.isfinite(float(norm)):
+            raise Diverged(f"the gradient's norm is {float(norm)} at iteration {self.state.global_step + 1}")
+        return norm
+
+    def check_adapter(self) -> None:
+        """Raises Diverged when a number of the adapter is not finite.
+
+        The loss does not show it: rollouts of a broken adapter all earn the same, and then no loss is computed.
+        """
+        for factors in self._live.parts.values():
+            if not all(bool(torch.isfinite(factor).all()) for factor in factors):
+                raise Diverged(
+                    f"the adapter holds numbers that are not finite after iteration {self.state.global_step}"
+                )
+
+    def save_state(self, directory: Path) -> None:
+        """Writes all that a resumed training needs: adapter, optimiser, schedule, random state, counters."""
+        self.save_model(str(directory), _internal_call=True)
+        self._save_optimizer_and_scheduler(str(directory))
+        self._save_rng_state(str(directory))
+        self.state.save_to_json(os.path.join(directory, TRAINER_STATE_NAME))
+
+    def create_model_card(self, *_args, **_kwargs) -> None:
+        """No model card in checkpoints."""
+
+
+def _reward(completions: list, env_reward: list[float], **_: object) -> list[float]:
+    """TRL's reward function: the environments have given the rewards already."""
+    return env_reward
+
+
+class IterationEnd(TrainerCallback):
+    """What follows each optimiser step. `lines` are the progress lines so far; on_log adds to them."""
+
+    def __init__(
+        self,
+        job: TrainingJob,
+        store: OutputStore,
+        trainer: AdapterTrainer,
+        lines: list[dict],
+        stop: Event,
+        next_slot: NextSlot,
+    ) -> None:
+        self._job, self._store, self._trainer, self._lines = job, store, trainer, lines
+        self._stop, self._next_slot = stop, next_slot
+        self._reporter = Reporter(job.outputDir)
+        self._elapsed_before = lines[-1]["secondsElapsed"] if lines else 0.0
+        self._start = self._step_start = self._last_end = time.perf_counter()
+
+    def on_train_begin(self, args, state, control, **_):
+        self._start = self._last_end = time.perf_counter()
+
+    def on_step_begin(self, args, state, control, **_):
+        self._step_start = time.perf_counter()
+
+    def on_log(self, args, state, control, logs=None, **_):
+        """Transformers calls it once an iteration, after the optimiser's step, with the gradient's norm.
+
+        Raises Diverged when the adapter is not finite or the reward has collapsed.
+        """
+        if not logs or "grad_norm" not in logs or state.global_step <= len(self._lines):
+            return
+        now = time.perf_counter()
+        trainer, algorithm, environments = self._trainer, self._job.algorithm, len(self._job.environments)
+        trainer.check_adapter()
+        episodes = trainer.episodes
+        rewards = torch.tensor([episode.reward for episode in unaided(episodes)], dtype=torch.float64)
+        line = {
+            "iteration": state.global_step,
+            "iterations": algorithm.iterations,
+            "reward": rewards.mean().item(),
+            "rewardStd": rewards.std(correction=0).item(),
+            "loss": trainer.step_loss,
+            "kl": trainer.step_kl,
+            "gradNorm": float(logs["grad_norm"]),
+            "completionTokens": sum(sum(episode.sampled) for episode in episodes),
+            "secondsGeneration": round(trainer.seconds_generation, 4),
+            "secondsUpdate": round(now - self._step_start - trainer.seconds_generation, 4),
+            "secondsElapsed": round(self._elapsed_before + now - self._start, 4),
+        }
+        self._lines.append(line)
+        self._store.add_progress(line)
+        check_reward([one["reward"] for one in self._lines], algorithm.groups, environments, algorithm.rewardCollapse)
+        left = algorithm.iterations - state.global_step
+        # From the end of one iteration to the end of the next, since the wait for a compute slot counts, too.
+        self._reporter.tell(line, round(left * (now - self._last_end), 1))
+        self._last_end = now
+        if state.global_step % self._job.checkpointEvery == 0:
+            self._store.save_checkpoint(state.global_step, self._trainer.save_state)
+        if self._leaves() or (left and not self._next_slot(self._leaves)):
+            self._store.save_checkpoint(state.global_step, self._trainer.save_state)
+            control.should_training_stop = True
+
+    def _leaves(self) -> bool:
+        """True when this process has to end: it was told to stop, or the job was cancelled."""
+        return self._stop.is_set() or self._store.cancelled

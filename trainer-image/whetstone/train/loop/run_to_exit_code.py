@@ -1,0 +1,43 @@
+"""One training with an exit code for every way in which it can end."""
+
+from __future__ import annotations
+
+from threading import Event
+
+from whetstone.engine import ModelError
+from whetstone.envs.errors import SandboxError
+
+from ..job import TrainingJob
+from ..job.exit_codes import BAD_JOB, DIVERGED, ENVIRONMENT_FAILED, LOCKED, STOPPED
+from ..loss.divergence import Diverged
+from ..output.failure import end_cancelled, end_with_failure
+from ..output.store import Locked, OutputStore
+from .base_model import BaseModel
+from .rollouts import EnvironmentFailed
+from .run import NextSlot, alone, run_job
+
+
+def run_to_exit_code(
+    job: TrainingJob,
+    store: OutputStore,
+    stop: Event,
+    started: float,
+    base: BaseModel | None = None,
+    next_slot: NextSlot = alone,
+) -> int:
+    """Runs the job and returns its exit code. A failure is written to the output directory, too.
+
+    The arguments are those of run_job.
+    """
+    try:
+        if run_job(job, store, stop, started, base, next_slot):
+            return 0
+        return end_cancelled(store) if store.cancelled else STOPPED
+    except ModelError as error:
+        return end_with_failure(BAD_JOB, error, store)
+    except (EnvironmentFailed, SandboxError) as error:
+        return end_with_failure(ENVIRONMENT_FAILED, error, store)
+    except Diverged as error:
+        return end_with_failure(DIVERGED, error, store)
+    except Locked as error:
+        return end_with_failure(LOCKED, error)

@@ -1,0 +1,46 @@
+"""When a training has gone wrong for good: the error, and the rule for a reward that has collapsed."""
+
+from __future__ import annotations
+
+import math
+
+# A window has at least so many iterations and so many tasks (groups).
+WINDOW_ITERATIONS, WINDOW_TASKS = 10, 40
+# By how many standard errors two windows must differ for more than chance.
+STANDARD_ERRORS = 4.5
+
+
+class Diverged(Exception):
+    """Training cannot go on: the loss, the gradient or the adapter is not finite, or policy or reward have collapsed."""
+
+
+def window_iterations(groups: int, environments: int) -> int:
+    """Iterations of a window: at least ten, with at least forty tasks and every environment at least once."""
+    return max(WINDOW_ITERATIONS, math.ceil(WINDOW_TASKS / groups), math.ceil(environments / groups))
+
+
+def check_reward(rewards: list[float], groups: int, environments: int, share: float) -> None:
+    """Raises Diverged when the mean reward of the last window lies below `share` of the best window's before it.
+
+    `rewards` `[iterations]` are the mean rewards so far, in [0, 1]. With `share` 0 it never raises, nor does it before
+    there are two windows that do not overlap. The fall must also be more than chance, that is over 4.5 standard errors.
+    Two means p and q differ by `(2 asin sqrt p - 2 asin sqrt q) sqrt(n / 2)` standard errors (Cohen's h for proportions,
+    1988, chapter 6). Here n counts tasks rather than rollouts, since the rollouts of one task are alike.
+
+    docs/training.md has the rates of false alarms, which `make bench NAME=reward-collapse` measures.
+    """
+    width = window_iterations(groups, environments)
+    if not share or len(rewards) < 2 * width:
+        return
+    # Rounding may take a mean past 1, where the arcsine ends.
+    means = [min(1.0, sum(rewards[end - width : end]) / width) for end in range(width, len(rewards) + 1)]
+    last = means[-1]
+    start, best = max(enumerate(means[:-width]), key=lambda item: item[1])
+    distance = 2 * (math.asin(math.sqrt(best)) - math.asin(math.sqrt(last))) * math.sqrt(width * groups / 2)
+    if last >= share * best or distance <= STANDARD_ERRORS:
+        return
+    raise Diverged(
+        f"the reward has collapsed: its mean is {last:.3f} over iterations {len(rewards) - width + 1} to {len(rewards)}"
+        f" and was {best:.3f} over iterations {start + 1} to {start + width}; lower the learning rate or raise klBeta,"
+        " or set rewardCollapse to 0 to go on regardless"
+    )

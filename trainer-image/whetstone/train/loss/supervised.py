@@ -1,0 +1,150 @@
+"""The supervised part of the loss: reference solutions of the iteration's tasks, as conversations to imitate."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import torch
+from trl.trainer.utils import pad
+
+from whetstone.chat import Chat, RawJson, parse_completion
+from whetstone.engine import ModelError
+from whetstone.envs.process import EnvironmentProcess
+
+from ..output.notices import Notices
+
+
+@dataclass
+class Reference:
+    """A reference solution, played to its end.
+
+    `ids` are the tokens of prompt and completion, `prompt` is the number of the former, and `taught`
+    `[len(ids) - prompt]` is 1 for each token of the agent's turns.
+    """
+
+    ids: list[int]
+    prompt: int
+    taught: list[int]
+
+
+class References:
+    """Plays reference solutions through the environments, one call in each turn, and renders them like rollouts.
+
+    `tools` are the tools of each environment. `end_text` closes a turn of the agent. `limit` is the model's length in
+    tokens.
+    """
+
+    def __init__(
+        self, environments: list[EnvironmentProcess], tools: list[list[dict]], chat: Chat, end_text: str, limit: int
+    ) -> None:
+        self._environments, self._tools, self._chat = environments, tools, chat
+        self._end_text, self._limit = end_text, limit
+        self._notices = Notices()
+
+    def play(self, tasks: list[tuple[int, int]]) -> list[Reference]:
+        """References of the tasks, each of which is `(number of the environment, seed)`.
+
+        A reference that raises or earns less than 1 is left out. Raises SandboxError when a process fails, and ModelError
+        when the chat template writes a call differently from how rollouts are parsed.
+        """
+        references = []
+        for place, environment in enumerate(self._environments):
+            seeds = list(dict.fromkeys(seed for where, seed in tasks if where == place))
+            if seeds:
+                references += self._play(place, environment, seeds)
+        return references
+
+    def _play(self, place: int, environment: EnvironmentProcess, seeds: list[int]) -> list[Reference]:
+        asked = [("reset", {"episode": _name(seed), "seed": seed}) for seed in seeds]
+        asked += [("reference", {"seed": seed}) for seed in seeds]
+        answers = _batch(environment, asked)
+        opened = list(zip(seeds, answers[: len(seeds)], answers[len(seeds) :], strict=True))
+        asked = []
+        for seed, _, reference in opened:
+            calls = reference.get("result", {}).get("calls", [])
+            asked += [("step", {"episode": _name(seed), "calls": calls}), ("evaluate", {"episode": _name(seed)})]
+        answers = _batch(environment, asked)
+        references = []
+        for number, (seed, opening, reference) in enumerate(opened):
+            outcomes = [opening, reference, *answers[2 * number : 2 * number + 2]]
+            if error := next((outcome["error"] for outcome in outcomes if "error" in outcome), None):
+                self._skip(environment, seed, error["message"])
+                continue
+            messages, calls, played, reward = (outcome["result"] for outcome in outcomes)
+            if reward["reward"] < 1:
+                self._skip(environment, seed, f"it earns {reward['reward']:g} and not 1")
+                continue
+            references.append(self._render(place, messages["messages"], calls["calls"], played))
+        return references
+
+    def _skip(self, environment: EnvironmentProcess, seed: int, why: str) -> None:
+        words = f"the reference solution of environment {environment.name} for seed {seed} is not taught: {why}"
+        self._notices.tell(environment.name, words)
+
+    def _render(self, place: int, messages: list[dict], calls: list[dict], played: dict) -> Reference:
+        """One turn for each call that was played, as far as the model's length has room."""
+        messages, tools = list(messages), self._tools[place]
+        before = self._chat.render(messages, tools)
+        ids = self._chat.encode(before)
+        reference = Reference(ids, len(ids), [])
+        for number, (call, observation) in enumerate(zip(calls, played["observations"], strict=False)):
+            arguments = RawJson(json.dumps(call["arguments"], separators=(",", ":"), ensure_ascii=False))
+            function = {"name": call["name"], "arguments": arguments}
+            messages += [
+                {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]},
+                {"role": "tool", "content": observation},
+            ]
+            text = self._chat.render(messages, tools)
+            turn, end, after = text.removeprefix(before).partition(self._end_text)
+            read = [(one.name, json.loads(one.arguments)) for one in parse_completion(turn)[1]]
+            if not text.startswith(before) or not end or read != [(call["name"], call["arguments"])]:
+                raise ModelError(
+                    "supervisedWeight needs a chat template that writes a call as <tool_call>{...}</tool_call> and"
+                    f" keeps earlier turns as they were; this one writes {turn[:200]!r}"
+                )
+            own = self._chat.encode(turn + end)
+            others = [] if number + 1 == len(played["observations"]) else self._chat.encode(after)
+            if len(reference.ids) + len(own) + len(others) >= self._limit:
+                break
+            reference.ids += own + others
+            reference.taught += [1] * len(own) + [0] * len(others)
+            before = text
+        return reference
+
+
+def _name(seed: int) -> str:
+    return f"reference.{seed}"
+
+
+def _batch(environment: EnvironmentProcess, requests: list[tuple[str, dict]]) -> list[dict]:
+    return environment.batch([{"method": method, "params": params} for method, params in requests])
+
+
+def supervised_inputs(references: list[Reference], padding: int, device: torch.device) -> dict | None:
+    """The references as tensors of a step in TRL's form; None when there is nothing to teach.
+
+    `padding` is the padding token. `num_items_in_batch` is the number of tokens that are taught.
+    """
+    references = [reference for reference in references if any(reference.taught)]
+    if not references:
+        return None
+
+    def padded(rows: list[list[int]], value: int, side: str) -> torch.Tensor:
+        return pad([torch.tensor(row) for row in rows], value, side).to(device)
+
+    prompts = [reference.ids[: reference.prompt] for reference in references]
+    completions = [reference.ids[reference.prompt :] for reference in references]
+    inputs = {
+        "prompt_ids": padded(prompts, padding, "left"),
+        "prompt_mask": padded([[1] * len(row) for row in prompts], 0, "left"),
+        "completion_ids": padded(completions, padding, "right"),
+        "completion_mask": padded([[1] * len(row) for row in completions], 0, "right"),
+        "tool_mask": padded([reference.taught for reference in references], 0, "right"),
+    }
+    return inputs | {"num_items_in_batch": inputs["tool_mask"].sum()}
+
+
+def is_supervised(inputs: dict) -> bool:
+    """True for the tensors of references, which have no advantages."""
+    return "advantages" not in inputs

@@ -1,0 +1,98 @@
+"""Compute slots: several jobs of one command share the processor cores, iteration by iteration.
+
+Each job is a process of its own and holds one end of a socket; the parent process holds the other end and hands out the
+slots. A byte from the job gives back the slot that it holds and asks for the next one; a byte from the parent grants it.
+Slots are granted in the order of asking, so that all jobs advance alike. A job that dies gives its slot back with its
+socket.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections import deque
+from collections.abc import Callable
+
+# How often a waiting job looks whether it has been told to stop.
+POLL_SECONDS = 0.2
+_BYTE = b"."
+
+
+class ComputeSlots:
+    """The parent's side: at most `slots` jobs compute at a time."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._ends: dict[socket.socket, int] = {}
+        self._waiting: deque[socket.socket] = deque()
+        self._holding: set[socket.socket] = set()
+
+    def join(self, number: int) -> ComputeSlot:
+        """A new job's side. `number` is what `wait` calls the job. The parent closes its copy after the fork."""
+        ours, theirs = socket.socketpair()
+        self._ends[ours] = number
+        return ComputeSlot(theirs)
+
+    def close_in_fork(self) -> None:
+        """Closes the parent's ends in a forked job, which must not keep those of other jobs open."""
+        for end in self._ends:
+            end.close()
+        self._ends = {}
+
+    def wait(self) -> list[int]:
+        """Hands out slots until jobs have ended, that is closed their sockets, and returns their numbers."""
+        ended = []
+        while not ended:
+            ready, _, _ = select.select(list(self._ends), [], [])
+            for end in ready:
+                try:
+                    asked = bool(end.recv(1))
+                except ConnectionError:
+                    asked = False
+                self._holding.discard(end)
+                if asked:
+                    self._waiting.append(end)
+                else:
+                    ended.append(self._leave(end))
+            self._grant()
+        return ended
+
+    def _leave(self, end: socket.socket) -> int:
+        if end in self._waiting:
+            self._waiting.remove(end)
+        end.close()
+        return self._ends.pop(end)
+
+    def _grant(self) -> None:
+        while self._waiting and len(self._holding) < self._slots:
+            end = self._waiting.popleft()
+            try:
+                end.sendall(_BYTE)
+            except ConnectionError:
+                # The job has just died; the next `wait` reads the end of its socket.
+                continue
+            self._holding.add(end)
+
+
+class ComputeSlot:
+    """A job's side."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+
+    def next(self, stopped: Callable[[], bool]) -> bool:
+        """Gives back the slot, if this job holds one, and waits for the next one.
+
+        False as soon as `stopped()` is true. Raises ConnectionError when the parent process has ended.
+        """
+        self._end.sendall(_BYTE)
+        while not stopped():
+            if select.select([self._end], [], [], POLL_SECONDS)[0]:
+                if not self._end.recv(1):
+                    raise ConnectionError("the process that hands out the compute slots has ended")
+                return not stopped()
+        return False
+
+    def close(self) -> None:
+        """Gives up this side of the socket."""
+        self._end.close()

@@ -1,0 +1,118 @@
+"""The job files of one command: read, checked against each other, and their output directories opened."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..job import JobError, TrainingJob, check_inputs, parse_job
+from ..job.exit_codes import BAD_JOB
+from ..output.failure import end_cancelled, end_with_failure
+from ..output.reports import report_address
+from ..output.store import OutputStore, write_failure
+
+# The jobs of one command have one base model, one kind of jail and one number of threads.
+SHARED_FIELDS = ("baseModel", "threads", "isolation", "jailProfile")
+
+
+@dataclass
+class OpenJob:
+    """A job and its output directory, which this process has locked."""
+
+    job: TrainingJob
+    store: OutputStore
+
+
+def open_jobs(paths: list[Path], environment: dict[str, str]) -> tuple[list[OpenJob], list[int]]:
+    """The jobs that have to be trained, and the exit codes of the others.
+
+    `paths` are job files, `environment` the environment variables. A job that is bad (64), cancelled (143) or done (0)
+    does not stop the others. Raises JobError when the jobs do not fit together or `WHET_REPORTS` is malformed, and Locked
+    when another trainer works in one of the directories.
+    """
+    jobs, codes = [], []
+    for path in paths:
+        try:
+            text = path.read_text()
+            jobs.append(_parse(text))
+        except (JobError, OSError, UnicodeDecodeError) as error:
+            codes.append(end_with_failure(BAD_JOB, error if len(paths) == 1 else f"{path}: {error}"))
+    _agree(jobs)
+    try:
+        for job in jobs:
+            report_address(job.outputDir, environment)
+    except ValueError as error:
+        raise JobError(f"WHET_REPORTS cannot be used: {error}") from None
+    opened = []
+    for job in jobs:
+        try:
+            store = OutputStore(job)
+        except (JobError, OSError) as error:
+            codes.append(end_with_failure(BAD_JOB, error))
+            continue
+        opened.append(OpenJob(job, store))
+    return _ready(opened, codes)
+
+
+def _ready(opened: list[OpenJob], codes: list[int]) -> tuple[list[OpenJob], list[int]]:
+    """The jobs that have to be trained, and `codes` with the exit codes of the others added."""
+    ready = []
+    for one in opened:
+        job, store = one.job, one.store
+        store.clear_failure()
+        code = _code_before_start(job, store)
+        if code is None:
+            ready.append(one)
+        else:
+            store.release()
+            codes.append(code)
+    return ready, codes
+
+
+def _code_before_start(job: TrainingJob, store: OutputStore) -> int | None:
+    """Exit code of a job that is done, cancelled or cannot be run; None when it has to be trained."""
+    try:
+        check_inputs(job)
+    except JobError as error:
+        return end_with_failure(BAD_JOB, error, store)
+    if store.done:
+        return 0
+    return end_cancelled(store) if store.cancelled else None
+
+
+def _parse(text: str) -> TrainingJob:
+    """Parses a job. Raises JobError, after writing it to the output directory that the job names, if no job has that."""
+    try:
+        return parse_job(text)
+    except JobError as error:
+        try:
+            root = Path(json.loads(text)["outputDir"])
+            if root.is_absolute() and not (root / "job.sha256").exists():
+                root.mkdir(parents=True, exist_ok=True)
+                write_failure(root, BAD_JOB, str(error))
+        except (ValueError, KeyError, TypeError, OSError):
+            # The text names no output directory: the message on stderr and the exit code must do.
+            pass
+        raise
+
+
+def _agree(jobs: list[TrainingJob]) -> None:
+    """Raises JobError unless the jobs can share one process."""
+    for job in jobs[1:]:
+        for name in SHARED_FIELDS:
+            first, value = getattr(jobs[0], name), getattr(job, name)
+            if value != first:
+                raise JobError(
+                    f"{name} is {json.dumps(value)} in job {job.jobId} and {json.dumps(first)} in job {jobs[0].jobId};"
+                    " it must be the same in all jobs of one command"
+                )
+    seen: dict[Path, str] = {}
+    for job in jobs:
+        root = Path(job.outputDir).resolve()
+        if root in seen:
+            raise JobError(
+                f"outputDir is {json.dumps(job.outputDir)} in jobs {seen[root]} and {job.jobId};"
+                " it must be a directory of its own in each"
+            )
+        seen[root] = job.jobId

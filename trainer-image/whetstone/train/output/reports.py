@@ -1,0 +1,78 @@
+"""Reports of the newest iteration to the worker. A report may be lost: progress.jsonl has every iteration."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+# Of one post.
+TIMEOUT_SECONDS = 3.0
+
+
+def report_address(output_dir: str, environment: dict[str, str]) -> tuple[str | None, str | None]:
+    """URL and token file of a job's reports, by its output directory; each None where there is none.
+
+    Several jobs have theirs in `WHET_REPORTS`, a JSON object `outputDir -> {"url", "tokenFile"}`. Without it, the only
+    job has `WHET_REPORT_URL` and `WHET_REPORT_TOKEN_FILE`. Raises ValueError for a malformed `WHET_REPORTS`.
+    """
+    listed = environment.get("WHET_REPORTS")
+    if listed is None:
+        return environment.get("WHET_REPORT_URL"), environment.get("WHET_REPORT_TOKEN_FILE")
+    addresses = json.loads(listed)
+    if not isinstance(addresses, dict):
+        raise ValueError("WHET_REPORTS must be a JSON object: output directory -> {url, tokenFile}")
+    entry = addresses.get(output_dir, {})
+    if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
+        raise ValueError(f"WHET_REPORTS: the entry of {output_dir} must be an object with the texts url and tokenFile")
+    return entry.get("url"), entry.get("tokenFile")
+
+
+class Reporter:
+    """Posts the newest iteration from a thread of its own, so that training never waits for the network.
+
+    `report_address` says where to; without an address nothing is sent. The token is read from its file each time,
+    because a cluster renews it there.
+    """
+
+    def __init__(self, output_dir: str, environment: dict[str, str] | None = None) -> None:
+        self._url, self._token_file = report_address(
+            output_dir, dict(os.environ) if environment is None else environment
+        )
+        self._ready = threading.Event()
+        self._newest: dict | None = None
+        self._sequence = 0
+        if self._url:
+            threading.Thread(target=self._work, name="reports", daemon=True).start()
+
+    def tell(self, line: dict, seconds_left: float | None) -> None:
+        """Hands a progress line to the thread, in place of one that has not been sent yet. `seconds_left`: to the end."""
+        if not self._url:
+            return
+        names = ("iteration", "iterations", "reward", "kl", "completionTokens")
+        self._newest = {name: line[name] for name in names} | {"secondsLeft": seconds_left}
+        self._ready.set()
+
+    def _work(self) -> None:
+        while True:
+            self._ready.wait()
+            self._ready.clear()
+            # A report that fails is not repeated: the next iteration is newer anyway.
+            with contextlib.suppress(OSError, ValueError):
+                self._post(self._newest)
+
+    def _post(self, report: dict) -> None:
+        # From the clock, so that it is larger than all sequence numbers that an earlier pod of the job has sent.
+        self._sequence = max(self._sequence + 1, int(time.time() * 1000))
+        token = Path(self._token_file).read_text().strip() if self._token_file else ""
+        request = urllib.request.Request(
+            self._url,
+            data=json.dumps(report | {"sequence": self._sequence}).encode(),
+            headers={"Content-Type": "application/json", "Authorization": f"Bearer {token}"},
+        )
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):
+            pass
