@@ -3,7 +3,7 @@ import type { SupervisedInformer } from './supervised-informer';
 import type { TrainingSnapshot } from './training-snapshot';
 
 /** What a watch knows about one Job. */
-export type JobSnapshot = Omit<TrainingSnapshot, 'trainer'>;
+type JobSnapshot = Omit<TrainingSnapshot, 'trainer'>;
 
 /** Watches the trainer Jobs, pods and events of one namespace. */
 export class NamespaceWatch {

@@ -36,7 +36,7 @@ const FORCE_DELETE_AFTER_MS = 30_000;
 const MINUTE_MS = 60_000;
 
 /** Start times of the phases that limits apply to, in milliseconds since 1970. */
-export interface PhaseTimes {
+interface PhaseTimes {
   nowMs: number;
   /** Since when the reason has been of its kind. */
   reasonSinceMs: number;

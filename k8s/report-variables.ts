@@ -7,7 +7,7 @@ export const POD_TOKEN_FOLDER = '/var/run/whetstone';
 export const POD_TOKEN_FILE = `${POD_TOKEN_FOLDER}/token`;
 
 /** The address that takes the reports of one training. */
-export const reportAddress = (url: string, job: string): string => `${url.replace(/\/+$/, '')}/v1/reports/${job}`;
+const reportAddress = (url: string, job: string): string => `${url.replace(/\/+$/, '')}/v1/reports/${job}`;
 
 /**
  * Environment variables that tell a trainer where to send its reports (docs/protocols.md, section 6): an address and a

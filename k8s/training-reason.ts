@@ -4,7 +4,7 @@ import { terminationReason } from './pod-termination';
 import type { Reason, TrainingSnapshot } from './training-snapshot';
 
 /** Limits that decide between kinds of reasons. */
-export interface ReasonLimits {
+interface ReasonLimits {
   /** After this long without a new iteration a training counts as stalled. */
   stalledMs: number;
 }

@@ -11,7 +11,7 @@ import { trainToCompletion } from './train-to-completion';
 import { planTraining } from './training-job';
 
 /** What the training activities need. */
-export interface TrainDeps {
+interface TrainDeps {
   store: ArtifactStore;
   /** Backends by the value of `training.backend`; a worker without a cluster has only `local`. */
   backends: { local: TrainingBackend; kubernetes?: TrainingBackend };

@@ -29,7 +29,7 @@ const UNSEEN_MS = 30_000;
 const GONE_MS = 2_000;
 
 /** What training on a cluster needs. */
-export interface KubernetesBackendOptions {
+interface KubernetesBackendOptions {
   clock: Clock;
   /** Absolute path of the store's root, which pods have at the same path. */
   storeRoot: string;

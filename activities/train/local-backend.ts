@@ -20,7 +20,7 @@ import {
 import { trackProgress } from './progress-tracker';
 
 /** What training on this machine needs. */
-export interface LocalBackendOptions {
+interface LocalBackendOptions {
   clock: Clock;
   trainer: TrainerCommand;
   /** Absolute path of `sandbox/profile.json`. */

@@ -7,7 +7,7 @@ import { progressChangedMs, readProgressLines } from './progress-file';
 type ReceivedReport = TrainingReport & { atMs: number };
 
 /** Follows the progress of one training and remembers when each iteration was first seen. */
-export class ProgressTracker {
+class ProgressTracker {
   private last: { iteration: number; atMs: number } | null = null;
 
   /**

@@ -15,7 +15,7 @@ export interface TrainerCommand {
 }
 
 /** What the files of a trainer's directory say about its process. `gone`: killed before it could record its end. */
-export type TrainerState =
+type TrainerState =
   { status: 'running'; processGroup: number } | { status: 'ended'; code: number } | { status: 'gone' };
 
 /** Environment variables with such names are not passed to the trainer. */

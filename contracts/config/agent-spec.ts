@@ -86,7 +86,7 @@ const trainingSchema = z
       .max(16)
       .default(1)
       .describe(
-        'Most adapters that one trainer trains side by side over one base model in memory; 1: a trainer each (docs/kubernetes.md, Packing).',
+        'Most adapters that one trainer trains side by side over one base model in memory; 1: a trainer each (docs/packing.md).',
       ),
     packingWaitSeconds: z
       .number()

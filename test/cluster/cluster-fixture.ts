@@ -1,4 +1,4 @@
-/** A namespace of a real cluster, and trainings of a tiny model in it. */
+/** A namespace of a real cluster for one test file, and inputs of trainings of a tiny model in it. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const fixtures = join(root, 'test', 'trainer-image', 'fixtures');
 type TrainingSpec = NonNullable<AgentSpecInput['training']>;
 export type KubernetesInput = NonNullable<TrainingSpec['kubernetes']>;
 
-/** Folder with the Python packages, which the test image mounts rather than holds. */
+/** Folder with the Python packages. The test image does not contain them; they are mounted. */
 const packages = () =>
   execFileSync(python, ['-c', 'import sysconfig; print(sysconfig.get_path("purelib"))'], { encoding: 'utf8' }).trim();
 
@@ -42,7 +42,7 @@ export class ClusterFixture {
     chmodSync(this.run.folder, 0o755);
   }
 
-  /** Makes the namespace, the model and the environment. */
+  /** Creates the namespace and the model. */
   async start(): Promise<void> {
     await this.core.createNamespace({ body: { metadata: { name: this.namespace } } });
     this.model = join(this.run.folder, 'model');
@@ -57,7 +57,7 @@ export class ClusterFixture {
     await this.run.dispose();
   }
 
-  /** agent.yaml's section for the test image. */
+  /** Section training.kubernetes of agent.yaml for the test image. */
   kubernetes(changes: Partial<KubernetesInput> = {}): KubernetesInput {
     return {
       namespace: this.namespace,
@@ -116,7 +116,7 @@ export class ClusterFixture {
     return { context: { ...context, spec }, job, environments: [{ id: 'letters', source }], budgetFactor: 1 };
   }
 
-  /** Activities as a worker has them; every call is another worker. */
+  /** The activities of a new worker. */
   activities(reportUrl: string | null = null, inbox = new ReportInbox()) {
     return createTrainActivities({
       store: this.run.store,

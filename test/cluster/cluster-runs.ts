@@ -10,17 +10,18 @@ import { fakeActivities } from '../fakes/activities';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 import type { ClusterFixture } from './cluster-fixture';
 
-/** For the end of a run whose trouble is over: a start of the trainer and its iterations. */
+/** How long a run may take to end after the injury is cured: a start of the trainer and its iterations. */
 const END_SECONDS = 300;
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** One run while it goes. */
+/** An improvement run that has not ended. */
 export interface LiveRun {
   /** What `whet why` prints. */
   why(): Promise<string>;
   /**
-   * Waits until `whet why` says it; returns the sentence and after how many seconds. Throws with what it said instead.
+   * Waits until the output of `whet why` matches. Returns the output and the seconds that it took; throws after
+   * `withinSeconds`, with the last output.
    */
   until(pattern: RegExp, withinSeconds: number): Promise<{ seconds: number; said: string }>;
   /** Waits for the end of the run; throws when it failed. */
@@ -41,7 +42,7 @@ export class ClusterRuns {
     await this.environment?.teardown();
   }
 
-  /** Runs a worker and a run with one capability, called like the training, while `action` looks at it. */
+  /** Starts a worker and a run with one capability, named like the training, and cancels the run after `action`. */
   async during(
     input: TrainInput,
     action: (run: LiveRun) => Promise<void>,
@@ -110,8 +111,7 @@ export class ClusterRuns {
         },
         end: async () => {
           const ended = handle.result().then(() => true);
-          // Before jest's limit, which would leave workers behind; and a run that waits for a person would wait until
-          // then.
+          // Ends before jest's time limit, which would leave workers behind. A run that waits for a person never ends.
           const endMs = Date.now() + END_SECONDS * 1_000;
           for (let givenUp = 0; !(await Promise.race([ended, pause(1_000)]));) {
             const said = await why();

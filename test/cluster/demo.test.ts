@@ -9,10 +9,10 @@ import type { AgentSpecInput } from '../../contracts/config/agent-spec';
 import { layout } from '../../store';
 import { ClusterFixture, root } from './cluster-fixture';
 
-/** The demo in small; the whole one takes about a quarter of an hour for both. */
+/** The small demo. With the large one this test takes about a quarter of an hour. */
 const AGENT = resolve(root, process.env['WHET_CLUSTER_AGENT'] ?? 'examples/orders-desk/agent.tiny.yaml');
 
-/** A run whose training waits for a person would wait as long as jest does; a stopped demo takes its services down. */
+/** Time limit of one demo. It must end before jest's, because a stopped demo takes its services down. */
 const DEMO_MS = process.env['WHET_CLUSTER_AGENT'] === undefined ? 600_000 : 1_800_000;
 
 type Backend = 'local' | 'kubernetes';
@@ -21,7 +21,7 @@ interface Ended {
   report: Report;
   /** By the training's directory, which is named after capability and environment. */
   trainings: Map<string, TrainingManifest>;
-  /** What each training left of its Job: outcomes and logs. */
+  /** Files that each training kept of its Job: outcome and logs. */
   outcomes: string[][];
 }
 
@@ -85,10 +85,10 @@ describe('the demo on a cluster', () => {
   };
 
   test(
-    'ends like the one on this machine: the same adapters from the same loss curves, the same figures and verdict',
+    'ends like on this machine: the same adapters, loss curves, figures and verdict',
     async () => {
       const here = await demo('local');
-      // The recipe's cache: the model need not be made a second time.
+      // The recipe's cache, so that the model is not made a second time.
       cpSync(join(folder, 'local', 'models'), join(folder, 'kubernetes', 'models'), { recursive: true });
       const there = await demo('kubernetes');
       expect(there.trainings.size).toBeGreaterThan(0);

@@ -1,5 +1,5 @@
-// Tier: cluster. Pods that vanish, workers that share a Job, a run that is cancelled, and what the API server thinks of
-// every manifest.
+// Tier: cluster. Pods that are deleted, workers that share a Job, a training that is cancelled, and manifests checked
+// by the API server.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { trainingManifestSchema, type TrainingProgress } from '../../contracts/artifacts/training';
@@ -13,7 +13,7 @@ import { pause } from './cluster-runs';
 const DELETIONS = Number(process.env['WHET_CLUSTER_DELETIONS'] ?? 10);
 const ITERATIONS = 20 + 20 * DELETIONS;
 
-describe('a training whose pods vanish', () => {
+describe('a training whose pods are deleted', () => {
   const fixture = new ClusterFixture();
   beforeAll(() => fixture.start(), 120_000);
   afterAll(() => fixture.dispose(), 120_000);
@@ -47,7 +47,7 @@ describe('a training whose pods vanish', () => {
     const input = await fixture.input('calm', training, { runId: 'run-2' });
     const startedMs = Date.now();
     const running = fixture.run.run(fixture.activities().trainAdapter, input);
-    // Both are awaited at the end; until then a failure must not end the whole of jest.
+    // Both are awaited at the end. Until then an unhandled rejection would end jest.
     for (const one of [calm, running]) one.catch(() => undefined);
     const done = (): number => last('calm', 'run-2');
     const table: string[] = [];
@@ -151,7 +151,7 @@ describe('a training whose pods vanish', () => {
     activity.cancel('CANCELLED');
     expect(await ended).toMatchObject({ name: 'CancelledFailure' });
     expect(await pods('cancelled')).toEqual([]);
-    // graceSeconds of the fixture is 10; the kubelet needs a moment more.
+    // graceSeconds of the fixture is 10; the kubelet needs a little longer.
     expect(Date.now() - begun).toBeLessThan(25_000);
     process.stdout.write(`cancel: pod gone after ${((Date.now() - begun) / 1_000).toFixed(1)} s\n`);
     expect(readFileSync(join(fixture.directory('cancelled'), 'progress.jsonl'), 'utf8')).not.toBe('');
@@ -179,7 +179,7 @@ describe('a training whose pods vanish', () => {
     expect(accepted.spec?.template.spec?.automountServiceAccountToken).toBe(false);
   });
 
-  test('and refuses what it does not know, with its words', async () => {
+  test('the API server refuses a manifest with an unknown field, and its message is kept', async () => {
     const job = buildJob(request({ namespace: fixture.namespace }));
     const wrong = { ...job, spec: { ...job.spec!, backoffLimt: 3 } };
     await expect(fixture.cluster.applyJob(wrong, { validateOnly: true })).rejects.toMatchObject({

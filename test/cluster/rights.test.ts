@@ -1,4 +1,4 @@
-// Tier: cluster. The chart's rights and policies on a real API server: they suffice for a training, and end at the
+// Tier: cluster. The chart on a real API server: its rights suffice for a training and do not reach beyond the
 // namespace.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -11,9 +11,9 @@ import {
   type V1ConfigMap,
 } from '@kubernetes/client-node';
 import { parse, parseAllDocuments } from 'yaml';
-import { checkGatewayConfig } from '../../loaders/gateway-config';
-import { buildJob } from '../../k8s/job-manifest';
 import { Cluster } from '../../k8s/cluster';
+import { buildJob } from '../../k8s/job-manifest';
+import { checkGatewayConfig } from '../../loaders/gateway-config';
 import { request } from '../k8s/cluster-objects';
 import { ClusterFixture, root } from './cluster-fixture';
 
@@ -42,7 +42,7 @@ describe("the jobs worker's rights", () => {
   beforeAll(async () => {
     await fixture.start();
     const api = KubernetesObjectApi.makeApiClient(fixture.config);
-    // The Deployments have no image here.
+    // Without the Deployments, whose image is not in this cluster.
     for (const object of rendered().filter((object) => !isWorkload(object))) {
       await api.create(object);
       made.push(object);
@@ -74,21 +74,21 @@ describe("the jobs worker's rights", () => {
 
   test.each([
     ['as it is', []],
-    ['with everything that it leaves off', ['--values', join(__dirname, 'chart-values.yaml')]],
-  ])('the API server takes the whole chart %s, without a field that it does not know', async (_, values) => {
+    ['with everything that is off by default', ['--values', join(__dirname, 'chart-values.yaml')]],
+  ])('the API server accepts the whole chart %s and knows every field', async (_, values) => {
     const api = KubernetesObjectApi.makeApiClient(fixture.config);
     const objects = rendered(...values);
     expect(objects.filter(isWorkload).map(({ metadata }) => metadata?.name)).toEqual(
       expect.arrayContaining(['whetstone-jobs', 'whetstone-sandbox']),
     );
     for (const object of objects) {
-      // An apply refuses unknown fields.
+      // A server-side apply refuses unknown fields.
       const answer = await api.patch(object, undefined, 'All', 'chart-test', true, PatchStrategy.ServerSideApply);
       expect(answer.kind).toBe(object.kind);
     }
   });
 
-  test("the chart's gateway.yaml is one that the gateway takes", () => {
+  test("the gateway accepts the chart's gateway.yaml", () => {
     const map = rendered('--values', join(__dirname, 'chart-values.yaml')).find(
       ({ kind }) => kind === 'ConfigMap',
     ) as V1ConfigMap;
@@ -98,7 +98,7 @@ describe("the jobs worker's rights", () => {
     });
   });
 
-  test('it makes, watches and deletes a Job, and reviews tokens', async () => {
+  test('the worker can create, watch and delete a Job, and review tokens', async () => {
     const { metadata } = await worker.applyJob(job());
     const watch = worker.watch(fixture.namespace);
     try {
@@ -111,7 +111,7 @@ describe("the jobs worker's rights", () => {
     expect((await worker.reviewToken('forged', 'whetstone-reports')).status?.authenticated).not.toBe(true);
   });
 
-  test('it has none in other namespaces, and none over secrets', async () => {
+  test('the worker has no rights in other namespaces, over secrets, or to create pods', async () => {
     await expect(worker.applyJob(job('default'))).rejects.toMatchObject({ name: 'ClusterRefused', code: 403 });
     await expect(worker.readJob('kube-system', 'x')).rejects.toMatchObject({ code: 403 });
     await expect(core.listNamespacedSecret({ namespace: fixture.namespace })).rejects.toMatchObject({ code: 403 });

@@ -1,4 +1,5 @@
-// Tier: cluster. Every way to get stuck, injected for real: what `whet why` says within a minute, and how it goes on.
+// Tier: cluster. Injects every way in which a training gets stuck: what `whet why` says within a minute, and how the
+// run goes on.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,9 +9,9 @@ import { ClusterFixture, type KubernetesInput, python, root } from './cluster-fi
 import { ClusterRuns, type LiveRun, pause } from './cluster-runs';
 
 const WITHIN_SECONDS = 60;
-/** With `PACE_SECONDS` this lasts 15 s on the fastest machine: long enough for something to be done to it. */
+/** With `PACE_SECONDS` such a training lasts at least 15 s on any machine, which leaves time to break it. */
 const LONG = { iterations: 150, checkpointEvery: 5 };
-/** Least time that an episode takes; an iteration has eight of them, one after the other. */
+/** Least duration of an episode. An iteration has eight episodes, one after another. */
 const PACE_SECONDS = 0.0125;
 
 describe('a stuck training says why', () => {
@@ -18,17 +19,17 @@ describe('a stuck training says why', () => {
   const runs = new ClusterRuns(fixture);
   const batch = fixture.config.makeApiClient(BatchV1Api);
   const rows: string[][] = [];
-  /** Puts right what the scenario broke, until it has been put right. */
-  let owedCure: (() => Promise<unknown>) | null = null;
+  /** Repairs what the scenario broke; null once that is done. */
+  let pendingCure: (() => Promise<unknown>) | null = null;
 
   beforeAll(async () => {
     await fixture.start();
     await runs.start();
   }, 180_000);
-  // Also after a failure or a time-out: the scenarios share one cluster.
+  // Repairs after a failure or a time-out, too, because the scenarios share one cluster.
   afterEach(async () => {
-    await owedCure?.();
-    owedCure = null;
+    await pendingCure?.();
+    pendingCure = null;
   }, 180_000);
   afterAll(async () => {
     const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
@@ -46,16 +47,16 @@ describe('a stuck training says why', () => {
     kubernetes?: Partial<KubernetesInput>;
     modelPath?: string;
     reportUrl?: string;
-    /** Done before the run starts. */
+    /** Called before the run starts. */
     before?: () => Promise<unknown>;
-    /** Done when iterations are seen; the clock of the minute starts behind it. */
+    /** Called when the first iterations are done. The minute counts from its end. */
     inject?: (input: TrainInput) => Promise<unknown>;
     reason: RegExp;
-    /** The container loads, and ends with it. */
+    /** The container ends by itself after loading. The minute counts from its end. */
     breaksItself?: 'ends';
-    /** Puts it right. Runs whatever happens. */
+    /** Repairs what was broken. Called in any case. */
     cure?: (input: TrainInput) => Promise<unknown>;
-    /** `recovers`: the run ends well. Else what `whet why` says when it was given up, or `waits`. */
+    /** `recovers`: the run ends well; `waits`: it goes on waiting; else what `whet why` says when it was given up. */
     then: 'recovers' | 'waits' | RegExp;
   }
 
@@ -80,22 +81,21 @@ describe('a stuck training says why', () => {
         { ...training, kubernetes: fixture.kubernetes(kubernetes) },
         { ...changes, ...pace },
       );
-      owedCure = cure ? () => cure(input) : null;
+      pendingCure = cure ? () => cure(input) : null;
       await before?.();
       const look = async (run: LiveRun) => {
         if (inject) {
           await run.until(/: Training, iteration \d/, 300);
           await inject(input);
         }
-        // What breaks by itself does so after loading, which takes as long as the machine is busy; its minute begins
-        // when it has broken.
+        // A container that ends by itself does so after loading, which can take long on a busy machine.
         const found = await run.until(reason, breaksItself ? 300 : WITHIN_SECONDS);
         const { said } = found;
         const seconds = breaksItself === 'ends' ? (Date.now() - containerEnd(input)) / 1_000 : found.seconds;
         expect(seconds).toBeLessThan(WITHIN_SECONDS);
         const sentence = said.split('\n').find((line) => reason.test(line)) ?? said;
-        await owedCure?.();
-        owedCure = null;
+        await pendingCure?.();
+        pendingCure = null;
         if (then === 'recovers') await run.end();
         else if (then instanceof RegExp) await run.until(then, 180);
         process.stdout.write(`${name}: ${seconds.toFixed(1)} s, ${sentence}\n`);
@@ -116,10 +116,7 @@ describe('a stuck training says why', () => {
     });
     return { name: items[0]!.metadata!.name!, namespace: fixture.namespace };
   };
-  /**
-   * When the container of a training that was given up ended, as its outcome in the store says; milliseconds since
-   * 1970.
-   */
+  /** When the container of a failed training ended, in milliseconds since 1970, from the outcome in the store. */
   const containerEnd = (input: TrainInput): number => {
     const folder = join(fixture.directory(input.job, input.context.runId), 'cluster');
     const outcome = JSON.parse(
@@ -135,7 +132,7 @@ describe('a stuck training says why', () => {
     };
     return Date.parse(outcome.pods[0]!.container.terminated.finishedAt);
   };
-  /** Makes the optimiser's state of the newest checkpoint not a number, and lets the next pod resume from it. */
+  /** Sets the optimiser's state in the newest checkpoint to NaN, and lets the next pod resume from it. */
   const poisonCheckpoint = async (input: TrainInput): Promise<void> => {
     const name = await podOf(input);
     await signalTrainer('SIGSTOP')(input);
@@ -156,7 +153,7 @@ describe('a stuck training says why', () => {
     });
     return items.find(({ status }) => status?.phase === 'Running')!.metadata!.name!;
   };
-  /** Processes of this machine that are the trainer, seen from outside of its container. */
+  /** Process ids of the trainer on this machine, outside of its container. */
   const trainerProcesses = (input: TrainInput): number[] => {
     const directory = fixture.directory(input.job, input.context.runId);
     const isTrainer = (pid: string) => {
@@ -178,10 +175,10 @@ describe('a stuck training says why', () => {
       expect(found).toHaveLength(1);
       process.kill(found[0]!, signal);
     };
-  /** Lets a stopped trainer go on, if it is still there. */
+  /** Continues a stopped trainer, if it is still there. */
   const releaseTrainer = (input: TrainInput): void =>
     trainerProcesses(input).forEach((pid) => process.kill(pid, 'SIGCONT'));
-  /** Stops or starts a part of the cluster and waits until it has stopped, or serves again. */
+  /** Stops or starts a part of the cluster, and waits until it has stopped or serves again. */
   const part = (name: 'node' | 'api', action: 'stop' | 'start'): void =>
     void execFileSync(join(root, 'scripts', 'cluster.sh'), [name, action], { stdio: ['ignore', 'ignore', 'inherit'] });
   const quota = { metadata: { name: 'none' }, spec: { hard: { pods: '0' } } };
@@ -202,7 +199,7 @@ describe('a stuck training says why', () => {
     name: 'suspended',
     kubernetes: { queue: 'gpus' },
     reason: /: Queued, queue gpus has not admitted/,
-    // What Kueue does when it admits.
+    // What Kueue does when it admits a Job.
     cure: async (input) =>
       batch.patchNamespacedJob(
         { ...(await jobOf(input)), body: { spec: { suspend: false } } },
@@ -281,7 +278,7 @@ describe('a stuck training says why', () => {
     reason: /: Preempted, /,
     then: 'recovers',
   });
-  // The trainer stands still while a part is away: what is seen does not depend on how fast it would have ended.
+  // The trainer is stopped while a part of the cluster is away, so that it cannot finish meanwhile on a fast machine.
   scenario({
     name: 'node',
     training: LONG,

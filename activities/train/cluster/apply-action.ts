@@ -17,7 +17,7 @@ import { hasFailed, isRefusal, type TrainerJobClient } from './trainer-job-clien
 type FailAction = Extract<Action, { kind: 'fail' }>;
 
 /** What an action is applied to: a training, its Job, and what was just read about them. */
-export interface ActionContext {
+interface ActionContext {
   cluster: Cluster;
   namespace: string;
   jobClient: TrainerJobClient;

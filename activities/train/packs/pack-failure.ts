@@ -10,7 +10,7 @@ const schema = z.object({
   message: z.string(),
 });
 /** The failure with which a pack's trainer was given up. Every member that is not done fails with it. */
-export type PackFailure = z.infer<typeof schema>;
+type PackFailure = z.infer<typeof schema>;
 
 const path = ({ directory }: TrainerGroup) => join(directory, 'verdict.json');
 

@@ -10,7 +10,7 @@ const ticketSchema = z.object({ capability: z.string() });
 const closedSchema = z.object({ members: z.array(z.object({ capability: z.string(), training: z.string() })) });
 
 /** A training's wish to be in a pack. */
-export interface Ticket {
+interface Ticket {
   capability: string;
   /** Name of the training's directory. */
   training: string;

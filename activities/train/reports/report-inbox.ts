@@ -12,7 +12,7 @@ export const REPORT_STATUS_CODES = {
   unavailable: 503,
 } as const;
 /** Outcome of one report: accepted, or why it was refused. */
-export type ReportOutcome = keyof typeof REPORT_STATUS_CODES;
+type ReportOutcome = keyof typeof REPORT_STATUS_CODES;
 
 /** Checks whether a token is good for a job. Throws when that cannot be told. */
 export type TokenCheck = (token: string, job: string) => Promise<TokenStatus>;

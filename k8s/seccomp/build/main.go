@@ -1,9 +1,11 @@
-// Command build writes ../whetstone-trainer.json, the seccomp profile of pods in which the jail starts: containerd's default profile for a
-// container without capabilities, plus what bubblewrap builds a jail of, minus what the jail denies as well.
+// Command build writes ../whetstone-trainer.json, the seccomp profile of pods in which the jail can start. It is
+// containerd's default profile for a container without capabilities, plus the calls with which bubblewrap builds the
+// jail, minus calls that the jail denies as well.
 //
 //	go -C k8s/seccomp/build run . [--check]
 //
-// With --check it only says whether the committed file is up to date. The file's layout is prettier's, so contents are compared.
+// With --check it only says whether the committed file is up to date. It compares contents, because prettier formats the
+// file.
 package main
 
 import (
@@ -19,20 +21,23 @@ import (
 
 const path = "../whetstone-trainer.json"
 
-// Of these bubblewrap makes namespaces and the jail's tree. The kernel asks for capabilities that only a namespace's own maker has.
+// Calls with which bubblewrap makes namespaces and the jail's file tree. The kernel requires capabilities for them, and
+// the creator of a user namespace has these only inside of it.
 var added = []string{"clone", "mount", "pivot_root", "sethostname", "umount2"}
 
-// Not needed by trainer or worker, and denied in the jail: the machine's clock, io_uring (it opens sockets past a filter), files by
-// handle, other processes' memory, segments of 16-bit code.
+// Calls that trainer and worker do not need and that the jail denies: setting the machine's clock, io_uring (it opens
+// sockets without passing the filter), files by handle, memory of other processes, segments of 16-bit code.
 var removed = []string{
 	"adjtimex", "clock_adjtime", "clock_adjtime64", "io_uring_enter", "io_uring_register", "io_uring_setup", "modify_ldt",
 	"name_to_handle_at", "process_vm_readv", "process_vm_writev", "ptrace",
 }
 
-// Calls of 32-bit ARM, which the default profile names when it is compiled for ARM; there is no such architecture below.
-var foreign = []string{"arm_fadvise64_64", "arm_sync_file_range", "breakpoint", "cacheflush", "set_tls", "sync_file_range2"}
+// Calls of 32-bit ARM. The default profile names them when it is compiled for ARM; this one has no such architecture.
+var foreign = []string{
+	"arm_fadvise64_64", "arm_sync_file_range", "breakpoint", "cacheflush", "set_tls", "sync_file_range2",
+}
 
-// Named by the default profile only when it is compiled for x86_64; the C library needs it there.
+// The C library needs this call on x86_64. The default profile names it only when it is compiled there.
 const perArch = "arch_prctl"
 
 func main() {
@@ -53,7 +58,7 @@ func derive() *specs.LinuxSeccomp {
 	kept := []specs.LinuxSyscall{}
 	for _, rule := range profile.Syscalls {
 		rule.Names = slices.DeleteFunc(slices.Clone(rule.Names), func(name string) bool {
-			// Without its masked rule, clone may be given the namespaces' flags.
+			// Dropping the rule that masks clone's flags allows it to create namespaces.
 			return name == "clone" || name == perArch || slices.Contains(removed, name) || slices.Contains(foreign, name)
 		})
 		if len(rule.Args) == 0 {
