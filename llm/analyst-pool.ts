@@ -1,6 +1,7 @@
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import type { RunContext } from '../contracts/messages/run-context';
-import { createAnalyst, type Analyst } from './analyst';
+import type { Analyst } from './analyst';
+import { createAnalyst } from './openai-analyst';
 import { contentKey } from './content-key';
 import type { SharedRateState } from './rate/shared-rate-state';
 

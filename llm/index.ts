@@ -1,11 +1,18 @@
-export * from './analyst';
-export * from './batch';
-export * from './errors';
-export * from './limiter';
-export * from './json-schema';
-export * from './content-key';
-export * from './analyst-pool';
-export * from './rate/shared-rate-state';
-export * from './rate/rate-limiter';
-export * from './rate/rate-state';
-export * from './redaction';
+export {
+  type Analyst,
+  type AnalystAnswer,
+  type AnalystMessage,
+  type AnalystOptions,
+  type AnalystRequest,
+  type AnalystUsage,
+  type BatchAnswer,
+  type MalformedDetail,
+  type Refusal,
+} from './analyst';
+export { type AnalystFactory, createAnalystPool } from './analyst-pool';
+export type { BatchOptions } from './batch';
+export { contentKey } from './content-key';
+export { strictJsonSchema } from './json-schema';
+export { createAnalyst } from './openai-analyst';
+export type { SharedRateState } from './rate/shared-rate-state';
+export { refusalOfOneQuestion } from './refusal';

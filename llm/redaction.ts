@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto';
 import type { RedactionRule, RedactionSpec } from '../contracts/config/analyst-spec';
 import { REDACTION_FINDERS, replaceFound } from '../contracts/redaction-rules';
+import { isLoopback } from './loopback';
 
-/** What was replaced in the texts of one call: placeholder to value. It never leaves the process. */
+/** The values that were replaced in the texts of one call, by placeholder. They never leave the process. */
 export class Replacements {
   private readonly values = new Map<string, string>();
   /** Places where something was replaced, by rule. */
@@ -13,7 +14,7 @@ export class Replacements {
     this.counts[rule] = (this.counts[rule] ?? 0) + 1;
   }
 
-  /** The answer with the values put back, in every string of it. */
+  /** Returns the answer with the values put back into every string of it. */
   restore<T>(answer: T): T {
     if (this.values.size === 0) return answer;
     if (typeof answer === 'string')
@@ -30,9 +31,9 @@ export class Replacements {
 }
 
 /**
- * Replaces what must not leave by `[rule:hash]`. The hash is keyed with a secret of this store: the same value gets the
- * same placeholder in every call, and nobody without the secret can find the value by trying. Answers get their values
- * back on this side.
+ * Replaces sensitive values by `[rule:hash]` before a text is sent. The hash is keyed with a secret of this store: the
+ * same value gets the same placeholder in every call, and nobody without the secret can find the value by trying.
+ * `Replacements.restore` puts the values back into an answer.
  */
 export class Redactor {
   private readonly rules: ({ name: string } & Parameters<typeof replaceFound>[1])[];
@@ -48,12 +49,13 @@ export class Redactor {
     this.rules = [...own, ...builtIn];
   }
 
-  /** The text without what the rules match; what was replaced is noted. */
+  /** Returns the text with every match of a rule replaced, and notes the replacements. */
   redact(text: string, replacements: Replacements): string {
     let result = text;
     for (const { name, ...finder } of this.rules) {
       result = replaceFound(result, finder, (value) => {
-        const placeholder = `[${name}:${createHmac('sha256', this.secret).update(`${name}:${value}`).digest('hex').slice(0, 10)}]`;
+        const hash = createHmac('sha256', this.secret).update(`${name}:${value}`).digest('hex');
+        const placeholder = `[${name}:${hash.slice(0, 10)}]`;
         replacements.note(name, placeholder, value);
         return placeholder;
       });
@@ -62,9 +64,7 @@ export class Redactor {
   }
 }
 
-const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
-
 /** Whether texts for this endpoint are redacted: `remote` spares endpoints on this machine. */
 export function redactsFor({ when }: Pick<RedactionSpec, 'when'>, baseUrl: string): boolean {
-  return when === 'always' || (when === 'remote' && !LOOPBACK.test(new URL(baseUrl).hostname));
+  return when === 'always' || (when === 'remote' && !isLoopback(baseUrl));
 }

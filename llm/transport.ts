@@ -1,6 +1,5 @@
 import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
-
-const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+import { isLoopback } from './loopback';
 
 /**
  * A `fetch` for the `openai` client on undici's plain request: a label call costs about half the processor time that it
@@ -12,9 +11,7 @@ export function createTransport(
   connections: number,
 ): (url: string | URL | Request, init?: RequestInit) => Promise<Response> {
   const options = { connections, headersTimeout: 0, bodyTimeout: 0 };
-  const dispatcher: Dispatcher = LOOPBACK.test(new URL(baseUrl).hostname)
-    ? new Agent(options)
-    : new EnvHttpProxyAgent(options);
+  const dispatcher: Dispatcher = isLoopback(baseUrl) ? new Agent(options) : new EnvHttpProxyAgent(options);
   return async (url, init = {}) => {
     const { body, headers: sent } = await encoded(init);
     const response = await request(url instanceof Request ? url.url : url, {

@@ -1,6 +1,19 @@
-export { EnvironmentProcess, type EnvironmentIsolation } from './environment-process';
-export * from './errors';
+export { type EnvironmentIsolation, EnvironmentProcess } from './environment-process';
+export {
+  BadOutput,
+  BadRequest,
+  BadReturn,
+  EnvironmentClosed,
+  EnvironmentDied,
+  EnvironmentHung,
+  EnvironmentRaised,
+  EnvironmentStartFailed,
+  NoSuchEpisode,
+  OutputFlood,
+  SandboxError,
+  SandboxUnavailable,
+} from './errors';
 export { isUnsafeAllowed, openEnvironment, type OpenEnvironmentOptions } from './open-environment';
-export { EnvironmentPool, type EnvironmentPoolOptions } from './pool';
-export { probeJail, type JailLayer, type JailProbe } from './probe';
-export { jailProfileSchema, loadProfile, profilePath, type JailProfile, type LoadedProfile } from './profile';
+export { EnvironmentPool } from './pool';
+export { type JailProbe, probeJail } from './probe';
+export { type JailProfile, type LoadedProfile, loadProfile } from './profile';

@@ -1,10 +1,24 @@
-export * from './artifact-store';
-export * from './create-file';
-export * from './dictionary';
-export * from './errors';
-export * from './layout';
-export * from './line-file';
-export * from './live-traces';
-export * from './local-store';
-export * from './registry';
-export * from './replace-file';
+export { type ArtifactStore, getJson, getLines, putJson, putLines, type Segment } from './artifact-store';
+export { createFile } from './create-file';
+export { changeDictionary, readDictionary } from './dictionary';
+export { StoreConflictError, StoreCorruptError } from './errors';
+export { layout } from './layout';
+export { LineFile, lineFiles, RecentCache } from './line-file';
+export { type LiveTraces, readLiveTraces } from './live-traces';
+export { LocalStore } from './local-store';
+export { isMissing, orIfMissing, readIfExists } from './missing-files';
+export {
+  activateVersion,
+  addVersion,
+  changeRegistry,
+  emptyRegistry,
+  endCanary,
+  promoteVersion,
+  readRegistry,
+  RegistryError,
+  rollbackAgent,
+  rollbackVersion,
+  startCanary,
+  type Transition,
+} from './registry';
+export { replaceFile } from './replace-file';

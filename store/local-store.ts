@@ -5,6 +5,7 @@ import { dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { ArtifactStore, Segment, StoredDocument } from './artifact-store';
 import { StoreConflictError, StoreCorruptError } from './errors';
+import { orIfMissing, readIfExists } from './missing-files';
 import { replaceFile } from './replace-file';
 
 const MEDIA_TYPES: Record<string, string> = {
@@ -21,8 +22,6 @@ const corrupt = ({ key, sha256 }: Pick<ArtifactRef, 'key' | 'sha256'>) =>
   new StoreCorruptError(
     `Artifact ${key} does not match its sha256 ${sha256.slice(0, 12)}…: restore it, or delete it and run its stage again.`,
   );
-
-const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
 /** Artifact store in a local directory: every write is temp + fsync + rename, so a reader never sees half a file. */
 export class LocalStore implements ArtifactStore {
@@ -127,13 +126,8 @@ export class LocalStore implements ArtifactStore {
   }
 
   async readDocument(key: string): Promise<StoredDocument | null> {
-    try {
-      const data = await readFile(this.localPath(key));
-      return { value: JSON.parse(data.toString('utf8')) as unknown, etag: sha256Hex(data) };
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    const data = await orIfMissing(readFile(this.localPath(key)), null);
+    return data && { value: JSON.parse(data.toString('utf8')) as unknown, etag: sha256Hex(data) };
   }
 
   async swapDocument(key: string, value: unknown, expected: string | null): Promise<string> {
@@ -155,12 +149,7 @@ export class LocalStore implements ArtifactStore {
   }
 
   async list(key: string): Promise<string[]> {
-    try {
-      return (await readdir(this.localPath(key))).sort();
-    } catch (error) {
-      if (isMissing(error)) return [];
-      throw error;
-    }
+    return (await orIfMissing(readdir(this.localPath(key)), [])).sort();
   }
 
   /** A lock file made by link(2); one that is older than 10 s belonged to a process that died and is taken over. */
@@ -203,13 +192,7 @@ class LocalSegment implements Segment {
 
   async read(): Promise<unknown[]> {
     await this.queue;
-    let text: string;
-    try {
-      text = await readFile(this.path, 'utf8');
-    } catch (error) {
-      if (isMissing(error)) return [];
-      throw error;
-    }
+    const text = (await readIfExists(this.path)) ?? '';
     const end = text.lastIndexOf('\n') + 1;
     return text
       .slice(0, end)

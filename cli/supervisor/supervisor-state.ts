@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isMissing } from '../../store';
 import { isRunning, type ProcessId } from './processes';
 
 /** Parts of the embedded default. `model` is the recipe: it runs once and ends. */
@@ -39,7 +40,7 @@ export function readSupervisorState(home: string): SupervisorState | null {
   try {
     return JSON.parse(readFileSync(statePath(home), 'utf8')) as SupervisorState;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (isMissing(error)) return null;
     throw error;
   }
 }

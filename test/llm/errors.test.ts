@@ -1,6 +1,6 @@
 // tier: unit
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
-import { refusesPromptOnly, retryAfterMs, toAnalystFailure, type AnalystFailureDetail } from '../../llm';
+import { refusesPromptOnly, retryAfterMs, toAnalystFailure, type AnalystFailureDetail } from '../../llm/errors';
 
 const place = { endpoint: 'https://analyst.example/v1', model: 'm-1' };
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0);

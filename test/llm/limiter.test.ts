@@ -1,6 +1,6 @@
 // tier: unit
 import { CancelledFailure } from '@temporalio/common';
-import { ConcurrencyLimiter, sleep } from '../../llm';
+import { ConcurrencyLimiter, sleep } from '../../llm/limiter';
 
 test('a place of the limiter is given back when an action throws', async () => {
   const limiter = new ConcurrencyLimiter(1);

@@ -1,5 +1,5 @@
 // tier: unit
-import { Redactor, redactsFor, Replacements } from '../../llm';
+import { Redactor, redactsFor, Replacements } from '../../llm/redaction';
 import { REDACTION_RULES } from '../../contracts/config/analyst-spec';
 import { createRedaction } from '../../gateway/traces/redact';
 

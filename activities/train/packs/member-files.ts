@@ -1,14 +1,14 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TrainingFailure, trainingFailureSchema } from '../../../contracts/artifacts/training';
-import { readTextOrNull } from '../files';
+import { readIfExists } from '../../../store';
 
 const failurePath = (directory: string) => join(directory, 'failure.json');
 const cancelPath = (directory: string) => join(directory, 'cancel');
 
 /** Reads the failure of a training whose trainer may go on with others; null while there is none. */
 export async function readTrainingFailure(directory: string): Promise<TrainingFailure | null> {
-  const text = await readTextOrNull(failurePath(directory));
+  const text = await readIfExists(failurePath(directory));
   return text === null ? null : trainingFailureSchema.parse(JSON.parse(text));
 }
 

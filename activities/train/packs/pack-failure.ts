@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { FAILURES, type FailureType } from '../../../contracts/failures/run';
-import { createFile } from '../../../store';
-import { readTextOrNull } from '../files';
+import { createFile, readIfExists } from '../../../store';
 import type { TrainerGroup } from '../trainer-group';
 
 const schema = z.object({
@@ -16,7 +15,7 @@ const path = ({ directory }: TrainerGroup) => join(directory, 'verdict.json');
 
 /** Reads why a pack's trainer was given up; null when it was not. */
 export async function readPackFailure(group: TrainerGroup): Promise<PackFailure | null> {
-  const text = await readTextOrNull(path(group));
+  const text = await readIfExists(path(group));
   return text === null ? null : schema.parse(JSON.parse(text));
 }
 

@@ -2,8 +2,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import type { GroupMember } from '../../../k8s/group-member';
-import { type ArtifactStore, createFile, layout } from '../../../store';
-import { fileNames, readTextOrNull } from '../files';
+import { type ArtifactStore, createFile, layout, readIfExists } from '../../../store';
+import { fileNames } from '../files';
 import { leftFolder, type TrainerGroup } from '../trainer-group';
 
 const ticketSchema = z.object({ capability: z.string() });
@@ -41,7 +41,7 @@ export class PackFolder {
 
   /** Reads the members of the pack; null while it is open. */
   async group(): Promise<TrainerGroup | null> {
-    const text = await readTextOrNull(join(this.directory, 'closed.json'));
+    const text = await readIfExists(join(this.directory, 'closed.json'));
     if (text === null) return null;
     const members = closedSchema.parse(JSON.parse(text)).members.map(({ capability, training }): GroupMember => {
       const directoryKey = layout.training(this.runId, training);

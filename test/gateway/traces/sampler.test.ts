@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { REDACTION_RULES, type RedactionRule } from '../../../contracts/config/analyst-spec';
 import { createRedaction } from '../../../gateway/traces/redact';
-import { Redactor, Replacements } from '../../../llm';
+import { Redactor, Replacements } from '../../../llm/redaction';
 import { send } from '../../fakes/replica';
 import { adapterName, GatewayFixture, versionOf } from '../gateway-fixture';
 

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/common';
 import { storedRateState } from '../../../activities/analyst/analyst-factory';
-import { newRateState, inProcessRateState, RateLimiter, type RateState } from '../../../llm';
+import { newRateState, type RateState } from '../../../llm/rate/rate-state';
+import { RateLimiter } from '../../../llm/rate/rate-limiter';
+import { inProcessRateState } from '../../../llm/rate/shared-rate-state';
 import { LocalStore } from '../../../store';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-rate-'));

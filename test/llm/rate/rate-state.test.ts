@@ -6,7 +6,7 @@ import {
   withObservations,
   type RateObservations,
   type RateState,
-} from '../../../llm';
+} from '../../../llm/rate/rate-state';
 
 const news = (part: Partial<RateObservations> = {}): RateObservations => ({
   accepted: 0,

@@ -1,0 +1,300 @@
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import OpenAI, { APIUserAbortError } from 'openai';
+import type {
+  ChatCompletion,
+  ChatCompletionCreateParamsNonStreaming,
+  ChatCompletionMessageParam,
+} from 'openai/resources/chat/completions';
+import type { z } from 'zod';
+import { failure } from '../contracts/typed-failure';
+import type {
+  Analyst,
+  AnalystAnswer,
+  AnalystMessage,
+  AnalystOptions,
+  AnalystRequest,
+  AnalystUsage,
+  BatchAnswer,
+  MalformedDetail,
+} from './analyst';
+import { runBatch, type BatchOptions } from './batch';
+import { checkAnswer } from './check-answer';
+import { toAnalystFailure, type AnalystFailureDetail } from './errors';
+import { ConcurrencyLimiter, sleep, throwIfCancelled } from './limiter';
+import { strictJsonSchema } from './json-schema';
+import { contentKey } from './content-key';
+import { RateLimiter } from './rate/rate-limiter';
+import { Redactor, redactsFor, Replacements } from './redaction';
+import { createTransport } from './transport';
+import { refusalOfOneQuestion } from './refusal';
+
+/** Makes a client of the analyst endpoint. It has one connection pool, one concurrency limit and one rate limiter. */
+export function createAnalyst(options: AnalystOptions): Analyst {
+  return new OpenAiAnalyst(options);
+}
+
+class OpenAiAnalyst implements Analyst {
+  readonly model: string;
+  private readonly client: OpenAI;
+  private readonly limiter: ConcurrencyLimiter;
+  private readonly rateLimiter: RateLimiter;
+  private redactor: Promise<Redactor | null> | null = null;
+  /** Tokens per character of a prompt: a moving average of what the endpoint counts, starting at a quarter. */
+  private tokensPerChar = 0.25;
+  private readonly formats = new WeakMap<z.ZodType, Record<string, unknown>>();
+
+  constructor(private readonly options: AnalystOptions) {
+    this.model = options.model;
+    this.limiter = new ConcurrencyLimiter(options.concurrency);
+    const { requestsPerMinute, tokensPerMinute, sharedRateState } = options;
+    this.rateLimiter = new RateLimiter({
+      requestsPerMinute,
+      tokensPerMinute,
+      ...(sharedRateState === undefined ? {} : { sharedState: sharedRateState }),
+    });
+    // We repeat calls ourselves: a call must keep its Idempotency-Key, and Temporal must see what fails.
+    this.client = new OpenAI({
+      baseURL: options.baseUrl,
+      apiKey: options.apiKey,
+      timeout: options.timeoutMs,
+      maxRetries: 0,
+      logLevel: 'off',
+      fetch: createTransport(options.baseUrl, options.concurrency),
+    });
+  }
+
+  ask<T>(request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
+    return this.limiter.run(async () => {
+      const answer = await this.askInPlace(request).catch(async (error: unknown) => {
+        const refusal = refusalOfOneQuestion(error);
+        if (refusal) await request.keepRefusal?.(refusal);
+        throw error;
+      });
+      await request.keep?.(answer);
+      return answer;
+    }, request.priority);
+  }
+
+  private async askInPlace<T>(request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
+    const replacements = new Replacements();
+    const messages = await this.outgoing(request.messages, replacements);
+    const usage: AnalystUsage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+    const { counts: redacted } = replacements;
+    let tries = 0;
+    for (let asks = 1; ; asks++) {
+      const key = asks === 1 ? request.key : contentKey(request.key, JSON.stringify(messages));
+      const completion = await this.complete(request, key, messages, () => tries++);
+      add(usage, completion);
+      const { text, problems, ...rest } = checkAnswer(completion, request.schema, request.check);
+      if ('value' in rest)
+        return {
+          value: replacements.restore(rest.value),
+          usage,
+          asks,
+          tries,
+          redacted,
+          model: completion.model || this.model,
+        };
+      if (asks > this.options.maxReasks) {
+        const detail: MalformedDetail = {
+          key: request.key,
+          answer: replacements.restore(text),
+          problems: problems ?? '',
+          usage,
+          asks,
+          tries,
+          redacted,
+        };
+        throw failure(
+          'Analyst.Malformed',
+          `The analyst (${this.model}) answered ${asks} times, but never in the required form: ${problems}`,
+          { details: [detail] },
+        );
+      }
+      messages.push(
+        { role: 'assistant', content: text || '(no answer)' },
+        {
+          role: 'user',
+          content: `That answer is not valid: ${problems}\nAnswer again, with nothing but JSON in the required form.`,
+        },
+      );
+    }
+  }
+
+  async askBatch<T>(requests: readonly AnalystRequest<T>[], options: BatchOptions = {}): Promise<BatchAnswer<T>[]> {
+    const outgoing = await Promise.all(
+      requests.map(async (request) => {
+        const replacements = new Replacements();
+        return { request, replacements, body: this.body(request, await this.outgoing(request.messages, replacements)) };
+      }),
+    );
+    const outcome = await this.throughBatch(
+      outgoing.map(({ request, body }) => ({ key: request.key, body })),
+      options,
+    );
+    return outgoing.map(({ request, replacements }) => {
+      const wasted: AnalystUsage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+      const completion = outcome.get(request.key);
+      if (!isCompletion(completion)) return { answer: null, wasted };
+      add(wasted, completion);
+      const checked = checkAnswer(completion, request.schema, request.check);
+      if (!('value' in checked)) return { answer: null, wasted };
+      const { counts: redacted } = replacements;
+      return {
+        answer: {
+          value: replacements.restore(checked.value),
+          usage: wasted,
+          asks: 1,
+          tries: 1,
+          redacted,
+          model: completion.model || this.model,
+        },
+        wasted,
+      };
+    });
+  }
+
+  private async throughBatch(
+    lines: Parameters<typeof runBatch>[1],
+    options: BatchOptions,
+  ): Promise<Map<string, ChatCompletion>> {
+    try {
+      const { id, status, errors, completions } = await runBatch(this.client, lines, options);
+      if (completions.size > 0 || status === 'completed') return completions;
+      throw failure(
+        'Analyst.BatchFailed',
+        `The batch ${id} of ${lines.length} questions ended as ${status}. ${errors}`.trim(),
+      );
+    } catch (error) {
+      throwIfCancelled(options.signal);
+      if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error;
+      const mapped = toAnalystFailure(error, { endpoint: this.options.baseUrl, model: this.model });
+      const { status } = mapped.details?.[0] as AnalystFailureDetail;
+      if (status !== 404 && status !== 405) throw mapped;
+      throw failure(
+        'Analyst.BatchFailed',
+        `The analyst at ${this.options.baseUrl} has no Batch API (${status}): set analyst.mode to online.`,
+        { cause: mapped },
+      );
+    }
+  }
+
+  flushUsage(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Copies the messages and replaces what the redaction rules match. */
+  private async outgoing(messages: readonly AnalystMessage[], replacements: Replacements): Promise<AnalystMessage[]> {
+    const { redaction, redactionSecret, baseUrl } = this.options;
+    if (!redaction || !redactionSecret || !redactsFor(redaction, baseUrl)) return [...messages];
+    this.redactor ??= redactionSecret().then((secret) => new Redactor(redaction, secret));
+    const redactor = await this.redactor;
+    return messages.map((message) => ({
+      ...message,
+      content: redactor?.redact(message.content, replacements) ?? message.content,
+    }));
+  }
+
+  /** Gets one answer. Transient failures are retried here, with the same key, so that they do not fail the activity. */
+  private async complete<T>(
+    request: AnalystRequest<T>,
+    key: string,
+    messages: readonly AnalystMessage[],
+    count: () => void,
+  ): Promise<ChatCompletion> {
+    const { maxTries = 8, maxWaitMs = 30_000, firstWaitMs = 500, longestWaitMs = 8_000 } = this.options;
+    const chars = messages.reduce((sum, { content }) => sum + content.length, 0);
+    for (let attempt = 1; ; attempt++) {
+      await this.rateLimiter.acquire(
+        Math.ceil(chars * this.tokensPerChar) + 100,
+        request.priority ?? 0,
+        request.signal,
+      );
+      count();
+      try {
+        const completion = await this.send(request, key, messages);
+        const tokens = completion.usage?.prompt_tokens ?? 0;
+        if (tokens > 0) this.tokensPerChar += 0.05 * (tokens / chars - this.tokensPerChar);
+        return completion;
+      } catch (error) {
+        if (!(error instanceof ApplicationFailure) || error.nonRetryable) throw error;
+        const asked = typeof error.nextRetryDelay === 'number' ? error.nextRetryDelay : null;
+        this.rateLimiter.pushedBack(asked !== null && asked > maxWaitMs ? null : asked);
+        if (attempt >= maxTries || (asked ?? 0) > maxWaitMs) throw error;
+        // Between half and all of the wait, at random, so that calls that failed together do not come back together.
+        const wait = asked ?? Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
+        await sleep(wait, request.signal);
+      }
+    }
+  }
+
+  private async send<T>(
+    request: AnalystRequest<T>,
+    key: string,
+    messages: readonly AnalystMessage[],
+  ): Promise<ChatCompletion> {
+    throwIfCancelled(request.signal);
+    try {
+      const { data, response } = await this.client.chat.completions
+        .create(this.body(request, messages), { headers: { 'Idempotency-Key': key }, signal: request.signal })
+        .withResponse();
+      if (!isCompletion(data)) throw this.noCompletion(response.status, data);
+      this.rateLimiter.accepted(response.headers);
+      return data;
+    } catch (error) {
+      throwIfCancelled(request.signal);
+      if (error instanceof ApplicationFailure) throw error;
+      if (error instanceof APIUserAbortError) throw new CancelledFailure('The call to the analyst was cancelled.');
+      throw toAnalystFailure(error, { endpoint: this.options.baseUrl, model: this.model });
+    }
+  }
+
+  private body<T>(
+    request: AnalystRequest<T>,
+    messages: readonly AnalystMessage[],
+  ): ChatCompletionCreateParamsNonStreaming {
+    return {
+      model: this.model,
+      messages: messages as ChatCompletionMessageParam[],
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: request.kind, strict: true, schema: this.format(request.schema) },
+      },
+    };
+  }
+
+  /**
+   * The failure for an answer 200 that is no chat completion, such as a proxy's page. The endpoint failed, not the
+   * model, so the call is repeated without a re-ask.
+   */
+  private noCompletion(status: number, data: unknown): ApplicationFailure {
+    const detail: AnalystFailureDetail = { status, code: null };
+    const start = JSON.stringify(data)?.slice(0, 120) ?? 'nothing';
+    return failure(
+      'Analyst.Unavailable',
+      `The analyst at ${this.options.baseUrl} answered ${status}, but with no chat completion: ${start}`,
+      { details: [detail] },
+    );
+  }
+
+  private format(schema: z.ZodType): Record<string, unknown> {
+    let format = this.formats.get(schema);
+    if (!format) this.formats.set(schema, (format = strictJsonSchema(schema)));
+    return format;
+  }
+}
+
+function isCompletion(data: unknown): data is ChatCompletion {
+  return (
+    typeof data === 'object' &&
+    data !== null &&
+    Array.isArray((data as ChatCompletion).choices) &&
+    (data as ChatCompletion).choices.length > 0
+  );
+}
+
+function add(usage: AnalystUsage, completion: ChatCompletion): void {
+  usage.promptTokens += completion.usage?.prompt_tokens ?? 0;
+  usage.completionTokens += completion.usage?.completion_tokens ?? 0;
+  usage.cachedTokens += completion.usage?.prompt_tokens_details?.cached_tokens ?? 0;
+}
