@@ -7,13 +7,15 @@ export const TASK_QUEUES = {
   sandbox: 'whet-sandbox',
   jobs: 'whet-jobs',
 } as const;
+/** Kind of a task queue. */
 export type QueueKind = keyof typeof TASK_QUEUES;
 
-/** Custom search attributes (Keyword each) that the Temporal namespace must have. */
+/** Custom search attributes that the Temporal namespace must have, each of type Keyword. */
 export const SEARCH_ATTRIBUTES = { agent: 'WhetAgent', stage: 'WhetStage', verdict: 'WhetVerdict' } as const;
 
-/** Stages of a run in the order of the paper. */
+/** Stages of a run, in the order of the paper. */
 export const STAGES = ['collect', 'identify', 'sharpen', 'evaluate', 'promote', 'report'] as const;
+/** Name of a stage. */
 export type StageName = (typeof STAGES)[number];
 
 /** Workflow types. */
@@ -31,28 +33,29 @@ export const MESSAGES = {
   approveUpdate: 'approve',
   retrySignal: 'retry',
   skipSignal: 'skip',
-  /** An environment edited by hand, for a capability that waits. */
+  /** An environment that a person edited, for a capability that waits. */
   editSignal: 'edit',
-  /** From a child to its run. */
+  /** From a child workflow or an activity to its run: what it does, or what it waits for. */
   statusSignal: 'note',
 } as const;
 
-/** What a capability that waits offers; `whet env edit` looks for it in what the run waits for. */
+/** The command that a waiting capability offers. `whet env edit` looks for it in the text of what the run waits for. */
 export const editCommand = (runId: string, capabilityId: string): string => `whet env edit ${runId} ${capabilityId}`;
 
-/** What a run ends with; also the value of the search attribute WhetVerdict. */
+/** What a run ends with, and `running` until then. Also the values of the search attribute WhetVerdict. */
 export const RUN_OUTCOMES = ['running', 'promoted', 'not-promoted', 'nothing-to-sharpen', 'failed'] as const;
+/** Outcome of a run. */
 export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 
-/** The label that is always last in a router menu. */
+/** The label that is always last in the router's menu: no adapter. */
 export const NONE_LABEL = 'none';
 
-/** Ids of child workflows derive from the run's. */
+/** Ids of child workflows, derived from the id of their parent. */
 export const childWorkflowId = {
   identify: (runId: string) => `${runId}/identify`,
-  /** One child for each labelling run. */
+  /** One child per labelling run. */
   labels: (runId: string, run: number) => `${runId}/labels/${run}`,
-  /** One child for each identification of a study. */
+  /** One child per identification of a study. */
   studied: (studyId: string, identification: number) => `${studyId}/${identification}`,
   sharpen: (runId: string, capabilityId: string) => `${runId}/sharpen/${capabilityId}`,
 } as const;

@@ -1,4 +1,7 @@
-/** What each kind of worker can do. Workflows proxy these interfaces; `activities/` implements them. Types only. */
+/**
+ * The activities of each task queue. Workflows make proxies of these interfaces; `activities/` implements them. Types
+ * only. Every activity may throw the failures of `contracts/failures/run`; named here are those that are its own.
+ */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type {
   EvaluationArmInput,
@@ -43,16 +46,19 @@ import type { TrainedAdapter } from '../artifacts/training';
 /** Queue `whet-orchestration`: short, local, no model calls. */
 export interface OrchestrationActivities {
   /**
-   * Reads and checks the spec, freezes it in the store, checks model, analyst and jail. Throws Spec.Invalid,
-   * Sandbox.Unavailable, Model.Unreachable.
+   * Reads and checks the spec, freezes it in the store, and checks that model, analyst and jail work. Throws
+   * Spec.Invalid, Sandbox.Unavailable, Model.Unreachable.
    */
   prepareRun(input: ImprovementRunInput): Promise<RunPlan>;
+  /** Compares the arms in pairs over tasks and decides on the gate. */
   compareArms(input: CompareInput): Promise<CompareResult>;
+  /** Makes the adapters the next version in the agent's registry. */
   promoteAdapters(input: PromoteInput): Promise<PromoteResult>;
+  /** Writes report.html and report.json. */
   renderReport(input: ReportInput): Promise<ReportResult>;
   /** Finds the trajectories of a study and freezes its spec. Throws Study.NoTrajectories. */
   prepareStudy(input: StudyInput): Promise<StudyPlan>;
-  /** Adds an identification to what a study has so far. */
+  /** Adds one identification to the study's record. Returns the new record. */
   recordIdentification(input: StudyRecord): Promise<ArtifactRef>;
   /** Matches the identifications and writes the study's page. */
   renderStudy(input: { plan: StudyPlan; recorded: ArtifactRef }): Promise<StudyResult>;
@@ -60,29 +66,39 @@ export interface OrchestrationActivities {
 
 /** Queue `whet-llm`: calls to the analyst. */
 export interface LlmActivities {
+  /** Asks the analyst which capabilities the failures lack, and merges what is alike. */
   discoverCandidates(input: IdentifyInput): Promise<DiscoveryResult>;
+  /** Divides the labels of one run into chunks. */
   planLabels(input: PlanLabelsInput): Promise<LabelPlan>;
-  /** Labels one chunk; writes each label before it heartbeats; a retry resumes and asks nothing twice. */
+  /** Labels one chunk. Writes each label before it heartbeats; a retry goes on from there and asks nothing twice. */
   labelChunk(input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<LabelChunkResult>;
-  /** Merges the labels of one run and says which candidates need another one. Throws Identify.TooManyUnlabelled. */
+  /** Merges the labels of one run and finds the candidates that need another. Throws Identify.TooManyUnlabelled. */
   tallyRun(input: TallyInput): Promise<TallyResult>;
-  /** Contrasts over all runs, gives verdicts, selects, and writes the agent's dictionary. */
+  /** Contrasts failures with successes over all runs, judges and selects, and writes the agent's dictionary. */
   contrastCapabilities(input: ContrastInput): Promise<IdentifyResult>;
+  /** Asks the analyst for an environment. */
   synthesiseEnvironment(input: SynthesisInput): Promise<SynthesisResult>;
 }
 
 /** Queue `whet-sandbox`: environments in their processes, rollouts through the model endpoint. */
 export interface SandboxActivities {
-  /** Throws Collect.TooFewToContrast. */
+  /** Rolls out the base model on the train tasks and adds live traffic. Throws Collect.TooFewToContrast. */
   collectTrajectories(context: RunContext): Promise<RolloutSummary>;
+  /** Makes the checks of an environment that need no model. */
   validateEnvironment(input: EnvironmentInput): Promise<ValidationResult>;
+  /** Rolls out the base model in an environment and measures how hard it is. */
   calibrateEnvironment(input: CalibrationInput): Promise<CalibrationOutcome>;
+  /** Asks the router about every held-out task. */
   routeTasks(input: RoutingInput): Promise<RoutingResult>;
+  /** Rolls out one arm on the held-out tasks. */
   rollOutArm(input: EvaluationArmInput): Promise<ArmRollouts>;
 }
 
 /** Queue `whet-jobs`: training runs. */
 export interface JobActivities {
-  /** Create or attach: the manifest in the store is the truth. Throws Trainer.*. */
+  /**
+   * Trains an adapter. Returns at once when its manifest is in the store, and attaches to a trainer that already runs.
+   * Throws Trainer.*.
+   */
   trainAdapter(input: TrainInput): Promise<TrainedAdapter>;
 }

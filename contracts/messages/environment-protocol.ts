@@ -1,18 +1,18 @@
 import { z } from 'zod';
 
 /**
- * The environment runtime's protocol (docs/protocols.md, section 2): one JSON document a line, requests in, responses
- * out. What the environment's author controls is held to sizes and types here once more, because its process can forge
- * a response.
+ * The protocol of the environment runtime (docs/protocols.md, section 2): one JSON document a line, requests in,
+ * responses out. The environment's author controls the process and can forge a response, so every size and type is
+ * checked here again.
  */
 
 /**
- * Version that `load` answers with; another one means that runtime and client come from different versions of the
+ * Version with which `load` must answer. Another one means that runtime and client belong to different versions of the
  * project.
  */
 export const ENVIRONMENT_API_VERSION = 1;
 
-/** A tool call as an environment takes it. */
+/** A tool call in the form that an environment takes. */
 export const environmentCallSchema = z.strictObject({
   name: z.string().max(200),
   arguments: z.record(z.string(), z.unknown()),
@@ -65,13 +65,13 @@ export const environmentResultSchemas = {
   score: rewardSchema,
 } as const;
 
-/** Methods of the protocol, less `batch`, which carries them. */
+/** Methods of the protocol. `batch` is not among them: it carries requests for the others. */
 export type EnvironmentMethod = keyof typeof environmentResultSchemas;
 
 /** Result of a method. */
 export type EnvironmentResult<M extends EnvironmentMethod> = z.infer<(typeof environmentResultSchemas)[M]>;
 
-/** Params of each method. Seeds are integers of at most 53 bits; episodes are names that the caller chooses. */
+/** Parameters of each method. A seed is an integer of at most 53 bits; an episode is a name that the caller chooses. */
 export interface EnvironmentParams {
   load: { source: string };
   describe: Record<string, never>;
@@ -86,8 +86,7 @@ export interface EnvironmentParams {
 }
 
 /**
- * Error types that the runtime answers with. `NotRun` appears only inside a batch: the request had no effect and may be
- * sent again.
+ * Types of the runtime's errors. `NotRun` appears only in a batch: the request had no effect and may be sent again.
  */
 export const ENVIRONMENT_ERROR_TYPES = [
   'BadRequest',
@@ -105,14 +104,14 @@ export const environmentErrorSchema = z.strictObject({
 });
 export type EnvironmentErrorBody = z.infer<typeof environmentErrorSchema>;
 
-/** A result that its method's schema has not seen yet, or an error. */
+/** A result that was not yet checked with its method's schema, or an error. */
 export const environmentOutcomeSchema = z.union([
   z.strictObject({ result: z.record(z.string(), z.unknown()) }),
   z.strictObject({ error: environmentErrorSchema }),
 ]);
 export type EnvironmentOutcome = z.infer<typeof environmentOutcomeSchema>;
 
-/** A response line. */
+/** A line of the runtime's output. */
 export const environmentResponseSchema = z.union([
   z.strictObject({ id: z.number().int(), result: z.record(z.string(), z.unknown()) }),
   z.strictObject({ id: z.number().int().nullable(), error: environmentErrorSchema }),

@@ -1,14 +1,16 @@
 /**
- * Inputs and results of evaluation and promotion. Types only, so that workflow code may import them. Everything large
- * is a reference.
+ * Inputs and results of evaluation and promotion. Types only, so that workflow code may import them. Large values are
+ * references.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { CapabilityBrief, RunContext } from './run-context';
 import type { TrainedAdapter } from '../artifacts/training';
 import type { RolloutSummary } from '../artifacts/trajectory';
 
+/** One arm of the evaluation: a way to answer the held-out tasks. */
 export interface EvaluationArmInput {
   context: RunContext;
+  /** Unique name of the arm: its kind, or the adapter's name. */
   arm: string;
   kind: 'base' | 'adapter' | 'mixed' | 'routed';
   /** The adapter of this arm; all adapters for `routed`; empty for base. */
@@ -17,48 +19,59 @@ export interface EvaluationArmInput {
   routing: ArtifactRef | null;
 }
 
+/** What one arm did on the held-out tasks. */
 export interface ArmRollouts {
   arm: string;
   kind: EvaluationArmInput['kind'];
   rollouts: RolloutSummary;
 }
 
+/** Input of `routeTasks`: the capabilities among which the router chooses. */
 export interface RoutingInput {
   context: RunContext;
   capabilities: CapabilityBrief[];
 }
 
+/** The router's choice for every held-out task. */
 export interface RoutingResult {
+  /** JSONL of RoutingRecord. */
   routing: ArtifactRef;
   tasks: number;
 }
 
+/** Input of `compareArms`. */
 export interface CompareInput {
   context: RunContext;
   arms: ArmRollouts[];
   capabilities: CapabilityBrief[];
   adapters: TrainedAdapter[];
+  /** JSONL of RoutingRecord. */
   routing: ArtifactRef;
   /** JSON of Identification. */
   identification: ArtifactRef;
 }
 
+/** The comparison of all arms, and whether the adapters may be promoted. */
 export interface CompareResult {
   /** JSON of Evaluation. */
   evaluation: ArtifactRef;
   gatePassed: boolean;
+  /** Why the gate was passed or not, a sentence each. */
   gateReasons: string[];
-  /** For people: "base 0.34, routed 0.80, difference +0.46 [+0.41, +0.51]". */
+  /** One line for people: "base 0.34, routed 0.80, difference +0.46 [+0.41, +0.51]". */
   summary: string;
 }
 
+/** Input of `promoteAdapters`. */
 export interface PromoteInput {
   context: RunContext;
   adapters: TrainedAdapter[];
   capabilities: CapabilityBrief[];
+  /** JSON of Evaluation. */
   evaluation: ArtifactRef;
 }
 
+/** The version that the registry gave the promoted adapters. */
 export interface PromoteResult {
   version: number;
 }

@@ -1,109 +1,131 @@
 /**
- * Inputs and results of identification and of its study. Types only, so that workflow code may import them. Everything
- * large is a reference.
+ * Inputs and results of identification and of the stability study. Types only, so that workflow code may import them.
+ * Large values are references.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { CapabilityBrief, RunContext, TokenUse } from './run-context';
 import type { RolloutSummary } from '../artifacts/trajectory';
 
+/** Candidate capabilities that the analyst named. */
 export interface DiscoveryResult {
   /** JSON array of Candidate. */
   candidates: ArtifactRef;
-  /** JSON: merges, and the agent's dictionary as it was. */
+  /** JSON: which candidates were merged, and the agent's dictionary as it was before. */
   detail: ArtifactRef;
+  /** Candidates. */
   count: number;
+  /** Calls to the analyst. */
   calls: number;
 }
 
-/** What one labelling run is planned from. */
+/** Input of `planLabels`: one labelling run. */
 export interface PlanLabelsInput extends IdentifyInput {
   candidates: ArtifactRef;
-  /** Independent labelling run, from 0. */
+  /** Number of the labelling run, from 0. Labels of different runs are independent. */
   run: number;
 }
 
+/** How one labelling run is divided into chunks. */
 export interface LabelPlan {
   /** JSON: the chunks, each a range of trajectories with all candidates, in the order of the trajectories. */
   plan: ArtifactRef;
   chunks: number;
+  /** Labels in all chunks: (trajectory, candidate) pairs. */
   calls: number;
-  /** Chunks in flight that keep the analyst's `concurrency` busy while others begin and end. Default 4. */
+  /**
+   * Chunks labelled at the same time: enough to use the analyst's `concurrency` while others begin and end. Default:
+   * LABELLING.chunksInFlight.
+   */
   window?: number;
 }
 
+/** Counts of one chunk, or of several together. */
 export interface LabelChunkResult {
+  /** Labels for which the analyst was asked. */
   asked: number;
+  /** Labels that were in the store already. */
   reused: number;
+  /** Pairs that have no label because no valid answer came. */
   unlabelled: number;
   promptTokens: number;
   completionTokens: number;
   cachedTokens: number;
 }
 
+/** Input of `labelChunks`. */
 export interface LabelChunksInput {
   context: RunContext;
   plan: LabelPlan;
   trajectories: ArtifactRef;
   candidates: ArtifactRef;
-  /** First chunk not yet finished; moves on with continue-as-new. */
+  /** First chunk that has not begun; continue-as-new moves it on. */
   cursor: number;
-  /** Chunk before which to stop; absent: label the whole plan, split among children where it is large. */
+  /** Chunk before which to stop. Absent: label the whole plan, divided among children where it is large. */
   end?: number;
+  /** Counts of the chunks before. */
   totals: LabelChunkResult;
 }
 
+/** Input of `identifyCapabilities`. */
 export interface IdentifyInput {
   context: RunContext;
   collected: RolloutSummary;
   /**
-   * For studies: an identification that knows nothing of the agent's dictionary and leaves nothing in it. Its labelling
-   * runs count from `firstRun`, so that its labels are its own.
+   * For studies: the identification neither reads nor changes the agent's dictionary. Its labelling runs count from
+   * `firstRun`, so that it shares no labels with others.
    */
   independent?: { firstRun: number };
 }
 
-/** What one labelling run leaves. */
+/** Input of `tallyRun`: a labelling run whose chunks are all labelled. */
 export interface TallyInput {
   context: RunContext;
   plan: LabelPlan;
-  /** Labelling run, from 0 in this identification. */
+  /** Number of the labelling run, from 0 in this identification. */
   run: number;
   trajectories: ArtifactRef;
   /** JSON array of Candidate: those that were labelled in this run. */
   candidates: ArtifactRef;
   /** JSON array of Candidate: all of this identification. */
   discovered: ArtifactRef;
+  /** Counts of this run. */
   totals: LabelChunkResult;
-  /** Tally of the run before. */
+  /** Tally of the run before; null for the first. */
   previous: ArtifactRef | null;
 }
 
+/** What a labelling run found, and what the next one has to ask. */
 export interface TallyResult {
-  /** JSON: the labels of this run, and a reference to the tally before. */
+  /** JSON: the labels of this run, and a reference to the tally of the run before. */
   tally: ArtifactRef;
-  /** JSON array of Candidate: those that need another run; null when none does or all runs are made. */
+  /** JSON array of Candidate: those that need another run. Null when none does, or when no run is left. */
   open: ArtifactRef | null;
   /** One line for people. */
   note: string;
 }
 
+/** Input of `contrastCapabilities`. */
 export interface ContrastInput {
   context: RunContext;
   trajectories: ArtifactRef;
   discovery: DiscoveryResult;
-  /** The last one; null without candidates. */
+  /** Tally of the last labelling run; null without candidates. */
   tally: ArtifactRef | null;
-  /** Of all labelling runs. */
+  /** Counts of all labelling runs. */
   totals: LabelChunkResult;
+  /** As in IdentifyInput. */
   independent?: { firstRun: number };
 }
 
+/** Result of `identifyCapabilities`. */
 export interface IdentifyResult {
   /** JSON of Identification. */
   identification: ArtifactRef;
   /** JSONL of ConsensusLabel, by trajectory and candidate. */
   labels: ArtifactRef;
+  /** Capabilities to sharpen. */
   kept: CapabilityBrief[];
+  /** Number of candidates. */
   candidates: number;
   tokens: TokenUse[];
 }
@@ -113,32 +135,36 @@ export interface StudyInput {
   /** Also the workflow id. */
   studyId: string;
   agent: string;
-  /** Independent identifications. */
+  /** Number of independent identifications. */
   identifications: number;
-  /** Run whose trajectories are used; null: the agent's last one that has any. */
+  /** Run whose trajectories are used. Null: the agent's last run that has any. */
   sourceRun: string | null;
 }
 
+/** What a study identifies from. */
 export interface StudyPlan {
-  /** Frozen spec with one labelling run for each identification; `runId` is the study's. */
+  /** Its spec is frozen and allows one labelling run per identification; `runId` is the study's. */
   context: RunContext;
   sourceRun: string;
   collected: RolloutSummary;
 }
 
+/** Input of `recordIdentification`: one identification of a study. */
 export interface StudyRecord {
   plan: StudyPlan;
+  /** Seed of this identification. */
   seed: number;
   identified: Pick<IdentifyResult, 'identification' | 'labels'>;
-  /** What was recorded before; null for the first. */
+  /** The record so far; null for the first identification. */
   previous: ArtifactRef | null;
 }
 
+/** Result of `studyStability`. */
 export interface StudyResult {
   /** Absolute directory with study.html, study.json and stability.svg. */
   directory: string;
   json: ArtifactRef;
   html: ArtifactRef;
-  /** For people. */
+  /** One line for people. */
   summary: string;
 }

@@ -1,9 +1,9 @@
-/** Errors as OpenAI's API writes them, which every client package knows how to raise. */
+/** The body of an error in the form of OpenAI's API, which every client package can read. */
 export interface OpenAiErrorBody {
   error: { message: string; type: string; param: string | null; code: string | null };
 }
 
-/** The body of an error answer. */
+/** Makes the body of an error response. */
 export const openAiError = (
   message: string,
   type: string,

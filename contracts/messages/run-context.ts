@@ -1,12 +1,12 @@
 /**
- * What activities of every stage get and say. Types only, so that workflow code may import them. Everything large is a
- * reference.
+ * What activities of every stage take and return. Types only, so that workflow code may import them. Large values are
+ * references.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { StageName } from '../names';
 import type { TrainingReason } from '../artifacts/training';
 
-/** What every activity gets: small, and the same in the whole run. */
+/** What every activity gets. It is small, and the same in the whole run. */
 export interface RunContext {
   runId: string;
   agent: string;
@@ -23,26 +23,32 @@ export interface StageProgress {
   done: number;
   total: number;
   ratePerSecond: number;
-  /** Null while unknown. */
+  /** Estimate; null while unknown. */
   secondsLeft: number | null;
+  /** One line for people. */
   note?: string;
-  /** Of a training on a cluster: what it waits for, or that it goes on. */
+  /** Only for a training on a cluster: what it waits for, or that it goes on. */
   reason?: TrainingReason;
 }
 
+/** Tokens that one stage used of one model. */
 export interface TokenUse {
   stage: string;
+  /** Name of the analyst's model, or `base`. */
   model: string;
   promptTokens: number;
   completionTokens: number;
 }
 
+/** A capability as stages after identification need it. */
 export interface CapabilityBrief {
+  /** Stable in the agent's dictionary; part of file names and workflow ids. */
   id: string;
   name: string;
   summary: string;
 }
 
+/** How long a stage took, for the report. */
 export interface StageTiming {
   name: StageName;
   seconds: number;

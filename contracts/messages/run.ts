@@ -1,6 +1,6 @@
 /**
- * Inputs and results of workflows and activities; those of single stages lie beside this file. Types only, so that
- * workflow code may import them. Everything large is a reference.
+ * Messages of a run as a whole; those of single stages have files of their own. Types only, so that workflow code may
+ * import them. Large values are references.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { IdentifyArm } from '../artifacts/identification';
@@ -14,25 +14,29 @@ import type { RolloutSummary } from '../artifacts/trajectory';
 
 /** Input of `improvementRun`. */
 export interface ImprovementRunInput {
-  /** Also the workflow id. Empty in a schedule, whose runs take the workflow id that the server gives them. */
+  /** Also the workflow id. Empty in a schedule: its runs take the workflow id that the server gives them. */
   runId: string;
   agent: string;
   /** Absolute path of agent.yaml on the worker's machine. Read once, by `prepareRun`. */
   specPath: string;
-  /** Replaces the spec's seed. */
+  /** Replaces `seed` of the spec. */
   seed?: number;
-  /** Replace the spec's `identify.arm` and `identify.ablations`. */
+  /** Replaces `identify.arm` of the spec. */
   arm?: IdentifyArm;
+  /** Replaces `identify.ablations` of the spec. */
   ablations?: boolean;
 }
 
-/** Options that steer the workflow itself; read from the spec by `prepareRun`. */
+/** What the workflow must know of the spec; `prepareRun` reads it. */
 export interface RunPlan {
   context: RunContext;
+  /** Environment attempts in one round. */
   maxAttempts: number;
+  /** Whether to train and evaluate one adapter on all environments, for comparison. */
   mixedAdapter: boolean;
+  /** Whether a person must approve the promotion. */
   approval: boolean;
-  /** What a capability does when no environment passes: wait for `whet retry` or `whet skip`, or be skipped. */
+  /** When no environment of a capability passes: wait for a person, or skip the capability. */
   onRejected: 'wait' | 'skip';
 }
 
@@ -51,11 +55,11 @@ export interface ReportInput {
   stages: StageTiming[];
 }
 
+/** Where the report is. The names of the artifacts carry their hash. */
 export interface ReportResult {
-  /** Artifact names carry the hash; copies called report.html and report.json lie in `directory`. */
   html: ArtifactRef;
   json: ArtifactRef;
-  /** Absolute directory, for people. */
+  /** Absolute directory with copies named report.html and report.json, for people. */
   directory: string;
 }
 
@@ -63,13 +67,15 @@ export interface ReportResult {
 export interface ImprovementRunResult {
   runId: string;
   verdict: RunOutcome;
+  /** Why the adapters were promoted or not, a sentence each. */
   reasons: string[];
+  /** The comparison in one line; empty when nothing was evaluated. */
   summary: string;
   promotedVersion: number | null;
   reportDirectory: string;
 }
 
-/** Answer to the progress query: the stage table as data. */
+/** Answer to the progress query: the progress table as data. */
 export interface RunProgress {
   runId: string;
   agent: string;
@@ -79,25 +85,29 @@ export interface RunProgress {
     detail: string;
     seconds: number | null;
   }[];
-  /** Why the run waits for a person, with the command that lets it go on; null when it does not. */
+  /** Why the run waits for a person, with the commands that answer it. Null when it does not wait. */
   waitingFor: string | null;
 }
 
-/** Signal `note` from a child workflow to its run: a line for the stage table, or a reason to wait (null: goes on). */
+/** Argument of the signal `note`, from a child workflow or an activity to its run. */
 export interface StageStatus {
-  /** `identify` or a capability id. */
+  /** A stage, or the id of a capability. */
   key: string;
+  /** What it does, in one line. Empty: the last line stays. */
   text: string;
+  /** Why it waits for a person; null when it does not. */
   waitingFor: string | null;
 }
 
-/** Argument of the signal `edit`: a source in the store that a person wrote, to be tried as the next attempt. */
+/** Argument of the signal `edit`: an environment that a person edited, to be tried as the next attempt. */
 export interface EditedEnvironment {
   capabilityId: string;
+  /** Python source. */
   source: ArtifactRef;
 }
 
-/** Argument of the signals `retry` and `skip`; without a capability, `retry` is for the stage that waits. */
+/** Argument of the signals `retry` and `skip`. */
 export interface OperatorAnswer {
+  /** The capability that waits. Absent: identification waits. */
   capabilityId?: string;
 }

@@ -1,85 +1,104 @@
 /**
- * Inputs and results of making an environment and training in it. Types only, so that workflow code may import them.
- * Everything large is a reference.
+ * Inputs and results of the two steps of sharpening: making an environment, and training in it. Types only, so that
+ * workflow code may import them. Large values are references.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { CapabilityBrief, RunContext, TokenUse } from './run-context';
 import type { TrainedAdapter } from '../artifacts/training';
 
+/** Input of `sharpenCapability`. */
 export interface SharpenInput {
   context: RunContext;
   capability: CapabilityBrief;
+  /** JSON of Identification. */
   identification: ArtifactRef;
+  /** JSONL of Trajectory. */
   trajectories: ArtifactRef;
+  /** JSONL of ConsensusLabel. */
   labels: ArtifactRef;
+  /** Environment attempts in one round. */
   maxAttempts: number;
+  /** When no environment passes: wait for a person, or skip the capability. */
   onRejected: 'wait' | 'skip';
   /**
-   * Capabilities of the run that are sharpened side by side, this one counted. Absent: the run was under way at an
-   * upgrade.
+   * Capabilities of the run that are sharpened at the same time, including this one. Absent in runs that an earlier
+   * version started.
    */
   sideBySide?: number;
 }
 
-/** One attempt, by reference. */
+/** One attempt to make an environment. */
 export interface AttemptRefs {
+  /** From 1. */
   attempt: number;
+  /** Python source. */
   source: ArtifactRef;
   /** JSON of Validation. */
   validation: ArtifactRef;
-  /** JSON of CalibrationResult. */
+  /** JSON of CalibrationResult; null when the environment was not valid. */
   calibration: ArtifactRef | null;
-  /**
-   * JSON of Certificate. Absent: the attempt was made before there were certificates; a run that was under way at an
-   * upgrade has such.
-   */
+  /** JSON of Certificate. Absent in attempts that an earlier version made. */
   certificate?: ArtifactRef;
   accepted: boolean;
-  /** It passed its checks and ran without faults, but its figures are out of band. */
+  /** The environment is valid and ran without faults, but is too easy, too hard or too uniform for the agent. */
   outOfBand: boolean;
   /** One line for people. */
   outcome: string;
 }
 
+/** Result of `sharpenCapability`. */
 export interface SharpenResult {
   capability: CapabilityBrief;
   status: 'trained' | 'skipped' | 'failed';
+  /** Why it has this status, in one line. */
   reason: string;
   attempts: AttemptRefs[];
-  /** The accepted source; null when none was. */
+  /** Source of the accepted environment; null when none was accepted. */
   environment: ArtifactRef | null;
   adapter: TrainedAdapter | null;
   tokens: TokenUse[];
 }
 
+/** Input of `synthesiseEnvironment`. */
 export interface SynthesisInput {
   context: RunContext;
   capability: CapabilityBrief;
+  /** JSON of Identification. */
   identification: ArtifactRef;
+  /** JSONL of Trajectory. */
   trajectories: ArtifactRef;
+  /** JSONL of ConsensusLabel. */
   labels: ArtifactRef;
+  /** From 1. */
   attempt: number;
+  /** The attempt before, whose results are feedback; null for the first. */
   previous: AttemptRefs | null;
-  /** Attempts so far whose figures were out of band, the previous one included. */
+  /** Number of attempts so far that were `outOfBand`. */
   outOfBand: number;
 }
 
+/** The environment that the analyst wrote. */
 export interface SynthesisResult {
+  /** Python source. */
   source: ArtifactRef;
   promptTokens: number;
   completionTokens: number;
+  /** Name of the analyst's model. */
   model: string;
 }
 
+/** Input of `validateEnvironment`. */
 export interface EnvironmentInput {
   context: RunContext;
   capability: CapabilityBrief;
+  /** Python source. */
   source: ArtifactRef;
 }
 
+/** Result of the checks that need no model. */
 export interface ValidationResult {
   passed: boolean;
-  /** At most ten short sentences. */
+  /** One sentence for each failed check, ten at most. */
   problems: string[];
   /** JSON of Validation. */
   detail: ArtifactRef;
@@ -87,17 +106,21 @@ export interface ValidationResult {
   certificate: ArtifactRef;
 }
 
+/** Input of `calibrateEnvironment`. */
 export interface CalibrationInput extends EnvironmentInput {
   /** JSON of Validation, for the certificate. */
   validation: ArtifactRef;
-  /** JSONL of Trajectory and of ConsensusLabel, for the estimate of transfer. */
+  /** JSONL of Trajectory, for the estimate of transfer. */
   trajectories: ArtifactRef;
+  /** JSONL of ConsensusLabel, for the estimate of transfer. */
   labels: ArtifactRef;
 }
 
+/** Result of the rollouts of the base model in an environment. */
 export interface CalibrationOutcome {
+  /** Whether rewards and success rates are in the range that training needs. */
   inBand: boolean;
-  /** Its own code failed in the rollouts: to be corrected, whatever the figures. */
+  /** The environment's own code failed in a rollout: it must be corrected, whatever the figures. */
   faulty: boolean;
   /** One line: verdict with its numbers. */
   outcome: string;
@@ -109,13 +132,15 @@ export interface CalibrationOutcome {
   completionTokens: number;
 }
 
+/** Input of `trainAdapter`. */
 export interface TrainInput {
   context: RunContext;
-  /** Deterministic name of the job in the run: a capability id or `mixed`. */
+  /** Name of the training in the run: a capability id, or `mixed`. */
   job: string;
+  /** Python sources, each with the id of its capability. */
   environments: { id: string; source: ArtifactRef }[];
-  /** Iterations are multiplied by this: the mixed adapter gets as many rollouts as all the others together. */
+  /** Multiplies the iterations, so that the mixed adapter gets as many rollouts as all the others together. */
   budgetFactor: number;
-  /** Most trainings that can come to share a trainer with this one, itself counted. Absent: not known. */
+  /** Most trainings that may share one trainer with this one, including itself. Absent: not known. */
   sideBySide?: number;
 }
