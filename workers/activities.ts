@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import { projectRoot } from '../contracts/project-root';
-import type { QueueKind } from '../contracts/names';
 import type {
   JobActivities,
   LlmActivities,
@@ -30,20 +29,21 @@ import { createValidationActivities } from '../activities/validate';
 import { EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
 import { LocalStore } from '../store';
 import type { WorkerConfig } from './config';
-import type { Reports } from './reports';
+import type { TrainerReports } from './trainer-reports';
 
-type ActivitiesByQueue = {
+/** The activities of each task queue. */
+interface ActivitiesByQueue {
   orchestration: OrchestrationActivities;
   llm: LlmActivities;
   sandbox: SandboxActivities;
   jobs: JobActivities;
-};
+}
 
-/** The activities of every queue, wired to the parts that the configuration names. */
-export function activitiesOf(
-  config: WorkerConfig,
-  reports: Reports | null,
-): ActivitiesByQueue & Record<QueueKind, object> {
+/**
+ * Creates the activities of every queue with what the configuration names. `reports` is where local trainers report;
+ * null when this worker starts none.
+ */
+export function createActivities(config: WorkerConfig, reports: TrainerReports | null): ActivitiesByQueue {
   const store = new LocalStore(config.storeRoot);
   const analyst = createAnalystFactory(store, config.analyst.apiKey ?? 'none');
   const jails = new EnvironmentPool();
@@ -86,7 +86,7 @@ export function activitiesOf(
         kubernetes: new KubernetesBackend({
           clock: systemClock,
           storeRoot: config.storeRoot,
-          // Loaded when a training asks for it: most workers have no cluster, and the client is large.
+          // Loaded when a training needs it: the client is large, and most workers have no cluster.
           openCluster: async () => (await import('../k8s/cluster.js')).openCluster(),
           reports: reports?.podUrl ? { inbox: reports.inbox, url: reports.podUrl } : null,
         }),
@@ -95,7 +95,7 @@ export function activitiesOf(
   };
 }
 
-/** The tools of the owner's environment, asked of the environment itself. */
+/** Starts the owner's environment and asks for its tools. */
 async function describeTarget({ environmentPath }: PreparedSpec) {
   const environment = await openEnvironment({
     source: await readFile(environmentPath, 'utf8'),

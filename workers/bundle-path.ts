@@ -1,7 +1,4 @@
 import { join } from 'node:path';
 
-/**
- * Where the build leaves the workflow bundle: `dist/workflow-bundle.js`. The compiled copy of this file lies in
- * `dist/workers`.
- */
+/** Where the build puts the workflow bundle: `dist/workflow-bundle.js`, beside the directory of the compiled file. */
 export const WORKFLOW_BUNDLE_PATH = join(__dirname, '..', 'workflow-bundle.js');

@@ -39,34 +39,38 @@ const schema = z.object({
   WHET_TRAINERS: z.coerce.number().int().min(1).default(Math.max(1, cpus().length)),
 });
 
-/** What a worker process is told by its environment and command line. */
+/** Configuration of a worker process, from its environment variables and command line. */
 export interface WorkerConfig {
+  /** Kinds of task queues that this process serves. */
   queues: QueueKind[];
   storeRoot: string;
   temporalAddress: string;
   temporalNamespace: string;
+  /** Interpreter that runs environments and trainers. */
   python: string;
-  /** Description of the jail that generated environments and local trainers use. */
+  /** Path of the profile of the jail in which generated environments and local trainers run. */
   jailProfile: string;
-  /** Endpoint of the policy server, used by agents whose spec names none. */
+  /** Address of the policy server, for agents whose spec names none. */
   modelUrl: string | null;
-  /** For model endpoints that ask for a key. */
+  /** API key of the model endpoint, where it asks for one. */
   modelApiKey: string | null;
-  /** Directory of the base model that a recipe made. */
+  /** Directory of the base model, where a recipe made it. */
   modelPath: string | null;
+  /** The analyst, for agents whose spec names none. `demoUrl` is the address of the rule-based stand-in. */
   analyst: { demoUrl: string | null; model: string | null; apiKey: string | null; baseUrl: string | null };
   reports: {
-    /** Where the endpoint listens; port 0: any. */
+    /** Address on which the endpoint for trainers' reports listens. */
     host: string;
+    /** Port 0: any free one. */
     port: number;
-    /** Address at which pods reach it; null: pods send no reports. */
+    /** Address at which pods reach it. Null: pods send no reports. */
     podUrl: string | null;
   };
-  /** Training runs side by side on this machine. */
+  /** Trainings that run at the same time on this machine. */
   trainers: number;
 }
 
-/** Throws an Error whose message names the variable or flag, its value and what is allowed. */
+/** Reads and checks it. Throws Error whose message names the variable or flag, its value and what is allowed. */
 export function readConfig(argv: readonly string[], environment: NodeJS.ProcessEnv = process.env): WorkerConfig {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = schema.safeParse(present);
@@ -81,7 +85,9 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
   const at = argv.indexOf('--queues');
   const chosen = queues.safeParse(at < 0 ? kinds.join(',') : argv[at + 1]);
   if (!chosen.success)
-    throw new Error(`--queues ${JSON.stringify(argv[at + 1])}: a comma-separated list of ${kinds.join(', ')}.`);
+    throw new Error(
+      `--queues ${JSON.stringify(argv[at + 1])} is not allowed. Give a comma-separated list of ${kinds.join(', ')}.`,
+    );
   return {
     queues: chosen.data,
     storeRoot: resolve(value.WHET_STORE ?? join(value.WHET_HOME, 'store')),

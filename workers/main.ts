@@ -3,14 +3,14 @@
  */
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { type QueueKind, TASK_QUEUES } from '../contracts/names';
-import { activitiesOf } from './activities';
+import { createActivities } from './activities';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
 import { readConfig, type WorkerConfig } from './config';
-import { openReports } from './reports';
-import { typedFailures } from './typed-failures';
+import { openTrainerReports } from './trainer-reports';
+import { failureInterceptor } from './failure-interceptor';
 
-/** Activities of each kind that run at once in one process. */
-const slots = (config: WorkerConfig): Record<QueueKind, number> => ({
+/** Activities of each queue that one process runs at the same time. */
+const concurrentActivities = (config: WorkerConfig): Record<QueueKind, number> => ({
   orchestration: 8,
   llm: 32,
   sandbox: 3,
@@ -21,8 +21,8 @@ async function main(): Promise<void> {
   const config = readConfig(process.argv.slice(2));
   Runtime.install({ logger: new DefaultLogger('INFO'), shutdownSignals: ['SIGTERM', 'SIGINT'] });
   const connection = await NativeConnection.connect({ address: config.temporalAddress });
-  const reports = config.queues.includes('jobs') ? await openReports(config) : null;
-  const activities = activitiesOf(config, reports);
+  const reports = config.queues.includes('jobs') ? await openTrainerReports(config) : null;
+  const activities = createActivities(config, reports);
   const workers = await Promise.all(
     config.queues.map((kind) =>
       Worker.create({
@@ -30,12 +30,12 @@ async function main(): Promise<void> {
         namespace: config.temporalNamespace,
         taskQueue: TASK_QUEUES[kind],
         activities: activities[kind],
-        maxConcurrentActivityTaskExecutions: slots(config)[kind],
-        // Progress is looked at by people: a second is fresh enough, and cheap.
+        maxConcurrentActivityTaskExecutions: concurrentActivities(config)[kind],
+        // People look at the progress: once a second is often enough, and cheap.
         maxHeartbeatThrottleInterval: '1s',
         defaultHeartbeatThrottleInterval: '1s',
         shutdownGraceTime: '10s',
-        interceptors: { activity: [typedFailures] },
+        interceptors: { activity: [failureInterceptor] },
         ...(kind === 'orchestration'
           ? { workflowBundle: { codePath: WORKFLOW_BUNDLE_PATH }, maxCachedWorkflows: 200, reuseV8Context: true }
           : {}),

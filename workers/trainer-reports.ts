@@ -3,21 +3,22 @@ import { createReportEndpoint } from '../activities/train/reports/report-endpoin
 import { ReportTokens } from '../activities/train/reports/report-token';
 import type { WorkerConfig } from './config';
 
-/** Where this worker's trainers report. */
-export interface Reports {
+/** Where the trainers that this worker started report their progress. */
+export interface TrainerReports {
   inbox: ReportInbox;
   tokens: ReportTokens;
   /** Address for trainers on this machine. */
   localUrl: string;
-  /** Address for pods; null: they send no reports. */
+  /** Address for pods. Null: they send no reports. */
   podUrl: string | null;
+  /** Stops listening. */
   close(): Promise<void>;
 }
 
-/** Starts the report endpoint of a jobs worker. */
-export async function openReports({
+/** Starts the endpoint to which the trainers of a jobs worker report. Throws when the address is in use. */
+export async function openTrainerReports({
   reports: { host, port, podUrl },
-}: Pick<WorkerConfig, 'reports'>): Promise<Reports> {
+}: Pick<WorkerConfig, 'reports'>): Promise<TrainerReports> {
   const inbox = new ReportInbox();
   const server = createReportEndpoint(inbox);
   await server.listen({ host, port });

@@ -1,10 +1,10 @@
-// tier: unit
+// unit
 import { z } from 'zod';
 import { StoreCorruptError } from '../../store';
-import { typedFailure, typedFailures } from '../../workers/typed-failures';
+import { toTypedFailure, failureInterceptor } from '../../workers/failure-interceptor';
 
 test('an artifact that does not match its hash is a failure that is not repeated', () => {
-  expect(typedFailure(new StoreCorruptError('labels-1.jsonl was changed'))).toMatchObject({
+  expect(toTypedFailure(new StoreCorruptError('labels-1.jsonl was changed'))).toMatchObject({
     type: 'Store.Corrupt',
     nonRetryable: true,
     message: 'labels-1.jsonl was changed',
@@ -13,12 +13,12 @@ test('an artifact that does not match its hash is a failure that is not repeated
 
 test('a stored document of another form names the field', () => {
   const { error } = z.object({ reward: z.number() }).safeParse({ reward: 'much' });
-  expect(typedFailure(error)).toMatchObject({ type: 'Store.Corrupt', message: expect.stringContaining('reward') });
+  expect(toTypedFailure(error)).toMatchObject({ type: 'Store.Corrupt', message: expect.stringContaining('reward') });
 });
 
 test('any other error passes as it is, and a result too', async () => {
   const error = new Error('ECONNRESET');
-  const { inbound } = typedFailures();
+  const { inbound } = failureInterceptor();
   const input = { args: [], headers: {} };
   await expect(inbound.execute?.(input, () => Promise.reject(error))).rejects.toBe(error);
   await expect(inbound.execute?.(input, () => Promise.resolve(3))).resolves.toBe(3);
