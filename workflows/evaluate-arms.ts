@@ -16,8 +16,8 @@ export interface EvaluationOutcome {
 }
 
 /**
- * Rolls out the base model, each adapter, the routed system and, where the plan asks for it, the mixed adapter. All work
- * on the same held-out tasks with the same sampling seeds, so that they can be compared in pairs.
+ * Rolls out the base model, each adapter, the routed system and, where the plan asks for it, the mixed adapter, and
+ * compares them. All get the same held-out tasks and sampling seeds, so that they can be compared in pairs.
  */
 export async function evaluateArms(
   plan: RunPlan,

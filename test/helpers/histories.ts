@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { findTemporalCli } from '../../cli/supervisor/executables';
 
+/** Directory of the recorded histories. */
 export const HISTORIES = join(__dirname, '..', 'replay', 'histories');
 
 /**
- * With RECORD_HISTORIES set, keeps the histories of a run and its children in `test/replay/histories`, for the replay
- * test. Record anew only for a change that is released as a new version: a recorded history is the promise that running
- * runs go on.
+ * Writes the histories of a run and its children into `test/replay/histories`, when RECORD_HISTORIES is set. Record
+ * again only for a new version: that a recorded history replays means that the runs of its version can go on.
  */
 export async function keepHistories(
   { client, address }: TestWorkflowEnvironment,

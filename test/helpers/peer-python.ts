@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Directory `bin` of a virtual environment with a file's packages, which the project itself does not need. Made when it
- * is first asked for; its name holds the file's hash. Rejects with uv's words when they cannot be installed.
+ * Directory `bin` of a virtual environment with the packages of a requirements file, which the project itself does not
+ * need. It is made once per content of the file. Rejects with uv's message when the packages cannot be installed.
  */
 export async function peerPython(projectRoot: string, requirements: string): Promise<string> {
   const sha256 = createHash('sha256')

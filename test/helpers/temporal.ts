@@ -1,4 +1,4 @@
-/** A real Temporal dev server for tests, and workers with one task queue set per test. */
+/** A real Temporal dev server for tests, and workers for all task queues. */
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import {
@@ -27,26 +27,26 @@ export interface QueueActivities {
   jobs?: Partial<JobActivities>;
 }
 
-/** As `whet up` starts the embedded server (cli/supervisor/services.ts). */
-const FAIR = [
+/** Flags with which `whet up` starts the embedded server (cli/supervisor/services.ts). */
+const FAIRNESS_FLAGS = [
   'matching.enableFairness=true',
   'matching.numTaskqueueReadPartitions=1',
   'matching.numTaskqueueWritePartitions=1',
 ].flatMap((value) => ['--dynamic-config-value', value]);
 
-/** Starts the server. Throws when there is no Temporal CLI: tests do not pass by skipping. */
+/** Starts the server. Throws when there is no Temporal CLI, because a skipped test would look like a passed one. */
 export function startTemporal(): Promise<TestWorkflowEnvironment> {
   const path = findTemporalCli();
   if (path === null) throw new Error('No Temporal CLI: run `make setup`, or set TEMPORAL_CLI_PATH.');
   const searchAttributes = Object.values(SEARCH_ATTRIBUTES).map((name) => defineSearchAttributeKey(name, 'KEYWORD'));
   return TestWorkflowEnvironment.createLocal({
-    server: { executable: { type: 'existing-path', path }, searchAttributes, extraArgs: FAIR },
+    server: { executable: { type: 'existing-path', path }, searchAttributes, extraArgs: FAIRNESS_FLAGS },
   });
 }
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | null = null;
 
-/** The workflows as a worker gets them; bundled once per test process. */
+/** The workflows as a worker loads them. They are bundled once per test process. */
 export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
   bundle ??= bundleWorkflowCode({
     workflowsPath: require.resolve('../../workflows/index.ts'),
@@ -55,7 +55,7 @@ export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
   return bundle;
 }
 
-/** Runs workers for all queues while `action` runs. One test at a time: the queues' names are fixed. */
+/** Runs workers for all queues while `action` runs. The names of the queues are fixed, so run one test at a time. */
 export async function withWorkers<T>(
   environment: TestWorkflowEnvironment,
   activities: QueueActivities,

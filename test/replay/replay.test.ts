@@ -1,4 +1,4 @@
-// integration: every recorded history replays on today's workflow code; a changed one must not.
+// integration: every recorded history replays on the current workflow code; a changed history does not.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';

@@ -1,5 +1,5 @@
 // integration: what the workflow bundle contains. A library that a workflow imports as a value is bundled without an
-// error, and every worker then loads it into every workflow context.
+// error, and the workflow worker then loads it into every context.
 import { workflowBundle } from '../helpers/temporal';
 
 /** Largest bundle in characters, source map included: about 15 % more than it has. */
@@ -32,6 +32,7 @@ test('has of the project only the workflows and the files of contracts that impo
   );
 });
 
+// The bundler refuses modules of Node by itself; this holds when somebody tells it to ignore one.
 test('has no module of Node', () => {
   expect(modules.filter((path) => path.startsWith('node:'))).toEqual([]);
   expect(code).not.toMatch(/\brequire\("(node:[^"]+|fs|path|crypto|child_process|os|http|https|net)"\)/);

@@ -49,7 +49,7 @@ test('a small run is done long before the large one of another agent that began 
   });
   await workflows.runUntil(async () => {
     const large = await start('large', 60);
-    // The backlog of the large run is there before the small one and the worker come.
+    // The large run has its backlog before the small run and the worker start.
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     const small = await start('small', 10);
     await new Promise((resolve) => setTimeout(resolve, 1_000));

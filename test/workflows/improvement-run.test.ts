@@ -78,7 +78,7 @@ test('labels run after run, until no verdict is open any more', async () => {
   expect(identification.at(-1)).toBe('contrast:60');
 });
 
-test('says how many of what was collected are conversations of live traffic, and how much could not be read', async () => {
+test('says how much of what was collected is live traffic, and how much could not be read', async () => {
   const { activities } = fakeActivities({ kept: [] });
   activities.sandbox.collectTrajectories = async () => ({ ...rollouts, live: 7, unreadable: 2 });
   await withWorkers(temporal, activities, async () => {
@@ -187,18 +187,18 @@ test('an environment edited by hand is the next attempt of a capability that wai
   });
 });
 
-test('each training knows how many of its run can come to share a trainer', async () => {
+test('each training knows how many trainings of its run may share a trainer', async () => {
   const { activities } = fakeActivities({ kept: ['a', 'b', 'c'] });
   const { trainAdapter } = activities.jobs;
-  const company: Record<string, number | undefined> = {};
+  const sideBySide: Record<string, number | undefined> = {};
   activities.jobs.trainAdapter = async (input) => {
-    company[input.job] = input.sideBySide;
+    sideBySide[input.job] = input.sideBySide;
     return trainAdapter!(input);
   };
   await withWorkers(temporal, activities, async () => {
     await (await start()).result();
-    expect(company).toMatchObject({ a: 3, b: 3, c: 3 });
-    expect(company['mixed']).toBeUndefined();
+    expect(sideBySide).toMatchObject({ a: 3, b: 3, c: 3 });
+    expect(sideBySide['mixed']).toBeUndefined();
   });
 });
 
@@ -259,7 +259,7 @@ test('an edited environment whose attempt meets a failure that a person can cure
   });
 });
 
-test('`whet env edit` refuses a capability that does not wait for an environment, and gives it to the one that does', async () => {
+test('`whet env edit` gives an environment only to a capability that waits for one', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'whet-edit-'));
   const file = join(folder, 'b.py');
   writeFileSync(file, '# by hand\n');
