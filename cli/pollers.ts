@@ -1,6 +1,9 @@
 import type { Client } from '@temporalio/client';
 import { TASK_QUEUES } from '../contracts/names';
 
+/** Longest time in milliseconds between two polls of a worker that lives: Temporal's long poll. */
+export const LONG_POLL_MS = 60_000;
+
 /** temporal.api.enums.v1.TaskQueueType */
 const WORKFLOW_QUEUE = 1;
 const ACTIVITY_QUEUE = 2;

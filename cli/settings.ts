@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { CliError } from './errors';
 
-/** Ports of the embedded services and the variable that sets each. */
+/** Ports of the embedded services: the variable that sets each, and its value where that is unset. */
 export const PORTS = {
   temporal: { variable: 'WHET_TEMPORAL_PORT', fallback: 7233 },
   ui: { variable: 'WHET_TEMPORAL_UI_PORT', fallback: 8233 },
@@ -10,6 +10,7 @@ export const PORTS = {
   analyst: { variable: 'WHET_ANALYST_PORT', fallback: 8301 },
   gateway: { variable: 'WHET_GATEWAY_PORT', fallback: 8400 },
 } as const;
+/** A service that listens at a port of its own. */
 export type PortName = keyof typeof PORTS;
 
 const port = z.coerce.number().int().min(1).max(65535).optional();
@@ -33,22 +34,22 @@ const variables = z.object({
   OPENAI_BASE_URL: text,
 });
 
-/** What the environment variables say; docs/configuration.md lists them. */
+/** What the environment variables say; docs/operations.md lists them. */
 export interface Settings {
   /** State directory: WHET_HOME, default `.whetstone` in the current directory. Absolute. */
   home: string;
   /** Root of the artifact store: WHET_STORE, default `store` in the state directory. Absolute. */
   storeRoot: string;
-  /** TEMPORAL_ADDRESS: a server of one's own, which `whet up` then does not start. Null when unset. */
+  /** TEMPORAL_ADDRESS: a Temporal server of your own; `whet up` then starts none. Null when unset. */
   temporalAddress: string | null;
   temporalNamespace: string;
   temporalCliPath: string | null;
   ports: Record<PortName, number>;
-  /** Whether an analyst endpoint or key is set, so that no demo analyst is needed. */
+  /** Whether an analyst's endpoint or key is set; `whet up` then starts no demo analyst. */
   analystConfigured: boolean;
 }
 
-/** @throws CliError (exit 2) naming the variable, its value and what is allowed. */
+/** Reads the variables; an empty one counts as unset. @throws CliError (exit 2) naming the variable, its value and what is allowed. */
 export function readSettings(
   environment: NodeJS.ProcessEnv = process.env,
   directory: string = process.cwd(),

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stabilityStudySchema } from '../../contracts/artifacts/study';
+import { AGENT_NAME } from '../../contracts/config/agent-name';
 import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { StudyInput, StudyResult } from '../../contracts/messages/identify-stage';
 import { readAgent } from '../agent';
@@ -60,7 +61,7 @@ export async function studyStabilityCommand(
 /** The agent's name, from its agent.yaml where one is given. */
 function agentName(agent: string): string {
   if (/\.ya?ml$/.test(agent) || (existsSync(agent) && agent.includes('/'))) return readAgent(agent).spec.name;
-  if (/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/.test(agent)) return agent;
+  if (AGENT_NAME.test(agent)) return agent;
   throw new CliError(
     `${JSON.stringify(agent)} is neither an agent.yaml nor an agent's name (lower-case letters, digits and dashes).`,
     { exitCode: 2 },

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
 import { TASK_QUEUES } from '../../contracts/names';
+import { LONG_POLL_MS } from '../pollers';
 import { gatewayArguments } from './gateway-arguments';
 import { INSTANCE_VARIABLE, type ProcessId } from './processes';
 import type { Plan } from './plan';
@@ -111,8 +112,8 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
       ...(plan.model?.source.kind === 'recipe' ? ['model' as const] : []),
     ],
     isReady: async (_, startedAt) => (await hasPollerSince(plan.temporal, startedAt)) === true,
-    // A poll lasts up to a minute. When the server does not answer, nothing is known of the worker.
-    stillWorks: async () => (await hasPollerSince(plan.temporal, Date.now() - 150_000)) !== false,
+    // When the server does not answer, nothing is known of the worker.
+    stillWorks: async () => (await hasPollerSince(plan.temporal, Date.now() - 2.5 * LONG_POLL_MS)) !== false,
   });
   return list;
 }

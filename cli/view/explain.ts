@@ -1,13 +1,15 @@
+import { HEARTBEAT_MS } from '../../contracts/limits';
 import { STAGES } from '../../contracts/names';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import { remedyFor } from '../errors';
 import { duration } from '../output';
+import { LONG_POLL_MS } from '../pollers';
 import type { PendingActivity, RunState } from './run-state';
 
-/** A worker that lives asks for work at least once a minute (Temporal's long poll). */
-const POLLER_SILENT_MS = 70_000;
-/** Heartbeats come every second or so. */
-const HEARTBEAT_SILENT_MS = 8_000;
+/** Silence after which a worker counts as gone: its next poll is late. */
+const POLLER_SILENT_MS = LONG_POLL_MS + 10_000;
+/** Silence of an activity that is worth a word: several heartbeats are missing. */
+const HEARTBEAT_SILENT_MS = 8 * HEARTBEAT_MS.every;
 
 /** What activities do, for sentences: "the run is …". */
 const DOING: Record<string, string> = {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { agentNameSchema } from './agent-name';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 import { IDENTIFY_ARMS } from '../artifacts/identification';
 import { kubernetesSpecSchema } from './kubernetes-spec';
@@ -106,10 +107,7 @@ const trainingSchema = z
 /** One deployed agent, as its owner writes it in `agent.yaml`. */
 export const agentSpecSchema = z.strictObject({
   version: z.literal(1),
-  name: z
-    .string()
-    .regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, 'lower-case letters, digits and dashes, 1 to 40 characters')
-    .describe('Names the agent everywhere.'),
+  name: agentNameSchema.describe('Names the agent everywhere.'),
   environment: z.strictObject({
     path: z.string().describe('Python file with class Environment, relative to agent.yaml.'),
     trainSeeds: z.strictObject({ start: z.number().int().nonnegative(), count }),

@@ -1,13 +1,11 @@
 /** What the gateway is told (gateway.yaml) and what clients post to it. Every field has a default but the agents. */
 import { z } from 'zod';
+import { agentNameSchema } from './agent-name';
 import { REDACTION_RULES } from './analyst-spec';
 import { routerSettingsSchema } from './router-settings';
 
 const count = z.number().int().positive();
 const milliseconds = z.number().int().positive();
-const agentName = z
-  .string()
-  .regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, 'lower-case letters, digits and dashes, 1 to 40 characters');
 
 const tracesSchema = z
   .strictObject({
@@ -37,7 +35,7 @@ export type TraceSettings = z.infer<typeof tracesSchema>;
 
 /** One agent behind the gateway. */
 export const gatewayAgentSchema = z.strictObject({
-  name: agentName.describe('What clients say as `model`, and the name of its registry.'),
+  name: agentNameSchema.describe('What clients say as `model`, and the name of its registry.'),
   baseModel: z.string().min(1).describe('Served name of the base model at the model servers.'),
   replicas: z.array(z.url()).min(1).describe('Model servers, each ending in /v1.'),
   embeddings: z
@@ -62,7 +60,7 @@ export const gatewayKeySchema = z.strictObject({
     .string()
     .regex(/^[0-9a-f]{64}$/)
     .describe('sha256 of the key, in hex: `printf %s "$KEY" | sha256sum`.'),
-  agents: z.array(agentName).optional().describe('Agents it may use; absent: all.'),
+  agents: z.array(agentNameSchema).optional().describe('Agents it may use; absent: all.'),
   requestsPerMinute: count.optional().describe('Absent: no limit.'),
   concurrent: count.optional().describe('Requests in flight; absent: no limit.'),
 });
