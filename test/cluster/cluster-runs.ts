@@ -10,7 +10,7 @@ import { fakeActivities } from '../fakes/activities';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 import type { ClusterFixture } from './cluster-fixture';
 
-/** How long a run may take to end after the injury is cured: a start of the trainer and its iterations. */
+/** How long a run may take to end after its fault is repaired: a start of the trainer and its iterations. */
 const END_SECONDS = 300;
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

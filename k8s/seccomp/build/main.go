@@ -4,8 +4,8 @@
 //
 //	go -C k8s/seccomp/build run . [--check]
 //
-// With --check it only says whether the committed file is up to date. It compares contents, because prettier formats the
-// file.
+// With --check it only says whether the committed file is up to date. It compares contents, because prettier formats
+// the file.
 package main
 
 import (
