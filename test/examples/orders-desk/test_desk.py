@@ -1,4 +1,4 @@
-"""Tier: unit. The demo agent's world: the desk, its scripted expert, the router's examples and the synthesised environments."""
+"""Tier: unit. The demo agent's world: desk, scripted expert, the router's examples, synthesised environments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tier: unit. Training of the demo's model from scratch: the same seed has to give the same bytes, whatever the threads do."""
+"""Tier: unit. Training of the demo's model from scratch: the same seed gives the same bytes with several threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fit(monkeypatch: pytest.MonkeyPatch):
 
 
 def trained(fit, seed: int) -> list[torch.Tensor]:
-    """Parameters after 16 steps, the last ones settling, on transcripts long enough for every kernel to use its threads."""
+    """Parameters after 16 steps, on transcripts that are long enough for every kernel to use its threads."""
     rng = random.Random(7)
     examples = [
         ([rng.randrange(50) for _ in range(n)], [True] * n) for n in (rng.randint(150, 250) for _ in range(160))

@@ -1,4 +1,4 @@
-"""Counter-based sampling: the token at step t of a request depends on its seed, t and its own logits only."""
+"""Counter-based sampling: a request's token at step t depends only on its seed, on t and on its own logits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def _mix(z: np.ndarray) -> np.ndarray:
-    """The finaliser of SplitMix64."""
+    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

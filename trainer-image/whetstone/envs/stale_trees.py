@@ -1,4 +1,4 @@
-"""Removes jail trees that no start has used for a while: every new version of the runtime makes one."""
+"""Removes jail trees that have not been used for a while. Every new version of the runtime makes a new tree."""
 
 import contextlib
 import os
@@ -9,15 +9,17 @@ import time
 
 KEEP_DAYS = 14
 
-# The directory is the user's choice and may hold other things: only what python_root.py names this way is looked at.
+# The user may have chosen a directory with other files, so only names that python_root.py gives are touched.
 TREE = re.compile(r"[0-9a-f]{32}")
 NOTE = re.compile(r"[0-9a-f]{32}\.tree")
 UNFINISHED = re.compile(r"\.[0-9a-f]{32}(\.tree)?\.[0-9a-f]{12}")
 
 
 def prune(directory):
-    """Removes trees, notes and unfinished builds that nobody has touched for KEEP_DAYS. Several processes may do so at
-    the same time."""
+    """Removes trees, notes and unfinished builds that nobody has used for KEEP_DAYS.
+
+    Several processes may do so at the same time.
+    """
     oldest = time.time() - KEEP_DAYS * 86400
     for entry in os.scandir(directory):
         # Gone meanwhile: another process prunes as well.

@@ -11,6 +11,7 @@ import socket
 import sys
 from pathlib import Path
 
+# In parameters: below it one thread is the fastest.
 SMALL_MODEL = 20_000_000
 
 
@@ -50,7 +51,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Serves until SIGTERM or SIGINT (exit 0, open requests are finished first); a bad model or port exits 2."""
+    """Serves until SIGTERM or SIGINT, then finishes open requests and exits 0. A bad model or port exits 2."""
     arguments = _arguments(argv)
     listener = _bind(arguments.host, arguments.port)
     if not (arguments.model / "config.json").exists():

@@ -19,10 +19,10 @@ from whetstone.chat import Chat
 from whetstone.engine import Adapter, Engine, ModelError, Request, merge_adapters, read_adapter
 
 from .answers import Answer
-from .loop import EngineLoop, Ticket
+from .engine_loop import EngineLoop, Ticket
 from .requests import ApiError, ChatRequest, parse_chat_request
 
-# Seconds after which it pays to listen whether the client of a request is still there.
+# Seconds after which the server checks whether a request's client is still connected.
 WATCH_CLIENT_AFTER = 2.0
 
 

@@ -1,4 +1,4 @@
-"""`python -m whetstone.train --job job.json [--job other.json ...]`: trains one adapter, or several over one base model.
+"""`python -m whetstone.train --job job.json [--job other.json ...]`: trains an adapter, or several over a base model.
 
 Exit codes: 0 done (also when it was done before), 64 bad job file, 65 environment failed, 66 diverged (a number that is
 not finite, or a collapse), 75 another trainer holds the output directory, 143 stopped by SIGTERM after a checkpoint, or

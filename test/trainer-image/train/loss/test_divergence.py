@@ -17,7 +17,7 @@ from whetstone.train.output.store import OutputStore
 
 
 def noisy(rng: random.Random, mean: float, iterations: int) -> list[float]:
-    """Mean rewards of 4 groups of 4 with 0/1 rewards; a task's own success rate is drawn, so that its rollouts agree."""
+    """Mean rewards of 4 groups of 4 rollouts. A success rate is drawn for each task, so that its rollouts agree."""
 
     def draw() -> float:
         return rng.betavariate(mean, 1 - mean) if 0 < mean < 1 else mean

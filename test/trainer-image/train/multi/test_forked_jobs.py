@@ -1,4 +1,4 @@
-"""Tier: integration. Several jobs in one command: each adapter as if it had been trained alone, each failure its own."""
+"""Tier: integration. Several jobs in one command: each adapter as if trained alone, each failure its own."""
 
 from __future__ import annotations
 

@@ -8,20 +8,20 @@ import json
 from ..errors import SandboxError
 from ..process import EnvironmentProcess
 
-# What an environment may do wrong in one episode without the training ending: such an episode earns nothing.
+# Faults of an environment that end the episode without a reward, and not the training.
 EPISODE_FAULTS = frozenset({"Sandbox.EnvironmentRaised", "Sandbox.BadReturn", "Sandbox.BadRequest"})
 OVER = "The episode is over."
-# Training draws its tasks from here upwards; what lies below measured the environment (contracts/limits.ts).
+# First seed of the tasks for training. Smaller ones have been used to measure the environment (contracts/limits.ts).
 TRAINING_SEEDS = 1_000_000
 
 _numbers = itertools.count()
 
 
 class Episode:
-    """An episode of `process` on the task of `seed`. Several live in one process; each is one thread's.
+    """An episode of `process` on the task of `seed`. One process can have several; each belongs to one thread.
 
-    messages: the opening, [{role, content}]. over: no further call reaches the environment. fault: what the environment
-    did wrong, or None. Raises SandboxError when the process itself fails.
+    messages: the opening, [{role, content}]. over: no further call reaches the environment. fault: the environment's
+    fault that ended the episode, or None. Raises SandboxError when the process itself fails.
     """
 
     def __init__(self, process: EnvironmentProcess, seed: int) -> None:
@@ -35,16 +35,16 @@ class Episode:
 
     def call(self, name: str, arguments: dict) -> str:
         """Makes one tool call and returns its observation."""
-        # The same form as after a chat template and back: what is no JSON never reached a model.
+        # The same values as after a chat template and back: a model never sees anything that is not JSON.
         arguments = json.loads(json.dumps(arguments))
         return self._step({"calls": [{"name": name, "arguments": arguments}]})
 
     def say(self, text: str) -> str:
-        """Says something without a tool call and returns the answer; where nobody answers, the episode is over."""
+        """Passes on text without a tool call, returns the answer. Without `say` in the environment the episode ends."""
         return self._step({"text": text})
 
     def reward(self) -> float:
-        """The episode's reward in [0, 1]; it ends the episode. Asked again, the same."""
+        """The episode's reward in [0, 1]. The first call ends the episode; later calls return the same."""
         if self._reward is None:
             self._reward = self._evaluate()
         return self._reward

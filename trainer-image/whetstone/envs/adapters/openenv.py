@@ -1,16 +1,17 @@
-"""Environments made here behind OpenEnv's interface (0.4 to 0.10), and OpenEnv's environments as modules of ours.
+"""Our environments behind OpenEnv's interface (0.4 to 0.10), and OpenEnv's environments as modules of ours.
 
-Ours there, as a server that any OpenEnv client (TRL, verifiers, torchforge) can use:
+An environment of ours becomes a server that any OpenEnv client (TRL, verifiers, torchforge) can use:
 
     python -m whetstone.envs.adapters.openenv --environment environment.py --port 8000
 
-or in a process: `jailed_environment("environment.py")` is a subclass of OpenEnv's Environment. Its actions are OpenEnv's
-own, `list_tools` and `call_tool`; the reward comes with the observation that ends the episode. OpenEnv has no place for
-text without a tool call, so that there is one tool more, `finish(text)`: it says the agent's last words and ends the episode.
-(An environment with a tool of that name keeps its own.)
+Within a process, `jailed_environment("environment.py")` is a subclass of OpenEnv's Environment. Its actions are
+OpenEnv's own, `list_tools` and `call_tool`. The reward comes with the observation that ends the episode. OpenEnv has no
+place for text without a tool call, so there is an additional tool, `finish(text)`: it says the agent's last words and
+ends the episode. An environment that has a tool of this name keeps its own.
 
-Theirs here, in a module that is loaded with isolation "process" (it is the owner's code; the runtime starts Python without
-packages and without an environment, so the module says where they are and gives OpenEnv the PATH that it asks for):
+An environment of OpenEnv becomes a module that is loaded with isolation "process", since it is the owner's own code.
+The runtime starts Python without packages and without environment variables. So the module adds the folders of the
+packages and gives OpenEnv the PATH that it asks for:
 
     import os, sys
     os.environ.setdefault("PATH", "/usr/bin:/bin")
@@ -42,9 +43,9 @@ FINISH = {
 
 
 def jailed_environment(path: str | Path, isolation: str = "jail") -> type:
-    """An OpenEnv Environment class whose instances hold a jailed process each. reset(seed) opens the task of a seed.
+    """A subclass of OpenEnv's Environment; each instance has a jailed process. reset(seed) opens the task of a seed.
 
-    OpenEnv runs each instance in a thread of its own, as the jail needs it, because the class asks for that.
+    The class asks OpenEnv to run each instance in a thread of its own, which the jail needs.
     """
     from openenv.core.env_server.interfaces import Environment
     from openenv.core.env_server.mcp_types import (
@@ -131,7 +132,7 @@ def opening_observation() -> type:
 
 
 def create_server(path: str | Path, isolation: str = "jail", sessions: int = 8) -> Any:
-    """OpenEnv's FastAPI application for an environment made here."""
+    """OpenEnv's FastAPI application for an environment of ours, with at most `sessions` episodes at a time."""
     from openenv.core.env_server.http_server import create_fastapi_app
     from openenv.core.env_server.mcp_types import CallToolAction, CallToolObservation
 
@@ -150,8 +151,9 @@ def create_server(path: str | Path, isolation: str = "jail", sessions: int = 8) 
 def module_class(make: Callable[[], Any], max_steps: int = MAX_STEPS) -> type:
     """A class `Environment` of ours (docs/protocols.md, section 1) around an OpenEnv environment that takes tool calls.
 
-    Its reward is the sum of OpenEnv's rewards, held to [0, 1], found by playing the trajectory again in a fresh instance of
-    the same seed. OpenEnv knows no reference solutions, so the list is empty and such an environment is not certified.
+    Its reward is the sum of OpenEnv's rewards, cut to [0, 1]. `evaluate` finds it by playing the trajectory again in a
+    fresh instance with the same seed. OpenEnv has no reference solutions, so the list is empty and such an environment
+    cannot be certified. An episode ends after `max_steps` calls.
     """
     from openenv.core.env_server.mcp_types import CallToolAction, ListToolsAction
 
@@ -240,7 +242,7 @@ def _text_of(observation: Any) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Serves an environment made here to OpenEnv's clients."""
+    """Serves an environment of ours to OpenEnv's clients."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--environment", required=True, type=Path, help="module with class Environment")
     parser.add_argument("--host", default="127.0.0.1")

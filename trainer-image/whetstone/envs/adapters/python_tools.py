@@ -1,4 +1,4 @@
-"""OpenAI function tools as Python functions, for libraries that read a tool's schema off its signature and docstring."""
+"""OpenAI function tools as Python functions, for libraries that read the schema from signature and docstring."""
 
 from __future__ import annotations
 

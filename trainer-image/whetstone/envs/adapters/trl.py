@@ -1,4 +1,4 @@
-"""An environment made here, in plain TRL:
+"""An environment of ours in plain TRL:
 
     from trl import GRPOConfig, GRPOTrainer
     from whetstone.envs.adapters.trl import EnvironmentFactory
@@ -9,12 +9,15 @@
         train_dataset=factory.dataset(640), environment_factory=factory,
     )
 
-The environment's tools are the methods of the objects that the factory makes, its openings are the dataset's prompts,
-and its reward is `get_reward`. The environment runs in the jail, all episodes in one process.
+The objects that the factory makes have the environment's tools as methods and its reward as `get_reward`. The dataset's
+prompts are its openings. The environment runs in the jail, all episodes in one process.
 
-What TRL's interface (1.16) has no place for: an environment cannot end a rollout, so calls after the end are answered
-with OVER and change nothing; text without a tool call ends a rollout and does not reach the environment (`say`); calls of
-tools that do not exist are answered by TRL; and schemas are read off Python signatures (see python_tools.py).
+TRL's interface (1.16) differs from ours in four points:
+
+- An environment cannot end a rollout. Calls after the end are answered with OVER and change nothing.
+- Text without a tool call ends a rollout and does not reach the environment (`say`).
+- TRL itself answers calls of tools that do not exist.
+- TRL reads schemas from Python signatures (see python_tools.py).
 """
 
 from __future__ import annotations

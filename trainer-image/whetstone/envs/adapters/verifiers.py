@@ -1,7 +1,7 @@
-"""An environment made here in Prime Intellect's verifiers (0.4, `verifiers.v1`).
+"""An environment of ours in Prime Intellect's verifiers (0.4, `verifiers.v1`).
 
-verifiers plays OpenEnv servers itself (`verifiers.v1.tasksets.openenv`), so an environment made here comes in through
-`python -m whetstone.envs.adapters.openenv`, and this module only says which tasks there are:
+verifiers plays OpenEnv servers itself (`verifiers.v1.tasksets.openenv`). So `whetstone.envs.adapters.openenv` serves
+the environment, and this module only lists its tasks:
 
     from whetstone.envs.adapters.verifiers import taskset
     tasks = taskset("http://127.0.0.1:8000", seeds=range(1_000_000, 1_000_100))

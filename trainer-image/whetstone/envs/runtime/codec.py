@@ -52,8 +52,8 @@ def _make_decoder():
 
 
 encode = _make_encoder()
-"""encode(value) -> str, compact. Raises TypeError for foreign types, ValueError for NaN and Infinity, RecursionError for
-cycles."""
+"""encode(value) -> str, compact. Raises TypeError for foreign types, ValueError for NaN and Infinity, RecursionError
+for cycles."""
 
 decode = _make_decoder()
 """decode(str) -> value. Raises ValueError for what is not one JSON document, NaN and Infinity included."""

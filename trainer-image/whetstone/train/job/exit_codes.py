@@ -12,8 +12,8 @@ SIGNALLED = 128
 def combined_exit_code(codes: list[int], stopped: bool) -> int:
     """Exit code of a process that had several jobs, from theirs.
 
-    0 when every job is done or cancelled, 143 when SIGTERM stopped the process (`stopped`), else the largest code. Nobody
-    waits for a cancelled job, so it is no reason to start the process again.
+    0 when every job is done or cancelled, 143 when SIGTERM stopped the process (`stopped`), else the largest code.
+    Nobody waits for a cancelled job, so it is no reason to start the process again.
     """
     if stopped and any(codes):
         return STOPPED

@@ -72,7 +72,7 @@ JOB_OPTIONS, ALGORITHM_OPTIONS = _read_table()
 
 
 def option(name: str) -> Any:
-    """A dataclass field with the default of the option of this name. Raises LookupError when the table has no such row."""
+    """A dataclass field with the default of this option. Raises LookupError when the table has no such row."""
     if name not in ALGORITHM_OPTIONS:
         raise LookupError(
             f"{TABLE.name} has no option {name}; add it to contracts/config/training-options.ts and run npm run docs"

@@ -39,5 +39,5 @@ class Episode:
 
 
 def unaided(episodes: list[Episode]) -> list[Episode]:
-    """The episodes without hints, whose rewards show what the policy earns by itself; all, where every one has hints."""
+    """The episodes without hints, whose rewards show what the policy earns by itself; all, when each has hints."""
     return [episode for episode in episodes if not episode.shown] or episodes

@@ -74,7 +74,7 @@ class Hints:
 
 
 def with_hints(messages: list[dict], hints: list[str]) -> list[dict]:
-    """The opening, with the hints as a list at the end of the last user message (or of the last message, without one)."""
+    """The opening, with a list of the hints at the end of the last user message (without one, of the last message)."""
     users = [place for place, message in enumerate(messages) if message["role"] == "user"]
     last = users[-1] if users else len(messages) - 1
     text = "\n".join([f"{messages[last]['content']}\n\nHints:", *(f"- {hint}" for hint in hints)])

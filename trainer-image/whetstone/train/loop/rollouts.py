@@ -53,9 +53,9 @@ class Rollouts:
     def collect(self, iteration: int) -> list[Episode]:
         """All episodes of an iteration (counted from 0), group by group. The same weights give the same episodes.
 
-        Group g of iteration i is task number `i * groups + g` of the job. The number decides the task's seed and, modulo
-        their count, its environment. Raises EnvironmentFailed when too many episodes end in an exception, SandboxError
-        when a process fails.
+        Group g of iteration i is task number `i * groups + g` of the job. The number decides the task's seed and,
+        modulo their count, its environment. Raises EnvironmentFailed when too many episodes end in an exception,
+        SandboxError when a process fails.
         """
         algorithm = self._algorithm
         episodes = []

@@ -1,6 +1,7 @@
 """Trains one adapter. The file reads from top to bottom in the order in which a training runs.
 
-`run_job` opens what the job needs, hands over to transformers' loop and writes the result. Each iteration of the loop is
+`run_job` opens what the job needs, hands over to transformers' loop and writes the result. Each iteration of the loop
+is
 
 1. `AdapterTrainer.training_step`, which calls the methods below it: collect rollouts with the current adapter, make
    advantages of their rewards, drop constant groups, cut minibatches, and take each through loss and backward pass;
@@ -47,7 +48,7 @@ from .trl_settings import make_config, make_lora, quiet_libraries
 # Mean divergence from the base model, in nats a token, beyond which GRPO cannot repair the policy.
 COLLAPSE_KL = 25.0
 
-# Gives back this job's compute slot and waits for the next one. False as soon as the function that it is given says True.
+# Gives back this job's compute slot and waits for the next one. False as soon as its argument, a function, says True.
 NextSlot = Callable[[Callable[[], bool]], bool]
 
 
@@ -67,11 +68,11 @@ def run_job(
     """Trains until the manifest is written, or until a checkpoint after which it has to leave.
 
     True: the manifest is there. False: `stop` was set, or the job was cancelled. `started` is the perf_counter value at
-    which the process began, in seconds. `base` is read when it is not given. `next_slot` is for jobs that share the cores
-    with others.
+    which the process began, in seconds. `base` is read when it is not given. `next_slot` is for jobs that share the
+    cores with others.
 
-    Raises SandboxError and EnvironmentFailed for the environments, Diverged for the optimisation, ModelError for the base
-    model, Locked when another trainer has taken over the output directory.
+    Raises SandboxError and EnvironmentFailed for the environments, Diverged for the optimisation, ModelError for the
+    base model, Locked when another trainer has taken over the output directory.
     """
     torch.set_num_threads(job.threads)
     # On the CPU every kernel in use has a deterministic form. A kernel that has none raises an error.

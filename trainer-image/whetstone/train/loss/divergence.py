@@ -11,7 +11,7 @@ STANDARD_ERRORS = 4.5
 
 
 class Diverged(Exception):
-    """Training cannot go on: the loss, the gradient or the adapter is not finite, or policy or reward have collapsed."""
+    """Training cannot go on: loss, gradient or adapter are not finite, or policy or reward have collapsed."""
 
 
 def window_iterations(groups: int, environments: int) -> int:
@@ -24,8 +24,8 @@ def check_reward(rewards: list[float], groups: int, environments: int, share: fl
 
     `rewards` `[iterations]` are the mean rewards so far, in [0, 1]. With `share` 0 it never raises, nor does it before
     there are two windows that do not overlap. The fall must also be more than chance, that is over 4.5 standard errors.
-    Two means p and q differ by `(2 asin sqrt p - 2 asin sqrt q) sqrt(n / 2)` standard errors (Cohen's h for proportions,
-    1988, chapter 6). Here n counts tasks rather than rollouts, since the rollouts of one task are alike.
+    Two means p and q differ by `(2 asin sqrt p - 2 asin sqrt q) sqrt(n / 2)` standard errors (Cohen's h for
+    proportions, 1988, chapter 6). Here n counts tasks rather than rollouts, since the rollouts of one task are alike.
 
     docs/training.md has the rates of false alarms, which `make bench NAME=reward-collapse` measures.
     """

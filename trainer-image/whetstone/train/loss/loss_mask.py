@@ -20,8 +20,9 @@ class TurnSpan:
 def loss_mask(sampled: list[int], turns: list[TurnSpan], decisions_only: bool) -> list[int]:
     """1 for each token that counts in the loss, `[completion]`.
 
-    `sampled` `[completion]` is 1 for each of the agent's own tokens. With `decisions_only`, turns that call no tool do not
-    count. A rollout that calls none at all keeps its turns, since otherwise the update could never teach the model to act.
+    `sampled` `[completion]` is 1 for each of the agent's own tokens. With `decisions_only`, turns that call no tool do
+    not count. A rollout that calls none at all keeps its turns, since otherwise the update could never teach the model
+    to act.
     """
     if not decisions_only or not any(turn.decides for turn in turns):
         return sampled

@@ -9,8 +9,8 @@ def minibatches(inputs: dict, tokens: int) -> list[dict]:
     """The step's tensors in parts of at most `tokens` tokens, padding included; in one part when `tokens` is 0.
 
     `inputs` are TRL's tensors of a step, with one row for each rollout. Rows are sorted by length to save padding. The
-    longest come first, so that a device with too little memory fails at the first part. A row over the limit is a part of
-    its own. `num_items_in_batch` stays that of the whole step: losses are divided by it, so they add up.
+    longest come first, so that a device with too little memory fails at the first part. A row over the limit is a part
+    of its own. `num_items_in_batch` stays that of the whole step: losses are divided by it, so they add up.
     """
     if not tokens:
         return [inputs]
@@ -28,7 +28,7 @@ def minibatches(inputs: dict, tokens: int) -> list[dict]:
 
 
 def _select(inputs: dict, rows: list[int], prompts: list[int], completions: list[int]) -> dict:
-    """Some rows, without the columns that hold only padding. Prompts are padded on the left, completions on the right."""
+    """Some rows, without columns that hold only padding. Prompts are padded on the left, completions on the right."""
     prompt, completion = max(prompts[row] for row in rows), max(completions[row] for row in rows)
     index = torch.tensor(rows, device=inputs["prompt_ids"].device)
     part = {}

@@ -19,8 +19,8 @@ from whetstone.engine.weights import FUSED, rotary_table
 class PrefixTree:
     """The distinct prefixes of token sequences, one node for each.
 
-    Node i has the token `tokens[i]`, the parent `parents[i]` (-1 for a root) and the depth `depths[i]`; all are `[nodes]`.
-    `paths[row]` lists the nodes of a sequence from its root on, `[length of the sequence]`.
+    Node i has the token `tokens[i]`, the parent `parents[i]` (-1 for a root) and the depth `depths[i]`; all are
+    `[nodes]`. `paths[row]` lists the nodes of a sequence from its root on, `[length of the sequence]`.
     """
 
     def __init__(self, rows: list[list[int]]) -> None:

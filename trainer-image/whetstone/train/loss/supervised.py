@@ -45,8 +45,8 @@ class References:
     def play(self, tasks: list[tuple[int, int]]) -> list[Reference]:
         """References of the tasks, each of which is `(number of the environment, seed)`.
 
-        A reference that raises or earns less than 1 is left out. Raises SandboxError when a process fails, and ModelError
-        when the chat template writes a call differently from how rollouts are parsed.
+        A reference that raises or earns less than 1 is left out. Raises SandboxError when a process fails, and
+        ModelError when the chat template writes a call differently from how rollouts are parsed.
         """
         references = []
         for place, environment in enumerate(self._environments):

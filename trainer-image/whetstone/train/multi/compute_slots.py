@@ -1,9 +1,9 @@
 """Compute slots: several jobs of one command share the processor cores, iteration by iteration.
 
 Each job is a process of its own and holds one end of a socket; the parent process holds the other end and hands out the
-slots. A byte from the job gives back the slot that it holds and asks for the next one; a byte from the parent grants it.
-Slots are granted in the order of asking, so that all jobs advance alike. A job that dies gives its slot back with its
-socket.
+slots. A byte from the job gives back the slot that it holds and asks for the next one; a byte from the parent grants
+it. Slots are granted in the order of asking, so that all jobs advance alike. A job that dies gives its slot back with
+its socket.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Several jobs in one command, over one base model (docs/packing.md).
 
 This process does everything slow once and then forks a process for each job. A job trains there as it would alone, so
-its result cannot depend on the others. The jobs share the imports, the memory of the base model and the processor cores:
-`ComputeSlots` lets as many of them compute at a time as the cores allow, one iteration each.
+its result cannot depend on the others. The jobs share the imports, the memory of the base model and the processor
+cores: `ComputeSlots` lets as many of them compute at a time as the cores allow, one iteration each.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ def open_jobs(paths: list[Path], environment: dict[str, str]) -> tuple[list[Open
     """The jobs that have to be trained, and the exit codes of the others.
 
     `paths` are job files, `environment` the environment variables. A job that is bad (64), cancelled (143) or done (0)
-    does not stop the others. Raises JobError when the jobs do not fit together or `WHET_REPORTS` is malformed, and Locked
-    when another trainer works in one of the directories.
+    does not stop the others. Raises JobError when the jobs do not fit together or `WHET_REPORTS` is malformed, and
+    Locked when another trainer works in one of the directories.
     """
     jobs, codes = [], []
     for path in paths:
@@ -82,7 +82,7 @@ def _code_before_start(job: TrainingJob, store: OutputStore) -> int | None:
 
 
 def _parse(text: str) -> TrainingJob:
-    """Parses a job. Raises JobError, after writing it to the output directory that the job names, if no job has that."""
+    """Parses a job. A JobError is also written to the job's output directory, unless another job has that."""
     try:
         return parse_job(text)
     except JobError as error:

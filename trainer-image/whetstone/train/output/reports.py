@@ -50,7 +50,7 @@ class Reporter:
             threading.Thread(target=self._work, name="reports", daemon=True).start()
 
     def tell(self, line: dict, seconds_left: float | None) -> None:
-        """Hands a progress line to the thread, in place of one that has not been sent yet. `seconds_left`: to the end."""
+        """Hands a progress line to the thread, in place of one not sent yet. `seconds_left` is the time to the end."""
         if not self._url:
             return
         names = ("iteration", "iterations", "reward", "kl", "completionTokens")

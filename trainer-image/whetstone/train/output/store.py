@@ -1,6 +1,7 @@
 """The output directory: lock, checkpoints, progress lines, manifest.
 
-Files appear under their final names only when they are complete, so that a kill at any moment leaves nothing half written.
+Files appear under their final names only when they are complete, so that a kill at any moment leaves nothing half
+written.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class OutputStore:
     """The output directory of one job, locked by this process.
 
     The lock keeps a second trainer out, where the file system has locks. Where it has none, the pod of a node that fell
-    silent may still be at work. So the trainer that starts last writes its token into the file `fence`, and a trainer that
-    finds another's token there publishes nothing more. The token is WHET_FENCE, or a random one.
+    silent may still be at work. So the trainer that starts last writes its token into the file `fence`, and a trainer
+    that finds another's token there publishes nothing more. The token is WHET_FENCE, or a random one.
 
     Raises Locked when another process holds the directory, JobError when the directory belongs to another job.
     """

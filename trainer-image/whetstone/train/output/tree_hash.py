@@ -11,8 +11,8 @@ MODEL_FILES = (".json", ".safetensors", ".jinja", ".txt", ".model")
 def tree_sha256(directory: Path) -> str:
     """Hash of a model's or an adapter's directory, the same that the worker computes (activities/model-hash.ts).
 
-    It is the sha256, as hex, of one line `name NUL sha256-hex LF` for each file, in the order of the names. Files count by
-    their suffix: configuration, tokenizer and weights do, everything else does not.
+    It is the sha256, as hex, of one line `name NUL sha256-hex LF` for each file, in the order of the names. Files count
+    by their suffix: configuration, tokenizer and weights do, everything else does not.
     """
     total = hashlib.sha256()
     for path in sorted(directory.rglob("*"), key=lambda p: p.relative_to(directory).as_posix()):

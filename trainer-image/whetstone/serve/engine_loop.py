@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from whetstone.engine import Engine, Request
 
-# Above this many parameters a step takes long enough that it runs in a thread and lets HTTP go on meanwhile; below, the
-# hand-over would cost more than it brings.
+# With more parameters than this, a step takes so long that it runs in a thread and HTTP goes on meanwhile. With fewer,
+# handing it over to a thread would cost more than it saves.
 INLINE_PARAMETERS = 20_000_000
 
 
 class Ticket:
-    """A request under way: await `ended`, or `changed` for each new token."""
+    """A request under way. Await `ended` for its end, or `changed` for each new token (with `watch`)."""
 
     def __init__(self, request: Request, watch: bool) -> None:
         self.request = request
@@ -23,7 +23,7 @@ class Ticket:
 
 
 class EngineLoop:
-    """Owns the engine: everything that touches it runs between two of its steps, in the event loop."""
+    """Owns the engine. Everything that touches it runs in the event loop, between two of the engine's steps."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -34,7 +34,7 @@ class EngineLoop:
         self._stepping = False
 
     async def run(self) -> None:
-        """Steps the engine for ever; cancel to stop. An exception of the engine ends every open request with it."""
+        """Steps the engine for ever; cancel to stop. An exception of the engine also ends every open request."""
         try:
             await self._run()
         except Exception as error:
@@ -66,7 +66,7 @@ class EngineLoop:
             for ticket in self._tickets.values():
                 if ticket.watch:
                     ticket.changed.set()
-            # Twice: once for finished answers to go out and requests to be read, once for their handlers to submit.
+            # Twice: first finished answers go out and requests are read, then the handlers of these submit them.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
 
@@ -85,7 +85,7 @@ class EngineLoop:
         return ticket
 
     async def abort(self, ticket: Ticket) -> None:
-        """Gives up a request whose client has gone."""
+        """Drops a request whose client has gone."""
         if not ticket.ended.done():
             await self.between_steps(lambda: self.engine.abort(ticket.request))
             self._settle(ticket.request)
