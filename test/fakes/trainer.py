@@ -2,7 +2,8 @@
 
 FAKE_TRAINER chooses what happens after a job's third iteration: `exit N`, `kill` (once), `hang`, `fail NAME N` (only
 that job, the others go on), or nothing. FAKE_HOLD names jobs that make no fifth iteration before their directory has a
-file `go`. FAKE_SECONDS is the duration of an iteration. Every start of a job is a line of its starts.txt: the process id.
+file `go`. FAKE_SECONDS is the duration of an iteration. Every start of a job is a line of its starts.txt: the process
+id.
 """
 
 import argparse
