@@ -1,8 +1,7 @@
 /**
- * What the gateway needs to read the router's probabilities, fitted on the evaluation's tasks: a temperature, so that a
- * probability of 0.9 is right nine times in ten, and a threshold below which a task is better left to base. Both are
- * fitted on one half of the tasks and measured on the other; what is served was therefore never judged by the tasks
- * that it was chosen on.
+ * What the gateway needs to read the router's probabilities: a temperature, so that a probability of 0.9 is right nine
+ * times in ten, and a threshold below which a task is better left to base. Both are fitted on one half of the
+ * evaluation's tasks and measured on the other half, so the figures never come from the tasks that were fitted on.
  */
 import type { Evaluation, RoutingRecord } from '../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
@@ -17,7 +16,7 @@ import { armTable, type OutcomeTable, taskRates } from './outcome-table';
 const MIN_TASKS = 20;
 /** Steps of the reliability diagram. */
 const BINS = 10;
-const THRESHOLDS = Array.from({ length: 20 }, (_, i) => i / 20);
+const CANDIDATE_THRESHOLDS = Array.from({ length: 20 }, (_, i) => i / 20);
 
 type Calibration = NonNullable<Evaluation['router']['calibration']>;
 
@@ -28,14 +27,14 @@ interface Judged {
   right: number;
 }
 
-/** A task with what base and the chosen arm made of it. */
+/** A task that the router sent to an adapter, with the pass rates of base and of that adapter. */
 interface Choice {
   probabilities: readonly number[];
   base: number;
   chosen: number;
 }
 
-/** Undefined where too few tasks have a record and a right choice. */
+/** Fits and measures the calibration; undefined where too few tasks have a routing record and one right choice. */
 export function calibrateRouter(
   table: OutcomeTable,
   kinds: readonly string[],
@@ -80,8 +79,8 @@ export function calibrateRouter(
 }
 
 /**
- * Standard deviation of the prior of log temperature: a router that is right every time says nothing about how sure it
- * should be.
+ * Standard deviation of the prior of log temperature. Without a prior, a router that is right every time would get the
+ * lowest temperature there is.
  */
 const PRIOR_SPREAD = 0.5;
 
@@ -101,17 +100,17 @@ export function fitTemperature(tasks: readonly Judged[]): number {
   return Number(Math.exp((low + high) / 2).toFixed(3));
 }
 
-/** What abstaining below a threshold gains for a task that the router sent to an adapter. */
+/** Change of the pass rate of one task by abstaining below the threshold. */
 const gainOf = ({ probabilities, base, chosen }: Choice, temperature: number, threshold: number): number =>
   Math.max(...calibrated(probabilities, temperature)) < threshold ? base - chosen : 0;
 
 /**
- * The lowest threshold whose gain is within one standard error of the best one's, and 0 unless the best gain is more
- * than its standard error: abstaining must earn its place.
+ * The lowest threshold whose gain is within one standard error of the best gain. 0 (never abstain) unless the best gain
+ * is larger than its standard error.
  */
 export function fitThreshold(tasks: readonly Choice[], temperature: number): number {
   if (tasks.length < MIN_TASKS) return 0;
-  const gains = THRESHOLDS.map((threshold) => {
+  const gains = CANDIDATE_THRESHOLDS.map((threshold) => {
     const values = tasks.map((task) => gainOf(task, temperature, threshold));
     const average = mean(values);
     return {

@@ -1,6 +1,6 @@
 import type { OutcomeTable } from './outcome-table';
 
-/** What decides which sentences are needed. */
+/** Facts that decide which caveats an evaluation needs. */
 export interface CaveatFacts {
   table: OutcomeTable;
   /** Adapters compared alone. */
@@ -11,7 +11,7 @@ export interface CaveatFacts {
   samples: number;
 }
 
-/** Fewest tasks at which the intervals were seen to cover at about their nominal rate. */
+/** With fewer tasks the intervals were seen to cover less than they claim. */
 const FEW_TASKS = 50;
 
 /** Sentences that must be read with the figures of an evaluation. */

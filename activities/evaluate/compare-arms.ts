@@ -3,9 +3,10 @@ import type { OrchestrationActivities } from '../../contracts/messages/activitie
 import type { CompareInput, CompareResult } from '../../contracts/messages/evaluate-stage';
 import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, getLines, layout, putJson } from '../../store';
+import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 import { readPreparedSpec } from '../prepared-spec';
 import { evaluateTable } from './evaluate-table';
-import { decideGate, points, pointsRange } from './gate';
+import { decideGate } from './gate';
 import { type Outcome, outcomeSchema, pairOutcomes, UnpairedError } from './outcome-table';
 
 /** What the comparison needs. */
@@ -13,12 +14,13 @@ export interface CompareDeps {
   store: ArtifactStore;
 }
 
-/** The activity that turns rollouts of all arms into one `Evaluation`. */
+/** The activity that turns the rollouts of all arms into one `Evaluation`. */
 export function createCompareActivities({ store }: CompareDeps): Pick<OrchestrationActivities, 'compareArms'> {
   return {
     /**
      * Reads the arms' trajectories, writes the evaluation artifact and decides the gate. The same input gives the same
-     * artifact. Throws Evaluate.Unpaired when the arms have no task in common or lack one another's trials.
+     * artifact.
+     * @throws Evaluate.Unpaired when no task was run in full by every arm, or one trial is there twice.
      */
     async compareArms(input: CompareInput): Promise<CompareResult> {
       const { spec } = await readPreparedSpec(store, input.context.spec);
@@ -54,11 +56,12 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
   };
 }
 
-/** For people: `base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (+41.0 to +51.2 points)`. */
+/** One line for people: `base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (+41.0 to +51.2 points)`. */
 export function evaluationSummary({ base, bestSingle, routed, routedMinusBase }: Evaluation): string {
   const rate = (value: number) => `${(value * 100).toFixed(1)} %`;
   return (
-    `base ${rate(base.passRate.estimate)}, best single ${rate(bestSingle.passRate.estimate)}, routed ${rate(routed.passRate.estimate)}, ` +
-    `difference ${points(routedMinusBase.estimate)} (${pointsRange(routedMinusBase)})`
+    `base ${rate(base.passRate.estimate)}, best single ${rate(bestSingle.passRate.estimate)}, ` +
+    `routed ${rate(routed.passRate.estimate)}, ` +
+    `difference ${pointsWithUnit(routedMinusBase.estimate)} (${pointsRangeWithUnit(routedMinusBase)})`
   );
 }

@@ -10,10 +10,10 @@ import { armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome
 import { regressionAgainstBase } from './regression';
 import { expectedChoices, orderedKinds, routerQuality, taskKinds, UNTAGGED } from './router-quality';
 
-/** What the figures are made from. */
+/** What the figures are made from, beside the outcomes. */
 export interface EvaluateOptions {
   capabilities: readonly CapabilityBrief[];
-  /** Each one's arm has the adapter's served name. */
+  /** Trained adapters; the arm of each has its served name. */
   adapters: readonly TrainedAdapter[];
   routing: readonly RoutingRecord[];
   bootstrapSamples: number;
@@ -24,7 +24,8 @@ export interface EvaluateOptions {
 
 /**
  * All figures of an evaluation from paired outcomes. The table needs arms `base` and `routed`, one for each adapter
- * and, where it was trained, `mixed`. Throws UnpairedError when one is missing or there is no adapter.
+ * and, where it was trained, `mixed`.
+ * @throws UnpairedError when an arm is missing or there is no adapter.
  */
 export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Evaluation {
   const bootstrap: BootstrapOptions = {
@@ -103,7 +104,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
 interface ArmSource {
   name: string;
   kind: Arm['kind'];
-  /** Per task. */
+  /** Pass rate of each task. */
   rates: readonly number[];
 }
 

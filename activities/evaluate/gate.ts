@@ -1,18 +1,13 @@
 import type { Evaluation, Gate, Interval } from '../../contracts/artifacts/evaluation';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
-
-/** A difference as people read it: `+12.3 points`. */
-export const points = (difference: number): string =>
-  `${difference < 0 ? '−' : '+'}${Math.abs(difference * 100).toFixed(1)} points`;
-
-/** Both ends of a difference's interval, in points. */
-export const pointsRange = ({ low, high }: Interval): string =>
-  `${points(low).replace(' points', '')} to ${points(high)}`;
+import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 
 /**
- * Decides whether adapters may be promoted. Two conditions, both on held-out tasks:
- * the lower end of the paired interval of routed minus base lies above `minGain`; and the loss among tasks that base
- * passed is not both significant (its interval lies above zero) and larger than `maxRegression`. Pure.
+ * Decides whether adapters may be promoted. Both conditions are about held-out tasks:
+ *
+ * - the gain: the lower end of the paired interval of routed minus base lies above `minGain`;
+ * - the loss among tasks that base passed: it is not significant (its interval does not lie above zero), or not larger
+ *   than `maxRegression`.
  */
 export function decideGate(
   evaluation: Evaluation,
@@ -21,20 +16,19 @@ export function decideGate(
   const { routedMinusBase: gain, regression, confidence, tasks } = evaluation;
   const percent = `${Number((confidence * 100).toPrecision(4))} %`;
   const enough = gain.low > minGain;
-  const gained = `Routed minus base on ${tasks} held-out tasks is ${points(gain.estimate)} (${percent} interval ${pointsRange(gain)}): the lower end is ${
-    enough ? 'above' : 'not above'
-  } the required ${points(minGain)}.`;
+  const gained =
+    `Routed minus base on ${tasks} held-out tasks is ${pointsWithUnit(gain.estimate)} ` +
+    `(${percent} interval ${pointsRangeWithUnit(gain)}): ` +
+    `the lower end is ${enough ? 'above' : 'not above'} the required ${pointsWithUnit(minGain)}.`;
 
   const { loss, significant } = regression;
   const tooMuch = significant && loss.estimate > maxRegression;
   const lost =
     regression.tasks === 0
       ? 'Base passed no task in the majority of trials, so there is nothing that could be lost.'
-      : `Among the ${regression.tasks} tasks that base passes in the majority of trials, routed ${describeLoss(loss)} (${percent} interval of the loss ${pointsRange(loss)}): ${verdict(
-          significant,
-          tooMuch,
-          maxRegression,
-        )}`;
+      : `Among the ${regression.tasks} tasks that base passes in the majority of trials, routed ${describeLoss(loss)} ` +
+        `(${percent} interval of the loss ${pointsRangeWithUnit(loss)}): ` +
+        lossVerdict(significant, tooMuch, maxRegression);
   return { passed: enough && !tooMuch, reasons: [gained, lost] };
 }
 
@@ -43,7 +37,7 @@ function describeLoss({ estimate }: Interval): string {
   return estimate > 0 ? `loses ${size}` : estimate < 0 ? `gains ${size}` : 'loses nothing';
 }
 
-function verdict(significant: boolean, tooMuch: boolean, maxRegression: number): string {
+function lossVerdict(significant: boolean, tooMuch: boolean, maxRegression: number): string {
   const allowed = `${(maxRegression * 100).toFixed(1)} points`;
   if (!significant) return 'no significant loss.';
   return tooMuch

@@ -1,13 +1,13 @@
 import { mean } from '../statistics/mean';
 import { type ArmTable, type OutcomeTable, taskRates } from './outcome-table';
 
-/** Fewest other tasks of the same kind whose rates are used; with fewer, all other tasks are. */
-const MIN_KIN = 5;
+/** Fewest other tasks of the same kind. With fewer, the rates of all other tasks are used instead. */
+const MIN_SAME_KIND = 5;
 
-/** Pseudo-trials that the rate on other tasks counts for, beside the task's own remaining trials. */
+/** How many trials the rate on other tasks counts for, beside the task's own remaining trials. */
 const PRIOR_TRIALS = 1;
 
-/** What perfect routing over the arms could reach: two figures per task, between which the truth lies. */
+/** What perfect routing over the arms could reach: two figures for each task. The truth lies between their means. */
 export interface OracleRates {
   /**
    * Per task: rate of the arm chosen without the trial that is scored. Never counts luck; its mean is at most the true
@@ -42,8 +42,8 @@ export function oracleRates(table: OutcomeTable, arms: readonly ArmTable[]): Ora
   const attainable: number[] = [];
   const ceiling: number[] = [];
   for (let task = 0; task < table.seeds.length; task++) {
-    const kin = sums.get(kinds[task] as string);
-    const source = kin !== undefined && kin.tasks > MIN_KIN ? kin : everything;
+    const sameKind = sums.get(kinds[task] as string);
+    const source = sameKind !== undefined && sameKind.tasks > MIN_SAME_KIND ? sameKind : everything;
     const priors = arms.map((_, a) =>
       source.tasks > 1 ? ((source.sums[a] as number) - rateOf(rates, a, task)) / (source.tasks - 1) : 0,
     );

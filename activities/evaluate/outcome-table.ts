@@ -10,7 +10,7 @@ export const outcomeSchema = z.object({
 });
 export type Outcome = z.infer<typeof outcomeSchema>;
 
-/** Two arms cannot be compared: no task was run by both, or one trial is there twice. */
+/** Arms cannot be compared: no task was run in full by all, one trial is there twice, or an arm is missing. */
 export class UnpairedError extends Error {
   readonly type = 'Evaluate.Unpaired';
 }
@@ -21,7 +21,7 @@ export interface ArmTable {
   passes: number[][];
 }
 
-/** Outcomes of all arms on the same tasks and trials. */
+/** The outcomes of all arms on the same tasks and trials. */
 export interface OutcomeTable {
   seeds: number[];
   /** Ground-truth tags of each task, sorted. */
@@ -29,13 +29,13 @@ export interface OutcomeTable {
   /** Trials per task, the same for all: what every arm ran. */
   trials: number;
   arms: Map<string, ArmTable>;
-  /** Tasks that at least one arm did not run in full; they are in no figure. */
+  /** Number of tasks left out, because at least one arm did not run them in full. */
   dropped: number;
 }
 
 /**
- * Pairs the arms by task and trial. A task stays when every arm has the same `trials` trials of it (0 .. trials - 1).
- * Throws UnpairedError when a trial is there twice or when no task is left.
+ * Pairs the arms by task and trial. A task is kept when every arm has its trials 0 to `trials` - 1.
+ * @throws UnpairedError when a trial is there twice or no task is left.
  */
 export function pairOutcomes(
   arms: readonly { name: string; outcomes: readonly Outcome[] }[],
@@ -49,7 +49,8 @@ export function pairOutcomes(
   if (seeds.length === 0) {
     const sizes = byArm.map((arm) => `${arm.name} ${arm.tasks.size}`).join(', ');
     throw new UnpairedError(
-      `No held-out task was run ${trials} times by every arm (tasks with a result: ${sizes}): run the evaluation stage again.`,
+      `No held-out task was run ${trials} times by every arm (tasks with a result: ${sizes}): ` +
+        'run the evaluation stage again.',
     );
   }
   const tags = seeds.map((seed) => [...(byArm[0]?.tasks.get(seed)?.get(0)?.tags ?? [])].sort());
@@ -69,7 +70,8 @@ function groupByTask(arm: string, outcomes: readonly Outcome[]): Map<number, Map
     const trials = tasks.get(outcome.task.seed) ?? new Map<number, Outcome>();
     if (trials.has(outcome.trial)) {
       throw new UnpairedError(
-        `Arm ${arm} has trial ${outcome.trial} of task ${outcome.task.seed} twice: its trajectories artifact is wrong, run the evaluation stage again.`,
+        `Arm ${arm} has trial ${outcome.trial} of task ${outcome.task.seed} twice: its trajectories artifact is wrong, ` +
+          'run the evaluation stage again.',
       );
     }
     trials.set(outcome.trial, outcome);
@@ -78,7 +80,10 @@ function groupByTask(arm: string, outcomes: readonly Outcome[]): Map<number, Map
   return tasks;
 }
 
-/** The arm's table. Throws UnpairedError for an arm that is not there. */
+/**
+ * The table of one arm.
+ * @throws UnpairedError for an arm that is not there.
+ */
 export function armTable(table: OutcomeTable, name: string): ArmTable {
   const arm = table.arms.get(name);
   if (arm === undefined) throw new UnpairedError(`The comparison has no arm called ${name}.`);

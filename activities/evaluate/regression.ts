@@ -2,15 +2,15 @@ import type { Interval } from '../../contracts/artifacts/evaluation';
 import { type BootstrapOptions, bootstrapRatio, type WeightedValue } from '../statistics/bootstrap';
 import type { ArmTable } from './outcome-table';
 
-/** What was lost among the tasks that base passes. */
+/** The loss among the tasks that base passes. */
 export interface Regression {
-  /** Tasks that enter with at least one trial. */
+  /** Tasks of which at least one trial counts. */
   tasks: number;
   /** Positive: lost; negative: gained. */
   loss: Interval;
   /** The interval lies above zero. */
   significant: boolean;
-  /** true: selected and compared on the same single trial, so an agent that samples looks worse than it is. */
+  /** Tasks were selected and compared on the same single trial, so an agent that samples looks worse than it is. */
   selectionBias: boolean;
 }
 

@@ -5,14 +5,14 @@ import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { EvaluationArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
 import { NONE_LABEL } from '../../contracts/names';
 import { getLines, layout } from '../../store';
-import type { RolloutDeps } from '../rollout/rollout-deps';
 import { readOwnerEnvironment } from '../environment';
-import { servedAdapters } from '../rollout/served-adapter';
 import { readPreparedSpec } from '../prepared-spec';
 import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
+import type { RolloutDeps } from '../rollout/rollout-deps';
+import { servedAdapters } from '../rollout/served-adapter';
 import { createRouteTasks } from './route-tasks';
 
-/** Activities that produce the data of the stage `evaluate`. */
+/** The activities of the stage `evaluate` that talk to the policy model. */
 export function createEvaluationRolloutActivities(
   deps: RolloutDeps,
 ): Pick<SandboxActivities, 'routeTasks' | 'rollOutArm'> {
@@ -21,7 +21,8 @@ export function createEvaluationRolloutActivities(
 
     /**
      * Rolls one arm out over the held-out tasks. Every arm meets the same tasks with the same sampling seeds, so that
-     * differences between arms are paired. Throws RangeError for an arm without what its kind needs.
+     * differences between arms are paired.
+     * @throws RangeError for an arm without the adapter or the routing that its kind needs.
      */
     async rollOutArm(input: EvaluationArmInput): Promise<ArmRollouts> {
       const { arm, kind, adapters } = input;
@@ -44,7 +45,7 @@ export function createEvaluationRolloutActivities(
       });
       const used = new Set(plans.map((plan) => plan.model));
       const fileName = `arm-${arm.replace(/[^A-Za-z0-9.-]+/g, '-')}`;
-      // The same arm with other adapters or another routing is another set.
+      // The same arm with other adapters or another routing has its own rollouts.
       const inputs = createHash('sha256')
         .update(JSON.stringify([kind, served.map(({ name }) => name), input.routing?.sha256]))
         .digest('hex');

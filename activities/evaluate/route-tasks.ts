@@ -11,13 +11,13 @@ import { layout, putLines } from '../../store';
 import { ownerFailure, readOwnerEnvironment } from '../environment';
 import { inParallel } from '../in-parallel';
 import { readPreparedSpec } from '../prepared-spec';
-import type { RolloutDeps } from '../rollout/rollout-deps';
 import { startProgress } from '../progress';
 import { PolicyModel } from '../rollout';
+import type { RolloutDeps } from '../rollout/rollout-deps';
 
 /**
- * `routeTasks`: asks the base model, once per held-out task, which capability the task needs. Decisions are kept as
- * they come; a retry asks only for the rest.
+ * Makes the activity `routeTasks`: asks the base model, once for each held-out task, which capability the task needs.
+ * Each decision is stored as it comes, so a retry asks only for the rest.
  */
 export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
   return async ({ context: { runId, spec: specRef }, capabilities }) => {
@@ -48,7 +48,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
     });
     const stop = new AbortController();
     const signal = AbortSignal.any([context.cancellationSignal, stop.signal]);
-    // Every call in flight listens; more than ten of them are no leak.
+    // Every call in flight listens to the signal. Node would take more than ten listeners for a leak.
     setMaxListeners(0, signal);
     const policy = new PolicyModel({
       client: deps.model,
@@ -58,11 +58,11 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
       signal,
       onTrouble: (note) => progress.setNote(note),
     });
-    const desk = await openOwners(deps, await readOwnerEnvironment(prepared));
+    const ownEnvironment = await openOwnerEnvironment(deps, await readOwnerEnvironment(prepared));
     try {
       const undecided = seeds.filter((seed) => !decided.has(seed));
       await inParallel(undecided, evaluation.concurrency, { signal, stop }, async (seed) => {
-        const task = await firstUserMessage(desk, seed);
+        const task = await firstUserMessage(ownEnvironment, seed);
         const answer = await policy.chat({
           model: model.name,
           messages: [{ role: 'user', content: routerPrompt(task, menu) }],
@@ -82,7 +82,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
       throw error;
     } finally {
       progress.stop();
-      await Promise.all([desk.close(), segment.close()]);
+      await Promise.all([ownEnvironment.close(), segment.close()]);
     }
     const records = seeds.map((seed): RoutingRecord => decided.get(seed)!);
     return {
@@ -92,7 +92,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
   };
 }
 
-async function openOwners(
+async function openOwnerEnvironment(
   { openEnvironment }: RolloutDeps,
   environment: Parameters<RolloutDeps['openEnvironment']>[0],
 ): ReturnType<RolloutDeps['openEnvironment']> {
@@ -104,11 +104,11 @@ async function openOwners(
 }
 
 async function firstUserMessage(
-  desk: Awaited<ReturnType<RolloutDeps['openEnvironment']>>,
+  environment: Awaited<ReturnType<RolloutDeps['openEnvironment']>>,
   seed: number,
 ): Promise<string> {
   const episode = `route-${seed}`;
-  const { messages } = await desk.reset(episode, seed);
-  await desk.drop(episode);
+  const { messages } = await environment.reset(episode, seed);
+  await environment.drop(episode);
   return (messages.find(({ role }) => role === 'user') ?? messages.at(-1))!.content;
 }

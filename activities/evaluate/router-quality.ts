@@ -7,15 +7,15 @@ import { type BootstrapOptions, bootstrapMean } from '../statistics/bootstrap';
 import { mean } from '../statistics/mean';
 import { armTable, type OutcomeTable, taskRates } from './outcome-table';
 
-/** Group of tasks with more than one tag. */
-export const SEVERAL = 'several';
+/** Kind of the tasks with more than one tag. */
+const SEVERAL = 'several';
 
-/** Group of all tasks of an environment that gives no tags. */
+/** Kind of all tasks of an environment that gives no tags. */
 export const UNTAGGED = 'untagged';
 
 /**
- * Kind of each task: its only tag, `several`, `none`; `untagged` for all when no task has a tag, because absence then
- * says nothing.
+ * Kind of each task: its only tag, `several` or `none`. If no task has a tag, the environment gives none and all tasks are
+ * `untagged`.
  */
 export function taskKinds(table: OutcomeTable): string[] {
   if (table.tags.every((tags) => tags.length === 0)) return table.tags.map(() => UNTAGGED);
@@ -66,8 +66,8 @@ export function expectedChoices(
 }
 
 /**
- * Confusion of the router over the compared tasks, and its accuracy against the expected choices. Tasks without a
- * record are left out.
+ * The router's confusion matrix over the compared tasks, and its accuracy against the expected choices. Tasks without a
+ * routing record are left out.
  */
 export function routerQuality(
   table: OutcomeTable,

@@ -19,9 +19,20 @@ const signed = (value: number, digits = 1): string =>
 /** A difference of shares in percentage points: `+46.1`. */
 export const points = (difference: number): string => signed(difference * 100);
 
+/**
+ * A difference of shares with its unit, for sentences outside the page: `+46.1 points`. Unlike `points`, it keeps the
+ * minus sign of a difference that rounds to zero.
+ */
+export const pointsWithUnit = (difference: number): string =>
+  `${difference < 0 ? MINUS : '+'}${Math.abs(difference * 100).toFixed(1)} points`;
+
 /** `+41.0 to +51.2`. */
 export const pointsRange = ({ low, high }: Pick<Interval, 'low' | 'high'>): string =>
   `${points(low)} to ${points(high)}`;
+
+/** `+41.0 to +51.2 points`; the ends are written as `pointsWithUnit` writes them. */
+export const pointsRangeWithUnit = ({ low, high }: Pick<Interval, 'low' | 'high'>): string =>
+  `${pointsWithUnit(low).replace(' points', '')} to ${pointsWithUnit(high)}`;
 
 /** Two digits, with a real minus sign. */
 export const decimal = (value: number, digits = 2): string => value.toFixed(digits).replace('-', MINUS);

@@ -11,14 +11,13 @@ import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from
 import { prepareStudy, type PrepareStudyDeps } from './prepare-study';
 import { renderStudyPage, stabilityFigure } from './study-page';
 
-export { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match-capabilities';
-
-const recordSchema = z.array(
+/** The identifications that a study has recorded so far, in order. */
+const recordedSchema = z.array(
   z.strictObject({ seed: z.int(), identification: artifactRefSchema, labels: artifactRefSchema }),
 );
-type Recorded = z.infer<typeof recordSchema>;
+type Recorded = z.infer<typeof recordedSchema>;
 
-/** What studies need. */
+/** What the study activities need. */
 export interface StudyDeps extends PrepareStudyDeps {
   /** Wall clock, for `createdAt`. Default: the machine's. */
   now?: () => Date;
@@ -33,7 +32,7 @@ export function createStudyActivities(
     prepareStudy: (input) => prepareStudy(deps, input),
 
     async recordIdentification({ plan, seed, identified, previous }: StudyRecord): Promise<ArtifactRef> {
-      const before: Recorded = previous === null ? [] : await getJson(store, previous, recordSchema);
+      const before: Recorded = previous === null ? [] : await getJson(store, previous, recordedSchema);
       const { identification, labels } = identified;
       return putJson(store, layout.study(plan.context.runId), 'identifications.json', [
         ...before,
@@ -42,7 +41,7 @@ export function createStudyActivities(
     },
 
     async renderStudy({ plan, recorded }: { plan: StudyPlan; recorded: ArtifactRef }): Promise<StudyResult> {
-      const study = await assembleStudy(store, plan, await getJson(store, recorded, recordSchema), now());
+      const study = await assembleStudy(store, plan, await getJson(store, recorded, recordedSchema), now());
       const directory = layout.study(plan.context.runId);
       const json = await putJson(store, directory, 'study.json', study);
       const page = renderStudyPage(study);
@@ -110,5 +109,8 @@ function summaryLine({ identifications, keptByAll, keptAgreement, capabilities }
     ...capabilities.filter(({ kept }) => kept > 0).map(({ gap }) => gap?.largestDeviation ?? 0),
   );
   const agreement = keptAgreement === null ? 'not known' : keptAgreement.toFixed(2);
-  return `${identifications.length} identifications: ${keptByAll.length} capabilities kept by all of them, agreement of the kept ones ${agreement}, gaps within ±${deviation.toFixed(2)} of their means`;
+  return (
+    `${identifications.length} identifications: ${keptByAll.length} capabilities kept by all of them, ` +
+    `agreement of the kept ones ${agreement}, gaps within ±${deviation.toFixed(2)} of their means`
+  );
 }

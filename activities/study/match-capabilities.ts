@@ -3,11 +3,12 @@ import type { Spread, StudyCapability } from '../../contracts/artifacts/study';
 import { jaccard } from '../statistics/jaccard';
 import { mean, sampleDeviation } from '../statistics/mean';
 
-/** Least agreement at which capabilities of two identifications are the same one. */
+/** Least Jaccard index at which capabilities of two identifications are the same one. */
 const MIN_AGREEMENT = 0.5;
 
 /** One identification, as far as matching needs it. */
 export interface StudiedIdentification {
+  /** Names of the capabilities by id. */
   names: ReadonlyMap<string, string>;
   contrasts: readonly Pick<Contrast, 'capabilityId' | 'gap' | 'coverage' | 'verdict' | 'kept'>[];
   /** Trajectories in which a capability is labelled LACKING, by capability id. */
@@ -16,15 +17,15 @@ export interface StudiedIdentification {
 
 interface Group {
   capability: StudyCapability;
-  /** Of the identification that named it first. */
+  /** Trajectories that lack it in the identification that named it first. */
   lacking: ReadonlySet<number>;
 }
 
 /**
- * Finds the same capability in all identifications, by the trajectories that lack it and not by name: within an
- * identification each is matched with at most one of those found before, the pairs that agree best first; below
- * `MIN_AGREEMENT` it is another capability. Where neither lacks any trajectory, equal ids match. Most often kept first,
- * then by gap.
+ * Finds the same capability in all identifications, not by name but by the trajectories that lack it. Each capability of
+ * an identification is matched with at most one of those found before, best agreement first. Below `MIN_AGREEMENT` it is
+ * a new one. Two that no trajectory lacks match if their ids are equal.
+ * @returns capabilities, most often kept first, then by gap.
  */
 export function matchCapabilities(identifications: readonly StudiedIdentification[]): StudyCapability[] {
   const groups: Group[] = [];

@@ -18,9 +18,9 @@ export interface PrepareStudyDeps {
 }
 
 /**
- * Takes the trajectories and the frozen spec of a run of the agent; the analyst is the one that this worker knows now.
- * Each identification of a study has one labelling run: how far those differ is what the study is about. Throws
- * Study.NoTrajectories.
+ * Prepares a study from a run of the agent: its trajectories, and its spec with the analyst that this worker knows now.
+ * Each identification of the study has one labelling run, because the study measures how far labelling runs differ.
+ * @throws Study.NoTrajectories when there is no such run.
  */
 export async function prepareStudy(
   { store, endpoints }: PrepareStudyDeps,
@@ -51,11 +51,11 @@ export async function prepareStudy(
 interface Source {
   runId: string;
   prepared: PreparedSpec;
-  /** Of its trajectories. */
+  /** Key of its trajectories artifact. */
   key: string;
 }
 
-/** Ids of an agent's runs sort by their time. */
+/** The wanted run, else the agent's last one that has trajectories. Run ids sort by time, so the last comes first. */
 async function findSource(store: ArtifactStore, agent: string, wanted: string | null): Promise<Source> {
   const runs = wanted === null ? (await store.list('runs')).reverse() : [wanted];
   for (const runId of runs) {
@@ -68,7 +68,7 @@ async function findSource(store: ArtifactStore, agent: string, wanted: string | 
       return { runId, prepared: prepared.data, key: `${directory}/${file}` };
   }
   const where =
-    wanted === null ? `no run of agent ${agent} has` : `run ${wanted} is none of agent ${agent}'s or has no`;
+    wanted === null ? `no run of agent ${agent} has` : `run ${wanted} is not one of agent ${agent}, or has no`;
   throw failure('Study.NoTrajectories', `There is nothing to study: ${where} collected trajectories in the store.`);
 }
 

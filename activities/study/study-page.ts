@@ -6,12 +6,12 @@ import { markup, type Markup } from '../html/markup';
 import { dataTable } from '../html/table';
 
 const ROW = 34;
-/** The paper's measure of stability: gaps of repeated identifications within this distance of their mean. */
+/** The paper calls an identification stable when repeated gaps lie within this distance of their mean. */
 const BAND = 0.05;
 
 /**
- * As the paper's figure 2: for each capability the gap and the coverage that each identification found, a tick at their
- * mean and a band of 0.05 around it. Filled circles: kept by that identification.
+ * Draws the paper's figure 2: for each capability the gaps and coverages that the identifications found. A tick marks
+ * their mean, and around the mean of the gap lies a band of 0.05. A filled circle: kept by that identification.
  */
 export function stabilityFigure(study: StabilityStudy, layout: Layout): Markup {
   const { capabilities, identifications } = study;
@@ -88,7 +88,7 @@ function series(
   const dots = points.flatMap((point) => {
     const value = point[quantity];
     if (value === null) return [];
-    // The identifications of a row lie a little above each other, so that equal values can be told apart.
+    // The circles of a row are shifted up and down a little, so that equal values can be told apart.
     const shifted = y - 7 + ((point.identification % 5) * 14) / 4;
     const kept = point.verdict === 'kept';
     return [

@@ -1,5 +1,9 @@
 // tier: unit
-import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from '../../../activities/study';
+import {
+  matchCapabilities,
+  pairwiseAgreement,
+  type StudiedIdentification,
+} from '../../../activities/study/match-capabilities';
 
 interface Found {
   id: string;
