@@ -2,7 +2,9 @@
 export interface StopOptions {
   /** Aborted from outside: nothing new starts, and its reason is thrown. */
   signal: AbortSignal;
-  /** Aborted here at the first error, so that the work under way can end early. Default: that work goes on to its end. */
+  /**
+   * Aborted here at the first error, so that the work under way can end early. Default: that work goes on to its end.
+   */
   stop?: AbortController;
 }
 

@@ -51,7 +51,8 @@ async function listModels(
     const { code, message } = error as NodeJS.ErrnoException;
     throw failure(
       'Analyst.Unavailable',
-      `The analyst at ${baseUrl} did not answer (${code ?? message}). Start it (\`whet up\`), or correct analyst.baseUrl or OPENAI_BASE_URL.`,
+      `The analyst at ${baseUrl} did not answer (${code ?? message}). Start it (\`whet up\`), or correct ` +
+        'analyst.baseUrl or OPENAI_BASE_URL.',
       {
         cause: error as Error,
       },
@@ -60,7 +61,8 @@ async function listModels(
   if (status === 401 || status === 403) {
     throw failure(
       'Analyst.Unauthorised',
-      `The analyst at ${baseUrl} refused the API key (${status}). Set OPENAI_API_KEY to one that it accepts, then \`whet retry RUN\`.`,
+      `The analyst at ${baseUrl} refused the API key (${status}). Set OPENAI_API_KEY to one that it accepts, ` +
+        `then \`whet retry RUN\`.`,
     );
   }
   if (status === 408 || status === 429 || status >= 500)

@@ -46,7 +46,8 @@ export function resolveEndpoints(
   if (modelBaseUrl === null) {
     throw failure(
       'Spec.Invalid',
-      'model.baseUrl is not set and this worker knows no policy server (WHET_MODEL_URL). Set the field, or start everything with `whet up`.',
+      'model.baseUrl is not set and this worker knows no policy server (WHET_MODEL_URL). Set the field, or ' +
+        'start everything with `whet up`.',
     );
   }
   const modelPath = model.path === undefined ? known.modelPath : resolve(folder, model.path);
@@ -63,14 +64,16 @@ export function resolveEndpoints(
   if (analystBaseUrl === null) {
     throw failure(
       'Spec.Invalid',
-      'There is no analyst: analyst.baseUrl, OPENAI_API_KEY and OPENAI_BASE_URL are not set and no demo analyst is running. Set one of them, or start everything with `whet up`.',
+      'There is no analyst: analyst.baseUrl, OPENAI_API_KEY and OPENAI_BASE_URL are not set and no demo ' +
+        'analyst is running. Set one of them, or start everything with `whet up`.',
     );
   }
   const analystModel = analyst.model ?? known.analyst.model;
   if (analystModel === null && configured !== null) {
     throw failure(
       'Spec.Invalid',
-      `analyst.model is not set, so it is open which model of ${analystBaseUrl} to ask. Set the field or WHET_ANALYST_MODEL.`,
+      `analyst.model is not set, so it is open which model of ${analystBaseUrl} to ask. Set the field or ` +
+        'WHET_ANALYST_MODEL.',
     );
   }
   // A model that is meant for another endpoint must not be asked of the demo analyst.

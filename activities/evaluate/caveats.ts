@@ -25,27 +25,37 @@ export function evaluationCaveats({
 }: CaveatFacts): string[] {
   const percent = `${Number((confidence * 100).toPrecision(4))} %`;
   const caveats = [
-    `Intervals are ${percent} BCa bootstrap intervals over ${table.seeds.length} tasks (${samples} resamples; trials of one task stay together). They speak for tasks like the held-out ones and for this one training run: the spread between training seeds is not in them.`,
-    `The oracle picks the arm of each task without seeing the trial it is scored on, so it counts no luck and is a lower bound of perfect routing; routed can exceed it by chance. Taking the best arm by the very trials that are scored, which counts luck, gives ${(oracleCeiling * 100).toFixed(1)} %.`,
+    `Intervals are ${percent} BCa bootstrap intervals over ${table.seeds.length} tasks (${samples} resamples; ` +
+      'trials of one task stay together). They speak for tasks like the held-out ones and for this one training ' +
+      'run: the spread between training seeds is not in them.',
+    'The oracle picks the arm of each task without seeing the trial it is scored on, so it counts no luck and ' +
+      'is a lower bound of perfect routing; routed can exceed it by chance. Taking the best arm by the very ' +
+      `trials that are scored, which counts luck, gives ${(oracleCeiling * 100).toFixed(1)} %.`,
   ];
   if (adapters > 1) {
     caveats.push(
-      `The best single adapter was picked among ${adapters} by this result, so its rate is slightly flattered and the comparison with it is conservative.`,
+      `The best single adapter was picked among ${adapters} by this result, so its rate is slightly flattered ` +
+        'and the comparison with it is conservative.',
     );
   }
   caveats.push(
     selectionBias
-      ? 'With one trial per task, the tasks that base passed are selected by the same trial they are compared on: for an agent that samples, the loss among them is overstated (regression to the mean), never understated. Two trials or more remove this.'
-      : 'The loss among tasks that base passed is measured on trials that took no part in selecting them, so that falling back from a lucky pass does not count as a loss.',
+      ? 'With one trial per task, the tasks that base passed are selected by the same trial they are compared ' +
+          'on: for an agent that samples, the loss among them is overstated (regression to the mean), never ' +
+          'understated. Two trials or more remove this.'
+      : 'The loss among tasks that base passed is measured on trials that took no part in selecting them, so ' +
+          'that falling back from a lucky pass does not count as a loss.',
   );
   if (table.seeds.length < FEW_TASKS) {
     caveats.push(
-      `With ${table.seeds.length} tasks the intervals are rough: they may cover the truth a few percent less often than they say. Use ${FEW_TASKS} or more.`,
+      `With ${table.seeds.length} tasks the intervals are rough: they may cover the truth a few percent less ` +
+        `often than they say. Use ${FEW_TASKS} or more.`,
     );
   }
   if (table.dropped > 0) {
     caveats.push(
-      `${table.dropped} held-out ${table.dropped === 1 ? 'task is' : 'tasks are'} in no figure because not every arm ran all its trials.`,
+      `${table.dropped} held-out ${table.dropped === 1 ? 'task is' : 'tasks are'} in no figure because not ` +
+        'every arm ran all its trials.',
     );
   }
   return caveats;

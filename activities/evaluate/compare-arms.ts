@@ -56,7 +56,10 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
   };
 }
 
-/** One line for people: `base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (+41.0 to +51.2 points)`. */
+/**
+ * One line for people: `base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (+41.0 to +51.2
+ * points)`.
+ */
 export function evaluationSummary({ base, bestSingle, routed, routedMinusBase }: Evaluation): string {
   const rate = (value: number) => `${(value * 100).toFixed(1)} %`;
   return (

@@ -26,8 +26,8 @@ export function decideGate(
   const lost =
     regression.tasks === 0
       ? 'Base passed no task in the majority of trials, so there is nothing that could be lost.'
-      : `Among the ${regression.tasks} tasks that base passes in the majority of trials, routed ${describeLoss(loss)} ` +
-        `(${percent} interval of the loss ${pointsRangeWithUnit(loss)}): ` +
+      : `Among the ${regression.tasks} tasks that base passes in the majority of trials, ` +
+        `routed ${describeLoss(loss)} (${percent} interval of the loss ${pointsRangeWithUnit(loss)}): ` +
         lossVerdict(significant, tooMuch, maxRegression);
   return { passed: enough && !tooMuch, reasons: [gained, lost] };
 }

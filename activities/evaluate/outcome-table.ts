@@ -70,8 +70,8 @@ function groupByTask(arm: string, outcomes: readonly Outcome[]): Map<number, Map
     const trials = tasks.get(outcome.task.seed) ?? new Map<number, Outcome>();
     if (trials.has(outcome.trial)) {
       throw new UnpairedError(
-        `Arm ${arm} has trial ${outcome.trial} of task ${outcome.task.seed} twice: its trajectories artifact is wrong, ` +
-          'run the evaluation stage again.',
+        `Arm ${arm} has trial ${outcome.trial} of task ${outcome.task.seed} twice: ` +
+          'its trajectories artifact is wrong, run the evaluation stage again.',
       );
     }
     trials.set(outcome.trial, outcome);

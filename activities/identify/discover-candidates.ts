@@ -93,8 +93,8 @@ export async function discoverCandidates(
 }
 
 /**
- * The agent's dictionary as this improvement run first saw it. A retry then asks the same questions, whatever other runs
- * have found since.
+ * The agent's dictionary as this improvement run first saw it. A retry then asks the same questions, whatever other
+ * runs have found since.
  */
 async function frozenDictionary(store: ArtifactStore, { agent, runId }: RunContext): Promise<Dictionary> {
   const key = `${layout.run(runId)}/work/dictionary.json`;

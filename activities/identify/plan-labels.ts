@@ -11,7 +11,9 @@ import { hasLabels, labelKey, labelSources } from './labelling/label-cache';
 import type { Chunk, LabelPlanDocument } from './labelling/label-plan';
 import { LABEL_PROMPT_VERSION } from './prompts/label';
 
-/** Chunks in flight beyond those that fill the analyst's concurrency: they bridge the time until the next one starts. */
+/**
+ * Chunks in flight beyond those that fill the analyst's concurrency: they bridge the time until the next one starts.
+ */
 const SPARE_CHUNKS = 3;
 
 /** Planning needs the id of a trajectory and nothing else. */

@@ -47,8 +47,9 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
   if (unlabelled > maxUnlabelled * codes.length) {
     throw failure(
       'Identify.TooManyUnlabelled',
-      `${unlabelled} of ${codes.length} labels could not be obtained, which is more than ${100 * maxUnlabelled} %: read ` +
-        `the lines with label null in ${labels.key} and use a stronger analyst model, or raise identify.maxUnlabelled.`,
+      `${unlabelled} of ${codes.length} labels could not be obtained, which is more than ${100 * maxUnlabelled} %: ` +
+        `read the lines with label null in ${labels.key} and use a stronger analyst model, ` +
+        'or raise identify.maxUnlabelled.',
     );
   }
   const own: TalliedRun = {
@@ -74,7 +75,9 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
       toLabelNext.length === 0
         ? null
         : await putJson(store, layout.capabilities(context.runId), `open-${labellingRun + 1}.json`, toLabelNext),
-    note: `labelling run ${labellingRun + 1} of ${rule.runs}: ${all.length - undecided.length} of ${all.length} verdicts are final`,
+    note:
+      `labelling run ${labellingRun + 1} of ${rule.runs}: ` +
+      `${all.length - undecided.length} of ${all.length} verdicts are final`,
   };
 }
 

@@ -22,9 +22,9 @@ interface Group {
 }
 
 /**
- * Finds the same capability in all identifications, not by name but by the trajectories that lack it. Each capability of
- * an identification is matched with at most one of those found before, best agreement first. Below `MIN_AGREEMENT` it is
- * a new one. Two that no trajectory lacks match if their ids are equal.
+ * Finds the same capability in all identifications, not by name but by the trajectories that lack it. Each capability
+ * of an identification is matched with at most one of those found before, best agreement first. Below `MIN_AGREEMENT`
+ * it is a new one. Two that no trajectory lacks match if their ids are equal.
  * @returns capabilities, most often kept first, then by gap.
  */
 export function matchCapabilities(identifications: readonly StudiedIdentification[]): StudyCapability[] {

@@ -9,6 +9,9 @@ const ROW = 34;
 /** The paper calls an identification stable when repeated gaps lie within this distance of their mean. */
 const BAND = 0.05;
 
+const DATA_LINK = markup`<a href="study.json">study.json</a>`;
+const FIGURE_LINK = markup`<a href="stability.svg">stability.svg</a>`;
+
 /**
  * Draws the paper's figure 2: for each capability the gaps and coverages that the identifications found. A tick marks
  * their mean, and around the mean of the gap lies a band of 0.05. A filled circle: kept by that identification.
@@ -44,7 +47,8 @@ export function stabilityFigure(study: StabilityStudy, layout: Layout): Markup {
   const text = capabilities
     .map(
       (c) =>
-        `${c.name}: kept by ${c.kept}, gap ${c.gap ? decimal(c.gap.mean) : 'none'}, coverage ${decimal(c.coverage.mean)}`,
+        `${c.name}: kept by ${c.kept}, gap ${c.gap ? decimal(c.gap.mean) : 'none'}, ` +
+        `coverage ${decimal(c.coverage.mean)}`,
     )
     .join('; ');
   return drawing(
@@ -91,15 +95,19 @@ function series(
     // The circles of a row are shifted up and down a little, so that equal values can be told apart.
     const shifted = y - 7 + ((point.identification % 5) * 14) / 4;
     const kept = point.verdict === 'kept';
+    const title =
+      `${name}, identification ${point.identification + 1}: ` + `${quantity} ${decimal(value, 3)}, ${point.verdict}`;
     return [
       markup`<circle cx="${x(value)}" cy="${shifted}" r="4" class="mark ${kept ? 's1' : 'open sx'}"
-        ><title>${name}, identification ${point.identification + 1}: ${quantity} ${decimal(value, 3)}, ${point.verdict}</title></circle
+        ><title>${title}</title></circle
       >`,
     ];
   });
+  const bandStart = x(spread.mean - BAND);
+  const bandWidth = x(spread.mean + BAND) - bandStart;
   return [
     quantity === 'gap' &&
-      markup`<rect x="${x(spread.mean - BAND)}" y="${y - 12}" width="${x(spread.mean + BAND) - x(spread.mean - BAND)}" height="24" class="region" />`,
+      markup`<rect x="${bandStart}" y="${y - 12}" width="${bandWidth}" height="24" class="region" />`,
     line(x(spread.mean), y - 12, x(spread.mean), y + 12, 'mean'),
     ...dots,
   ].filter((part) => part !== false);
@@ -113,18 +121,26 @@ export function renderStudyPage(study: StabilityStudy): string {
     value === null
       ? '–'
       : `${decimal(value.mean)} ± ${value.standardDeviation === null ? '–' : decimal(value.standardDeviation, 3)}`;
+  const { studyId, createdAt, agent } = study;
+  const lead =
+    `${identifications.length} identifications of the same ${study.trajectories} trajectories ` +
+    `(run ${study.sourceRun}), each with its own\ndiscovery batches and its own labels by ${study.analyst}. ` +
+    `Kept by all of them: ${sentenceList(keptByAll.map(nameOf))}.`;
+  const caption =
+    'One mark for each identification, filled where it kept the capability; the upright stroke is\n' +
+    `the mean, the band ±${decimal(BAND)} around it. Capabilities of two identifications are the same when ` +
+    'they are lacking in the same trajectories (Jaccard index\nof at least one half), whatever they are called. ' +
+    `Agreement of the kept sets over all pairs: ${keptAgreement === null ? 'not known' : decimal(keptAgreement)}.`;
+  const heading = markup`<h1>How stable is identification for ${agent}?</h1>`;
   return htmlDocument(
-    `Whetstone: stability of identification, ${study.agent}`,
-    markup`<header class="top"><p class="eyebrow">Study ${study.studyId}, ${study.createdAt}</p><h1>How stable is identification for ${study.agent}?</h1></header>
+    `Whetstone: stability of identification, ${agent}`,
+    markup`<header class="top"><p class="eyebrow">Study ${studyId}, ${createdAt}</p>${heading}</header>
 <main>
-<p class="lead">${identifications.length} identifications of the same ${study.trajectories} trajectories (run ${study.sourceRun}), each with its own
-discovery batches and its own labels by ${study.analyst}. Kept by all of them: ${sentenceList(keptByAll.map(nameOf))}.</p>
+<p class="lead">${lead}</p>
 <figure id="stability">
-<figcaption><h3>Gap and coverage over identifications</h3><p>One mark for each identification, filled where it kept the capability; the upright stroke is
-the mean, the band ±${decimal(BAND)} around it. Capabilities of two identifications are the same when they are lacking in the same trajectories (Jaccard index
-of at least one half), whatever they are called. Agreement of the kept sets over all pairs: ${keptAgreement === null ? 'not known' : decimal(keptAgreement)}.</p></figcaption>
+<figcaption><h3>Gap and coverage over identifications</h3><p>${caption}</p></figcaption>
 ${bothLayouts((layout) => stabilityFigure(study, layout))}
-<div class="source">Data: <a href="study.json">study.json</a></div>
+<div class="source">Data: ${DATA_LINK}</div>
 </figure>
 ${dataTable({
   head: ['Capability', 'Named', 'Kept', 'Gap (mean ± SD)', 'Largest deviation', 'Coverage (mean ± SD)', 'Other names'],
@@ -139,6 +155,6 @@ ${dataTable({
   ]),
 })}
 </main>
-<footer>Written by Whetstone. The same figures as data: <a href="study.json">study.json</a>; the figure: <a href="stability.svg">stability.svg</a>.</footer>`,
+<footer>Written by Whetstone. The same figures as data: ${DATA_LINK}; the figure: ${FIGURE_LINK}.</footer>`,
   );
 }

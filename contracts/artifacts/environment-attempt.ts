@@ -25,13 +25,15 @@ export const calibrationResultSchema = z.strictObject({
   passAt: z
     .record(z.string(), intervalSchema)
     .describe(
-      'Probability that at least one of k rollouts succeeds, with its 95 % interval; keys "1", "4", "8", "16" as far as k <= rolloutsPerSeed.',
+      'Probability that at least one of k rollouts succeeds, with its 95 % interval; keys "1", "4", "8", "16" ' +
+        'as far as k <= rolloutsPerSeed.',
     ),
   groupMeans: z.array(z.number()).describe('Mean reward of each group, in order of seeds.'),
   faulty: z
     .boolean()
     .describe(
-      'Its own code failed in the rollouts more often than is put up with: that has to be corrected, whatever the figures.',
+      'Its own code failed in the rollouts more often than is put up with: that has to be corrected, whatever ' +
+        'the figures.',
     ),
   verdict: z
     .enum(['in-band', 'too-easy', 'too-hard', 'uninformative'])
@@ -62,7 +64,8 @@ export const environmentAttemptSchema = z.strictObject({
     })
     .nullable()
     .describe(
-      'What the certificate says beside the validation; null for an attempt that was made before there were certificates.',
+      'What the certificate says beside the validation; null for an attempt that was made before there were ' +
+        'certificates.',
     ),
   accepted: z.boolean().describe('Valid and in the calibration band: the adapter is trained in it.'),
 });

@@ -52,7 +52,8 @@ export const transferEstimateSchema = z.strictObject({
   discrimination: intervalSchema
     .nullable()
     .describe(
-      'Chance that of two such tasks the one with more success was predicted to have more; 0.5 is chance. 95 % interval. null: too few tasks.',
+      'Chance that of two such tasks the one with more success was predicted to have more; 0.5 is chance. 95 % ' +
+        'interval. null: too few tasks.',
     ),
   rankCorrelation: intervalSchema
     .nullable()

@@ -8,6 +8,7 @@ export const intervalSchema = z.strictObject({
 });
 export type Interval = z.infer<typeof intervalSchema>;
 
+/** One way to answer the held-out tasks, with its pass rate. */
 export const armSchema = z.strictObject({
   name: z.string().describe("`base`, `routed`, `oracle`, `mixed` or an adapter's served name."),
   kind: z.enum(['base', 'adapter', 'mixed', 'routed', 'oracle']).describe('What answered the tasks.'),
@@ -22,6 +23,7 @@ export const armSchema = z.strictObject({
 });
 export type Arm = z.infer<typeof armSchema>;
 
+/** `evaluation.json`: all arms on the same held-out tasks. */
 export const evaluationSchema = z.strictObject({
   tasks: z.number().int().describe('Held-out tasks that every arm ran in full.'),
   trials: z.number().int().describe('Trials of each task by each arm.'),
@@ -29,16 +31,19 @@ export const evaluationSchema = z.strictObject({
   bootstrapSamples: z.number().int().describe('Resamples of tasks behind each interval.'),
   base: armSchema.describe('The deployed agent as it is.'),
   bestSingle: armSchema.describe(
-    'The adapter with the highest pass rate when it answers every task. Picked by the result, so its rate is slightly flattered.',
+    'The adapter with the highest pass rate when it answers every task. Picked by the result, so its rate is ' +
+      'slightly flattered.',
   ),
   routed: armSchema.describe('The base model routes each task to one adapter or to itself.'),
   oracle: armSchema.describe(
-    'What perfect routing over base and adapters can be shown to reach: the arm is chosen without the trial it is scored on. A lower bound.',
+    'What perfect routing over base and adapters can be shown to reach: the arm is chosen without the trial it ' +
+      'is scored on. A lower bound.',
   ),
   oracleCeiling: z
     .number()
     .describe(
-      'Best arm of each task by the very trials it is scored on, averaged: counts luck. An upper bound of perfect routing.',
+      'Best arm of each task by the very trials it is scored on, averaged: counts luck. An upper bound of ' +
+        'perfect routing.',
     ),
   mixed: armSchema.optional().describe('One adapter trained on all environments mixed, where it was asked for.'),
   adapters: z.array(armSchema).describe('Each adapter answering every task alone.'),
@@ -87,7 +92,8 @@ export const evaluationSchema = z.strictObject({
           }),
         )
         .describe(
-          'The right choice for each kind of task: the capability whose adapter raises its pass rate most, `none` where no adapter raises it significantly.',
+          'The right choice for each kind of task: the capability whose adapter raises its pass rate most, ' +
+            '`none` where no adapter raises it significantly.',
         ),
       confusion: z
         .array(
@@ -101,7 +107,8 @@ export const evaluationSchema = z.strictObject({
       meanCoveredMass: z
         .number()
         .describe(
-          "Mean probability that the model's raw distribution put on the menu's letters; below 0.5 the router is unreliable.",
+          "Mean probability that the model's raw distribution put on the menu's letters; below 0.5 the router " +
+            'is unreliable.',
         ),
       calibration: z
         .strictObject({
@@ -126,7 +133,8 @@ export const evaluationSchema = z.strictObject({
           thresholdGain: z
             .number()
             .describe(
-              'Gain in pass rate by abstaining, per task that went to an adapter; measured, not extrapolated: base ran every task.',
+              'Gain in pass rate by abstaining, per task that went to an adapter; measured, not extrapolated: ' +
+                'base ran every task.',
             ),
           reliability: z
             .array(
@@ -152,7 +160,7 @@ export const evaluationSchema = z.strictObject({
 });
 export type Evaluation = z.infer<typeof evaluationSchema>;
 
-/** One routed decision, a line of the routing artifact. */
+/** One line of `routing.jsonl`: what the router decided for one held-out task. */
 export const routingRecordSchema = z.strictObject({
   seed: z.number().int(),
   capabilityId: z.string(),

@@ -13,25 +13,32 @@ export const candidateSchema = z.strictObject({
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 
+/** What the analyst can say of one capability in one trajectory: not called for, shown, or not shown. */
 export const LABELS = ['NA', 'PRESENT', 'LACKING'] as const;
 export type Label = (typeof LABELS)[number];
 
-/** One line of a labels artifact. `label: null` means unlabelled: the analyst gave no valid answer. */
+/**
+ * One line of `labels-run-<n>.jsonl`, the labels of one labelling run: the analyst's answer on one trajectory and
+ * capability. `label` is null where it gave no valid answer.
+ */
 export const labelRecordSchema = z.strictObject({
   trajectoryId: z.string(),
   capabilityId: z.string(),
   label: z.enum(LABELS).nullable(),
-  /** Index into the trajectory's messages that shows it best, as the analyst quotes it. */
+  /** Index of the message that shows it best, as the analyst names it. */
   step: z.number().int().nonnegative().nullable(),
   reason: z.string().max(500),
-  /** sha256 over trajectory, capability, prompt version and model: a label is asked once per key. */
+  /**
+   * Key of the label (`labelKey`): a hash of prompt version, analyst model, trajectory, wording of the capability and
+   * labelling run. Each key is asked once.
+   */
   key: z.string(),
 });
 export type LabelRecord = z.infer<typeof labelRecordSchema>;
 
 /**
- * One line of the labels artifact of an identification: what the labelling runs say together about one trajectory and
- * capability.
+ * One line of `labels.jsonl`, the consensus labels of an identification: what its labelling runs say together about one
+ * trajectory and capability.
  */
 export const consensusLabelSchema = z.strictObject({
   trajectoryId: z.string(),
@@ -46,8 +53,9 @@ export const consensusLabelSchema = z.strictObject({
 });
 export type ConsensusLabel = z.infer<typeof consensusLabelSchema>;
 
-/** Thresholds by which a capability can fail. */
+/** What a capability can miss: a threshold (`gap`, `coverage`), or the significance of its gap. */
 export const VERDICT_CRITERIA = ['gap', 'coverage', 'significance'] as const;
+/** Verdicts on a candidate; docs/identification.md says what each needs. */
 export const IDENTIFY_VERDICTS = ['kept', 'rejected', 'not-enough-data'] as const;
 /** What has become of a capability since the last run of the agent. */
 export const CAPABILITY_STATUSES = ['new', 'recurring', 'fixed', 'regressed'] as const;
@@ -121,7 +129,8 @@ export const contrastSchema = z.strictObject({
   adjustedPValue: z
     .number()
     .describe(
-      'p-value of "no gap", merged over runs and adjusted over candidates (Bonferroni); an upper bound where runs were saved.',
+      'p-value of "no gap", merged over runs and adjusted over candidates (Bonferroni); an upper bound where ' +
+        'runs were saved.',
     ),
   agreement: z
     .number()
@@ -130,7 +139,7 @@ export const contrastSchema = z.strictObject({
   verdict: z.enum(IDENTIFY_VERDICTS).describe('Kept, rejected, or not enough data for either.'),
   missed: z
     .array(z.enum(VERDICT_CRITERIA))
-    .describe('Thresholds that it misses; for a rejection: clearly, with the whole interval.'),
+    .describe('What it misses. For a rejection: the thresholds that the whole interval lies below.'),
   moreFailures: count
     .nullable()
     .describe('Not enough data: about so many more failed trajectories are needed; null when that cannot be said.'),
@@ -140,7 +149,8 @@ export const contrastSchema = z.strictObject({
     .enum(CAPABILITY_STATUSES)
     .nullable()
     .describe(
-      "Against the agent's last run: new, recurring, fixed, regressed; null when it is not kept and never was, or not enough data tell.",
+      "Against the agent's last run: new, recurring, fixed, regressed; null when it is not kept and never was, " +
+        'or not enough data tell.',
     ),
 });
 export type Contrast = z.infer<typeof contrastSchema>;
@@ -191,17 +201,20 @@ export type EvidenceQuote = z.infer<typeof evidenceSchema>;
 export const IDENTIFY_ARMS = ['contrast', 'failures-only', 'random', 'single-run'] as const;
 export type IdentifyArm = (typeof IDENTIFY_ARMS)[number];
 
+/** What one way of choosing gives. */
 export const ablationSchema = z.strictObject({
   arm: z
     .enum(IDENTIFY_ARMS)
     .describe(
-      '`contrast`: the method. `failures-only`: coverage alone. `random`: as many, drawn from the candidates. `single-run`: the first labelling run alone.',
+      '`contrast`: the method. `failures-only`: coverage alone. `random`: as many, drawn from the candidates. ' +
+        '`single-run`: the first labelling run alone.',
     ),
   kept: z.array(z.string()).describe('Capabilities that this arm chooses.'),
   planted: plantedSchema.optional().describe('Against what was planted.'),
 });
 export type Ablation = z.infer<typeof ablationSchema>;
 
+/** `identification.json`: all that the stage identify found out. */
 export const identificationSchema = z.strictObject({
   candidates: z.array(candidateSchema).describe('Capabilities that the analyst named.'),
   merges: z.array(mergeSchema).describe('Names that were found to mean another candidate.'),
@@ -215,15 +228,16 @@ export const identificationSchema = z.strictObject({
   gone: z
     .array(z.string())
     .describe(
-      'Ids of capabilities that the last run kept and this run did not look at, because nothing named them and there was no room.',
+      'Ids of capabilities that the last run kept and this run did not look at, because nothing named them and ' +
+        'there was no room.',
     ),
   evidence: z
     .array(evidenceSchema)
-    .describe('Trajectories that show a candidate lacking best: the labelling runs agree most.'),
+    .describe('Trajectories that show best that a candidate is lacking: the labelling runs agree most.'),
   thresholds: z
     .strictObject({
-      minGap: z.number().describe('Smallest gap that is kept.'),
-      minCoverage: z.number().describe('Smallest coverage that is kept.'),
+      minGap: z.number().describe('Least gap (ER- minus ER+) of a labelling run that passes.'),
+      minCoverage: z.number().describe('Least coverage of a labelling run that passes.'),
     })
     .describe('Paper: 0.20 and 0.10.'),
   rule: z
@@ -237,7 +251,7 @@ export const identificationSchema = z.strictObject({
     .strictObject({
       discovery: count.describe('Discovery calls, and the call that merges names.'),
       label: count.describe('Label calls made by this run.'),
-      reused: count.describe('Labels that were there already.'),
+      reused: count.describe('Labels that were in the cache already.'),
       unlabelled: count.describe('Labels that could not be obtained.'),
       saved: count.describe('Labels that were not needed, because the verdict could not change any more.'),
     })

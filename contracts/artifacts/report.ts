@@ -7,6 +7,7 @@ import { candidateSchema, identificationSchema } from './identification';
 import { environmentAttemptSchema } from './environment-attempt';
 import { evaluationSchema, gateSchema } from './evaluation';
 
+/** How long a stage took and how it ended. */
 export const stageTimingSchema = z.strictObject({
   name: z.enum(STAGES).describe('Stage.'),
   seconds: z.number().describe('Wall-clock time from its start to its end.'),
@@ -50,7 +51,8 @@ export const reportSchema = z.strictObject({
   notes: z
     .array(z.string())
     .describe(
-      'Sentences that must be read with the numbers: planted deficits, the demo analyst, an unsafe sandbox, caveats of the statistics.',
+      'Sentences that must be read with the numbers: planted deficits, the demo analyst, an unsafe sandbox, ' +
+        'caveats of the statistics.',
     ),
   analyst: z.string().describe('Display name of the analyst.'),
   sandbox: z.string().describe('`jail` or `unsafe`, and what was found.'),
@@ -119,7 +121,8 @@ export const reportSchema = z.strictObject({
     })
     .optional()
     .describe(
-      'What the run used of the analyst: counted while it ran, so that a killed worker may have left out its last second.',
+      'What the run used of the analyst: counted while it ran, so that a killed worker may have left out its ' +
+        'last second.',
     ),
   artifacts: z
     .array(

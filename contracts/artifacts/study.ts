@@ -12,6 +12,7 @@ export const spreadSchema = z.strictObject({
 });
 export type Spread = z.infer<typeof spreadSchema>;
 
+/** One capability over the identifications of a study. */
 export const studyCapabilitySchema = z.strictObject({
   id: z.string().describe('Id in the first identification that named it.'),
   name: z.string().describe('Name there.'),
@@ -31,7 +32,8 @@ export const studyCapabilitySchema = z.strictObject({
         agreement: z
           .number()
           .describe(
-            'Jaccard index of the trajectories that lack it there and in the identification that it was matched with; 1 for the first.',
+            'Jaccard index of the trajectories that lack it there and in the identification that it was ' +
+              'matched with; 1 for the first.',
           ),
       }),
     )

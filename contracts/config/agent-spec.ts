@@ -171,8 +171,15 @@ export const agentSpecSchema = z.strictObject({
           'How capabilities are chosen from the labels. All but `contrast` are for ablations: coverage alone, as many at random, one labelling run.',
         ),
       ablations: z.boolean().default(false).describe('Report what every arm would choose on the same labels.'),
-      minGap: fraction.default(0.2),
-      minCoverage: fraction.default(0.1),
+      minGap: fraction
+        .default(0.2)
+        .describe(
+          'Least gap of a labelling run that passes: of the failures that call for the capability the share that lacks it, ' +
+            'minus the same share of the successes.',
+        ),
+      minCoverage: fraction
+        .default(0.1)
+        .describe('Least coverage of a labelling run that passes: share of all failures that lack the capability.'),
       maxUnlabelled: fraction.default(0.05),
       minEachOutcome: count.default(20).describe('Fewest successes and fewest failures that can be contrasted.'),
     })

@@ -90,7 +90,8 @@ function stepProblem({ messages }: Episode): (answer: LabelAnswer) => string | n
   return ({ label, step }) =>
     label === 'NA' || step === null || step < messages
       ? null
-      : `"step" is ${step}, but the episode's messages have the numbers 0 to ${messages - 1}; quote one of them, or null when none shows it`;
+      : `"step" is ${step}, but the episode's messages have the numbers 0 to ${messages - 1}; quote one of them, ` +
+        'or null when none shows it';
 }
 
 /** The analyst request that asks a question. `priority`: requests with a lower number are sent first. */

@@ -24,7 +24,9 @@ export interface CapabilityVerdict {
   kind: VerdictKind | null;
   /** Runs that pass both thresholds. */
   runsPassed: number;
-  /** Criteria missed: of a rejected capability those that the intervals rule out, else those that the estimates miss. */
+  /**
+   * Criteria missed: of a rejected capability those that the intervals rule out, else those that the estimates miss.
+   */
   missed: Criterion[];
   /** Merged over runs and adjusted over candidates (Rüger, Bonferroni); an upper bound where runs were not made. */
   adjustedPValue: number;
@@ -113,7 +115,9 @@ function judgeCandidate(runsMade: readonly RunFigures[], candidates: number, rul
   return verdict(isOpen ? null : 'not-enough-data', criteriaMissed(runsMade, runsPassed, rule));
 }
 
-/** Criteria that the estimates miss: the significance where a quorum passes, else the thresholds of runs that do not. */
+/**
+ * Criteria that the estimates miss: the significance where a quorum passes, else the thresholds of runs that do not.
+ */
 function criteriaMissed(runsMade: readonly RunFigures[], runsPassed: number, rule: VerdictRule): Criterion[] {
   if (runsPassed >= rule.quorum) return ['significance'];
   return inOrder(

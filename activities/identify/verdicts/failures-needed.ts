@@ -3,8 +3,8 @@ import type { Criterion } from './capability-verdict';
 import type { VerdictRule } from './verdict-rule';
 
 /**
- * Most times the failures at hand that are reported. Where more are needed, the estimate lies so near its threshold that
- * no number could be trusted.
+ * Most times the failures at hand that are reported. Where more are needed, the estimate lies so near its threshold
+ * that no number could be trusted.
  */
 const MOST_TIMES = 100;
 

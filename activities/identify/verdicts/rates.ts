@@ -39,8 +39,8 @@ export function runRates(sums: TaskSums, run: number): Rates {
 export type ShareName = 'errorRateFailure' | 'errorRateSuccess' | 'coverage';
 
 /**
- * A share of a capability, the mean over labelling runs `from` (inclusive) to `to` (exclusive); default: all. Runs without
- * anything in the denominator are left out.
+ * A share of a capability, the mean over labelling runs `from` (inclusive) to `to` (exclusive); default: all. Runs
+ * without anything in the denominator are left out.
  */
 export function clusteredShare(sums: TaskSums, name: ShareName, from = 0, to = sums.runs): ClusteredShare {
   const { tasks } = sums;

@@ -6,7 +6,10 @@ export function verdictReason(contrast: Contrast, rule: VerdictRule): string {
   const { verdict, errorRateFailure, errorRateSuccess, coverage, moreFailures } = contrast;
   if (errorRateFailure === null && errorRateSuccess === null) return `${head(contrast)}: no episode called for it.`;
   if (verdict === 'kept') {
-    return `Kept: where it is called for, failures lack it ${percent(errorRateFailure)}, successes ${percent(errorRateSuccess)}, and ${percent(coverage)} of all failures lack it${passed(contrast, rule)}.`;
+    return (
+      `Kept: where it is called for, failures lack it ${percent(errorRateFailure)}, successes ` +
+      `${percent(errorRateSuccess)}, and ${percent(coverage)} of all failures lack it${passed(contrast, rule)}.`
+    );
   }
   const sentence = `${head(contrast)}: ${shortcomings(contrast, rule).join(' and ')}${passed(contrast, rule)}.`;
   if (verdict !== 'not-enough-data') return sentence;
@@ -29,17 +32,20 @@ function shortcomings(
   else if (errorRateFailure === null) found.push('no failure called for it');
   else if (gap !== null && missed.includes('gap')) {
     found.push(
-      `failures lack it ${percent(errorRateFailure)} and successes ${percent(errorRateSuccess)}: the gap of ${points(gap)} points (${range(intervals.gap, points)}) is ${clearly} ${points(minGap)}`,
+      `failures lack it ${percent(errorRateFailure)} and successes ${percent(errorRateSuccess)}: the gap of ` +
+        `${points(gap)} points (${range(intervals.gap, points)}) is ${clearly} ${points(minGap)}`,
     );
   }
   if (missed.includes('coverage')) {
     found.push(
-      `${percent(coverage)} of all failures lack it (${range(intervals.coverage, percent)}), which is ${clearly} ${percent(minCoverage)}`,
+      `${percent(coverage)} of all failures lack it (${range(intervals.coverage, percent)}), which is ` +
+        `${clearly} ${percent(minCoverage)}`,
     );
   }
   if (missed.includes('significance')) {
     found.push(
-      `a gap of ${gap === null ? '–' : points(gap)} points could be chance among so many candidates (adjusted p ${adjustedPValue.toFixed(3)}, limit ${familywiseError})`,
+      `a gap of ${gap === null ? '–' : points(gap)} points could be chance among so many candidates (adjusted ` +
+        `p ${adjustedPValue.toFixed(3)}, limit ${familywiseError})`,
     );
   }
   return found.length > 0 ? found : [`the runs disagree, and ${quorum} of ${runs} have to pass`];
