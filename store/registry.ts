@@ -6,7 +6,7 @@ import {
   type RegistryVersion,
 } from '../contracts/artifacts/registry';
 import type { ArtifactStore } from './artifact-store';
-import { StoreConflictError } from './errors';
+import { changeDocument } from './change-document';
 import { layout } from './layout';
 
 /** The registry has no version with this number, or nothing is active that could be rolled back. */
@@ -122,43 +122,33 @@ export function rollbackVersion(registry: Registry): Transition {
   return activateVersion(registry, lower.length === 0 ? null : Math.max(...lower));
 }
 
-/** Times a document is read again after somebody else changed it. */
-const MAX_READS = 8;
-
 /**
- * The agent's registry as it is now; an empty one when there is no document. Throws ZodError for a document that is not
- * a registry.
+ * Reads the agent's registry; an empty one when there is no document. Throws ZodError for a document that is not a
+ * registry.
  */
 export async function readRegistry(store: ArtifactStore, agent: string): Promise<Registry> {
-  const document = await store.readDocument(layout.registry(agent));
-  return document === null ? emptyRegistry(agent) : registrySchema.parse(document.value);
+  return parseRegistry(agent, (await store.readDocument(layout.registry(agent)))?.value);
 }
 
 /**
- * Applies a pure change to the agent's registry by compare-and-swap; when somebody else was faster, reads again and
- * repeats the change on the new document, at most 8 times. A change that changes nothing writes nothing. Throws
- * StoreConflictError when it lost every time, and whatever `change` throws.
+ * Applies a pure change to the agent's registry by compare-and-swap (see `changeDocument`). A change that changes
+ * nothing writes nothing. Throws StoreConflictError when others were faster every time, and whatever `change` throws.
  */
-export async function changeRegistry<T>(
+export function changeRegistry<T>(
   store: ArtifactStore,
   agent: string,
   change: (registry: Registry) => Transition<T>,
 ): Promise<Transition<T>> {
-  for (let read = 1; ; read++) {
-    const document = await store.readDocument(layout.registry(agent));
-    const transition = change(document === null ? emptyRegistry(agent) : registrySchema.parse(document.value));
-    if (!transition.changed) return transition;
-    try {
-      await store.swapDocument(
-        layout.registry(agent),
-        registrySchema.parse(transition.registry),
-        document?.etag ?? null,
-      );
-      return transition;
-    } catch (error) {
-      if (!(error instanceof StoreConflictError) || read >= MAX_READS) throw error;
-    }
-  }
+  return changeDocument(store, layout.registry(agent), (stored) => {
+    const transition = change(parseRegistry(agent, stored));
+    return transition.changed
+      ? { value: registrySchema.parse(transition.registry), result: transition }
+      : { result: transition };
+  });
+}
+
+function parseRegistry(agent: string, stored: unknown): Registry {
+  return stored === undefined ? emptyRegistry(agent) : registrySchema.parse(stored);
 }
 
 /** `whet promote`: activates a version that is in the registry. Throws RegistryError, StoreConflictError. */

@@ -1,0 +1,63 @@
+// tier: integration
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { createFile, LineFile, lineFiles, putLines, readIfExists, RecentCache, replaceFile } from '../../store';
+import { temporaryStore } from './temporary-store';
+
+const { folder, store } = temporaryStore();
+const schema = z.strictObject({ n: z.number() });
+
+test('of several who create a file, one succeeds, and its content stays', async () => {
+  const path = join(folder, 'created', 'one.json');
+  const made = await Promise.all(['a', 'b', 'c'].map((text) => createFile(path, text)));
+  expect(made.filter(Boolean)).toHaveLength(1);
+  expect(readFileSync(path, 'utf8')).toBe(['a', 'b', 'c'][made.indexOf(true)]);
+  expect(readdirSync(join(folder, 'created'))).toEqual(['one.json']);
+});
+
+test('a replaced file has its new content, and no temporary file stays', async () => {
+  const path = join(folder, 'replaced', 'one.txt');
+  await replaceFile(path, 'old');
+  await replaceFile(path, 'new');
+  expect(readFileSync(path, 'utf8')).toBe('new');
+  expect(readdirSync(join(folder, 'replaced'))).toEqual(['one.txt']);
+});
+
+test('a missing file is null, and a folder in its place is an error', async () => {
+  expect(await readIfExists(join(folder, 'missing.txt'))).toBeNull();
+  await expect(readIfExists(folder)).rejects.toMatchObject({ code: 'EISDIR' });
+});
+
+test('a line file gives its lines one by one and in order', async () => {
+  const file = new LineFile(Buffer.from('{"n":1}\n{"n":2}\n{"n":3}'), schema);
+  expect(file).toHaveLength(3);
+  expect([file.at(2), file.at(0)]).toEqual([{ n: 3 }, { n: 1 }]);
+  const all: number[] = [];
+  for await (const { n } of file) all.push(n);
+  expect(all).toEqual([1, 2, 3]);
+});
+
+test('a line outside of a line file, and one that its schema refuses, are errors', () => {
+  const file = new LineFile(Buffer.from('{"n":"one"}\n'), schema);
+  expect(() => file.at(1)).toThrow(RangeError);
+  expect(() => file.at(0)).toThrow(z.ZodError);
+});
+
+test('line files of one artifact are opened once', async () => {
+  const ref = await putLines(store, 'cached', 'a.jsonl', [{ n: 1 }]);
+  const open = lineFiles(store, schema);
+  const first = await open(ref);
+  writeFileSync(store.localPath(ref.key), 'damaged');
+  expect(await open(ref)).toBe(first);
+});
+
+test('a recent cache forgets the key used longest ago, and what failed to load', async () => {
+  const cache = new RecentCache<string>(2);
+  const loaded: string[] = [];
+  const get = (key: string) => cache.get(key, async () => (loaded.push(key), key));
+  for (const key of ['a', 'b', 'a', 'c', 'a', 'b']) await get(key);
+  expect(loaded).toEqual(['a', 'b', 'c', 'b']);
+  await expect(cache.get('d', () => Promise.reject(new Error('unreadable')))).rejects.toThrow('unreadable');
+  expect(await cache.get('d', async () => 'read')).toBe('read');
+});
