@@ -2,18 +2,21 @@ import { hash } from 'node:crypto';
 import type { GatewayKey } from '../contracts/config/gateway-config';
 import { ApiError } from './http/errors';
 
-/** A client application at work. `release` must be called once for each `enter` that did not throw. */
+/** A client application. */
 export interface Client {
+  /** As in the configuration; `anonymous` where no keys are configured. */
   name: string;
+  /** Whether it may use an agent. */
   mayUse(agent: string): boolean;
-  /** Throws ApiError 429 when a limit is reached. */
+  /** Counts a request. Throws ApiError 429 when a limit is reached. */
   enter(): void;
+  /** Ends a request. Call it once for each `enter` that did not throw. */
   release(): void;
 }
 
-const ANYBODY: Client = { name: 'anonymous', mayUse: () => true, enter: () => undefined, release: () => undefined };
+const ANONYMOUS: Client = { name: 'anonymous', mayUse: () => true, enter: () => undefined, release: () => undefined };
 
-/** Token bucket that holds one minute's worth and refills evenly; and a count of requests in flight. */
+/** Limits requests per minute by a token bucket that holds one minute's requests, and counts requests in flight. */
 class LimitedClient implements Client {
   readonly name: string;
   private inFlight = 0;
@@ -36,7 +39,7 @@ class LimitedClient implements Client {
   enter(): void {
     const { concurrent, requestsPerMinute } = this.settings;
     if (concurrent !== undefined && this.inFlight >= concurrent) {
-      throw new ApiError(429, `Client ${this.name} has ${concurrent} requests in flight, its limit.`, {
+      throw new ApiError(429, `Client ${this.name} has ${concurrent} requests in flight, which is its limit.`, {
         code: 'concurrency_limit_exceeded',
         headers: { 'retry-after': '1' },
       });
@@ -62,7 +65,7 @@ class LimitedClient implements Client {
   }
 }
 
-/** Finds the client that a key belongs to. With no keys configured everybody is `anonymous`. */
+/** Finds the client that a key belongs to. Without configured keys, every request comes from `anonymous`. */
 export class Clients {
   private readonly byHash: Map<string, Client>;
 
@@ -71,21 +74,21 @@ export class Clients {
   }
 
   /**
-   * Throws ApiError 401 for a missing or unknown key. The comparison is of hashes, so its time says nothing about the
-   * key.
+   * The client whose key the Authorization header has. Throws ApiError 401 for a missing or unknown key. It compares
+   * hashes, so that its duration reveals nothing about the key.
    */
   identify(authorization: string | undefined): Client {
-    if (this.byHash.size === 0) return ANYBODY;
+    if (this.byHash.size === 0) return ANONYMOUS;
     const key = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
     if (key === undefined) {
-      throw new ApiError(401, 'A key is needed: send it as Authorization: Bearer KEY.', {
+      throw new ApiError(401, 'The API key is missing. Send it in the header Authorization: Bearer KEY.', {
         code: 'missing_api_key',
         headers: { 'www-authenticate': 'Bearer' },
       });
     }
     const client = this.byHash.get(hash('sha256', key, 'hex'));
     if (client === undefined)
-      throw new ApiError(401, 'The key is not known here.', {
+      throw new ApiError(401, 'The API key is not valid.', {
         code: 'invalid_api_key',
         headers: { 'www-authenticate': 'Bearer' },
       });

@@ -1,16 +1,20 @@
 import { createHash } from 'node:crypto';
 import { ApiError } from './http/errors';
 
-/** Where a conversation goes, decided at its first turn. */
+/** Where a conversation goes. Decided at its first turn. */
 export interface RoutingDecision {
   agent: string;
-  /** Null: the base model, because no version is active. */
+  /** Version of the registry. Null when none is active: then the base model answers. */
   version: number | null;
   arm: 'active' | 'canary';
-  /** The canary that was on when this was decided, for either arm; null: none. Only such conversations are compared. */
+  /**
+   * The canary that ran when this was decided, for either arm; null: none ran. Only conversations that began while a
+   * canary ran are compared.
+   */
   canaryId: string | null;
   /** Immutable name of the adapter; null: the base model. */
   adapter: string | null;
+  /** A capability of the version, or `none`. */
   capabilityId: string;
   /** Why, as in the header x-whet-route. */
   reason: string;
@@ -19,17 +23,20 @@ export interface RoutingDecision {
 }
 
 /**
- * Decisions of the conversations used last. Forgetting one costs one call of the router, which decides the same again.
+ * Decisions of the most recently used conversations. A conversation that was dropped is routed again at its next turn,
+ * which costs one call of the router.
  */
 export class DecisionCache {
   private readonly entries = new Map<string, RoutingDecision>();
 
   constructor(private readonly capacity: number) {}
 
+  /** Number of decisions that it holds. */
   get size(): number {
     return this.entries.size;
   }
 
+  /** A conversation's decision, which becomes the most recently used one. */
   get(key: string): RoutingDecision | undefined {
     const found = this.entries.get(key);
     if (found !== undefined) {
@@ -39,6 +46,7 @@ export class DecisionCache {
     return found;
   }
 
+  /** Keeps a decision. Drops the least recently used one when there is no more room. */
   set(key: string, decision: RoutingDecision): void {
     this.entries.delete(key);
     this.entries.set(key, decision);
@@ -46,16 +54,19 @@ export class DecisionCache {
   }
 }
 
-/** A conversation's public name and its key here, which no other client and no other agent can hit. */
+/** Identifies a conversation. */
 export interface ConversationKey {
+  /** As in the header x-whet-conversation. */
   name: string;
+  /** Unique in this process: two clients, or two agents, never share one. */
   key: string;
 }
 
 const ALLOWED = /^[\x21-\x7e]{1,200}$/;
 
 /**
- * From the client's header, or from the opening messages. Throws ApiError 400 for a header that cannot be given back.
+ * The conversation that the client's header names; without a header, the one that begins with these texts. Throws
+ * ApiError 400 for a header that the answer could not repeat.
  */
 export function conversationKey(
   header: string | string[] | undefined,
@@ -64,7 +75,7 @@ export function conversationKey(
   opening: readonly string[],
 ): ConversationKey {
   if (header === undefined) {
-    // Text by text: joining them first would write 100 KB once more.
+    // Text by text, because joining them first would copy 100 KB.
     const digest = createHash('sha256').update(`${client}\u0000${agent}\u0000`);
     for (const text of opening) digest.update(text).update('\u0000');
     const name = `auto-${digest.digest('hex').slice(0, 32)}`;
@@ -78,5 +89,5 @@ export function conversationKey(
   return { name: header, key: cacheKey(client, agent, header) };
 }
 
-/** Key of a conversation in this process. */
+/** The key of a client's conversation with an agent. */
 export const cacheKey = (client: string, agent: string, name: string): string => `${client}\u0000${agent}\u0000${name}`;

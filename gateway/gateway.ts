@@ -162,7 +162,7 @@ export class Gateway {
     );
     this.metrics.gaugeOnScrape(
       'whet_gateway_replica_adapters',
-      'Adapters that take traffic at a model server.',
+      'Adapters that a model server takes traffic for.',
       ['replica'],
       (set) => {
         for (const { url, routable } of this.replicas.values()) set({ replica: url }, routable.size);
@@ -170,7 +170,7 @@ export class Gateway {
     );
     this.metrics.gaugeOnScrape(
       'whet_gateway_replica_in_flight',
-      'Requests under way at a model server.',
+      'Requests in flight at a model server.',
       ['replica'],
       (set) => {
         for (const { url, inFlight } of this.replicas.values()) set({ replica: url }, inFlight);

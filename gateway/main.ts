@@ -1,4 +1,6 @@
-/** Entry point of the gateway process; how it is started: cli/supervisor/gateway-arguments.ts. Wiring only. */
+/**
+ * Entry point of the gateway process. cli/supervisor/gateway-arguments.ts has the arguments that it is started with.
+ */
 import { GatewayConfigError } from '../loaders/gateway-config';
 import { LocalStore } from '../store';
 import { readProcessConfig } from './process-config';

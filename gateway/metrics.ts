@@ -5,12 +5,14 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const OVERHEAD_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.025, 0.1];
 const SHARES = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1];
 
-/** The gateway's Prometheus metrics. Labels are configured or versioned names only, never what a client makes up. */
+/**
+ * The gateway's Prometheus metrics. Values of labels come from the configuration and the registry, never from clients.
+ */
 export class Metrics {
   readonly registry = new Registry();
   private readonly registers = [this.registry];
 
-  readonly requests = this.counter('whet_gateway_requests_total', 'Requests by what answered them.', [
+  readonly requests = this.counter('whet_gateway_requests_total', 'Requests, by what answered them.', [
     'agent',
     'client',
     'adapter',
@@ -19,17 +21,17 @@ export class Metrics {
   ]);
   readonly seconds = this.histogram(
     'whet_gateway_request_seconds',
-    'From the request to the end of its answer.',
+    'Time from the request to the end of its answer.',
     ['agent'],
     SECONDS,
   );
   readonly overhead = this.histogram(
     'whet_gateway_overhead_seconds',
-    "The gateway's own share of it.",
+    "The gateway's own share of that time.",
     ['agent'],
     OVERHEAD_SECONDS,
   );
-  readonly inFlight = this.gauge('whet_gateway_requests_in_flight', 'Requests under way.', []);
+  readonly inFlight = this.gauge('whet_gateway_requests_in_flight', 'Requests in flight.', []);
   readonly retries = this.counter('whet_gateway_upstream_retries_total', 'Further attempts at a model server.', [
     'agent',
     'reason',
@@ -41,7 +43,7 @@ export class Metrics {
   );
   readonly cut = this.counter(
     'whet_gateway_streams_cut_total',
-    'Streams that a model server broke off after their first event.',
+    'Streams that a model server cut off after their first event.',
     ['agent'],
   );
   readonly gone = this.counter('whet_gateway_clients_gone_total', 'Requests whose client went away before the end.', [
@@ -58,14 +60,14 @@ export class Metrics {
     'Canaries that were rolled back by the test.',
     ['agent'],
   );
-  readonly traces = this.counter('whet_gateway_traces_total', 'Sampled conversations by what became of them.', [
+  readonly traces = this.counter('whet_gateway_traces_total', 'Sampled conversations, by what became of them.', [
     'agent',
     'result',
   ]);
   private readonly router = this.counter('whet_gateway_router_total', 'Routing decisions.', ['agent', 'outcome']);
   private readonly routerSeconds = this.histogram(
     'whet_gateway_router_seconds',
-    "The router's own call.",
+    'Time that the router took.',
     ['agent'],
     SECONDS,
   );

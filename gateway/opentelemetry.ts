@@ -1,28 +1,31 @@
 /**
- * OpenTelemetry traces of requests, with the gen_ai attributes of its semantic conventions. Contents of messages are
- * never attributes. On when OTEL_EXPORTER_OTLP_ENDPOINT (or ..._TRACES_ENDPOINT) is set; otherwise not even the
- * libraries are loaded.
+ * OpenTelemetry: one span per inference request, with the gen_ai attributes of the semantic conventions. The contents
+ * of messages are never attributes. On when OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set;
+ * otherwise the libraries are not even loaded.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Attributes, Span, Tracer } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 
-/** One request's trace. */
+/** The span of one request. */
 export interface RequestSpan {
-  /** For the model server, so that its spans belong to this one. */
+  /** Header `traceparent` for the model server, which makes its spans children of this one. */
   readonly traceparent: string;
+  /** Adds attributes. */
   set(attributes: Attributes): void;
+  /** Ends the span; `status` is the answer's HTTP status. */
   end(status: string): void;
 }
 
-/** Makes traces of requests. */
+/** Makes the spans of requests. */
 export interface Tracing {
+  /** Starts a span; `operation` is its name and `gen_ai.operation.name`. */
   start(request: IncomingMessage, operation: string): RequestSpan;
-  /** Sends what is waiting. */
+  /** Exports the spans that are waiting. */
   stop(): Promise<void>;
 }
 
-/** Null unless an endpoint is set, or an exporter is given (tests). */
+/** Null when no endpoint is set, unless an exporter is given, as tests do. */
 export async function createTracing(
   environment: NodeJS.ProcessEnv = process.env,
   exporter?: SpanExporter,
@@ -72,7 +75,7 @@ function requestSpan(span: Span, errorCode: number): RequestSpan {
   };
 }
 
-/** W3C trace context, version 00; null for anything else. */
+/** The span that a `traceparent` header names (W3C trace context, version 00); null for anything else. */
 function parentOf(
   header: string | string[] | undefined,
 ): { traceId: string; spanId: string; traceFlags: number } | null {

@@ -2,17 +2,18 @@ import { join, resolve } from 'node:path';
 import type { GatewayConfig } from '../contracts/config/gateway-config';
 import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../loaders/gateway-config';
 
-/** What the gateway process is told. */
+/** Configuration of the gateway process. */
 export interface ProcessConfig {
   gateway: GatewayConfig;
+  /** Folder of the artifact store. */
   storeRoot: string;
-  /** WHET_MODEL_API_KEY, for the model servers. */
+  /** WHET_MODEL_API_KEY: the API key for the model servers. */
   modelApiKey: string | null;
 }
 
 /**
- * From WHET_GATEWAY_CONFIG (JSON, what `whet gateway` hands over) or the file that WHET_GATEWAY_FILE names, and
- * WHET_STORE or WHET_HOME. Throws GatewayConfigError.
+ * Reads the configuration from WHET_GATEWAY_CONFIG (JSON, set by `whet gateway`) or else the file WHET_GATEWAY_FILE
+ * (default gateway.yaml), and the store's folder from WHET_STORE or WHET_HOME. Throws GatewayConfigError.
  */
 export function readProcessConfig(environment: NodeJS.ProcessEnv = process.env): ProcessConfig {
   const { WHET_GATEWAY_CONFIG: inline, WHET_GATEWAY_FILE: file } = environment;

@@ -3,41 +3,41 @@ import type { Registry } from '../contracts/artifacts/registry';
 import { type ArtifactStore, readRegistry } from '../store';
 import type { Log } from './log';
 
-/** What a watch needs. */
+/** What a poller needs. */
 export interface RegistryPollerOptions {
   store: ArtifactStore;
   agents: readonly string[];
   everyMs: number;
-  /** Told of each agent's registry when it is first read and whenever it changed. */
+  /** Called with each agent's registry when it is first read, and whenever it has changed. */
   onChange: (agent: string, registry: Registry) => void;
   log: Log;
 }
 
 /**
- * Reads the agents' registries again and again: a look costs a small file, and unlike a notification it cannot go quiet
- * unnoticed. A document that cannot be read leaves the last one in force.
+ * Reads the agents' registries at an interval. Each reading costs one small file, and polling cannot stop unnoticed, as
+ * a notification can. When a registry cannot be read, the last one stays in force.
  */
 export class RegistryPoller {
   private readonly stopping = new AbortController();
   private readonly last = new Map<string, string>();
   private loop: Promise<void> | null = null;
-  private complained = false;
+  private errorLogged = false;
 
   constructor(private readonly options: RegistryPollerOptions) {}
 
-  /** Resolves when every registry was read once, or could not be. */
+  /** Reads every registry once, then goes on at the interval. Never rejects: what cannot be read is logged. */
   async start(): Promise<void> {
-    await this.look();
+    await this.readAll();
     this.loop = this.run();
   }
 
+  /** Stops. Resolves when the reading that is under way has ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.loop;
   }
 
-  /** One look at every agent. */
-  async look(): Promise<void> {
+  private async readAll(): Promise<void> {
     const { store, agents, onChange, log } = this.options;
     for (const agent of agents) {
       try {
@@ -46,15 +46,15 @@ export class RegistryPoller {
         if (this.last.get(agent) === text) continue;
         this.last.set(agent, text);
         onChange(agent, registry);
-        this.complained = false;
+        this.errorLogged = false;
         log.info({ agent, active: registry.active, canary: registry.canary?.version ?? null }, 'registry');
       } catch (error) {
-        if (!this.complained)
+        if (!this.errorLogged)
           log.error(
             { agent, error: (error as Error).message.slice(0, 500) },
             'registry cannot be read; the last one stays in force',
           );
-        this.complained = true;
+        this.errorLogged = true;
       }
     }
   }
@@ -63,7 +63,7 @@ export class RegistryPoller {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       await sleep(this.options.everyMs, undefined, { signal }).catch(() => undefined);
-      if (!signal.aborted) await this.look();
+      if (!signal.aborted) await this.readAll();
     }
   }
 }

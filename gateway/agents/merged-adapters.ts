@@ -1,18 +1,18 @@
 import { type AdapterWeight, mergedAdapterName } from '../routing/merged-adapter';
 
-/** Merged adapters that conversations asked for last; the model servers hold these. */
+/** The merged adapters that conversations needed most recently. The model servers hold these. */
 export class MergedAdapters {
-  /** Names of all merges that this process has asked for. */
+  /** Names of all merged adapters that this process has ever needed. */
   readonly everWanted = new Set<string>();
   private readonly recent = new Map<string, readonly AdapterWeight[]>();
 
   constructor(
     private readonly capacity: number,
-    /** Told of a merge that was not wanted before. */
+    /** Called when a merged adapter is needed that was not held before. */
     private readonly onNew: () => void,
   ) {}
 
-  /** Name of the merge; wanted from now on. */
+  /** Name of the adapter that is merged from these parts. The model servers should have it from now on. */
   want(parts: readonly AdapterWeight[]): string {
     const name = mergedAdapterName(parts);
     const isNew = !this.recent.delete(name);
@@ -23,8 +23,8 @@ export class MergedAdapters {
     return name;
   }
 
-  /** Merges of adapters that are all among `served`. */
-  of(served: ReadonlySet<string>): { name: string; parts: readonly AdapterWeight[] }[] {
+  /** Those whose parts are all in `served`. */
+  madeOf(served: ReadonlySet<string>): { name: string; parts: readonly AdapterWeight[] }[] {
     return [...this.recent]
       .filter(([, parts]) => parts.every(({ adapter }) => served.has(adapter)))
       .map(([name, parts]) => ({ name, parts }));

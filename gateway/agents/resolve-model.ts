@@ -3,15 +3,18 @@ import { ApiError } from '../http/errors';
 import type { Client } from '../clients';
 
 /** What a client's `model` means. */
-export type Target =
-  { agent: ServedAgent; pin: null } | { agent: ServedAgent; pin: { adapter: string | null; version: number | null } };
+export interface ModelTarget {
+  agent: ServedAgent;
+  /** The adapter that the name stands for, null for the base model. A null pin leaves the choice to the router. */
+  pin: { adapter: string | null; version: number | null } | null;
+}
 
 /**
- * `<agent>` is routed, `<agent>@base` is the base model, an adapter's immutable name is that adapter. Every other name
- * is refused here: a name that reached a model server could make it load whatever lies under it. Throws ApiError 404,
- * and 403 for another client's agent.
+ * `<agent>` is routed, `<agent>@base` is the base model, and an adapter's immutable name is that adapter. Other names
+ * are refused here, because a model server may load whatever a name leads it to. Throws ApiError 404 for a name that
+ * does not exist, and 403 for an agent that the client may not use.
  */
-export function resolveModel(name: string, agents: ReadonlyMap<string, ServedAgent>, client: Client): Target {
+export function resolveModel(name: string, agents: ReadonlyMap<string, ServedAgent>, client: Client): ModelTarget {
   const target = find(name, agents);
   if (target === null) {
     throw new ApiError(
@@ -32,7 +35,7 @@ export function resolveModel(name: string, agents: ReadonlyMap<string, ServedAge
   return target;
 }
 
-function find(name: string, agents: ReadonlyMap<string, ServedAgent>): Target | null {
+function find(name: string, agents: ReadonlyMap<string, ServedAgent>): ModelTarget | null {
   const routed = agents.get(name);
   if (routed !== undefined) return { agent: routed, pin: null };
   if (name.endsWith('@base')) {
@@ -46,7 +49,7 @@ function find(name: string, agents: ReadonlyMap<string, ServedAgent>): Target | 
   return null;
 }
 
-/** Names for GET /v1/models: what this client may ask for and what could answer now. */
+/** Names for GET /v1/models: the client's agents, their base models, and the adapters that are loaded now. */
 export function modelNames(
   agents: ReadonlyMap<string, ServedAgent>,
   client: Client,

@@ -9,13 +9,13 @@ import { MergedAdapters } from './merged-adapters';
 import type { Router, RoutingAnswer } from '../routing/router';
 import type { ReplicaSet } from '../upstream/replica-set';
 
-/** Merged adapters held at the model servers for one agent. */
-const MOST_MIXTURES = 16;
+/** Most merged adapters of one agent that the model servers hold. */
+const MOST_MERGED_ADAPTERS = 16;
 
-/** One agent as it is served now: its registry, its router and its model servers. */
+/** One agent as it is served now: its registry, its router, its model servers, and where its conversations go. */
 export class ServedAgent {
   registry: Registry;
-  /** Whether the registry was read at least once. */
+  /** Whether the registry has been read at least once. */
   known = false;
   readonly mergedAdapters: MergedAdapters;
   private readonly deciding = new Map<string, Promise<RoutingDecision>>();
@@ -26,29 +26,29 @@ export class ServedAgent {
     private readonly router: Router,
     private readonly conversations: DecisionCache,
     private readonly metrics: Metrics,
-    /** Told when the model servers should have something that they did not need before. */
+    /** Called when the model servers need an adapter that they did not need before. */
     onWanted: () => void,
   ) {
-    this.mergedAdapters = new MergedAdapters(MOST_MIXTURES, onWanted);
+    this.mergedAdapters = new MergedAdapters(MOST_MERGED_ADAPTERS, onWanted);
     this.registry = emptyRegistry(settings.name);
   }
 
-  /** Takes in a new registry. */
+  /** Follows a new registry, and has the router prepare for its versions. Does not wait for that. */
   update(registry: Registry): void {
     this.registry = registry;
     this.known = true;
-    // A router that cannot prepare goes on without; its answers say so.
+    // A router that could not prepare still answers, only less well, so the failure is ignored.
     for (const version of this.wantedVersions()) this.router.prepare?.(version).catch(() => undefined);
   }
 
-  /** The version with a number; null: the base model, or a number that is not there. */
+  /** The version with this number; null when there is none, and for null, which means the base model. */
   version(number: number | null): RegistryVersion | null {
     return this.registry.versions.find(({ version }) => version === number) ?? null;
   }
 
   /**
-   * Versions whose adapters must be at the model servers: active, canary, and the one before, so that a rollback has
-   * nothing to load.
+   * Versions whose adapters the model servers must have: the active one, the canary, and the one before the active one,
+   * so that a rollback has nothing to load.
    */
   wantedVersions(): RegistryVersion[] {
     const { active, canary, versions } = this.registry;
@@ -57,18 +57,20 @@ export class ServedAgent {
     return versions.filter(({ version }) => numbers.has(version));
   }
 
-  /** The registry entry of an adapter in any version; null for other names. */
+  /** The latest version that has the adapter; null when none has. */
   adapterVersion(name: string): RegistryVersion | null {
     return this.registry.versions.findLast(({ adapters }) => adapters.some((adapter) => adapter.name === name)) ?? null;
   }
 
   /**
-   * Where a conversation goes: as decided before, while that version is still served; else its first turn decides now.
+   * Where a conversation goes. An earlier decision holds (`sticky`) while its version is served. Otherwise the router
+   * decides now, by the text that `task` returns. Never rejects because of the router: without its answer the base
+   * model gets the conversation.
    */
   async decide({ key }: ConversationKey, task: () => string): Promise<{ decision: RoutingDecision; sticky: boolean }> {
     const former = this.conversations.get(key);
     if (former !== undefined && this.serves(former)) return { decision: former, sticky: true };
-    // Several requests of one conversation at once make one decision.
+    // Simultaneous requests of one conversation share one decision.
     const running = this.deciding.get(key);
     if (running !== undefined) return { decision: await running, sticky: true };
     const decided = this.decideAnew(key, task()).finally(() => this.deciding.delete(key));
@@ -105,18 +107,18 @@ export class ServedAgent {
     const single = version.adapters.find((adapter) => adapter.capabilityId === capabilityId)?.name ?? null;
     if (merge === undefined) return { ...base, adapter: single, capabilityId, reason, probability };
     const merged = this.mergedAdapters.want(merge);
-    // The first conversation to want a merge does not wait for it: it gets the likeliest adapter alone.
-    const isThere = this.replicas.all.some((replica) => replica.ready && replica.routable.has(merged));
+    // The first conversation that needs a merged adapter does not wait for it, but gets the likeliest adapter alone.
+    const isLoaded = this.replicas.all.some((replica) => replica.ready && replica.routable.has(merged));
     return {
       ...base,
-      adapter: isThere ? merged : single,
+      adapter: isLoaded ? merged : single,
       capabilityId,
-      reason: isThere ? reason : 'mixture-pending',
+      reason: isLoaded ? reason : 'mixture-pending',
       probability,
     };
   }
 
-  /** The router's answer, or why there is none: its budget is over, or it failed. */
+  /** The router's answer; or why there is none, as a word for the header x-whet-route. */
   private async askRouter(version: RegistryVersion, prefix: string, task: string): Promise<RoutingAnswer | string> {
     const { router } = this.settings;
     // A router without a time limit asks no model and answers at once.

@@ -4,22 +4,23 @@ import type { ServedAgent } from './served-agent';
 import type { WantedAdapter } from '../upstream/adapter-reconciler';
 
 /**
- * Adapters that an agent needs at its model servers now: those of its served versions, then the merges made of them.
+ * Adapters that an agent's model servers should have now: those of the versions that are served, then the adapters that
+ * are merged from these.
  */
 export function wantedAdapters(agent: ServedAgent, store: ArtifactStore): WantedAdapter[] {
   const single = agent.wantedVersions().flatMap(({ adapters }) => adapters);
   const merges = agent.mergedAdapters
-    .of(new Set(single.map(({ name }) => name)))
+    .madeOf(new Set(single.map(({ name }) => name)))
     .map(({ name, parts }): WantedAdapter => {
-      // For servers that cannot merge (vLLM), a merge made beforehand with PEFT may lie in the store under the merge's
+      // vLLM cannot merge. For it, an adapter that was merged beforehand with PEFT may lie in the store under this
       // name.
-      const made = store.localPath(`${layout.adapters(agent.settings.name)}/${name.replace('@', '-')}`);
-      return { name, path: existsSync(made) ? made : null, parts };
+      const premerged = store.localPath(`${layout.adapters(agent.settings.name)}/${name.replace('@', '-')}`);
+      return { name, path: existsSync(premerged) ? premerged : null, parts };
     });
   return [...single.map(({ name, key }) => ({ name, path: store.localPath(key) })), ...merges];
 }
 
-/** Every name that is this agent's business, wanted or not: what the reconciler may unload. */
+/** Names of all adapters that belong to an agent, wanted or not. The reconciler unloads no others. */
 export function knownAdapters(agent: ServedAgent): string[] {
   return [
     ...agent.registry.versions.flatMap(({ adapters }) => adapters.map(({ name }) => name)),

@@ -7,20 +7,24 @@ import type { Log } from '../log';
 import type { Metrics } from '../metrics';
 import { CanaryOutcomes } from './canary-outcomes';
 
-/** Between looks at what other gateways have counted. */
+/** Interval between readings of what the other gateways have counted. */
 const READ_EVERY_MS = 2_000;
 
-/** What became of a posted outcome. */
+/** Whether a posted outcome was counted. */
 export interface OutcomeReceipt {
   counted: boolean;
-  /** Why not. */
+  /** Why it was not counted; null when it was. */
   reason: string | null;
 }
 
-/** Compares each agent's canary with its control and takes it back when it is worse. */
+/** Compares each agent's canary with the active version, and rolls it back when it is worse. */
 export class CanaryMonitor {
-  private readonly books = new Map<string, CanaryOutcomes>();
-  private readonly instance = `${hostname().replace(/[^A-Za-z0-9-]/g, '-')}-${process.pid}-${randomBytes(4).toString('hex')}`;
+  private readonly outcomes = new Map<string, CanaryOutcomes>();
+  private readonly instance = [
+    hostname().replace(/[^A-Za-z0-9-]/g, '-'),
+    process.pid,
+    randomBytes(4).toString('hex'),
+  ].join('-');
   private readonly timer: NodeJS.Timeout;
 
   constructor(
@@ -33,42 +37,44 @@ export class CanaryMonitor {
     this.timer.unref();
   }
 
-  /** Opens or closes an agent's book as its registry says. */
+  /** Begins to compare the registry's canary, or stops when there is none. */
   registryChanged(agent: string, { canary }: Registry): void {
-    const book = this.books.get(agent);
-    if (book?.canary.id === canary?.id) return;
-    this.books.delete(agent);
-    void book?.close();
+    const outcomes = this.outcomes.get(agent);
+    if (outcomes?.canary.id === canary?.id) return;
+    this.outcomes.delete(agent);
+    void outcomes?.close();
     if (canary === undefined) return;
-    this.books.set(agent, new CanaryOutcomes(this.store, agent, canary, this.instance));
+    this.outcomes.set(agent, new CanaryOutcomes(this.store, agent, canary, this.instance));
     void this.readOthers();
   }
 
   /**
-   * Counts an outcome, once for each conversation, and rolls the canary back when that makes it significantly worse.
+   * Counts an outcome, once for each conversation, and rolls the canary back if it is now significantly worse. `reward`
+   * is in [0, 1]. Rejects when the store cannot be written.
    */
   async add(agent: string, key: string, decision: RoutingDecision, reward: number): Promise<OutcomeReceipt> {
     this.metrics.outcomes.inc({ agent, arm: decision.arm });
-    const book = this.books.get(agent);
-    if (book === undefined) return { counted: false, reason: 'there is no canary to compare' };
-    if (decision.canaryId !== book.canary.id)
+    const outcomes = this.outcomes.get(agent);
+    if (outcomes === undefined) return { counted: false, reason: 'there is no canary to compare' };
+    if (decision.canaryId !== outcomes.canary.id)
       return { counted: false, reason: 'the conversation began before the canary' };
-    if (!(await book.add(key, decision.arm, reward)))
+    if (!(await outcomes.add(key, decision.arm, reward)))
       return { counted: false, reason: 'the conversation was counted before' };
-    await this.judge(agent, book);
+    await this.judge(agent, outcomes);
     return { counted: true, reason: null };
   }
 
+  /** Stops the timer and closes all files. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
-    await Promise.all([...this.books.values()].map((book) => book.close()));
+    await Promise.all([...this.outcomes.values()].map((outcomes) => outcomes.close()));
   }
 
   private async readOthers(): Promise<void> {
-    for (const [agent, book] of this.books) {
+    for (const [agent, outcomes] of this.outcomes) {
       try {
-        await book.readOthers();
-        await this.judge(agent, book);
+        await outcomes.readOthers();
+        await this.judge(agent, outcomes);
       } catch (error) {
         this.log.error({ agent, error: (error as Error).message }, "other gateways' outcomes cannot be read");
       }

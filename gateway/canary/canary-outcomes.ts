@@ -1,7 +1,3 @@
-/**
- * Posted outcomes of the running canary, of all gateways together: each appends to its own file in the store and reads
- * the others'. What a restarted gateway had counted is in its former file.
- */
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Canary } from '../../contracts/artifacts/registry';
@@ -9,13 +5,17 @@ import { type ArtifactStore, layout, type Segment } from '../../store';
 import { SequentialTest } from './sequential-test';
 
 const lineSchema = z.strictObject({
-  /** sha256 of the conversation's key, cut: enough to count it once. */
+  /** First 24 hex digits of the sha256 of the conversation's key: enough to count it once. */
   conversation: z.string(),
   arm: z.enum(['active', 'canary']),
   reward: z.number().min(0).max(1),
 });
 type Line = z.infer<typeof lineSchema>;
 
+/**
+ * The outcomes that were posted while a canary runs, of all gateways together. Each gateway appends to its own file in
+ * the store and reads the files of the others. A restarted gateway begins a new file and reads its former one.
+ */
 export class CanaryOutcomes {
   readonly test: SequentialTest;
   private readonly counted = new Set<string>();
@@ -37,7 +37,8 @@ export class CanaryOutcomes {
   }
 
   /**
-   * Counts an outcome; false when this conversation was counted before. Resolves when it is with the operating system.
+   * Counts an outcome and resolves with true once the operating system has it; false when the conversation was counted
+   * before. `reward` is in [0, 1]. Rejects when the file cannot be written.
    */
   async add(key: string, arm: Line['arm'], reward: number): Promise<boolean> {
     const line: Line = { conversation: hash('sha256', key, 'hex').slice(0, 24), arm, reward };
@@ -46,7 +47,7 @@ export class CanaryOutcomes {
     return true;
   }
 
-  /** Takes in what the other gateways have counted since the last call. */
+  /** Counts what the other gateways have counted since the last call. Rejects when a file cannot be read. */
   async readOthers(): Promise<void> {
     for (const name of await this.store.list(this.directory)) {
       if (name === this.ownName || !name.endsWith('.jsonl')) continue;
@@ -56,6 +57,7 @@ export class CanaryOutcomes {
     }
   }
 
+  /** Closes the file of this gateway. */
   close(): Promise<void> {
     return this.own.close();
   }

@@ -1,4 +1,4 @@
-/** POST /v1/chat/completions, /v1/completions and /v1/embeddings: resolve, route once, forward, answer. */
+/** POST /v1/chat/completions, /v1/completions and /v1/embeddings: resolve the model, route, forward, answer. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { GATEWAY_HEADERS } from '../../contracts/config/gateway-config';
 import { conversationKey } from '../conversations';
@@ -19,11 +19,11 @@ import { forward } from '../upstream/forward';
 import { SseRelay } from '../upstream/sse-relay';
 import type { Exchange, Routed } from './exchange';
 
-/** A route of OpenAI's API that is forwarded. */
+/** A route of OpenAI's API that is forwarded to a model server. */
 export interface InferenceRoute {
-  /** Below /v1. */
+  /** Without /v1. */
   path: '/chat/completions' | '/completions' | '/embeddings';
-  /** What a conversation is known by; null: nothing is routed, the base model answers. */
+  /** Reads the opening of the conversation. Null for requests that are not routed: the base model answers them. */
   opening: ((fields: Record<string, unknown>) => Opening) | null;
 }
 
@@ -34,8 +34,8 @@ export const INFERENCE_ROUTES: Record<string, InferenceRoute> = {
   '/v1/embeddings': { path: '/embeddings', opening: null },
 };
 
-/** Upstream headers that are not passed on: they belong to the connection, or are written anew. */
-const DROPPED = new Set([
+/** Headers of a model server's answer that the client does not get: of the connection, or set by the gateway itself. */
+const NOT_FORWARDED = new Set([
   'connection',
   'keep-alive',
   'transfer-encoding',
@@ -47,18 +47,18 @@ const DROPPED = new Set([
   'set-cookie',
 ]);
 
-function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {};
   for (const name in headers) {
     const value = headers[name];
-    if (value !== undefined && !DROPPED.has(name)) kept[name] = value;
+    if (value !== undefined && !NOT_FORWARDED.has(name)) kept[name] = value;
   }
   return kept;
 }
 
 /**
- * Answers one inference request. Throws ApiError while nothing has been written. Returns false when the client went
- * away.
+ * Answers one inference request. Resolves with false when the client went away. Rejects with ApiError, but only while
+ * nothing has been written to the client.
  */
 export async function handleInference(gateway: Gateway, exchange: Exchange, route: InferenceRoute): Promise<boolean> {
   const { config } = gateway;
@@ -119,7 +119,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
     recorder?.end(result.complete);
     return true;
   }
-  sendBytes(response, result.status, result.body, { ...passedOn(result.headers), ...exchange.headers() });
+  sendBytes(response, result.status, result.body, { ...forwardedHeaders(result.headers), ...exchange.headers() });
   recorder?.piece(result.body);
   recorder?.end(true);
   return true;
@@ -154,18 +154,18 @@ async function decide(
   return { agent, conversation, version, adapter, reason: parts.join('; ') };
 }
 
-/** What a model server is told. The client's key stays here. */
+/** Headers of the request to a model server. The client's API key is not among them. */
 function upstreamHeaders({ headers }: IncomingMessage, span: Exchange['span']): Record<string, string> {
-  const told: Record<string, string> = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
+  const sent: Record<string, string> = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
   for (const name of ['accept', 'traceparent', 'tracestate', 'x-request-id'] as const) {
     const value = headers[name];
-    if (typeof value === 'string') told[name] = value;
+    if (typeof value === 'string') sent[name] = value;
   }
-  if (span !== null) told['traceparent'] = span.traceparent;
-  return told;
+  if (span !== null) sent['traceparent'] = span.traceparent;
+  return sent;
 }
 
-function streamTarget(exchange: Exchange, tap: ((piece: Buffer) => void) | null): StreamTarget {
+function streamTarget(exchange: Exchange, onPiece: ((piece: Buffer) => void) | null): StreamTarget {
   const { response } = exchange;
   let started = false;
   return {
@@ -176,9 +176,9 @@ function streamTarget(exchange: Exchange, tap: ((piece: Buffer) => void) | null)
           if (started) return;
           started = true;
           exchange.stopWaiting();
-          response.writeHead(200, { ...passedOn(headers), ...exchange.headers() });
+          response.writeHead(200, { ...forwardedHeaders(headers), ...exchange.headers() });
         },
-        tap,
+        onPiece,
       ),
     started: () => started,
     onDrain: (resume) => response.once('drain', resume),

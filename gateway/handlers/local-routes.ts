@@ -14,8 +14,9 @@ import { modelNames } from '../agents/resolve-model';
 /** A route that the gateway answers itself. */
 export interface LocalRoute {
   method: 'GET' | 'POST';
-  /** Needs no key: for probes and scrapers inside the deployment. */
+  /** Whether it needs no API key. For probes and scrapers inside the deployment. */
   isPublic: boolean;
+  /** Answers a request. `client` is null where the route is public. Rejects with ApiError. */
   answer(
     gateway: Gateway,
     request: IncomingMessage,
@@ -24,6 +25,7 @@ export interface LocalRoute {
   ): Promise<void> | void;
 }
 
+/** Seconds since 1970; OpenAI's list of models wants a time of creation. */
 const STARTED = Math.floor(Date.now() / 1000);
 
 /** Routes that the gateway answers itself, by path. */
@@ -100,7 +102,7 @@ export const LOCAL_ROUTES: Record<string, LocalRoute> = {
   },
 };
 
-/** Throws ApiError 400 with the field and what is allowed. */
+/** Reads a posted outcome. Throws ApiError 400 that names the field and what is allowed. */
 function parseOutcome(body: Buffer): Outcome {
   let raw: unknown;
   try {

@@ -1,5 +1,5 @@
 /**
- * The gateway's OpenAPI document, served at /openapi.json. Bodies of OpenAI's API are described as far as the gateway
+ * The gateway's OpenAPI document, served at /openapi.json. It describes bodies of OpenAI's API as far as the gateway
  * reads them.
  */
 import { z } from 'zod';
@@ -26,14 +26,14 @@ const failure = (description: string) => ({ description, content: json({ $ref: '
 const object = { type: 'object' };
 
 const REFUSALS = {
-  400: failure('The request is not what it should be.'),
-  401: failure('A key is missing or unknown.'),
+  400: failure('The request is invalid.'),
+  401: failure('The API key is missing or not valid.'),
   403: failure('The client may not use this agent.'),
-  404: failure('There is no such model or route.'),
-  405: failure('Another method is needed.'),
+  404: failure('The model or route does not exist.'),
+  405: failure('The route takes another method.'),
   408: failure('The body did not arrive in time.'),
   413: failure('The body is too large.'),
-  415: failure('The body is compressed.'),
+  415: failure('The body is compressed, which is not supported.'),
   429: failure('A limit is reached.'),
 };
 const UPSTREAM = {
@@ -46,7 +46,7 @@ const conversation = {
   name: GATEWAY_HEADERS.conversation,
   in: 'header',
   required: false,
-  description: 'Names the conversation; absent: it is known by its opening messages.',
+  description: 'Names the conversation. Absent: requests with the same opening messages are one conversation.',
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,200}$' },
 };
 
@@ -76,7 +76,7 @@ function inference(
   };
 }
 
-/** A message as far as the gateway looks at it. */
+/** A message, as far as the gateway reads it. */
 const message = {
   type: 'object',
   required: ['role'],
@@ -85,7 +85,7 @@ const message = {
 };
 const stream = { type: ['boolean', 'null'] };
 
-/** The document of a gateway that answers for these models. */
+/** The document of a gateway that offers these models. */
 export const openApi = (models: readonly string[]) => ({
   openapi: '3.1.0',
   info: {
@@ -103,21 +103,21 @@ export const openApi = (models: readonly string[]) => ({
     '/v1/embeddings': inference(models, 'Embeds texts', ['input'], { input: {} }),
     '/v1/models': {
       get: {
-        summary: 'Names that can be asked for',
+        summary: 'Lists the models',
         responses: { 200: { description: 'A list.', content: json(object) }, 401: REFUSALS[401] },
       },
     },
     '/v1/outcomes': {
       post: {
-        summary: 'Says how a conversation went',
+        summary: 'Reports how a conversation went',
         requestBody: { required: true, content: json(withoutSchemaKey(z.toJSONSchema(outcomeSchema))) },
         responses: { 200: { description: 'Whether it was counted.', content: json(object) }, ...REFUSALS },
       },
     },
     '/healthz': {
       get: {
-        summary: 'Whether the process lives',
-        responses: { 200: { description: 'It does.', content: json(object) } },
+        summary: 'Whether the process is alive',
+        responses: { 200: { description: 'It is.', content: json(object) } },
       },
     },
     '/readyz': {
@@ -136,7 +136,7 @@ export const openApi = (models: readonly string[]) => ({
       },
     },
     '/openapi.json': {
-      get: { summary: 'This document', responses: { 200: { description: 'It.', content: json(object) } } },
+      get: { summary: 'This document', responses: { 200: { description: 'The document.', content: json(object) } } },
     },
   },
 });

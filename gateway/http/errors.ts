@@ -1,8 +1,8 @@
 import { openAiError, type OpenAiErrorBody } from '../../contracts/messages/openai-error';
 
 /**
- * A request that is answered with an error in OpenAI's format. The message goes to the client: no stacks, no paths, no
- * upstream bodies.
+ * An error that the client gets as an answer in OpenAI's format. Its message must not hold stacks, paths or bodies of
+ * model servers.
  */
 export class ApiError extends Error {
   readonly type: string;
@@ -27,6 +27,7 @@ export class ApiError extends Error {
     this.headers = headers;
   }
 
+  /** The answer's body. */
   body(): OpenAiErrorBody {
     return openAiError(this.message, this.type, this.param, this.code);
   }

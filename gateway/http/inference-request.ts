@@ -3,16 +3,16 @@ import { ApiError } from './errors';
 import { RequestBody } from './replace-model-name';
 import type { ReceivedBody } from './read-body';
 
-/** What the gateway reads of a request; everything else goes to the model server as it came. */
+/** An inference request as far as the gateway reads it. The rest goes to the model server unchanged. */
 export interface InferenceRequest {
   model: string;
   stream: boolean;
-  /** Chat messages or the prompt, as sent. */
+  /** All fields, as the client sent them. */
   parsed: Record<string, unknown>;
   body: RequestBody;
 }
 
-/** Throws ApiError 400 for what is no JSON object with a model name. */
+/** Reads a body. Throws ApiError 400 when it is not a JSON object with a model name. */
 export function parseInference(body: ReceivedBody): InferenceRequest {
   const { bytes } = body;
   if (!isUtf8(bytes)) throw new ApiError(400, 'The request body is not UTF-8.', { code: 'invalid_json' });
@@ -20,7 +20,7 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
   try {
     parsed = JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    // V8's message may quote the body, which is the client's own.
+    // V8's message may quote the body. That is harmless, because the body is the client's own.
     throw new ApiError(400, `The request body is not JSON: ${(error as Error).message.slice(0, 160)}`, {
       code: 'invalid_json',
     });
@@ -44,17 +44,18 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
   return { model, stream: stream === true, parsed: fields, body: new RequestBody(body, fields) };
 }
 
-/** The opening of a conversation: what its key and its route are made from. */
+/** The opening of a conversation: what identifies it, and what the router reads. */
 export interface Opening {
   /**
-   * Texts of all messages up to and with the first user turn, with their roles: equal for all turns of a conversation.
+   * Role and text of each message up to and including the first user turn, alternating. The same at every turn of a
+   * conversation.
    */
   texts: string[];
-  /** Text of the first user turn alone: what the router is shown. */
+  /** Text of the first user turn, which the router reads. */
   task: string;
 }
 
-/** Throws ApiError 400 when chat messages are missing or no objects. */
+/** Opening of a chat. Throws ApiError 400 when `messages` is not a list of objects. */
 export function chatOpening({ messages }: Record<string, unknown>): Opening {
   if (!Array.isArray(messages) || messages.length === 0) {
     throw new ApiError(400, 'messages is missing: it must be a list with at least one message.', { param: 'messages' });
@@ -69,17 +70,17 @@ export function chatOpening({ messages }: Record<string, unknown>): Opening {
     texts.push(typeof role === 'string' ? role : '', said);
     if (role === 'user') return { texts, task: said };
   }
-  // No user turn: the last message is all there is to go by, as in evaluation.
+  // Without a user turn the router reads the last message, as in evaluation.
   return { texts, task: contentText((messages.at(-1) as { content?: unknown }).content) };
 }
 
-/** Opening of a plain completion: the prompt. */
+/** Opening of a plain completion: its prompt. */
 export function promptOpening({ prompt }: Record<string, unknown>): Opening {
   const text = typeof prompt === 'string' ? prompt : (JSON.stringify(prompt) ?? '');
   return { texts: [text], task: text };
 }
 
-/** A message's text: a string, or the text parts of a list; other parts count by their JSON. */
+/** A message's text. Of a list, the texts of its parts; of a part without text, its JSON. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (content === null || content === undefined) return '';

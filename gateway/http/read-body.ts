@@ -1,21 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from './errors';
 
-/** A body and the room behind it that belongs to it: a longer model name fits in without a copy. */
+/** A body, followed in memory by free space, so that a longer model name fits in without a copy. */
 export interface ReceivedBody {
   bytes: Buffer;
-  /** Bytes behind `bytes` in the same memory. */
+  /** Free bytes that follow `bytes` in the same memory. */
   spare: number;
 }
 
 const SPARE_BYTES = 256;
-/** Up to here memory is taken on a client's word for its length. */
+/** Largest announced length for which memory is allocated before the body has come. */
 const ANNOUNCED_BYTES = 1_048_576;
 
 /**
- * The whole body. Rejects with ApiError 413 as soon as it is known to be over `limit` bytes (what is announced is not
- * read first), 408 when it has not come within `timeoutMs`, 415 for a compressed one, and with the connection's error
- * when the client goes away.
+ * Reads the whole body. Rejects with ApiError 413 when it is larger than `limit` bytes (at once, if its announced
+ * length is), 408 when it has not arrived within `timeoutMs`, 415 when it is compressed; and with the connection's
+ * error when the client goes away.
  */
 export function readBody(request: IncomingMessage, limit: number, timeoutMs: number): Promise<ReceivedBody> {
   const tooLarge = () =>
@@ -28,14 +28,14 @@ export function readBody(request: IncomingMessage, limit: number, timeoutMs: num
     return Promise.reject(
       new ApiError(
         415,
-        `Content-Encoding ${JSON.stringify(encoding.slice(0, 40))} is not taken; send the body as it is.`,
+        `Content-Encoding ${JSON.stringify(encoding.slice(0, 40))} is not supported. Send the body uncompressed.`,
       ),
     );
   }
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limit) return Promise.reject(tooLarge());
   return new Promise((resolve, reject) => {
-    // Not from Node's pool, whose memory others use too.
+    // Not from Node's pool, because other buffers share its memory.
     const memory =
       announced > 0 && announced <= ANNOUNCED_BYTES ? Buffer.allocUnsafeSlow(announced + SPARE_BYTES) : null;
     const chunks: Buffer[] = [];
@@ -51,7 +51,7 @@ export function readBody(request: IncomingMessage, limit: number, timeoutMs: num
     const fail = (error: Error) => {
       clearTimeout(timer);
       request.removeAllListeners('data');
-      // The rest is thrown away as it comes, so that the answer reaches a client that is still sending.
+      // The rest is discarded as it arrives, so that the answer reaches a client that is still sending.
       request.resume();
       reject(error);
     };

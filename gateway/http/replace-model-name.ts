@@ -1,16 +1,16 @@
 /**
- * Replaces the top-level member `model` in the bytes of a JSON object and leaves every other byte alone: no field is
- * lost, no number loses digits, and 100 KB of messages are not written again.
+ * Replaces the value of the top-level member `model` in the bytes of a JSON object, and keeps every other byte. So no
+ * field is lost, no number loses digits, and 100 KB of messages are not serialised again.
  */
 import type { ReceivedBody } from './read-body';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const KEY = '"model"';
-/** What is read in any case. */
+/** A `"model"` this near to the start or the end is located by scanning only the bytes between. */
 const NEAR_BYTES = 4_096;
 
-/** Index just after the string that begins at `start`; the text is known to be JSON. */
+/** Index just after the string that begins at `start`. The text must be valid JSON. */
 function endOfString(text: Buffer, start: number): number {
   for (let end = text.indexOf(QUOTE, start + 1); end !== -1; end = text.indexOf(QUOTE, end + 1)) {
     let slashes = 0;
@@ -33,17 +33,14 @@ interface Range {
   end: number;
 }
 
-/**
- * Range of the string that is the value of the key ending at `end`; null when that string is no key, or its value no
- * string.
- */
+/** Range of the value of the key that ends at `end`; null when there is no key, or its value is not a string. */
 function valueRange(text: Buffer, end: number): Range | null {
   const colon = skipSpace(text, end);
   const start = skipSpace(text, colon + 1);
   return text[colon] === 0x3a && text[start] === QUOTE ? { start, end: endOfString(text, start) } : null;
 }
 
-/** Values of the top-level members spelled `"model"` that begin before `until`. */
+/** Ranges of the values of top-level members that are spelled `"model"` and begin before `until`. */
 function modelRanges(text: Buffer, until: number): Range[] {
   const found: Range[] = [];
   let depth = 0;
@@ -64,18 +61,18 @@ function modelRanges(text: Buffer, until: number): Range[] {
 }
 
 /**
- * As modelRanges for the whole text. A lone `"model"` near one end, the usual case, is placed by reading the text on
- * that side of it only.
+ * The same for the whole text. In the usual case, a single `"model"` near one end, it reads only the text between that
+ * end and the key.
  */
 function allModelRanges(text: Buffer): Range[] {
   const at = text.indexOf(KEY);
   if (at === -1) return [];
-  // After a backslash it is the end of a longer string.
+  // After a backslash, the first quote belongs to a longer string.
   const isLone = text[at - 1] !== BACKSLASH && text.indexOf(KEY, at + KEY.length) === -1;
   if (isLone && at <= NEAR_BYTES) return modelRanges(text, at + 1);
   if (isLone && text.length - at <= NEAR_BYTES) {
     const range = valueRange(text, at + KEY.length);
-    // The rest is a whole object with a brace before it only if it began at the top level.
+    // A brace and the rest of the text are a whole object only if the key is at the top level.
     if (range !== null && isObject(`{${text.toString('utf8', at)}`)) return [range];
   }
   return modelRanges(text, text.length);
@@ -90,13 +87,13 @@ function isObject(text: string): boolean {
   }
 }
 
-/** The body of a request, whose model name can be exchanged. */
+/** The body of a request. Its model name can be replaced. */
 export class RequestBody {
-  /** Where the name stands; null: it is named twice or in escapes. */
+  /** Where the model name is; null when `model` occurs twice or is written with escapes. */
   private name: Range | null;
-  private given = false;
+  private usedInPlace = false;
 
-  /** `parsed` is the same body parsed. */
+  /** `parsed` is the JSON value of `body`. */
   constructor(
     private readonly body: ReceivedBody,
     private readonly parsed: Record<string, unknown>,
@@ -104,15 +101,16 @@ export class RequestBody {
     this.name = plainName(body.bytes, parsed);
   }
 
+  /** Bytes of the body. */
   get length(): number {
     return this.body.bytes.length;
   }
 
   /**
-   * The bytes with this model name. The first call changes them where they lie, when there is room: a second copy of
-   * 100 KB would bring the next garbage collection nearer. Later calls copy, because a server that failed may still be
-   * reading. A body that names the model twice or in escapes is written anew from `parsed`, so that no server can read
-   * another name from it than the gateway did.
+   * The body with this model name. The first call changes the bytes in place if there is room, because copies of 100 KB
+   * make garbage collections more frequent. Later calls copy, because a server that failed may still be reading the
+   * bytes. A body in which `model` occurs twice or is written with escapes is serialised again from `parsed`: no server
+   * must read another name in it than the gateway has read.
    */
   withModel(model: string): Buffer {
     if (this.name === null) return Buffer.from(JSON.stringify({ ...this.parsed, model }));
@@ -120,8 +118,8 @@ export class RequestBody {
     const { start, end } = this.name;
     const name = Buffer.from(JSON.stringify(model));
     const growth = name.length - (end - start);
-    if (this.given || growth > spare) return Buffer.concat([bytes.subarray(0, start), name, bytes.subarray(end)]);
-    this.given = true;
+    if (this.usedInPlace || growth > spare) return Buffer.concat([bytes.subarray(0, start), name, bytes.subarray(end)]);
+    this.usedInPlace = true;
     const changed = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length + growth);
     const rest = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length + Math.max(growth, 0));
     rest.copyWithin(end + growth, end, bytes.length);
@@ -136,6 +134,6 @@ export class RequestBody {
 function plainName(bytes: Buffer, parsed: Record<string, unknown>): Range | null {
   const [range, ...others] = allModelRanges(bytes);
   if (range === undefined || others.length > 0) return null;
-  // One plain spelling beside an escaped one, which may come last and would then win.
+  // A second `model`, written with escapes, may follow. It would override this one, so the values must agree.
   return JSON.parse(bytes.toString('utf8', range.start, range.end)) === parsed['model'] ? range : null;
 }

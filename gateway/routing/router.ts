@@ -33,7 +33,7 @@ export interface RoutingAnswer {
 export interface Router {
   /** Resolves with the choice. Rejects when there is none; `signal` aborts it when the time limit is over. */
   route(question: RoutingQuestion, signal: AbortSignal): Promise<RoutingAnswer>;
-  /** Prepares for a version that conversations will be routed in: work that takes longer than a conversation may wait. */
+  /** Does, ahead of the first conversation of a version, what would take longer than a conversation may wait. */
   prepare?(version: RegistryVersion): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Requests and answers of OpenAI's API as the messages of a trajectory. */
+/** Converts requests and answers of OpenAI's API into messages of a trajectory. */
 import { type ChatMessage, chatMessageSchema } from '../../contracts/artifacts/trajectory';
 
 interface WireMessage {
@@ -9,8 +9,8 @@ interface WireMessage {
 }
 
 /**
- * A message in the trajectory's form: text parts joined, `developer` as `system`. Throws ZodError for what has no text
- * form.
+ * A message as trajectories have it: text parts are joined, and `developer` becomes `system`. Throws ZodError for a
+ * message that is not text.
  */
 export function toChatMessage(message: WireMessage): ChatMessage {
   const { content, role, tool_calls: calls, tool_call_id: id } = message;
@@ -25,8 +25,8 @@ export function toChatMessage(message: WireMessage): ChatMessage {
   });
 }
 
-/** What an answer said and cost. */
-export interface AnswerRead {
+/** An answer's message and its numbers of tokens. */
+export interface ReadAnswer {
   message: ChatMessage;
   promptTokens: number;
   completionTokens: number;
@@ -47,16 +47,14 @@ const usageOf = ({ usage }: WireAnswer) => ({
   completionTokens: usage?.completion_tokens ?? 0,
 });
 
-/** The first choice of an answer that came whole. Throws where it has none. */
-export function readWhole(body: string): AnswerRead {
+/** Reads the first choice of an answer that was not streamed. Throws when it has none. */
+export function readWhole(body: string): ReadAnswer {
   const answer = JSON.parse(body) as WireAnswer;
   return { message: toChatMessage(answer.choices?.[0]?.message ?? {}), ...usageOf(answer) };
 }
 
-/**
- * The first choice of a streamed answer, put together from its events. Throws where an event is not what it should be.
- */
-export function readStream(body: string): AnswerRead {
+/** Reads the first choice of a streamed answer from its events. Throws when an event is not valid. */
+export function readStream(body: string): ReadAnswer {
   let content = '';
   const calls: { id: string; type: 'function'; function: { name: string; arguments: string } }[] = [];
   let usage = { promptTokens: 0, completionTokens: 0 };

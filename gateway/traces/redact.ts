@@ -3,12 +3,13 @@ import type { RedactionRule } from '../../contracts/config/analyst-spec';
 import type { TraceSettings } from '../../contracts/config/gateway-config';
 import { REDACTION_FINDERS } from '../../contracts/redaction-rules';
 
-/** Changes a message before anything of it is kept. */
+/** Replaces personal data in a message. */
 export type Redaction = (message: ChatMessage) => ChatMessage;
 
 /**
- * The redaction that settings ask for, own patterns first. Unlike the analyst's, it does not keep what two equal values
- * have in common: nothing is put back here, so that the rules may find more than they are sure of.
+ * The redaction that the settings ask for. Their own patterns are applied first. Unlike the analyst's redaction, it
+ * cannot be reversed and gives equal values no common name, so its rules also replace what only may be personal data.
+ * Throws SyntaxError for an invalid pattern.
  */
 export function createRedaction({ redact, redactPatterns }: TraceSettings): Redaction {
   const builtIn = (Object.keys(REDACTION_FINDERS) as RedactionRule[]).filter((rule) => redact.includes(rule));

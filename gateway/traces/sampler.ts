@@ -1,8 +1,3 @@
-/**
- * Sampled conversations, kept until their outcome is posted and then written as trajectories, so that tonight's run can
- * learn from today's traffic. The last request of a conversation holds all of it but the last answer, so only the last
- * one is kept.
- */
 import { hash } from 'node:crypto';
 import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
@@ -14,25 +9,27 @@ import { readStream, readWhole, toChatMessage } from './openai-messages';
 import { createRedaction, type Redaction } from './redact';
 import type { TraceWriter } from './writer';
 
-/** Memory for conversations that wait for their outcome. */
+/** Most memory for conversations that wait for their outcome. */
 const KEPT_BYTES = 64_000_000;
-/** A longer answer is not kept. */
+/** Longer answers are not kept. */
 const LONGEST_ANSWER_BYTES = 1_000_000;
-
-/** Sampled conversations whose models are remembered. */
+/** Number of sampled conversations whose models are remembered. */
 const REMEMBERED = 200_000;
 /**
- * Model of a conversation of which not all turns were answered by one: after a fallback, a promotion, or when a client
- * names another.
+ * Model of a conversation whose turns were answered by different models: after a fallback or a promotion, or because
+ * the client named another model.
  */
 const MIXED = 'mixed';
 
-/** Sees the answer of one request. */
+/** Records the answer to one request. */
 export interface AnswerRecorder {
+  /** Adds a piece of the answer. */
   piece(bytes: Buffer): void;
+  /** The answer has ended; `complete` is false when it was cut off. */
   end(complete: boolean): void;
 }
 
+/** The last turn of a conversation. */
 interface KeptTurn {
   model: string;
   asked: InferenceRequest;
@@ -40,9 +37,13 @@ interface KeptTurn {
   bytes: number;
 }
 
+/**
+ * Keeps sampled conversations until their outcome is posted, then writes them as trajectories, from which the agent's
+ * next run learns. Only the last request of a conversation is kept: with its answer it holds the whole conversation.
+ */
 export class TraceSampler {
   private readonly kept = new Map<string, KeptTurn>();
-  /** By conversation, outcomes and turns that were not kept included; those used last. */
+  /** By conversation, the most recently used last. Includes turns that were not kept, and those after an outcome. */
   private readonly models = new Map<string, string>();
   private readonly redactions = new Map<string, Redaction>();
   private bytes = 0;
@@ -52,7 +53,7 @@ export class TraceSampler {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Null for a conversation that is not sampled. */
+  /** Records the answer to a request; null when its conversation is not sampled. `model` names what answers it. */
   recorderFor(
     { settings }: ServedAgent,
     { key }: ConversationKey,
@@ -73,10 +74,10 @@ export class TraceSampler {
         if (size <= LONGEST_ANSWER_BYTES) pieces.push(bytes);
       },
       end: (complete) => {
-        const heard = this.rememberModel(key, model());
+        const modelOfTurns = this.rememberModel(key, model());
         if (!complete || size > LONGEST_ANSWER_BYTES) return;
         this.keep(key, {
-          model: heard,
+          model: modelOfTurns,
           asked,
           answer: Buffer.concat(pieces).toString('utf8'),
           bytes: size + asked.body.length,
@@ -85,7 +86,7 @@ export class TraceSampler {
     };
   }
 
-  /** Writes a conversation, now that it is known how it went. Does nothing for one that was not sampled. */
+  /** Writes a conversation, whose reward is now known. Does nothing for one that was not sampled. */
   outcome({ settings }: ServedAgent, key: string, reward: number): void {
     const kept = this.take(key);
     if (kept === undefined) return;
@@ -95,19 +96,19 @@ export class TraceSampler {
     try {
       this.writer.add(name, toTrajectory(kept, key, reward, traces.successReward, redact));
     } catch {
-      // Images, audio, answers that are no chat message: the format has no place for them.
+      // Images, audio, and answers without a chat message do not fit the format.
       this.metrics.traces.inc({ agent: name, result: 'unreadable' });
     }
   }
 
-  /** The model that answered all turns so far, as far as this gateway remembers, or `mixed`. */
+  /** Adds the model of a turn. Returns the model of all turns that this gateway remembers, or `mixed`. */
   private rememberModel(key: string, model: string): string {
     const before = this.models.get(key);
-    const heard = before === undefined || before === model ? model : MIXED;
+    const modelOfTurns = before === undefined || before === model ? model : MIXED;
     this.models.delete(key);
-    this.models.set(key, heard);
+    this.models.set(key, modelOfTurns);
     if (this.models.size > REMEMBERED) this.models.delete(this.models.keys().next().value as string);
-    return heard;
+    return modelOfTurns;
   }
 
   private keep(key: string, kept: KeptTurn): void {
@@ -128,13 +129,15 @@ export class TraceSampler {
   }
 }
 
-/** By hash, so that all turns of a conversation, at any gateway, are sampled or none. */
+/** By hash, so that all gateways agree, and a conversation is sampled with all of its turns or not at all. */
 const isSampled = (key: string, share: number): boolean => seedOf(`trace\u0000${key}`) / 2 ** 52 < share;
 
-/** 52 bits of a hash: fits the trajectory's task seed. */
+/** 52 bits of a hash, because a task seed must be a safe integer. */
 const seedOf = (text: string): number => Number.parseInt(hash('sha256', text, 'hex').slice(0, 13), 16);
 
-/** Throws for what is no trajectory, so that only what the next run can read is written. */
+/**
+ * A kept conversation as a trajectory. Throws when it does not fit the format, which the next run must be able to read.
+ */
 function toTrajectory(
   { model, asked, answer }: KeptTurn,
   key: string,
@@ -156,7 +159,7 @@ function toTrajectory(
     success: reward >= successReward,
     finish: 'done',
     steps: messages.reduce((sum, { tool_calls: calls }) => sum + (calls?.length ?? 0), 0),
-    // Of the last turn: earlier ones were not kept.
+    // Of the last turn only, because earlier ones were not kept.
     usage: { promptTokens, completionTokens, cachedTokens: 0 },
     logprob: null,
     tags: [],

@@ -6,12 +6,12 @@ import type { Metrics } from '../metrics';
 const FLUSH_MS = 5_000;
 const FLUSH_LINES = 200;
 /**
- * More than this waiting means that the store does not keep up: requests must not wait for it, so conversations are
- * dropped and counted.
+ * Most trajectories of an agent that wait to be written. When the store does not keep up, further ones are dropped and
+ * counted, because requests must not wait for it.
  */
 const LONGEST_QUEUE = 5_000;
 
-/** Writes trajectories of live traffic in batches, off the path of the requests. */
+/** Writes trajectories of live traffic in batches. No request waits for it. */
 export class TraceWriter {
   private readonly queues = new Map<string, Trajectory[]>();
   private readonly timer: NodeJS.Timeout;
@@ -27,6 +27,7 @@ export class TraceWriter {
     this.timer.unref();
   }
 
+  /** Queues a trajectory. Drops and counts it when the queue is full. */
   add(agent: string, trajectory: Trajectory): void {
     const queue = this.queues.get(agent) ?? [];
     this.queues.set(agent, queue);
@@ -36,7 +37,8 @@ export class TraceWriter {
   }
 
   /**
-   * Writes what is waiting; resolves when it is in the store. A batch that cannot be written is counted and given up.
+   * Writes what is waiting, and resolves when it is in the store. A batch that cannot be written is dropped and
+   * counted.
    */
   flush(): Promise<void> {
     this.writing = this.writing.then(async () => {
@@ -58,6 +60,7 @@ export class TraceWriter {
     return this.writing;
   }
 
+  /** Stops the timer and writes what is waiting. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.flush();

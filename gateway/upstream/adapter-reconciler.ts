@@ -1,39 +1,42 @@
-/**
- * Keeps one model server's adapters as the registries want them. What is loaded is read from the server each time,
- * never remembered: a restarted server has lost everything. Order for an adapter: load, probe one token, route; and
- * back: stop routing, drain, unload.
- */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayConfig } from '../../contracts/config/gateway-config';
 import type { Log } from '../log';
 import { ReplicaAdmin } from './replica-admin';
 import type { Replica } from './replica';
 
-/** An adapter that the model servers should have. */
+/** An adapter that a model server should have. */
 export interface WantedAdapter {
   name: string;
-  /** Directory in PEFT format, as the model server sees it; null for a merge that is nowhere on disk. */
+  /** Directory in PEFT format, as the model server sees it; null for a merged adapter that is not on disk. */
   path: string | null;
-  /** What a merge is made of. */
+  /** What a merged adapter is made of. */
   parts?: readonly { adapter: string; weight: number }[];
 }
 
+/** What a reconciler needs. */
 export interface AdapterReconcilerOptions {
   replica: Replica;
   settings: GatewayConfig['reconcile'];
-  /** Base models that must be served there. */
+  /** Base models that the server must serve. */
   baseModels: () => readonly string[];
+  /** Adapters that it should serve now. */
   wanted: () => readonly WantedAdapter[];
-  /** Names that the registries know, wanted or not. Others are somebody else's and are left alone. */
+  /** Names of all adapters in the registries, wanted or not. Others belong to somebody else and are left alone. */
   known: () => ReadonlySet<string>;
+  /** Called when the server has become ready, and when a ready server takes traffic for a further adapter. */
   onReady: () => void;
   log: Log;
 }
 
 const LONGEST_BACKOFF_MS = 30_000;
-/** Between looks at a server that does not answer. */
+/** Interval between checks of a server that does not answer. */
 const DOWN_EVERY_MS = 250;
 
+/**
+ * Makes one model server serve the adapters that the registries want. It asks the server each time what is loaded,
+ * because a restarted server has lost everything. An adapter is loaded, probed with one token, then routed to. One that
+ * is no longer wanted gets no further requests, then waits for those in flight, then is unloaded.
+ */
 export class AdapterReconciler {
   private readonly server: ReplicaAdmin;
   private readonly stopping = new AbortController();
@@ -46,17 +49,19 @@ export class AdapterReconciler {
     this.server = new ReplicaAdmin(options.replica);
   }
 
+  /** Begins to check the server at an interval. */
   start(): void {
     this.loop = this.run();
   }
 
+  /** Stops. Resolves when the check that is under way has ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     this.wake?.();
     await this.loop;
   }
 
-  /** Looks at once: a connection broke, or a registry changed. */
+  /** Checks now instead of at the next interval, because a connection broke or a registry changed. */
   kick(): void {
     this.wake?.();
   }
@@ -81,17 +86,17 @@ export class AdapterReconciler {
     }
   }
 
-  /** One comparison of wanted and served. Throws when the server does not answer as it should. */
-  async check(): Promise<void> {
+  /** Compares once what is wanted with what is served. Rejects when the server does not answer as it should. */
+  private async check(): Promise<void> {
     const { replica, wanted, onReady, log } = this.options;
     const { epoch } = replica;
     const served = new Set(await this.server.models());
     const missing = this.options.baseModels().filter((name) => !served.has(name));
-    if (missing.length > 0) throw new Error(`does not serve ${missing.join(', ')}`);
+    if (missing.length > 0) throw new Error(`The model server does not serve ${missing.join(', ')}.`);
     const names = new Set(wanted().map(({ name }) => name));
     for (const name of replica.routable) if (!names.has(name) || !served.has(name)) replica.routable.delete(name);
     for (const adapter of wanted()) await this.loadAndRoute(adapter, served, epoch);
-    // A connection may have broken while adapters were loaded: then this look is out of date.
+    // When a connection broke while adapters were being loaded, this check is out of date.
     if (replica.epoch !== epoch) return;
     if (!replica.ready) {
       log.info({ replica: replica.url, adapters: [...replica.routable] }, 'model server is ready');
@@ -137,7 +142,7 @@ export class AdapterReconciler {
       if (wanted.has(name) || !known().has(name)) continue;
       const since = this.unwantedSince.get(name) ?? Date.now();
       this.unwantedSince.set(name, since);
-      // The other gateways read the registry within their poll; the wait covers their requests, the count our own.
+      // `drainMs` covers requests of other gateways, until they have read the registry; the count covers our own.
       if (Date.now() - since < settings.drainMs || replica.inFlightByModel.has(name)) continue;
       await this.server.unload(name);
       log.info({ replica: replica.url, adapter: name }, 'adapter was unloaded');

@@ -4,40 +4,42 @@ import type { Replica } from './replica';
 import { ClientGone } from './replica';
 import type { SseRelay } from './sse-relay';
 
-/** A request as it goes to a model server. */
+/** A request to a model server. */
 export interface UpstreamRequest {
   method: 'GET' | 'POST';
-  /** Below the replica's base path: `/chat/completions`. */
+  /** Without the replica's base path: `/chat/completions`. */
   path: string;
   body: Buffer | null;
   headers: Record<string, string>;
-  /** Served name, for counting what is under way. */
+  /** Served name of the model, by which requests in flight are counted. */
   model: string;
-  /** Largest answer that is not streamed. */
+  /** Largest allowed answer that is not streamed. */
   answerBytes: number;
 }
 
-/** How an attempt ended. Only `streamed` has written to the client. */
+/** How an attempt ended. Only with `streamed` has anything been written to the client. */
 export type AttemptResult =
   | { kind: 'whole'; status: number; headers: IncomingHttpHeaders; body: Buffer }
   | { kind: 'streamed'; complete: boolean }
   | { kind: 'failed'; why: 'connect' | 'cut' | 'timeout' | 'too-large' | 'client-gone'; message: string };
 
-/** Where an answer goes that comes as a stream of events; made when it begins. */
+/** Takes an answer that is a stream of events to the client. */
 export interface StreamTarget {
+  /** Called when the stream begins, with the headers of the model server's answer. */
   open(headers: IncomingHttpHeaders): SseRelay;
   /** Whether anything has been written to the client. */
   started(): boolean;
-  /** Calls back once, when the client takes more. */
+  /** Calls `resume` once, when the client can take more. */
   onDrain(resume: () => void): void;
 }
 
-/** Lets the owner of an attempt give it up, because the client has gone. */
+/** Aborts an attempt. */
 export interface AbortHandle {
+  /** Set while the attempt runs. Called when the client has gone. */
   abort: (() => void) | null;
 }
 
-/** One request to one model server. Never rejects. */
+/** Sends one request to one model server. Never rejects. */
 export function attempt(
   replica: Replica,
   request: UpstreamRequest,
@@ -88,7 +90,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.relay !== null) {
-      // undici reuses its buffers for nothing else: a chunk stays valid after this call.
+      // The chunk may be kept: undici does not use its memory again.
       if (!this.relay.push(chunk)) {
         controller.pause();
         this.target?.onDrain(() => controller.resume());

@@ -1,6 +1,6 @@
 /**
- * One request to whichever model server can answer it: choice, retries before the first byte, fallback to the base
- * model.
+ * Forwards a request to a model server that can answer it, with retries before the first byte of the answer and a
+ * fallback to the base model.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { ApiError } from '../http/errors';
@@ -8,39 +8,48 @@ import { rankReplicas } from './rank-replicas';
 import { attempt, type AbortHandle, type AttemptResult, type StreamTarget, type UpstreamRequest } from './attempt';
 import type { Replica } from './replica';
 import type { ReplicaSet } from './replica-set';
-import { isJsonObject, passedOnError, saysUnknownModel } from './response-checks';
+import { isJsonObject, refusalOf, saysUnknownModel } from './response-checks';
 
-/** What is to be forwarded. */
+/** A request to forward, and how. */
 export interface ForwardPlan {
   replicas: ReplicaSet;
   /** Null: the base model. */
   adapter: string | null;
   baseModel: string;
+  /** When the adapter cannot answer: the base model, or an error. */
   fallback: 'base' | 'error';
-  /** Conversation, for affinity. */
+  /** Key of the conversation. It selects the model server. */
   prefix: string;
-  /** The request for a served model name. */
+  /** The request for a model by its served name. */
   requestFor(model: string): UpstreamRequest;
-  /** Null where no stream was asked for. */
+  /** Null when the client did not ask for a stream. */
   target: StreamTarget | null;
   handle: AbortHandle;
+  /** Whether the client has gone. */
   isGone(): boolean;
+  /** Further attempts after the first. */
   retries: number;
+  /** How long to wait for a model server when none is ready, in milliseconds. */
   replicaMs: number;
-  /** Told before an adapter is given up for the base model. */
+  /** Called before the base model is asked instead of the adapter. */
   onFallback(reason: string): void;
+  /** Called before a further attempt. */
   onRetry(reason: string): void;
 }
 
-/** What the client gets; `streamed` is written already. */
+/** What the client gets. With `streamed` it has been written already. */
 export type ForwardResult =
   | { kind: 'whole'; status: number; headers: IncomingHttpHeaders; body: Buffer }
   | { kind: 'streamed'; complete: boolean }
   | { kind: 'client-gone' };
 
+/** What follows from an attempt: the request is done, or it may be tried again. */
 type AttemptOutcome = { done: ForwardResult } | { retry: string; error: ApiError; mayFallBack: boolean };
 
-/** @throws ApiError when no server answered; never after something was written to the client. */
+/**
+ * Forwards a request. Rejects with ApiError when no server answered, but never after something was written to the
+ * client.
+ */
 export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
   let { adapter } = plan;
   let failures = 0;
@@ -74,28 +83,31 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
     }
     tried.add(replica);
     const result = await attempt(replica, plan.requestFor(adapter ?? plan.baseModel), plan.target, plan.handle);
-    const verdict = outcomeOf(
+    const outcome = outcomeOf(
       result,
       replica,
       adapter,
       able.every((r) => tried.has(r)),
     );
-    if ('done' in verdict) return verdict.done;
+    if ('done' in outcome) return outcome.done;
     if (failures++ < plan.retries) {
-      plan.onRetry(verdict.retry);
+      plan.onRetry(outcome.retry);
       continue;
     }
-    if (verdict.mayFallBack && fallBack('adapter-failed')) continue;
-    throw verdict.error;
+    if (outcome.mayFallBack && fallBack('adapter-failed')) continue;
+    throw outcome.error;
   }
 }
 
-/** What an attempt's end means. Marks servers that cannot be trusted any more. */
+/**
+ * What follows from an attempt. Marks a server unready when it may have been restarted. Throws ApiError for what a
+ * further attempt would not change.
+ */
 function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | null, triedAll: boolean): AttemptOutcome {
   if (result.kind === 'streamed') return { done: result };
   if (result.kind === 'failed') {
     if (result.why === 'client-gone') return { done: { kind: 'client-gone' } };
-    // A second wait as long as the first helps nobody.
+    // A second attempt would make the client wait as long again.
     if (result.why === 'timeout')
       throw new ApiError(504, 'The model server did not answer in time.', { code: 'upstream_timeout' });
     if (result.why === 'too-large')
@@ -104,7 +116,7 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
     const message =
       result.why === 'connect'
         ? 'The model server cannot be reached.'
-        : 'The model server broke off before it had answered.';
+        : 'The model server closed the connection before it had answered.';
     return {
       retry: result.why,
       error: new ApiError(502, message, { code: 'upstream_unavailable' }),
@@ -121,7 +133,7 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
     };
   }
   if (status === 404 && saysUnknownModel(body)) {
-    // It was restarted, or somebody unloaded the adapter: check before the next request.
+    // It was restarted, or the adapter was unloaded by somebody else. It is checked before the next request.
     replica.markUnready();
     const name = adapter === null ? 'the base model' : `adapter ${adapter}`;
     return {
@@ -132,8 +144,8 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
   }
   if (status < 500) {
     if (status === 429 && !triedAll)
-      return { retry: 'busy', error: passedOnError(status, headers, body), mayFallBack: false };
-    throw passedOnError(status, headers, body);
+      return { retry: 'busy', error: refusalOf(status, headers, body), mayFallBack: false };
+    throw refusalOf(status, headers, body);
   }
   return {
     retry: `status-${status}`,

@@ -5,37 +5,38 @@ const modelsSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
 
 const LIST_MS = 2_000;
 const PROBE_MS = 10_000;
-/** vLLM reads an adapter of some hundred megabytes from a network disk. */
+/** vLLM may read an adapter of some hundred megabytes from a network disk. */
 const LOAD_MS = 120_000;
 
 /**
- * The management side of a model server (OpenAI's list, vLLM's adapter calls). Every method rejects when the answer is
- * not a success.
+ * Management calls to a model server: OpenAI's list of models, and vLLM's calls that load and unload adapters. Every
+ * method rejects when the server does not answer with status 200, or not in time.
  */
 export class ReplicaAdmin {
   constructor(private readonly replica: Replica) {}
 
-  /** Names that are served now. */
+  /** Names of the models that are served now. */
   async models(): Promise<string[]> {
     return modelsSchema.parse(JSON.parse(await this.send('GET', '/models', null, LIST_MS))).data.map(({ id }) => id);
   }
 
+  /** Loads an adapter from a directory in PEFT format, as the server sees it. */
   async load(name: string, path: string): Promise<void> {
     await this.send('POST', '/load_lora_adapter', { lora_name: name, lora_path: path }, LOAD_MS);
   }
 
-  /** Merges loaded adapters by weight: the policy server's own call, which vLLM does not have. */
+  /** Merges loaded adapters by weight. Only the policy server has this call, not vLLM. */
   async merge(name: string, parts: readonly { adapter: string; weight: number }[]): Promise<void> {
     const lora_mixture = parts.map(({ adapter, weight }) => ({ lora_name: adapter, weight }));
     await this.send('POST', '/load_lora_adapter', { lora_name: name, lora_mixture }, LOAD_MS);
   }
 
-  /** Waits at the server until requests under way with it have ended. */
+  /** Unloads an adapter. The server waits until the adapter's requests in flight have ended. */
   async unload(name: string): Promise<void> {
     await this.send('POST', '/unload_lora_adapter', { lora_name: name }, LOAD_MS);
   }
 
-  /** One token, so that an adapter which cannot be run never takes traffic. */
+  /** Generates one token, so that an adapter which cannot be run never takes traffic. */
   async probe(model: string): Promise<void> {
     const answer = JSON.parse(
       await this.send(

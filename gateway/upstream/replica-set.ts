@@ -6,31 +6,32 @@ export class ReplicaSet {
   constructor(
     readonly all: readonly Replica[],
     /** Emits `ready` whenever any server becomes ready. */
-    private readonly news: EventEmitter,
+    private readonly events: EventEmitter,
   ) {}
 
+  /** Whether at least one server is ready. */
   anyReady(): boolean {
     return this.all.some((replica) => replica.ready);
   }
 
-  /** Waits until a server is ready, for `limitMs` at most. */
+  /** Waits for at most `limitMs` until a server is ready. Resolves with whether one is. */
   waitUntilReady(limitMs: number): Promise<boolean> {
     if (this.anyReady()) return Promise.resolve(true);
     if (limitMs <= 0) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const look = () => {
+      const check = () => {
         if (this.anyReady()) end(true);
       };
       const end = (found: boolean) => {
         clearTimeout(timer);
-        this.news.off('ready', look);
+        this.events.off('ready', check);
         resolve(found);
       };
       const timer = setTimeout(() => end(false), limitMs);
-      this.news.on('ready', look);
+      this.events.on('ready', check);
     });
   }
 }
 
-/** An emitter for `ready`. Every request that waits listens; more than ten of them are no leak. */
+/** An emitter for `ready`. Every waiting request listens to it, so it does not warn about many listeners. */
 export const readyEvents = (): EventEmitter => new EventEmitter().setMaxListeners(0);

@@ -1,7 +1,9 @@
 import { Pool } from 'undici';
 import type { GatewayConfig } from '../../contracts/config/gateway-config';
 
-/** Why the gateway gave a request up itself: its connection breaking says nothing about the model server. */
+/**
+ * Thrown into a request that the gateway itself gave up. A connection that this breaks does not make a server unready.
+ */
 export class ClientGone extends Error {
   constructor() {
     super('The client went away.');
@@ -10,24 +12,25 @@ export class ClientGone extends Error {
 }
 
 /**
- * Ways a connection ends that the server is to blame for. Idle time and requests that we gave up ourselves are not
- * among them.
+ * Codes of errors that end a connection when its server has died. A timeout of an idle connection is not among them,
+ * nor is a request that we gave up ourselves.
  */
 const BROKEN = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
-/** One model server: its connections, what it serves, and how much is under way there. */
+/** One model server: its connections, what it serves, and its requests in flight. */
 export class Replica {
   readonly pool: Pool;
-  /** Path before `/chat/completions`: `/v1`. */
+  /** Path before `/chat/completions`, usually `/v1`. */
   readonly basePath: string;
-  /** Answers and serves the base model. Only a check by the reconciler makes it true. */
+  /** Whether it answers and serves the base model. Only a check by the reconciler sets it to true. */
   ready = false;
-  /** Adapters that were loaded and probed since it was last found ready. */
+  /** Adapters that have been loaded and probed since the server was last marked unready. */
   readonly routable = new Set<string>();
+  /** Requests in flight. */
   inFlight = 0;
-  /** Requests under way by model name. */
+  /** Requests in flight by model name. */
   readonly inFlightByModel = new Map<string, number>();
-  /** Raised with every loss of trust, so that a check which began before cannot restore it. */
+  /** Incremented whenever the server is marked unready, so that a check which began before cannot make it ready. */
   epoch = 0;
 
   constructor(
@@ -43,7 +46,7 @@ export class Replica {
       headersTimeout: timeouts.firstByteMs,
       bodyTimeout: timeouts.idleMs,
       keepAliveTimeout: 4_000,
-      // Each request has a connection of its own while it runs: a long answer must not hold up a short one.
+      // One request per connection at a time, so that a long answer does not delay a short one.
       pipelining: 1,
     });
     this.pool.on('disconnect', (_origin, _targets, error: Error & { code?: string }) => {
@@ -51,9 +54,7 @@ export class Replica {
     });
   }
 
-  /**
-   * A connection broke: it may have been restarted and have lost its adapters. It gets no traffic until it was checked.
-   */
+  /** Stops all traffic until the server has been checked: it may have been restarted and have lost its adapters. */
   markUnready(): void {
     this.epoch += 1;
     this.ready = false;
@@ -61,11 +62,13 @@ export class Replica {
     this.onUnready(this);
   }
 
+  /** Counts a request to a model. */
   begin(model: string): void {
     this.inFlight += 1;
     this.inFlightByModel.set(model, (this.inFlightByModel.get(model) ?? 0) + 1);
   }
 
+  /** Ends the count of a request. Call it once for each `begin`. */
   end(model: string): void {
     this.inFlight -= 1;
     const left = (this.inFlightByModel.get(model) ?? 1) - 1;

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ApiError } from '../http/errors';
 
-/** Larger answers (embeddings) are only looked at from both ends. */
+/** Of larger answers, such as embeddings, only the first and last bytes are checked. */
 const PARSED_BYTES = 64_000;
 
 /** Whether an answer is a JSON object. */
@@ -26,7 +26,7 @@ interface UpstreamError {
   code?: unknown;
 }
 
-/** The error object of a body in OpenAI's format, or in vLLM's older one; null for anything else. */
+/** The error in a body in OpenAI's format or vLLM's older one; null when the body is anything else. */
 function errorOf(body: Buffer): UpstreamError | null {
   try {
     const value = JSON.parse(body.toString('utf8')) as { error?: unknown; message?: unknown } | null;
@@ -37,7 +37,7 @@ function errorOf(body: Buffer): UpstreamError | null {
   }
 }
 
-/** Whether a 404 is about the model's name, not about the route. */
+/** Whether the body of a 404 says that the model is unknown, and not the route. */
 export function saysUnknownModel(body: Buffer): boolean {
   const error = errorOf(body);
   return (
@@ -48,10 +48,10 @@ export function saysUnknownModel(body: Buffer): boolean {
 }
 
 /**
- * A model server's refusal for the client. Its message is about the client's own request, so it goes on; the rest is
- * written anew.
+ * The error for a client whose request a model server refused. It keeps the server's message, which is about the
+ * client's own request, `param`, `code` and `retry-after`.
  */
-export function passedOnError(status: number, headers: IncomingHttpHeaders, body: Buffer): ApiError {
+export function refusalOf(status: number, headers: IncomingHttpHeaders, body: Buffer): ApiError {
   const error = errorOf(body);
   const message =
     typeof error?.message === 'string' ? error.message : `The model server refused the request with status ${status}.`;

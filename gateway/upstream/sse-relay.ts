@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { openAiError } from '../../contracts/messages/openai-error';
 
-/** A server that sends this much without ending an event is not sending events. */
+/** A server that sends more than this without ending an event is not sending events. */
 const LONGEST_EVENT_BYTES = 16_000_000;
 
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** Index after the last blank line: events before it are complete. 0 when there is none. */
+/** Index after the last blank line; the events before it are complete. 0 when there is no blank line. */
 export function endOfLastEvent(data: Buffer): number {
   const { length } = data;
   if (
@@ -25,7 +25,7 @@ function after(data: Buffer, mark: string): number {
 }
 
 /**
- * Hands on a stream of server-sent events, whole events only: what a dying server leaves unfinished never reaches the
+ * Relays a stream of server-sent events in whole events. An event that a dying server cuts off never reaches the
  * client.
  */
 export class SseRelay {
@@ -35,26 +35,26 @@ export class SseRelay {
     private readonly response: ServerResponse,
     /** Called before the first event is written. */
     private readonly start: () => void,
-    /** Sees every piece that is written. */
-    private readonly tap: ((piece: Buffer) => void) | null,
+    /** Called with every piece that is written. */
+    private readonly onPiece: ((piece: Buffer) => void) | null,
   ) {}
 
   /**
-   * False when the client is slower than the server, and the server should be held up until `drain`. Throws RangeError
-   * for an endless event.
+   * Relays what has become complete. Returns false when the client reads more slowly than the server sends: then the
+   * server must be paused until the response emits `drain`. Throws RangeError for an event that does not end.
    */
   push(chunk: Buffer): boolean {
     const data = this.rest === null ? chunk : Buffer.concat([this.rest, chunk]);
     const end = endOfLastEvent(data);
     this.rest = end === data.length ? null : data.subarray(end);
     if (this.rest !== null && this.rest.length > LONGEST_EVENT_BYTES)
-      throw new RangeError('an event that does not end');
+      throw new RangeError(`The model server sent ${LONGEST_EVENT_BYTES} bytes without ending an event.`);
     return end === 0 ? true : this.write(end === data.length ? data : data.subarray(0, end));
   }
 
   /**
-   * The server ended the stream in good order. An event that only lacks its blank line is completed; anything else is
-   * an error event.
+   * Ends the client's stream after the server has ended its own. Completes a last event that lacks only its blank line.
+   * Sends an error event instead of any other incomplete event.
    */
   end(): void {
     if (this.rest !== null && this.rest.length > 0) {
@@ -65,7 +65,7 @@ export class SseRelay {
     this.response.end();
   }
 
-  /** The stream broke: an error event, as OpenAI's clients expect it, and the end. */
+  /** Ends the client's stream after the server's has broken: with an error event, as OpenAI's clients expect it. */
   fail(message: string): void {
     this.write(
       Buffer.from(`data: ${JSON.stringify(openAiError(message, 'server_error', null, 'upstream_error'))}\n\n`),
@@ -75,7 +75,7 @@ export class SseRelay {
 
   private write(piece: Buffer): boolean {
     this.start();
-    this.tap?.(piece);
+    this.onPiece?.(piece);
     return this.response.write(piece);
   }
 }

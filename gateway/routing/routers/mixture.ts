@@ -45,7 +45,7 @@ interface Share {
   share: number;
 }
 
-/** The smallest set with at least `topP` of the probability, the likeliest first. `none` is left out: it has no adapter. */
+/** The smallest set with at least `topP` of the probability, the likeliest first, without `none`. */
 export function topSet(shares: readonly Share[], topP: number): Share[] {
   const chosen: Share[] = [];
   let sum = 0;
