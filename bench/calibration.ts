@@ -1,7 +1,9 @@
 /**
- * How many rollouts calibration saves by stopping when its verdict is certain, and what that costs in wrong verdicts:
- * both designs judge the same made-up rewards of 150 environments whose true figures are known. Uses
- * `activities/calibrate` as it is. The last line is JSON.
+ * Measures how many rollouts calibration saves by stopping when its verdict is certain, and how many more verdicts are
+ * wrong. The fixed and the sequential design judge the same simulated rewards of 150 environments whose true rates are
+ * known. The verdicts are computed by the service's own code. calibration saves by stopping when its verdict is
+ * certain, and what that costs in wrong verdicts: both designs judge the same made-up rewards of 150 environments whose
+ * true figures are known. Uses `activities/calibrate` as it is. The last line is JSON.
  *
  *     node dist/bench/calibration.js [--repetitions 200] [--seeds 100] [--rollouts 16] [--seed 1] [--svg FILE] [--out
  *     FILE]
@@ -10,9 +12,9 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { calibrationDesign, type CalibrationThresholds } from '../activities/calibrate/stopping-rule';
 import { agentSpecSchema } from '../contracts/config/agent-spec';
-import { calibrationCurves, type SuccessPoint } from './simulation/calibration-curves';
-import { PROFILES } from './simulation/draw-rewards';
-import { measureProfile, type ProfileResult } from './simulation/measure-calibration';
+import { calibrationChart, type SuccessPoint } from './calibration/calibration-chart';
+import { PROFILES } from './calibration/draw-rewards';
+import { measureProfile, type ProfileResult } from './calibration/measure-calibration';
 
 const rounded = (value: number, digits = 4) => Number(value.toFixed(digits));
 const total = (results: readonly ProfileResult[], count: (result: ProfileResult) => number) =>
@@ -20,7 +22,7 @@ const total = (results: readonly ProfileResult[], count: (result: ProfileResult)
 const rate = (results: readonly ProfileResult[], count: (result: ProfileResult) => number) =>
   results.length === 0 ? 0 : total(results, count) / total(results, ({ repetitions }) => repetitions);
 
-/** All of an error rate's sides, and the rollouts. */
+/** Mean rollouts and rates of wrong verdicts over environments; `planned` is the fixed design's number of rollouts. */
 function summarise(results: readonly ProfileResult[], planned: number) {
   const rollouts = rate(results, (result) => result.rollouts);
   return {
@@ -74,7 +76,8 @@ function main(): void {
   });
   for (const { success, rollouts, errorFixed, errorSequential } of points) {
     console.log(
-      `true success ${success.toFixed(2)}: ${rollouts} rollouts, wrong verdicts ${errorFixed} fixed, ${errorSequential} sequential`,
+      `true success ${success.toFixed(2)}: ${rollouts} rollouts, ` +
+        `wrong verdicts ${errorFixed} fixed, ${errorSequential} sequential`,
     );
   }
   const sides = {
@@ -87,7 +90,7 @@ function main(): void {
       planned,
     ),
   };
-  // Wrong verdicts of the two designs are compared in pairs: they judged the same rewards.
+  // The two designs judged the same rewards, so their wrong verdicts are compared in pairs.
   const differences = results.map(
     ({ wrongSequential, wrongFixed, repetitions: n }) => (wrongSequential - wrongFixed) / n,
   );
@@ -104,7 +107,7 @@ function main(): void {
     repetitions,
     seconds: Math.round((Date.now() - began) / 1000),
   };
-  if (values.svg !== undefined) writeFileSync(values.svg, calibrationCurves(points, planned));
+  if (values.svg !== undefined) writeFileSync(values.svg, calibrationChart(points, planned));
   if (values.out !== undefined) writeFileSync(values.out, `${JSON.stringify({ ...figures, points }, null, 2)}\n`);
   console.log(JSON.stringify(figures));
 }

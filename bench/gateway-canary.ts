@@ -1,13 +1,13 @@
 /**
- * How the canary's sequential test behaves: false rollbacks in simulated weeks in which both arms are the same, and the
- * number of conversations (both arms together) until a loss is rolled back. The last line is JSON.
+ * Simulates the canary's sequential test: how often it rolls back a canary that is as good as its control, and after
+ * how many conversations (both arms together) it rolls back one that is worse. The last line is JSON.
  *
  *     node dist/bench/gateway-canary.js [--weeks 1000] [--conversations 20000] [--rate 0.8] [--loss 0.05]
  */
 import { parseArgs } from 'node:util';
 import { seededRandom } from '../activities/statistics/random';
-import { simulateCanary } from '../gateway/canary/simulate';
-import { percentile } from './support/percentile';
+import { simulateCanary } from './gateway-canary/simulate-canary';
+import { percentile } from './shared/percentile';
 
 const SHARES = [0.05, 0.1, 0.2, 0.5];
 const FALSE_ROLLBACK = 0.05;
@@ -39,7 +39,8 @@ function main(): void {
       p90: percentile(needed, 0.9),
     };
     console.log(
-      `share ${share}: ${falseRollbacks} of ${weeks} equal weeks rolled back; a loss of ${loss * 100} points after ${row.median} conversations (median), ${row.p90} (nine in ten)`,
+      `share ${share}: ${falseRollbacks} of ${weeks} equal weeks rolled back; ` +
+        `a loss of ${loss * 100} points after ${row.median} conversations (median), ${row.p90} (nine in ten)`,
     );
     return row;
   });

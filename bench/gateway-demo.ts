@@ -1,13 +1,11 @@
 /**
- * The demo's held-out tasks once more, through the gateway: same environment, same sampling seeds, but the client says
- * only the agent's name, and the gateway routes. Needs the state directory of a finished demo run. Prints the pass rate
- * beside the evaluation's, the router's regret and its reliability. The last line is JSON.
+ * Rolls out the demo's held-out tasks through the gateway, with the environment and the sampling seeds of the
+ * evaluation. The client names only the agent, and the gateway routes. Prints the pass rate beside the evaluation's,
+ * the router's regret and its reliability. Needs the state directory of a finished demo run. The last line is JSON.
  *
  *     node dist/bench/gateway-demo.js --home .whetstone [--agent examples/orders-desk/agent.yaml] [--tasks 420]
  *     [--concurrency 16]
  */
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -25,8 +23,7 @@ import { loadAgentSpec } from '../loaders/agent-spec';
 import { gatewayArguments } from '../cli/supervisor/gateway-arguments';
 import { openEnvironment } from '../sandbox';
 import { layout, LocalStore, readRegistry } from '../store';
-import { answers, start } from './gateway-parts/targets';
-import { freePort } from './support/processes';
+import { freePort, Processes, untilHealthy } from './shared/processes';
 
 interface Options {
   home: string;
@@ -43,10 +40,7 @@ const lines = (path: string): unknown[] =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as unknown);
 
-/**
- * The run's evaluation, worked out again from its arms, so that it has everything that this version of the code
- * reports.
- */
+/** The run's evaluation, computed again from its trajectories, because an older one may lack what is printed here. */
 function evaluationOf(store: LocalStore, spec: AgentSpec, { runId, adapters }: RegistryVersion): Evaluation {
   const folder = store.localPath(layout.evaluation(runId));
   const files = readdirSync(folder);
@@ -131,11 +125,13 @@ function printTables({ base, bestSingle, routed, oracle, router }: Evaluation, g
   if (router.calibration === undefined) return;
   const { temperature, threshold, errorBefore, errorAfter, reliability } = router.calibration;
   console.log(
-    `\nrouter: temperature ${temperature}, threshold ${threshold}, calibration error ${percent(errorBefore)} before, ${percent(errorAfter)} after`,
+    `\nrouter: temperature ${temperature}, threshold ${threshold}, ` +
+      `calibration error ${percent(errorBefore)} before, ${percent(errorAfter)} after`,
   );
   for (const { from, to, tasks, meanProbability, right } of reliability) {
     console.log(
-      `  ${from.toFixed(1)} to ${to.toFixed(1)}: ${String(tasks).padStart(4)} tasks, said ${percent(meanProbability)}, right ${percent(right)}`,
+      `  ${from.toFixed(1)} to ${to.toFixed(1)}: ${String(tasks).padStart(4)} tasks, ` +
+        `said ${percent(meanProbability)}, right ${percent(right)}`,
     );
   }
 }
@@ -149,7 +145,7 @@ async function measure(options: Options): Promise<void> {
     throw new Error(`${spec.name} has no active version in ${options.home}: run the demo first (make demo).`);
   const evaluation = evaluationOf(store, spec, version);
   const models = join(options.home, 'models');
-  const children: ChildProcess[] = [];
+  const processes = new Processes();
   try {
     const [modelPort, port] = [await freePort(), await freePort()];
     const python = process.env['WHET_PYTHON'] || '.toolchain/venv/bin/python';
@@ -164,8 +160,8 @@ async function measure(options: Options): Promise<void> {
       '--served-name',
       spec.model.name,
     ];
-    children.push(start(python, server, { PYTHONPATH: 'trainer-image', HF_HUB_OFFLINE: '1' }));
-    await answers(`http://127.0.0.1:${modelPort}/healthz`, 120);
+    processes.start(python, server, { PYTHONPATH: 'trainer-image', HF_HUB_OFFLINE: '1' });
+    await untilHealthy(`http://127.0.0.1:${modelPort}/healthz`, 120);
     const agent = {
       name: spec.name,
       baseModel: spec.model.name,
@@ -178,8 +174,8 @@ async function measure(options: Options): Promise<void> {
       WHET_HOME: options.home,
       WHET_LOG_LEVEL: 'warn',
     };
-    children.push(start(process.execPath, gatewayArguments(join(__dirname, '..')), environment));
-    await answers(`http://127.0.0.1:${port}/readyz`, 60);
+    processes.start(process.execPath, gatewayArguments(join(__dirname, '..')), environment);
+    await untilHealthy(`http://127.0.0.1:${port}/readyz`, 60);
     const began = performance.now();
     const found = await rollOut(spec, `http://127.0.0.1:${port}/v1`, options);
     const seconds = (performance.now() - began) / 1000;
@@ -209,12 +205,7 @@ async function measure(options: Options): Promise<void> {
       }),
     );
   } finally {
-    for (const child of children) child.kill('SIGTERM');
-    await Promise.all(
-      children
-        .filter((child) => child.exitCode === null && child.signalCode === null)
-        .map((child) => once(child, 'exit')),
-    );
+    await processes.end();
   }
 }
 

@@ -1,29 +1,28 @@
 /**
- * What a gateway adds to a request: this one, Portkey's (npm) and LiteLLM's (PyPI) in front of the same stub,
- * interleaved on one machine. `added` is a percentile of the times through the gateway minus the same percentile of the
- * times without it, in milliseconds, over 1 KB, 8 KB and 100 KB bodies, streamed and not; the headline is the worst of
- * the six. `rps` is at 8 connections with 1 KB bodies; load generator and stub share the cores. The last line is JSON.
+ * Measures the latency that a gateway adds to a request, for this gateway, Portkey's (npm) and LiteLLM's (PyPI). All
+ * are in front of the same stub model server, on one machine, and take turns. `added` is a percentile of the times
+ * through the gateway minus the same percentile without it, in milliseconds. Bodies have 1 KB, 8 KB and 100 KB,
+ * streamed and not; the result is the worst of the six. `rps` is at 8 connections with bodies of 1 KB; load generator
+ * and stub share the cores. The last line is JSON.
  *
  *     node dist/bench/gateway.js [--rounds 12] [--requests 60] [--seconds 4] [--warm-up 150] [--only whetstone,portkey]
  */
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { sequential, type Shot, throughput, type Timing } from './gateway-parts/load';
-import { answers, start, startLiteLlm, startPortkey, startWhetstone, type Target } from './gateway-parts/targets';
-import { percentile } from './support/percentile';
-import { freePort } from './support/processes';
+import { timeSequentially, type LoadRequest, measureThroughput, type Timing } from './gateway/load-generator';
+import { startLiteLlm, startPortkey, startWhetstone, type Target } from './gateway/targets';
+import { percentile } from './shared/percentile';
+import { freePort, Processes, untilHealthy } from './shared/processes';
 
 const SIZES = { '1KB': 1_000, '8KB': 8_000, '100KB': 100_000 } as const;
 
 interface Options {
   rounds: number;
-  /** Of each target in each round. */
+  /** Requests to each target in each round. */
   requests: number;
-  /** Of each target before anything is timed. */
+  /** Requests to each target before anything is timed. */
   warmUp: number;
   seconds: number;
 }
@@ -37,8 +36,8 @@ const CELLS: Cell[] = (Object.keys(SIZES) as Cell['size'][]).flatMap((size) =>
   [false, true].map((isStream) => ({ size, isStream })),
 );
 
-/** A request of a size, as the official clients order its fields. */
-function shotFor(target: Target, { size, isStream }: Cell): Shot {
+/** A request of this size, with its fields in the order of the official clients. */
+function requestOf(target: Target, { size, isStream }: Cell): LoadRequest {
   const envelope = {
     messages: [{ role: 'user', content: '' }],
     model: target.model,
@@ -54,18 +53,18 @@ function shotFor(target: Target, { size, isStream }: Cell): Shot {
 const keyOf = ({ size, isStream }: Cell) => `${size}${isStream ? ' stream' : ''}`;
 const round = (value: number, digits = 3) => Number(value.toFixed(digits));
 
-/** Times of all targets, cell by cell; within a round every target gets its turn, in changing order. */
+/** Times of all targets, cell by cell. In each round every target gets its turn, in an order that changes. */
 async function latencies(
   targets: readonly Target[],
   { rounds, requests, warmUp }: Options,
 ): Promise<Map<string, Timing[]>> {
   const found = new Map<string, Timing[]>();
   for (const cell of CELLS) {
-    for (const target of targets) await sequential(target.origin, shotFor(target, cell), cell.isStream, warmUp);
+    for (const target of targets) await timeSequentially(target.origin, requestOf(target, cell), cell.isStream, warmUp);
     for (let turn = 0; turn < rounds; turn++) {
       const order = targets.map((_, i) => targets[(i + turn) % targets.length]!);
       for (const target of order) {
-        const timings = await sequential(target.origin, shotFor(target, cell), cell.isStream, requests);
+        const timings = await timeSequentially(target.origin, requestOf(target, cell), cell.isStream, requests);
         const key = `${target.name} ${keyOf(cell)}`;
         // The first request opens the connection.
         found.set(key, [...(found.get(key) ?? []), ...timings.slice(1)]);
@@ -81,7 +80,7 @@ interface Added {
   firstByteP50: number;
 }
 
-/** Null for a peer that answers this cell wrongly: its times would say nothing. */
+/** Null for a peer whose answers in this cell are wrong. Throws when those of this project's gateway are. */
 function added(found: ReadonlyMap<string, Timing[]>, target: Target, cell: Cell): Added | null {
   const own = found.get(`${target.name} ${keyOf(cell)}`) ?? [];
   const direct = found.get(`direct ${keyOf(cell)}`) ?? [];
@@ -106,7 +105,7 @@ async function measure(targets: readonly Target[], options: Options): Promise<Re
   const results: Record<string, Record<string, unknown>> = {};
   const small: Cell = { size: '1KB', isStream: false };
   for (const target of targets) {
-    const load = await throughput(target.origin, shotFor(target, small), false, 8, options.seconds);
+    const load = await measureThroughput(target.origin, requestOf(target, small), false, 8, options.seconds);
     if (load.failed > 0) throw new Error(`${target.name} failed ${load.failed} requests under load.`);
     if (target.name === 'direct') {
       results['direct'] = { rps: Math.round(load.rps) };
@@ -118,7 +117,8 @@ async function measure(targets: readonly Target[], options: Options): Promise<Re
     });
     for (const [key, { p50, p99, firstByteP50 }] of cells) {
       console.log(
-        `${target.name.padEnd(10)} ${key.padEnd(13)} added p50 ${p50.toFixed(3)} ms, p99 ${p99.toFixed(3)} ms, first byte p50 ${firstByteP50.toFixed(3)} ms`,
+        `${target.name.padEnd(10)} ${key.padEnd(13)} added p50 ${p50.toFixed(3)} ms, p99 ${p99.toFixed(3)} ms, ` +
+          `first byte p50 ${firstByteP50.toFixed(3)} ms`,
       );
     }
     console.log(`${target.name.padEnd(10)} ${Math.round(load.rps)} requests/s at 8 connections`);
@@ -154,26 +154,21 @@ async function main(): Promise<void> {
   };
   const chosen = values.only.split(',');
   const folder = await mkdtemp(join(tmpdir(), 'whet-bench-gateway-'));
-  const children: ChildProcess[] = [];
+  const processes = new Processes();
   try {
     const port = await freePort();
     const stub = `http://127.0.0.1:${port}`;
-    children.push(start(process.execPath, [join(__dirname, 'gateway-parts', 'stub.js'), String(port)]));
-    await answers(`${stub}/v1/models`, 10);
+    processes.start(process.execPath, [join(__dirname, 'gateway', 'stub-model-server.js'), String(port)]);
+    await untilHealthy(`${stub}/v1/models`, 10);
     const targets: Target[] = [
       { name: 'direct', origin: stub, path: '/v1/chat/completions', headers: {}, model: 'bench-base' },
     ];
-    if (chosen.includes('whetstone')) targets.push(await startWhetstone(stub, folder, children));
-    if (chosen.includes('portkey')) targets.push(await startPortkey(stub, children));
-    if (chosen.includes('litellm')) targets.push(await startLiteLlm(stub, children));
+    if (chosen.includes('whetstone')) targets.push(await startWhetstone(stub, folder, processes));
+    if (chosen.includes('portkey')) targets.push(await startPortkey(stub, processes));
+    if (chosen.includes('litellm')) targets.push(await startLiteLlm(stub, processes));
     console.log(JSON.stringify(await measure(targets, options)));
   } finally {
-    for (const child of children) child.kill('SIGTERM');
-    await Promise.all(
-      children
-        .filter((child) => child.exitCode === null && child.signalCode === null)
-        .map((child) => once(child, 'exit')),
-    );
+    await processes.end();
     await rm(folder, { recursive: true, force: true });
   }
 }

@@ -1,15 +1,16 @@
 /**
- * How often the intervals of identification hold the truth, and how often its verdicts are wrong, on labels drawn from
- * known rates: 40 settings around the thresholds at several sample sizes. Uses the statistics of
- * `activities/identify/verdicts` as they are. The last line is JSON.
+ * Measures how often the intervals of identification contain the truth, and how often its verdicts are wrong. The
+ * labels are drawn from known rates: 40 settings around the thresholds, at several sample sizes. Intervals and verdicts
+ * are computed by the service's own code. The last line is JSON.
  *
  *     node dist/bench/identification-coverage.js [--repetitions 200] [--tasks 50,100,200,400] [--seed 1] [--bootstrap
  *     400] [--svg FILE]
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { SETTINGS, type Truth } from './simulation/draw-labels';
-import { errorCurves } from './simulation/error-curves';
+import type { VerdictRule } from '../activities/identify/verdicts/verdict-rule';
+import { SETTINGS, type TrueRates } from './identification-coverage/draw-labels';
+import { errorRateChart } from './identification-coverage/error-rate-chart';
 import {
   isClear,
   measureSetting,
@@ -17,14 +18,13 @@ import {
   QUANTITIES,
   type Quantity,
   type SettingResult,
-} from './simulation/measure-verdicts';
-import type { VerdictRule } from '../activities/identify/verdicts/verdict-rule';
+} from './identification-coverage/measure-verdicts';
 
 const RULE: VerdictRule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
 const CANDIDATES = 10;
-const WORLD = { trials: 2, runs: RULE.runs, failureRate: 0.5, taskShare: 0.3, noise: 0.1 };
-/** No gap at all, at several rates: what the familywise error is about. */
-const NULLS: Truth[] = [0.15, 0.3, 0.5].map((rate) => ({
+const DESIGN = { trials: 2, runs: RULE.runs, failureRate: 0.5, taskShare: 0.3, noise: 0.1 };
+/** Settings without a gap, at several rates. The familywise error limits how often these are kept. */
+const NULLS: TrueRates[] = [0.15, 0.3, 0.5].map((rate) => ({
   errorRateSuccess: rate,
   errorRateFailure: rate,
   coverage: 0.14,
@@ -63,8 +63,8 @@ function summarise(tasks: number, results: readonly SettingResult[], nulls: read
   const clearly = (some: readonly SettingResult[]) => some.filter(({ truth }) => isClear(truth, RULE));
   return {
     tasks,
-    trajectories: tasks * WORLD.trials,
-    failures: tasks * WORLD.trials * WORLD.failureRate,
+    trajectories: tasks * DESIGN.trials,
+    failures: tasks * DESIGN.trials * DESIGN.failureRate,
     coverage,
     settingsWithin: { gap: within('gap'), coverage: within('coverage') },
     percentileBootstrapGap: rounded(
@@ -113,13 +113,14 @@ function main(): void {
   }
   const began = Date.now();
   console.log(
-    `${SETTINGS.length} settings x ${options.repetitions} repetitions, ${WORLD.runs} labelling runs, ${WORLD.trials} trials a task`,
+    `${SETTINGS.length} settings x ${options.repetitions} repetitions, ` +
+      `${DESIGN.runs} labelling runs, ${DESIGN.trials} trials a task`,
   );
   const sizes = options.tasks.map((tasks) => {
-    const measure = (truths: readonly Truth[], offset: number, bootstrapSamples: number) =>
+    const measure = (truths: readonly TrueRates[], offset: number, bootstrapSamples: number) =>
       truths.map((truth, i) =>
         measureSetting(truth, {
-          world: { ...WORLD, tasks },
+          design: { ...DESIGN, tasks },
           rule: RULE,
           candidates: CANDIDATES,
           repetitions: options.repetitions,
@@ -128,15 +129,19 @@ function main(): void {
         }),
       );
     const size = summarise(tasks, measure(SETTINGS, 0, options.bootstrap), measure(NULLS, 500, 0));
+    const { coverage, settingsWithin } = size;
     console.log(
-      `${size.trajectories} trajectories: coverage of ER- ${size.coverage.errorRateFailure}, ER+ ${size.coverage.errorRateSuccess}, gap ${size.coverage.gap} ` +
-        `(percentile bootstrap ${size.percentileBootstrapGap}), coverage ${size.coverage.coverage}; settings within 93-97 %: gap ${size.settingsWithin.gap}, coverage ${size.settingsWithin.coverage}; ` +
-        `false keeps ${size.falseKeeps} (estimates alone ${size.falseKeepsByEstimatesAlone}), false drops ${size.falseDrops} (${size.falseDropsByEstimatesAlone}), ` +
+      `${size.trajectories} trajectories: coverage of ER- ${coverage.errorRateFailure}, ` +
+        `ER+ ${coverage.errorRateSuccess}, gap ${coverage.gap} ` +
+        `(percentile bootstrap ${size.percentileBootstrapGap}), coverage ${coverage.coverage}; ` +
+        `settings within 93-97 %: gap ${settingsWithin.gap}, coverage ${settingsWithin.coverage}; ` +
+        `false keeps ${size.falseKeeps} (estimates alone ${size.falseKeepsByEstimatesAlone}), ` +
+        `false drops ${size.falseDrops} (${size.falseDropsByEstimatesAlone}), ` +
         `undecided ${size.undecided}, kept without a gap ${size.keptWithoutGap}, runs made ${size.runsMade}`,
     );
     return size;
   });
-  if (values.svg !== undefined) writeFileSync(values.svg, errorCurves(sizes));
+  if (values.svg !== undefined) writeFileSync(values.svg, errorRateChart(sizes));
   console.log(
     JSON.stringify({
       name: 'identification-coverage',

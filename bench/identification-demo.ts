@@ -1,14 +1,15 @@
 /**
- * Identification against the planted deficits of the orders desk: for each seed a base model is trained by the recipe,
- * rolled out on the train tasks and identified with the demo analyst (rule-based), with and without contrast. Then the
- * stability study on the first seed's trajectories. The last line is JSON. One seed takes about a minute and a half on
- * two quiet cores.
+ * Compares what identification finds with the planted deficits of the orders desk. For each seed, the recipe trains a
+ * base model, which is rolled out on the train tasks. The demo analyst (rule-based) then identifies capabilities, with
+ * and without contrast. The stability study follows on the first seed's trajectories. One seed takes about a minute and
+ * a half on two quiet cores. The last line is JSON.
  *
  *     node dist/bench/identification-demo.js [--seeds 1,2,3] [--size demo|tiny] [--identifications 10] [--cache DIR]
  *     [--out DIR]
  */
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -30,8 +31,7 @@ import { createAnalystPool } from '../llm';
 import { openEnvironment } from '../sandbox';
 import { getJson, layout, LocalStore, putJson } from '../store';
 import { projectRoot } from '../contracts/project-root';
-import { sha256OfFile } from './simulation/sha256-of-file';
-import { identifyOnce, runActivity } from './simulation/run-activity';
+import { identifyOnce, runActivity } from './identification-demo/identify-without-server';
 
 const DESK = join(projectRoot(), 'examples', 'orders-desk');
 const PYTHON = join(projectRoot(), '.toolchain', 'venv', 'bin', 'python');
@@ -116,7 +116,9 @@ async function main(): Promise<void> {
         const prepared: PreparedSpec = {
           spec: { ...spec, seed, identify: { ...spec.identify, ablations: true } },
           environmentPath,
-          environmentSha256: await sha256OfFile(environmentPath),
+          environmentSha256: createHash('sha256')
+            .update(await readFile(environmentPath))
+            .digest('hex'),
           modelBaseUrl,
           modelPath,
           baseModelSha256: '0'.repeat(64),
@@ -132,7 +134,7 @@ async function main(): Promise<void> {
         return { context, collected: await runActivity(collect.collectTrajectories, context) };
       });
       first ??= input;
-      // Each seed is another agent: what one lacks must not be looked for in the next.
+      // `independent`: each seed is another agent, so what one lacks must not be searched for in the next.
       const result = await identifyOnce(identify, { ...input, independent: { firstRun: 0 } });
       const { ablations = [], contrasts } = await getJson(store, result.identification, identificationSchema);
       const arms = Object.fromEntries(

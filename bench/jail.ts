@@ -1,9 +1,12 @@
 /**
- * What the jail costs and what it is worth under attack:
- * start until the environment is loaded, jailed and bare (same interpreter, files and pipes), in turns; one step round
- * trip; 64 episodes in one jail and 64 jails at once; one process per step; the same call inside a Python process; and
- * the step time of an honest episode while other jails attack, over its time right before and after. Times in
- * milliseconds, medians; the limits are docs/sandbox.md's. The last line is JSON.
+ * Measures what the jail costs, and how it holds up under attack:
+ *
+ * - the start until the environment is loaded, jailed and bare (same interpreter, files and pipes), in turns;
+ * - the round trip of one step, in one jail, in a process per step, and inside a Python process;
+ * - 64 episodes in one jail, and 64 jails at once;
+ * - the step time of an honest episode while other jails attack, divided by its time right before and after.
+ *
+ * Times are medians in milliseconds. The limits are in docs/sandbox.md. The last line is JSON.
  *
  *     node dist/bench/jail.js [--starts 60] [--steps 4000] [--window 200] [--attackers 1] [--skip-attacks]
  */
@@ -11,11 +14,11 @@ import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EnvironmentPool, loadProfile, probeJail } from '../sandbox';
-import { HONEST } from './jail-parts/environments';
-import { type StartKind, startRuntime } from './jail-parts/starts';
-import { concurrentSteps, inProcessStep, processPerStep, stepTimes } from './jail-parts/steps';
-import { underAttack } from './jail-parts/under-attack';
-import { percentile } from './support/percentile';
+import { HONEST } from './jail/environments';
+import { type StartKind, startRuntime } from './jail/start-runtime';
+import { concurrentSteps, inProcessStep, processPerStep, stepTimes } from './jail/step-times';
+import { underAttack } from './jail/under-attack';
+import { percentile } from './shared/percentile';
 
 const EPISODES = 64;
 const loaded = loadProfile();
@@ -35,14 +38,14 @@ async function starts(count: number): Promise<Record<StartKind, number[]>> {
   return times;
 }
 
-/** Openings out of a jail that was started ahead. */
+/** Times to open an environment in a jail that was started ahead. */
 async function warmStarts(count: number): Promise<number[]> {
   const pool = new EnvironmentPool();
   const times: number[] = [];
   const open = () => pool.open({ source: HONEST, trust: 'synthesised', name: 'warm' });
   await (await open()).close();
   for (let turn = 0; turn < count; turn++) {
-    // As after a pause in the service's work: the jail waits and has imported what it needs.
+    // As after a pause in the service's work, the jail has started and has imported what it needs.
     while (pool.size === 0) await delay(5);
     await delay(100);
     const began = performance.now();
@@ -98,7 +101,8 @@ async function main(): Promise<void> {
   if (together.wrong > 0) throw new Error(`${together.wrong} steps were answered with another episode's state.`);
   const inProcessP50Ms = await inProcessStep();
   console.log(
-    `step: jailed ${p50(steps)} (p99 ${round(percentile(steps, 0.99))}), inside a Python process ${round(inProcessP50Ms, 5)}`,
+    `step: jailed ${p50(steps)} (p99 ${round(percentile(steps, 0.99))}), ` +
+      `inside a Python process ${round(inProcessP50Ms, 5)}`,
   );
   console.log(
     `${EPISODES} episodes in one jail: ${Math.round(together.perSecond)} steps/s, p50 ${p50(together.times)}`,
@@ -108,7 +112,8 @@ async function main(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) perStep.push(await processPerStep(loaded));
   const many = await manyJails();
   console.log(
-    `one process per step: ${p50(perStep)}; ${EPISODES} jails at once: all up after ${many.startMs}, then ${many.stepP50Ms} a step`,
+    `one process per step: ${p50(perStep)}; ` +
+      `${EPISODES} jails at once: all up after ${many.startMs}, then ${many.stepP50Ms} a step`,
   );
 
   const attackers = Number(values.attackers);
@@ -117,7 +122,8 @@ async function main(): Promise<void> {
     : await underAttack(loaded, { steps: Number(values.window), paceMs: 2, attackers });
   for (const { attack, idleP50Ms, p50Ms, p99Ms, attackers: used } of attacks) {
     console.log(
-      `${attack.padEnd(46)} idle ${idleP50Ms.toFixed(3)}  under attack ${p50Ms.toFixed(3)} (p99 ${p99Ms.toFixed(2)})  x ${(p50Ms / idleP50Ms).toFixed(2)}  ${used} jails`,
+      `${attack.padEnd(46)} idle ${idleP50Ms.toFixed(3)}  under attack ${p50Ms.toFixed(3)} ` +
+        `(p99 ${p99Ms.toFixed(2)})  x ${(p50Ms / idleP50Ms).toFixed(2)}  ${used} jails`,
     );
   }
   const ratios = attacks.map(({ p50Ms, idleP50Ms }) => p50Ms / idleP50Ms);
@@ -129,7 +135,7 @@ async function main(): Promise<void> {
       cgroup: probe.cgroup,
       startP50Ms: p50(jail),
       bareStartP50Ms: p50(bare),
-      // What other work on the machine disturbed least.
+      // The least disturbed by other work on the machine.
       startP10Ms: round(percentile(jail, 0.1)),
       bareStartP10Ms: round(percentile(bare, 0.1)),
       addedP50Ms: round(p50(jail) - p50(bare)),

@@ -1,17 +1,18 @@
 /**
- * Labels pairs through the real plan, `labelChunks` workflow, Temporal server and worker process, and asks the same
- * pairs with a bare `openai` client at the same concurrency, both in front of the same stub with 200 ms latency: what
- * the fan-out costs. Bare client and worker are fresh processes each time, and take turns. The last line is JSON.
+ * Measures what the fan-out of labelling costs. It labels pairs through the real plan, `labelChunks` workflow, Temporal
+ * server and worker process, and asks about the same pairs with a bare `openai` client at the same concurrency. Both
+ * ask the same stub provider, which has 200 ms latency. They take turns, each time in fresh processes. The last line is
+ * JSON.
  *
  *     node dist/bench/label.js [--calls 20000] [--concurrency 64,256,512] [--latency-ms 200] [--padding 2000] [--rounds
  *     N]
  */
 import { parseArgs } from 'node:util';
 import type { LabelChunkResult } from '../contracts/messages/identify-stage';
-import { bareSeconds, type BareOptions } from './support/bare-client';
-import { CANDIDATES, LabellingWorld } from './support/labelling';
-import { freePort, Processes, untilAnswers } from './support/processes';
-import { serveProvider } from './support/stub-provider';
+import { bareSeconds, type BareClientOptions } from './label/bare-client';
+import { CANDIDATES, LabellingService } from './label/labelling-service';
+import { freePort, Processes, untilAnswers } from './shared/processes';
+import { serveProvider } from './label/stub-provider';
 
 interface Options {
   calls: number;
@@ -37,16 +38,16 @@ interface Turn {
 
 /** One labelling run in a fresh worker: from the plan's start to the workflow's result. */
 async function oursOnce(
-  world: LabellingWorld,
+  service: LabellingService,
   runId: string,
   stubUrl: string,
   concurrency: number,
   options: Options,
 ): Promise<Turn> {
-  world.startWorker();
+  service.startWorker();
   // An agent of its own, so that no label of an earlier turn is reused. The worker is up when it has planned something.
-  await world.plan({ runId: `${runId}-warm`, agent: `${runId}-warm`, stubUrl, trajectories: 1, padding: 0 });
-  const planned = await world.plan({
+  await service.plan({ runId: `${runId}-warm`, agent: `${runId}-warm`, stubUrl, trajectories: 1, padding: 0 });
+  const planned = await service.plan({
     runId,
     agent: runId,
     stubUrl,
@@ -55,14 +56,14 @@ async function oursOnce(
     analyst: { concurrency },
   });
   const began = Date.now();
-  const handle = await world.label(planned);
+  const handle = await service.label(planned);
   const totals = (await handle.result()) as LabelChunkResult;
   const seconds = (Date.now() - began) / 1000 + planned.planSeconds;
   if (totals.asked !== planned.calls || totals.unlabelled > 0)
     throw new Error(`${runId}: not every pair was labelled: ${JSON.stringify(totals)}`);
-  const rssMb = await world.workerRssMb();
-  await world.stopWorker();
-  const lengths = await world.historyLengths(runId);
+  const rssMb = await service.workerRssMb();
+  await service.stopWorker();
+  const lengths = await service.historyLengths(runId);
   return {
     seconds,
     planSeconds: planned.planSeconds,
@@ -74,8 +75,7 @@ async function oursOnce(
 }
 
 /**
- * The shorter a turn is, the more it takes part in what else the machine does. An odd number has a median that was
- * measured.
+ * Number of turns. The shorter a turn is, the more other work on the machine disturbs it, so the more turns there are.
  */
 function roundsOf({ rounds, calls, latencyMs }: Options, concurrency: number): number {
   if (rounds !== null) return rounds;
@@ -87,7 +87,7 @@ const median = (values: number[]): number => [...values].sort((a, b) => a - b)[M
 
 async function measure(options: Options): Promise<void> {
   const children = new Processes();
-  const world = await LabellingWorld.start();
+  const service = await LabellingService.start();
   try {
     const port = await freePort();
     const stubUrl = `http://127.0.0.1:${port}/v1`;
@@ -98,17 +98,19 @@ async function measure(options: Options): Promise<void> {
     for (const concurrency of options.concurrency) {
       const [bare, ours]: [number[], Turn[]] = [[], []];
       for (let round = 0; round < roundsOf(options, concurrency); round++) {
-        const peer: BareOptions = {
+        const peer: BareClientOptions = {
           stubUrl,
           trajectories: options.calls / CANDIDATES.length,
           padding: options.padding,
           concurrency,
         };
         bare.push(Number(await children.output(__filename, ['bare', JSON.stringify(peer)])));
-        ours.push(await oursOnce(world, `label-${concurrency}-${round}`, stubUrl, concurrency, options));
+        ours.push(await oursOnce(service, `label-${concurrency}-${round}`, stubUrl, concurrency, options));
         const turn = ours.at(-1) as Turn;
         console.log(
-          `${concurrency} in flight: bare ${bare.at(-1)!.toFixed(2)} s, ours ${turn.seconds.toFixed(2)} s (plan ${turn.planSeconds.toFixed(2)} s), ${turn.events} events, worker ${turn.rssMb.toFixed(0)} MB`,
+          `${concurrency} in flight: bare ${bare.at(-1)!.toFixed(2)} s, ` +
+            `ours ${turn.seconds.toFixed(2)} s (plan ${turn.planSeconds.toFixed(2)} s), ` +
+            `${turn.events} events, worker ${turn.rssMb.toFixed(0)} MB`,
         );
       }
       ratio[concurrency] = Number((median(ours.map(({ seconds }) => seconds)) / median(bare)).toFixed(3));
@@ -127,7 +129,7 @@ async function measure(options: Options): Promise<void> {
       }),
     );
   } finally {
-    await world.end();
+    await service.end();
     await children.end();
   }
 }
@@ -135,7 +137,7 @@ async function measure(options: Options): Promise<void> {
 async function main(): Promise<void> {
   const [mode, ...rest] = process.argv.slice(2);
   if (mode === 'stub') return serveProvider(Number(rest[0]), Number(rest[1]));
-  if (mode === 'bare') return console.log(await bareSeconds(JSON.parse(rest[0] as string) as BareOptions));
+  if (mode === 'bare') return console.log(await bareSeconds(JSON.parse(rest[0] as string) as BareClientOptions));
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
     options: {

@@ -1,14 +1,15 @@
-"""Four adapters over one base model: one packed trainer against four trainers of their own.
+"""Times the training of four adapters over one base model, in one packed trainer and in four trainers.
 
     make bench NAME=packing
 
-Three arms in one run, the same four job files in each, wall time from the start of the first process to the last
-manifest: four processes one after another, four cold processes side by side, one process with all four jobs. The model
-is the demo's (made first if it is not cached), the environments are those of the demo analyst, jailed. Every arm must
-make the same four adapters, byte for byte, or the run fails and says which differ.
+It compares three arms with the same four job files: four processes one after another, four cold processes side by
+side, and one process with all four jobs. Wall time is from the start of the first process to the last manifest. The
+model is the demo's (trained first if it is not cached). The environments are the demo analyst's, jailed. All arms must
+produce the same four adapters, byte for byte; otherwise the run fails and says which differ.
+
 The last line is JSON: {"name", "ratio", "sideBySideRatio", "sequentialSeconds", "sideBySideSeconds", "packedSeconds",
 "cpuSeconds", "adapters", "iterations", "bytecode"}. `ratio` is sequential / packed; `bytecode` says whether the
-libraries' modules are compiled on disk, since a start without that takes twice as long or more.
+libraries' modules are compiled on disk, because without that a start takes at least twice as long.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def start(paths: list[pathlib.Path]) -> subprocess.Popen:
 
 
 def finish(process: subprocess.Popen) -> None:
-    """Waits; a trainer that fails ends the measurement."""
+    """Waits for a trainer to end. Exits when it has failed."""
     if process.wait() != 0:
         raise SystemExit(f"a trainer ended with code {process.returncode}")
 

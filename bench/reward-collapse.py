@@ -1,10 +1,11 @@
-"""How often the trainer's rule for a collapsed reward stops a run that is only noisy, and how soon one that is not.
+"""Simulates the trainer's rule for a collapsed reward: how often it stops a noisy run, how soon a collapsed one.
 
     make bench NAME=reward-collapse
 
-Rewards are 0 or 1, 4 groups of 4 an iteration. `correlation` is that between rollouts of one task: each task's own
-success rate is drawn from a beta distribution of the mean; at 1 all rollouts of a task end alike. A false alarm is any
-stop of a curve whose mean stays the same; a fall takes the mean to 0 after iteration 20. The last line is JSON:
+Rewards are 0 or 1, in 4 groups of 4 per iteration. `correlation` is that of the rollouts of one task: each task's
+success rate is drawn from a beta distribution with the given mean, and at 1 all rollouts of a task have the same
+reward. A false alarm is a stop of a curve whose mean stays the same. A fall takes the mean to 0 after iteration 20. The
+last line is JSON:
 {"name", "falseAlarms": {case: worst share over the means}, "noticed": {mean: [share, median iterations]}}.
 """
 
@@ -29,7 +30,7 @@ def iteration(rng: random.Random, mean: float, correlation: float) -> float:
 
 
 def stopped(curve: list[float]) -> int | None:
-    """Iteration after which the rule stops the run."""
+    """Iteration after which the rule stops the run; None if it does not."""
     for end in range(20, len(curve) + 1):
         try:
             check_reward(curve[:end], GROUPS, 1, 0.5)
@@ -39,6 +40,7 @@ def stopped(curve: list[float]) -> int | None:
 
 
 def main() -> None:
+    """Simulates the curves and prints the shares."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--curves", type=int, default=4000, help="simulated for each mean; a fortieth of the long ones")
     count = parser.parse_args().curves

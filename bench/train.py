@@ -1,11 +1,11 @@
-"""GRPO of one adapter, generation and updates: this project's trainer against a plain TRL loop (bench/plain_trl.py).
+"""Times GRPO of one adapter, generation and updates, with this project's trainer and with a plain TRL loop.
 
     make bench NAME=train
 
-Both train on the same model, environment, task seeds and hyperparameters, in processes of their own, one after the
-other: ours, plain, ours again; ours is the mean of its two runs. Imports and loading are excluded on both sides. By
-default the model is the demo's (trained first if it is not cached) and the environment the demo analyst's for one
-capability.
+The plain loop is bench/train/plain_trl.py. Both train on the same model, environment, task seeds and hyperparameters,
+in processes of their own, one after the other: ours, plain, ours again. Ours is the mean of its two runs. Imports and
+loading are excluded on both sides. By default the model is the demo's (trained first if it is not cached), and the
+environment is one of the demo analyst's.
 The last line is JSON: {"name", "seconds640", "plainSeconds640", "ratio"}.
 """
 
@@ -92,7 +92,7 @@ def run_plain(job: dict, directory: pathlib.Path) -> tuple[float, list[float]]:
         sys.executable,
         "-W",
         "ignore",
-        str(ROOT / "bench" / "plain_trl.py"),
+        str(ROOT / "bench" / "train" / "plain_trl.py"),
         str(path),
         str(directory / "plain"),
     ]

@@ -41,9 +41,7 @@ export const gatewayAgentSchema = z.strictObject({
   embeddings: z
     .strictObject({ baseUrl: z.url(), model: z.string().min(1) })
     .optional()
-    .describe(
-      'Endpoint for /v1/embeddings and for the router shortlist; absent: the replicas are asked, and shortlist compares words.',
-    ),
+    .describe('Endpoint for vectors of the router shortlist; absent: it compares words.'),
   router: routerSettingsSchema.prefault({}),
   fallback: z
     .enum(['base', 'error'])

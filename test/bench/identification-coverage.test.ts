@@ -1,14 +1,19 @@
 // tier: unit
-import { SETTINGS } from '../../bench/simulation/draw-labels';
-import { errorCurves } from '../../bench/simulation/error-curves';
-import { measureSetting, oughtToBeKept, QUANTITIES, type SettingResult } from '../../bench/simulation/measure-verdicts';
 import type { VerdictRule } from '../../activities/identify/verdicts/verdict-rule';
+import { SETTINGS } from '../../bench/identification-coverage/draw-labels';
+import { errorRateChart } from '../../bench/identification-coverage/error-rate-chart';
+import {
+  measureSetting,
+  oughtToBeKept,
+  QUANTITIES,
+  type SettingResult,
+} from '../../bench/identification-coverage/measure-verdicts';
 
 // A small version of `make bench NAME=identification-coverage`: fewer repetitions, one sample size.
 const rule: VerdictRule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
-const world = { tasks: 150, trials: 2, runs: 10, failureRate: 0.5, taskShare: 0.3, noise: 0.1 };
+const design = { tasks: 150, trials: 2, runs: 10, failureRate: 0.5, taskShare: 0.3, noise: 0.1 };
 const measure = (truth: (typeof SETTINGS)[number], seed: number) =>
-  measureSetting(truth, { world, rule, candidates: 10, repetitions: 40, seed, bootstrapSamples: 0 });
+  measureSetting(truth, { design, rule, candidates: 10, repetitions: 40, seed, bootstrapSamples: 0 });
 
 let results: SettingResult[];
 beforeAll(() => {
@@ -57,7 +62,7 @@ test('the error curves are an SVG file of their own', () => {
     falseDropsByEstimatesAlone: 0.5,
     undecided: 0.9,
   };
-  const svg = errorCurves([
+  const svg = errorRateChart([
     { trajectories: 100, ...rates },
     { trajectories: 200, ...rates },
   ]);

@@ -15,8 +15,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Agent } from 'undici';
-import { answers, start } from '../../bench/gateway-parts/targets';
-import { freePort } from '../../bench/support/processes';
+import { freePort, startProcess, untilHealthy } from '../../bench/shared/processes';
 import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
 import { gatewayArguments } from '../../cli/supervisor/gateway-arguments';
 import { activateVersion, changeRegistry, layout, LocalStore, rollbackAgent } from '../../store';
@@ -136,7 +135,8 @@ async function soak({ seconds, rate, killEvery, switchEvery }: Options): Promise
     null,
   );
   const ports = await Promise.all(Array.from({ length: REPLICAS }, freePort));
-  const startReplica = (port: number) => start(process.execPath, [join(__dirname, 'soak-replica.js'), String(port)]);
+  const startReplica = (port: number) =>
+    startProcess(process.execPath, [join(__dirname, 'soak-replica.js'), String(port)]);
   const replicas: ChildProcess[] = ports.map(startReplica);
   const port = await freePort();
   const config: GatewayConfigInput = {
@@ -155,7 +155,7 @@ async function soak({ seconds, rate, killEvery, switchEvery }: Options): Promise
     ],
   };
   const environment = { WHET_GATEWAY_CONFIG: JSON.stringify(config), WHET_HOME: folder, WHET_LOG_LEVEL: 'error' };
-  const gateway = start(process.execPath, gatewayArguments(join(__dirname, '..', '..')), environment);
+  const gateway = startProcess(process.execPath, gatewayArguments(join(__dirname, '..', '..')), environment);
   const agent = new Agent({ connections: 64 });
   const timeline = new Timeline();
   timeline.set(3);
@@ -163,7 +163,7 @@ async function soak({ seconds, rate, killEvery, switchEvery }: Options): Promise
   const timers: NodeJS.Timeout[] = [];
   try {
     const origin = `http://127.0.0.1:${port}`;
-    await answers(`${origin}/readyz`, 30);
+    await untilHealthy(`${origin}/readyz`, 30);
     const began = performance.now();
     const running = new Set<Promise<void>>();
     const every = (ms: number, action: () => void) => timers.push(setInterval(action, ms));

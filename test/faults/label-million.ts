@@ -10,9 +10,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readLabels } from '../../activities/identify/labelling/label-cache';
-import { CANDIDATES, LabellingWorld } from '../../bench/support/labelling';
-import { ended, freePort, Processes, untilAnswers } from '../../bench/support/processes';
-import { serveProvider, type ProviderStats } from '../../bench/support/stub-provider';
+import { CANDIDATES, LabellingService } from '../../bench/label/labelling-service';
+import { ended, freePort, Processes, untilAnswers } from '../../bench/shared/processes';
+import { serveProvider, type ProviderStats } from '../../bench/label/stub-provider';
 import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
 import { layout, type ArtifactStore } from '../../store';
 import { syntheticEpisode, trueLabel } from '../fakes/synthetic-episodes';
@@ -58,15 +58,15 @@ async function check(
 
 async function measure(options: Options): Promise<number> {
   const children = new Processes();
-  const world = await LabellingWorld.start();
+  const service = await LabellingService.start();
   try {
     const port = await freePort();
     children.start(process.execPath, [__filename, 'stub', `${port}`, `${options.latencyMs}`]);
     await untilAnswers(`http://127.0.0.1:${port}/stats`);
     const trajectories = Math.ceil(options.calls / CANDIDATES.length);
-    world.startWorker();
+    service.startWorker();
     const stubUrl = `http://127.0.0.1:${port}/v1`;
-    const planned = await world.plan({
+    const planned = await service.plan({
       runId: RUN,
       agent: RUN,
       stubUrl,
@@ -78,28 +78,28 @@ async function measure(options: Options): Promise<number> {
       `planned ${planned.calls} labels in ${planned.labelling.plan.chunks} chunks, ${planned.planSeconds.toFixed(1)} s`,
     );
     const began = Date.now();
-    const handle = await world.label(planned);
+    const handle = await service.label(planned);
     const rss: number[] = [];
     for (let kill = 1; kill <= options.kills; kill++) {
       while ((await statsOf(port)).calls < (planned.calls * kill) / (options.kills + 1)) await sleep(100);
-      rss.push(await world.workerRssMb());
-      const victim = world.worker!;
+      rss.push(await service.workerRssMb());
+      const victim = service.worker!;
       victim.kill('SIGKILL');
       await ended(victim);
       const { calls } = await statsOf(port);
       console.log(
         `SIGKILL after ${calls} calls, ${((Date.now() - began) / 1000).toFixed(0)} s, worker at ${rss.at(-1)?.toFixed(0)} MB`,
       );
-      world.startWorker();
+      service.startWorker();
     }
     const totals = (await handle.result()) as LabelChunkResult;
     const seconds = (Date.now() - began) / 1000;
-    rss.push(await world.workerRssMb());
+    rss.push(await service.workerRssMb());
     const stats = await statsOf(port);
-    const lengths = await world.historyLengths(RUN);
+    const lengths = await service.historyLengths(RUN);
     const events = lengths.reduce((a, b) => a + b, 0);
-    await world.stopWorker();
-    const { labels, twice, wrong } = await check(world.store, trajectories);
+    await service.stopWorker();
+    const { labels, twice, wrong } = await check(service.store, trajectories);
     const largestHistory = Math.max(...lengths);
     const workerRssMb = Math.round(Math.max(...rss));
     const problems = [
@@ -133,7 +133,7 @@ async function measure(options: Options): Promise<number> {
     );
     return problems.length === 0 ? 0 : 1;
   } finally {
-    await world.end();
+    await service.end();
     await children.end();
   }
 }

@@ -11,8 +11,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CANDIDATES, LabellingWorld } from '../../bench/support/labelling';
-import { freePort, Processes, untilAnswers } from '../../bench/support/processes';
+import { CANDIDATES, LabellingService } from '../../bench/label/labelling-service';
+import { freePort, Processes, untilAnswers } from '../../bench/shared/processes';
 import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
 import { labelsOf } from './label-content';
 import { serveFaults, type FaultStats } from './label-fault-endpoint';
@@ -42,7 +42,7 @@ interface Outcome {
 }
 
 async function labelOnce(
-  world: LabellingWorld,
+  service: LabellingService,
   children: Processes,
   name: string,
   faults: number,
@@ -52,7 +52,7 @@ async function labelOnce(
   children.start(process.execPath, [__filename, 'endpoint', JSON.stringify({ port, faults, seed: options.seed })]);
   await untilAnswers(`http://127.0.0.1:${port}/stats`);
   const analyst = { concurrency: options.concurrency, timeoutSeconds: 2 };
-  const planned = await world.plan({
+  const planned = await service.plan({
     runId: name,
     agent: name,
     stubUrl: `http://127.0.0.1:${port}/v1`,
@@ -61,10 +61,10 @@ async function labelOnce(
     analyst,
   });
   const began = Date.now();
-  const totals = (await (await world.label(planned)).result()) as LabelChunkResult;
+  const totals = (await (await service.label(planned)).result()) as LabelChunkResult;
   const seconds = (Date.now() - began) / 1000;
   const stats = (await (await fetch(`http://127.0.0.1:${port}/stats`)).json()) as FaultStats;
-  return { seconds, totals, labels: await labelsOf(world.store, name), stats };
+  return { seconds, totals, labels: await labelsOf(service.store, name), stats };
 }
 
 async function main(): Promise<number> {
@@ -90,11 +90,11 @@ async function main(): Promise<number> {
     plot: values.plot,
   };
   const children = new Processes();
-  const world = await LabellingWorld.start();
+  const service = await LabellingService.start();
   try {
-    world.startWorker();
-    const calm = await labelOnce(world, children, 'calm', 0, options);
-    const faulty = await labelOnce(world, children, 'faulty', options.faults, options);
+    service.startWorker();
+    const calm = await labelOnce(service, children, 'calm', 0, options);
+    const faulty = await labelOnce(service, children, 'faulty', options.faults, options);
     const pairs = calm.totals.asked;
     const callRatio = faulty.stats.requests / pairs;
     const peak = (stats: FaultStats) => Math.max(...stats.perSecond.map(({ requests }) => requests));
@@ -132,7 +132,7 @@ async function main(): Promise<number> {
     );
     return problems.length === 0 ? 0 : 1;
   } finally {
-    await world.end();
+    await service.end();
     await children.end();
   }
 }

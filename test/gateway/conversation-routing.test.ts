@@ -1,7 +1,7 @@
 // tier: integration
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 
-describe('routing', () => {
+describe('routing of conversations', () => {
   let fixture: GatewayFixture;
   beforeEach(async () => {
     fixture = await new GatewayFixture().start({ registry: { versions: [versionOf(1, 'weigh', 'stamp')] } });
@@ -27,7 +27,8 @@ describe('routing', () => {
         {
           role: 'user',
           content:
-            'Which skill does this task need?\nTask: need:stamp now\nA: stamp the parcel\nB: weigh the parcel\nC: none of these\nAnswer:',
+            'Which skill does this task need?\nTask: need:stamp now\n' +
+            'A: stamp the parcel\nB: weigh the parcel\nC: none of these\nAnswer:',
         },
       ],
     });

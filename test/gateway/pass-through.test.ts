@@ -14,7 +14,8 @@ describe('the gateway passes on', () => {
 
   it('every byte of a request but the model name', async () => {
     const body =
-      '{"messages":[{"role":"user","content":"caf\u00e9 \\"model\\": \\u0041"}], "seed": 12345678901234567890,\n "model" : "desk@base", "unknown":{"model":"x"}}';
+      '{"messages":[{"role":"user","content":"caf\u00e9 \\"model\\": \\u0041"}], ' +
+      '"seed": 12345678901234567890,\n "model" : "desk@base", "unknown":{"model":"x"}}';
     await fixture.post('/v1/chat/completions', body);
     expect(
       replica()

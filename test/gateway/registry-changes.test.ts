@@ -17,7 +17,7 @@ describe('the gateway and its registry', () => {
   };
   const answeredBy = async (content = 'need:weigh') => (await fixture.chat(content)).json['model'] as string;
 
-  it('follows a promotion and a rollback within a second, with the default poll, also in conversations that have begun', async () => {
+  it('follows a promotion and a rollback within a second at the default poll, in begun conversations too', async () => {
     await started({ config: { registryPollMs: 250 } });
     expect(await answeredBy()).toBe(adapterName('weigh', 1));
     await promoteVersion(fixture.store, 'desk', 2);
@@ -149,7 +149,7 @@ describe('a canary in the registry', () => {
     expect(await now()).toMatchObject({ active: 3, lastCanary: { version: 3, outcome: 'promoted' } });
   });
 
-  it('refuses a version that is not there or is active, and a verdict that comes too late changes nothing', async () => {
+  it('refuses a version that is missing or active, and ignores a rollback that comes too late', async () => {
     const registry = { agent: 'desk', active: 3, versions, canary: canary('c', 2) };
     expect(() => startCanary(registry, canary('d', 9))).toThrow('no version 9');
     expect(() => startCanary(registry, canary('d', 3))).toThrow('gets all conversations already');

@@ -4,7 +4,7 @@ import { gapPValue } from '../../../activities/identify/verdicts/gap-p-value';
 import { differenceInterval, shareInterval, wilson } from '../../../activities/statistics/intervals';
 import { clusteredShare, runRates } from '../../../activities/identify/verdicts/rates';
 import { student95, studentTail } from '../../../activities/statistics/student';
-import { drawLabels } from '../../../bench/simulation/draw-labels';
+import { drawLabels } from '../../../bench/identification-coverage/draw-labels';
 import { taskSums } from '../../../activities/identify/verdicts/task-sums';
 import { sumsOf } from '../identify/verdicts/sums-of';
 

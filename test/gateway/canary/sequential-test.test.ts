@@ -2,7 +2,7 @@
 import { seededRandom } from '../../../activities/statistics/random';
 import { isInCanary } from '../../../gateway/canary/is-in-canary';
 import { SequentialTest } from '../../../gateway/canary/sequential-test';
-import { simulateCanary } from '../../../gateway/canary/simulate';
+import { simulateCanary } from '../../../bench/gateway-canary/simulate-canary';
 
 const WEEK = { share: 0.1, falseRollback: 0.05, activeRate: 0.8, canaryRate: 0.8, conversations: 2_000 };
 const percentile = (values: number[], share: number) =>
@@ -22,7 +22,7 @@ describe('the sequential test', () => {
     expect(falseRollbacks).toBeLessThanOrEqual(50);
   });
 
-  it('rolls a loss of 5 points back within 15,000 conversations at a share of a tenth, 6,000 at a half (nine in ten)', () => {
+  it('rolls a loss of 5 points back within 15,000 conversations at share 0.1, and 6,000 at 0.5 (nine in ten)', () => {
     const after = (share: number) =>
       Array.from(
         { length: 30 },
@@ -45,9 +45,9 @@ describe('the sequential test', () => {
       test.add('active', 1);
     }
     expect(test.isWorse).toBe(true);
-    expect(test.describe()).toMatch(
-      /^reward 0.0 % of 60 conversations against 100.0 % of 60 of the version before, evidence \d+\.\d \(rolled back at 20\)$/,
-    );
+    const text = test.describe();
+    expect(text).toMatch(/^reward 0.0 % of 60 conversations against 100.0 % of 60 of the version before, evidence /);
+    expect(text).toMatch(/ evidence \d+\.\d \(rolled back at 20\)$/);
   });
 });
 

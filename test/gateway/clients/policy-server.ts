@@ -17,7 +17,8 @@ const environment = {
 export function makeModel(directory: string, adapter: string): void {
   const code =
     'import sys; from pathlib import Path; from fixtures.tiny_model import make_model, make_adapter; ' +
-    'model, adapter = map(Path, sys.argv[1:]); make_model(model, kv_heads=4, tied=True); make_adapter(model, adapter, 8, 1)';
+    'model, adapter = map(Path, sys.argv[1:]); make_model(model, kv_heads=4, tied=True); ' +
+    'make_adapter(model, adapter, 8, 1)';
   execFileSync(PYTHON, ['-c', code, directory, adapter], {
     env: { ...environment, PYTHONPATH: `${environment.PYTHONPATH}:${join(ROOT, 'test', 'trainer-image')}` },
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -1,7 +1,7 @@
 /**
- * Fake model server for measurements: answers at once, so that what is measured is everything else. A process of its
- * own: `node stub.js PORT`. Chat completions whole and as a stream of 20 events, the router's call, the list of models,
- * adapter calls.
+ * A model server that answers at once, so that a measurement is of everything else. A process of its own: `node
+ * stub-model-server.js PORT`. It answers chat completions, whole or as a stream of 20 events, the router's question,
+ * the list of models, and calls that load an adapter.
  */
 import { createServer, type ServerResponse } from 'node:http';
 
@@ -35,8 +35,9 @@ const label = Buffer.from(
     usage: { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 },
   }),
 );
+const envelope = { id: 'chatcmpl-stub', object: 'chat.completion.chunk', created: 1, model: 'bench-base' };
 const event = (delta: unknown, finish: string | null): string =>
-  `data: ${JSON.stringify({ id: 'chatcmpl-stub', object: 'chat.completion.chunk', created: 1, model: 'bench-base', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+  `data: ${JSON.stringify({ ...envelope, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
 const first = event({ role: 'assistant', content: '' }, null);
 const next = event({ content: 'token ' }, null);
 const last = `${event({}, 'stop')}data: [DONE]\n\n`;
@@ -76,7 +77,7 @@ const server = createServer((request, response) => {
       adapters.add((JSON.parse(body.toString()) as { lora_name: string }).lora_name);
       return json(response, Buffer.from('{}'));
     }
-    // Bodies are looked at as bytes: parsing 100 KB here would be measured with every gateway.
+    // Only bytes are searched, because the time to parse 100 KB here would be measured with every gateway.
     if (body.subarray(0, 300).includes('"stream":true') || body.subarray(-300).includes('"stream":true'))
       return stream(response);
     return json(response, body.includes('structured_outputs') ? label : whole);

@@ -1,13 +1,13 @@
 import type { CalibrationThresholds } from '../../activities/calibrate/stopping-rule';
 import { randomSource, type RandomSource } from '../../activities/statistics/random';
 
-/** A made-up environment: how often the base model succeeds on its tasks, and what a failure earns. */
+/** A simulated environment: how often the base model succeeds on its tasks, and what a failure earns. */
 export interface SuccessProfile {
   /** Mean success rate over tasks. */
   success: number;
   /**
-   * Tasks' success rates are Beta(success * concentration, (1 - success) * concentration): small means tasks unlike
-   * each other.
+   * The tasks' success rates are Beta(success * concentration, (1 - success) * concentration). The smaller it is, the
+   * more the tasks differ.
    */
   concentration: number;
   /** Share of the failures that earn `PARTIAL` instead of 0. */
@@ -18,13 +18,13 @@ const PARTIAL = 0.4;
 const CONCENTRATIONS = [1, 4, 20];
 const PARTIAL_SHARES = [0, 0.5];
 
-/** Environments from hopeless to trivial, with tasks alike and unlike, with and without partial rewards. */
+/** Environments from hopeless to trivial, with similar and with different tasks, with and without partial rewards. */
 export const PROFILES: SuccessProfile[] = Array.from({ length: 25 }, (_, step) => 0.02 + 0.04 * step).flatMap(
   (success) =>
     CONCENTRATIONS.flatMap((concentration) => PARTIAL_SHARES.map((partial) => ({ success, concentration, partial }))),
 );
 
-/** Whether an environment is in the band by its true figures, which no number of rollouts would change. */
+/** Whether an environment is in the band by its true rates. */
 export function isTrulyInBand(
   { success, concentration, partial }: SuccessProfile,
   rolloutsPerSeed: number,

@@ -2,8 +2,8 @@ import type { RandomSource } from '../../activities/statistics/random';
 import type { TaskSums } from '../../activities/identify/verdicts/task-sums';
 
 /**
- * Plain percentile bootstrap over tasks, for comparison: 95 % interval of the gap with all runs pooled. Null where a
- * resample has no rate.
+ * The plain percentile bootstrap over tasks, for comparison: a 95 % interval of the gap, with all runs pooled. Null
+ * when no resample has both rates.
  */
 export function percentileGap(
   sums: TaskSums,

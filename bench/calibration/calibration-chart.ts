@@ -19,7 +19,7 @@ const SERIES = [
 ] as const;
 
 /** An SVG file: rollouts and wrong verdicts of both designs against the true success rate. */
-export function calibrationCurves(points: readonly SuccessPoint[], planned: number): string {
+export function calibrationChart(points: readonly SuccessPoint[], planned: number): string {
   const width = WIDTH.wide;
   const height = 420;
   const area = { left: 48, right: width - 16, top: 34, bottom: height - 130 };
@@ -42,7 +42,8 @@ export function calibrationCurves(points: readonly SuccessPoint[], planned: numb
     drawing(
       width,
       height,
-      `Rollouts and wrong verdicts of calibration against the true success rate, of ${planned} rollouts in the fixed design.`,
+      'Rollouts and wrong verdicts of calibration against the true success rate, ' +
+        `of ${planned} rollouts in the fixed design.`,
       [
         ...xAxis(x, tenths, area.top, area.bottom, (v) => decimal(v, 1), 'true success rate of the base model'),
         ...yAxis(y, tenths, area.left, area.right, (v) => decimal(v, 1), 'share'),

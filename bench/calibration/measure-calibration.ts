@@ -6,7 +6,7 @@ import {
 } from '../../activities/calibrate/stopping-rule';
 import { drawRewards, isTrulyInBand, type SuccessProfile } from './draw-rewards';
 
-/** What came of repeated calibrations of one made-up environment. */
+/** Results of repeated calibrations of one simulated environment. */
 export interface ProfileResult {
   profile: SuccessProfile;
   inBand: boolean;
@@ -20,7 +20,7 @@ export interface ProfileResult {
   differ: number;
 }
 
-/** Calibrates one made-up environment again and again, by both designs on the same rewards. */
+/** Calibrates one simulated environment repeatedly, by both designs on the same rewards. */
 export function measureProfile(
   profile: SuccessProfile,
   design: CalibrationDesign,
@@ -51,7 +51,7 @@ export function measureProfile(
   return result;
 }
 
-/** The rollouts that the stopping rule asks for, out of those that the fixed design would make. */
+/** The rewards of the rollouts that the stopping rule asks for, out of those that the fixed design would make. */
 function calibrateOn(
   rewards: readonly (readonly number[])[],
   design: CalibrationDesign,

@@ -9,7 +9,7 @@ import {
   type CapabilityVerdict,
 } from '../../activities/identify/verdicts/capability-verdict';
 import type { Interval } from '../../contracts/artifacts/evaluation';
-import { drawLabels, type Truth, type World } from './draw-labels';
+import { drawLabels, type TrueRates, type Design } from './draw-labels';
 import { percentileGap } from './percentile-bootstrap';
 import type { VerdictRule } from '../../activities/identify/verdicts/verdict-rule';
 
@@ -19,22 +19,22 @@ export type Quantity = (typeof QUANTITIES)[number];
 
 /** Counts over the repetitions of one setting. */
 export interface SettingResult {
-  truth: Truth;
+  truth: TrueRates;
   repetitions: number;
-  /** Intervals that hold the truth, and intervals that exist. */
+  /** Number of intervals that contain the truth, and number of intervals. */
   covered: Record<Quantity, number>;
   made: Record<Quantity, number>;
   /** The same for the plain percentile bootstrap of the gap; 0 when it was not asked for. */
   percentile: { covered: number; made: number };
   verdicts: Record<'kept' | 'rejected' | 'not-enough-data', number>;
-  /** Kept by the published rule alone: a quorum of runs whose estimates pass. */
+  /** How often the published rule alone would keep it: a quorum of runs whose estimates pass. */
   keptByEstimates: number;
   /** Labelling runs that were made before the verdict was final. */
   runsMade: number;
 }
 
 export interface MeasureOptions {
-  world: World;
+  design: Design;
   rule: VerdictRule;
   /** Candidates that share the familywise error. */
   candidates: number;
@@ -44,9 +44,9 @@ export interface MeasureOptions {
   bootstrapSamples: number;
 }
 
-/** Draws one setting again and again and counts how often intervals and verdicts are right. */
-export function measureSetting(truth: Truth, options: MeasureOptions): SettingResult {
-  const { world, rule, candidates, repetitions, seed, bootstrapSamples } = options;
+/** Draws one setting repeatedly, and counts how often its intervals and verdicts are right. */
+export function measureSetting(truth: TrueRates, options: MeasureOptions): SettingResult {
+  const { design, rule, candidates, repetitions, seed, bootstrapSamples } = options;
   const random = randomSource(seed);
   const zero = () => ({ errorRateFailure: 0, errorRateSuccess: 0, gap: 0, coverage: 0 });
   const result: SettingResult = {
@@ -62,7 +62,7 @@ export function measureSetting(truth: Truth, options: MeasureOptions): SettingRe
   const gap = truth.errorRateFailure - truth.errorRateSuccess;
   const truths: Record<Quantity, number> = { ...truth, gap };
   for (let repetition = 0; repetition < repetitions; repetition++) {
-    const { outcomes, labels } = drawLabels(truth, world, random);
+    const { outcomes, labels } = drawLabels(truth, design, random);
     const sums = taskSums(outcomes, labels);
     const failed = clusteredShare(sums, 'errorRateFailure');
     const succeeded = clusteredShare(sums, 'errorRateSuccess');
@@ -84,7 +84,7 @@ export function measureSetting(truth: Truth, options: MeasureOptions): SettingRe
       if (interval !== null && holds(interval, gap)) result.percentile.covered++;
     }
     const runs = runFigures(sums);
-    // Alone, at its share of the error: what Bonferroni's correction over so many candidates comes to.
+    // Judged alone, with its share of the familywise error (Bonferroni's correction over the candidates).
     const own = { ...rule, familywiseError: rule.familywiseError / candidates };
     let made = 0;
     let verdict: CapabilityVerdict | undefined;
@@ -104,15 +104,15 @@ const holds = ({ low, high }: { low: number; high: number }, truth: number): boo
 
 /** Whether a capability with these true rates ought to be kept. */
 export function oughtToBeKept(
-  { errorRateFailure, errorRateSuccess, coverage }: Truth,
+  { errorRateFailure, errorRateSuccess, coverage }: TrueRates,
   { minGap, minCoverage }: VerdictRule,
 ): boolean {
   return errorRateFailure - errorRateSuccess >= minGap - 1e-9 && coverage >= minCoverage - 1e-9;
 }
 
-/** Whether the truth lies on neither threshold: what more data must in the end decide. */
+/** Whether the truth lies on neither threshold, so that enough data must decide it. */
 export function isClear(
-  { errorRateFailure, errorRateSuccess, coverage }: Truth,
+  { errorRateFailure, errorRateSuccess, coverage }: TrueRates,
   { minGap, minCoverage }: VerdictRule,
 ): boolean {
   return Math.abs(errorRateFailure - errorRateSuccess - minGap) > 1e-9 && Math.abs(coverage - minCoverage) > 1e-9;

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { EnvironmentProcess, LoadedProfile } from '../../sandbox';
 import { pythonInterpreter } from '../../sandbox/python-root';
 import { CALL, HONEST } from './environments';
-import { startRuntime } from './starts';
+import { startRuntime } from './start-runtime';
 
 /** The runtime ends an episode after a thousand steps. */
 const STEPS_OF_AN_EPISODE = 900;
@@ -40,7 +40,7 @@ export async function concurrentSteps(
         const sent = performance.now();
         const { observations } = await environment.step(episode, [CALL]);
         times.push(performance.now() - sent);
-        // The stock that is left counts the episode's own steps: an answer to another episode would be seen.
+        // The stock that is left tells the episode's number of steps, so an answer to another episode would show.
         if ((JSON.parse(observations[0]!) as { left: number }).left !== 10_000_000 - 2 * step) wrong++;
       }
       await environment.drop(episode);
@@ -49,7 +49,7 @@ export async function concurrentSteps(
   return { perSecond: (episodes * steps * 1000) / (performance.now() - began), times, wrong };
 }
 
-/** One step with a process of its own: start, reset, step, end. */
+/** Milliseconds of a step with a process of its own: start, reset and step. */
 export async function processPerStep(loaded: LoadedProfile): Promise<number> {
   const began = performance.now();
   const environment = await startRuntime('jail', HONEST, loaded);

@@ -1,10 +1,12 @@
-"""The loop that one writes with TRL alone: GRPOTrainer, a rollout function, generate() once a turn.
+"""GRPO with TRL alone: GRPOTrainer and a rollout function that calls generate() once a turn.
+
+    plain_trl.py JOB_FILE OUTPUT_DIRECTORY
 
 Reads a trainer job file and runs it with TRL 1.16 as its documentation shows: `rollout_func` renders the conversations
 with the chat template, pads them, calls `generate` on the model with its adapter, parses the tool calls and steps the
-environment, which is imported into the process. (TRL's other way, `environment_factory`, wants the environment's tools
-as typed Python methods and offers no way to end an episode; it generates in the same manner.) Gradient checkpointing
-and bf16, which TRL turns on by default, are off, since both are slower here. Prints one JSON line.
+environment, which is imported into the process. (TRL's other way, `environment_factory`, needs the environment's tools
+as typed Python methods and cannot end an episode; it generates in the same manner.) Gradient checkpointing and bf16,
+which TRL turns on by default, are off, because both are slower here. Prints one JSON line.
 """
 
 import importlib.util
@@ -48,7 +50,7 @@ class Episode:
         self.done = False
 
     def step(self, text: str) -> None:
-        """Passes the assistant's text on and appends both sides to the conversation."""
+        """Steps the environment with the assistant's text, and appends text and observation to the conversation."""
         self.messages.append({"role": "assistant", "content": text})
         try:
             if not text.startswith(OPEN) or not text.endswith(CLOSE):

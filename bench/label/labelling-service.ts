@@ -1,6 +1,5 @@
 /**
- * The labelling path as it runs in production (Temporal server, worker process, chunks) in front of a stub of the
- * provider.
+ * Labelling as it runs in production, with a Temporal server, a worker process and chunks, in front of a stub provider.
  */
 import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -21,9 +20,9 @@ import type { RunContext } from '../../contracts/messages/run-context';
 import { findTemporalCli } from '../../cli/supervisor/executables';
 import { layout, LocalStore, putJson, putLines } from '../../store';
 import { SKILLS, syntheticEpisode } from '../../test/fakes/synthetic-episodes';
-import { connectWhenUp, ended, freePort, peakRssMb, Processes } from './processes';
+import { connectWhenUp, ended, freePort, peakRssMb, Processes } from '../shared/processes';
 
-/** Candidates as discovery would have named them. */
+/** Candidates, as discovery would have written them. */
 export const CANDIDATES: readonly Candidate[] = SKILLS.map((name) => ({
   id: name.toLowerCase().replace(' ', '-'),
   name,
@@ -66,7 +65,7 @@ export interface PlannedRun {
 }
 
 /** A Temporal dev server and a store in a temporary folder; worker processes come and go. */
-export class LabellingWorld {
+export class LabellingService {
   worker: ChildProcess | null = null;
 
   private constructor(
@@ -79,7 +78,7 @@ export class LabellingWorld {
   ) {}
 
   /** Starts the server. Throws when there is no Temporal CLI. */
-  static async start(): Promise<LabellingWorld> {
+  static async start(): Promise<LabellingService> {
     const temporal = findTemporalCli();
     if (temporal === null) throw new Error('There is no Temporal CLI: run `make setup`, or set TEMPORAL_CLI_PATH.');
     const folder = await mkdtemp(join(tmpdir(), 'whet-labelling-'));
@@ -111,7 +110,7 @@ export class LabellingWorld {
     ]);
     const address = `127.0.0.1:${port}`;
     const connection = await connectWhenUp(address);
-    return new LabellingWorld(
+    return new LabellingService(
       folder,
       new LocalStore(join(folder, 'store')),
       new Client({ connection }),

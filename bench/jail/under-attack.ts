@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EnvironmentProcess, LoadedProfile } from '../../sandbox';
 import { BENCH_ATTACKS, CALL, HONEST } from './environments';
-import { percentile } from '../support/percentile';
-import { startRuntime } from './starts';
-import { stepTimes } from './steps';
+import { percentile } from '../shared/percentile';
+import { startRuntime } from './start-runtime';
+import { stepTimes } from './step-times';
 
-/** Step times of an episode in another jail while an attack runs, over those right before and after it. */
-export interface UnderAttack {
+/** Step times of an honest episode while another jail attacks, and right before and after. */
+export interface AttackResult {
   attack: string;
   idleP50Ms: number;
   p50Ms: number;
@@ -18,24 +18,24 @@ export interface UnderAttack {
 export interface UnderAttackOptions {
   /** Steps in each window: one before, one during, one after each attack. */
   steps: number;
-  /** Between the steps; a policy model needs longer. In milliseconds. */
+  /** Pause between the steps, in milliseconds. A policy model needs longer. */
   paceMs: number;
   /** Jails that attack at once. */
   attackers: number;
 }
 
-/** Runs every attack, again and again with fresh jails as they are killed, while an honest environment answers. */
+/** Runs every attack while an honest environment is stepped. Jails that are killed are replaced by fresh ones. */
 export async function underAttack(
   loaded: LoadedProfile,
   { steps, paceMs, attackers }: UnderAttackOptions,
-): Promise<UnderAttack[]> {
+): Promise<AttackResult[]> {
   // Attacks that hang meet their deadline within the window, as they would in a service.
   const short: LoadedProfile = {
     ...loaded,
     profile: { ...loaded.profile, wallMs: { ...loaded.profile.wallMs, request: 1_000 } },
   };
   const honest = await startRuntime('jail', HONEST, loaded);
-  const results: UnderAttack[] = [];
+  const results: AttackResult[] = [];
   try {
     await stepTimes(honest, 500);
     for (const { name, source } of BENCH_ATTACKS) {

@@ -1,7 +1,6 @@
 /**
- * A stub of the provider for measurements, in a process of its own: every label call is answered after `latencyMs`,
- * from the words of the episode. It counts what it was asked: `GET /stats` gives the number of calls and of calls with
- * a key that was seen before.
+ * A stub provider for measurements, in a process of its own. It answers every label call after `latencyMs`, from the
+ * words of the episode. `GET /stats` answers with its ProviderStats.
  */
 import { createServer } from 'node:http';
 import { syntheticAnswer } from '../../test/fakes/synthetic-episodes';

@@ -9,7 +9,7 @@ import type {
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 
-/** Runs an activity outside of a worker, with a context of its own. */
+/** Runs an activity outside of a worker, in a context of its own. Rejects as the activity does. */
 export function runActivity<I, R>(activity: (input: I) => Promise<R>, input: I): Promise<R> {
   const environment = new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') });
   return environment.run<[I], R, (input: I) => Promise<R>>(activity, input);
@@ -18,8 +18,8 @@ export function runActivity<I, R>(activity: (input: I) => Promise<R>, input: I):
 type IdentifyActivities = Omit<LlmActivities, 'synthesiseEnvironment'>;
 
 /**
- * The stage `identify` as its workflow runs it, without a server: for measurements of what it finds, not of what it
- * costs.
+ * Runs the stage `identify` as its workflow does, but without a Temporal server. For measurements of what it finds, not
+ * of what it costs.
  */
 export async function identifyOnce(activities: IdentifyActivities, input: IdentifyInput): Promise<IdentifyResult> {
   const { context, collected, independent } = input;

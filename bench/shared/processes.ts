@@ -13,22 +13,26 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+/** Starts a program. Its output is thrown away, or goes to standard error when WHET_BENCH_LOGS is set. */
+export function startProcess(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+  const output = process.env['WHET_BENCH_LOGS'] ? process.stderr : 'ignore';
+  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', output, output] });
+  child.on('error', (error) => console.error(`${command}: ${error.message}`));
+  return child;
+}
+
 /** Child processes of a measurement; `end` stops those that still run. */
 export class Processes {
   private readonly children: ChildProcess[] = [];
 
-  /** Starts a program; with WHET_BENCH_LOGS its log is shown. */
+  /** As startProcess. */
   start(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
-    const child = spawn(command, args, {
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'ignore', process.env['WHET_BENCH_LOGS'] ? 'inherit' : 'ignore'],
-    });
-    child.on('error', (error) => console.error(`${command}: ${error.message}`));
+    const child = startProcess(command, args, env);
     this.children.push(child);
     return child;
   }
 
-  /** Starts a script of this project and resolves with what it wrote when it ends well. */
+  /** Runs a script of this project, and resolves with its standard output. Rejects when it ends with an error. */
   async output(script: string, args: readonly string[]): Promise<string> {
     const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
     this.children.push(child);
@@ -39,6 +43,7 @@ export class Processes {
     return text;
   }
 
+  /** Sends SIGTERM to all, and resolves when all have ended. */
   async end(): Promise<void> {
     for (const child of this.children) child.kill('SIGTERM');
     await Promise.all(this.children.map(ended));
@@ -50,7 +55,7 @@ export async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await new Promise((resolve) => child.once('exit', resolve));
 }
 
-/** Connects as soon as the server answers; gives up after half a minute. */
+/** Connects to Temporal as soon as it answers. Rejects after half a minute. */
 export async function connectWhenUp(address: string): Promise<Connection> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -62,7 +67,19 @@ export async function connectWhenUp(address: string): Promise<Connection> {
   }
 }
 
-/** Resolves when something answers HTTP at the URL, whatever it says; gives up after half a minute. */
+/** Resolves when a GET of the URL answers with status 200. Rejects after `limitSeconds`. */
+export async function untilHealthy(url: string, limitSeconds: number): Promise<void> {
+  const deadline = Date.now() + limitSeconds * 1000;
+  for (;;) {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
+    await response?.arrayBuffer();
+    if (response?.ok === true) return;
+    if (Date.now() > deadline) throw new Error(`${url} does not answer after ${limitSeconds} s.`);
+    await delay(100);
+  }
+}
+
+/** Resolves when the URL answers a GET, with any status. Rejects after half a minute. */
 export async function untilAnswers(url: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {

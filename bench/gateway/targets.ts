@@ -1,13 +1,12 @@
-/** What is compared: the stub itself, this gateway, Portkey's and LiteLLM's, all in front of the same stub. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+/** The servers that are compared: this gateway, Portkey's and LiteLLM's, all in front of the same stub model server. */
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from '../../contracts/artifacts/registry';
 import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
 import { gatewayArguments } from '../../cli/supervisor/gateway-arguments';
 import { layout, LocalStore } from '../../store';
-import { freePort } from '../support/processes';
+import { freePort, type Processes, untilHealthy } from '../shared/processes';
 
 /** A server under measurement. */
 export interface Target {
@@ -18,33 +17,11 @@ export interface Target {
   model: string;
 }
 
-/** Where the two peers are installed; apart from the project's own packages. */
-export const CACHE = join(process.cwd(), '.whetstone', 'bench');
-
-/** Starts a process; its output is thrown away unless WHET_BENCH_LOGS is set. */
-export function start(
-  command: string,
-  args: readonly string[],
-  environment: Record<string, string> = {},
-): ChildProcess {
-  const output = process.env['WHET_BENCH_LOGS'] ? 'inherit' : 'ignore';
-  return spawn(command, args, { env: { ...process.env, ...environment }, stdio: ['ignore', output, output] });
-}
-
-/** Waits until a path answers 200. */
-export async function answers(url: string, limitSeconds: number): Promise<void> {
-  const deadline = Date.now() + limitSeconds * 1000;
-  for (;;) {
-    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
-    await response?.arrayBuffer();
-    if (response?.ok === true) return;
-    if (Date.now() > deadline) throw new Error(`${url} does not answer after ${limitSeconds} s.`);
-    await sleep(100);
-  }
-}
+/** Where the two peers are installed, apart from the project's own packages. */
+const CACHE = join(process.cwd(), '.whetstone', 'bench');
 
 /** A registry with one version of two adapters, so that the gateway has something to route between. */
-export async function writeRegistry(storeRoot: string, agent: string): Promise<void> {
+async function writeRegistry(storeRoot: string, agent: string): Promise<void> {
   const adapter = (name: string, summary: string) => ({
     name: `${name}@0123456789ab`,
     capabilityId: name,
@@ -70,7 +47,7 @@ export async function writeRegistry(storeRoot: string, agent: string): Promise<v
 }
 
 /** This project's gateway, built, with its defaults. */
-export async function startWhetstone(stub: string, folder: string, children: ChildProcess[]): Promise<Target> {
+export async function startWhetstone(stub: string, folder: string, processes: Processes): Promise<Target> {
   await writeRegistry(join(folder, 'store'), 'bench');
   const port = await freePort();
   const config: GatewayConfigInput = {
@@ -84,9 +61,9 @@ export async function startWhetstone(stub: string, folder: string, children: Chi
     WHET_LOG_LEVEL: 'warn',
     NODE_ENV: 'production',
   };
-  children.push(start(process.execPath, gatewayArguments(join(__dirname, '..', '..')), environment));
+  processes.start(process.execPath, gatewayArguments(join(__dirname, '..', '..')), environment);
   const origin = `http://127.0.0.1:${port}`;
-  await answers(`${origin}/readyz`, 20);
+  await untilHealthy(`${origin}/readyz`, 20);
   return { name: 'whetstone', origin, path: '/v1/chat/completions', headers: {}, model: 'bench' };
 }
 
@@ -94,7 +71,7 @@ export async function startWhetstone(stub: string, folder: string, children: Chi
  * Portkey's gateway from npm. As installed, 1.15.2 answers streams with status 500 (it changes the headers of a fetch
  * answer, which are immutable; tried with Node 20 and 24), so its streams are left out of the comparison.
  */
-export async function startPortkey(stub: string, children: ChildProcess[]): Promise<Target> {
+export async function startPortkey(stub: string, processes: Processes): Promise<Target> {
   const folder = join(CACHE, 'portkey');
   const script = join(folder, 'node_modules', '@portkey-ai', 'gateway', 'build', 'start-server.js');
   if (!existsSync(script)) {
@@ -104,14 +81,12 @@ export async function startPortkey(stub: string, children: ChildProcess[]): Prom
     });
   }
   const port = await freePort();
-  children.push(
-    start(process.execPath, [script, `--port=${port}`, '--headless'], {
-      NODE_ENV: 'production',
-      TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost',
-    }),
-  );
+  processes.start(process.execPath, [script, `--port=${port}`, '--headless'], {
+    NODE_ENV: 'production',
+    TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost',
+  });
   const origin = `http://127.0.0.1:${port}`;
-  await answers(`${origin}/`, 30);
+  await untilHealthy(`${origin}/`, 30);
   const headers = {
     'x-portkey-provider': 'openai',
     'x-portkey-custom-host': `${stub}/v1`,
@@ -121,7 +96,7 @@ export async function startPortkey(stub: string, children: ChildProcess[]): Prom
 }
 
 /** LiteLLM's proxy from PyPI. */
-export async function startLiteLlm(stub: string, children: ChildProcess[]): Promise<Target> {
+export async function startLiteLlm(stub: string, processes: Processes): Promise<Target> {
   const folder = join(CACHE, 'litellm');
   const command = join(folder, 'bin', 'litellm');
   if (!existsSync(command)) {
@@ -139,7 +114,13 @@ export async function startLiteLlm(stub: string, children: ChildProcess[]): Prom
   const config = join(CACHE, 'litellm.yaml');
   writeFileSync(
     config,
-    `model_list:\n  - model_name: bench-base\n    litellm_params: {model: openai/bench-base, api_base: "${stub}/v1", api_key: none}\nlitellm_settings: {telemetry: false, set_verbose: false}\n`,
+    [
+      'model_list:',
+      '  - model_name: bench-base',
+      `    litellm_params: {model: openai/bench-base, api_base: "${stub}/v1", api_key: none}`,
+      'litellm_settings: {telemetry: false, set_verbose: false}',
+      '',
+    ].join('\n'),
   );
   const environment = {
     LITELLM_LOG: 'ERROR',
@@ -148,9 +129,9 @@ export async function startLiteLlm(stub: string, children: ChildProcess[]): Prom
     // No gateway in this comparison checks keys.
     LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true',
   };
-  children.push(start(command, ['--config', config, '--port', String(port), '--host', '127.0.0.1'], environment));
+  processes.start(command, ['--config', config, '--port', String(port), '--host', '127.0.0.1'], environment);
   const origin = `http://127.0.0.1:${port}`;
-  await answers(`${origin}/health/liveliness`, 120);
+  await untilHealthy(`${origin}/health/liveliness`, 120);
   return {
     name: 'litellm',
     origin,

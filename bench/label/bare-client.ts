@@ -1,11 +1,11 @@
-/** The peer of `bench/label.ts`: the same questions through the `openai` client and nothing else. */
+/** What `bench/label.ts` compares with: the same questions, asked through the `openai` client alone. */
 import OpenAI from 'openai';
 import { labelMessages, labelAnswerSchema } from '../../activities/identify/prompts/label';
 import { strictJsonSchema } from '../../llm';
 import { syntheticEpisode } from '../../test/fakes/synthetic-episodes';
-import { CANDIDATES } from './labelling';
+import { CANDIDATES } from './labelling-service';
 
-export interface BareOptions {
+export interface BareClientOptions {
   stubUrl: string;
   trajectories: number;
   padding: number;
@@ -13,7 +13,7 @@ export interface BareOptions {
 }
 
 /** Asks every pair once, `concurrency` calls at a time, and resolves with the seconds that it took. */
-export async function bareSeconds({ stubUrl, trajectories, padding, concurrency }: BareOptions): Promise<number> {
+export async function bareSeconds({ stubUrl, trajectories, padding, concurrency }: BareClientOptions): Promise<number> {
   const client = new OpenAI({ baseURL: stubUrl, apiKey: 'none', maxRetries: 0, timeout: 120_000 });
   const schema = strictJsonSchema(labelAnswerSchema);
   const episodes = Array.from({ length: trajectories }, (_, i) => syntheticEpisode(i, padding));

@@ -3,7 +3,7 @@ import type { TrajectoryOutcomes } from '../../activities/identify/verdicts/task
 import { LABEL_CODES } from '../../activities/identify/verdicts/label-codes';
 
 /** A capability whose true rates are known. */
-export interface Truth {
+export interface TrueRates {
   /** ER+ and ER-: P(LACKING | not NA) among successes and failures. */
   errorRateSuccess: number;
   errorRateFailure: number;
@@ -11,30 +11,33 @@ export interface Truth {
   coverage: number;
 }
 
-/** How the labels come about. */
-export interface World {
+/** Sample sizes, and how trajectories and labelling runs depend on each other. */
+export interface Design {
   tasks: number;
   trials: number;
   runs: number;
   /** P(failure) of a trajectory, averaged over tasks. */
   failureRate: number;
-  /** Chance that a trial takes its task's draw instead of one of its own: trials of a task resemble each other. */
+  /**
+   * Probability that a trial takes its task's draw instead of its own, so that trials of a task resemble each other.
+   */
   taskShare: number;
-  /** Chance that a labelling run draws a label anew instead of reading it off the trajectory: runs disagree. */
+  /** Probability that a labelling run draws a label of its own instead of the trajectory's, so that runs disagree. */
   noise: number;
 }
 
 /**
- * Outcomes and labels of one capability. Whether a task calls for it is drawn once for the task; outcome and lack are
- * drawn for each trajectory, with a share taken from its task; each run then relabels a share of the trajectories from
- * the same distribution. So every run has exactly the true rates in expectation, whatever the dependence.
+ * Draws outcomes and labels of one capability. Whether a task calls for the capability is drawn once for the task.
+ * Outcome and lack are drawn for each trajectory, a share of them from its task. Each run then relabels a share of the
+ * trajectories from the same distribution. So every run has the true rates in expectation, however trials and runs
+ * depend on each other.
  */
 export function drawLabels(
-  truth: Truth,
-  world: World,
+  truth: TrueRates,
+  design: Design,
   random: RandomSource,
 ): { outcomes: TrajectoryOutcomes; labels: Uint8Array[] } {
-  const { tasks, trials, runs, failureRate, taskShare, noise } = world;
+  const { tasks, trials, runs, failureRate, taskShare, noise } = design;
   const applicable = truth.coverage / truth.errorRateFailure;
   const n = tasks * trials;
   const success = new Uint8Array(n);
@@ -65,7 +68,7 @@ const code = (calledFor: boolean, lacks: boolean): number =>
  * Forty capabilities around the thresholds of the paper (gap 0.20, coverage 0.10): five gaps, four coverages, two rates
  * among successes.
  */
-export const SETTINGS: readonly Truth[] = [0.1, 0.4].flatMap((errorRateSuccess) =>
+export const SETTINGS: readonly TrueRates[] = [0.1, 0.4].flatMap((errorRateSuccess) =>
   [0.1, 0.15, 0.2, 0.25, 0.3].flatMap((gap) =>
     [0.06, 0.1, 0.14, 0.2].map((coverage) => ({
       errorRateSuccess,

@@ -1,6 +1,6 @@
-import { SequentialTest } from './sequential-test';
+import { SequentialTest } from '../../gateway/canary/sequential-test';
 
-/** A canary that is simulated. */
+/** A canary to simulate. */
 export interface SimulatedCanary {
   share: number;
   falseRollback: number;

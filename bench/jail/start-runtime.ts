@@ -5,13 +5,10 @@ import { type EnvironmentIsolation, EnvironmentProcess, type LoadedProfile } fro
 import { type LaunchedRuntime, launchRuntime } from '../../sandbox/launch';
 import { pythonRoot } from '../../sandbox/python-root';
 
-/**
- * How a measured runtime is started: as the service does, or the same interpreter, files and pipes without a jail
- * around them.
- */
+/** How a runtime is started: in a jail as by the service, or with the same interpreter, files and pipes but no jail. */
 export type StartKind = 'jail' | 'bare';
 
-/** Starts a runtime and loads a source, without the probe that precedes the first jail of a service. */
+/** Starts a runtime and loads a source, without the probe that a service makes before its first jail. */
 export async function startRuntime(
   kind: StartKind,
   source: string,

@@ -1,9 +1,9 @@
-/** Load for measurements: requests over kept-alive connections, each answer read to its end. */
+/** Sends requests over kept-alive connections, reads each answer to its end, and measures the times. */
 import { Client, type Dispatcher } from 'undici';
-import { percentile } from '../support/percentile';
+import { percentile } from '../shared/percentile';
 
-/** What is asked. */
-export interface Shot {
+/** A POST request. */
+export interface LoadRequest {
   path: string;
   headers: Record<string, string>;
   body: Buffer;
@@ -13,12 +13,12 @@ export interface Shot {
 export interface Timing {
   firstByte: number;
   total: number;
-  /** Status, and whether the answer has the form it should have. */
+  /** Whether the status is 200 and the answer complete. */
   ok: boolean;
 }
 
-/** One request on one connection. Never rejects: what fails is not ok. */
-export function shoot(client: Client, shot: Shot, isStream: boolean): Promise<Timing> {
+/** Sends one request. Never rejects: one that fails is not `ok`. */
+function sendTimed(client: Client, request: LoadRequest, isStream: boolean): Promise<Timing> {
   return new Promise((resolve) => {
     const began = performance.now();
     let firstByte = 0;
@@ -44,28 +44,33 @@ export function shoot(client: Client, shot: Shot, isStream: boolean): Promise<Ti
     client.dispatch(
       {
         method: 'POST',
-        path: shot.path,
-        headers: { 'content-type': 'application/json', ...shot.headers },
-        body: shot.body,
+        path: request.path,
+        headers: { 'content-type': 'application/json', ...request.headers },
+        body: request.body,
       },
       handler,
     );
   });
 }
 
-/** Sequential requests on one connection. */
-export async function sequential(origin: string, shot: Shot, isStream: boolean, count: number): Promise<Timing[]> {
+/** Sends requests one after another on one connection. */
+export async function timeSequentially(
+  origin: string,
+  request: LoadRequest,
+  isStream: boolean,
+  count: number,
+): Promise<Timing[]> {
   const client = new Client(origin, { headersTimeout: 30_000 });
   const timings: Timing[] = [];
-  for (let i = 0; i < count; i++) timings.push(await shoot(client, shot, isStream));
+  for (let i = 0; i < count; i++) timings.push(await sendTimed(client, request, isStream));
   await client.close();
   return timings;
 }
 
 /** Requests a second over `connections` connections, each sending its next request when it has its answer. */
-export async function throughput(
+export async function measureThroughput(
   origin: string,
-  shot: Shot,
+  request: LoadRequest,
   isStream: boolean,
   connections: number,
   seconds: number,
@@ -78,7 +83,7 @@ export async function throughput(
   await Promise.all(
     clients.map(async (client) => {
       while (performance.now() < end) {
-        const { ok, total } = await shoot(client, shot, isStream);
+        const { ok, total } = await sendTimed(client, request, isStream);
         if (ok) totals.push(total);
         else failed += 1;
       }

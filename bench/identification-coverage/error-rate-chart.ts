@@ -22,7 +22,7 @@ const SERIES = [
 ] as const;
 
 /** An SVG file: error rates against the number of trajectories, on a logarithmic axis. */
-export function errorCurves(sizes: readonly ErrorRates[]): string {
+export function errorRateChart(sizes: readonly ErrorRates[]): string {
   const width = WIDTH.wide;
   const height = 420;
   const area = { left: 48, right: width - 16, top: 34, bottom: height - 140 };

@@ -1,13 +1,15 @@
 /**
- * An honest environment of the size that synthesis writes: a small state, JSON observations. It imports nothing, so
- * that a start is the runtime's.
+ * An honest environment as synthesis writes it: a small state and JSON observations. It imports nothing, so that the
+ * time of a start is that of the runtime.
  */
 export const HONEST = `
 class Environment:
     @staticmethod
     def tools():
-        parameters = {"type": "object", "properties": {"item": {"type": "string"}, "count": {"type": "integer"}}, "required": ["item", "count"]}
-        return [{"type": "function", "function": {"name": "order", "description": "orders items", "parameters": parameters}}]
+        properties = {"item": {"type": "string"}, "count": {"type": "integer"}}
+        parameters = {"type": "object", "properties": properties, "required": ["item", "count"]}
+        function = {"name": "order", "description": "orders items", "parameters": parameters}
+        return [{"type": "function", "function": function}]
     @staticmethod
     def generate_task(seed):
         return {"item": f"item-{seed % 7}", "count": seed % 5 + 1}
@@ -29,7 +31,7 @@ class Environment:
 /** The call that every measured step makes. */
 export const CALL = { name: 'order', arguments: { item: 'item-3', count: 2 } };
 
-/** What an attack does in its step, by name; every one of them takes the machine's time or the service's. */
+/** Statements that an attack runs in its step, by name. Each takes the machine's time or the service's. */
 const ATTACKS: Readonly<Record<string, string>> = {
   'loop without end': 'while True: pass',
   'every processor without the interpreter lock': `
@@ -70,17 +72,20 @@ while True:
   crash: 'os.abort()',
 };
 
-export interface BenchAttack {
+/** What a step returns that attacks first. */
+const ATTACK_STEP = 'return {"observation": str(attack()), "done": False}';
+
+interface BenchAttack {
   name: string;
   source: string;
 }
 
-/** Environments that attack in every step. */
+/** One environment for each attack, which it runs in every step. */
 export const BENCH_ATTACKS: readonly BenchAttack[] = Object.entries(ATTACKS).map(([name, statements]) => ({
   name,
   source: `
 import hashlib, os, threading, time
-${HONEST.replace('item, count = call', 'return {"observation": str(attack()), "done": False}\n        item, count = call')}
+${HONEST.replace('item, count = call', `${ATTACK_STEP}\n        item, count = call`)}
 def attack():
 ${statements
   .trim()
