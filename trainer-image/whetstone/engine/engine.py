@@ -16,8 +16,11 @@ from .sampling import pick_tokens, uniforms
 from .slots import Slot, SlotTable
 from .weights import Weights
 
+# The name of the weights without an adapter.
 BASE = ""
+# A step with this many new prompt tokens admits no more prompts.
 PREFILL_TOKENS = 4096
+# There is an archive of idle sequences only if all slots together need no more memory than this.
 ARCHIVE_BYTES = 512 * 2**20
 
 
@@ -25,10 +28,10 @@ ARCHIVE_BYTES = 512 * 2**20
 class Request:
     """One completion to generate, and its result as it grows.
 
-    `adapter` is a loaded adapter's name or None; `temperature` 0 is greedy; `choices` restricts the completion to one
-    of these token sequences; `top_logprobs` None asks for no log-probabilities, 0 for the sampled token's only.
-    Reported log-probabilities are those of the unscaled, unmasked distribution. `tokens` includes the end-of-turn
-    token when it was sampled. `finish` becomes "stop", "length" or "aborted".
+    `adapter` is a loaded adapter's name or None. `temperature` 0 is greedy. `choices` restricts the completion to one
+    of these token sequences. `top_logprobs` None asks for no log-probabilities, 0 for those of the sampled tokens only.
+    Log-probabilities are in nats and belong to the distribution before temperature and `choices`. `tokens` includes the
+    end-of-turn token when it was sampled. `finish` becomes "stop", "length" or "aborted".
     """
 
     prompt: list[int]
@@ -49,11 +52,11 @@ class Request:
 
 
 class Engine:
-    """Generates for many requests at once; `submit`, then `step` until the request's `finish` is set.
+    """Generates for many requests at once: `submit`, then `step` until the request's `finish` is set.
 
-    `slots` is the largest batch, `length` the longest sequence in tokens. With `exact`, a request's tokens do not
-    depend on the other requests nor on what happened to be cached (see Network); without it, decoding is faster and
-    cached prefixes agree with fresh ones to rounding only.
+    `slots` is the largest batch, `length` the longest sequence in tokens. With `exact`, a request's tokens depend
+    neither on the other requests nor on what happens to be cached (see Network). Without it decoding is faster, and a
+    cached prefix agrees with a fresh one except for rounding.
     """
 
     def __init__(self, weights: Weights, slots: int, length: int | None = None, exact: bool = True) -> None:
@@ -151,8 +154,8 @@ class Engine:
             admitted.append(request)
         admitted.sort(key=lambda r: r.adapter or BASE)
         ids, slots, positions, segments, runs = [], [], [], [], []
-        # Rollouts of one task open with the same prompt: it is computed for one of them, and its keys and values
-        # copied.
+        # Rollouts of one task open with the same prompt. It is computed for one of them; the others get a copy of its
+        # keys and values.
         firsts: dict[tuple, tuple[Request, int]] = {}
         copies, places = [], []
         for adapter, group in groupby(admitted, key=lambda r: r.adapter):

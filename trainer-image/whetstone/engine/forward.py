@@ -1,8 +1,8 @@
 """The forward pass over packed tokens, and the key/value cache.
 
-Rows of a matrix product are bit-identical whatever the other rows are, as long as the product has at least four rows
-(BLAS libraries switch to another kernel below that): so every run of rows that shares an adapter is padded to a
-multiple of ROW_MULTIPLE, and cache lengths are rounded up, the rest being masked to exact zeros.
+A row of a matrix product has the same bits whatever the other rows are, as long as the product has at least four rows:
+BLAS libraries use another kernel for fewer. So the rows that share an adapter are padded to a multiple of ROW_MULTIPLE.
+Cache lengths are rounded up, too, and what they exceed is masked to exact zeros.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import torch.nn.functional as F
 
 from .weights import FusedLinear, Weights, rotary_table
 
-ROW_MULTIPLE = 4
-LENGTH_MULTIPLE = 32
+# In rows of a matrix product, and in tokens of a cached sequence.
+ROW_MULTIPLE, LENGTH_MULTIPLE = 4, 32
 
 
 def round_up(value: int, multiple: int) -> int:
@@ -34,17 +34,17 @@ class Segment:
 
 
 class KeyValueCache:
-    """Keys and values of `slots` sequences, plus one trash slot that padding rows write to.
+    """Keys and values of `slots` sequences, and one more slot to which padding rows write.
 
-    One tensor per layer, `[2, slots + 1, kv_heads, length, head_dim]`; `mask[slot, position]` is 0 where a position may
-    be attended to and -inf elsewhere.
+    There is one tensor per layer, `[2, slots + 1, kv_heads, length, head_dim]`; `mask[slot, position]` is 0 where a
+    position may be attended to and -inf elsewhere.
     """
 
     def __init__(self, weights: Weights, slots: int, length: int) -> None:
         shape = weights.shape
         self.slots, self.length = slots, length
         size = (2, slots + 1, shape.kv_heads, length, shape.head_dim)
-        # NumPy's zeros are untouched pages until written, so unused slots cost no memory.
+        # NumPy's zeros take no memory until they are written, so unused slots cost nothing.
         self.layers = [torch.from_numpy(np.zeros(size, np.float32)).to(weights.device) for _ in range(shape.layers)]
         self.flat = [layer.view(-1, shape.head_dim) for layer in self.layers]
         self.mask = torch.full((slots + 1, length), -torch.inf, device=weights.device)
@@ -70,7 +70,7 @@ class KeyValueCache:
 
 @dataclass
 class Rows:
-    """Packed rows of one forward pass: token id, cache slot and position each, `[rows]`, in runs of one adapter."""
+    """The packed rows of one forward pass: cache slot and position of each, `[rows]`, in segments of one adapter."""
 
     slot: torch.Tensor
     position: torch.Tensor
@@ -78,11 +78,11 @@ class Rows:
 
 
 class Network:
-    """Runs packed batches: `prefill` for runs of new tokens, `decode` for one token per sequence.
+    """The network over packed batches: `prefill` takes runs of new tokens, `decode` one token for each sequence.
 
-    `exact` makes decoding compute attention with the kernel that prefill uses (four query rows instead of one), so that
-    a cached prefix gives bit-identical logits to a fresh prefill. It costs about a quarter of the decode speed for
-    models without grouped-query attention, and nothing for groups of four or more.
+    With `exact`, decoding computes attention with the kernel that prefill uses (four query rows instead of one), so
+    that a cached prefix gives the same bits as a fresh prefill. Without grouped-query attention that costs about a
+    quarter of the decoding speed; with groups of four or more heads it costs nothing.
     """
 
     def __init__(self, weights: Weights, cache: KeyValueCache, exact: bool) -> None:
@@ -99,7 +99,7 @@ class Network:
     def _linear(
         self, linear: FusedLinear, x: torch.Tensor, segments: list[Segment], add_to: torch.Tensor | None = None
     ):
-        """x @ matrix of each segment's adapter, `[rows, out]`; with `add_to`, added to it in place."""
+        """x @ matrix of each segment's adapter, `[rows, out]`. With `add_to` the product is added to it in place."""
         if add_to is None:
             out = torch.empty(x.shape[0], linear.base.shape[1], device=x.device)
         else:
@@ -125,7 +125,7 @@ class Network:
         return out
 
     def _blocks(self, tokens: torch.Tensor, rows: Rows, attend) -> torch.Tensor:
-        """Hidden states `[rows, hidden]` before the last norm; `attend(layer, q)` keeps the shape of q."""
+        """Hidden states before the last norm, `[rows, hidden]`. `attend(layer, q)` returns the shape of q."""
         shape, segments = self.weights.shape, rows.segments
         count = tokens.shape[0]
         rotary = self.rotations[rows.position]

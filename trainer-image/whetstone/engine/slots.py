@@ -1,7 +1,7 @@
 """Which cache slot holds which tokens: reuse of finished turns, eviction of idle slots.
 
-Slots below `active` take part in decoding. The rest are an archive: an idle sequence that has to make room is copied
-there, and copied back when its conversation goes on, which is far cheaper than encoding it again.
+Slots below `active` take part in decoding; the rest are an archive. An idle sequence that has to make room is copied to
+the archive, and back when its conversation goes on. That is far cheaper than computing its keys and values again.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 
 from .forward import KeyValueCache
 
+# Fewest shared tokens that are worth a copy.
 MIN_SHARED = 32
 
 
 @dataclass
 class Slot:
-    """`ids` are the tokens whose keys and values are in the cache; `version` names the weights that computed them."""
+    """One slot. `ids` are the tokens whose keys and values it holds, `version` names the weights that computed them."""
 
     index: int
     ids: list[int] = field(default_factory=list)

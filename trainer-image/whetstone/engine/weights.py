@@ -1,9 +1,9 @@
 """Checkpoint weights, laid out for few and large matrix products.
 
-Query, key and value are one matrix, gate and up another. The RMS-norm weights and the constants sqrt(hidden) and
-1 / sqrt(head_dim) are folded into the matrix that follows, so that a norm is only a division by the vector's length.
-Rotary pairs, (i, i + d/2) in the checkpoint, are made adjacent by permuting the rows of q and k: attention scores do
-not change, and the rotation becomes one complex product.
+Query, key and value are one matrix, gate and up another. The weights of an RMS norm and the constants sqrt(hidden) and
+1 / sqrt(head_dim) are folded into the matrix that follows, so that a norm only divides by the vector's length. In the
+checkpoint, rotary pairs are (i, i + d/2). Here the rows of q and k are permuted so that pairs are adjacent: attention
+scores stay the same, and the rotation is one complex product.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _read_tensors(directory: Path) -> dict[str, torch.Tensor]:
             tensors.update(load_file(directory / name))
         except Exception as error:
             raise ModelError(f"{directory / name} cannot be read: {error}") from None
-    # Such a model answers something and is trained without an error: every rollout earns the same.
+    # Such a model would answer and train without an error, and all its rollouts would earn the same.
     broken = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
     if broken is not None:
         raise ModelError(f"{broken} in {directory} holds numbers that are not finite: save the model again")

@@ -1,8 +1,7 @@
-"""Launches the environment runtime for the trainer: the same jail as ``sandbox/``, from the same
-``sandbox/profile.json``.
+"""Launches the environment runtime for the trainer, in the same jail as ``sandbox/`` and from the same profile.
 
-posix_spawn rather than fork: the caller is a process with torch in it, where a fork copies gigabytes of page tables
-and may deadlock on another thread's lock.
+Processes are started with posix_spawn. A fork of a process with torch in it copies the page tables of gigabytes and may
+deadlock on another thread's lock.
 """
 
 import contextlib
@@ -28,7 +27,7 @@ RUNTIME = pathlib.Path(__file__).with_name("runtime") / "__main__.py"
 
 # Where the runtime and bubblewrap find their pipes; 5 and 6 are gone before the environment's code runs.
 STDIN, STDOUT, STDERR, REQUESTS, RESPONSES, ARGUMENTS, SECCOMP = range(7)
-# Free of collisions with the numbers above while files are moved into place.
+# From here upwards numbers cannot collide with those above while files are moved into place.
 FIRST_FREE_FD = 64
 
 _uids = itertools.count(random.SystemRandom().randrange(1 << 30))
@@ -36,7 +35,10 @@ _uids = itertools.count(random.SystemRandom().randrange(1 << 30))
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """``sandbox/profile.json`` and the folder that its relative names start from. docs/protocols.md, section 3."""
+    """``sandbox/profile.json`` (docs/protocols.md, section 3). Relative names in it start from its folder.
+
+    Raises SandboxError for a file that is not a profile of version 1.
+    """
 
     path: pathlib.Path
     settings: dict
@@ -65,7 +67,7 @@ class Profile:
 
 
 def load_profile(path=None):
-    """Reads a profile; default: WHET_JAIL_PROFILE, else the project's."""
+    """Reads a profile: of ``path``, of WHET_JAIL_PROFILE, or the project's. Raises SandboxError when it cannot."""
     path = pathlib.Path(path or os.environ.get("WHET_JAIL_PROFILE") or PROJECT_PROFILE)
     try:
         return Profile(path, json.loads(path.read_text()))
@@ -75,7 +77,7 @@ def load_profile(path=None):
 
 @dataclasses.dataclass
 class Launched:
-    """A started runtime. The file descriptors belong to the holder; ``reap`` collects the process."""
+    """A started runtime. Whoever holds it closes the file descriptors and collects the process."""
 
     pid: int
     requests: int
@@ -155,7 +157,7 @@ def jail_command(profile):
         f"--stack={limits['stackBytes']}",
     ]
     if os.geteuid() == 0:
-        # bubblewrap started by root keeps the kernel's uid 0 inside, which may write kernel settings without any
+        # When root starts bubblewrap, the jail has the kernel's uid 0, which may write kernel settings even without a
         # capability.
         uid = settings["uids"]["first"] + next(_uids) % settings["uids"]["count"]
         setpriv = _program("setpriv", "install util-linux")

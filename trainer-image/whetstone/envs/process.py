@@ -88,8 +88,8 @@ class EnvironmentProcess:
                 taken += 1
             line, waiting = waiting[:taken], waiting[taken:]
             answers = self._exchange([(request, text) for _, request, text in line], single=False)
-            # NotRun: the response line was full before this request's turn; it had no effect. The first one always
-            # runs.
+            # NotRun: the response line was full before this request's turn, so it had no effect. The first request of a
+            # line always runs.
             again = [item for item, answer in zip(line, answers, strict=True) if is_not_run(answer)]
             if len(again) == len(line):
                 raise self._fail("Sandbox.BadOutput", "ran no request of a batch.")
@@ -154,7 +154,7 @@ class EnvironmentProcess:
                 raise self._fail("Sandbox.BadOutput", f"answered with a line over {self._caps['lineBytes']} bytes.")
             left = deadline - time.monotonic()
             ready = self._poll.poll(max(0, math.ceil(left * 1000)))
-            # Whatever is ready: bytes that trickle in without end are no answer.
+            # Even when something is ready: bytes that trickle in without end are no answer.
             if left <= 0:
                 raise self._fail(
                     "Sandbox.EnvironmentHung", f"did not answer within {wall:g} s; its process was killed."
