@@ -1,18 +1,18 @@
 import { markup, type Markup } from '../html/markup';
 import { drawing, label, type Layout, line, linear, roundUp, ticks, WIDTH } from './svg';
 
-/** One bar: parts from left to right. */
+/** One bar, with its parts from left to right. `look` are classes of the style sheet. */
 export interface BarRow {
   name: string;
   parts: readonly { name: string; value: number; look: string }[];
-  /** Said at the bar's end. */
+  /** Text at the end of the bar. */
   note: string;
 }
 
-/** What a bar's length means. */
+/** What the length of a bar means. */
 export interface BarScale {
   format: (value: number) => string;
-  /** Axis values from zero for a longest bar of `longest`, about `wanted` of them; the last one is not below it. */
+  /** About `wanted` axis values from zero for a longest bar of `longest`; the last value is not below `longest`. */
   axis: (longest: number, wanted: number) => number[];
 }
 
@@ -21,7 +21,7 @@ export function countAxis(longest: number, wanted: number): number[] {
   return ticks(0, roundUp(longest, wanted), wanted);
 }
 
-/** Axis of seconds, in steps that clocks have. */
+/** Axis of seconds, in the steps of clocks: 10 s, 30 s, 5 min. */
 export function timeAxis(longest: number, wanted: number): number[] {
   const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200];
   const step = steps.find((s) => longest / s <= wanted) ?? 86_400 * Math.ceil(longest / 86_400 / wanted);
@@ -54,7 +54,9 @@ export function barsPlot(
       const parts = row.parts.map((part) => {
         const start = from;
         from += part.value;
-        return markup`<rect x="${x(start)}" y="${top}" width="${Math.max(0, x(from) - x(start))}" height="${step - 12}" class="bar ${part.look}"
+        const barWidth = Math.max(0, x(from) - x(start));
+        const look = `bar ${part.look}`;
+        return markup`<rect x="${x(start)}" y="${top}" width="${barWidth}" height="${step - 12}" class="${look}"
           ><title>${row.name}, ${part.name}: ${format(part.value)}</title></rect
         >`;
       });

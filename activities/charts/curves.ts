@@ -8,10 +8,10 @@ export interface Curve {
   points: readonly { x: number; y: number }[];
 }
 
-/** Iterations on each side that a smoothed point averages over. */
+/** Number of iterations on each side over which a smoothed point averages. */
 export const SMOOTHING = 2;
 
-/** Centred moving average; at the ends over what is there. */
+/** Centred moving average; at the ends it takes the points that exist. */
 export function smooth(points: readonly { x: number; y: number }[], reach = SMOOTHING): { x: number; y: number }[] {
   return points.map(({ x }, i) => {
     const near = points.slice(Math.max(0, i - reach), i + reach + 1);
@@ -19,7 +19,10 @@ export function smooth(points: readonly { x: number; y: number }[], reach = SMOO
   });
 }
 
-/** Learning curves with values in [0, 1]: smoothed as lines, the raw points faint behind them. */
+/**
+ * Learning curves with values in [0, 1]: smoothed values as lines, raw values as faint points behind them.
+ * @param firstSeries number of the first curve's colour, so that two plots of a page share no colour.
+ */
 export function curvesPlot(curves: readonly Curve[], layout: Layout, description: string, firstSeries = 0): Markup {
   const width = WIDTH[layout];
   const height = layout === 'wide' ? 340 : 270;
@@ -29,6 +32,7 @@ export function curvesPlot(curves: readonly Curve[], layout: Layout, description
   const y = linear([0, 1], [area.bottom, area.top]);
   const path = (points: readonly { x: number; y: number }[]) =>
     points.map((p, i) => `${i === 0 ? 'M' : 'L'}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join('');
+  const smoothed = (curve: Curve) => path(smooth(curve.points));
   return drawing(width, height, description, [
     ...xAxis(
       x,
@@ -48,11 +52,17 @@ export function curvesPlot(curves: readonly Curve[], layout: Layout, description
       ),
     ),
     ...curves.map(
-      (c, i) =>
-        markup`<path d="${path(smooth(c.points))}" class="curve ${seriesLook(firstSeries + i)}"><title>${c.name}</title></path>`,
+      (c, i) => markup`<path d="${smoothed(c)}" class="${curveLook(firstSeries + i)}"><title>${c.name}</title></path>`,
     ),
   ]);
 }
+
+const curveLook = (series: number): string => `curve ${seriesLook(series)}`;
+
+const legendLine = (series: number): Markup => {
+  const path = markup`<path d="M1 5H33" class="${curveLook(series)}" />`;
+  return markup`<svg viewBox="0 0 34 10" width="34" height="10" aria-hidden="true">${path}</svg>`;
+};
 
 /** The legend of `curvesPlot`: a sample of each line with its name. */
 export const curvesLegend = (curves: readonly Curve[], firstSeries = 0): Markup =>
@@ -60,7 +70,7 @@ export const curvesLegend = (curves: readonly Curve[], firstSeries = 0): Markup 
     ${curves.map(
       (c, i) =>
         markup`<li>
-          <svg viewBox="0 0 34 10" width="34" height="10" aria-hidden="true"><path d="M1 5H33" class="curve ${seriesLook(firstSeries + i)}" /></svg> ${c.name}
+          ${legendLine(firstSeries + i)} ${c.name}
         </li>`,
     )}
   </ul>`;

@@ -2,10 +2,10 @@ import { percent, plural } from '../html/format';
 import { markup, type Markup } from '../html/markup';
 import { drawing, label, labelLines, type Layout, shorten, WIDTH, wrap } from './svg';
 
-/** Counts of tasks by kind (rows) and choice (columns). */
+/** Counts of tasks by kind (rows) and by choice (columns). */
 export interface HeatMapOptions {
   rows: readonly string[];
-  /** `short` heads the column where the name does not fit. */
+  /** `short` heads a column in which the name does not fit. */
   columns: readonly { name: string; short: string }[];
   tasks: readonly (readonly number[])[];
   /** Column of each row's right choice; null where there is none. */
@@ -13,17 +13,18 @@ export interface HeatMapOptions {
   columnTitle: string;
 }
 
-/** Narrowest cell that is headed by a name instead of a letter. */
+/** Columns at least this wide are headed by the name, narrower ones by a letter. */
 const NAMED = 90;
 
-/** Columns up to which the wide layout has room for their names. */
+/** Largest number of columns for whose names the wide layout has room. */
 export const MOST_NAMED = Math.floor((WIDTH.wide - 232) / NAMED);
 
 /** Height of a cell. */
 const CELL = 40;
 
 /**
- * A cell is as dark as its share of the row; the right choice is framed. The narrow layout names a row above its cells.
+ * Heat map of counts. A cell is as dark as its share of the row, and the right choice is framed. The narrow layout
+ * names a row above its cells.
  */
 export function heatMap(
   { rows, columns, tasks, expected, columnTitle }: HeatMapOptions,

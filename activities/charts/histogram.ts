@@ -1,15 +1,16 @@
 import { count, decimal } from '../html/format';
 import { markup, type Markup } from '../html/markup';
-import { drawing, label, line, linear, roundUp, ticks, xAxis } from './svg';
+import { drawing, label, line, linear, region, roundUp, ticks, xAxis } from './svg';
 
-/** Shares in [0, 1] to be counted in ten bins. */
+/** What a histogram of shares shows. */
 export interface HistogramOptions {
+  /** In [0, 1]. */
   values: readonly number[];
   /** The band in which the mean should lie, shaded. */
   band: readonly [number, number];
   /** Drawn as a line. */
   mean: number;
-  /** The bars' class: accepted or rejected. */
+  /** Class of the bars: `good` when accepted, `bad` when rejected. */
   look: 'good' | 'bad';
   xTitle: string;
   yTitle: string;
@@ -19,7 +20,7 @@ const BINS = 10;
 const WIDE = 400;
 const HIGH = 210;
 
-/** How often each tenth of [0, 1] occurs; 1 belongs to the last. */
+/** How many values lie in each tenth of [0, 1]; 1 belongs to the last. */
 export function tenths(values: readonly number[]): number[] {
   const bins = new Array<number>(BINS).fill(0);
   for (const value of values) {
@@ -36,9 +37,11 @@ export function histogram({ values, band, mean, look, xTitle, yTitle }: Histogra
   const x = linear([0, 1], [area.left, area.right]);
   const top = roundUp(Math.max(...bins), 3);
   const y = linear([0, top], [area.bottom, area.top]);
+  const heightOf = (n: number) => area.bottom - y(n);
+  const barWidth = x(1 / BINS) - x(0) - 2;
   const anchor = mean > 0.75 ? 'end' : 'start';
   return drawing(WIDE, HIGH, description, [
-    markup`<rect x="${x(band[0])}" y="${area.top}" width="${x(band[1]) - x(band[0])}" height="${area.bottom - area.top}" class="region" />`,
+    region(x(band[0]), area.top, x(band[1]) - x(band[0]), area.bottom - area.top),
     ...ticks(0, top, 3)
       .filter(Number.isInteger)
       .flatMap((v) => [
@@ -48,7 +51,7 @@ export function histogram({ values, band, mean, look, xTitle, yTitle }: Histogra
     label(0, 14, yTitle, { look: 'muted' }),
     ...bins.map(
       (n, i) =>
-        markup`<rect x="${x(i / BINS) + 1}" y="${y(n)}" width="${x(1 / BINS) - x(0) - 2}" height="${area.bottom - y(n)}" class="bar ${look}"
+        markup`<rect x="${x(i / BINS) + 1}" y="${y(n)}" width="${barWidth}" height="${heightOf(n)}" class="bar ${look}"
           ><title>${decimal(i / BINS, 1)} to ${decimal((i + 1) / BINS, 1)}: ${n}</title></rect
         >`,
     ),

@@ -32,7 +32,7 @@ export function forestPlot(rows: readonly ForestRow[], layout: Layout, descripti
             : label(area.left, middle - 12, shorten(name, area.right - area.left), {
                 look: look === 'other' ? 'halo' : 'strong halo',
               })
-        }${line(x(rate.low), middle, x(rate.high), middle, 'whisker')}${line(x(rate.low), middle - 5, x(rate.low), middle + 5, 'whisker')}${line(x(rate.high), middle - 5, x(rate.high), middle + 5, 'whisker')}<circle
+        }${whisker(x(rate.low), x(rate.high), middle)}<circle
           cx="${x(rate.estimate)}"
           cy="${middle}"
           r="5.5"
@@ -44,12 +44,19 @@ export function forestPlot(rows: readonly ForestRow[], layout: Layout, descripti
   ]);
 }
 
-/** Base and routed for one kind of task. */
+/** An interval as a horizontal line with a stroke at each end. */
+const whisker = (low: number, high: number, middle: number): Markup[] => [
+  line(low, middle, high, middle, 'whisker'),
+  line(low, middle - 5, low, middle + 5, 'whisker'),
+  line(high, middle - 5, high, middle + 5, 'whisker'),
+];
+
+/** Pass rates of base and routed for one kind of task, in [0, 1]. */
 export interface ChangeRow {
   name: string;
   base: number;
   routed: number;
-  /** Said at the end of the row; `shortNote` where there is little room. */
+  /** Text at the end of the row; the narrow layout shows `shortNote` instead. */
   note: string;
   shortNote: string;
 }
@@ -76,13 +83,16 @@ export function changePlot(rows: readonly ChangeRow[], layout: Layout, descripti
               label(area.left, middle - 13, shorten(name, area.right - area.left - 60), { look: 'strong halo' }),
               label(area.right, middle - 13, shortNote, { anchor: 'end', look: 'muted halo' }),
             ];
-      return markup`${names}${line(x(base), middle, x(routed), middle, 'joint')}<circle cx="${x(base)}" cy="${middle}" r="5" class="dot hollow"
-          ><title>${name}, base: ${percent(base)}</title></circle
-        ><circle cx="${x(routed)}" cy="${middle}" r="6" class="dot filled"><title>${name}, routed: ${percent(routed)}</title></circle>`;
+      const joint = line(x(base), middle, x(routed), middle, 'joint');
+      const [baseTitle, routedTitle] = [`${name}, base: ${percent(base)}`, `${name}, routed: ${percent(routed)}`];
+      return markup`${names}${joint}<circle cx="${x(base)}" cy="${middle}" r="5" class="dot hollow"
+          ><title>${baseTitle}</title></circle
+        ><circle cx="${x(routed)}" cy="${middle}" r="6" class="dot filled"><title>${routedTitle}</title></circle>`;
     }),
   ]);
 }
 
+/** The legend. */
 const key = (left: number): Markup[] => [
   markup`<circle cx="${left + 6}" cy="10" r="5" class="dot hollow" />`,
   label(left + 18, 14, 'base'),

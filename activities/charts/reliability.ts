@@ -2,20 +2,23 @@ import { percent } from '../html/format';
 import { markup, type Markup } from '../html/markup';
 import { drawing, label, type Layout, line, linear, ticks, WIDTH, xAxis, yAxis } from './svg';
 
-/** One step of probability. Shares are in [0, 1]. */
+/** One step of stated probability. Shares are in [0, 1]. */
 export interface ReliabilityPoint {
   /** Mean of the probabilities that were stated. */
   stated: number;
-  /** Share that was right, with its interval. */
+  /** Share of choices that were right, with its interval. */
   right: number;
   low: number;
   high: number;
   tasks: number;
 }
 
+const titleOf = ({ stated, right, tasks }: ReliabilityPoint): Markup =>
+  markup`<title>stated ${percent(stated)}, right ${percent(right)} of ${tasks}</title>`;
+
 /**
- * Stated probability against the share that was right; on the diagonal both are the same. A mark's area grows with its
- * tasks.
+ * Stated probability against the share of choices that were right; on the diagonal the two are equal. The area of a
+ * mark grows with its number of tasks.
  */
 export function reliabilityPlot(points: readonly ReliabilityPoint[], layout: Layout, description: string): Markup {
   const width = WIDTH[layout];
@@ -36,7 +39,7 @@ export function reliabilityPlot(points: readonly ReliabilityPoint[], layout: Lay
     ...points.map((p) => line(x(p.stated), y(p.low), x(p.stated), y(p.high), 'error s1')),
     ...points.map(
       (p) =>
-        markup`<circle cx="${x(p.stated)}" cy="${y(p.right)}" r="${radius(p)}" class="mark s1"><title>stated ${percent(p.stated)}, right ${percent(p.right)} of ${p.tasks}</title></circle>`,
+        markup`<circle cx="${x(p.stated)}" cy="${y(p.right)}" r="${radius(p)}" class="mark s1">${titleOf(p)}</circle>`,
     ),
     ...(layout === 'wide'
       ? [

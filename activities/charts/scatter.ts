@@ -1,26 +1,42 @@
 import { decimal } from '../html/format';
 import { markup, type Markup } from '../html/markup';
-import { drawing, FONT, label, type Layout, line, linear, roundUp, textWidth, ticks, WIDTH, xAxis, yAxis } from './svg';
+import {
+  drawing,
+  FONT,
+  label,
+  type Layout,
+  line,
+  linear,
+  region,
+  roundUp,
+  textWidth,
+  ticks,
+  WIDTH,
+  xAxis,
+  yAxis,
+} from './svg';
 
 /** One candidate capability. */
 export interface ScatterPoint {
-  /** Number in the table beside the plot; the narrow layout shows it instead of the name. */
+  /** Its number in the table under the plot; the narrow layout shows the number instead of the name. */
   number: number;
   name: string;
-  /** Horizontal value with its meaning in `ScatterOptions`. */
+  /** Coverage, in [0, 1]. */
   x: number;
+  /** Gap, in [-1, 1], with its interval. */
   y: number;
   yLow: number;
   yHigh: number;
   kept: boolean;
 }
 
-/** Thresholds that divide the plot. */
+/** Thresholds: the kept region lies above and to the right of them. */
 export interface ScatterOptions {
   minX: number;
   minY: number;
 }
 
+/** A rectangle on the drawing that a name should not cover. */
 interface Box {
   left: number;
   right: number;
@@ -28,7 +44,7 @@ interface Box {
   bottom: number;
 }
 
-/** Where a point is drawn. */
+/** Where a point lies on the drawing. */
 interface Spot {
   x: number;
   y: number;
@@ -66,7 +82,7 @@ export function scatterPlot(
     textBox(x(minX) + 5, area.bottom - 6, thresholdX),
   ];
   return drawing(width, height, description, [
-    markup`<rect x="${x(minX)}" y="${area.top}" width="${area.right - x(minX)}" height="${y(minY) - area.top}" class="region" />`,
+    region(x(minX), area.top, area.right - x(minX), y(minY) - area.top),
     ...xAxis(
       x,
       ticks(0, x.domain[1], layout === 'wide' ? 6 : 4),
@@ -103,11 +119,14 @@ export function scatterPlot(
 }
 
 function mark(cx: number, cy: number, point: ScatterPoint): Markup {
+  const range = `${decimal(point.yLow)} to ${decimal(point.yHigh)}`;
+  const verdict = point.kept ? 'kept' : 'dropped';
   const title = markup`<title>
-    ${point.name}: coverage ${decimal(point.x)}, gap ${decimal(point.y)} (${decimal(point.yLow)} to ${decimal(point.yHigh)}), ${point.kept ? 'kept' : 'dropped'}
+    ${point.name}: coverage ${decimal(point.x)}, gap ${decimal(point.y)} (${range}), ${verdict}
   </title>`;
   if (point.kept) return markup`<circle cx="${cx}" cy="${cy}" r="6" class="mark s1">${title}</circle>`;
-  return markup`<path d="M${cx} ${cy - 7}L${cx + 7} ${cy}L${cx} ${cy + 7}L${cx - 7} ${cy}Z" class="mark open sx">${title}</path>`;
+  const diamond = markup`M${cx} ${cy - 7}L${cx + 7} ${cy}L${cx} ${cy + 7}L${cx - 7} ${cy}Z`;
+  return markup`<path d="${diamond}" class="mark open sx">${title}</path>`;
 }
 
 const textBox = (left: number, baseline: number, text: string): Box => ({
@@ -117,14 +136,15 @@ const textBox = (left: number, baseline: number, text: string): Box => ({
   bottom: baseline + 4,
 });
 
+/** Where a name could stand: its left end and its baseline. */
 interface Place {
   left: number;
   baseline: number;
 }
 
 /**
- * Puts the name at the first place around the point where it covers nothing and lies clearly nearer to its own point
- * than to any other; when there is none, at the best one.
+ * Puts a name at the first place around its point where it covers nothing and is clearly nearer to its own point than
+ * to any other. If there is no such place, it takes the best one.
  */
 function nameOf(point: ScatterPoint, at: Spot, others: readonly Spot[], text: string, area: Box, taken: Box[]): Markup {
   const width = textWidth(text);

@@ -1,7 +1,7 @@
 import type { Markup } from '../html/markup';
 import { STYLE } from '../html/style';
 
-/** A drawing as an SVG file of its own: with its name space, the report's style and a background. */
+/** A drawing as the text of an SVG file: with the SVG name space, the report's style sheet and a background. */
 export function standaloneSvg({ text }: Markup): string {
   return (
     text

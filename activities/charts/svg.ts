@@ -1,16 +1,16 @@
 import { markup, type Markup } from '../html/markup';
 
 /**
- * Charts are drawn twice, for wide and for narrow pages, and the style sheet shows one: text keeps its size where a
- * scaled drawing would become unreadable on a phone. Colours are CSS variables of the page, so one drawing serves
- * light, dark and print.
+ * Most charts are drawn twice, for wide and for narrow pages, and the style sheet shows one of the two: text keeps its
+ * size, which a scaled drawing would make unreadable on a phone. Colours are CSS variables of the page, so that one
+ * drawing serves light, dark and print.
  */
 export type Layout = 'wide' | 'narrow';
 
 /** Units (CSS pixels at full size) of each layout's drawing. */
 export const WIDTH: Record<Layout, number> = { wide: 860, narrow: 350 };
 
-/** Font size of chart text, in the same units. */
+/** Font size of chart text, in the units of `WIDTH`. */
 export const FONT = 13;
 
 /** A linear map from data to drawing units. */
@@ -47,12 +47,13 @@ export function roundUp(value: number, wanted = 4): number {
 }
 
 /**
- * Estimated width of text: no font is measured on the server, so this is on the generous side for the page's sans-serif
- * fonts.
+ * Estimated width of text, in the units of `WIDTH`. The server cannot measure fonts, so the estimate is generous for
+ * the page's sans-serif fonts.
  */
-export const textWidth = (text: string, size = FONT): number =>
-  [...text].reduce((sum, c) => sum + (/[iljtfr.,:;|!' ()[\]-]/.test(c) ? 0.38 : /[A-Zmw%—M]/.test(c) ? 0.8 : 0.6), 0) *
-  size;
+export function textWidth(text: string, size = FONT): number {
+  const widthOf = (c: string) => (/[iljtfr.,:;|!' ()[\]-]/.test(c) ? 0.38 : /[A-Zmw%—M]/.test(c) ? 0.8 : 0.6);
+  return [...text].reduce((sum, c) => sum + widthOf(c), 0) * size;
+}
 
 /**
  * Text broken at spaces into lines of at most `width` units and at most `lines` lines; the last one ends with … when
@@ -82,7 +83,7 @@ export function shorten(text: string, width: number, size = FONT): string {
   return `${letters.join('').trimEnd()}…`;
 }
 
-/** How a text is set. */
+/** How text is set. */
 export interface TextStyle {
   anchor?: 'start' | 'middle' | 'end';
   /** Space-separated classes of the style sheet: `muted`, `strong`, `small`. */
@@ -100,6 +101,10 @@ export const labelLines = (x: number, y: number, lines: readonly string[], style
 /** A straight line; `look` are classes of the style sheet. */
 export const line = (x1: number, y1: number, x2: number, y2: number, look: string): Markup =>
   markup`<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" class="${look}" />`;
+
+/** A shaded rectangle: the region in which values should lie. */
+export const region = (x: number, y: number, width: number, height: number): Markup =>
+  markup`<rect x="${x}" y="${y}" width="${width}" height="${height}" class="region" />`;
 
 /** Vertical grid lines with tick labels below `bottom`, and the axis title under them. */
 export function xAxis(
@@ -135,7 +140,7 @@ export function yAxis(
   ];
 }
 
-/** The drawing, named for those who cannot see it. */
+/** An SVG element with its description for those who cannot see it; sizes are in the units of `WIDTH`. */
 export function drawing(
   width: number,
   height: number,
@@ -143,7 +148,8 @@ export function drawing(
   content: readonly Markup[],
   look = '',
 ): Markup {
-  return markup`<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${description}" class="${look}">
+  const size = markup`viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`;
+  return markup`<svg ${size} role="img" aria-label="${description}" class="${look}">
     ${content}
   </svg>`;
 }

@@ -34,7 +34,7 @@ export const pointsRange = ({ low, high }: Pick<Interval, 'low' | 'high'>): stri
 export const pointsRangeWithUnit = ({ low, high }: Pick<Interval, 'low' | 'high'>): string =>
   `${pointsWithUnit(low).replace(' points', '')} to ${pointsWithUnit(high)}`;
 
-/** Two digits, with a real minus sign. */
+/** `0.25`, with a real minus sign. */
 export const decimal = (value: number, digits = 2): string => value.toFixed(digits).replace('-', MINUS);
 
 /** `1,234`. */
@@ -45,8 +45,8 @@ export function duration(seconds: number): string {
   if (seconds === 0) return `0${THIN}s`;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)}${THIN}s`;
   const whole = Math.round(seconds);
-  if (whole < 3600)
-    return `${Math.floor(whole / 60)}${THIN}min${whole % 60 === 0 ? '' : ` ${String(whole % 60).padStart(2, '0')}${THIN}s`}`;
+  const rest = whole % 60 === 0 ? '' : ` ${String(whole % 60).padStart(2, '0')}${THIN}s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)}${THIN}min${rest}`;
   return `${Math.floor(whole / 3600)}${THIN}h ${String(Math.round((whole % 3600) / 60)).padStart(2, '0')}${THIN}min`;
 }
 
@@ -64,10 +64,10 @@ export function bytes(value: number): string {
   return `${(value / 1e6).toFixed(1)}${THIN}MB`;
 }
 
-/** Text of other parts as the page sets it: a number and its percent sign stay on one line. */
+/** Text in which every number and its percent sign stay on one line. */
 export const typeset = (text: string): string => text.replace(/(\d) %/g, `$1${THIN}%`);
 
-/** `a, b and c`; `none` for nothing. */
+/** `a, b and c`; `none` for an empty list. */
 export function sentenceList(items: readonly string[]): string {
   if (items.length === 0) return 'none';
   return items.length === 1 ? (items[0] as string) : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`;

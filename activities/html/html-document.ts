@@ -1,9 +1,11 @@
 import { markup, type Markup } from './markup';
 import { STYLE } from './style';
 
+const POLICY = markup`default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'`;
+
 /**
- * An HTML document without scripts and without anything from elsewhere; the content security policy forbids both, so
- * that text of the analyst or the agent could do nothing even if it got past the escaping.
+ * An HTML document without scripts and without anything loaded from elsewhere. Its content security policy forbids
+ * both, so that text of the analyst or the agent could do no harm even if it got past the escaping.
  */
 export function htmlDocument(title: string, body: Markup): string {
   return markup`<!doctype html>
@@ -11,7 +13,7 @@ export function htmlDocument(title: string, body: Markup): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
 <style>${STYLE}</style>

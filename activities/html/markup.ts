@@ -1,4 +1,4 @@
-/** Text that is HTML or SVG already; made by `markup` only, so that everything else is escaped. */
+/** Text that is HTML or SVG. Only `markup` and `trusted` make it; all other text is escaped. */
 export class Markup {
   constructor(readonly text: string) {}
 }
@@ -29,5 +29,5 @@ function render(value: Value): string {
   return escape(typeof value === 'number' ? String(Math.round(value * 1000) / 1000) : value);
 }
 
-/** Text from this project, not from a run, that is markup as it stands: a style sheet. */
+/** Takes text of this project, never of a run, as markup without escaping it: a style sheet. */
 export const trusted = (text: string): Markup => new Markup(text);

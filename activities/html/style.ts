@@ -11,16 +11,17 @@ const DARK = `
 --good:#56b4e9;--bad:#f28e4b;--heat:86,180,233;--on-dark:#0b1013;`;
 
 /**
- * The report's style sheet. Colours come from the palette of Okabe and Ito (2008), darkened or lightened until they
- * stand out from the paper in both themes; no meaning rests on colour alone (shapes, dashes, fills and words carry it
- * too). Printing uses the light colours.
+ * The style sheet of all pages and charts. Colours come from the palette of Okabe and Ito (2008), darkened or lightened
+ * until they stand out from the paper in both themes. No meaning rests on colour alone: shapes, dashes, fills and words
+ * carry it, too. Printing uses the light colours. A backslash continues a rule on the next line.
  */
 export const STYLE = trusted(`
 :root{color-scheme:light dark;${LIGHT}}
 @media screen and (prefers-color-scheme:dark){:root{${DARK}}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
-body{margin:0;background:var(--paper);color:var(--ink);font:17px/1.55 -apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans","Liberation Sans",Arial,sans-serif;overflow-wrap:break-word}
+body{margin:0;background:var(--paper);color:var(--ink);font:17px/1.55 -apple-system,"Segoe UI",Roboto,\
+"Helvetica Neue","Noto Sans","Liberation Sans",Arial,sans-serif;overflow-wrap:break-word}
 main,header.top,footer{max-width:900px;margin:0 auto;padding:0 20px}
 header.top{padding-top:44px}
 h1{font-size:2rem;line-height:1.22;letter-spacing:-.012em;margin:.15em 0 .4em;text-wrap:balance}
@@ -33,7 +34,8 @@ code{font:.86em/1.4 ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono"
 .eyebrow{color:var(--muted);font-size:.92rem;margin:0}
 .lead{font-size:1.14rem;max-width:44em}
 .muted{color:var(--muted)}
-.verdict{display:inline-block;border:2px solid currentColor;border-radius:999px;padding:.1em .8em;font-weight:650;font-size:.95rem;margin-right:.5em}
+.verdict{display:inline-block;border:2px solid currentColor;border-radius:999px;padding:.1em .8em;font-weight:650;\
+font-size:.95rem;margin-right:.5em}
 .verdict.good{color:var(--s3)}.verdict.bad{color:var(--bad)}
 .alarm{border:3px solid var(--bad);border-radius:8px;padding:.8rem 1.1rem;margin:1.2rem 0;font-weight:600}
 .alarm strong{color:var(--bad);text-transform:uppercase;letter-spacing:.03em}
@@ -66,25 +68,31 @@ figcaption p{color:var(--muted);font-size:.95rem;margin:.1rem 0 .8rem;max-width:
 .hash{color:var(--muted)}
 details{font-size:.93rem;margin:.5rem 0}
 summary{cursor:pointer;color:var(--link);width:fit-content}
-.panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,310px),1fr));grid-auto-flow:dense;gap:1.4rem 1.6rem;}
+.panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,310px),1fr));grid-auto-flow:dense;\
+gap:1.4rem 1.6rem;}
 .panels.together{grid-column:1/-1}
 .panel{border:1px solid var(--line);border-radius:8px;padding:.8rem .9rem .6rem;min-width:0}
-.panel p{font-size:.9rem;margin:.2rem 0 .6rem}.panel ul{font-size:.86rem;color:var(--muted);padding-left:1.1em;margin:.4rem 0}
+.panel p{font-size:.9rem;margin:.2rem 0 .6rem}.panel ul{font-size:.86rem;color:var(--muted);padding-left:1.1em;\
+margin:.4rem 0}
 .panel.rejected{border-style:dashed;border-color:var(--bad)}
 .stamp{font-weight:650}
 .legend{list-style:none;padding:0;margin:.2rem 0 .4rem;display:flex;flex-wrap:wrap;gap:.2rem 1.4rem;font-size:.9rem}
 .legend svg{display:inline-block;width:34px;vertical-align:middle}
-footer{margin-top:4rem;padding-top:1rem;padding-bottom:3rem;color:var(--muted);font-size:.88rem;border-top:1px solid var(--line)}
+footer{margin-top:4rem;padding-top:1rem;padding-bottom:3rem;color:var(--muted);font-size:.88rem;\
+border-top:1px solid var(--line)}
 svg{display:block;width:100%;height:auto;overflow:visible}
-svg text{font:13px -apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans","Liberation Sans",Arial,sans-serif;fill:var(--ink)}
-svg text.muted{fill:var(--muted)}svg text.accent{fill:var(--bad)}svg text.strong{font-weight:620}svg text.on-dark{fill:var(--on-dark);font-weight:620}
+svg text{font:13px -apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans","Liberation Sans",Arial,sans-serif;\
+fill:var(--ink)}
+svg text.muted{fill:var(--muted)}svg text.accent{fill:var(--bad)}svg text.strong{font-weight:620}\
+svg text.on-dark{fill:var(--on-dark);font-weight:620}
 svg text.halo{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}
 .only-wide svg{max-width:860px}.only-narrow svg{max-width:560px}.panel svg{max-width:420px}
 .only-narrow{display:none}
 .grid{stroke:var(--line)}
 .threshold{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:6 4}
 .region{fill:var(--region)}
-.s1{--c:var(--s1)}.s2{--c:var(--s2)}.s3{--c:var(--s3)}.s4{--c:var(--s4)}.s5{--c:var(--s5)}.s6{--c:var(--s6)}.s7{--c:var(--s7)}.s8{--c:var(--s8)}.sx{--c:var(--sx)}
+.s1{--c:var(--s1)}.s2{--c:var(--s2)}.s3{--c:var(--s3)}.s4{--c:var(--s4)}.s5{--c:var(--s5)}.s6{--c:var(--s6)}\
+.s7{--c:var(--s7)}.s8{--c:var(--s8)}.sx{--c:var(--sx)}
 .error{stroke:var(--c);stroke-width:1.5;opacity:.6}
 .mark{fill:var(--c);stroke:var(--paper);stroke-width:1.5}.mark.open{fill:var(--paper);stroke:var(--c);stroke-width:2}
 .bar.good{fill:var(--good)}.bar.bad{fill:var(--paper);stroke:var(--bad);stroke-width:1.5}
@@ -95,7 +103,8 @@ svg text.halo{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-lin
 .d1{stroke-dasharray:9 5}.d2{stroke-dasharray:2 5}.d3{stroke-dasharray:12 4 2 4}
 circle.d1,circle.d2,circle.d3{stroke-dasharray:none}
 .whisker{stroke:var(--s8);stroke-width:2}.base .whisker{stroke:var(--s8)}.routed .whisker{stroke:var(--s1)}
-.dot{fill:var(--s8)}.routed .dot,.dot.filled{fill:var(--s1)}.base .dot,.dot.hollow{fill:var(--paper);stroke:var(--s8);stroke-width:2}
+.dot{fill:var(--s8)}.routed .dot,.dot.filled{fill:var(--s1)}.base .dot,.dot.hollow{fill:var(--paper);\
+stroke:var(--s8);stroke-width:2}
 .joint{stroke:var(--s1);stroke-width:2.5;opacity:.45}
 .cell{fill:rgba(var(--heat),calc(.05 + .95*var(--share)));stroke:var(--line)}
 .cell.right{stroke:var(--ink);stroke-width:2.5}
