@@ -9,20 +9,20 @@ const MAX_SAMPLES_PER_TOOL = 3;
 const MAX_SAMPLE_CHARS = 500;
 const MAX_OPENINGS = 8;
 
-/** An episode with what the analyst said about the capability in it. */
+/** An episode, and the analyst's label of the capability in it. */
 export interface Evidence {
   trajectory: Trajectory;
   label: ConsensusLabel;
 }
 
-/** A call of the target's tools with what it returned. */
+/** A call of one of the target's tools, and what it returned. */
 export interface ToolSample {
   name: string;
   arguments: string;
   observation: string;
 }
 
-/** What the target looks like from outside. */
+/** Samples of what the target shows: system message, openings, and calls with their answers. */
 export interface TargetSamples {
   system: string | null;
   openings: string[];
@@ -30,8 +30,9 @@ export interface TargetSamples {
 }
 
 /**
- * Labels of one capability that are worth showing: failures that lack it and successes that show it. Those that the
- * labelling runs agree on most come first; ties are drawn by seed and id. `success` tells how an episode ended.
+ * Chooses the labels of one capability to show: failures that lack it and successes that show it. Labels on which the
+ * labelling runs agree most come first; the seed and the trajectory's id break ties.
+ * @param success whether each trajectory succeeded, by id.
  */
 export function chooseEvidence(
   labels: readonly ConsensusLabel[],
@@ -55,7 +56,9 @@ export function chooseEvidence(
 const agreement = ({ votes }: ConsensusLabel, label: Label): number =>
   votes[label] / (votes.NA + votes.PRESENT + votes.LACKING);
 
-/** The system message, some opening messages and some distinct calls of each tool, from trajectories in their order. */
+/**
+ * Samples from trajectories in their order: the system message, some openings, and some different calls of each tool.
+ */
 export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples {
   const openings = new Set<string>();
   const calls = new Map<string, Map<string, ToolSample>>();
@@ -68,7 +71,7 @@ export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples 
     for (const sample of callsOf(messages)) {
       const samples = calls.get(sample.name) ?? new Map<string, ToolSample>();
       calls.set(sample.name, samples);
-      // Different kinds of answers tell more than the same kind again: digits and names aside, each form is kept once.
+      // Answers of different kinds tell more than the same kind again, so each beginning is kept once, digits aside.
       const form = sample.observation.replace(/\d+/g, '0').slice(0, 40);
       if (samples.size < MAX_SAMPLES_PER_TOOL && !samples.has(form)) samples.set(form, sample);
     }

@@ -17,18 +17,18 @@ import { startProgress } from '../progress';
 import { chooseEvidence, sampleTarget } from './evidence';
 import { SYNTHESIS_PROMPT_VERSION, synthesisAnswerSchema, synthesisMessages, type SynthesisMaterial } from './prompt';
 
-/** Trajectories beside the evidence from which opening messages and observations are taken. */
+/** Number of trajectories, besides the evidence, from which openings and observations are sampled. */
 const SAMPLED_TRAJECTORIES = 200;
 
 /** What the synthesis activity needs. */
 export interface SynthesiseDeps {
   store: ArtifactStore;
   analyst: AnalystFactory;
-  /** The owner's environment as its `describe` gives it. */
+  /** What `describe` of the agent's own environment answers. */
   describeTarget(prepared: PreparedSpec): Promise<{ tools: EnvironmentTool[] }>;
 }
 
-/** Activities of the synthesise stage (paper, section 3). */
+/** Activities of the synthesise stage (TRACE, arXiv 2604.05336, section 3). */
 export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivities, 'synthesiseEnvironment'> {
   const trajectoriesOf = lineFiles(deps.store, trajectorySchema);
   const labelsOf = lineFiles(deps.store, consensusLabelSchema);

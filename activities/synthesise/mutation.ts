@@ -1,6 +1,6 @@
 import type { CalibrationResult } from '../../contracts/artifacts/environment-attempt';
 
-/** One small change of an environment that makes it harder or easier and leaves what it trains as it is. */
+/** A small change that makes an environment harder, easier or more varied, and leaves the trained capability alone. */
 interface Mutation {
   name: string;
   instruction: string;
@@ -10,22 +10,26 @@ const HARDER: readonly Mutation[] = [
   {
     name: 'distractors',
     instruction:
-      'Add distractors: further facts, entities and requests in the openings and in what the tools answer, which look as if they mattered and do not. Solutions stay as they are.',
+      'Add distractors: further facts, entities and requests in the openings and in what the tools answer, which ' +
+      'look as if they mattered and do not. Solutions stay as they are.',
   },
   {
     name: 'longer horizon',
     instruction:
-      'Lengthen the horizon: let the capability be needed two or three times in one episode, on different objects, with credit for each and full reward for all.',
+      'Lengthen the horizon: let the capability be needed two or three times in one episode, on different ' +
+      'objects, with credit for each and full reward for all.',
   },
   {
     name: 'decoys',
     instruction:
-      'Add decoys: situations that look like those that need the capability and in which the habit that the failures show, or the habit that is to be learnt, is wrong. Grade both alike.',
+      'Add decoys: situations that look like those that need the capability and in which the habit that the ' +
+      'failures show, or the habit that is to be learnt, is wrong. Grade both alike.',
   },
   {
     name: 'renamed entities',
     instruction:
-      'Rename the entities: draw names, numbers and wordings from much larger pools, so that nothing in a task can be known without looking. Tools keep their names and parameters.',
+      'Rename the entities: draw names, numbers and wordings from much larger pools, so that nothing in a task ' +
+      'can be known without looking. Tools keep their names and parameters.',
   },
 ];
 
@@ -33,7 +37,8 @@ const EASIER: readonly Mutation[] = [
   {
     name: 'fewer distractors',
     instruction:
-      'Take out what a task does not need: side questions, further facts and entities, conditions that are not the capability.',
+      'Take out what a task does not need: side questions, further facts and entities, conditions that are not ' +
+      'the capability.',
   },
   {
     name: 'shorter horizon',
@@ -42,7 +47,8 @@ const EASIER: readonly Mutation[] = [
   {
     name: 'finer credit',
     instruction:
-      'Give credit for each step towards the capability that the failing agent already takes now and then; full reward stays what it is.',
+      'Give credit for each step towards the capability that the failing agent already takes now and then; full ' +
+      'reward stays what it is.',
   },
   {
     name: 'plainer requests',
@@ -54,7 +60,8 @@ const SPREAD: readonly Mutation[] = [
   {
     name: 'mixed difficulty',
     instruction:
-      'Draw the difficulty with the seed: half of the tasks plainer, half with distractors and decoys, and let the reward have several levels, so that attempts at one task differ.',
+      'Draw the difficulty with the seed: half of the tasks plainer, half with distractors and decoys, and let ' +
+      'the reward have several levels, so that attempts at one task differ.',
   },
   {
     name: 'finer credit',
@@ -71,19 +78,19 @@ const BY_VERDICT: Record<CalibrationResult['verdict'], readonly Mutation[]> = {
 };
 
 /**
- * After so many mutations of one environment the next attempt is a new one: what two small changes did not cure is not
- * small.
+ * After so many mutations of one environment the next attempt is a new one: the fault needs more than small changes.
  */
 const MUTATIONS_IN_A_ROW = 2;
 
-/** What is to be done about a rejected environment. */
+/** What the analyst is asked to do about a rejected environment. */
 export type Next = { kind: 'correct' } | { kind: 'mutate'; mutation: Mutation } | { kind: 'anew' };
 
 /**
- * The next step after an environment was rejected. What failed a check or failed in its rollouts is corrected. What is
- * merely out of band is mutated twice, each time in another way, then written anew, and the new one mutated in turn.
- * Corrections in between count for neither.
- * @param outOfBand attempts so far whose figures were out of band, this one included.
+ * The next step after an environment was rejected. One that failed a check, or failed in its rollouts, is corrected.
+ * One that is only out of band is mutated twice, each time in another way; the attempt after that is a new environment,
+ * which is mutated in turn. Corrections in between do not count.
+ * @param outOfBand number of attempts so far whose figures were out of band, this one included.
+ * @param calibration of the rejected attempt; null when it failed a check.
  */
 export function nextAfter(outOfBand: number, calibration: Pick<CalibrationResult, 'faulty' | 'verdict'> | null): Next {
   if (calibration === null || calibration.faulty) return { kind: 'correct' };
