@@ -2,7 +2,7 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { typeset } from '../html/format';
 import { markup, type Markup } from '../html/markup';
 import { type DataTable, dataTable } from '../html/table';
-import { artifactLink } from './links';
+import { artifactLink } from './artifact-links';
 
 /** One figure of the report. */
 export interface FigureOptions {
@@ -12,11 +12,11 @@ export interface FigureOptions {
   takeaway: string;
   body: Markup;
   data?: DataTable;
-  /** What the figure was drawn from. */
+  /** The artifacts that the figure was drawn from. */
   sources: readonly Pick<ArtifactRef, 'key' | 'sha256'>[];
 }
 
-/** A plot with its title, what it shows, its numbers as a table, and links to its artifacts. */
+/** A figure with its title, takeaway, body, numbers as a table, and links to its artifacts. */
 export function figure(runId: string, { id, title, takeaway, body, data, sources }: FigureOptions): Markup {
   return markup`<figure id="${id}">
     <figcaption>
@@ -35,7 +35,7 @@ export function figure(runId: string, { id, title, takeaway, body, data, sources
   </figure>`;
 }
 
-/** How many links are shown at once; the artifact table at the end has them all. */
+/** More links than this are folded up. */
 const FEW = 3;
 
 function sourceList(runId: string, sources: FigureOptions['sources']): Markup {

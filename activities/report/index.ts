@@ -1,11 +1,11 @@
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { ReportInput, ReportResult } from '../../contracts/messages/run';
 import { type ArtifactStore, layout, putJson, replaceFile } from '../../store';
-import { assembleReport, figureSources } from './assemble';
-import { renderPage } from './page';
+import { assembleReport, figureSources } from './assemble-report';
+import { renderReportPage } from './report-page';
 
-export { assembleReport, figureSources } from './assemble';
-export { renderPage } from './page';
+export { assembleReport, figureSources } from './assemble-report';
+export { renderReportPage } from './report-page';
 
 /** What the report needs. */
 export interface ReportDeps {
@@ -28,7 +28,7 @@ export function createReportActivities({
       const report = await assembleReport(store, input, now());
       const directory = layout.report(input.context.runId);
       const json = await putJson(store, directory, 'report.json', report);
-      const page = renderPage({ report, sources: figureSources(input, json) });
+      const page = renderReportPage({ report, sources: figureSources(input, json) });
       const html = await store.put(directory, 'report.html', page, { mediaType: 'text/html; charset=utf-8' });
       await replaceFile(store.localPath(`${directory}/report.json`), await store.get(json));
       await replaceFile(store.localPath(`${directory}/report.html`), page);

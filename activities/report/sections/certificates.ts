@@ -4,21 +4,24 @@ import type { Report, SharpenedReport } from '../../../contracts/artifacts/repor
 import { count, decimal, sentenceList, typeset } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
 import { dataTable } from '../../html/table';
-import type { ReportDocument } from '../document';
-import { artifactLink } from '../links';
+import type { ReportDocument } from '../report-document';
+import { artifactLink } from '../artifact-links';
 
 /**
- * Every environment's certificate: what was checked, with numbers, thresholds and a sentence. Folded up, since it is
+ * The certificate of every environment: what was checked, with numbers, thresholds and a sentence. Folded up, as it is
  * long.
  */
 export function certificatesSection({ report }: ReportDocument): Markup | null {
   if (report.sharpened.length === 0) return null;
   return markup`<h2 id="certificates">Certificates</h2>
     <p>
-      Before an adapter is trained in an environment, it has to be shown that the environment can be solved, that nothing but the capability pays, that the same
-      seed gives the same task, and that the base model neither always nor never succeeds.
+      Before an adapter is trained in an environment, it has to be shown that the environment can be solved, that
+      nothing but the capability pays, that the same seed gives the same task, and that the base model neither always
+      nor never succeeds.
     </p>
-    ${report.sharpened.flatMap((sharpened) => sharpened.attempts.map((attempt) => certificate(report, sharpened, attempt)))}`;
+    ${report.sharpened.flatMap((sharpened) =>
+      sharpened.attempts.map((attempt) => certificate(report, sharpened, attempt)),
+    )}`;
 }
 
 function certificate(
@@ -27,8 +30,9 @@ function certificate(
   { attempt, validation, certificate: found }: EnvironmentAttempt,
 ): Markup {
   const checks = [...validation.checks, ...(found?.calibrated ? [found.calibrated] : [])];
+  const summary = found?.summary ?? 'no certificate; the attempt is older than certificates.';
   return markup`<details class="certificate">
-    <summary>${capability.name}, attempt ${attempt}: ${found?.summary ?? 'no certificate; the attempt is older than certificates.'}</summary>
+    <summary>${capability.name}, attempt ${attempt}: ${summary}</summary>
     ${dataTable({
       head: ['Check', 'Part of', 'Verdict', 'Figures', 'What was seen'],
       rows: checks.map((check) => [check.name, check.group, stamp(check), figures(check), typeset(check.detail)]),

@@ -6,11 +6,11 @@ import { bothLayouts } from '../../charts/svg';
 import { bytes, compact, count, duration, percent, plural } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
 import { dataTable } from '../../html/table';
-import type { ReportDocument } from '../document';
+import type { ReportDocument } from '../report-document';
 import { figure } from '../figure';
-import { artifactLink, hrefFrom } from '../links';
+import { artifactLink, hrefFrom, shortHash } from '../artifact-links';
 
-/** Time and tokens by stage. */
+/** Time and tokens by stage, and the calls to the analyst. */
 export function costSection({ report, sources }: ReportDocument): Markup {
   return markup`<h2 id="cost">What it cost</h2>
     ${timeFigure(report, sources.report)} ${tokensFigure(report, sources.report)} ${analystTable(report)}`;
@@ -56,20 +56,24 @@ function tokensFigure({ runId, tokens }: Report, source: ArtifactRef): Markup | 
       note: compact(read + generated),
     };
   });
+  const description = `Tokens by stage: ${rows.map((r) => `${r.name} ${r.note}`).join('; ')}.`;
   const all = (kind: 'promptTokens' | 'completionTokens') => tokens.reduce((a, t) => a + t[kind], 0);
   return figure(runId, {
     id: 'tokens',
     title: 'Tokens by stage',
-    takeaway: `${compact(all('promptTokens'))} tokens read (left part of a bar) and ${compact(all('completionTokens'))} generated (right part), by all models together. Trainers count generated tokens only; the router's one-token calls are not counted.`,
+    takeaway:
+      `${compact(all('promptTokens'))} tokens read (left part of a bar) ` +
+      `and ${compact(all('completionTokens'))} generated (right part), by all models together. ` +
+      "Trainers count generated tokens only; the router's one-token calls are not counted.",
     body: markup`<ul class="legend">
         <li>
-          <svg viewBox="0 0 34 10" width="34" height="10" aria-hidden="true"><rect width="34" height="10" class="bar prompt" /></svg> read
+          ${legendBar('prompt')} read
         </li>
         <li>
-          <svg viewBox="0 0 34 10" width="34" height="10" aria-hidden="true"><rect width="34" height="10" class="bar completion" /></svg> generated
+          ${legendBar('completion')} generated
         </li>
       </ul>
-      ${bothLayouts((layout) => barsPlot(rows, { format: compact, axis: countAxis }, layout, `Tokens by stage: ${rows.map((r) => `${r.name} ${r.note}`).join('; ')}.`))}`,
+      ${bothLayouts((layout) => barsPlot(rows, { format: compact, axis: countAxis }, layout, description))}`,
     data: {
       head: ['Stage', 'Model', 'Read', 'Generated'],
       rows: tokens.map((t) => [t.stage, t.model, count(t.promptTokens), count(t.completionTokens)]),
@@ -78,9 +82,14 @@ function tokensFigure({ runId, tokens }: Report, source: ArtifactRef): Markup | 
   });
 }
 
+function legendBar(look: 'prompt' | 'completion'): Markup {
+  const bar = markup`<rect width="34" height="10" class="bar ${look}" />`;
+  return markup`<svg viewBox="0 0 34 10" width="34" height="10" aria-hidden="true">${bar}</svg>`;
+}
+
 /**
- * Calls to the analyst, with what the endpoint's cache saved and what was left out or replaced in prompts: never
- * silently.
+ * Calls to the analyst, with what the endpoint's cache saved. It also says how often a prompt was shortened or had
+ * parts replaced, so that neither happens silently.
  */
 function analystTable({ analystUse }: Report): Markup | null {
   if (analystUse === undefined) return null;
@@ -132,13 +141,13 @@ function analystTable({ analystUse }: Report): Markup | null {
     })}`;
 }
 
-/** Every artifact with its hash, and the adapters. */
+/** Every artifact with its hash, and the adapters with theirs. */
 export function artifactsSection({ report }: ReportDocument): Markup {
   const adapters = [...report.sharpened.flatMap((s) => s.adapter ?? []), ...(report.mixed ? [report.mixed] : [])];
   return markup`<h2 id="artifacts">Artifacts</h2>
     <p>
-      Everything above was made from these files. Their names carry the start of their SHA-256; the whole hash is in <a href="report.json">report.json</a>.
-      Links work where this page lies in the artifact store.
+      Everything above was made from these files. Their names carry the start of their SHA-256; the whole hash is in
+      <a href="report.json">report.json</a>. Links work where this page lies in the artifact store.
     </p>
     ${dataTable({
       head: ['What', 'File', 'Size', 'Records'],
@@ -156,7 +165,7 @@ export function artifactsSection({ report }: ReportDocument): Markup {
         rows: adapters.map((a) => [
           a.name,
           markup`<a href="${hrefFrom(report.runId, a.key)}">${a.key.split('/').at(-1)}</a>
-            <code class="hash" title="sha256 ${a.sha256}">${a.sha256.slice(0, 12)}</code>`,
+            ${shortHash(a.sha256)}`,
           count(a.rollouts),
           duration(a.seconds),
         ]),

@@ -7,7 +7,7 @@ import { changePlot } from '../../charts/intervals';
 import { bothLayouts } from '../../charts/svg';
 import { count, percent, plural, points, pointsRange } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
-import type { ReportDocument } from '../document';
+import type { ReportDocument } from '../report-document';
 import { figure } from '../figure';
 import { routerQuality } from './router-quality';
 
@@ -17,7 +17,11 @@ export function evaluationSection({ report, sources }: ReportDocument): Markup |
   if (!evaluation || !sources.evaluation) return null;
   const routing = [sources.evaluation, ...(sources.routing ? [sources.routing] : [])];
   return markup`<h2 id="evaluation">Held-out tasks in detail</h2>
-    ${evaluation.byTag.length > 0 ? kindsFigure(report.runId, evaluation, sources.evaluation) : markup`<p>The environment gives its tasks no tags, so pass rates cannot be split by kind of task.</p>`}
+    ${
+      evaluation.byTag.length > 0
+        ? kindsFigure(report.runId, evaluation, sources.evaluation)
+        : markup`<p>The environment gives its tasks no tags, so pass rates cannot be split by kind of task.</p>`
+    }
     <p>${regressionSentence(evaluation)}</p>
     ${routerFigure(report, evaluation, routing)}
     ${routerQuality(report, evaluation, routing)}`;
@@ -42,17 +46,15 @@ function kindsFigure(runId: string, { byTag, confidence }: Evaluation, source: A
     note: `${points(minusBase.estimate)} (${pointsRange(minusBase)})`,
     shortNote: points(minusBase.estimate),
   }));
+  const changes = rows.map((r) => `${r.name} from ${percent(r.base)} to ${percent(r.routed)}`);
   return figure(runId, {
     id: 'kinds',
     title: 'Base against routed by what a task needs',
-    takeaway: `Tasks are grouped by the environment's tags (number of tasks in brackets); the groups do not overlap. Routed is better in ${better} of ${byTag.length} groups and worse in ${worse}, counting those whose ${percent(confidence, 0)} interval excludes zero. Differences are in points.`,
-    body: bothLayouts((layout) =>
-      changePlot(
-        rows,
-        layout,
-        `Pass rates of base and routed: ${rows.map((r) => `${r.name} from ${percent(r.base)} to ${percent(r.routed)}`).join('; ')}.`,
-      ),
-    ),
+    takeaway:
+      "Tasks are grouped by the environment's tags (number of tasks in brackets); the groups do not overlap. " +
+      `Routed is better in ${better} of ${byTag.length} groups and worse in ${worse}, ` +
+      `counting those whose ${percent(confidence, 0)} interval excludes zero. Differences are in points.`,
+    body: bothLayouts((layout) => changePlot(rows, layout, `Pass rates of base and routed: ${changes.join('; ')}.`)),
     data: {
       head: ['Tasks that need', 'Tasks', 'Base', 'Routed', 'Difference', 'Interval'],
       rows: byTag.map((row) => [
@@ -73,11 +75,16 @@ function regressionSentence({ regression, trials }: Evaluation): string {
   const { loss, tasks, significant } = regression;
   const how =
     trials > 1
-      ? 'A trial counts when base passed the majority of the other trials of its task; comparing on the trials that select would count falling back from a lucky pass as a loss.'
-      : 'With one trial per task, selection and comparison share it, which overstates the loss of an agent that samples.';
-  return `Among the ${plural(tasks, 'task')} that base passes in the majority of trials, routed minus base is ${points(-loss.estimate)} points (interval ${pointsRange({ low: -loss.high, high: -loss.low })}): ${
-    significant ? 'a significant loss' : 'no significant loss'
-  }. ${how}`;
+      ? 'A trial counts when base passed the majority of the other trials of its task; comparing on the trials ' +
+        'that select would count falling back from a lucky pass as a loss.'
+      : 'With one trial per task, selection and comparison share it, which overstates the loss of an agent that ' +
+        'samples.';
+  const interval = pointsRange({ low: -loss.high, high: -loss.low });
+  return (
+    `Among the ${plural(tasks, 'task')} that base passes in the majority of trials, ` +
+    `routed minus base is ${points(-loss.estimate)} points (interval ${interval}): ` +
+    `${significant ? 'a significant loss' : 'no significant loss'}. ${how}`
+  );
 }
 
 function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactRef[]): Markup {
@@ -103,11 +110,16 @@ function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactR
   });
   const accuracy =
     router.accuracy === null ? '' : `It was right for ${percent(router.accuracy)} of the tasks with at most one need. `;
+  const map = { rows: kinds.map(kindName), columns, tasks, expected, columnTitle: 'chosen by the router' };
   return figure(report.runId, {
     id: 'router',
     title: 'Where the router sent the tasks',
-    takeaway: `The base model chose one letter of a menu for each task. ${accuracy}Framed cells are the right choice: the adapter that raises this kind's pass rate most when it answers alone, or none where no adapter raises it significantly. On average ${percent(router.meanCoveredMass)} of the model's probability lay on the menu's letters.`,
-    body: markup`${bothLayouts((layout) => heatMap({ rows: kinds.map(kindName), columns, tasks, expected, columnTitle: 'chosen by the router' }, layout, heatDescription(kinds, columns, tasks)))}
+    takeaway:
+      `The base model chose one letter of a menu for each task. ${accuracy}Framed cells are the right choice: ` +
+      "the adapter that raises this kind's pass rate most when it answers alone, " +
+      'or none where no adapter raises it significantly. ' +
+      `On average ${percent(router.meanCoveredMass)} of the model's probability lay on the menu's letters.`,
+    body: markup`${bothLayouts((layout) => heatMap(map, layout, heatDescription(kinds, columns, tasks)))}
       <ul class="legend${columns.length <= MOST_NAMED && ' only-narrow'}">
         ${columns.map((column) => markup`<li><strong>${column.short}</strong> ${column.name}</li>`)}
       </ul>`,
@@ -119,9 +131,14 @@ function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactR
   });
 }
 
-const heatDescription = (
+function heatDescription(
   kinds: readonly string[],
   columns: readonly { name: string }[],
   tasks: readonly (readonly number[])[],
-) =>
-  `Heat map of the router's choices. ${kinds.map((kind, r) => `${kindName(kind)}: ${columns.flatMap((c, i) => (tasks[r]?.[i] ? [`${tasks[r][i]} to ${c.name}`] : [])).join(', ')}`).join('; ')}.`;
+): string {
+  const rows = kinds.map((kind, r) => {
+    const cells = columns.flatMap((c, i) => (tasks[r]?.[i] ? [`${tasks[r][i]} to ${c.name}`] : []));
+    return `${kindName(kind)}: ${cells.join(', ')}`;
+  });
+  return `Heat map of the router's choices. ${rows.join('; ')}.`;
+}

@@ -5,7 +5,10 @@ import { dataTable } from '../../html/table';
 
 const nameOf = ({ candidates }: Identification, id: string) => candidates.find((c) => c.id === id)?.name ?? id;
 
-/** What was merged into what, and what earlier runs knew but this one did not look at. Null without either. */
+/**
+ * Names merged into other candidates, and capabilities of earlier runs that this run did not look at. Null without
+ * either.
+ */
 export function mergeBlock(identification: Identification): Markup | null {
   const { merges, gone } = identification;
   if (merges.length + gone.length === 0) return null;
@@ -13,13 +16,16 @@ export function mergeBlock(identification: Identification): Markup | null {
     merges.length > 0 &&
     markup`<details id="merges">
       <summary>${plural(merges.length, 'name was', 'names were')} merged into another candidate</summary>
-      ${dataTable({ head: ['Name', 'is', 'Why'], rows: merges.map(({ name, into, reason }) => [name, nameOf(identification, into), reason]) })}
+      ${dataTable({
+        head: ['Name', 'is', 'Why'],
+        rows: merges.map(({ name, into, reason }) => [name, nameOf(identification, into), reason]),
+      })}
     </details>`
   }
   ${gone.length > 0 && markup`<p>Lacking in the last run, and not looked at in this one: ${sentenceList(gone)}.</p>`}`;
 }
 
-/** For each kept capability, the steps that show best that it is lacking. Null without evidence. */
+/** For each kept capability, the steps that show most clearly that it is lacking. Null without evidence. */
 export function evidenceBlock(identification: Identification): Markup | null {
   const shown = identification.kept.flatMap((id) => {
     const own = identification.evidence.filter(({ capabilityId }) => capabilityId === id);
@@ -52,7 +58,7 @@ const ARM_NAMES = {
   'single-run': 'single run: the first labelling run alone',
 } as const;
 
-/** What each way of choosing gives on the same labels. Null where it was not asked for. */
+/** The capabilities that each arm chooses from the same labels. Null unless the run asked for ablations. */
 export function ablationBlock(identification: Identification): Markup | null {
   const { ablations } = identification;
   if (!ablations) return null;
@@ -71,7 +77,7 @@ export function ablationBlock(identification: Identification): Markup | null {
     })}`;
 }
 
-/** Kept capabilities against planted deficits. Null where nothing was planted. */
+/** Kept capabilities against planted deficits. Null if nothing was planted. */
 export function plantedBlock(identification: Identification): Markup | null {
   const { planted } = identification;
   if (!planted) return null;
@@ -81,12 +87,15 @@ export function plantedBlock(identification: Identification): Markup | null {
   const total = planted.found.length + planted.missed.length;
   return markup`<h3 id="planted">Against what was planted</h3>
     <p>
-      This agent's deficits were planted, so the truth is known. Capabilities are matched to planted deficits by how well the labels agree with the
-      environment's own diagnostics (Jaccard index over trajectories), not by name. Found ${planted.found.length} of ${total}; missed ${planted.missed.length};
-      invented ${planted.invented.length}; decoys kept ${planted.decoysKept.length}.
+      This agent's deficits were planted, so the truth is known. Capabilities are matched to planted deficits by how
+      well the labels agree with the environment's own diagnostics (Jaccard index over trajectories), not by name. Found
+      ${planted.found.length} of ${total}; missed ${planted.missed.length}; invented ${planted.invented.length}; decoys
+      kept ${planted.decoysKept.length}.
     </p>
     <ul class="tags">
-      ${planted.found.map((f) => item('yes', '✓', `found: ${f.planted}, as “${name(f.capabilityId)}” (agreement ${decimal(f.jaccard)})`))}
+      ${planted.found.map((f) =>
+        item('yes', '✓', `found: ${f.planted}, as “${name(f.capabilityId)}” (agreement ${decimal(f.jaccard)})`),
+      )}
       ${planted.missed.map((p) => item('no', '✗', `missed: ${p}`))}
       ${planted.invented.map((id) => item('no', '!', `invented: “${name(id)}” matches nothing that was planted`))}
       ${planted.decoysKept.map((d) => item('no', '!', `decoy kept: ${d}`))}

@@ -4,23 +4,32 @@ import { bothLayouts } from '../../charts/svg';
 import { count, decimal, percent, plural, sentenceList, typeset } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
 import { dataTable } from '../../html/table';
-import type { ReportDocument } from '../document';
+import type { ReportDocument } from '../report-document';
 import { figure } from '../figure';
 import { ablationBlock, evidenceBlock, mergeBlock, plantedBlock } from './identification-details';
 
 /** Candidates with their contrast and verdict, the evidence for them, and what was planted. */
 export function identificationSection({ report, sources }: ReportDocument): Markup {
   const { identification } = report;
+  const [merges, evidence] = [mergeBlock(identification), evidenceBlock(identification)];
+  const [ablations, planted] = [ablationBlock(identification), plantedBlock(identification)];
   return markup`<h2 id="identification">What the agent lacks</h2>
     ${introduction(identification, report.analyst)}
     ${figure(report.runId, {
       id: 'gap-coverage',
       title: 'Gap against coverage',
       takeaway: takeaway(identification),
-      body: markup`${bothLayouts((layout) => scatterPlot(scatterPoints(identification), { minX: identification.thresholds.minCoverage, minY: identification.thresholds.minGap }, layout, description(identification)))}${candidateTable(identification)}${reasons(identification)}`,
+      body: markup`${plot(identification)}${candidateTable(identification)}${reasons(identification)}`,
       sources: [sources.identification, sources.labels],
     })}
-    ${mergeBlock(identification)} ${evidenceBlock(identification)} ${ablationBlock(identification)} ${plantedBlock(identification)}`;
+    ${merges} ${evidence} ${ablations} ${planted}`;
+}
+
+function plot(identification: Identification): Markup {
+  const { minCoverage, minGap } = identification.thresholds;
+  const points = scatterPoints(identification);
+  const text = description(identification);
+  return bothLayouts((layout) => scatterPlot(points, { minX: minCoverage, minY: minGap }, layout, text));
 }
 
 const nameOf = ({ candidates }: Identification, id: string) => candidates.find((c) => c.id === id)?.name ?? id;
@@ -30,18 +39,26 @@ function introduction(identification: Identification, analyst: string): Markup {
   const runs =
     rule.runs === 1
       ? 'in one labelling run'
-      : `in up to ${rule.runs} independent labelling runs, of which ${rule.quorum} have to pass both thresholds; a candidate whose verdict could not change any more was not labelled again`;
+      : `in up to ${rule.runs} independent labelling runs, of which ${rule.quorum} have to pass both thresholds; ` +
+        'a candidate whose verdict could not change any more was not labelled again';
   const saved = calls.saved === 0 ? '' : `, ${count(calls.saved)} not needed`;
   return markup`<p>
-      ${plural(candidates.length, 'candidate capability was', 'candidate capabilities were')} named by ${analyst} from failed trajectories, and every trajectory was
-      labelled for each of them ${runs} (${plural(calls.label, 'label')} asked, ${count(calls.reused)} reused, ${count(calls.unlabelled)} without an
-      answer${saved}). A capability is kept when failures lack it clearly more often than successes and enough failures lack it; the chance that any
-      candidate without such a gap is kept is below ${percent(rule.familywiseError, 0)}. ${plural(kept.length, 'was', 'were')} ${arm === 'contrast' ? 'kept' : 'chosen'}.
+      ${plural(candidates.length, 'candidate capability was', 'candidate capabilities were')} named by ${analyst} from
+      failed trajectories, and every trajectory was labelled for each of them ${runs}
+      (${plural(calls.label, 'label')} asked, ${count(calls.reused)} reused, ${count(calls.unlabelled)} without an
+      answer${saved}). A capability is kept when failures lack it clearly more often than successes and enough failures
+      lack it; the chance that any candidate without such a gap is kept is below ${percent(rule.familywiseError, 0)}.
+      ${plural(kept.length, 'was', 'were')} ${arm === 'contrast' ? 'kept' : 'chosen'}.
     </p>
-    ${arm !== 'contrast' && markup`<p class="alarm"><strong>Ablation:</strong> capabilities were chosen by the arm ${arm}, not by contrast.</p>`}`;
+    ${
+      arm !== 'contrast' &&
+      markup`<p class="alarm">
+        <strong>Ablation:</strong> capabilities were chosen by the arm ${arm}, not by contrast.
+      </p>`
+    }`;
 }
 
-/** Number of a candidate: its place among the contrasts, from 1. */
+/** Candidates with a gap; a candidate's number is its place among the contrasts, from 1. */
 function scatterPoints(identification: Identification): ScatterPoint[] {
   return identification.contrasts.flatMap((c, i) =>
     c.gap === null
@@ -67,9 +84,12 @@ function takeaway(identification: Identification): string {
   const undecided = names((c) => c.verdict === 'not-enough-data');
   const unplotted = names((c) => c.gap === null);
   const parts = [
-    'ER− and ER+ are the shares lacking it among failures and successes that call for it. Each mark is a candidate, the mean of its labelling runs; its upright line is the 95 % interval of the gap. Filled circles in the shaded region are kept, open diamonds are not.',
+    'ER− and ER+ are the shares lacking it among failures and successes that call for it. Each mark is a ' +
+      'candidate, the mean of its labelling runs; its upright line is the 95 % interval of the gap. Filled circles ' +
+      'in the shaded region are kept, open diamonds are not.',
     identification.rule.runs > 1
-      ? 'In the table: standard deviation of the gap between runs (SD), runs that passed both thresholds, and the agreement of the runs (Fleiss, κ).'
+      ? 'In the table: standard deviation of the gap between runs (SD), runs that passed both thresholds, and the ' +
+        'agreement of the runs (Fleiss, κ).'
       : '',
     rejected.length > 0 ? `Rejected: ${sentenceList(rejected)}.` : '',
     undecided.length > 0 ? `Not enough data: ${sentenceList(undecided)}.` : '',
@@ -121,11 +141,13 @@ function verdictWord({ verdict, moreFailures }: Contrast): string {
   return moreFailures === null ? 'not enough data' : `not enough data: about ${count(moreFailures)} more failures`;
 }
 
-/** Why candidates were not kept, with the numbers. Null when all were. */
+/** Why candidates were not kept, with the numbers. Null if all were kept. */
 function reasons(identification: Identification): Markup | null {
   const others = identification.contrasts.filter(({ kept }) => !kept);
   if (others.length === 0) return null;
   return markup`<ul class="reasons">
-    ${others.map((c) => markup`<li><strong>${nameOf(identification, c.capabilityId)}.</strong> ${typeset(c.reason)}</li>`)}
+    ${others.map(
+      (c) => markup`<li><strong>${nameOf(identification, c.capabilityId)}.</strong> ${typeset(c.reason)}</li>`,
+    )}
   </ul>`;
 }

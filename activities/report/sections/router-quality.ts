@@ -11,11 +11,15 @@ import { figure } from '../figure';
 
 type Calibration = NonNullable<Evaluation['router']['calibration']>;
 
-/** What routing leaves to be gained, and whether the router's probabilities mean what they say. */
+const TOO_FEW_TASKS = markup`<p>
+      Too few tasks have one right choice to say how far the router's probabilities can be trusted.
+    </p>`;
+
+/** What better routing could still gain, and how far the router's probabilities can be trusted. */
 export function routerQuality(report: Report, evaluation: Evaluation, sources: ArtifactRef[]): Markup {
   const { calibration } = evaluation.router;
   return markup`${regretTable(evaluation)}
-    ${calibration === undefined ? markup`<p>Too few tasks have one right choice to say how far the router's probabilities can be trusted.</p>` : reliabilityFigure(report.runId, calibration, sources)}`;
+    ${calibration === undefined ? TOO_FEW_TASKS : reliabilityFigure(report.runId, calibration, sources)}`;
 }
 
 function regretTable({ base, bestSingle, mixed, routed, oracle }: Evaluation): Markup {
@@ -35,7 +39,10 @@ function regretTable({ base, bestSingle, mixed, routed, oracle }: Evaluation): M
       : 'The oracle gains nothing over base, so there is nothing to route for.';
   return markup`<h3 id="regret">What better routing could still gain</h3>
     <p>
-      ${typeset(`Regret is the oracle's pass rate minus the arm's, in points. ${reached} The oracle's rate is a lower bound, so an arm can be ahead of it.`)}
+      ${typeset(
+        `Regret is the oracle's pass rate minus the arm's, in points. ${reached} ` +
+          "The oracle's rate is a lower bound, so an arm can be ahead of it.",
+      )}
     </p>
     ${dataTable({
       head: ['Arm', 'Passed', 'Regret', "Share of the oracle's gain"],
@@ -55,6 +62,9 @@ function reliabilityFigure(runId: string, calibration: Calibration, sources: Art
     ...wilson(step.right, step.tasks),
     stated: step.meanProbability,
   }));
+  const stated = steps.map(
+    (s) => `stated ${percent(s.stated)}, right ${percent(s.right)} of ${plural(s.tasks, 'task')}`,
+  );
   const abstains =
     threshold > 0
       ? `Below ${percent(threshold, 0)} the gateway leaves a conversation to the base model.`
@@ -62,14 +72,11 @@ function reliabilityFigure(runId: string, calibration: Calibration, sources: Art
   return figure(runId, {
     id: 'reliability',
     title: "Whether the router's probabilities can be trusted",
-    takeaway: `Calibration error ${percent(errorBefore)} as it came, ${percent(errorAfter)} after a temperature of ${temperature.toFixed(2)}, fitted on ${plural(fittedOn, 'task')} and measured on ${count(measuredOn)} others. ${abstains}`,
-    body: bothLayouts((layout) =>
-      reliabilityPlot(
-        steps,
-        layout,
-        `Reliability diagram: ${steps.map((s) => `stated ${percent(s.stated)}, right ${percent(s.right)} of ${plural(s.tasks, 'task')}`).join('; ')}.`,
-      ),
-    ),
+    takeaway:
+      `Calibration error ${percent(errorBefore)} as it came, ${percent(errorAfter)} after a temperature of ` +
+      `${temperature.toFixed(2)}, fitted on ${plural(fittedOn, 'task')} and measured on ${count(measuredOn)} others. ` +
+      abstains,
+    body: bothLayouts((layout) => reliabilityPlot(steps, layout, `Reliability diagram: ${stated.join('; ')}.`)),
     data: {
       head: ['Probability', 'Tasks', 'Stated', 'Right', 'Interval'],
       rows: steps.map((s) => [

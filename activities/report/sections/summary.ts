@@ -6,9 +6,10 @@ import { type ForestRow, forestPlot } from '../../charts/intervals';
 import { bothLayouts } from '../../charts/svg';
 import { count, duration, percent, percentRange, plural, points, pointsRange, typeset } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
-import type { ReportDocument } from '../document';
+import type { ReportDocument } from '../report-document';
+import { shortHash } from '../artifact-links';
 import { figure } from '../figure';
-import { UNSAFE_NOTE } from '../notes';
+import { UNSAFE_NOTE } from '../report-notes';
 
 const VERDICT_WORDS: Record<RunOutcome, string> = {
   running: 'Still running',
@@ -18,28 +19,34 @@ const VERDICT_WORDS: Record<RunOutcome, string> = {
   failed: 'Failed',
 };
 
-/** An adapter as people call it: its capability's name. */
+const NOT_EVALUATED = markup`<p>Nothing was evaluated, because no adapter was trained.</p>`;
+
+/** The name of an adapter's capability; the served name when no capability has the adapter. */
 export function adapterName(report: Report, servedName: string): string {
   return report.sharpened.find((s) => s.adapter?.name === servedName)?.capability.name ?? servedName;
 }
 
-/** Alarm, verdict and headline. */
+/** Alarm, headline and verdict. */
 export function headerSection({ report }: ReportDocument): Markup {
   const { evaluation, verdict, promotedVersion } = report;
   const alarm = report.notes.filter((note) => note.startsWith(UNSAFE_NOTE));
   const words = `${VERDICT_WORDS[verdict]}${promotedVersion === null ? '' : ` as version ${promotedVersion}`}`;
+  const look = verdict === 'promoted' ? 'good' : 'bad';
   return markup`<header class="top">
-    ${alarm.map((note) => markup`<p class="alarm" role="alert"><strong>${UNSAFE_NOTE}</strong> ${note.slice(UNSAFE_NOTE.length)}</p>`)}
+    ${alarm.map(
+      (note) =>
+        markup`<p class="alarm" role="alert"><strong>${UNSAFE_NOTE}</strong> ${note.slice(UNSAFE_NOTE.length)}</p>`,
+    )}
     <p class="eyebrow">Whetstone report · agent ${report.agent} · run ${report.runId}</p>
     <h1>${headline(report)}</h1>
-    <p class="lead"><span class="verdict ${verdict === 'promoted' ? 'good' : 'bad'}">${words}</span> ${evaluation && gainSentence(evaluation)}</p>
+    <p class="lead"><span class="verdict ${look}">${words}</span> ${evaluation && gainSentence(evaluation)}</p>
   </header>`;
 }
 
 /** The key table with its plot, the gate's reasons, the notes and the facts of the run. */
 export function summarySection({ report, sources }: ReportDocument): Markup {
   const { evaluation, gate, notes } = report;
-  return markup`${evaluation ? keyTable(report, evaluation) : markup`<p>Nothing was evaluated, because no adapter was trained.</p>`}
+  return markup`${evaluation ? keyTable(report, evaluation) : NOT_EVALUATED}
     ${
       gate &&
       markup`<h3>${gate.passed ? 'Why the gate passed' : 'Why the gate did not pass'}</h3>
@@ -58,15 +65,26 @@ export function summarySection({ report, sources }: ReportDocument): Markup {
 
 function headline({ evaluation, verdict, agent, identification }: Report): string {
   if (evaluation) {
-    return `Routed adapters pass ${percent(evaluation.routed.passRate.estimate)} of held\u2011out tasks, the base model ${percent(evaluation.base.passRate.estimate)}`;
+    const { routed, base } = evaluation;
+    return (
+      `Routed adapters pass ${percent(routed.passRate.estimate)} of held\u2011out tasks, ` +
+      `the base model ${percent(base.passRate.estimate)}`
+    );
   }
   if (verdict === 'nothing-to-sharpen')
-    return `No adapter for ${agent}: ${plural(identification.kept.length, 'capability', 'capabilities')} kept, none trained`;
+    return (
+      `No adapter for ${agent}: ` +
+      `${plural(identification.kept.length, 'capability', 'capabilities')} kept, none trained`
+    );
   return `The improvement run of ${agent} did not reach its evaluation`;
 }
 
 function gainSentence({ routedMinusBase, confidence, tasks, trials }: Evaluation): string {
-  return `The paired difference is ${points(routedMinusBase.estimate)} points, ${percent(confidence, 0)} interval ${pointsRange(routedMinusBase)}, on ${plural(tasks, 'task')} with ${plural(trials, 'trial')} each.`;
+  return (
+    `The paired difference is ${points(routedMinusBase.estimate)} points, ` +
+    `${percent(confidence, 0)} interval ${pointsRange(routedMinusBase)}, ` +
+    `on ${plural(tasks, 'task')} with ${plural(trials, 'trial')} each.`
+  );
 }
 
 /** Arms of the key table in its order, with names for people. */
@@ -82,6 +100,12 @@ function keyArms(
     { name: 'Oracle over base and adapters', arm: oracle },
   ];
 }
+
+const withInterval = (estimate: string, interval: string): Markup =>
+  markup`<span class="big">${estimate}</span> <span class="ci">${interval}</span>`;
+
+const gainOverBase = ({ kind, minusBase }: Arm): Markup | string =>
+  kind === 'base' ? '–' : withInterval(points(minusBase.estimate), pointsRange(minusBase));
 
 function keyTable(report: Report, evaluation: Evaluation): Markup {
   const level = percent(evaluation.confidence, 0);
@@ -99,13 +123,9 @@ function keyTable(report: Report, evaluation: Evaluation): Markup {
           ({ name, arm }) =>
             markup`<tr class="${arm.kind === 'routed' ? 'routed' : ''}">
               <th scope="row">${name}</th>
-              <td><span class="big">${percent(arm.passRate.estimate)}</span> <span class="ci">${percentRange(arm.passRate)}</span></td>
+              <td>${withInterval(percent(arm.passRate.estimate), percentRange(arm.passRate))}</td>
               <td>
-                ${
-                  arm.kind === 'base'
-                    ? '–'
-                    : markup`<span class="big">${points(arm.minusBase.estimate)}</span> <span class="ci">${pointsRange(arm.minusBase)}</span>`
-                }
+                ${gainOverBase(arm)}
               </td>
             </tr> `,
         )}
@@ -125,11 +145,14 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
     row('Oracle', oracle, 'other'),
   ];
   const rivals = [
-    `the best single adapter by ${points(routedMinusBestSingle.estimate)} points (${pointsRange(routedMinusBestSingle)})`,
+    `the best single adapter by ${points(routedMinusBestSingle.estimate)} points ` +
+      `(${pointsRange(routedMinusBestSingle)})`,
   ];
   if (routedMinusMixed)
     rivals.push(`the mixed adapter by ${points(routedMinusMixed.estimate)} (${pointsRange(routedMinusMixed)})`);
-  const takeaway = `Every arm answered the same ${plural(evaluation.tasks, 'held-out task')}. Routed differs from ${rivals.join(' and from ')}, paired over tasks.`;
+  const takeaway =
+    `Every arm answered the same ${plural(evaluation.tasks, 'held-out task')}. ` +
+    `Routed differs from ${rivals.join(' and from ')}, paired over tasks.`;
   return figure(report.runId, {
     id: 'arms',
     title: 'Held-out pass rate of every arm',
@@ -160,16 +183,16 @@ function episodesOf({ base, adapters, mixed, routed, oracle }: Evaluation, row: 
 
 function facts(report: Report): Markup {
   const { collect, baseModel } = report;
+  const live = collect.live > 0 ? ` and ${plural(collect.live, 'conversation')} of live traffic` : '';
   const rows: [string, Markup | string][] = [
-    [
-      'Base model',
-      markup`${baseModel.name} <code class="hash" title="sha256 ${baseModel.sha256}">${baseModel.sha256.slice(0, 12)}</code>`,
-    ],
+    ['Base model', markup`${baseModel.name} ${shortHash(baseModel.sha256)}`],
     ['Analyst', report.analyst],
     ['Sandbox', report.sandbox],
     [
       'Collected',
-      `${plural(collect.episodes - collect.live, 'rollout')} of ${plural(collect.tasks, 'train task')} (${plural(collect.trials, 'trial')} each)${collect.live > 0 ? ` and ${plural(collect.live, 'conversation')} of live traffic` : ''}: ${plural(collect.successes, 'success', 'successes')}, ${plural(collect.failures, 'failure')}`,
+      `${plural(collect.episodes - collect.live, 'rollout')} of ${plural(collect.tasks, 'train task')} ` +
+        `(${plural(collect.trials, 'trial')} each)${live}: ` +
+        `${plural(collect.successes, 'success', 'successes')}, ${plural(collect.failures, 'failure')}`,
     ],
     ['Time', duration(report.stages.reduce((sum, stage) => sum + stage.seconds, 0))],
     ['Seed', String(report.seed)],

@@ -7,16 +7,16 @@ import { histogram } from '../../charts/histogram';
 import { bothLayouts } from '../../charts/svg';
 import { count, decimal, duration, percent, plural, typeset } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
-import type { FigureSources, ReportDocument } from '../document';
+import type { FigureSources, ReportDocument } from '../report-document';
 import { figure } from '../figure';
-import { artifactLink } from '../links';
+import { artifactLink } from '../artifact-links';
 
 const PASS_AT = ['1', '4', '8', '16'];
 
 const passCell = (passed: Interval | undefined): string =>
   passed ? `${decimal(passed.estimate)} [${decimal(passed.low)}, ${decimal(passed.high)}]` : '–';
 
-/** Environments with their calibration, attempt by attempt. */
+/** The training environments with their calibration, attempt by attempt. */
 export function environmentsSection({ report, sources }: ReportDocument): Markup | null {
   if (report.sharpened.length === 0) return null;
   const attempts = report.sharpened.flatMap((sharpened) =>
@@ -24,16 +24,22 @@ export function environmentsSection({ report, sources }: ReportDocument): Markup
   );
   const rejected = attempts.filter(({ attempt }) => !attempt.accepted).length;
   const [low, high] = report.settings.calibration.meanReward;
+  const panels = report.sharpened.map((sharpened) => attemptPanels(report, sharpened, sources));
   return markup`<h2 id="environments">Training environments</h2>
     <p>
-      For each kept capability the analyst wrote an environment. It runs in the sandbox and is calibrated with rollouts of the base model: too easy or too hard
-      teaches nothing, so it is accepted only inside the band, else written again with the numbers as feedback.
+      For each kept capability the analyst wrote an environment. It runs in the sandbox and is calibrated with rollouts
+      of the base model: too easy or too hard teaches nothing, so it is accepted only inside the band, else written
+      again with the numbers as feedback.
     </p>
     ${figure(report.runId, {
       id: 'calibration',
       title: 'Calibration of every attempt',
-      takeaway: `How the mean reward of the base model is spread over tasks. The shaded band (${decimal(low)} to ${decimal(high)}) is where the mean must lie. ${plural(attempts.length, 'attempt')}, ${rejected} rejected${rejected > 0 ? ' (dashed frame, open bars)' : ''}.`,
-      body: markup`<div class="panels">${report.sharpened.map((sharpened) => attemptPanels(report, sharpened, sources))}</div>`,
+      takeaway:
+        'How the mean reward of the base model is spread over tasks. ' +
+        `The shaded band (${decimal(low)} to ${decimal(high)}) is where the mean must lie. ` +
+        `${plural(attempts.length, 'attempt')}, ` +
+        `${rejected} rejected${rejected > 0 ? ' (dashed frame, open bars)' : ''}.`,
+      body: markup`<div class="panels">${panels}</div>`,
       data: {
         head: [
           'Attempt',
@@ -59,7 +65,7 @@ export function environmentsSection({ report, sources }: ReportDocument): Markup
     ${unfinished(report)}`;
 }
 
-/** The attempts of one capability; more than one get a row of their own, so that they stand side by side. */
+/** The attempts of one capability. Several attempts get a row of their own, so that they stand side by side. */
 function attemptPanels(report: Report, sharpened: SharpenedReport, { calibrations }: FigureSources): Markup {
   const panels = sharpened.attempts.map((attempt) => {
     const calibration = calibrations.find(
@@ -81,9 +87,13 @@ function attemptPanel(
     ? markup`<span class="stamp yes">✓ accepted</span>`
     : markup`<span class="stamp no">✗ rejected</span>`;
   const problems = calibration ? calibration.problems : validation.problems;
+  const links = markup`${artifactLink(runId, source, 'environment')}${
+    ref && markup` · ${artifactLink(runId, ref, 'calibration')}`
+  }`;
+  const verdict = calibration ? calibration.verdict.replaceAll('-', ' ') : 'invalid, not calibrated';
   return markup`<section class="panel${!accepted && ' rejected'}">
     <h4>${capability.name}</h4>
-    <p>Attempt ${attempt.attempt}: ${stamp}${calibration ? ` · ${calibration.verdict.replaceAll('-', ' ')}` : ' · invalid, not calibrated'}</p>
+    <p>Attempt ${attempt.attempt}: ${stamp} · ${verdict}</p>
     ${
       calibration &&
       histogram(
@@ -95,7 +105,9 @@ function attemptPanel(
           xTitle: "mean reward of a task's rollouts",
           yTitle: `tasks (${count(calibration.seeds)}, together ${count(calibration.rollouts)} rollouts)`,
         },
-        `${capability.name}, attempt ${attempt.attempt}: histogram of mean rewards over ${calibration.groupMeans.length} tasks; mean ${decimal(calibration.meanReward)}, ${accepted ? 'accepted' : 'rejected'}.`,
+        `${capability.name}, attempt ${attempt.attempt}: histogram of mean rewards over ` +
+          `${calibration.groupMeans.length} tasks; mean ${decimal(calibration.meanReward)}, ` +
+          `${accepted ? 'accepted' : 'rejected'}.`,
       )
     }
     ${
@@ -105,7 +117,7 @@ function attemptPanel(
         ${problems.map((problem) => markup`<li>${typeset(problem)}</li>`)}
       </ul>`
     }
-    <p class="source">${artifactLink(runId, source, 'environment')}${ref && markup` · ${artifactLink(runId, ref, 'calibration')}`}</p>
+    <p class="source">${links}</p>
   </section>`;
 }
 
@@ -119,7 +131,7 @@ function unfinished({ sharpened }: Report): Markup | null {
         </ul>`;
 }
 
-/** Learning curves; the mixed adapter has more iterations and its own plot. */
+/** Learning curves. The mixed adapter has a plot of its own, because it has more iterations. */
 export function trainingSection({ report, sources }: ReportDocument): Markup | null {
   const trained = report.sharpened.flatMap((s) => (s.adapter ? [{ name: s.capability.name, adapter: s.adapter }] : []));
   const { mixed } = report;
@@ -127,10 +139,20 @@ export function trainingSection({ report, sources }: ReportDocument): Markup | n
   if (drawn.length === 0) return null;
   const refs = (adapters: readonly TrainedReport[]) =>
     sources.manifests.filter((m) => adapters.some((a) => a.name === m.adapter)).map((m) => m.ref);
-  const smoothing = `Lines average over ${2 * SMOOTHING + 1} iterations; faint dots are single iterations of ${report.settings.rolloutsPerIteration} rollouts.`;
+  const smoothing =
+    `Lines average over ${2 * SMOOTHING + 1} iterations; ` +
+    `faint dots are single iterations of ${report.settings.rolloutsPerIteration} rollouts.`;
   return markup`<h2 id="training">Training</h2>
     <p>One LoRA adapter for each capability, trained with GRPO in its accepted environment.</p>
-    ${curvesFigure(report.runId, 'learning-curves', 'Reward by iteration, one adapter for each capability', smoothing, drawn, refs(drawn.map((d) => d.adapter)), 0)}
+    ${curvesFigure(
+      report.runId,
+      'learning-curves',
+      'Reward by iteration, one adapter for each capability',
+      smoothing,
+      drawn,
+      refs(drawn.map((d) => d.adapter)),
+      0,
+    )}
     ${
       mixed &&
       mixed.curve.length > 0 &&
@@ -166,7 +188,14 @@ function curvesFigure(
     id,
     title,
     takeaway,
-    body: markup`${curvesLegend(curves, firstSeries)}${bothLayouts((layout) => curvesPlot(curves, layout, `Learning curves of the mean reward, first to last fifth of the iterations: ${ends.join('; ')}.`, firstSeries))}`,
+    body: markup`${curvesLegend(curves, firstSeries)}${bothLayouts((layout) =>
+      curvesPlot(
+        curves,
+        layout,
+        `Learning curves of the mean reward, first to last fifth of the iterations: ${ends.join('; ')}.`,
+        firstSeries,
+      ),
+    )}`,
     data: {
       head: ['Adapter', 'Reward, first fifth', 'last fifth', 'Rollouts', 'Time', 'Final KL'],
       rows: trained.map(({ name, adapter }) => [
@@ -182,7 +211,7 @@ function curvesFigure(
   });
 }
 
-/** Mean reward over the first or last fifth of the iterations: single iterations are noisy. */
+/** Mean reward over the first or last fifth of the iterations, because single iterations are noisy. */
 function average({ curve }: TrainedReport, end: 'first' | 'last'): number {
   const size = Math.max(1, Math.floor(curve.length / 5));
   const part = end === 'first' ? curve.slice(0, size) : curve.slice(-size);

@@ -14,13 +14,12 @@ import { storedCalibrationSchema, storedValidationSchema } from '../stored-envir
 import { type ArtifactStore, getJson } from '../../store';
 import { readAnalystUse, readBudget } from '../analyst/budget-meter';
 import { readPreparedSpec } from '../prepared-spec';
-import type { FigureSources } from './document';
-import { reportNotes } from './notes';
+import type { FigureSources } from './report-document';
+import { reportNotes } from './report-notes';
 
 /**
- * Reads every artifact of the run and puts the report together. `createdAt` is the only thing in it that does not
- * follow from the input. Throws ZodError when an artifact does not have its form, StoreCorruptError when its bytes were
- * changed.
+ * Makes the report of a run from all its artifacts. Everything but `createdAt` follows from the input. Throws ZodError
+ * when an artifact does not fit its schema, and StoreCorruptError when its bytes were changed.
  */
 export async function assembleReport(store: ArtifactStore, input: ReportInput, createdAt: Date): Promise<Report> {
   const prepared = await readPreparedSpec(store, input.context.spec);
@@ -71,7 +70,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
   return reportSchema.parse(report);
 }
 
-/** Nothing where the run counted nothing: it asked no analyst, or is older than the count. */
+/** What the analyst's calls used. Empty when the run counted none: it asked no analyst, or is older than the count. */
 async function analystUse(store: ArtifactStore, runId: string, spec: AgentSpec): Promise<Pick<Report, 'analystUse'>> {
   const calls = await readAnalystUse(store, runId);
   if (Object.keys(calls).length === 0) return {};
@@ -121,7 +120,7 @@ async function readCertificate(store: ArtifactStore, ref: ArtifactRef): Promise<
   return { ref, certified, summary, calibrated: checks.find(({ group }) => group === 'calibrated') ?? null, transfer };
 }
 
-/** A trained adapter with what its manifest alone knows. */
+/** A trained adapter, with the token count that only its manifest holds. */
 interface Trained {
   trained: TrainedReport;
   completionTokens: number;
@@ -142,7 +141,7 @@ const trainedAdapters = ({ sharpened, mixed }: ReportInput): TrainedAdapter[] =>
   ...(mixed ? [mixed] : []),
 ];
 
-/** Tokens of all parts, added up by stage and model. Trainers count generated tokens only. */
+/** Tokens of all stages, summed by stage and model. Trainers count generated tokens only. */
 function tokensByStage(
   { collected, identified, sharpened, arms }: ReportInput,
   trained: readonly Trained[],
@@ -213,7 +212,7 @@ function listArtifacts(input: ReportInput): Report['artifacts'] {
   ];
 }
 
-/** Where each figure comes from; `report` is report.json as an artifact. */
+/** The artifacts behind each figure. `report` is the artifact report.json. */
 export function figureSources(input: ReportInput, report: ArtifactRef): FigureSources {
   return {
     report,

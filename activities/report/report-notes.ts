@@ -2,27 +2,31 @@ import type { Evaluation } from '../../contracts/artifacts/evaluation';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { sentenceList } from '../html/format';
 
-/** First words of the note that says that generated code ran without a jail; the page shows it as an alarm. */
+/** First words of the note that generated code ran without a jail. The page shows that note as an alarm. */
 export const UNSAFE_NOTE = 'Unsafe sandbox:';
 
-/** Sentences that must be read with a report's numbers, the gravest first. */
+/** Caveats that must be read with the numbers of a report, the gravest first. */
 export function reportNotes({ spec, analyst, sandbox }: PreparedSpec, evaluation: Evaluation | null): string[] {
   const notes: string[] = [];
   if (sandbox.mode === 'unsafe') {
     notes.push(
-      `${UNSAFE_NOTE} code written by the analyst ran without a jail, with the rights of the worker's user. ${asSentence(sandbox.detail)}`,
+      `${UNSAFE_NOTE} code written by the analyst ran without a jail, with the rights of the worker's user. ` +
+        asSentence(sandbox.detail),
     );
   }
   if (spec.groundTruth) {
     const { planted, decoys } = spec.groundTruth;
     const also = decoys.length === 0 ? '' : `, and as decoys that must not be found: ${sentenceList(decoys)}`;
     notes.push(
-      `The deficits of this agent were planted on purpose to test Whetstone: ${sentenceList(planted)}${also}. They are cleaner than the weaknesses of a real agent, so these figures show that the loop works, not what it gains elsewhere.`,
+      `The deficits of this agent were planted on purpose to test Whetstone: ${sentenceList(planted)}${also}. ` +
+        'They are cleaner than the weaknesses of a real agent, so these figures show that the loop works, ' +
+        'not what it gains elsewhere.',
     );
   }
   if (/rule-based/i.test(analyst.displayName)) {
     notes.push(
-      `The analyst was the ${analyst.displayName}: a program written for this agent, not a language model. It labels from the trajectories it is shown, but its names and environments were written by hand.`,
+      `The analyst was the ${analyst.displayName}: a program written for this agent, not a language model. ` +
+        'It labels from the trajectories it is shown, but its names and environments were written by hand.',
     );
   }
   return [...notes, ...(evaluation?.caveats ?? [])];

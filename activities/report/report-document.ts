@@ -1,15 +1,15 @@
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { Report } from '../../contracts/artifacts/report';
 
-/** A report with what its page needs besides the data: the artifacts behind each figure. */
+/** What the page shows: the report, and the artifacts behind its figures. */
 export interface ReportDocument {
   report: Report;
   sources: FigureSources;
 }
 
-/** Artifacts behind the figures. Empty lists and null where a stage made none. */
+/** Artifacts behind the figures. Empty lists and null stand for stages that made none. */
 export interface FigureSources {
-  /** report.json itself, for figures that no other artifact holds. */
+  /** report.json itself: the source of figures that no other artifact holds. */
   report: ArtifactRef;
   identification: ArtifactRef;
   labels: ArtifactRef;

@@ -1,6 +1,6 @@
 import { htmlDocument } from '../html/html-document';
 import { markup } from '../html/markup';
-import type { ReportDocument } from './document';
+import type { ReportDocument } from './report-document';
 import { certificatesSection } from './sections/certificates';
 import { artifactsSection, costSection } from './sections/cost';
 import { evaluationSection } from './sections/evaluation';
@@ -9,7 +9,7 @@ import { headerSection, summarySection } from './sections/summary';
 import { environmentsSection, trainingSection } from './sections/training';
 
 /** The report as one HTML document. */
-export function renderPage(document: ReportDocument): string {
+export function renderReportPage(document: ReportDocument): string {
   const { agent, runId } = document.report;
   return htmlDocument(
     `Whetstone: ${agent}, run ${runId}`,
