@@ -7,11 +7,11 @@ export type CatalogueType = CommandFailureType | FailureType | SandboxFailureTyp
 
 /** What a `CliError` carries besides its message. */
 export interface CliErrorOptions {
-  /** 1: it failed. 2: what was asked for is wrong, and nothing was started. Default: what the catalogue says, else 1. */
+  /** 1: it failed. 2: what was asked for is wrong, and nothing was started. Default: the catalogue's, else 1. */
   exitCode?: 1 | 2;
   /** Dotted, stable name for --json. Default `Cli.Failed`. */
   type?: CatalogueType;
-  /** Type of a run's failure as the Temporal server tells it, in the catalogue or not; it is shown instead of `type`. */
+  /** Type of a run's failure as the server reports it, in the catalogue or not; shown instead of `type`. */
   reportedType?: string | null;
   cause?: unknown;
 }

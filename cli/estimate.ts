@@ -17,7 +17,7 @@ export interface StageEstimate {
   /** Of those, from the endpoint's prefix cache, if it has one. */
   cachedTokens: number;
   completionTokens: number;
-  /** Null: agent.yaml has no prices, or the model is one's own. */
+  /** Null: agent.yaml has no prices, or the calls go to the agent's own model. */
   usd: number | null;
 }
 
@@ -30,7 +30,7 @@ export interface RunEstimate {
   basis: string;
 }
 
-/** Tokens of a call where no earlier run says how large one is. */
+/** Mean tokens of a call. */
 interface CallSize {
   promptTokens: number;
   cachedTokens: number;
@@ -38,18 +38,18 @@ interface CallSize {
 }
 
 /**
- * Characters around the episode in a label prompt, in tokens; a turn of an episode; an answer. Rough, and said to be
- * so.
+ * Assumed sizes in tokens: what surrounds the episode in a label prompt, a turn of an episode, an answer. Rough; the
+ * estimate says so.
  */
 const AROUND_TOKENS = 450;
 const TURN_TOKENS = 150;
 const ANSWER_TOKENS = { discover: 900, label: 80, synthesise: 3_000 };
-/** Synthesis shows a prompt with rules, tools and a few episodes. */
+/** Assumed size in tokens of a synthesis prompt, which has rules, tools and a few episodes. */
 const SYNTHESIS_TOKENS = 12_000;
 
 type Kind = 'discover' | 'label' | 'synthesise';
 
-/** Mean sizes of the calls of the agent's last run in this store; empty where there is none. */
+/** Mean sizes of analyst calls by kind, in the agent's last run in this store; empty when it has none. */
 export async function readLastCallSizes(
   store: ArtifactStore,
   agent: string,
@@ -80,8 +80,8 @@ function meansOf(use: AnalystUse): Partial<Record<Kind, CallSize>> {
 }
 
 /**
- * Estimates a run. `live` counts conversations of live traffic that would join the rollouts. Labels already in the
- * store are not taken off, so that it is an upper bound for the labels.
+ * Estimates a run. `live` is the number of conversations of live traffic that would join the rollouts. Labels that are
+ * in the store already are counted, so the estimate of the labels is an upper bound.
  */
 export function estimateRun(
   spec: AgentSpec,
@@ -141,7 +141,8 @@ export function estimateRun(
     usd: prices === null ? null : asked.reduce((total, { usd }) => total + (usd ?? 0), 0),
     basis:
       last.runId === null
-        ? `No earlier run of this agent is in the store: a turn of an episode is taken to have ${TURN_TOKENS} tokens, and every episode environment.maxTurns of them.`
+        ? `The store has no earlier run of this agent. Assumed: ${TURN_TOKENS} tokens for each turn of an episode, ` +
+          'and environment.maxTurns turns for every episode.'
         : `Sizes of analyst calls are the means of ${last.runId}.`,
   };
 }

@@ -49,7 +49,10 @@ export interface Settings {
   analystConfigured: boolean;
 }
 
-/** Reads the variables; an empty one counts as unset. @throws CliError (exit 2) naming the variable, its value and what is allowed. */
+/**
+ * Reads the variables; an empty one counts as unset.
+ * @throws CliError (exit 2) that names the variable, its value and what is allowed.
+ */
 export function readSettings(
   environment: NodeJS.ProcessEnv = process.env,
   directory: string = process.cwd(),

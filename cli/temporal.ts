@@ -10,7 +10,7 @@ import { refuses } from './supervisor/ports';
 import { readSupervisorState } from './supervisor/supervisor-state';
 import type { Settings } from './settings';
 
-/** A connection with its client; `close` it. */
+/** An open connection with its client. Whoever opened it calls `close`. */
 export interface Temporal {
   client: Client;
   connection: Connection;
@@ -28,7 +28,7 @@ export function temporalAddress(settings: Settings): string {
   );
 }
 
-/** @throws CliError when nothing answers there. */
+/** Opens a connection. @throws CliError when nothing answers there. */
 export async function connectTemporal(
   settings: Settings,
   address: string = temporalAddress(settings),
@@ -40,7 +40,8 @@ export async function connectTemporal(
     return { client, connection, address, namespace: settings.temporalNamespace, close: () => connection.close() };
   } catch (error) {
     throw new CliError(
-      `No Temporal server answers at ${address}. Start one with \`whet up\`, or set TEMPORAL_ADDRESS to the address of yours.`,
+      `No Temporal server answers at ${address}. Start one with \`whet up\`, ` +
+        'or set TEMPORAL_ADDRESS to the address of yours.',
       {
         type: 'Temporal.Unreachable',
         cause: error,
@@ -49,7 +50,7 @@ export async function connectTemporal(
   }
 }
 
-/** Fails at once where nobody listens; the client would try until its time is up. A busy server gets that time. */
+/** Fails at once where nobody listens, for which the client would use its whole time. A busy server gets that time. */
 async function requireListener(address: string): Promise<void> {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
@@ -58,7 +59,7 @@ async function requireListener(address: string): Promise<void> {
     throw new Error(`Nobody listens at ${address}.`);
 }
 
-/** Opens a connection, hands it to `action` and closes it. Errors of the server become sentences. */
+/** Opens a connection, hands it to `action` and closes it. @throws CliError for errors of the server. */
 export async function withTemporal<T>(settings: Settings, action: (temporal: Temporal) => Promise<T>): Promise<T> {
   const temporal = await connectTemporal(settings);
   try {

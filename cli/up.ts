@@ -18,7 +18,7 @@ import {
   type SupervisorState,
 } from './supervisor/supervisor-state';
 
-/** Making the demo's model takes minutes on a slow machine; everything else seconds. */
+/** Making the demo's model takes minutes on a slow machine; everything else takes seconds. */
 const READY_LIMIT_MS = 60 * 60_000;
 const PLAIN_EVERY_MS = 15_000;
 
@@ -31,6 +31,7 @@ const TITLES: Record<ServiceState['name'], string> = {
   worker: 'worker',
 };
 
+/** What `up` starts, and how. */
 export interface UpOptions {
   agent: { path: string; spec: AgentSpec } | null;
   /** Seed of the model, where a recipe makes it; the agent's own when undefined. */
@@ -41,6 +42,7 @@ export interface UpOptions {
   signal?: AbortSignal;
 }
 
+/** What is up after `up`. */
 export interface UpResult {
   state: SupervisorState;
   /** false: it was up already, and nothing was started. */
@@ -48,8 +50,8 @@ export interface UpResult {
 }
 
 /**
- * Starts the embedded services under a detached supervisor and waits until they work. Does nothing when they are up for
- * the same agent.
+ * Starts the embedded services under a detached supervisor and waits until they work. Starts nothing when they are up
+ * for the same agent.
  * @throws CliError when they are up for another agent or model seed, a port is taken, or a part cannot start (its log's
  *   last lines are in the message).
  */
@@ -67,7 +69,7 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
   return { state: await waitUntilReady(settings, out, started, options.signal), started };
 }
 
-/** Two `whet up` at the same time start one supervisor: the second waits until the first one's can be seen. */
+/** Makes two `whet up` at the same time start one supervisor: the second waits until the first one's can be seen. */
 async function withLock<T>(home: string, action: () => Promise<T>): Promise<T> {
   mkdirSync(home, { recursive: true });
   const path = join(home, 'up.lock');
@@ -117,24 +119,28 @@ export async function down(settings: Settings): Promise<string[]> {
   const state = readSupervisorState(settings.home);
   if (state === null) return [];
   const ran = state.services.filter((s) => s.process !== null && isRunning(s.process)).map((s) => s.name);
-  // The supervisor stops its parts in order; a minute is more than all their graces together.
+  // The supervisor stops its services in order; a minute is longer than all their grace periods together.
   await endProcesses([state.supervisor], 60_000);
   await endLeftovers(settings);
   return ran;
 }
 
+const STOP_THEM = 'Stop them with `whet down` first, or use another state directory (WHET_HOME).';
+
+/** @throws CliError when the services that are up serve another agent, or a model of another seed. */
 function refuseOtherAgent(state: SupervisorState, { agent, modelSeed }: UpOptions): void {
   const agentPath = agent?.path ?? null;
   if (agentPath === null) return;
   if (agentPath === state.agentPath) {
     if (modelSeed === undefined || state.modelSeed === null || modelSeed === state.modelSeed) return;
     throw new CliError(
-      `The services that are up serve the model of seed ${state.modelSeed}, not of seed ${modelSeed}. Stop them with \`whet down\` first, or use another state directory (WHET_HOME).`,
+      `The services that are up serve the model of seed ${state.modelSeed}, not of seed ${modelSeed}. ` + STOP_THEM,
       { type: 'Up.OtherAgent' },
     );
   }
   throw new CliError(
-    `The services that are up serve ${state.agentPath === null ? 'no agent' : `the agent ${state.agentPath}`}, not ${agentPath}. Stop them with \`whet down\` first, or use another state directory (WHET_HOME).`,
+    `The services that are up serve ${state.agentPath === null ? 'no agent' : `the agent ${state.agentPath}`}, ` +
+      `not ${agentPath}. ${STOP_THEM}`,
     { type: 'Up.OtherAgent' },
   );
 }
@@ -163,7 +169,7 @@ async function startSupervisor({ home }: Settings, plan: Plan): Promise<void> {
   child.unref();
 }
 
-/** Waits until every part works, showing which do. Prints the address of Temporal's UI at once. */
+/** Waits until every service works and shows which do. Prints the address of Temporal's UI at once. */
 async function waitUntilReady(
   settings: Settings,
   out: Output,
@@ -200,9 +206,9 @@ async function waitUntilReady(
   }
 }
 
-/** Stops everything and says which part failed and how its log ends. */
+/** Stops everything; the error says which service failed and how its log ends. */
 async function startFailure(settings: Settings, failed: ServiceState[]): Promise<CliError> {
-  // A part that only waited for another one that failed has nothing to tell.
+  // A service that only waited for another one has nothing to tell.
   const causes = failed.filter((s) => !s.note.startsWith('needs '));
   await down(settings);
   const told = (causes.length > 0 ? causes : failed).map(
@@ -216,7 +222,8 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
   let told = false;
   const text = (s: ServiceState, seconds: number) => {
     const waits = s.status === 'starting' ? `${duration(seconds)} ${lastLine(s)}` : s.note;
-    return `${TITLES[s.name].padEnd(20)} ${s.status.padEnd(10)} ${s.status === 'ready' ? (s.url ?? '') : waits}`.trimEnd();
+    const detail = s.status === 'ready' ? (s.url ?? '') : waits;
+    return `${TITLES[s.name].padEnd(20)} ${s.status.padEnd(10)} ${detail}`.trimEnd();
   };
   return {
     show(state, seconds) {
@@ -245,7 +252,7 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
   };
 }
 
-/** What the model's recipe said last, for its live line. */
+/** The last line that the model's recipe printed, for its live line. */
 function lastLine(service: ServiceState): string {
   const line = service.name === 'model' ? logTail(`${service.log}.out`, 1) : '';
   return line.startsWith('{') ? '' : line;

@@ -4,7 +4,7 @@ import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
 import { readRunState, type RunState } from '../view/run-state';
 
-/** `whet approve RUN`: lets a run promote that waits for a person. */
+/** `whet approve RUN`: lets a run that waits for approval promote its adapters. */
 export async function approveCommand({ settings, out }: Context, runId: string): Promise<void> {
   await withTemporal(settings, async ({ client }) => {
     await requireRunning(() => readRunState(client, runId));
@@ -13,7 +13,7 @@ export async function approveCommand({ settings, out }: Context, runId: string):
   });
 }
 
-/** `whet retry RUN [CAPABILITY]` and `whet skip RUN CAPABILITY`: the answer that a waiting run asks for. */
+/** `whet retry RUN [CAPABILITY]` and `whet skip RUN CAPABILITY`: tell a waiting run how to go on. */
 export async function answerCommand(
   { settings, out }: Context,
   answer: 'retry' | 'skip',
@@ -24,7 +24,8 @@ export async function answerCommand(
     const state = await requireRunning(() => readRunState(client, runId));
     if (state.progress !== null && state.progress.waitingFor === null) {
       throw new CliError(
-        `${runId} does not wait for a person, so there is nothing to ${answer}. \`whet why ${runId}\` says what it does.`,
+        `${runId} does not wait for a person, so there is nothing to ${answer}. ` +
+          `\`whet why ${runId}\` says what it does.`,
         {
           type: 'Run.NotWaiting',
         },

@@ -15,8 +15,8 @@ export interface BudgetFlags {
 }
 
 /**
- * `whet budget RUN [--usd N] [--tokens N]`: says what the run has spent, and raises or lowers what it may spend. What
- * waits for the budget goes on.
+ * `whet budget RUN [--usd N] [--tokens N]`: shows what the run has spent, and raises or lowers what it may spend. Work
+ * that waits for the budget goes on.
  */
 export async function budgetCommand(
   { settings, out }: Context,
@@ -30,14 +30,15 @@ export async function budgetCommand(
     const changes = Object.keys(setting).length > 0;
     if (changes && state.status !== 'running') {
       throw new CliError(
-        `${runId} has ended (${state.result?.verdict ?? state.status}), so its budget decides nothing any more.`,
+        `${runId} has ended (${state.result?.verdict ?? state.status}), so its budget has no effect any more.`,
         { type: 'Run.Ended' },
       );
     }
     const prices = await pricesOfRun(store, runId);
     if (usd !== undefined && prices === null) {
       throw new CliError(
-        `--usd ${usd}: the agent.yaml of ${runId} has no prices, so dollars cannot be watched. Use --tokens, or set analyst.pricePerMillionInput and analyst.pricePerMillionOutput for the next run.`,
+        `--usd ${usd}: the agent.yaml of ${runId} has no prices, so dollars cannot be counted. Use --tokens, or set ` +
+          'analyst.pricePerMillionInput and analyst.pricePerMillionOutput for the next run.',
         { type: 'Budget.NoPrices' },
       );
     }
@@ -59,14 +60,15 @@ export async function budgetCommand(
       ...(budget.tokens === undefined ? [] : [`${budget.tokens} tokens`]),
     ];
     const text = [
-      `${runId}: ${spent.tokens} tokens${spent.usd === null ? '' : `, $${spent.usd.toFixed(4)}`} spent on ${spent.calls} calls to the analyst; budget: ${limits.join(', ') || 'none'}`,
+      `${runId}: ${spent.tokens} tokens${spent.usd === null ? '' : `, $${spent.usd.toFixed(4)}`} spent ` +
+        `on ${spent.calls} calls to the analyst; budget: ${limits.join(', ') || 'none'}`,
       ...(woken.length === 0 ? [] : [`goes on: ${woken.join(', ')}`]),
     ];
     out.result({ runId, budget, spent, resumed: woken }, text.join('\n'));
   });
 }
 
-/** Which children of a run wait because its budget is spent: `identify`, or ids of capabilities. */
+/** The child workflows of a run that wait because its budget is spent: `identify`, or ids of capabilities. */
 function waitingForBudget(waitingFor: string | null): string[] {
   return (waitingFor ?? '').split('\n').flatMap((line) => /^([a-z0-9-]+): Budget\.Spent:/.exec(line)?.[1] ?? []);
 }

@@ -5,8 +5,11 @@ import type { Context } from '../context';
 import { CliError } from '../errors';
 import { changeOrRefuse, requireVersions } from './registry';
 
+/** Flags of `whet canary`. */
 export interface CanaryFlags {
+  /** Share of new conversations, in (0, 0.5]. */
   share: number;
+  /** Chance of a rollback although the canary is as good, in (0, 0.4]. */
   falseRollback: number;
   stop?: boolean;
 }
@@ -48,19 +51,24 @@ export async function canaryCommand(
   await changeOrRefuse(store, agent, (now) => startCanary(now, canary));
   out.result(
     { agent, active: registry.active, canary },
-    `${agent}: version ${version} gets ${(flags.share * 100).toFixed(0)} % of new conversations, ${nameOf(registry.active)} the rest.\n` +
-      `Post outcomes to the gateway's /v1/outcomes; a significant loss rolls it back. Go on with \`whet promote ${agent} ${version}\` or \`whet canary ${agent} --stop\`.`,
+    `${agent}: version ${version} gets ${percent(flags.share)} of new conversations, ` +
+      `${nameOf(registry.active)} the rest.\n` +
+      `Post outcomes to the gateway's /v1/outcomes; a significant loss rolls it back. ` +
+      `Go on with \`whet promote ${agent} ${version}\` or \`whet canary ${agent} --stop\`.`,
   );
 }
 
+const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;
 const nameOf = (version: number | null): string => (version === null ? 'the base model alone' : `version ${version}`);
 
 function describe({ agent, active, canary, lastCanary }: Registry): string {
   const now =
     canary === undefined
       ? `${agent}: no canary; all conversations go to ${nameOf(active)}`
-      : `${agent}: version ${canary.version} gets ${(canary.share * 100).toFixed(0)} % of conversations since ${canary.startedAt}, ${nameOf(active)} the rest`;
+      : `${agent}: version ${canary.version} gets ${percent(canary.share)} of conversations since ${canary.startedAt}, ` +
+        `${nameOf(active)} the rest`;
   return lastCanary === undefined
     ? now
-    : `${now}\nthe last one, version ${lastCanary.version}: ${lastCanary.outcome}, ${lastCanary.endedAt}. ${lastCanary.reason}`;
+    : `${now}\nthe last one, version ${lastCanary.version}: ${lastCanary.outcome}, ${lastCanary.endedAt}. ` +
+        lastCanary.reason;
 }

@@ -1,4 +1,4 @@
-import { WORKFLOWS } from '../../contracts/names';
+import { SEARCH_ATTRIBUTES, WORKFLOWS } from '../../contracts/names';
 import { type Agent, defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
@@ -9,8 +9,9 @@ import { followRun } from '../view/follow';
 import { showEnd, startRun } from './run';
 
 /**
- * `whet demo [AGENT_YAML] [--seed N] [--keep]`: services, one improvement run, its result. A run of the same agent and
- * seed that a former demo left unfinished is gone on with. Stops afterwards what it started, unless told to keep it.
+ * `whet demo [AGENT_YAML] [--seed N] [--keep]`: starts the services, follows one improvement run and shows its result.
+ * It goes on with an unfinished run of the same agent and seed, if there is one. Afterwards it stops what it started,
+ * unless `--keep` is given.
  */
 export async function demoCommand(
   context: Context,
@@ -65,7 +66,9 @@ function interrupted(runId: string): CliError {
 
 /** The id of a run of this agent and seed that has not ended; null when there is none. */
 async function openRun({ client }: Temporal, agent: Agent, seed: number): Promise<string | null> {
-  const query = `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running' AND WhetAgent = '${agent.spec.name}'`;
+  const query =
+    `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running' ` +
+    `AND ${SEARCH_ATTRIBUTES.agent} = '${agent.spec.name}'`;
   for await (const info of client.workflow.list({ query })) {
     if (info.memo?.['seed'] === seed && info.memo['specPath'] === agent.path) return info.workflowId;
   }

@@ -36,7 +36,8 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
   const text = [
     table([['stage', 'what', 'calls', 'tokens in', 'cached', 'tokens out', 'cost'], ...rows], [2, 3, 4, 5, 6]),
     '',
-    `The analyst: at most ${whole(estimate.tokens)} tokens${estimate.usd === null ? '' : `, ${dollars(estimate.usd)}`}.`,
+    `The analyst: at most ${whole(estimate.tokens)} tokens` +
+      `${estimate.usd === null ? '' : `, ${dollars(estimate.usd)}`}.`,
     ...(estimate.usd === null
       ? ['agent.yaml has no prices (analyst.pricePerMillionInput, analyst.pricePerMillionOutput), so there is no cost.']
       : []),
@@ -44,11 +45,13 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     ...(over.length === 0
       ? []
       : [
-          `That is more than the budget of agent.yaml (${over.join(', ')}): the run would pause there until \`whet budget RUN\` raises it.`,
+          `That is more than the budget of agent.yaml (${over.join(', ')}): ` +
+            'the run would pause there until `whet budget RUN` raises it.',
         ]),
     ...unreadable.map(
       ({ key, lines }) =>
-        `${key}: ${lines === 1 ? 'a line is' : `${lines} lines are`} no trajectory; the run would leave out what cannot be read.`,
+        `${key}: ${lines === 1 ? 'a line is' : `${lines} lines are`} not a trajectory; ` +
+        'the run would leave out what cannot be read.',
     ),
     'Nothing was started.',
   ];

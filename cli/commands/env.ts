@@ -16,8 +16,8 @@ import { withTemporal } from '../temporal';
 import { readRunState } from '../view/run-state';
 
 /**
- * `whet env check FILE [--agent AGENT_YAML]`: every check that needs no model, as it is found out; exit code 1 when one
- * fails.
+ * `whet env check FILE [--agent AGENT_YAML]`: makes every check that needs no model and prints each as it ends. Exit
+ * code 1 when one fails.
  */
 export async function envCheckCommand({ out }: Context, file: string, { agent }: { agent?: string }): Promise<void> {
   const source = environmentFile(file);
@@ -42,8 +42,8 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
 }
 
 /**
- * `whet env run FILE [--seed N] [--reference]`: one episode in the jail, played by the reference solution or by the
- * lines of standard input.
+ * `whet env run FILE [--seed N] [--reference]`: plays one episode in the jail, with the moves of the reference solution
+ * or of standard input.
  */
 export async function envRunCommand(
   { out }: Context,
@@ -84,8 +84,8 @@ export async function envRunCommand(
 }
 
 /**
- * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies the last environment of a capability to this directory;
- * with one, gives it to the run that waits, as the next attempt.
+ * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies a capability's last environment to this directory. With
+ * a file, gives it to the waiting run as the next attempt.
  */
 export async function envEditCommand(
   { settings, out }: Context,
@@ -99,7 +99,8 @@ export async function envEditCommand(
     const last = lastAttempt(store.localPath(folder));
     if (last === null) {
       throw new CliError(
-        `Run ${runId} has no environment of a capability ${capabilityId}. \`whet status ${runId}\` lists its capabilities.`,
+        `Run ${runId} has no environment for a capability ${capabilityId}. ` +
+          `\`whet status ${runId}\` lists its capabilities.`,
         {
           type: 'Env.Unknown',
         },
@@ -110,7 +111,8 @@ export async function envEditCommand(
     copyFileSync(last, copy);
     out.result(
       { runId, capabilityId, file: copy, from: last },
-      `${copy}\nEdit it, then: whet env check ${basename(copy)}, whet env edit ${runId} ${capabilityId} ${basename(copy)}`,
+      `${copy}\nEdit it, then: whet env check ${basename(copy)}, ` +
+        `whet env edit ${runId} ${capabilityId} ${basename(copy)}`,
     );
     return;
   }
@@ -126,7 +128,8 @@ export async function envEditCommand(
     }
     if (!state.progress.waitingFor.split(/, |\n/).includes(editCommand(runId, capabilityId))) {
       throw new CliError(
-        `${runId} waits, but not for an environment of a capability ${capabilityId}. It waits for: ${state.progress.waitingFor}`,
+        `${runId} waits, but not for an environment for a capability ${capabilityId}. ` +
+          `It waits for: ${state.progress.waitingFor}`,
         {
           type: 'Env.NotWaiting',
         },
@@ -149,7 +152,7 @@ function environmentFile(file: string): string {
   return path;
 }
 
-/** The newest source in a capability's folder. */
+/** Path of the newest source in a capability's folder; null when there is none. */
 function lastAttempt(folder: string): string | null {
   if (!existsSync(folder)) return null;
   const sources = readdirSync(folder)
@@ -159,7 +162,7 @@ function lastAttempt(folder: string): string | null {
   return sources[0]?.path ?? null;
 }
 
-/** Runs `environment-tool` to its end and returns its exit code. Throws CliError when it could not do what was asked. */
+/** Runs `environment-tool` to its end and returns its exit code. @throws CliError when the tool reports a failure. */
 async function runTool(args: string[], onLine: (line: EnvironmentToolLine) => void): Promise<number> {
   const script = join(projectRoot(), 'dist', 'environment-tool', 'main.js');
   const child = spawn(process.execPath, ['--enable-source-maps', script, ...args], {

@@ -10,6 +10,7 @@ import type { Settings } from '../settings';
 import { projectRoot } from '../../contracts/project-root';
 import { readRunningSupervisorState } from '../supervisor/supervisor-state';
 
+/** Flags of `whet gateway`. */
 export interface GatewayFlags {
   config?: string;
   host?: string;
@@ -40,8 +41,8 @@ export async function gatewayCommand({ settings }: Context, agentPaths: string[]
 }
 
 /**
- * The file's configuration, or one made from agent.yaml files; flags win. @throws CliError (exit 2) with path, value
- * and what is allowed.
+ * The configuration of the file, or one made from agent.yaml files; flags come before both. @throws CliError (exit 2)
+ * with path, value and what is allowed.
  */
 export function gatewayConfig(
   settings: Settings,

@@ -1,11 +1,11 @@
-import { WORKFLOWS } from '../../contracts/names';
+import { SEARCH_ATTRIBUTES, WORKFLOWS } from '../../contracts/names';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { duration, table } from '../output';
 import { withTemporal } from '../temporal';
 import { agentOf } from '../view/run-state';
 
-/** One run of a list. */
+/** A run in the list. */
 interface RunRow {
   runId: string;
   agent: string | null;
@@ -27,7 +27,8 @@ export async function lsCommand(
     });
   }
   await withTemporal(settings, async ({ client }) => {
-    const query = `WorkflowType = '${WORKFLOWS.improvementRun}'${agent === undefined ? '' : ` AND WhetAgent = '${agent}'`}`;
+    const ofAgent = agent === undefined ? '' : ` AND ${SEARCH_ATTRIBUTES.agent} = '${agent}'`;
+    const query = `WorkflowType = '${WORKFLOWS.improvementRun}'${ofAgent}`;
     const rows: RunRow[] = [];
     for await (const info of client.workflow.list({ query })) {
       const attribute = (name: string) => (info.searchAttributes[name] as string[] | undefined)?.[0] ?? null;
@@ -35,8 +36,8 @@ export async function lsCommand(
         runId: info.workflowId,
         agent: agentOf(info),
         status: info.status.name.toLowerCase(),
-        stage: attribute('WhetStage'),
-        verdict: attribute('WhetVerdict'),
+        stage: attribute(SEARCH_ATTRIBUTES.stage),
+        verdict: attribute(SEARCH_ATTRIBUTES.verdict),
         startedAt: info.startTime.toISOString(),
         seconds: ((info.closeTime ?? new Date()).getTime() - info.startTime.getTime()) / 1000,
       });

@@ -11,12 +11,12 @@ import type { Registry } from '../../contracts/artifacts/registry';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 
-/** `whet promote AGENT VERSION` */
+/** `whet promote AGENT VERSION`: makes a version the active one. */
 export function promoteCommand(context: Context, agent: string, version: number): Promise<void> {
   return change(context, agent, (registry) => activateVersion(registry, version));
 }
 
-/** `whet rollback AGENT`: takes back a canary, if there is one, else the active version. */
+/** `whet rollback AGENT`: takes back the canary, if there is one, else the active version. */
 export function rollbackCommand(context: Context, agent: string): Promise<void> {
   return change(context, agent, rollbackVersion);
 }
@@ -37,18 +37,19 @@ async function change(context: Context, agent: string, transition: (registry: Re
   );
 }
 
-/** @throws CliError (exit 2) for an agent that nothing was ever promoted for. */
+/** Checks that an agent has a version. @throws CliError (exit 2) when nothing was ever promoted for it. */
 export function requireVersions({ settings }: Context, agent: string, { versions }: Registry): void {
   if (versions.length > 0) return;
   throw new CliError(
-    `${agent} has no version in ${settings.storeRoot}: no run has promoted anything yet, or WHET_HOME or WHET_STORE points elsewhere.`,
+    `${agent} has no version in ${settings.storeRoot}: no run has promoted anything yet, ` +
+      'or WHET_HOME or WHET_STORE points elsewhere.',
     {
       type: 'Registry.Missing',
     },
   );
 }
 
-/** @throws CliError (exit 2) for a change that the registry does not allow. */
+/** Changes the registry of an agent. @throws CliError (exit 2) when the registry does not allow the change. */
 export async function changeOrRefuse<T>(
   store: LocalStore,
   agent: string,

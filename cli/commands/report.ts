@@ -15,7 +15,8 @@ export async function reportCommand({ settings, out }: Context, runId: string): 
     const report = await readReport(reportDirectory);
     out.result(
       report,
-      `${reportText(report)}\n\n${report.notes.join('\n')}\n\n${reportDirectory}/report.html\nreport: ${reportDirectory}/report.json`,
+      `${reportText(report)}\n\n${report.notes.join('\n')}\n\n` +
+        `${reportDirectory}/report.html\nreport: ${reportDirectory}/report.json`,
     );
   });
 }

@@ -12,7 +12,7 @@ import type { RunState } from '../view/run-state';
 import { readReport, reportText } from '../view/report-text';
 import { explainRun } from '../view/explain';
 
-/** What a run does otherwise than its spec says, to be compared with it. */
+/** How a run differs from its agent.yaml, to compare the results. */
 type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
 
 /** Starts an improvement run and returns its id, which is the workflow's id too. */
@@ -36,8 +36,8 @@ export async function startRun(
       workflowId: runId,
       args: [input],
       memo: { agent: agent.spec.name, seed: seed ?? agent.spec.seed, specPath: agent.path },
-      // One agent's large run must not keep the workers from another's small one: tasks of each agent get an equal
-      // share.
+      // Tasks of each agent get an equal share of the workers, so that one agent's large run does not hold up another's
+      // small one.
       priority: { fairnessKey: agent.spec.name },
       staticSummary: `improvement run of ${agent.spec.name}, seed ${seed ?? agent.spec.seed}`,
     });
@@ -53,7 +53,7 @@ export async function startRun(
 /** Flags of `whet run`. */
 export type RunFlags = { follow?: boolean; seed?: number } & Ablation;
 
-/** `whet run AGENT_YAML [--follow] [--seed N] [--arm NAME] [--ablations]` */
+/** `whet run AGENT_YAML [--follow] [--seed N] [--arm NAME] [--ablations]`: starts a run, and shows it to its end. */
 export async function runCommand({ settings, out }: Context, path: string, options: RunFlags): Promise<void> {
   const agent = readAgent(path);
   await withTemporal(settings, async (temporal) => {
@@ -72,7 +72,7 @@ export async function runCommand({ settings, out }: Context, path: string, optio
   });
 }
 
-/** What a run ended with: the report's table, or why there is none. @throws CliError when it failed. */
+/** Shows the result of a run that has ended. @throws CliError, with the reason, when it has no result. */
 export async function showEnd({ out }: Context, state: RunState): Promise<void> {
   if (state.result === null)
     throw new CliError([`${state.runId}:`, ...explainRun(state)].join('\n'), {

@@ -6,6 +6,7 @@ import type { Context } from '../context';
 import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
 
+/** Flags of `whet schedule`. Spans are texts like `10m`. */
 export interface ScheduleFlags {
   cron?: string;
   jitter: string;
@@ -30,7 +31,7 @@ export function parseSpan(flag: string, text: string): number {
 }
 
 /**
- * The Temporal Schedule of an agent's runs: one at a time, and a night that was missed is made up for within the
+ * The Temporal Schedule of an agent's runs: one run at a time. A start that the server missed is made up for within the
  * catch-up window.
  */
 export function scheduleOptions(
@@ -44,7 +45,7 @@ export function scheduleOptions(
     spec: { cronExpressions: [cron], timezone, jitter: parseSpan('--jitter', jitter) },
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: parseSpan('--catch-up', catchUp) },
     action: {
-      // The client sends it, its types do not name it (1.24).
+      // The client (1.24) sends the priority although its types lack the field.
       ...{ priority: { fairnessKey: agent.spec.name } },
       type: 'startWorkflow',
       workflowType: WORKFLOWS.improvementRun,
@@ -58,7 +59,7 @@ export function scheduleOptions(
   };
 }
 
-/** `whet schedule AGENT_YAML --cron '0 2 * * *'`: makes or replaces the agent's schedule; `--delete` removes it. */
+/** `whet schedule AGENT_YAML --cron '0 2 * * *'`: creates or replaces the agent's schedule; `--delete` removes it. */
 export async function scheduleCommand({ settings, out }: Context, path: string, flags: ScheduleFlags): Promise<void> {
   const agent = readAgent(path);
   const { cron } = flags;
@@ -87,12 +88,13 @@ export async function scheduleCommand({ settings, out }: Context, path: string, 
     }
     const { info } = await handle.describe();
     const next = info.nextActionTimes.slice(0, 3).map((time) => time.toISOString());
-    const text = `${handle.scheduleId}: ${existing === null ? 'created' : 'replaced'}, next runs at ${next.join(', ') || '(none)'}`;
+    const done = existing === null ? 'created' : 'replaced';
+    const text = `${handle.scheduleId}: ${done}, next runs at ${next.join(', ') || '(none)'}`;
     out.result({ scheduleId: handle.scheduleId, replaced: existing !== null, next }, text);
   });
 }
 
-/** The server checks the cron expression; what it says belongs to the flag. */
+/** The server checks the cron expression; its complaint becomes an error about the flag. */
 function badCron(error: unknown, cron: string): unknown {
   const details = (error as { cause?: { details?: string } }).cause?.details ?? (error as Error).message;
   if (!/cron|schedule spec|CalendarSpec/i.test(details)) return error;

@@ -8,7 +8,7 @@ import { readRunState } from '../view/run-state';
 import { formatStageLine, stageLines } from '../view/stage-lines';
 import { showEnd } from './run';
 
-/** `whet status [RUN]`: the services, or a run's stage table with what it does now. */
+/** `whet status [RUN]`: shows a run's stages and what it does now; without a run, the services. */
 export async function statusCommand(
   context: Context,
   runId: string | undefined,
@@ -24,7 +24,7 @@ export async function statusCommand(
   });
 }
 
-/** `whet why RUN`: what waits for what, and why, in sentences. */
+/** `whet why RUN`: says in sentences what waits for what, and why. */
 export async function whyCommand({ settings, out }: Context, runId: string): Promise<void> {
   await withTemporal(settings, async ({ client }) => {
     const state = await readRunState(client, runId);
@@ -37,7 +37,8 @@ function showServices({ settings, out }: Context): void {
   const state = readRunningSupervisorState(settings.home);
   if (state === null && readSupervisorState(settings.home) !== null) {
     const text =
-      'The supervisor was killed; what it had started may still run, but nothing starts it again. `whet up` puts that right, `whet down` ends it.';
+      'The supervisor was killed. The services that it started may still run, but nothing restarts them. ' +
+      '`whet up` starts everything again, `whet down` ends it.';
     out.result({ up: false, home: settings.home, supervisorDied: true }, text);
     return;
   }
@@ -56,7 +57,8 @@ function showServices({ settings, out }: Context): void {
     s.url ?? s.note,
   ]);
   const text = [
-    `up since ${state.startedAt}, Temporal at ${temporalAddress(settings)}${state.temporal.uiUrl === null ? '' : `, UI ${state.temporal.uiUrl}`}`,
+    `up since ${state.startedAt}, Temporal at ${temporalAddress(settings)}` +
+      `${state.temporal.uiUrl === null ? '' : `, UI ${state.temporal.uiUrl}`}`,
     table(rows),
   ];
   out.result({ up: true, ...state }, text.join('\n'));

@@ -12,12 +12,12 @@ import { table } from '../output';
 import { newRunId } from '../run-id';
 import { withTemporal } from '../temporal';
 
-/** Most identifications of one study: each costs as much as an identification. */
+/** Most identifications of one study: each costs as much as that of a run. */
 const MAX_RUNS = 50;
 
 /**
- * `whet study stability AGENT [--runs N] [--from RUN]`: independent identifications on trajectories that are there
- * already, compared. AGENT is a name or an agent.yaml.
+ * `whet study stability AGENT [--runs N] [--from RUN]`: identifies several times, independently, from trajectories that
+ * exist already, and compares the results. AGENT is a name or an agent.yaml.
  */
 export async function studyStabilityCommand(
   { settings, out }: Context,

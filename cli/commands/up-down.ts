@@ -5,7 +5,7 @@ import { readRunningSupervisorState } from '../supervisor/supervisor-state';
 import { supervise } from '../supervisor/supervisor';
 import { down, endLeftovers, planServices, up } from '../up';
 
-/** `whet up [AGENT_YAML] [--foreground]` */
+/** `whet up [AGENT_YAML] [--foreground]`: starts the services, detached or in this process. */
 export async function upCommand(
   { settings, out }: Context,
   path: string | undefined,
@@ -36,7 +36,7 @@ async function superviseHere({ settings, out }: Context, agent: ReturnType<typeo
   await supervise(plan, stop.signal);
 }
 
-/** `whet down` */
+/** `whet down`: stops what `whet up` started. */
 export async function downCommand({ settings, out }: Context): Promise<void> {
   const stopped = await down(settings);
   out.result({ stopped }, stopped.length === 0 ? 'Nothing was up.' : `stopped: ${stopped.join(', ')}`);

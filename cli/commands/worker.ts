@@ -6,7 +6,7 @@ import { CliError } from '../errors';
 import { projectRoot } from '../../contracts/project-root';
 import { temporalAddress } from '../temporal';
 
-/** `whet worker [--queues a,b]`: one worker in the foreground, for deployments where each kind has its own machine. */
+/** `whet worker [--queues a,b]`: runs one worker in the foreground, for machines that serve only some task queues. */
 export async function workerCommand({ settings }: Context, queues: string): Promise<void> {
   const known = Object.keys(TASK_QUEUES);
   const wrong = queues.split(',').filter((name) => !known.includes(name));

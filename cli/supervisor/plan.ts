@@ -8,11 +8,11 @@ import { claimPort } from './port-claims';
 import { freePort, isFree, whoListens } from './ports';
 import { pythonCommand, requireTemporalCli } from './executables';
 
-/** How the base model comes to be: made by the agent's recipe, or there already. */
+/** Where the base model comes from: the agent's recipe makes it, or it lies in a directory. */
 export type ModelSource =
   { kind: 'recipe'; script: string; seed: number; arguments: string[] } | { kind: 'directory'; path: string };
 
-/** What a supervisor starts; decided once by `whet up`, so that a restart starts the same. */
+/** What a supervisor starts. `whet up` decides it once, so that a restart starts the same. */
 export interface Plan {
   instance: string;
   home: string;
@@ -34,12 +34,13 @@ export interface Plan {
   analyst: { script: string; port: number } | null;
 }
 
+/** What `makePlan` plans for. */
 export interface PlanOptions {
   instance: string;
   agent: { path: string; spec: AgentSpec } | null;
   /** Seed for the model's recipe; the agent's own when undefined. */
   modelSeed?: number | undefined;
-  /** true: where a port is taken, another that is free; false: that is an error. */
+  /** true: another port where one is taken; false: a port that is taken is an error. */
   anyPort: boolean;
 }
 
@@ -57,7 +58,8 @@ export async function makePlan(
     }
     const who = whoListens(port);
     throw new CliError(
-      `Port ${port} (${PORTS[name].variable}) is taken${who === null ? '' : ` by ${who}`}. Stop that, or set ${PORTS[name].variable} to a free port.`,
+      `Port ${port} (${PORTS[name].variable}) is taken${who === null ? '' : ` by ${who}`}. ` +
+        `Stop that, or set ${PORTS[name].variable} to a free port.`,
       { type: 'Up.PortTaken' },
     );
   };
@@ -119,7 +121,7 @@ function modelSource({ path, spec }: { path: string; spec: AgentSpec }, seed: nu
   );
 }
 
-/** The built entry point of `analyst/` beside an agent.yaml of this project; null when it has none. */
+/** Path of the compiled `analyst/main` beside an agent.yaml of this project; null when there is none. */
 function demoAnalyst(agentPath: string, root: string): string | null {
   const folder = relative(root, dirname(agentPath));
   const script = join(root, 'dist', folder, 'analyst', 'main.js');

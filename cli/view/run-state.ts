@@ -1,17 +1,17 @@
 import type { Client, DescribeWorkflowExecutionResponse, WorkflowExecutionDescription } from '@temporalio/client';
-import { MESSAGES } from '../../contracts/names';
+import { MESSAGES, SEARCH_ATTRIBUTES } from '../../contracts/names';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import type { ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
 import { lastPollAt, toMilliseconds } from '../pollers';
 import { fromPayload } from '../temporal';
 
-/** A failure as the server reports it: our dotted type where there is one. */
+/** A failure as the server reports it. */
 export interface ReportedFailure {
   type: string | null;
   message: string;
 }
 
-/** An activity that is not finished. */
+/** An activity that has not ended. Times are milliseconds since 1970. */
 export interface PendingActivity {
   workflowId: string;
   activityType: string;
@@ -27,7 +27,7 @@ export interface PendingActivity {
   lastFailure: ReportedFailure | null;
 }
 
-/** A workflow of the run whose next step no worker has taken yet. */
+/** A workflow of the run whose next workflow task no worker has taken yet, or has failed. */
 export interface PendingWorkflowTask {
   workflowId: string;
   taskQueue: string;
@@ -47,8 +47,8 @@ export interface RunState {
   activities: PendingActivity[];
   steps: PendingWorkflowTask[];
   /**
-   * When a worker last asked for work, by task queue; null: nobody within the last minutes. Only the queues that matter
-   * here.
+   * When a worker last asked for work, by task queue; null: none did within the last minutes. Only queues on which
+   * something waits.
    */
   pollers: Record<string, number | null>;
   result: ImprovementRunResult | null;
@@ -72,7 +72,7 @@ interface RawFailure {
   timeoutFailureInfo?: unknown;
 }
 
-/** The innermost cause that says something: activity and child failures only wrap it. */
+/** The application failure or time-out at the bottom: failures of activities and child workflows only wrap it. */
 export function reportedFailure(failure: RawFailure | null | undefined): ReportedFailure | null {
   if (failure === null || failure === undefined) return null;
   if (failure.applicationFailureInfo)
@@ -123,7 +123,7 @@ const STATUS: Partial<Record<WorkflowExecutionDescription['status']['name'], Run
 };
 
 /**
- * Asks the server and the run's workflow where the run stands, children included.
+ * Asks the server and the run's workflow how far the run is, child workflows included.
  * @throws WorkflowNotFoundError when there is no such run.
  */
 export async function readRunState(client: Client, runId: string): Promise<RunState> {
@@ -161,12 +161,12 @@ export async function readRunState(client: Client, runId: string): Promise<RunSt
   };
 }
 
-/** The agent that a run's memo or search attribute names. */
+/** The agent that a run's search attribute or memo names; null when neither does. */
 export function agentOf(description: {
   memo?: Record<string, unknown>;
   searchAttributes: Record<string, unknown>;
 }): string | null {
-  const [first] = (description.searchAttributes['WhetAgent'] as string[] | undefined) ?? [];
+  const [first] = (description.searchAttributes[SEARCH_ATTRIBUTES.agent] as string[] | undefined) ?? [];
   return first ?? (typeof description.memo?.['agent'] === 'string' ? description.memo['agent'] : null);
 }
 
@@ -203,7 +203,7 @@ function pendingStep(description: WorkflowExecutionDescription): PendingWorkflow
 
 async function readProgress(client: Client, runId: string): Promise<RunProgress | null> {
   try {
-    // Two seconds: with no worker the server would let the question wait for half a minute.
+    // Two seconds: without a worker, the server would let the query wait for half a minute.
     return await client.withDeadline(Date.now() + 2_000, () =>
       client.workflow.getHandle(runId).query<RunProgress>(MESSAGES.progressQuery),
     );
