@@ -12,7 +12,7 @@ export interface Agent {
 }
 
 /**
- * Reads and checks an agent.yaml. @throws CliError (exit 2) with one line per problem: path, value, what is allowed.
+ * Reads and checks an agent.yaml. @throws CliError (exit 2) with a line for each problem: path, value, what is allowed.
  */
 export function readAgent(path: string): Agent {
   const absolute = resolve(path);
@@ -24,7 +24,7 @@ export function readAgent(path: string): Agent {
   }
 }
 
-/** The agent.yaml meant when none is named: the one in this directory, else the demo's. Null when neither is there. */
+/** The agent.yaml that is used where none is named: this directory's, else the demo's. Null when neither exists. */
 export function defaultAgentPath(): string | null {
   const candidates = [resolve('agent.yaml'), join(projectRoot(), 'examples', 'orders-desk', 'agent.yaml')];
   return candidates.find((path) => existsSync(path)) ?? null;

@@ -28,8 +28,7 @@ async function main(argv: string[]): Promise<number> {
   }
 }
 
-// Whoever reads the output may have enough of it (`whet ls | head -1`): end quietly, with the code that shells give to
-// SIGPIPE.
+// A reader may close the pipe early (`whet ls | head -1`): end quietly, with the code that shells give to SIGPIPE.
 const PIPE_CLOSED = 141;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(PIPE_CLOSED);

@@ -1,13 +1,13 @@
 /** Where a command writes: text for people, or with --json one JSON document for programs. */
 export interface Output {
   readonly json: boolean;
-  /** Whether lines may be drawn over. */
+  /** Whether lines can be drawn over: on a terminal, without --json. */
   readonly live: boolean;
   /** A line for people; not written with --json. */
   line(text?: string): void;
   /** The command's result. With --json it is printed, else `text` is. */
   result(value: unknown, text: string): void;
-  /** Replaces the lines that the last call drew. Where lines cannot be drawn over it does nothing. */
+  /** Replaces the lines that the last call drew. Does nothing where `live` is false. */
   redraw(lines: readonly string[]): void;
   /** Leaves the drawn lines where they are. */
   settle(): void;
@@ -49,7 +49,7 @@ export function createOutput(json: boolean, stream: Stream = process.stdout): Ou
   };
 }
 
-/** Aligned columns; the last is not padded. Columns in `right` (by index) are right-aligned. */
+/** Aligned columns. Those in `right` (by index) are right-aligned; the last one is not padded. */
 export function table(rows: readonly (readonly string[])[], right: readonly number[] = []): string {
   const widths = rows.reduce<number[]>((all, row) => row.map((cell, i) => Math.max(all[i] ?? 0, cell.length)), []);
   return rows

@@ -65,8 +65,8 @@ function describe({ agent, active, canary, lastCanary }: Registry): string {
   const now =
     canary === undefined
       ? `${agent}: no canary; all conversations go to ${nameOf(active)}`
-      : `${agent}: version ${canary.version} gets ${percent(canary.share)} of conversations since ${canary.startedAt}, ` +
-        `${nameOf(active)} the rest`;
+      : `${agent}: version ${canary.version} gets ${percent(canary.share)} of conversations ` +
+        `since ${canary.startedAt}, ${nameOf(active)} the rest`;
   return lastCanary === undefined
     ? now
     : `${now}\nthe last one, version ${lastCanary.version}: ${lastCanary.outcome}, ${lastCanary.endedAt}. ` +

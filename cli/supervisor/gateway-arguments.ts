@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 
 /**
- * How Node starts the gateway, in MB. A small process keeps its old generation near 16 MB and marks all of it for every
- * few dozen requests of 100 KB, 5 to 10 ms each; with room to start with, twelve of fourteen such pauses went
- * (measured).
+ * Heap of the gateway at its start, in MB. By default Node keeps the old generation of a small process near 16 MB and
+ * marks all of it after every few dozen requests of 100 KB, which takes 5 to 10 ms. With this size, twelve of fourteen
+ * such pauses disappeared (measured).
  */
 const HEAP_FLAGS = ['--initial-old-space-size=256'];
 

@@ -1,10 +1,10 @@
-/** The detached supervisor: takes its plan as JSON in WHET_PLAN, writes to its log, stops on SIGTERM. */
+/** Entry point of the detached supervisor: reads its plan as JSON from WHET_PLAN and stops on SIGTERM. */
 import type { Plan } from './plan';
 import { supervise } from './supervisor';
 
 async function main(): Promise<void> {
   const text = process.env['WHET_PLAN'];
-  if (text === undefined) throw new Error('The supervisor is started by `whet up`; it found no plan.');
+  if (text === undefined) throw new Error('WHET_PLAN is not set: `whet up` starts the supervisor with its plan.');
   delete process.env['WHET_PLAN'];
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
@@ -12,7 +12,7 @@ async function main(): Promise<void> {
 }
 
 main().then(
-  // A connection that is still closing must not keep a supervisor alive that has stopped everything.
+  // Everything is stopped: a connection that is still closing must not keep this process alive.
   () => process.exit(0),
   (error: unknown) => {
     console.error(error);

@@ -8,12 +8,12 @@ import type { ServiceState } from './supervisor-state';
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 20_000;
-/** A process that lived this long starts again without the delays of its former deaths. */
+/** A process that ran this long starts again with the first, short delay. */
 const STEADY_MS = 30_000;
 const PROBE_MS = 250;
 /**
- * How often a part that was ready is looked at, and how many looks in a row may fail before it is taken for hung: two
- * minutes.
+ * How often a service that was ready is checked, and how many checks in a row must fail until it counts as hung: two
+ * minutes together.
  */
 const WATCH: Watch = { everyMs: 5_000, misses: 24 };
 
@@ -22,13 +22,13 @@ interface Watch {
   misses: number;
 }
 
-/** One part under supervision: started, watched, and started again with growing delays when it dies or hangs. */
+/** One service under supervision: it is started, watched, and restarted with growing delays when it dies or hangs. */
 export class ManagedService {
   readonly state: ServiceState;
-  /** Last line of output of a part that ran once and ended well. */
+  /** Last line of output of a service that ran once and ended well. */
   result: string | null = null;
   private child: ChildProcess | null = null;
-  /** It was killed because it gave no answer. */
+  /** The process was killed because it gave no answer. */
   private silent = false;
   private stopping = false;
   private readonly wake = new AbortController();
@@ -43,7 +43,7 @@ export class ManagedService {
     this.state = { name: service.name, status: 'waiting', process: null, restarts: 0, url: service.url, log, note };
   }
 
-  /** Keeps the part running until `stop`; resolves then, or when a part that runs once has ended. */
+  /** Keeps the service running until `stop`. Resolves then, or when a service that runs once has ended. */
   async run(): Promise<void> {
     let delay = FIRST_DELAY_MS;
     while (!this.stopping) {
@@ -76,7 +76,7 @@ export class ManagedService {
     else await endProcesses([process], graceMs);
   }
 
-  /** Waits until the part is ready (or done), or can never be. */
+  /** Resolves with true once the service is ready or done, with false once it has failed or stopped. */
   async settled(): Promise<boolean> {
     for (;;) {
       const { status } = this.state;
@@ -86,14 +86,14 @@ export class ManagedService {
     }
   }
 
-  /** Resolves with how it ended: `exit code 1`, `signal SIGKILL`. */
+  /** Starts the process; resolves with how it ended, such as `exit code 1` or `signal SIGKILL`. */
   private start(): Promise<string> {
     const log = openSync(this.state.log, 'a');
     writeSync(log, `--- ${new Date().toISOString()} start ${this.service.name}\n`);
     const output = this.service.once === true ? openSync(this.resultPath, 'w') : log;
     const child = spawn(this.service.command, this.service.arguments(), {
       env: { ...process.env, ...this.service.environment() },
-      // A group of its own: Ctrl-C in the terminal is for the supervisor, which stops the parts in order.
+      // A process group of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops services in order.
       detached: true,
       stdio: ['ignore', output, log],
     });
@@ -112,7 +112,7 @@ export class ManagedService {
     return `${this.state.log}.out`;
   }
 
-  /** It cannot be started, because another part failed. */
+  /** Marks the service as failed because another one that it needs failed; `note` says which. */
   block(note: string): void {
     this.update('failed', note);
   }
@@ -132,7 +132,7 @@ export class ManagedService {
     }
   }
 
-  /** Kills a part that is ready by its last answer and gives none any more; `run` then starts it again. */
+  /** Kills a service that was ready and no longer answers; `run` then starts it again. */
   private async watchForSilence(): Promise<void> {
     const { process: id } = this.state;
     const stillWorks = () => this.service.stillWorks?.() ?? this.service.isReady(id as ProcessId, 0);

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findProcess, isRunning, type ProcessId } from './processes';
 
-/** One file per claimed port with the process that claimed it; a user's claims are no other user's business. */
+/** Folder with one file for each claimed port, which names the process; each user has a folder of their own. */
 const directory = () => join(tmpdir(), `whet-ports-${process.getuid?.() ?? 0}`);
 
 /**
- * Claims a port for this process, so that two `whet up` at the same moment choose different ones: between the choice
- * and the first `listen` a model may have to be made. A claim ends with its process; by then the port is listened on,
- * or not needed. Returns false when another process that runs has claimed it.
+ * Claims a port for this process, so that two `whet up` at the same time choose different ports. Minutes may pass
+ * between the choice and the first `listen`, while a model is made. A claim ends with its process; by then a service
+ * listens at the port, or none needs it. Returns false when another process that runs has claimed it.
  */
 export function claimPort(port: number): boolean {
   mkdirSync(directory(), { recursive: true });

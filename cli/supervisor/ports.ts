@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 
-/** Whether this machine's loopback address can be listened on at a port. */
+/** Whether a process could listen at a port of this machine's loopback address. */
 export function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -22,15 +22,15 @@ const tryConnecting = (host: string, port: number, timeoutMs: number): Promise<'
     socket.once('timeout', () => end('silent'));
   });
 
-/** Whether somebody accepts TCP connections there. Never throws. */
+/** Whether a TCP connection is accepted there within two seconds. Never throws. */
 export const accepts = async (host: string, port: number): Promise<boolean> =>
   (await tryConnecting(host, port, 2_000)) === 'accepted';
 
-/** Whether connections there are refused: nobody listens. A host that is only slow does not refuse. Never throws. */
+/** Whether nobody listens there: connections are refused. False for a host that is only slow. Never throws. */
 export const refuses = async (host: string, port: number): Promise<boolean> =>
   (await tryConnecting(host, port, 2_000)) === 'refused';
 
-/** A port that nobody listens on at this moment. */
+/** A port at which nobody listens at this moment. */
 export function freePort(host = '127.0.0.1'): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -47,7 +47,7 @@ export function freePort(host = '127.0.0.1'): Promise<number> {
 }
 
 /**
- * Who listens at a port, for a message: `process 4211 (temporal server start-dev ...)`; null when it cannot be seen.
+ * Who listens at a port, for a message: `process 4211 (temporal server start-dev ...)`; null when that cannot be seen.
  */
 export function whoListens(port: number): string | null {
   const inode = listeningInode(port);

@@ -2,14 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * A process, told apart from a later one with the same number by when it was started (clock ticks since boot, Linux).
+ * A process: its number, and its start time in clock ticks since boot (Linux), which tells it from a later process with
+ * the same number.
  */
 export interface ProcessId {
   pid: number;
   startTicks: number;
 }
 
-/** Variable that marks every process of one `whet up`, children of children included. */
+/** Environment variable that marks every process of one `whet up`, their descendants included. */
 export const INSTANCE_VARIABLE = 'WHET_INSTANCE';
 
 /** Start time of a process in clock ticks since boot; null when it does not run (a zombie does not). */
@@ -30,13 +31,14 @@ export function findProcess(pid: number): ProcessId | null {
   return ticks === null ? null : { pid, startTicks: ticks };
 }
 
+/** Whether this very process runs, not another one with its number. */
 export function isRunning(id: ProcessId): boolean {
   return startTicks(id.pid) === id.startTicks;
 }
 
 /**
- * Running processes that carry the mark of an instance (own user's only; jailed ones carry none, they die with their
- * parent).
+ * Running processes that carry the mark of an instance: only this user's. Jailed processes carry no mark; they end with
+ * their parent.
  */
 export function processesOfInstance(instance: string): ProcessId[] {
   const mark = `${INSTANCE_VARIABLE}=${instance}`;
@@ -53,8 +55,8 @@ export function processesOfInstance(instance: string): ProcessId[] {
 }
 
 /**
- * Ends processes: SIGTERM, and SIGKILL for what still runs after `graceMs`. Returns when none runs.
- * A number that another process has taken over meanwhile is left alone.
+ * Ends processes: SIGTERM, and SIGKILL for those that still run after `graceMs`. Resolves when none runs. A later
+ * process with the same number is left alone.
  */
 export async function endProcesses(ids: readonly ProcessId[], graceMs = 10_000): Promise<void> {
   signalAll(ids, 'SIGTERM');
@@ -68,7 +70,7 @@ function signalAll(ids: readonly ProcessId[], signal: NodeJS.Signals): void {
     try {
       process.kill(id.pid, signal);
     } catch (error) {
-      // It ended between the look and the signal.
+      // It ended between the check and the signal.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }

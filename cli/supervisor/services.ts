@@ -10,8 +10,8 @@ import type { ServiceName } from './supervisor-state';
 import { hasPollerSince } from './temporal-setup';
 
 /**
- * Without these the fairness keys of runs are stored and nothing else. One partition: the server is fair within each,
- * and chunks are far too few to need several.
+ * Server settings without which the fairness keys of runs have no effect. One partition, because the server is fair
+ * within each one, and label chunks are far too few to need several.
  */
 const FAIRNESS = [
   'matching.enableFairness=true',
@@ -19,23 +19,23 @@ const FAIRNESS = [
   'matching.numTaskqueueWritePartitions=1',
 ];
 
-/** How one part is started and how it is seen that it works. */
+/** How a service is started, and how to see that it works. */
 export interface Service {
   name: ServiceName;
   command: string;
-  /** Asked at every start: the model's directory is known only when its recipe has ended. */
+  /** Read at every start: the model's directory is known only when its recipe has ended. */
   arguments: () => string[];
   environment: () => Record<string, string>;
   url: string | null;
-  /** Parts that must be ready before it is started for the first time. */
+  /** Services that must be ready before this one is started for the first time. */
   needs: ServiceName[];
-  /** Runs once and ends; the last line of its standard output is its result. */
+  /** true: it runs once and ends; the last line of its standard output is its result. */
   once?: boolean;
-  /** Whether the part works now. Never throws. */
+  /** Whether the service works now. Never throws. */
   isReady(process: ProcessId, startedAt: number): Promise<boolean>;
   /**
-   * Whether a part that was ready still works, or it cannot be told; where this is missing, `isReady` says it. Never
-   * throws.
+   * Whether a service that was ready still works; true also where that cannot be told. Never throws. Default: `isReady`
+   * decides.
    */
   stillWorks?(): Promise<boolean>;
 }
@@ -53,8 +53,8 @@ async function answersOk(url: string): Promise<boolean> {
 }
 
 /**
- * The parts of a plan, in the order in which they are started. `modelDirectory` is asked when the policy server and the
- * worker start.
+ * The services of a plan, in the order in which they are started. `modelDirectory` is called when the policy server and
+ * the worker start.
  */
 export function services(plan: Plan, modelDirectory: () => string | null): Service[] {
   const list: Service[] = [];
@@ -74,7 +74,7 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
       url: `http://${loopback}:${start.uiPort}`,
       needs: [],
       isReady: async () => (await accepts(loopback, start.port)) && (await accepts(loopback, start.uiPort)),
-      // A stopped process still accepts connections: the kernel does.
+      // The kernel accepts connections even for a process that is stopped, so an answer is needed here.
       stillWorks: () => answersOk(`http://${loopback}:${start.uiPort}`),
     });
   }
@@ -106,7 +106,7 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
     ],
     environment: () => ({ ...shared(), ...workerEnvironment(plan, modelDirectory()) }),
     url: null,
-    // It is told where the model lies; whether the policy server answers yet, its activities find out.
+    // The worker needs the model's directory. Whether the policy server answers yet, its activities find out.
     needs: [
       ...(start === null ? [] : ['temporal' as const]),
       ...(plan.model?.source.kind === 'recipe' ? ['model' as const] : []),
@@ -118,13 +118,13 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
   return list;
 }
 
-/** The gateway goes on when its model server is restarted; /readyz says what is missing. */
+/** The gateway keeps running while its model server is restarted; /readyz says what is missing. */
 function gatewayService(
   plan: Plan,
   { agent, baseModel, replica, port }: NonNullable<Plan['gateway']>,
   shared: () => Record<string, string>,
 ): Service {
-  // One machine does everything here, so a router's call may have to wait its turn behind a trainer.
+  // One machine does everything here, so the router's call may wait behind a trainer.
   const router = { timeoutMs: 1_000 };
   const config: GatewayConfigInput = {
     version: 1,
@@ -152,7 +152,7 @@ function modelServices(
     WHET_HOME: plan.home,
     PYTHONPATH: join(plan.root, 'trainer-image'),
     PYTHONUNBUFFERED: '1',
-    // Everything is on the disk; a look at the hub would only cost time.
+    // All files are on the disk; asking the hub would only cost time.
     HF_HUB_OFFLINE: process.env['HF_HUB_OFFLINE'] ?? '1',
   });
   const policy: Service = {
@@ -197,7 +197,8 @@ function modelServices(
 }
 
 /**
- * What the worker is told besides what it inherits: where the server, the store, the model and the demo analyst are.
+ * Variables of the worker besides those that it inherits: where the server, the store, the model and the demo analyst
+ * are.
  */
 function workerEnvironment(plan: Plan, modelDirectory: string | null): Record<string, string> {
   return {

@@ -3,29 +3,31 @@ import { dirname, join } from 'node:path';
 import { isMissing } from '../../store';
 import { isRunning, type ProcessId } from './processes';
 
-/** Parts of the embedded default. `model` is the recipe: it runs once and ends. */
+/** Services of `whet up`. `model` is the recipe that makes the base model: it runs once and ends. */
 export const SERVICES = ['temporal', 'analyst', 'model', 'policy', 'gateway', 'worker'] as const;
+/** A name in `SERVICES`. */
 export type ServiceName = (typeof SERVICES)[number];
 
+/** What the supervisor knows of a service. */
 export interface ServiceState {
   name: ServiceName;
-  /** waiting: for another part. done: ran once and ended well. failed: will not be started again by itself. */
+  /** waiting: for another service. done: ran once and ended well. failed: is not started again by itself. */
   status: 'waiting' | 'starting' | 'ready' | 'restarting' | 'done' | 'failed' | 'stopped';
   process: ProcessId | null;
   restarts: number;
   url: string | null;
   log: string;
-  /** Why it is not ready, or how far it is. */
+  /** Why it is not ready, or what it waits for. */
   note: string;
 }
 
-/** What one `whet up` started; the supervisor keeps it up to date in `<home>/supervisor.json`. */
+/** What one `whet up` started. The supervisor keeps it up to date in `<home>/supervisor.json`. */
 export interface SupervisorState {
   /** Marks all processes of this `whet up`. */
   instance: string;
   supervisor: ProcessId;
   startedAt: string;
-  /** Absolute path of the agent.yaml whose model is served; null when none is. */
+  /** Absolute path of the agent.yaml whose model is served; null when no agent was given. */
   agentPath: string | null;
   /** Seed of the model that its recipe made; null when it has no recipe. */
   modelSeed: number | null;
@@ -35,7 +37,7 @@ export interface SupervisorState {
 
 const statePath = (home: string) => join(home, 'supervisor.json');
 
-/** The last state that a supervisor wrote here, whether it still runs or not; null when there is none. */
+/** The last state that a supervisor wrote here, whether it still runs or not; null when there is no state. */
 export function readSupervisorState(home: string): SupervisorState | null {
   try {
     return JSON.parse(readFileSync(statePath(home), 'utf8')) as SupervisorState;
@@ -45,12 +47,13 @@ export function readSupervisorState(home: string): SupervisorState | null {
   }
 }
 
-/** The state of a supervisor that runs; null when none does. */
+/** The state of the supervisor that runs here; null when none runs. */
 export function readRunningSupervisorState(home: string): SupervisorState | null {
   const state = readSupervisorState(home);
   return state !== null && isRunning(state.supervisor) ? state : null;
 }
 
+/** Writes the state in one step: a reader sees the old one or the new one. */
 export function writeSupervisorState(home: string, state: SupervisorState): void {
   const path = statePath(home);
   mkdirSync(dirname(path), { recursive: true });
@@ -58,6 +61,7 @@ export function writeSupervisorState(home: string, state: SupervisorState): void
   renameSync(`${path}.tmp`, path);
 }
 
+/** Removes the state, if there is one: nothing is up any more. */
 export function removeSupervisorState(home: string): void {
   rmSync(statePath(home), { force: true });
 }

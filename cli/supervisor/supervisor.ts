@@ -13,10 +13,10 @@ import {
 } from './supervisor-state';
 import { ensureSearchAttributes } from './temporal-setup';
 
-/** Time for a worker to let its trainers write a checkpoint, and for Temporal to close its database. */
+/** Time in which a worker's trainers write a checkpoint, and Temporal closes its database. */
 const GRACE_MS = 15_000;
 const STOP_ORDER: ServiceName[] = ['worker', 'gateway', 'model', 'policy', 'analyst', 'temporal'];
-/** A new server answers before its namespace is there. */
+/** Attempts at the namespace: a new server answers before its namespace exists. */
 const SETUP_TRIES = 20;
 
 interface Part {
@@ -25,8 +25,8 @@ interface Part {
 }
 
 /**
- * Starts a plan's parts, keeps them running and their state in `<home>/supervisor.json` until `signal` aborts; then
- * stops them, the worker first and Temporal last, and removes the state.
+ * Starts the services of a plan and keeps them running, with their state in `<home>/supervisor.json`, until `signal`
+ * aborts. Then stops them, the worker first and Temporal last, and removes the state.
  */
 export async function supervise(plan: Plan, signal: AbortSignal): Promise<void> {
   mkdirSync(plan.logs, { recursive: true });
@@ -51,12 +51,12 @@ export async function supervise(plan: Plan, signal: AbortSignal): Promise<void> 
   await aborted;
   for (const name of STOP_ORDER) await parts.get(name)?.managed.stop(GRACE_MS);
   await Promise.all(running);
-  // What the parts started themselves and left behind: a trainer whose worker was killed.
+  // Processes that services left behind, such as a trainer whose worker was killed.
   await endProcesses(processesOfInstance(plan.instance), GRACE_MS);
   removeSupervisorState(plan.home);
 }
 
-/** Starts a part when those it needs are ready, and keeps it running until it is stopped. */
+/** Starts a service when those it needs are ready, and keeps it running until it is stopped. */
 async function startInTurn(
   { service, managed }: Part,
   parts: ReadonlyMap<ServiceName, Part>,
@@ -94,7 +94,7 @@ async function setUpNamespace(temporal: Plan['temporal'], signal: AbortSignal): 
 
 function initialState(plan: Plan): SupervisorState {
   const supervisor = findProcess(process.pid);
-  if (supervisor === null) throw new Error('The supervisor cannot find itself in /proc: it needs Linux.');
+  if (supervisor === null) throw new Error('The supervisor does not find its own process in /proc: it needs Linux.');
   const { address, namespace, start } = plan.temporal;
   return {
     instance: plan.instance,
@@ -107,7 +107,7 @@ function initialState(plan: Plan): SupervisorState {
   };
 }
 
-/** The directory that a recipe's last line names: JSON with `path`. */
+/** The directory that a recipe's last line of output names: JSON with `path`. */
 function modelPath(result: string | null): string | null {
   if (result === null) return null;
   const { path } = JSON.parse(result) as { path?: unknown };

@@ -6,7 +6,7 @@ import type { Plan } from './plan';
 /** temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD */
 const KEYWORD = 2;
 
-/** Registers the search attributes that runs carry, where the namespace lacks them. Safe to repeat. */
+/** Registers the search attributes of runs that the namespace lacks. Safe to repeat. @throws the server's error. */
 export async function ensureSearchAttributes({ address, namespace }: Plan['temporal']): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: '5s' });
   try {
@@ -23,7 +23,7 @@ export async function ensureSearchAttributes({ address, namespace }: Plan['tempo
 }
 
 /**
- * Whether a worker asked for workflow tasks after a moment (milliseconds since 1970); null when the server does not
+ * Whether a worker has asked for workflow tasks since a time (milliseconds since 1970); null when the server does not
  * answer.
  */
 export async function hasPollerSince({ address, namespace }: Plan['temporal'], since: number): Promise<boolean | null> {

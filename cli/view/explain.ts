@@ -11,7 +11,7 @@ const POLLER_SILENT_MS = LONG_POLL_MS + 10_000;
 /** Silence of an activity that is worth a word: several heartbeats are missing. */
 const HEARTBEAT_SILENT_MS = 8 * HEARTBEAT_MS.every;
 
-/** What activities do, for sentences: "the run is …". */
+/** What each activity does, as the end of a sentence that begins with "the run is". */
 const DOING: Record<string, string> = {
   prepareRun: 'checking agent.yaml, the model, the analyst and the jail',
   collectTrajectories: 'rolling out the base agent on the train tasks',
@@ -33,7 +33,7 @@ const DOING: Record<string, string> = {
 /** The queue's short name, as `whet worker --queues` takes it. */
 const shortQueue = (queue: string) => queue.replace(/^whet-/, '');
 
-/** `412 of 1400 labels, 23/s, 43 s left`. */
+/** Progress as people read it: `412 of 1400 labels, 23/s, 43 s left`. */
 export function progressText(progress: StageProgress): string {
   const rate =
     progress.ratePerSecond > 0
@@ -53,7 +53,7 @@ function failureText({ lastFailure }: PendingActivity): string {
   return `${lastFailure.type ?? 'Error'}: ${lastFailure.message}${remedy === null ? '' : ` What to do: ${remedy}`}`;
 }
 
-/** One activity: what it does, how far it is, and what it waits for. */
+/** Says of one activity what it does, how far it is, and what it waits for. */
 function explainActivity(activity: PendingActivity, state: RunState): string {
   const { now } = state;
   const doing = DOING[activity.activityType] ?? activity.activityType;
@@ -69,13 +69,17 @@ function explainActivity(activity: PendingActivity, state: RunState): string {
     case 'cancelling':
       return `${head}: was asked to stop and is doing so.`;
     case 'backing-off':
-      return `${head}: attempt ${activity.attempt - 1}${of} failed; the next starts in ${duration(((activity.nextAttemptAt ?? now) - now) / 1000)}. ${failureText(activity)}`.trim();
+      return (
+        `${head}: attempt ${activity.attempt - 1}${of} failed; the next starts in ` +
+        `${duration(((activity.nextAttemptAt ?? now) - now) / 1000)}. ${failureText(activity)}`
+      ).trim();
     case 'scheduled': {
       const poll = state.pollers[activity.taskQueue] ?? null;
       const since = activity.scheduledAt === null ? '' : ` for ${ago(activity.scheduledAt, now)}`;
       const nobody = poll === null || now - poll > POLLER_SILENT_MS;
       const why = nobody
-        ? `no worker asks for work on ${activity.taskQueue}: start one with \`whet up\`, or \`whet worker --queues ${shortQueue(activity.taskQueue)}\``
+        ? `no worker asks for work on ${activity.taskQueue}: start one with \`whet up\`, ` +
+          `or \`whet worker --queues ${shortQueue(activity.taskQueue)}\``
         : 'the worker is busy with other work of that kind';
       return `${head}: has waited${since} for a worker on ${activity.taskQueue}; ${why}.`;
     }
@@ -88,14 +92,15 @@ function explainActivity(activity: PendingActivity, state: RunState): string {
           : '';
       const before =
         activity.attempt > 1
-          ? ` This is attempt ${activity.attempt}${of}; the one before ended with ${failureText(activity) || 'no reason given'}`
+          ? ` This is attempt ${activity.attempt}${of}; ` +
+            `the one before ended with ${failureText(activity) || 'no reason given'}`
           : '';
       return `${head}:${progress || ' running.'}${heartbeat}${before}`;
     }
   }
 }
 
-/** Why a run is where it is, in sentences, the most important first. */
+/** Says in sentences what a run does and what it waits for, the most important first. */
 export function explainRun(state: RunState): string[] {
   if (state.status !== 'running') return explainEnd(state);
   const sentences: string[] = [];
@@ -105,19 +110,22 @@ export function explainRun(state: RunState): string[] {
     sentences.push(...progress.waitingFor.split('\n').map((reason) => `It waits for a person. ${reason}`));
   else if (current)
     sentences.push(
-      `It is in stage ${STAGES.indexOf(current.name) + 1} of ${STAGES.length}, ${current.name}${current.detail ? `: ${current.detail}` : ''}.`,
+      `It is in stage ${STAGES.indexOf(current.name) + 1} of ${STAGES.length}, ` +
+        `${current.name}${current.detail ? `: ${current.detail}` : ''}.`,
     );
   else if (progress === null && state.steps.length === 0)
-    sentences.push('No worker answered the question where it stands.');
+    sentences.push('No worker answered when asked how far the run is.');
   for (const step of state.steps) {
     const poll = state.pollers[step.taskQueue] ?? null;
     if (step.attempt > 1)
       sentences.push(
-        `The workflow code of ${step.workflowId} failed ${step.attempt - 1} times on its next step: read the worker's log in the state directory.`,
+        `The workflow code of ${step.workflowId} failed ${step.attempt - 1} times on its next step: ` +
+          "read the worker's log in the state directory.",
       );
     else if (poll === null || state.now - poll > POLLER_SILENT_MS)
       sentences.push(
-        `No worker asks for work on ${step.taskQueue}, so nothing goes on: start one with \`whet up\`, or \`whet worker\`.`,
+        `No worker asks for work on ${step.taskQueue}, so nothing goes on: ` +
+          'start one with `whet up`, or `whet worker`.',
       );
   }
   sentences.push(...state.activities.map((activity) => explainActivity(activity, state)));

@@ -5,15 +5,15 @@ import type { Output } from '../output';
 import { readRunState, type RunState } from './run-state';
 import { formatStageLine, type StageLine, stageLines } from './stage-lines';
 
-/** Without a terminal, a running stage says how far it is this often. */
+/** Without a terminal, a line about the running stage is printed this often. */
 const PLAIN_EVERY_MS = 10_000;
 const POLL_MS = 1_000;
-/** A server that restarts is back within this time; longer than that is a failure. */
+/** A server that restarts is back within this time; a longer silence is a failure. */
 const PATIENCE_MS = 60_000;
 
 /**
- * Shows one live line per stage until the run ends or `signal` aborts, and returns its last state. Without a terminal
- * it prints a line when a stage changes and one every ten seconds for the stage that runs.
+ * Shows one live line for each stage until the run ends or `signal` aborts, and returns the last state. Without a
+ * terminal it prints a line when a stage changes, and one every ten seconds for the stage that runs.
  * @throws the server's error when it does not answer for a minute.
  */
 export async function followRun(client: Client, runId: string, out: Output, signal?: AbortSignal): Promise<RunState> {
@@ -35,8 +35,8 @@ export async function followRun(client: Client, runId: string, out: Output, sign
 }
 
 /**
- * Draws states; keeps when each stage was first seen running, because the workflow tells times only of stages that
- * ended.
+ * Makes a printer of run states. It remembers when each stage was first seen running, because the workflow gives the
+ * time of ended stages only.
  */
 export function createPrinter(out: Output): { show(state: RunState): void } {
   const since = new Map<string, number>();
@@ -57,7 +57,7 @@ export function createPrinter(out: Output): { show(state: RunState): void } {
 
   return {
     show(state) {
-      // A worker that restarts does not answer for a moment: the last lines stay.
+      // A worker that restarts does not answer for a moment; the last lines stay.
       if (state.progress === null && state.status === 'running') return;
       const lines = stageLines(state).map((line) => timed(line, state.now));
       const wait = state.progress?.waitingFor ?? null;

@@ -10,7 +10,8 @@ export async function readReport(directory: string): Promise<Report> {
   const path = join(directory, 'report.json');
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw new CliError(
-      `The report ${path} cannot be read (${(error as Error).message}). Look at it on the machine where the worker ran.`,
+      `The report ${path} cannot be read (${(error as Error).message}). ` +
+        'Look at it on the machine where the worker ran.',
       {
         type: 'Report.Missing',
         cause: error,
@@ -30,8 +31,8 @@ const signed = (x: number) => `${x < 0 ? '-' : '+'}${Math.abs(x).toFixed(3)}`;
 const difference = ({ estimate, low, high }: Interval) => `${signed(estimate)} [${signed(low)}, ${signed(high)}]`;
 
 /**
- * Base, best single adapter, mixed (where there is one), routed, oracle: pass rate and paired difference to base, with
- * intervals.
+ * A table with a row for base, best single adapter, mixed (where there is one), routed and oracle: the pass rate in
+ * [0, 1] and its paired difference to base, each with its interval.
  */
 export function resultTable({ evaluation }: Report): string {
   if (evaluation === null) return 'Nothing was evaluated: no adapter was trained.';
@@ -49,10 +50,11 @@ export function resultTable({ evaluation }: Report): string {
     row('routed', evaluation.routed),
     row('oracle over adapters', evaluation.oracle),
   ];
-  return `${table(rows)}\n${evaluation.tasks} held-out tasks, ${evaluation.trials} trial${evaluation.trials === 1 ? '' : 's'} each`;
+  const trials = `${evaluation.trials} trial${evaluation.trials === 1 ? '' : 's'}`;
+  return `${table(rows)}\n${evaluation.tasks} held-out tasks, ${trials} each`;
 }
 
-/** What was found, the verdict with its reasons, and the table. */
+/** What was found, the verdict with its reasons, and the table of pass rates. */
 export function reportText(report: Report): string {
   const { identification, gate, verdict, promotedVersion } = report;
   const planted = identification.planted;
@@ -63,7 +65,8 @@ export function reportText(report: Report): string {
     ...(planted === undefined
       ? []
       : [
-          `deficits planted on purpose, found: ${list(planted.found.map((f) => f.planted))}; missed: ${list(planted.missed)}; invented: ${list(planted.invented)}`,
+          `deficits planted on purpose, found: ${list(planted.found.map((f) => f.planted))}; ` +
+            `missed: ${list(planted.missed)}; invented: ${list(planted.invented)}`,
         ]),
     `verdict: ${verdict}${promotedVersion === null ? '' : ` (registry version ${promotedVersion})`}`,
     ...(gate === null ? [] : gate.reasons.map((reason) => `  ${reason}`)),

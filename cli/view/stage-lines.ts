@@ -4,7 +4,7 @@ import { duration } from '../output';
 import { progressText } from './explain';
 import type { RunState } from './run-state';
 
-/** Activities that belong to a stage but send no progress of their own stage. */
+/** Stages of activities, for the time before they send their progress. */
 const STAGE_OF_ACTIVITY: Record<string, StageName> = {
   collectTrajectories: 'collect',
   discoverCandidates: 'identify',
@@ -30,7 +30,7 @@ export interface StageLine {
   text: string;
 }
 
-/** Adds up the heartbeats of one stage's activities that count the same thing: two trainers at 5 of 40 are 10 of 80. */
+/** Adds up the progress of activities that count the same unit: two trainers at 5 of 40 are at 10 of 80 together. */
 export function addUp(all: readonly StageProgress[]): StageProgress[] {
   const units = [...new Set(all.map((p) => p.unit))];
   return units.flatMap((unit) => {
@@ -53,7 +53,7 @@ export function addUp(all: readonly StageProgress[]): StageProgress[] {
   });
 }
 
-/** The run's stages in the order of the paper, with what the heartbeats say about the ones that run. */
+/** The run's stages in the order of the paper; those that run, with what their heartbeats say. */
 export function stageLines(state: RunState): StageLine[] {
   return STAGES.map((name) => {
     const stage = state.progress?.stages.find((s) => s.name === name);
@@ -77,7 +77,7 @@ export function stageLines(state: RunState): StageLine[] {
   });
 }
 
-/** One text line a stage. `seconds` of a running stage is filled in by who follows the run. */
+/** A stage as one line of text. The workflow gives no time of a running stage: whoever follows the run adds it. */
 export function formatStageLine({ name, status, seconds, text }: StageLine): string {
   const marks: Record<string, string> = {
     done: 'done',
@@ -87,5 +87,6 @@ export function formatStageLine({ name, status, seconds, text }: StageLine): str
     failed: 'FAILED',
     paused: 'waits',
   };
-  return `${name.padEnd(9)} ${(marks[status] ?? status).padEnd(8)} ${(seconds === null ? '' : duration(seconds)).padStart(12)}  ${text}`.trimEnd();
+  const time = seconds === null ? '' : duration(seconds);
+  return `${name.padEnd(9)} ${(marks[status] ?? status).padEnd(8)} ${time.padStart(12)}  ${text}`.trimEnd();
 }
