@@ -1,5 +1,6 @@
 import type { ChatMessage } from '../contracts/artifacts/trajectory';
 
+/** How messages are rendered. */
 export interface RenderOptions {
   /** Longest content of one message, in characters; the middle of a longer one is left out. */
   maxMessageChars: number;

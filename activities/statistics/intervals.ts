@@ -1,4 +1,5 @@
 import type { Interval } from '../../contracts/artifacts/evaluation';
+import { Z95 } from './normal';
 import { student95 } from './student';
 
 /** A share of sums over tasks, the mean over some repetitions, with each task's influence on it. */
@@ -20,28 +21,30 @@ export interface ClusteredShare {
 }
 
 /**
- * Degrees of freedom with which independent observations count beside the variance found between tasks: with a handful
- * of tasks that variance is little more than noise, and an interval made from it alone is often far too short (see
- * `bench/identification-coverage`).
+ * Degrees of freedom with which independent observations count beside the variance found between tasks. With a handful
+ * of tasks that variance is little more than noise: an interval made from it alone is often far too short
+ * (`bench/identification-coverage`).
  */
 const PRIOR_DF = 8;
 
 /**
- * 95 % interval of a share whose observations come in tasks: Wilson's score interval at the effective sample size,
- * which is the number of independent observations that would have the variance found between tasks (Kish 1965; Korn and
- * Graubard 1998, Survey Methodology 24:193-201; Wilson did best of the intervals compared by Franco, Little, Louis and
- * Slud 2019, Journal of Survey Statistics and Methodology 7:334-364), with Student's quantile. Null without an
- * estimate.
+ * 95 % interval of a share whose observations come in tasks; null without an estimate.
+ *
+ * It is Wilson's score interval with Student's quantile, at the effective sample size: the number of independent
+ * observations that would have the variance found between tasks (Kish 1965; Korn and Graubard 1998, Survey Methodology
+ * 24:193-201). Wilson did best of the intervals compared by Franco, Little, Louis and Slud (2019, Journal of Survey
+ * Statistics and Methodology 7:334-364).
  */
 export function shareInterval(share: ClusteredShare): Interval | null {
   return share.estimate === null ? null : { estimate: share.estimate, ...clusteredWilson(share, share.estimate) };
 }
 
 /**
- * 95 % interval of a - b for shares of the same tasks: the two intervals are combined by MOVER, which is Newcombe's
- * method 10 where the shares are independent, with the correlation between them that the tasks show (Newcombe 1998,
- * Statistics in Medicine 17:873-890; Zou and Donner 2008, Statistics in Medicine 27:1693-1702). Null when either has no
- * estimate.
+ * 95 % interval of a - b for shares of the same tasks; null when either has no estimate.
+ *
+ * MOVER combines the intervals of the two shares, with the correlation between them that the tasks show (Zou and Donner
+ * 2008, Statistics in Medicine 27:1693-1702). For independent shares this is Newcombe's method 10 (1998, Statistics in
+ * Medicine 17:873-890).
  */
 export function differenceInterval(a: ClusteredShare, b: ClusteredShare): Interval | null {
   if (a.estimate === null || b.estimate === null) return null;
@@ -58,8 +61,8 @@ export function differenceInterval(a: ClusteredShare, b: ClusteredShare): Interv
 }
 
 /**
- * Variance of an estimate under sampling of whole tasks, n / (n - 1) times the sum of squared influences; 0 for fewer
- * than two tasks.
+ * Variance of an estimate under sampling of whole tasks: n / (n - 1) times the sum of the squared influences of the n
+ * tasks. 0 for fewer than two tasks.
  */
 export function clusteredVariance(influence: Float64Array, clusters: number): number {
   if (clusters < 2) return 0;
@@ -69,17 +72,21 @@ export function clusteredVariance(influence: Float64Array, clusters: number): nu
 }
 
 /**
- * The variance between tasks, drawn towards that of independent observations with the weight of `PRIOR_DF` tasks
- * (moderated variance: Smyth 2004, Statistical Applications in Genetics and Molecular Biology 3:3, with a fixed prior),
- * and its degrees of freedom.
+ * Moderated variance and its degrees of freedom: the variance found between tasks, drawn towards that of independent
+ * observations with the weight of `PRIOR_DF` tasks (Smyth 2004, Statistical Applications in Genetics and Molecular
+ * Biology 3:3, with a fixed prior).
  */
-export function moderated(found: number, independent: number, clusters: number): { variance: number; df: number } {
+export function moderatedVariance(
+  found: number,
+  independent: number,
+  clusters: number,
+): { variance: number; df: number } {
   const own = Math.max(1, clusters - 1);
   return { variance: (own * found + PRIOR_DF * independent) / (own + PRIOR_DF), df: own + PRIOR_DF };
 }
 
-/** Wilson's score interval of a share p of n observations, n > 0 and not necessarily whole, at the quantile z. */
-export function wilson(p: number, n: number, z = 1.959963984540054): { low: number; high: number } {
+/** Wilson's score interval of a share p of n observations at the normal quantile z. n > 0 need not be whole. */
+export function wilson(p: number, n: number, z = Z95): { low: number; high: number } {
   const centre = (p * n + (z * z) / 2) / (n + z * z);
   const half = (z / (n + z * z)) * Math.sqrt(n * p * (1 - p) + (z * z) / 4);
   return { low: Math.max(0, centre - half), high: Math.min(1, centre + half) };
@@ -90,8 +97,9 @@ function clusteredWilson(
   p: number,
 ): { low: number; high: number } {
   const spread = p * (1 - p);
-  const { variance, df } = moderated(clusteredVariance(influence, clusters), spread / size, clusters);
-  // Where all tasks agree there is no variance to go by: each task counts once, the least that the data can be worth.
+  const { variance, df } = moderatedVariance(clusteredVariance(influence, clusters), spread / size, clusters);
+  // Where all tasks agree there is no variance to estimate the sample size from. Each task then counts once, which is
+  // the least that the data can be worth.
   return wilson(p, spread > 0 ? spread / variance : Math.max(1, kish), student95(df));
 }
 

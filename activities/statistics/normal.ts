@@ -1,3 +1,6 @@
+/** 0.975 quantile of the standard normal: half the width of a two-sided 95 % interval, in standard deviations. */
+export const Z95 = 1.959963984540054;
+
 /**
  * Cumulative distribution function of the standard normal; absolute error below 1e-7 (Abramowitz and Stegun 1964,
  * 26.2.17).
@@ -11,8 +14,8 @@ export function normalCdf(x: number): number {
 }
 
 /**
- * Quantile of the standard normal by bisection of `normalCdf`; good to the same seven digits. Throws RangeError outside
- * (0, 1).
+ * Quantile of the standard normal, by bisection of `normalCdf` and as exact as that is.
+ * @throws RangeError for p outside (0, 1).
  */
 export function normalQuantile(p: number): number {
   if (!(p > 0 && p < 1))

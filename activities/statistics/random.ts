@@ -1,4 +1,4 @@
-/** A source of uniform 32-bit integers; the same seed gives the same sequence on every platform. */
+/** A source of uniform random numbers; the same seed gives the same sequence on every platform. */
 export interface RandomSource {
   /** Uniform in [0, n), an integer. `n` must be at most 2^32. */
   below(n: number): number;
@@ -41,8 +41,7 @@ export function randomFrom(state: RandomState): RandomSource {
     return result;
   };
   return {
-    // The bias of the multiply-high map is below n / 2^32: for the thousands of tasks drawn here it does not show in
-    // any digit reported.
+    // The bias of this map is below n / 2^32. With the thousands of tasks drawn here no reported digit shows it.
     below: (n) => ((next() * n) / 4294967296) >>> 0,
     uniform: () => next() / 4294967296,
   };

@@ -1,11 +1,8 @@
-import { normalCdf } from './normal';
-
-/** Normal quantile of a two-sided 95 % interval. */
-const Z95 = 1.959963984540054;
+import { normalCdf, Z95 } from './normal';
 
 /**
- * 0.975 quantile of Student's t, within 0.01 for df >= 4: Cornish-Fisher expansion (Abramowitz and Stegun 1964,
- * 26.7.5).
+ * 0.975 quantile of Student's t, by the Cornish-Fisher expansion (Abramowitz and Stegun 1964, 26.7.5). `df`: degrees of
+ * freedom; the error is below 0.01 from 4 on.
  */
 export function student95(df: number): number {
   const z = Z95;
@@ -18,8 +15,8 @@ export function student95(df: number): number {
 }
 
 /**
- * P(T > t) of Student's t by Wallace's normal transform (1959, Annals of Mathematical Statistics 30:1124-1130); good to
- * two digits at df = 4.
+ * P(T > t) of Student's t with `df` degrees of freedom, by Wallace's normal transform (1959, Annals of Mathematical
+ * Statistics 30:1124-1130). Two digits are right at df = 4.
  */
 export function studentTail(t: number, df: number): number {
   const z = ((8 * df + 1) / (8 * df + 3)) * Math.sqrt(df * Math.log1p((t * t) / df));

@@ -12,6 +12,7 @@ export const CHECK_GROUPS = [
   'no-leakage',
   'calibrated',
 ] as const;
+/** One of `CHECK_GROUPS`. */
 export type CheckGroup = (typeof CHECK_GROUPS)[number];
 
 /** A number that decides a check, with what it is held to. */

@@ -15,6 +15,7 @@ export type Candidate = z.infer<typeof candidateSchema>;
 
 /** What the analyst can say of one capability in one trajectory: not called for, shown, or not shown. */
 export const LABELS = ['NA', 'PRESENT', 'LACKING'] as const;
+/** One of `LABELS`. */
 export type Label = (typeof LABELS)[number];
 
 /**
@@ -199,6 +200,7 @@ export type EvidenceQuote = z.infer<typeof evidenceSchema>;
 
 /** Ways to choose capabilities: the method, and what it is compared with. */
 export const IDENTIFY_ARMS = ['contrast', 'failures-only', 'random', 'single-run'] as const;
+/** One of `IDENTIFY_ARMS`. */
 export type IdentifyArm = (typeof IDENTIFY_ARMS)[number];
 
 /** What one way of choosing gives. */

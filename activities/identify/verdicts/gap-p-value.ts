@@ -1,4 +1,4 @@
-import { clusteredVariance, moderated } from '../../statistics/intervals';
+import { clusteredVariance, moderatedVariance } from '../../statistics/intervals';
 import { studentTail } from '../../statistics/student';
 import type { TaskSums } from './task-sums';
 
@@ -33,7 +33,7 @@ export function gapPValue(sums: TaskSums, run: number): number {
       (sums.failureLacking[at + t]! - common * f) / failure.applicable -
       (sums.successLacking[at + t]! - common * s) / success.applicable;
   }
-  const { variance, df } = moderated(
+  const { variance, df } = moderatedVariance(
     clusteredVariance(score, clusters),
     common * (1 - common) * (1 / failure.applicable + 1 / success.applicable),
     clusters,
