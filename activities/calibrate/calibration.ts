@@ -62,7 +62,7 @@ export function calibrationOf(
 }
 
 /** The design that the rollouts were part of. Absent members: every task has all of its rollouts. */
-export interface CalibrationPlan {
+interface CalibrationPlan {
   /** Tasks of the fixed design. */
   seeds?: number;
   /** Rollouts of each task in the fixed design. */

@@ -2,7 +2,7 @@ import { markup, type Markup } from '../html/markup';
 import { drawing, label, type Layout, line, linear, roundUp, ticks, WIDTH } from './svg';
 
 /** One bar, with its parts from left to right. `look` are classes of the style sheet. */
-export interface BarRow {
+interface BarRow {
   name: string;
   parts: readonly { name: string; value: number; look: string }[];
   /** Text at the end of the bar. */
@@ -10,7 +10,7 @@ export interface BarRow {
 }
 
 /** What the length of a bar means. */
-export interface BarScale {
+interface BarScale {
   format: (value: number) => string;
   /** About `wanted` axis values from zero for a longest bar of `longest`; the last value is not below `longest`. */
   axis: (longest: number, wanted: number) => number[];

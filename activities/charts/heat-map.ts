@@ -3,7 +3,7 @@ import { markup, type Markup } from '../html/markup';
 import { drawing, label, labelLines, type Layout, shorten, WIDTH, wrap } from './svg';
 
 /** Counts of tasks by kind (rows) and by choice (columns). */
-export interface HeatMapOptions {
+interface HeatMapOptions {
   rows: readonly string[];
   /** `short` heads a column in which the name does not fit. */
   columns: readonly { name: string; short: string }[];

@@ -3,7 +3,7 @@ import { markup, type Markup } from '../html/markup';
 import { drawing, label, line, linear, region, roundUp, ticks, xAxis } from './svg';
 
 /** What a histogram of shares shows. */
-export interface HistogramOptions {
+interface HistogramOptions {
   /** In [0, 1]. */
   values: readonly number[];
   /** The band in which the mean should lie, shaded. */

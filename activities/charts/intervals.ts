@@ -52,7 +52,7 @@ const whisker = (low: number, high: number, middle: number): Markup[] => [
 ];
 
 /** Pass rates of base and routed for one kind of task, in [0, 1]. */
-export interface ChangeRow {
+interface ChangeRow {
   name: string;
   base: number;
   routed: number;

@@ -3,7 +3,7 @@ import { markup, type Markup } from '../html/markup';
 import { drawing, label, type Layout, line, linear, ticks, WIDTH, xAxis, yAxis } from './svg';
 
 /** One step of stated probability. Shares are in [0, 1]. */
-export interface ReliabilityPoint {
+interface ReliabilityPoint {
   /** Mean of the probabilities that were stated. */
   stated: number;
   /** Share of choices that were right, with its interval. */

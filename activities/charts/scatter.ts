@@ -31,7 +31,7 @@ export interface ScatterPoint {
 }
 
 /** Thresholds: the kept region lies above and to the right of them. */
-export interface ScatterOptions {
+interface ScatterOptions {
   minX: number;
   minY: number;
 }

@@ -14,7 +14,7 @@ export const WIDTH: Record<Layout, number> = { wide: 860, narrow: 350 };
 export const FONT = 13;
 
 /** A linear map from data to drawing units. */
-export interface Scale {
+interface Scale {
   (value: number): number;
   domain: readonly [number, number];
 }
@@ -84,7 +84,7 @@ export function shorten(text: string, width: number, size = FONT): string {
 }
 
 /** How text is set. */
-export interface TextStyle {
+interface TextStyle {
   anchor?: 'start' | 'middle' | 'end';
   /** Space-separated classes of the style sheet: `muted`, `strong`, `small`. */
   look?: string;

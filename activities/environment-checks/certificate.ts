@@ -6,7 +6,7 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 
 /** What a certificate is about, and under which settings it was made. */
-export interface CertificateFacts {
+interface CertificateFacts {
   /** Id of the capability, or the file's path in `whet env check`. */
   capability: string;
   source: Pick<ArtifactRef, 'sha256' | 'bytes'>;

@@ -5,7 +5,7 @@ import type { EnvironmentHandle } from '../environment';
 export type Move = EnvironmentCall | { text: string };
 
 /** What a scripted episode showed. */
-export interface PlayedEpisode {
+interface PlayedEpisode {
   messages: OpeningMessage[];
   /** One for each move made. The episode may have ended before the script did. */
   observations: string[];

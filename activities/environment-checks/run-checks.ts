@@ -23,7 +23,7 @@ import { interfaceDifferences } from './interface-differences';
 import type { TargetProfile } from './target-profile';
 
 /** What to check, and against what. */
-export interface RunChecksOptions {
+interface RunChecksOptions {
   openEnvironment: OpenEnvironment;
   environment: EnvironmentSource;
   /** The agent's own environment, with which this one is compared. */

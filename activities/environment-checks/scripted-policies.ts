@@ -3,7 +3,7 @@ import { seededRandom } from '../statistics/random';
 import type { EnvironmentTask } from './environment-task';
 
 /** What a scripted policy sees: no more than the agent sees. */
-export interface PolicyView {
+interface PolicyView {
   messages: readonly OpeningMessage[];
   tools: readonly EnvironmentTool[];
   /** Uniform in [0, 1). */

@@ -29,7 +29,7 @@ export interface TargetProfile {
 }
 
 /** The environment to read, and its seeds. */
-export interface ProfileOptions {
+interface ProfileOptions {
   openEnvironment: OpenEnvironment;
   environment: EnvironmentSource;
   spec: Pick<AgentSpec['environment'], 'trainSeeds' | 'heldOutSeeds'>;

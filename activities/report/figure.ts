@@ -5,7 +5,7 @@ import { type DataTable, dataTable } from '../html/table';
 import { artifactLink } from './artifact-links';
 
 /** One figure of the report. */
-export interface FigureOptions {
+interface FigureOptions {
   id: string;
   title: string;
   /** What to see in it, in a sentence or two. */

@@ -4,9 +4,6 @@ import { type ArtifactStore, layout, putJson, replaceFile } from '../../store';
 import { assembleReport, figureSources } from './assemble-report';
 import { renderReportPage } from './report-page';
 
-export { assembleReport, figureSources } from './assemble-report';
-export { renderReportPage } from './report-page';
-
 /** What the report needs. */
 export interface ReportDeps {
   store: ArtifactStore;
