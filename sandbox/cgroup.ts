@@ -16,22 +16,22 @@ import type { JailProfile } from './profile';
 /** Which control groups bound a jail besides its rlimits. */
 export type CgroupLayer = 'v1' | 'v2' | 'none';
 
-/** What a control group bounds. */
+/** A resource that a control group bounds. */
 export type CgroupBound = 'memory' | 'pids' | 'cpu';
 
 /** A control group made for one jail. */
 export interface JailCgroup {
   readonly layer: CgroupLayer;
-  /** What this group really bounds: always memory and processes, processor time where it could be set. */
+  /** What this group bounds: always memory and processes, and processor time where the kernel allows it. */
   readonly bounds: readonly CgroupBound[];
-  /** v1: command prefix whose process joins the group by itself before it becomes the jail. Empty for v2. */
+  /** v1: command prefix of a process that joins the group by itself before it becomes the jail. Empty for v2. */
   joinPrefix(): string[];
   /**
    * v2: puts a process into the group; children that it has later are in it from the start. Nothing for v1.
    * Rejects with the file system's error when the group does not take it; a process that has ended is no error.
    */
   join(pid: number): Promise<void>;
-  /** Removes the group. Call it when its processes are gone; a group that is still busy is removed by a later start. */
+  /** Removes the group. Call it when its processes have ended; a later start removes a group that is still busy. */
   release(): void;
 }
 
@@ -43,16 +43,16 @@ interface Controller {
 
 type Limits = JailProfile['cgroup'];
 
-/** Short, so that a jail that is held back waits in small portions. In microseconds. */
+/** In microseconds. Short, so that a jail that has used up its share waits only for a short time. */
 const CPU_PERIOD = 10_000;
 const cpuQuota = ({ cpuPercent }: Limits): number => (cpuPercent * CPU_PERIOD) / 100;
 
 const MOUNT = '/sys/fs/cgroup';
 const NAME = /^whetstone-jail-(\d+)-\d+$/;
-/** After this the group is left to the next start's sweep. Doubled from 50 ms, so half a minute in all. */
+/** Longest wait before another attempt to remove a group. After it, the group is left to the next start's sweep. */
 const LONGEST_WAIT_MS = 30_000;
 let controllers: { layer: CgroupLayer; list: Controller[] } | undefined;
-/** A random start: a group of an ended process that had the same number may still be there. */
+/** Starts at random, because a group of an earlier process with the same process id may still be there. */
 let counter = Math.floor(Math.random() * 0x7fffffff);
 
 /** Which control groups this process may create below its own; looked up once. */
@@ -63,9 +63,9 @@ export function cgroupLayer(): CgroupLayer {
 
 /**
  * Makes a control group with the limits, below the one that this process is in.
- * @returns null where control groups cannot be written: the jail then rests on rlimits, which bound its memory by
- *   themselves because nothing inside can start a second process or keep memory outside its address space.
- * @param uid the kernel's user of the jail, where it is not this process's; it joins by itself.
+ * @param uid the kernel's user of the jail if it is another one than ours; that user must be able to join the group.
+ * @returns null where control groups cannot be made. The jail then relies on rlimits alone. They do bound its memory,
+ *   because nothing inside can start a second process or keep memory outside its address space.
  */
 export function createJailCgroup(limits: Limits, uid: number | null): JailCgroup | null {
   const layer = cgroupLayer();
@@ -81,7 +81,8 @@ export function createJailCgroup(limits: Limits, uid: number | null): JailCgroup
       made.push(path);
     } catch {
       remove(path);
-      // The kernel refuses more processor time than the group above has; memory and processes are bounded all the same.
+      // The kernel refuses more processor time than the parent group has. Memory and processes are bounded all the
+      // same.
       if (controller.bounds.every((bound) => bound === 'cpu')) continue;
       made.forEach((other) => remove(other));
       return null;
@@ -90,8 +91,8 @@ export function createJailCgroup(limits: Limits, uid: number | null): JailCgroup
   return {
     layer,
     bounds,
-    // A thread that moves itself needs no lock; moving another process waits for all processors to pass a quiet state:
-    // 10 ms and more.
+    // A thread that moves itself needs no lock. Moving another process takes 10 ms and more, because the kernel waits
+    // for an RCU grace period.
     joinPrefix: () =>
       layer === 'v1'
         ? ['/bin/sh', '-c', 'for group in $0; do echo 0 > "$group/tasks" || exit 71; done; exec "$@"', made.join(' ')]
@@ -190,8 +191,8 @@ async function joinGroup(path: string, pid: number): Promise<void> {
 }
 
 /**
- * Settings that a group may lack: kernels without swap accounting have no such file, and processor time is worth less
- * than the others.
+ * Settings that may fail: kernels without swap accounting lack that file, and the limit of processor time matters less
+ * than the others. The value is the bound that is lost.
  */
 const DISPENSABLE: Readonly<Record<string, CgroupBound | null>> = { 'memory.swap.max': null, 'cpu.max': 'cpu' };
 
@@ -199,7 +200,7 @@ const DISPENSABLE: Readonly<Record<string, CgroupBound | null>> = { 'memory.swap
 function makeGroup(path: string, controller: Controller, limits: Limits): CgroupBound[] {
   const lost = new Set<CgroupBound | null>();
   mkdirSync(path);
-  // Whatever the umask: the jail's user enters it by itself.
+  // Independent of the umask, because the jail's user must be able to enter it.
   chmodSync(path, 0o755);
   for (const [file, value] of Object.entries(controller.settings(limits))) {
     try {
@@ -229,7 +230,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The kernel takes a moment to forget processes that were just killed; on a busy machine it is a long one. */
+/** Removes a group, and tries again later while the kernel still counts processes that were just killed. */
 function remove(path: string, waitMs = 50): void {
   try {
     rmdirSync(path);

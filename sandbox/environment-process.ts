@@ -29,8 +29,8 @@ import { BoundedTail, nestsDeeperThan, readLines } from './line-channel';
 import type { JailProfile } from './profile';
 
 /**
- * Where an environment runs: in the jail, in its own process by its owner's wish, or unjailed because
- * WHET_SANDBOX=unsafe.
+ * Where an environment runs: in the jail; in a plain process, because it is the agent owner's own; or without the jail
+ * because WHET_SANDBOX=unsafe.
  */
 export type EnvironmentIsolation = 'jail' | 'process' | 'unsafe';
 
@@ -49,17 +49,17 @@ interface InFlight {
   timer: NodeJS.Timeout;
 }
 
-/** Room in a request line for what surrounds the requests. */
+/** Bytes of a request line that are kept free for what surrounds the requests. */
 const ENVELOPE_BYTES = 256;
-/** How long to wait for the last words of a process that has ended. */
+/** How long to wait for the rest of stderr after a process has ended. */
 const STDERR_GRACE_MS = 50;
 
 /**
- * One environment in one process, many episodes. Requests made while another line is under way leave together as one
- * `batch` line, so that many concurrent episodes share a round trip and a single one waits for none.
+ * One environment in one process, with many episodes. Requests that are made while a line is under way leave together
+ * as one `batch` line: concurrent episodes share a round trip, and a single episode waits for nobody.
  *
- * Every failure of the process rejects all waiting requests with a typed error and kills the process; such an object is
- * done for, open another one.
+ * A failure of the process rejects all waiting requests with a typed error and kills the process. After that this
+ * object cannot be used; open another one.
  */
 export class EnvironmentProcess {
   private readonly queue: Pending[] = [];
@@ -71,9 +71,9 @@ export class EnvironmentProcess {
   private readonly exited: Promise<void>;
   private described: Promise<EnvironmentResult<'describe'>> | null = null;
 
-  /** Use `openEnvironment`. */
+  /** Do not call it directly: use `openEnvironment`. */
   constructor(
-    /** Name for messages; no meaning otherwise. */
+    /** Only used in messages. */
     readonly name: string,
     /** sha256 of the source, as the runtime computed it; empty until `start` is done. */
     public sha256: string,
@@ -116,7 +116,7 @@ export class EnvironmentProcess {
       });
       launched.child.once('exit', (code, signal) => void this.reportExit(code, signal).then(resolve));
     });
-    // The owner closes environments; a forgotten one must not keep the program alive.
+    // Whoever opened an environment closes it. If that is forgotten, it must not keep the program alive.
     launched.child.unref();
     for (const stream of [launched.requests, launched.responses, launched.stdout, launched.stderr])
       (stream as Partial<Socket>).unref?.();
@@ -144,18 +144,18 @@ export class EnvironmentProcess {
     }
   }
 
-  /** Tools and optional parts; asked once. */
+  /** The environment's tools and which optional parts it has. Asked once. */
   describe(): Promise<EnvironmentResult<'describe'>> {
     this.described ??= this.request('describe', {});
     return this.described;
   }
 
-  /** Opening messages of an episode, under a name that is free, and the task's ground-truth tags. */
+  /** Starts an episode under a name that is free. Returns its opening messages and the task's ground-truth tags. */
   reset(episode: string, seed: number): Promise<EnvironmentResult<'reset'>> {
     return this.request('reset', { episode, seed });
   }
 
-  /** Tool calls of one assistant turn, in order; observations stop at the call that ends the episode. */
+  /** Makes the tool calls of one assistant turn, in order. Observations stop at the call that ends the episode. */
   step(episode: string, calls: EnvironmentCall[]): Promise<EnvironmentResult<'step'>> {
     return this.request('step', { episode, calls });
   }
@@ -165,7 +165,7 @@ export class EnvironmentProcess {
     return this.request('step', { episode, text });
   }
 
-  /** Reward in [0, 1]; the episode ends. */
+  /** Ends the episode and returns its reward in [0, 1]. */
   evaluate(episode: string): Promise<EnvironmentResult<'evaluate'>> {
     return this.request('evaluate', { episode });
   }
@@ -223,14 +223,14 @@ export class EnvironmentProcess {
       this.rejectAll(new EnvironmentClosed(`Environment ${this.name} was closed.`));
       this.launched.requests.end();
     }
-    // Whoever waits for the end keeps the program alive until it has come.
+    // While somebody waits for the process to end, it keeps the program alive.
     this.launched.child.ref();
     const timer = setTimeout(() => this.launched.kill(), this.profile.wallMs.close);
     await this.exited;
     clearTimeout(timer);
   }
 
-  /** The end of what the process wrote to stderr and stdout, for messages. */
+  /** The last part of what the process wrote to stdout and stderr, for messages. */
   lastLogLines(): { stdout: string; stderr: string } {
     return { stdout: this.log.stdout.text(), stderr: this.log.stderr.text() };
   }
@@ -238,8 +238,8 @@ export class EnvironmentProcess {
   private scheduleFlush(): void {
     if (this.flushScheduled || this.inFlight) return;
     this.flushScheduled = true;
-    // setImmediate rather than a microtask: answers of many model calls arrive in one turn of the loop and should share
-    // a line.
+    // setImmediate rather than a microtask: answers of many model calls arrive in one turn of the event loop, and their
+    // requests should share a line.
     setImmediate(() => {
       this.flushScheduled = false;
       this.flush();
@@ -284,7 +284,8 @@ export class EnvironmentProcess {
     if (!outcomes) {
       return this.fail(
         new BadOutput(
-          `Environment ${this.name} answered with something the protocol does not allow: ${JSON.stringify(line.slice(0, 200))}`,
+          `Environment ${this.name} answered with something the protocol does not allow: ` +
+            `${JSON.stringify(line.slice(0, 200))}`,
         ),
       );
     }
@@ -314,7 +315,7 @@ export class EnvironmentProcess {
     if (!response.success || response.data.id !== inFlight.id) return null;
     if ('error' in response.data) {
       const { error } = response.data;
-      // Only requests of a batch are put off, one by one. Sending a whole line again would never come to an end.
+      // Only single requests of a batch may be answered NotRun. Repeating a whole line might never end.
       if (error.type === 'NotRun') return null;
       return inFlight.items.map(() => ({ error }));
     }
@@ -322,7 +323,7 @@ export class EnvironmentProcess {
       ? environmentBatchSchema.safeParse(response.data.result).data?.results
       : [{ result: response.data.result }];
     if (outcomes?.length !== inFlight.items.length) return null;
-    // The first request of a batch always runs, so sending the others again comes to an end.
+    // The first request of a batch always runs, so that repeating the others comes to an end.
     if ('error' in outcomes[0]! && outcomes[0].error.type === 'NotRun') return null;
     const valid = outcomes.every((outcome, index) => {
       if ('error' in outcome) return true;

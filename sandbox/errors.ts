@@ -1,7 +1,6 @@
 /**
- * Errors of the sandbox: plain Error subclasses with a stable `type`, so that activities can map them to their
- * failures. `retryable` says whether the same request may succeed in a fresh process; an environment that raises will
- * raise again.
+ * Errors of the sandbox: plain Error subclasses with a stable `type`, which activities map to failures. `retryable`
+ * says whether the same request may succeed in a new process; an environment that raises will raise again.
  */
 
 import type { FailureType } from '../contracts/failures/run';
@@ -21,7 +20,7 @@ export abstract class SandboxError extends Error {
   }
 }
 
-/** A layer of the jail is missing: nothing that was generated is run. The message says which layer and what to do. */
+/** A layer of the jail is missing, so no generated code is run. The message says which layer and what to do. */
 export class SandboxUnavailable extends SandboxError {
   readonly type = 'Sandbox.Unavailable';
   readonly missing: readonly string[];

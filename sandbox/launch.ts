@@ -10,7 +10,7 @@ import { EnvironmentStartFailed, SandboxUnavailable } from './errors';
 import { type LoadedProfile, seccompFilterPath } from './profile';
 import { pythonInterpreter, pythonRoot } from './python-root';
 
-/** How a process is held: in the jail, or merely in a process of its own. */
+/** How a process is isolated: by the jail, or only by being a process of its own. */
 export type Isolation = 'jail' | 'process';
 
 /** A started runtime and its pipes. */
@@ -20,11 +20,11 @@ export interface LaunchedRuntime {
   responses: Readable;
   stdout: Readable;
   stderr: Readable;
-  /** The control group that this process really is in; `none` and nothing where there is none. */
+  /** The control group that this process is in; layer `none` and no bounds if there is none. */
   cgroup: Pick<JailCgroup, 'layer' | 'bounds'>;
   /** Kills the process group with SIGKILL; everything in the jail goes with it. Harmless when it is gone. */
   kill(): void;
-  /** Frees what the launch holds besides the process; call it after the process has ended. */
+  /** Frees the control group. Call it after the process has ended. */
   release(): void;
 }
 
@@ -53,8 +53,8 @@ export async function launchRuntime(loaded: LoadedProfile, isolation: Isolation)
     const child = await start(program!, rest, { ...spawnOptions(['pipe', filter]), ...plan.identity });
     const list = (child.stdio as readonly unknown[])[ARGUMENTS_FD] as Duplex;
     list.on('error', () => {});
-    // bubblewrap starts nothing before it has read its arguments to their end, so everything that it starts is in the
-    // group. Not awaited: whoever launches has to listen for the end of the process from the first moment.
+    // bubblewrap starts nothing before it has read all its arguments, so everything that it starts is in the group. Not
+    // awaited: the caller must listen for the end of the process from the first moment.
     void joinGroup(cgroup, child).then((joined) =>
       joined ? list.end(plan.jailArguments.map((argument) => `${argument}\0`).join('')) : child.kill('SIGKILL'),
     );
@@ -67,19 +67,17 @@ export async function launchRuntime(loaded: LoadedProfile, isolation: Isolation)
   }
 }
 
-/**
- * Waits only where the start failed: whoever launches has to listen for the end of the process from the first moment.
- */
+/** Returns a promise only if the start failed: the caller must listen for the end of the process from the beginning. */
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess | Promise<never> {
   const child = spawn(program, args, options);
-  return child.pid === undefined ? failure(child) : child;
+  return child.pid === undefined ? startFailure(child) : child;
 }
 
 /**
- * Without descriptors for its pipes a child has no `stdio` at all, and its error comes later: somebody has to listen
- * for it.
+ * Rejects with the reason why a process did not start. When the system has no descriptors left, the child has no
+ * `stdio`, and its error arrives later as an event.
  */
-async function failure(child: ChildProcess): Promise<never> {
+async function startFailure(child: ChildProcess): Promise<never> {
   const [error] = (await once(child, 'error')) as [Error];
   for (const stream of (child.stdio as typeof child.stdio | undefined) ?? []) stream?.destroy();
   throw new EnvironmentStartFailed(`The process of an environment could not be started: ${error.message}`, {
@@ -97,7 +95,7 @@ function openFilter(path: string): number {
   }
 }
 
-/** False when the group does not take the process, which then must not go on: a bound that was promised is missing. */
+/** Whether the process is in its group. If not, it must not go on, because the group's limits are missing. */
 async function joinGroup(cgroup: JailCgroup | null, child: ChildProcess): Promise<boolean> {
   if (!cgroup || child.pid === undefined) return true;
   return cgroup.join(child.pid).then(
@@ -107,15 +105,12 @@ async function joinGroup(cgroup: JailCgroup | null, child: ChildProcess): Promis
 }
 
 interface JailPlan {
-  /**
-   * Whom the process becomes before it runs anything, without other groups; null: it stays who this one is, who is not
-   * root.
-   */
+  /** User and group that the process changes to before it runs anything; null: it keeps ours, which is not root. */
   identity: { uid: number; gid: number } | null;
-  /** Sets the limits. */
+  /** Command prefix that sets the limits. */
   prefix: string[];
   bubblewrap: string[];
-  /** Passed over a pipe: the command line of the jail's first process is no place for paths. */
+  /** Passed over a pipe, because everybody can read the command line of the jail's first process. */
   jailArguments: string[];
   command: string[];
   filterPath: string;
@@ -146,10 +141,10 @@ async function planJail(loaded: LoadedProfile): Promise<JailPlan> {
     `--sigpending=${limits.pendingSignals}`,
     `--stack=${limits.stackBytes}`,
   ];
-  // bubblewrap started by root keeps the kernel's uid 0 inside, which may write kernel settings whatever its
-  // capabilities are.
+  // If root started bubblewrap, the jail would have the kernel's uid 0, which may write kernel settings even without
+  // capabilities.
   const uid = process.getuid?.() === 0 ? nextUid(profile.uids) : null;
-  // Twice the inner limit: bubblewrap's own processes count here, and the user is this jail's alone.
+  // Twice the inner limit, because bubblewrap's own processes count here. No other jail has this user.
   if (uid !== null) prefix.push(`--nproc=${limits.threads * 2}`);
   return {
     identity: uid === null ? null : { uid, gid: uid },
@@ -170,20 +165,21 @@ function program(name: string, remedy: string): string {
 let uidCursor = Math.floor(Math.random() * 0x7fffffff);
 
 function nextUid(range: { first: number; count: number }): number {
-  // A random start keeps services on one machine apart without a lock; a clash only shares a process limit.
+  // A random start keeps several services on one machine apart without a lock. If two jails do get the same user, they
+  // only share a process limit.
   uidCursor = (uidCursor + 1) % 0x7fffffff;
   return range.first + (uidCursor % range.count);
 }
 
 function spawnOptions(extra: ('pipe' | number)[]): SpawnOptions {
-  // An own process group, so that one kill reaches every helper; `/` because the project may lie where the jail's user
-  // cannot go.
+  // A process group of its own, so that one kill reaches every helper. `/`, because the jail's user may not be able to
+  // enter the project's directory.
   return { cwd: '/', env: {}, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', ...extra] };
 }
 
 function connect(child: ChildProcess, holder: Pick<JailCgroup, 'layer' | 'bounds' | 'release'>): LaunchedRuntime {
   const [, stdout, stderr, requests, responses] = child.stdio as unknown as [null, Readable, Readable, Duplex, Duplex];
-  // The other ends vanish with the process; its exit is what is reported, not the broken pipe.
+  // The pipes break when the process ends. Its exit is reported, not the broken pipes.
   for (const stream of [stdout, stderr, requests, responses]) stream?.on('error', () => {});
   return {
     child,

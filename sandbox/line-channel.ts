@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** What ends a channel that carries something else than lines of JSON. */
+/** Why a channel was given up: it carried something other than lines of JSON. */
 export type ChannelFault = 'line-too-long' | 'not-utf8';
 
 const NEWLINE = 0x0a;
@@ -69,7 +69,7 @@ export function nestsDeeperThan(text: string, limit: number): boolean {
   return false;
 }
 
-/** Whether a text has more opening brackets than a number: a search finds that out much faster than the walk does. */
+/** Whether a text has more than `count` opening brackets. Searching for them is much faster than the walk above. */
 function hasMoreThan(text: string, count: number): boolean {
   let found = 0;
   for (const bracket of ['[', '{']) {
@@ -79,7 +79,7 @@ function hasMoreThan(text: string, count: number): boolean {
   return false;
 }
 
-/** Counts what a stream carries, keeps its end, and tells once when it passes a cap. */
+/** Counts the bytes of a stream, keeps its last part, and calls `onFlood` once when it passes a cap. */
 export class BoundedTail {
   private tail = '';
   private bytes = 0;

@@ -4,21 +4,23 @@ import { launchRuntime } from './launch';
 import { loadProfile, type LoadedProfile } from './profile';
 import { probeJail } from './probe';
 
-/** What to open. */
+/** The environment to open. */
 export interface OpenEnvironmentOptions {
   /** The module's source, at most about 1 MB. */
   source: string;
-  /** `synthesised`: written by an LLM, runs in the jail. `owner`: the user's own, runs in a process of its own. */
+  /**
+   * `synthesised`: written by an LLM, so it runs in the jail. `owner`: the user's own, so it runs in a plain process.
+   */
   trust: 'synthesised' | 'owner';
-  /** For messages. */
+  /** Used in messages. */
   name: string;
   /** Default: `profilePath()`. */
   profile?: LoadedProfile;
 }
 
 /**
- * Whether the user gave up the jail with WHET_SANDBOX=unsafe. Any other value but `jail` is refused rather than guessed
- * at, and `unsafe` is refused in a pod: it is meant for laptops, and a cluster's pod holds a service token and sees the
+ * Whether the user switched the jail off with WHET_SANDBOX=unsafe. Values other than `unsafe` and `jail` are refused.
+ * In a pod, `unsafe` is refused as well: it is meant for laptops, and a pod holds a service token and sees the
  * cluster's network.
  * @param setting default: WHET_SANDBOX.
  * @param isInKubernetes default: whether the cluster's address is in the environment, as it is in every pod.
@@ -32,7 +34,8 @@ export function isUnsafeAllowed(
   if (setting === 'unsafe') {
     if (!isInKubernetes) return true;
     throw new SandboxUnavailable([
-      'WHET_SANDBOX=unsafe is refused on Kubernetes: unset it, and give the pods what the jail needs (docs/sandbox.md).',
+      'WHET_SANDBOX=unsafe is refused on Kubernetes: unset it, and give the pods what the jail needs ' +
+        '(docs/sandbox.md).',
     ]);
   }
   throw new SandboxUnavailable([
@@ -58,7 +61,7 @@ export async function openEnvironment({
 }
 
 /**
- * How an environment has to be held on this machine.
+ * How an environment must be isolated on this machine.
  * @throws SandboxUnavailable when a layer of the jail that it needs is missing.
  */
 export async function isolationFor(

@@ -4,7 +4,7 @@ import { type LaunchedRuntime, launchRuntime } from './launch';
 import { isolationFor, openEnvironment, type OpenEnvironmentOptions } from './open-environment';
 import { type JailProfile, loadProfile } from './profile';
 
-/** How a pool keeps its jails. */
+/** Settings of an EnvironmentPool. */
 export interface EnvironmentPoolOptions {
   /** Jails that wait for a source. Default: 1. */
   spares?: number;
@@ -21,12 +21,11 @@ interface Spare {
 }
 
 /**
- * Keeps jails that were started ahead and have not seen a source. A jail gets one source in its life and is never given
- * back: what one environment did to its process no other one meets, and a crash costs the pool nothing but a jail that
- * was spent anyway.
+ * Keeps jails that were started in advance and have not loaded a source. A jail loads one source in its life and is
+ * never reused: what an environment does to its process cannot reach another environment.
  *
- * Episodes that shared a crashed process are lost with it. Their owner runs them again from their seeds, one by one, so
- * that the one that did it fails alone (`activities/rollout/roll-out.ts`).
+ * Episodes that share a process are lost together when it crashes. `activities/rollout/run-rollouts.ts` runs them again
+ * from their seeds, one by one, so that only the one that caused the crash fails.
  */
 export class EnvironmentPool {
   private readonly spares: Spare[] = [];
@@ -43,9 +42,9 @@ export class EnvironmentPool {
   }
 
   /**
-   * `openEnvironment`, out of a waiting jail where there is one. Environments of their owner, environments with a
-   * profile of their own and those that run unsafe start as ever. The first opening finds no jail waiting: a pool that
-   * is not used starts none.
+   * Opens an environment as `openEnvironment` does, in a waiting jail if there is one. Environments that do not run in
+   * the jail, and those with a profile of their own, are started anew. The pool starts its first jail after the first
+   * opening, so a pool that is not used starts none.
    * @throws what `openEnvironment` throws.
    */
   async open(options: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
@@ -56,7 +55,7 @@ export class EnvironmentPool {
     try {
       return launched ? await this.start(launched, options, loaded.profile) : await openEnvironment(options);
     } finally {
-      // Not before: starting the next jail would take the processor from this one.
+      // Only now: starting the next jail earlier would take processor time from this one.
       this.refill();
     }
   }
@@ -80,7 +79,7 @@ export class EnvironmentPool {
     try {
       return await new EnvironmentProcess(options.name, '', 'jail', launched, profile).start(options.source);
     } catch (error) {
-      // It may have died while it waited, for memory that others needed: that says nothing about the source.
+      // The jail may have died while it waited, for lack of memory. That says nothing about the source.
       if (error instanceof EnvironmentStartFailed) return openEnvironment(options);
       throw error;
     }
@@ -96,7 +95,7 @@ export class EnvironmentPool {
 
   private refill(): void {
     for (; !this.closed && this.spares.length + this.starting < this.wanted; this.starting++) {
-      // A start that fails is told by the next opening, which starts its own jail and has somebody to tell.
+      // A start that fails here is not reported. The next opening starts its own jail and reports what is wrong.
       void this.launch(loadProfile(), 'jail')
         .then((launched) => this.keep(launched))
         .catch(() => undefined)
@@ -121,7 +120,7 @@ export class EnvironmentPool {
   }
 
   private end(spare: Spare): void {
-    // Out of the list at once: what is being killed must not be handed out.
+    // Removed at once, because a jail that is being killed must not be handed out.
     const place = this.spares.indexOf(spare);
     if (place !== -1) this.spares.splice(place, 1);
     spare.launched.kill();

@@ -8,7 +8,7 @@ import { SandboxError, SandboxUnavailable } from './errors';
 import { type LaunchedRuntime, launchRuntime } from './launch';
 import { type JailProfile, loadProfile, type LoadedProfile } from './profile';
 
-/** One layer of the jail, as tried. */
+/** One layer of the jail, with the result of trying it. */
 export interface JailLayer {
   name: string;
   ok: boolean;
@@ -16,18 +16,18 @@ export interface JailLayer {
   detail: string;
 }
 
-/** What the jail is worth on this machine. */
+/** Which layers of the jail hold on this machine. */
 export interface JailProbe {
   /** Every layer holds. */
   ok: boolean;
   layers: JailLayer[];
   /** One sentence per missing layer: what is missing and what to do. */
   missing: string[];
-  /** Second bound on memory and processes; `none` is allowed, because rlimits bound a jail by themselves. */
+  /** The control groups that also bound memory and processes; `none` is allowed, because rlimits bound both already. */
   cgroup: CgroupLayer;
-  /** What the control group of the jail that was tried really bounds. */
+  /** What the control group of the tried jail bounds. */
   cgroupBounds?: readonly CgroupBound[];
-  /** Start of the jail until the environment was loaded, in milliseconds. */
+  /** Time from the start of the jail until the environment was loaded, in milliseconds. */
   startMs: number;
 }
 
@@ -39,8 +39,9 @@ const factsSchema = z.object({
 const passed = new Map<string, Promise<JailProbe>>();
 
 /**
- * Starts a jail and tries every layer from inside and from the host. Remembered per profile for the life of the program
- * when everything holds; tried again otherwise. Does not throw for a missing layer: the result says so.
+ * Starts a jail and tries every layer from inside and from the host. If every layer holds, the result is remembered for
+ * this profile as long as the program runs; otherwise the next call tries again. A missing layer is in the result and
+ * not thrown.
  */
 export function probeJail(loaded: LoadedProfile = loadProfile()): Promise<JailProbe> {
   const key = JSON.stringify([loaded.folder, loaded.profile, process.env['PATH']]);
@@ -107,7 +108,7 @@ function limitsLayer(profile: JailProfile, found: Record<string, number>): JailL
   return { name: 'limits', ok: loose.length === 0, detail };
 }
 
-/** What only the host can see: the kernel's user id of the jail, and its namespaces. */
+/** Checks what only the host can see: the kernel's user id of the jail, and its namespaces. */
 function hostLayers(profile: JailProfile, pid: number): JailLayer[] {
   try {
     const inner = lastDescendant(pid);
@@ -148,22 +149,36 @@ function lastDescendant(pid: number): number {
   }
 }
 
-/** Turns bubblewrap's complaint into what to do. */
+/** Turns an error message of bubblewrap into a sentence that says what to do. */
 function explainStart(words: string): string {
   const last = words.slice(0, 600);
   if (/disable-userns|Unknown option/.test(words))
     return `bubblewrap is too old: install 0.8 or newer. It said: ${last}`;
   if (/proc\/sys/.test(words)) {
-    return `bubblewrap switches nested user namespaces off by a file in /proc/sys, which is read-only in a container: set WHET_JAIL_PROFILE to sandbox/profile-pod.json, which does without (the seccomp filter refuses them as well). It said: ${last}`;
+    return (
+      'bubblewrap switches nested user namespaces off by a file in /proc/sys, which is read-only in a ' +
+      'container: set WHET_JAIL_PROFILE to sandbox/profile-pod.json, which leaves that out (the seccomp filter ' +
+      `refuses nested user namespaces as well). It said: ${last}`
+    );
   }
   if (/cannot create .*\/tasks/.test(words)) {
-    return `The jail's user cannot enter its control group: open the control groups that this process is in to every user (chmod a+x). It said: ${last}`;
+    return (
+      `The jail's user cannot enter its control group: open the control groups that this process is in to ` +
+      `every user (chmod a+x). It said: ${last}`
+    );
   }
   if (/source path|bind mount|execvp/.test(words)) {
-    return `The jail's user cannot reach the Python tree: set WHET_JAIL_ROOT to a directory that every user can read, below directories that every user can enter. It said: ${last}`;
+    return (
+      `The jail's user cannot reach the Python tree: set WHET_JAIL_ROOT to a directory that every user can ` +
+      `read, below directories that every user can enter. It said: ${last}`
+    );
   }
   if (/namespace|setting up uid map|Operation not permitted|Permission denied|No space left/i.test(words)) {
-    return `User namespaces are not available to this user: allow them (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0; on Ubuntu 24.04 also kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for bwrap; in a container, a seccomp profile that permits unshare). It said: ${last}`;
+    return (
+      'User namespaces are not available to this user: allow them (sysctl kernel.unprivileged_userns_clone=1, ' +
+      'user.max_user_namespaces above 0; on Ubuntu 24.04 also kernel.apparmor_restrict_unprivileged_userns=0 or ' +
+      `an AppArmor profile for bwrap; in a container, a seccomp profile that permits unshare). It said: ${last}`
+    );
   }
   if (/seccomp/i.test(words))
     return `The seccomp filter cannot be loaded: the kernel needs CONFIG_SECCOMP_FILTER. It said: ${last}`;

@@ -7,12 +7,12 @@ import { SandboxUnavailable } from './errors';
 
 const count = z.number().int().nonnegative();
 
-/** `sandbox/profile.json`: the one description of the jail, read by the TypeScript launcher and by the trainer's. */
+/** `sandbox/profile.json`: the only description of the jail, read by this launcher and by the trainer's in Python. */
 export const jailProfileSchema = z.strictObject({
   version: z.literal(1),
-  /** bubblewrap's arguments, in groups for the reader; `${PYTHON_ROOT}` is the copied Python tree. */
+  /** bubblewrap's arguments, grouped for readers; `${PYTHON_ROOT}` stands for the copied Python tree. */
   bubblewrap: z.array(z.array(z.string())),
-  /** What runs inside; `${RUNTIME}` and `${THREADS}` are filled in. */
+  /** The command that runs inside; `${RUNTIME}` and `${THREADS}` are filled in. */
   command: z.array(z.string()).min(1),
   /** Path of the runtime inside the jail. */
   runtimeInJail: z.string(),
@@ -32,19 +32,19 @@ export const jailProfileSchema = z.strictObject({
     threads: count,
   }),
   /**
-   * Second bound on memory and processes, and one on processor time, used where control groups can be written. 100
-   * percent is one core.
+   * Limits of the jail's control group, where one can be made: memory and processes, which rlimits bound as well, and
+   * processor time (100 percent is one core).
    */
   cgroup: z.strictObject({ memoryBytes: count, processes: count, cpuPercent: count.min(1) }),
   seccomp: z.record(z.string(), z.strictObject({ file: z.string(), sha256: z.string() })),
   /**
-   * What the parent accepts: longest line, requests in one batch, nesting, log bytes before the process is killed, kept
-   * tail.
+   * What the parent accepts: bytes of a line, requests in a batch, nesting depth, bytes of log before the process is
+   * killed, and how many of the last bytes of log are kept.
    */
   caps: z.strictObject({ lineBytes: count, batchRequests: count, depth: count, logBytes: count, logTailBytes: count }),
   /**
-   * Deadlines in milliseconds: start until `load` is answered, one request line, the wait after closing the request
-   * pipe.
+   * Deadlines in milliseconds: from the start until `load` is answered, for one request line, and from closing the
+   * request pipe until the process is killed.
    */
   wallMs: z.strictObject({ start: count, request: count, close: count }),
 });
@@ -57,9 +57,8 @@ export interface LoadedProfile {
 }
 
 /**
- * The profile to use: WHET_JAIL_PROFILE, else the project's. Workers in containers name `sandbox/profile-pod.json`,
- * because
- * /proc/sys is read-only there.
+ * Path of the profile to use: WHET_JAIL_PROFILE, else the project's. Workers in containers set it to
+ * `sandbox/profile-pod.json`, because /proc/sys is read-only there.
  */
 export function profilePath(): string {
   return process.env['WHET_JAIL_PROFILE'] || join(projectRoot(), 'sandbox', 'profile.json');
@@ -75,7 +74,8 @@ export function loadProfile(path: string = profilePath()): LoadedProfile {
   } catch (error) {
     const why = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
     throw new SandboxUnavailable([
-      `The jail's profile ${path} cannot be read: ${why}. Set WHET_JAIL_PROFILE to sandbox/profile.json or sandbox/profile-pod.json, or unset it.`,
+      `The jail's profile ${path} cannot be read: ${why}. Set WHET_JAIL_PROFILE to sandbox/profile.json or ` +
+        'sandbox/profile-pod.json, or unset it.',
     ]);
   }
 }
@@ -86,9 +86,10 @@ export function kernelArch(): string {
 }
 
 /**
- * Path of the seccomp filter for this machine, after comparing it with the profile's hash: a filter that was changed or
- * cut short would load and protect less.
- * @throws SandboxUnavailable when there is none for the architecture or it is not the one the profile names.
+ * Finds the seccomp filter for this machine and compares it with the profile's hash, because a filter that was changed
+ * or cut short would still load, but protect less.
+ * @returns its path.
+ * @throws SandboxUnavailable when there is none for the architecture or it is not the one that the profile names.
  */
 export function seccompFilterPath({ profile, folder }: LoadedProfile): string {
   const entry = profile.seccomp[kernelArch()];
@@ -102,12 +103,14 @@ export function seccompFilterPath({ profile, folder }: LoadedProfile): string {
     content = readFileSync(path);
   } catch (error) {
     throw new SandboxUnavailable([
-      `The seccomp filter ${entry.file} cannot be read (${(error as Error).message}): restore it with \`node dist/sandbox/build-seccomp.js\`.`,
+      `The seccomp filter ${entry.file} cannot be read (${(error as Error).message}): restore it with \`node ` +
+        `dist/sandbox/build-seccomp.js\`.`,
     ]);
   }
   if (createHash('sha256').update(content).digest('hex') !== entry.sha256) {
     throw new SandboxUnavailable([
-      `The seccomp filter ${entry.file} is not the one that profile.json names: restore both with \`node dist/sandbox/build-seccomp.js\`.`,
+      `The seccomp filter ${entry.file} is not the one that profile.json names: restore both with \`node ` +
+        `dist/sandbox/build-seccomp.js\`.`,
     ]);
   }
   return path;

@@ -9,8 +9,8 @@ import { findProgram } from './find-program';
 const run = promisify(execFile);
 const roots = new Map<string, { built: Promise<string>; at: number }>();
 /**
- * A tree that no start has touched for 14 days is removed by the next build (stale_trees.py): a worker lives longer
- * than that.
+ * The next build removes trees that no start has touched for 14 days (stale_trees.py). A worker may run longer than
+ * that, so it touches its tree again after this time.
  */
 const TOUCH_AGAIN_MS = 24 * 60 * 60 * 1000;
 

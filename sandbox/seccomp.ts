@@ -1,16 +1,17 @@
 /**
  * The jail's seccomp filter, assembled as classic BPF without a native library. The result is committed
- * (`sandbox/seccomp-<arch>.bpf`) and read by every launcher; a test keeps the files equal to what this module
+ * (`sandbox/seccomp-<arch>.bpf`) and read by every launcher. A test keeps the files equal to what this module
  * assembles.
  *
- * A deny list over a default of "allow": namespaces, the missing network, the read-only tree and the limits contain an
- * environment, the filter takes away the kernel's larger attack surface and the ways around those limits.
- * uretprobe (335 on x86_64) is not listed: Linux passes it through unfiltered, and outside a probe it only kills its
- * caller.
+ * The filter allows everything that its list does not deny. An environment is contained by namespaces, by having no
+ * network, by the read-only tree and by limits; the filter removes most of the kernel's attack surface and the ways
+ * around those limits. uretprobe (335 on x86_64) is not listed, because Linux does not filter it, and outside a probe
+ * it only kills its caller.
  */
 
 /** Architectures with a committed filter, named as in `uname -m`. */
 export const SECCOMP_ARCHES = ['x86_64', 'aarch64'] as const;
+/** An architecture with a committed filter. */
 export type SeccompArch = (typeof SECCOMP_ARCHES)[number];
 
 type SyscallNumbers = readonly [x86_64: number | null, aarch64: number | null];
@@ -19,19 +20,23 @@ type SyscallNumbers = readonly [x86_64: number | null, aarch64: number | null];
 // prettier-ignore
 export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   // Mounts and roots.
-  mount: [165, 40], umount2: [166, 39], pivot_root: [155, 41], chroot: [161, 51], move_mount: [429, 429], open_tree: [428, 428],
+  mount: [165, 40], umount2: [166, 39], pivot_root: [155, 41], chroot: [161, 51], move_mount: [429, 429],
+  open_tree: [428, 428],
   fsopen: [430, 430], fsconfig: [431, 431], fsmount: [432, 432], fspick: [433, 433], mount_setattr: [442, 442],
   statmount: [457, 457], listmount: [458, 458],
   // Namespaces. clone is examined by its flags; fork and vfork start processes, which an environment never needs.
   unshare: [272, 97], setns: [308, 268], fork: [57, null], vfork: [58, null],
   // Other processes.
-  ptrace: [101, 117], process_vm_readv: [310, 270], process_vm_writev: [311, 271], process_madvise: [440, 440], kcmp: [312, 272],
+  ptrace: [101, 117], process_vm_readv: [310, 270], process_vm_writev: [311, 271], process_madvise: [440, 440],
+  kcmp: [312, 272],
   pidfd_open: [434, 434], pidfd_getfd: [438, 438], pidfd_send_signal: [424, 424],
   // Every socket family, connected pairs too: io_uring can open sockets by itself, so it goes as well. And what only
   // sockets take, because the pipes of Node are unix sockets: descriptors could be sent over them, packet filters
   // attached, the peer asked for.
-  socket: [41, 198], socketpair: [53, 199], connect: [42, 203], bind: [49, 200], listen: [50, 201], accept: [43, 202], accept4: [288, 242],
-  setsockopt: [54, 208], getsockopt: [55, 209], getsockname: [51, 204], getpeername: [52, 205], sendto: [44, 206], recvfrom: [45, 207],
+  socket: [41, 198], socketpair: [53, 199], connect: [42, 203], bind: [49, 200], listen: [50, 201], accept: [43, 202],
+  accept4: [288, 242],
+  setsockopt: [54, 208], getsockopt: [55, 209], getsockname: [51, 204], getpeername: [52, 205], sendto: [44, 206],
+  recvfrom: [45, 207],
   sendmsg: [46, 211], recvmsg: [47, 212], sendmmsg: [307, 269], recvmmsg: [299, 243], shutdown: [48, 210],
   io_uring_setup: [425, 425], io_uring_enter: [426, 426], io_uring_register: [427, 427],
   // Memory that RLIMIT_AS does not count: detached System V segments, memory files, message queues.
@@ -47,17 +52,23 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   // The tree is shared: watching it tells what other jails do.
   inotify_init: [253, null], inotify_init1: [294, 26], inotify_add_watch: [254, 27],
   // Keys, kernel programs, tracing, page faults in user space.
-  keyctl: [250, 219], add_key: [248, 217], request_key: [249, 218], bpf: [321, 280], perf_event_open: [298, 241], userfaultfd: [323, 282],
-  lookup_dcookie: [212, 18], fanotify_init: [300, 262], fanotify_mark: [301, 263], name_to_handle_at: [303, 264], open_by_handle_at: [304, 265],
+  keyctl: [250, 219], add_key: [248, 217], request_key: [249, 218], bpf: [321, 280], perf_event_open: [298, 241],
+  userfaultfd: [323, 282],
+  lookup_dcookie: [212, 18], fanotify_init: [300, 262], fanotify_mark: [301, 263], name_to_handle_at: [303, 264],
+  open_by_handle_at: [304, 265],
   lsm_set_self_attr: [460, 460],
   // The machine.
   kexec_load: [246, 104], kexec_file_load: [320, 294], reboot: [169, 142], swapon: [167, 224], swapoff: [168, 225],
-  init_module: [175, 105], finit_module: [313, 273], delete_module: [176, 106], acct: [163, 89], quotactl: [179, 60], quotactl_fd: [443, 443],
-  syslog: [103, 116], settimeofday: [164, 170], clock_settime: [227, 112], clock_adjtime: [305, 266], adjtimex: [159, 171],
-  sethostname: [170, 161], setdomainname: [171, 162], vhangup: [153, 58], iopl: [172, null], ioperm: [173, null], modify_ldt: [154, null],
+  init_module: [175, 105], finit_module: [313, 273], delete_module: [176, 106], acct: [163, 89], quotactl: [179, 60],
+  quotactl_fd: [443, 443],
+  syslog: [103, 116], settimeofday: [164, 170], clock_settime: [227, 112], clock_adjtime: [305, 266],
+  adjtimex: [159, 171],
+  sethostname: [170, 161], setdomainname: [171, 162], vhangup: [153, 58], iopl: [172, null], ioperm: [173, null],
+  modify_ldt: [154, null],
   personality: [135, 92], uselib: [134, null], ustat: [136, null], sysfs: [139, null], nfsservctl: [180, 42],
   // NUMA placement.
-  mbind: [237, 235], set_mempolicy: [238, 237], get_mempolicy: [239, 236], set_mempolicy_home_node: [450, 450], migrate_pages: [256, 238],
+  mbind: [237, 235], set_mempolicy: [238, 237], get_mempolicy: [239, 236], set_mempolicy_home_node: [450, 450],
+  migrate_pages: [256, 238],
   move_pages: [279, 239],
 };
 
@@ -68,11 +79,11 @@ const FCNTL: SyscallNumbers = [72, 25];
 const SETRLIMIT: SyscallNumbers = [160, 164];
 const PRLIMIT64: SyscallNumbers = [302, 261];
 /**
- * A limit of 1 byte keeps the kernel from piping a core to the host's handler; 0 would not (man 5 core), so it stays as
- * it is.
+ * The jail may not change this limit. It is 1 byte, which keeps the kernel from piping a core to the host's handler; 0
+ * would not (man 5 core).
  */
 const RLIMIT_CORE = 4;
-/** First number that no released kernel had when this list was made: later calls do not exist inside. */
+/** First number that no released kernel had when this list was made. Calls from here on are answered with ENOSYS. */
 const FIRST_UNKNOWN = 463;
 const X32_BIT = 0x40000000;
 const AUDIT_ARCH: Readonly<Record<SeccompArch, number>> = { x86_64: 0xc000003e, aarch64: 0xc00000b7 };
@@ -84,7 +95,7 @@ const CLONE_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x1
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 
-/** Locks, leases and directory watches: what fcntl does through the shared tree and other jails can notice. */
+/** Locks, leases and directory watches: commands on the shared tree that other jails could notice. */
 const FCNTL_COMMANDS = {
   F_GETLK: 5,
   F_SETLK: 6,

@@ -57,11 +57,9 @@ export async function startFakeBatchEndpoint(
     const output = lines.flatMap((line) => {
       const { custom_id, body } = JSON.parse(line) as { custom_id: string; body: FakeAnalystBody };
       const content = answer(body, true);
-      return content === null
-        ? []
-        : [
-            `${JSON.stringify({ id: custom_id, custom_id, response: { status_code: 200, body: completion(body, content) }, error: null })}\n`,
-          ];
+      if (content === null) return [];
+      const response = { status_code: 200, body: completion(body, content) };
+      return [`${JSON.stringify({ id: custom_id, custom_id, response, error: null })}\n`];
     });
     batch.output_file_id = `file-out-${batch.id}`;
     files.set(batch.output_file_id, output.join(''));

@@ -18,8 +18,10 @@ export interface SeenRequest {
 export type Behaviour = (request: SeenRequest, response: ServerResponse) => boolean;
 
 /** One server-sent event of a streamed completion. */
-export const chunkEvent = (model: string, content: string): string =>
-  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model, choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
+export const chunkEvent = (model: string, content: string): string => {
+  const choices = [{ index: 0, delta: { content }, finish_reason: null }];
+  return `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model, choices })}\n\n`;
+};
 
 /**
  * Fake model server at its door: OpenAI's API and vLLM's adapter calls. It says which model answered, so that a wrong

@@ -1,6 +1,6 @@
 import type { Attack } from './attacks/attack';
 
-const WIDTH = 140;
+const WIDTH = 118;
 
 /** The part of docs/sandbox.md that names every attack, one block a family. */
 export function attackList(families: Readonly<Record<string, readonly Attack[]>>): string {

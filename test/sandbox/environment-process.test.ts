@@ -17,7 +17,8 @@ const ADDER = `
 class Environment:
     @staticmethod
     def tools():
-        return [{"type": "function", "function": {"name": "add", "description": "adds n", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}}]
+        parameters = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        return [{"type": "function", "function": {"name": "add", "description": "adds n", "parameters": parameters}}]
     @staticmethod
     def generate_task(seed):
         return {"target": seed % 10, "tags": ["even"] if seed % 2 == 0 else []}
@@ -32,7 +33,8 @@ class Environment:
     @staticmethod
     def evaluate(trajectory, task):
         total = sum(entry["call"]["arguments"]["n"] for entry in trajectory if "call" in entry)
-        return {"reward": 1.0 if total == task["target"] else 0.25, "diagnostics": {"adds": "present" if total else "lacking"}}
+        diagnostics = {"adds": "present" if total else "lacking"}
+        return {"reward": 1.0 if total == task["target"] else 0.25, "diagnostics": diagnostics}
     @staticmethod
     def reference_solution(task):
         return [{"name": "add", "arguments": {"n": task["target"]}}]
@@ -121,7 +123,8 @@ test('results that do not fit one response line are asked for again, once each',
   const environment = await open(
     ADDER.replace(
       'def hints(task):',
-      'def hints(task):\n        Environment.asked = getattr(Environment, "asked", 0) + 1\n        return ["x" * 200000, str(Environment.asked)]',
+      'def hints(task):\n        Environment.asked = getattr(Environment, "asked", 0) + 1\n' +
+        '        return ["x" * 200000, str(Environment.asked)]',
     ),
   );
   const hints = await Promise.all(Array.from({ length: 12 }, (_, seed) => environment.hints(seed)));

@@ -65,7 +65,8 @@ async function play(attack: Attack): Promise<void> {
   const allowed = Array.isArray(expected) ? (expected as readonly Expected[]) : [expected as Expected];
   if (!allowed.some((one) => fits(got, one)))
     throw new Error(
-      `The attack got ${String(got)}; it may get ${allowed.map((one) => (typeof one === 'function' ? one.name : String(one))).join(' or ')}.`,
+      `The attack got ${String(got)}; it may get ` +
+        `${allowed.map((one) => (typeof one === 'function' ? one.name : String(one))).join(' or ')}.`,
     );
 }
 

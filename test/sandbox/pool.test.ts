@@ -75,7 +75,7 @@ test('a jail gets one source in its life', async () => {
   expect(await episode(second, 1)).toEqual(['1:1', '1:2', '1:3', '1:4']);
 });
 
-test('a crash costs the episodes of its own jail; run again from their seeds, only the one that did it fails', async () => {
+test('a crash costs the episodes of its own jail; run again, only the one that did it fails', async () => {
   const [shared, other] = [await open(), await open()];
   const beside = episode(other, 100);
   const seeds = [0, 1, 2, 3, 4, 5, 6, 7];

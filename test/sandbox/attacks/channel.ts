@@ -24,7 +24,9 @@ function forgery({ method, result }: ForgedAnswer): string {
   const members: Record<ForgedAnswer['method'], string> = {
     evaluate: `@staticmethod\ndef evaluate(trajectory, task):\n    ${forge}\n    return 1.0`,
     step: `def step(self, call):\n    ${forge}\n    return {"observation": "", "done": False}`,
-    reset: `def reset(self, seed):\n    if seed == 2:\n        ${forge}\n    return [{"role": "user", "content": "go"}]`,
+    reset:
+      `def reset(self, seed):\n    if seed == 2:\n        ${forge}\n` +
+      '    return [{"role": "user", "content": "go"}]',
     describe: `@staticmethod\ndef tools():\n    ${forge}\n    return []`,
   };
   return members[method];
@@ -112,7 +114,9 @@ export const CHANNEL: readonly Attack[] = [
   },
   {
     name: 'an error message of a million characters',
-    body: `os.write(4, b'{"id":3,"error":{"type":"BadReturn","message":"' + b"x" * 1000000 + b'","traceback":null}}\\n')`,
+    body:
+      `os.write(4, b'{"id":3,"error":{"type":"BadReturn","message":"' + b"x" * 1000000 + ` +
+      `b'","traceback":null}}\\n')`,
     expected: BadOutput,
   },
   {

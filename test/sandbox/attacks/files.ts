@@ -124,7 +124,9 @@ return sorted(os.listdir(".")) == sorted(os.listdir("/")), os.path.exists("etc/p
   },
   {
     name: 'a file handle that leads past the root',
-    body: 'return [system_call(303, -100, b"/", ctypes.create_string_buffer(128), ctypes.byref(ctypes.c_int()), 0), system_call(304, 3, ctypes.create_string_buffer(128), 0)]',
+    body:
+      'return [system_call(303, -100, b"/", ctypes.create_string_buffer(128), ctypes.byref(ctypes.c_int()), 0), ' +
+      'system_call(304, 3, ctypes.create_string_buffer(128), 0)]',
     expected: "['EPERM', 'EPERM']",
     only: 'x64',
   },
@@ -168,7 +170,9 @@ return found`);
       const got = await attackInJail(`
 places = [path for path in sys.path if path] + ["/usr/lib/python3", "/usr/bin", "/tmp", "/"]
 names = ["sitecustomize.py", "usercustomize.py", "evil.pth", "json.py", "__pycache__/os.cpython-311.pyc"]
-return [place for place in places for name in names if attempt(lambda: open(f"{place}/{name}", "w").write("import sys; sys.planted = '${marker}'")).startswith("succ")]`);
+plant = lambda path: open(path, "w").write("import sys; sys.planted = '${marker}'")
+return [place for place in places for name in names
+        if attempt(lambda: plant(f"{place}/{name}")).startswith("succ")]`);
       expect(got).toBe('[]');
       expect(await attackInJail('return hasattr(sys, "planted")')).toBe('False');
     },

@@ -23,7 +23,8 @@ const ANY_ENDING = [
 const SABOTAGE: readonly (readonly [name: string, statements: string])[] = [
   [
     'a signal handler that raises in the runtime',
-    'def strike(*_):\n    raise KeyError("struck")\nsignal.signal(signal.SIGALRM, strike)\nsignal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)\nreturn "x"',
+    'def strike(*_):\n    raise KeyError("struck")\nsignal.signal(signal.SIGALRM, strike)\n' +
+      'signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)\nreturn "x"',
   ],
   ['memory scribbled over by ctypes', 'ctypes.memset(id(None), 0, 4096)\nreturn "scribbled"'],
   [
@@ -53,7 +54,8 @@ const SABOTAGE: readonly (readonly [name: string, statements: string])[] = [
   ],
   [
     'a thread that never lets go',
-    'sys.setswitchinterval(1e9)\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()\nreturn "x"',
+    'sys.setswitchinterval(1e9)\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)], ' +
+      'daemon=True).start()\nreturn "x"',
   ],
   [
     'the process replaced from another thread',
@@ -61,7 +63,8 @@ const SABOTAGE: readonly (readonly [name: string, statements: string])[] = [
   ],
   [
     "the runtime's frames rewritten",
-    'frame = sys._getframe()\nwhile frame:\n    frame.f_trace, frame.f_trace_opcodes = (lambda *_: 1 / 0), True\n    frame = frame.f_back\nsys.settrace(lambda *_: None)\nreturn "x"',
+    'frame = sys._getframe()\nwhile frame:\n    frame.f_trace, frame.f_trace_opcodes = (lambda *_: 1 / 0), True\n' +
+      '    frame = frame.f_back\nsys.settrace(lambda *_: None)\nreturn "x"',
   ],
 ];
 
@@ -170,7 +173,8 @@ return "armed"`,
     name: 'settings of the process for the next environment',
     run: async () => {
       await attackInJail(
-        'os.environ["TZ"] = "Asia/Tokyo"\ntime.tzset()\nos.umask(0)\nsys.set_int_max_str_digits(0)\nos.chdir("/usr")\nreturn "set"',
+        'os.environ["TZ"] = "Asia/Tokyo"\ntime.tzset()\nos.umask(0)\nsys.set_int_max_str_digits(0)\n' +
+          'os.chdir("/usr")\nreturn "set"',
       );
       expect(
         await attackInJail('return [os.environ.get("TZ"), time.timezone, os.getcwd(), sys.get_int_max_str_digits()]'),
@@ -179,7 +183,9 @@ return "armed"`,
   },
   {
     name: 'another locale',
-    body: 'import locale\ntry:\n    locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")\nexcept locale.Error:\n    pass\nreturn 1.5',
+    body:
+      'import locale\ntry:\n    locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")\nexcept locale.Error:\n    pass\n' +
+      'return 1.5',
     expected: '1.5',
   },
   {
@@ -200,7 +206,8 @@ return "armed"`,
     run: async () => {
       const source = hostileSource('return "x"').replace(
         'class Environment:',
-        'class Meta(type):\n    def __getattribute__(cls, name):\n        raise SystemExit(name)\n\nclass Environment(metaclass=Meta):',
+        'class Meta(type):\n    def __getattribute__(cls, name):\n        raise SystemExit(name)\n\n' +
+          'class Environment(metaclass=Meta):',
       );
       await expect(openHostile(source)).rejects.toBeInstanceOf(EnvironmentRaised);
       await expectNextEnvironmentWorks();

@@ -56,7 +56,9 @@ export const KERNEL: readonly Attack[] = [
   },
   {
     name: 'every denied system call',
-    body: 'return {name: answer for name, number in call["arguments"].items() if number is not None and (answer := system_call(number)) != "EPERM"}',
+    body:
+      'return {name: answer for name, number in call["arguments"].items() if number is not None and (answer := ' +
+      'system_call(number)) != "EPERM"}',
     arguments: Object.fromEntries(Object.entries(DENIED_SYSCALLS).map(([name, [number]]) => [name, number])),
     expected: '{}',
     only: 'x64',
@@ -104,7 +106,9 @@ export const KERNEL: readonly Attack[] = [
   },
   {
     name: 'capabilities',
-    body: 'return [system_call(126, ctypes.byref((ctypes.c_uint32 * 2)(0x20080522, 0)), ctypes.byref((ctypes.c_uint32 * 6)(*[255] * 6)))]',
+    body:
+      'return [system_call(126, ctypes.byref((ctypes.c_uint32 * 2)(0x20080522, 0)), ' +
+      'ctypes.byref((ctypes.c_uint32 * 6)(*[255] * 6)))]',
     expected: "['EPERM']",
     only: 'x64',
   },

@@ -61,7 +61,9 @@ export const NETWORK: readonly Attack[] = [
   {
     // Node's pipes are connected unix sockets: a descriptor sent over one would arrive in the service.
     name: 'descriptors sent over the response channel',
-    body: 'return attempt(lambda: socket.socket(fileno=4).sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, b"\\0\\0\\0\\0")]))',
+    body:
+      'return attempt(lambda: socket.socket(fileno=4).sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, ' +
+      'b"\\0\\0\\0\\0")]))',
     expected: 'EPERM',
   },
   {

@@ -96,7 +96,8 @@ export const PROCESSES: readonly Attack[] = [
       // PR_SET_PDEATHSIG off: what ends it then is the end of its pid namespace.
       const environment = await openHostile(
         hostileSource(
-          'threading.Thread(target=time.sleep, args=(3600,)).start()\nreturn [libc.prctl(1, 0), signal.signal(15, signal.SIG_IGN) is not None]',
+          'threading.Thread(target=time.sleep, args=(3600,)).start()\n' +
+            'return [libc.prctl(1, 0), signal.signal(15, signal.SIG_IGN) is not None]',
         ),
       );
       await environment.step('e', [{ name: 'go', arguments: {} }]);

@@ -55,7 +55,9 @@ except MemoryError:
   },
   {
     name: 'shared anonymous mappings',
-    body: 'maps = []\nreturn attempt(lambda: [maps.append(mmap.mmap(-1, 64 << 20)) for _ in range(100)]) + f" {len(maps) < 9}"',
+    body:
+      'maps = []\nreturn attempt(lambda: [maps.append(mmap.mmap(-1, 64 << 20)) for _ in range(100)]) + f" ' +
+      '{len(maps) < 9}"',
     expected: 'ENOMEM True',
   },
   {
@@ -121,7 +123,9 @@ return f"{written} {tried > 50}"`,
   },
   {
     name: 'using up file descriptors',
-    body: 'files = []\nreturn attempt(lambda: [files.append(open("/dev/null")) for _ in range(10000)]) + f" {len(files) <= 64}"',
+    body:
+      'files = []\nreturn attempt(lambda: [files.append(open("/dev/null")) for _ in range(10000)]) + f" ' +
+      '{len(files) <= 64}"',
     expected: 'EMFILE True',
   },
   {
@@ -140,13 +144,17 @@ return f"{result} {len(pipes) < 32}"`,
   },
   {
     name: 'raising its limits',
-    body: `return {attempt(resource.setrlimit, getattr(resource, "RLIMIT_" + name), (1 << 40, 1 << 40)) for name in ${JSON.stringify(LIMITS)}}`,
+    body:
+      'return {attempt(resource.setrlimit, getattr(resource, "RLIMIT_" + name), (1 << 40, 1 << 40)) for name in ' +
+      `${JSON.stringify(LIMITS)}}`,
     expected: /^\{('ValueError'|'EPERM'|, )*\}$/,
   },
   {
     // A core of 0 would still be piped to a handler of the host; 1 is what turns that off, and must not be lowered.
     name: 'a core dump for the handler of the host',
-    body: 'return [resource.getrlimit(resource.RLIMIT_CORE), attempt(resource.setrlimit, resource.RLIMIT_CORE, (0, 0))]',
+    body:
+      'return [resource.getrlimit(resource.RLIMIT_CORE), attempt(resource.setrlimit, resource.RLIMIT_CORE, (0, ' +
+      '0))]',
     expected: /^\[\(1, 1\), '(EPERM|ValueError)'\]$/,
   },
   { name: 'a sleep without end', body: 'time.sleep(3600)', expected: EnvironmentHung, requestMs: 1_000 },

@@ -29,7 +29,8 @@ const TASKS: readonly (readonly [name: string, statements: string])[] = [
   ['holds itself', 'loop = {}\nloop["self"] = loop\nreturn loop'],
   [
     'yields without end',
-    'class Endless(dict):\n    def items(self):\n        while True:\n            yield ("k", "v" * 1000000)\nreturn Endless(a=1)',
+    'class Endless(dict):\n    def items(self):\n        while True:\n            yield ("k", "v" * 1000000)\n' +
+      'return Endless(a=1)',
   ],
   ['is larger than the cap', 'return {"x": "y" * (1 << 20)}'],
   ['holds NaN', 'return {"x": float("nan")}'],
@@ -67,7 +68,8 @@ export const RESULTS: readonly Attack[] = [
   ...TASKS.map(([name, statements]) => ({
     name: `a task that ${name}`,
     run: async () => {
-      const generate = `@staticmethod\ndef generate_task(seed):\n    if seed == 1:\n        return {}\n${indent(statements)}`;
+      const generate =
+        `@staticmethod\ndef generate_task(seed):\n    if seed == 1:\n        return {}\n` + `${indent(statements)}`;
       const environment = await openHostile(hostileSource('return "x"', generate));
       await expect(environment.task(2)).rejects.toBeInstanceOf(BadReturn);
       expect(await environment.task(1)).toEqual({});
@@ -126,7 +128,8 @@ def step(self, call):
       const environment = await openHostile(
         hostileSource(
           'call["arguments"]["n"] = 99\ncall["name"] = "other"\nreturn "changed"',
-          '@staticmethod\ndef evaluate(trajectory, task):\n    return 1.0 if trajectory[0]["call"] == {"name": "go", "arguments": {"n": 1}} else 0.0',
+          '@staticmethod\ndef evaluate(trajectory, task):\n' +
+            '    return 1.0 if trajectory[0]["call"] == {"name": "go", "arguments": {"n": 1}} else 0.0',
         ),
       );
       await environment.step('e', [{ name: 'go', arguments: { n: 1 } }]);
@@ -141,7 +144,8 @@ def step(self, call):
         hostileSource(`
 class Odd(BaseException):
     pass
-raise {"exit": SystemExit(0), "interrupt": KeyboardInterrupt(), "generator": GeneratorExit(), "odd": Odd("odd")}[call["arguments"]["kind"]]`),
+raise {"exit": SystemExit(0), "interrupt": KeyboardInterrupt(), "generator": GeneratorExit(),
+       "odd": Odd("odd")}[call["arguments"]["kind"]]`),
       );
       for (const kind of ['exit', 'interrupt', 'generator', 'odd']) {
         await expect(environment.step('e', [{ name: 'go', arguments: { kind } }])).rejects.toBeInstanceOf(
