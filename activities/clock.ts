@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** Time as activities see it, so that tests need not wait. */
 export interface Clock {
-  /** Milliseconds; only differences mean something. */
+  /** Milliseconds since an arbitrary point: only differences are meaningful. */
   now(): number;
   /** Waits; rejects with the signal's reason as soon as it is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

@@ -4,12 +4,13 @@ import { readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
-/** Files that make a model or an adapter what it is: configuration, tokenizer, weights. */
+/** File extensions of what belongs to a model or adapter: configuration, tokenizer, weights. */
 const MODEL_FILES = new Set(['.json', '.safetensors', '.jinja', '.txt', '.model']);
 
 /**
- * Hash of a model's or adapter's directory, the same that the trainer computes (`whetstone.train.output.tree_hash`):
- * sha256 over `name NUL sha256-hex LF` of each of its files, sorted by name. Rejects when the directory cannot be read.
+ * Hash of a model's or adapter's directory, equal to the one that the trainer computes
+ * (`whetstone.train.output.tree_hash`): sha256 over `name NUL sha256-hex LF` of each of its files, sorted by name.
+ * Rejects when the directory cannot be read.
  */
 export async function modelDirectorySha256(directory: string): Promise<string> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });

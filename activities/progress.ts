@@ -3,32 +3,33 @@ import { HEARTBEAT_MS } from '../contracts/limits';
 import type { StageName } from '../contracts/names';
 import type { StageProgress } from '../contracts/messages/run-context';
 
+/** What `startProgress` reports about. */
 export interface ProgressOptions {
   stage: StageName;
   /** What is being counted, in the plural. */
   unit: string;
   total: number;
-  /** Done before this attempt, from a segment; it does not count for the rate. Default 0. */
+  /** Units done by earlier attempts; they do not count for the rate. Default 0. */
   done?: number;
   heartbeat: (progress: StageProgress) => void;
   /** Milliseconds between heartbeats. Default HEARTBEAT_MS.every. */
   everyMs?: number;
-  /** One line for people, shown as long as nothing more pressing is said. */
+  /** One line for people, shown while `setNote` has set no other. */
   note?: string;
 }
 
-/** Counter of a long activity that heartbeats by itself until it is stopped. */
+/** The counter of a long activity. It sends heartbeats by itself until it is stopped. */
 export interface Progress {
-  /** Call it when the result is in its segment, so that a heartbeat never counts what a retry would repeat. */
+  /** Counts results. Call it after they are in the segment: a heartbeat must not count what a retry would repeat. */
   advance(count?: number): void;
   /**
-   * Sets the count, for work that is counted elsewhere. The rate is counted from the first growth: what came before was
-   * waiting and loading.
+   * Sets the count, for work that is counted elsewhere. The rate starts at the first increase, because the time before
+   * was spent waiting and loading.
    */
   setDone(done: number): void;
-  /** One line for people, e.g. what the stage waits for; undefined brings the first note back. */
+  /** Sets the line for people, such as what the stage waits for; undefined restores the first note. */
   setNote(note: string | undefined): void;
-  /** Of a training: why it is where it is; undefined when there is nothing to say any more. */
+  /** Sets why a training waits or runs as it does; undefined removes the reason. */
   setReason(reason: TrainingReason | undefined): void;
   snapshot(): StageProgress;
   /** Sends a last heartbeat and stops. */

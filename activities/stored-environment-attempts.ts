@@ -1,6 +1,7 @@
 /**
- * Validations and calibrations as they are read back. A run that is under way at an upgrade has attempts from before:
- * what they lack is filled in here, so that it neither fails at its next attempt nor at its report.
+ * Schemas that read stored validations and calibrations, also those of earlier versions. A run may be under way during
+ * an upgrade; fields that its earlier attempts lack are filled in here, so that neither its next attempt nor its report
+ * fails.
  */
 import { z } from 'zod';
 import { calibrationResultSchema } from '../contracts/artifacts/environment-attempt';
@@ -9,7 +10,7 @@ import { validationSchema } from '../contracts/artifacts/environment-check';
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Validation; before there were certificates, a check had no group and no figures. */
+/** A stored validation. In early versions, a check had no group and no figures. */
 export const storedValidationSchema = z.preprocess((value) => {
   if (!isRecord(value) || !Array.isArray(value['checks'])) return value;
   return {
@@ -21,8 +22,8 @@ export const storedValidationSchema = z.preprocess((value) => {
 }, validationSchema);
 
 /**
- * CalibrationResult; before calibration stopped early it made all rollouts, and gave probabilities without intervals,
- * which are left out. Whether the environment was at fault was not said.
+ * A stored calibration. In early versions it always made all planned rollouts, its probabilities had no intervals (they
+ * are left out), and it did not say whether the environment was at fault.
  */
 export const storedCalibrationSchema = z.preprocess((stored) => {
   const value = isRecord(stored) ? { faulty: false, ...stored } : stored;

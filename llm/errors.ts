@@ -58,7 +58,8 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
     if (detail.code === 'insufficient_quota') {
       return make(
         'Analyst.RateLimited',
-        `The analyst at ${place.endpoint} says that the quota of this API key is used up: add credit or use another key.${said}`,
+        `The analyst at ${place.endpoint} says that the quota of this API key is used up: add credit or use ` +
+          `another key.${said}`,
         wait ?? QUOTA_RETRY_MS,
       );
     }
@@ -67,7 +68,8 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
   if (status === 401 || status === 403) {
     return make(
       'Analyst.Unauthorised',
-      `The analyst at ${place.endpoint} refused the API key (${status}): set OPENAI_API_KEY to a key that may use model ${place.model}.${said}`,
+      `The analyst at ${place.endpoint} refused the API key (${status}): set OPENAI_API_KEY to a key that may ` +
+        `use model ${place.model}.${said}`,
     );
   }
   // 408 and 409 are what gateways answer when they gave up waiting or hold a lock; both pass.
@@ -81,13 +83,15 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
   if (status !== null) {
     return make(
       'Analyst.BadRequest',
-      `The analyst at ${place.endpoint} called our request for model ${place.model} wrong (${status}): check the address, analyst.model and that it supports structured outputs.${said}`,
+      `The analyst at ${place.endpoint} called our request for model ${place.model} wrong (${status}): check the ` +
+        `address, analyst.model and that it supports structured outputs.${said}`,
     );
   }
   if (error instanceof APIConnectionTimeoutError) {
     return make(
       'Analyst.Unavailable',
-      `The analyst at ${place.endpoint} did not answer in time: raise analyst.timeoutSeconds if its answers take longer.`,
+      `The analyst at ${place.endpoint} did not answer in time: raise analyst.timeoutSeconds if its answers take ` +
+        'longer.',
     );
   }
   if (error instanceof SyntaxError) {

@@ -49,7 +49,8 @@ function requireClosed(object: Record<string, unknown>, path: string): void {
   const required = (object.required ?? []) as string[];
   if (object.additionalProperties !== false || required.length !== properties.length) {
     throw new TypeError(
-      `The answer schema has an object at ${path || '/'} with optional or unknown keys: use z.strictObject and nullable().`,
+      `The answer schema has an object at ${path || '/'} with optional or unknown keys: use z.strictObject and ` +
+        'nullable().',
     );
   }
 }

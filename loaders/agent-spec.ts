@@ -5,7 +5,7 @@ import { type AgentSpec, agentSpecSchema } from '../contracts/config/agent-spec'
 import { pricesOf } from '../contracts/artifacts/analyst-use';
 import { schemaProblems, type SpecProblem } from './schema-problems';
 
-/** An agent.yaml that cannot be used. The message has one line per problem: file, path, value, what is allowed. */
+/** An agent.yaml cannot be used. The message has a line for each problem: file, field, value and what is allowed. */
 export class AgentSpecError extends Error {
   readonly type = 'Spec.Invalid';
 
@@ -46,7 +46,7 @@ export function loadAgentSpec(file: string): AgentSpec {
   return parsed.data;
 }
 
-/** What a schema of single fields cannot say. */
+/** Checks that involve several fields, which the schema cannot express. */
 function crossChecks({ environment, model, identify, analyst, budget }: AgentSpec, folder: string): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const mustExist = (path: string, value: string | undefined) => {
@@ -60,7 +60,9 @@ function crossChecks({ environment, model, identify, analyst, budget }: AgentSpe
     const last = train.start + train.count - 1;
     problems.push({
       path: 'environment.heldOutSeeds',
-      message: `${heldOut.start} to ${heldOut.start + heldOut.count - 1} overlaps trainSeeds, ${train.start} to ${last}. Held-out tasks must never be seen before.`,
+      message:
+        `${heldOut.start} to ${heldOut.start + heldOut.count - 1} overlaps trainSeeds, ${train.start} to ` +
+        `${last}. Held-out tasks must never be seen before.`,
     });
   }
   if (model.baseUrl === undefined && model.recipe === undefined && model.path === undefined) {
@@ -78,7 +80,9 @@ function crossChecks({ environment, model, identify, analyst, budget }: AgentSpe
   if (budget.usd !== undefined && pricesOf(analyst) === null) {
     problems.push({
       path: 'budget.usd',
-      message: `${budget.usd} cannot be watched without prices. Set analyst.pricePerMillionInput and analyst.pricePerMillionOutput, or budget.tokens instead.`,
+      message:
+        `${budget.usd} cannot be watched without prices. Set analyst.pricePerMillionInput and ` +
+        'analyst.pricePerMillionOutput, or budget.tokens instead.',
     });
   }
   return problems;

@@ -4,7 +4,7 @@ import { type GatewayConfig, gatewayConfigSchema } from '../contracts/config/gat
 import { schemaProblems, type SpecProblem } from './schema-problems';
 
 /**
- * A gateway configuration that cannot be used. The message has one line per problem: source, path, value, what is
+ * A gateway configuration cannot be used. The message has a line for each problem: source, field, value and what is
  * allowed.
  */
 export class GatewayConfigError extends Error {
@@ -51,7 +51,7 @@ export function checkGatewayConfig(raw: unknown, source: string): GatewayConfig 
 
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
-/** What a schema of single fields cannot say. */
+/** Checks that involve several fields, which the schema cannot express. */
 function crossChecks({ agents, keys, host }: GatewayConfig): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const names = agents.map(({ name }) => name);
@@ -73,7 +73,9 @@ function crossChecks({ agents, keys, host }: GatewayConfig): SpecProblem[] {
   if (keys.length === 0 && !LOOPBACK.includes(host)) {
     problems.push({
       path: 'host',
-      message: `${JSON.stringify(host)} can be reached from outside, and no keys are set. Set keys, or listen on one of ${LOOPBACK.join(', ')}.`,
+      message:
+        `${JSON.stringify(host)} can be reached from outside, and no keys are set. Set keys, or listen on ` +
+        `one of ${LOOPBACK.join(', ')}.`,
     });
   }
   agents.forEach(({ traces }, i) =>

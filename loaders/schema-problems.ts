@@ -1,4 +1,4 @@
-/** Sentences about what a schema refuses: path, value, what is allowed. */
+/** Turns what a schema refuses into sentences: field, value and what is allowed. */
 import { z } from 'zod';
 
 /** One thing that is wrong in a configuration file. */
@@ -9,7 +9,7 @@ export interface SpecProblem {
   message: string;
 }
 
-/** Problems of a value that its schema refused, each with the field's path. */
+/** The problems of a value that its schema refused, each with the path of the field. */
 export const schemaProblems = (error: z.ZodError, raw: unknown, schema: z.ZodType): SpecProblem[] =>
   error.issues.flatMap((issue) => describe(issue, raw, schema));
 
@@ -34,10 +34,11 @@ function allowed(issue: Issue): string {
     case 'invalid_value':
       return `Allowed: ${quoted(issue.values)}.`;
     case 'too_small':
-      return `Allowed: ${issue.origin === 'string' ? 'a text of' : ''} ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${issue.origin === 'string' ? ' characters' : ''}.`.replace(
-        ':  ',
-        ': ',
-      );
+      return (
+        `Allowed: ${issue.origin === 'string' ? 'a text of' : ''} ` +
+        `${issue.inclusive === false ? 'more than' : 'at least'} ` +
+        `${issue.minimum}${issue.origin === 'string' ? ' characters' : ''}.`
+      ).replace(':  ', ': ');
     case 'too_big':
       return `Allowed: ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}.`;
     case 'invalid_type':

@@ -20,7 +20,8 @@ const sha256Hex = (data: string | Uint8Array) => createHash('sha256').update(dat
 
 const corrupt = ({ key, sha256 }: Pick<ArtifactRef, 'key' | 'sha256'>) =>
   new StoreCorruptError(
-    `Artifact ${key} does not match its sha256 ${sha256.slice(0, 12)}…: restore it, or delete it and run its stage again.`,
+    `Artifact ${key} does not match its sha256 ${sha256.slice(0, 12)}…: restore it, or delete it and run its ` +
+      'stage again.',
   );
 
 /** Artifact store in a local directory: every write is temp + fsync + rename, so a reader never sees half a file. */
@@ -86,7 +87,8 @@ export class LocalStore implements ArtifactStore {
       await file.close();
     }
     throw new StoreCorruptError(
-      `Bytes ${start} to ${end} of artifact ${key} are not what they were: restore it, or delete it and run its stage again.`,
+      `Bytes ${start} to ${end} of artifact ${key} are not what they were: restore it, or delete it and run its ` +
+        'stage again.',
     );
   }
 

@@ -6,7 +6,7 @@ import { BudgetMeter } from './budget-meter';
 
 const secretSchema = z.object({ secret: z.string().min(32) });
 
-/** A rate board in the store: right for every process that shares the store, on one machine or several. */
+/** The rate state of an endpoint as a document of the store, shared by all processes that use the store. */
 export function storedRateState(store: ArtifactStore, endpoint: string): SharedRateState {
   const key = layout.rate(endpoint);
   return {
@@ -23,7 +23,7 @@ export function storedRateState(store: ArtifactStore, endpoint: string): SharedR
   };
 }
 
-/** The secret that placeholders are made with; made once for a store, and never sent anywhere. */
+/** The key of the redaction placeholders' hashes. It is made once for a store, and never sent anywhere. */
 export async function redactionSecret(store: ArtifactStore): Promise<string> {
   for (;;) {
     const document = await store.readDocument(layout.redactionSecret);
@@ -37,8 +37,8 @@ export async function redactionSecret(store: ArtifactStore): Promise<string> {
 }
 
 /**
- * Analysts whose calls keep a rate that all workers share, leave without what must not leave, and count against their
- * run's budget.
+ * Makes the factory of analyst clients, which share a rate limit over all workers, redact what they send, and count
+ * against the budget of their run.
  */
 export function createAnalystFactory(store: ArtifactStore, apiKey: string): AnalystFactory {
   const pool = createAnalystPool(apiKey, {
@@ -50,7 +50,7 @@ export function createAnalystFactory(store: ArtifactStore, apiKey: string): Anal
     let meter = meters.get(context.runId);
     if (!meter) {
       meters.set(context.runId, (meter = new BudgetMeter(store, context.runId, prepared.spec)));
-      // A run's meter is needed while it runs; a worker sees many runs.
+      // Only the newest 50 are kept, because a worker serves many runs.
       if (meters.size > 50) meters.delete(meters.keys().next().value as string);
     }
     return meter.metered(pool(prepared, context));

@@ -14,10 +14,7 @@ import { failure } from '../../contracts/typed-failure';
 import { type Analyst, type AnalystAnswer, type AnalystRequest, type BatchAnswer, type BatchOptions } from '../../llm';
 import { layout, StoreConflictError, type ArtifactStore } from '../../store';
 
-/**
- * Milliseconds between two writings of what was counted; what a killed worker had not written is missing from the
- * count.
- */
+/** Milliseconds between two writes of the counts. The counts since the last write are lost when a worker is killed. */
 const WRITE_MS = 1_000;
 
 const NOTHING: CallUse = {
@@ -49,20 +46,20 @@ const addAll = (a: AnalystUse, b: AnalystUse): AnalystUse => {
   return sum;
 };
 
-/** What a run has used of the analyst so far; empty where nothing was counted. */
+/** Reads what a run has used of the analyst so far, by kind of call; empty before the first. */
 export async function readAnalystUse(store: ArtifactStore, runId: string): Promise<AnalystUse> {
   return analystUseSchema.parse((await store.readDocument(layout.analystUse(runId)))?.value ?? {});
 }
 
-/** A run's budget: what `whet budget` set, else what agent.yaml says. */
+/** Reads a run's budget: what `whet budget` set, else what agent.yaml says. */
 export async function readBudget(store: ArtifactStore, runId: string, spec: BudgetSpec): Promise<BudgetSpec> {
   const document = await store.readDocument(layout.budget(runId));
   return document === null ? spec : { ...spec, ...budgetSpecSchema.parse(document.value) };
 }
 
 /**
- * Counts what one run's calls use, in a document that all workers add to, and refuses the call that would pass the
- * budget. Workers see each other's spending about a second late.
+ * Counts what the analyst calls of one run use, in a document that all workers add to, and refuses the call that would
+ * exceed the budget. Workers see each other's spending about a second late.
  */
 export class BudgetMeter {
   private shared: AnalystUse = {};
@@ -82,8 +79,8 @@ export class BudgetMeter {
   }
 
   /**
-   * The analyst with its calls counted against the run's budget. Its `ask` throws Budget.Spent before a call that would
-   * pass it.
+   * Wraps an analyst so that its calls count against the run's budget. Its `ask` and `askBatch` throw Budget.Spent
+   * before a call that would exceed it.
    */
   metered(analyst: Analyst): Analyst {
     return {
@@ -91,7 +88,7 @@ export class BudgetMeter {
       ask: (request) => this.ask(analyst, request),
       askBatch: (requests, options) => this.askBatch(analyst, requests, options),
       flushUsage: async () => {
-        // What cannot be written now is kept and goes with the next writing; an activity does not fail for it.
+        // Counts that cannot be written are kept for the next write. An activity does not fail for them.
         await this.write().catch(() => undefined);
         await analyst.flushUsage();
       },
@@ -101,7 +98,7 @@ export class BudgetMeter {
   private async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
     await this.admit();
     let isRunning = true;
-    // A call that is counted and still under way would be counted twice against the budget while its label is written.
+    // A call ends before its answer is stored: as finished and still running, it would count twice against the budget.
     const end = (count?: () => void): void => {
       if (!isRunning) return;
       isRunning = false;
@@ -125,7 +122,7 @@ export class BudgetMeter {
     }
   }
 
-  /** A batch is paid for as a whole, so it is only begun when all of it probably fits the budget. */
+  /** A batch is paid for as a whole, so it only starts when all of it probably fits into the budget. */
   private async askBatch<T>(
     analyst: Analyst,
     requests: readonly AnalystRequest<T>[],
@@ -169,13 +166,13 @@ export class BudgetMeter {
   }
 
   /**
-   * Counts the call as under way. Throws Budget.Spent when it and the others under way would probably pass the budget.
-   * Between looking and counting nothing may be awaited: calls that begin together would not see each other.
+   * Counts the call as running. Throws Budget.Spent when all running calls together would probably exceed the budget.
+   * Nothing may be awaited between the check and the count, or calls that start together would not see each other.
    */
   private async admit(calls = 1): Promise<void> {
     if (this.budget === null) await this.refresh();
     if (this.excess(calls)) {
-      // What others spent, or a person allowed, since we looked.
+      // Others may have spent more since the last look, or a person may have raised the budget.
       await this.write();
       await this.refresh();
       const excess = this.excess(calls);
@@ -198,16 +195,22 @@ export class BudgetMeter {
     const withRunning = (spent: number) => spent * (1 + (calls === 0 ? 0 : (this.running + more) / calls));
     const spentTokens = uses.reduce((sum, use) => sum + use.promptTokens + use.completionTokens, 0);
     if (tokens !== undefined && withRunning(spentTokens) > tokens) {
-      return `${spentTokens} of ${tokens} tokens are spent on ${calls} calls to the analyst; one more would pass the budget. Raise it with: whet budget ${this.runId} --tokens N`;
+      return (
+        `${spentTokens} of ${tokens} tokens are spent on ${calls} calls to the analyst; one more would pass ` +
+        `the budget. Raise it with: whet budget ${this.runId} --tokens N`
+      );
     }
     const dollars = this.prices === null ? 0 : dollarsForUse(use, this.prices);
     if (usd !== undefined && withRunning(dollars) > usd) {
-      return `$${dollars.toFixed(4)} of $${usd} are spent on ${calls} calls to the analyst; one more would pass the budget. Raise it with: whet budget ${this.runId} --usd N`;
+      return (
+        `$${dollars.toFixed(4)} of $${usd} are spent on ${calls} calls to the analyst; one more would pass the ` +
+        `budget. Raise it with: whet budget ${this.runId} --usd N`
+      );
     }
     return null;
   }
 
-  /** Adds what was counted here to the run's document. */
+  /** Adds the counts of this worker to the run's document. */
   private write(): Promise<void> {
     this.lastWrite = Date.now();
     this.writing = this.writing.catch(() => undefined).then(() => this.writeNow());
@@ -225,7 +228,7 @@ export class BudgetMeter {
         await this.store.swapDocument(key, sum, document?.etag ?? null);
         this.shared = sum;
         this.own = minus(this.own, adding);
-        // A budget that was lowered meanwhile is seen here, one that was raised when the old one is spent.
+        // A lowered budget takes effect here. A raised one does so when the old one is spent.
         this.budget = await readBudget(this.store, this.runId, this.spec.budget);
         return;
       } catch (error) {
@@ -236,7 +239,7 @@ export class BudgetMeter {
   }
 }
 
-/** What was counted while `written` was on its way. */
+/** The counts that were added while `written` was being written. */
 function minus(now: AnalystUse, written: AnalystUse): AnalystUse {
   const rest: AnalystUse = {};
   for (const [kind, use] of Object.entries(now)) {

@@ -6,13 +6,13 @@ import { layout, type ArtifactStore, type Segment } from '../../store';
 
 const count = z.int().nonnegative();
 
-/** What every record of a billed call carries: the ledger is the union of all segments that hold such records. */
+/** The record of a billed call. All segments with such records together say what a run has paid for. */
 export const callRecordSchema = z.object({
   kind: z.string(),
-  /** Content key of the call; no two records of one run have the same one unless a call was paid twice. */
+  /** Content key of the call. Two records of a run have the same key only if a call was paid twice. */
   key: z.string(),
   model: z.string(),
-  /** Answers billed for it: 1 plus re-asks. */
+  /** Number of billed answers: 1 plus the re-asks. */
   asks: count,
   promptTokens: count,
   completionTokens: count,
@@ -23,12 +23,12 @@ export type CallRecord = z.infer<typeof callRecordSchema>;
 const storedCallSchema = callRecordSchema.extend({
   promptSha256: z.string(),
   answer: z.unknown(),
-  /** Artifact with the last answer, when none had the required form: paid, but nothing to use again. */
+  /** Key of the artifact with the last answer, if none was valid: it was paid for, but cannot be reused. */
   malformed: z.string().optional(),
 });
 type StoredCall = z.infer<typeof storedCallSchema>;
 
-/** The ledger's record of an answer. */
+/** Makes the record of an answer. */
 export function callRecord(
   request: { kind: string; key: string },
   answer: Pick<AnalystAnswer<unknown>, 'usage' | 'asks' | 'model'>,
@@ -36,7 +36,7 @@ export function callRecord(
   return { kind: request.kind, key: request.key, model: answer.model, asks: answer.asks, ...answer.usage };
 }
 
-/** Sum of the tokens and answers of records. */
+/** Adds up the tokens and answers of records. */
 export function sumCalls(records: Iterable<CallRecord>) {
   const total = { asks: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
   for (const record of records) {
@@ -48,7 +48,7 @@ export function sumCalls(records: Iterable<CallRecord>) {
   return total;
 }
 
-/** Calls of one activity whose answers are kept in a segment: a retry gets them from there. */
+/** Analyst calls of one activity. Their answers are kept in a segment, from which a retry takes them. */
 export class RecordedCalls {
   private constructor(
     private readonly store: ArtifactStore,
@@ -70,8 +70,8 @@ export class RecordedCalls {
   }
 
   /**
-   * The answer from the segment, else from the analyst; it is in the segment when this resolves. Throws what
-   * `Analyst.ask` throws; an answer that stayed malformed is kept as an artifact that the message names.
+   * Takes the answer from the segment, else asks the analyst and writes its answer to the segment. Throws what
+   * `Analyst.ask` throws. An answer that stayed malformed is kept as an artifact, which the message names.
    */
   async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<{ value: T; record: CallRecord }> {
     const known = this.stored.find(({ key, malformed }) => key === request.key && malformed === undefined);

@@ -15,8 +15,8 @@ import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../r
 export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActivities, 'collectTrajectories'> {
   return {
     /**
-     * Rolls the base agent out over the train tasks, resuming where an earlier attempt stopped, and adds what the
-     * gateway kept of live traffic.
+     * Runs the base agent on the train tasks, going on where an earlier attempt stopped, and adds the live traffic that
+     * the gateway has written.
      */
     async collectTrajectories({ runId, agent, spec: specRef, seed }: RunContext): Promise<RolloutSummary> {
       const prepared = await readPreparedSpec(deps.store, specRef);
@@ -57,7 +57,7 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
   };
 }
 
-/** Live traffic, read with heartbeats: a week of it takes longer than the server waits for one. */
+/** Reads live traffic with heartbeats: reading a week of it takes longer than the heartbeat timeout. */
 async function readLive(
   { store }: RolloutDeps,
   agent: string,
@@ -74,7 +74,7 @@ async function readLive(
     note: 'reading live traffic',
   });
   try {
-    // As of when the stage was first scheduled, so that a retry sees the same days.
+    // Counted from when the stage was scheduled, so that a retry reads the same days.
     const read = await readLiveTraces(
       store,
       agent,
@@ -84,7 +84,7 @@ async function readLive(
       cancellationSignal,
     );
     for (const { key, lines } of read.unreadable)
-      log.warn('lines of live traffic are no trajectories and were left out', { key, lines });
+      log.warn('left out lines of live traffic that are not trajectories', { key, lines });
     return read;
   } finally {
     progress.stop();
@@ -92,8 +92,8 @@ async function readLive(
 }
 
 /**
- * Says what came out, and how many rollouts it would take; live traffic counts, but raising the rollouts brings no more
- * of it.
+ * The failure that says what was collected, and about how many rollouts are needed. Live traffic counts as collected,
+ * but more rollouts do not bring more of it.
  */
 function tooFew(
   { episodes, successes, failures }: RolloutSummary,
@@ -103,7 +103,9 @@ function tooFew(
   trials: number,
 ): Error {
   const conversations = live.length > 0 ? ` and ${live.length} conversations of live traffic` : '';
-  const found = `${episodes - live.length} rollouts (${tasks} tasks x ${trials} trials)${conversations} gave ${successes} successes and ${failures} failures; contrasting them needs at least ${least} of each.`;
+  const found =
+    `${episodes - live.length} rollouts (${tasks} tasks x ${trials} trials)${conversations} gave ` +
+    `${successes} successes and ${failures} failures; contrasting them needs at least ${least} of each.`;
   const fewSuccesses = successes < failures;
   const what = fewSuccesses ? 'successes' : 'failures';
   const rareLive = live.filter(({ success }) => success === fewSuccesses).length;
@@ -111,7 +113,9 @@ function tooFew(
   const factor = (least * 1.2 - rareLive) / rare;
   const remedy =
     rare === 0
-      ? `${live.length > 0 ? `Among the rollouts there are no ${what}` : `There are no ${what} at all`}: check that the environment's reward can come out both ways and that environment.successReward is right.`
-      : `Raise environment.trainSeeds.count to about ${Math.ceil(tasks * factor)} or collect.trials to about ${Math.ceil(trials * factor)}.`;
+      ? `${live.length > 0 ? `Among the rollouts there are no ${what}` : `There are no ${what} at all`}: check ` +
+        `that the environment's reward can come out both ways and that environment.successReward is right.`
+      : `Raise environment.trainSeeds.count to about ${Math.ceil(tasks * factor)} or collect.trials to about ` +
+        `${Math.ceil(trials * factor)}.`;
   return failure('Collect.TooFewToContrast', `${found} ${remedy}`);
 }

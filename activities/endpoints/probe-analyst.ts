@@ -8,9 +8,9 @@ const TIMEOUT_MS = 15_000;
 const cardsSchema = z.object({ data: z.array(z.object({ id: z.string(), owned_by: z.string().optional() })).min(1) });
 
 /**
- * Asks the analyst's endpoint for its models, which costs nothing and shows whether address and key are right.
- * Endpoints without such a list are taken at their word.
- * @returns the analyst as a run uses it. The demo analyst is recognised by its own card and named so.
+ * Asks the analyst's endpoint for its list of models, which is free and shows whether address and key are right.
+ * An endpoint without such a list is accepted if analyst.model is set.
+ * @returns the analyst as the run uses it. The demo analyst is recognised by `owned_by` and shown under that name.
  * @throws Analyst.Unauthorised; Analyst.Unavailable, retryable.
  */
 export async function probeAnalyst(

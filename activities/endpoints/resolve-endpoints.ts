@@ -2,11 +2,11 @@ import { resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { failure } from '../../contracts/typed-failure';
 
-/** What the worker was told about the parts around it; null where it was told nothing. */
+/** Endpoints that the worker knows from its environment variables; null where a variable is not set. */
 export interface KnownEndpoints {
   /** The embedded policy server; ends in /v1. */
   modelUrl: string | null;
-  /** Directory of the base model that a recipe made. */
+  /** Directory of the base model that model.recipe made. */
   modelPath: string | null;
   analyst: {
     /** The embedded demo analyst; ends in /v1. */
@@ -20,20 +20,20 @@ export interface KnownEndpoints {
   };
 }
 
-/** Where a run's model and analyst are. */
+/** The model and analyst endpoints of a run. */
 export interface ResolvedEndpoints {
   modelBaseUrl: string;
   /** Absolute. */
   modelPath: string;
   analystBaseUrl: string;
-  /** Null: whatever model the endpoint offers first. Only the demo analyst may leave it open. */
+  /** Null: the first model that the endpoint offers, which is only allowed for the demo analyst. */
   analystModel: string | null;
 }
 
 const OPENAI = 'https://api.openai.com/v1';
 
 /**
- * Spec before environment before what `whet up` started.
+ * Chooses the endpoints of a run: those in agent.yaml, else those in environment variables, else those of `whet up`.
  * @param folder directory of agent.yaml, where its relative paths begin.
  * @throws Spec.Invalid naming the field or variable to set.
  */
@@ -58,7 +58,7 @@ export function resolveEndpoints(
         : 'Start everything with `whet up`, which runs model.recipe';
     throw failure('Spec.Invalid', `model.path is not set, so the trainer has no base model. ${remedy}.`);
   }
-  // A key means a hosted endpoint; a base URL alone, one's own server without keys.
+  // A key alone means OpenAI's endpoint. A base URL alone means a server of one's own, without a key.
   const configured = analyst.baseUrl ?? known.analyst.baseUrl ?? (known.analyst.apiKey === null ? null : OPENAI);
   const analystBaseUrl = configured ?? known.analyst.demoUrl;
   if (analystBaseUrl === null) {
@@ -76,7 +76,7 @@ export function resolveEndpoints(
         'WHET_ANALYST_MODEL.',
     );
   }
-  // A model that is meant for another endpoint must not be asked of the demo analyst.
+  // The demo analyst is asked for its own model, not for one that was set for another endpoint.
   return {
     modelBaseUrl: trimmed(modelBaseUrl),
     modelPath,

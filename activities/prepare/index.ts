@@ -17,19 +17,20 @@ import { modelFailure, ModelFault } from '../rollout';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
 import { probeAnalyst } from '../endpoints/probe-analyst';
 
-/** What preparing a run needs. */
+/** Dependencies of `prepareRun`. */
 export interface PrepareDeps extends RolloutDeps {
   endpoints: KnownEndpoints;
-  /** Tries the jail; normally `probeJail` of `sandbox/`. */
+  /** Tries every layer of the jail; normally `probeJail` of `sandbox/`. */
   probeJail: () => Promise<JailProbe>;
 }
 
-/** The activity that freezes what a run is made from. */
+/** The activity that checks everything a run needs and freezes its spec. */
 export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationActivities, 'prepareRun'> {
   return {
     /**
-     * Reads and checks agent.yaml, tries every part that the run will need, and freezes the result in the store: an
-     * hour later nothing fails that could have failed now, and edits of the file do not reach a run that has begun.
+     * Reads and checks agent.yaml, tries every part that the run will need, and writes the result to the store. What is
+     * wrong therefore fails now and not an hour later, and edits of the file do not affect a run that has begun.
+     * @throws Spec.Invalid, Environment.Failed, Sandbox.Unavailable, Model.* and Analyst.*.
      */
     async prepareRun({ runId, agent, specPath, ...changes }: ImprovementRunInput): Promise<RunPlan> {
       const signal = Context.current().cancellationSignal;
@@ -37,7 +38,8 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
       if (spec.name !== agent)
         throw failure(
           'Spec.Invalid',
-          `${specPath}: name is ${JSON.stringify(spec.name)}, but the run was started for ${JSON.stringify(agent)}. Start it again.`,
+          `${specPath}: name is ${JSON.stringify(spec.name)}, but the run was started for ` +
+            `${JSON.stringify(agent)}. Start it again.`,
         );
       const folder = dirname(resolve(specPath));
       const endpoints = resolveEndpoints(spec, deps.endpoints, folder);
@@ -76,7 +78,7 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
   };
 }
 
-/** The file's spec with what the start of the run replaces in it. */
+/** Reads the spec and replaces the fields that the start of the run overrides. */
 function readSpec(
   path: string,
   { seed, arm, ablations }: Pick<ImprovementRunInput, 'seed' | 'arm' | 'ablations'>,
@@ -95,7 +97,7 @@ function readSpec(
   }
 }
 
-/** Opens the agent's environment and one task of each range. Returns the file's sha256. */
+/** Opens the agent's environment with one task of each range. Returns the sha256 of its source. */
 async function tryEnvironment(
   { openEnvironment }: PrepareDeps,
   path: string,
@@ -123,7 +125,8 @@ async function hashModel(directory: string): Promise<string> {
   } catch (error) {
     throw failure(
       'Spec.Invalid',
-      `The base model ${directory} (model.path) is no model directory: it has no config.json. Save the model there with save_pretrained.`,
+      `The base model ${directory} (model.path) is not a model directory: it has no config.json. Save the model ` +
+        'there with save_pretrained.',
       { cause: error as Error },
     );
   }
@@ -136,7 +139,8 @@ async function tryModel({ model }: PrepareDeps, baseUrl: string, name: string, s
     if (!served.includes(name))
       throw new ModelFault(
         'refused',
-        `The model server at ${baseUrl} does not serve ${name} (model.name); it serves ${served.join(', ') || 'nothing'}.`,
+        `The model server at ${baseUrl} does not serve ${name} (model.name); it serves ` +
+          `${served.join(', ') || 'nothing'}.`,
       );
   } catch (error) {
     throw error instanceof ModelFault ? modelFailure(error) : error;

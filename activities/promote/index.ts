@@ -6,7 +6,7 @@ import { failure } from '../../contracts/typed-failure';
 import { addVersion, type ArtifactStore, changeRegistry, getJson, StoreConflictError } from '../../store';
 import { readPreparedSpec } from '../prepared-spec';
 
-/** What promotion needs. */
+/** Dependencies of `promoteAdapters`. */
 export interface PromoteDeps {
   store: ArtifactStore;
   /** Wall clock, for `createdAt`. Default: the machine's. */
@@ -20,9 +20,9 @@ export function createPromoteActivities({
 }: PromoteDeps): Pick<OrchestrationActivities, 'promoteAdapters'> {
   return {
     /**
-     * Adds the adapters as a new active version; a repeated call for the same run returns the version that is there.
-     * Whether the gate holds and a person approved is the workflow's business. Throws Promote.Conflict (retryable) when
-     * others keep changing the registry.
+     * Adds the adapters as a new active version. A repeated call for the same run returns the existing version. The
+     * workflow has checked the gate and the approval before. Throws Promote.Conflict (retryable) when others keep
+     * changing the registry.
      */
     async promoteAdapters({ context, adapters, capabilities, evaluation }: PromoteInput): Promise<PromoteResult> {
       const { baseModelSha256 } = await readPreparedSpec(store, context.spec);
@@ -33,7 +33,7 @@ export function createPromoteActivities({
         runId: context.runId,
         createdAt: now().toISOString(),
         baseModelSha256,
-        // The order of the menu in which the router was measured.
+        // In the order of the router's menu, in which the router was measured.
         adapters: adapters.map(({ name, capabilityId, key, sha256 }) => ({
           name,
           capabilityId,

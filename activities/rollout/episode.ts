@@ -9,7 +9,7 @@ import type { ChatAnswer, ChatRequest } from './model-client';
 import { ModelFault } from './model-errors';
 import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
 
-/** Which episode to run. */
+/** The episode to run. */
 export interface EpisodePlan {
   seed: number;
   split: Trajectory['task']['split'];
@@ -19,17 +19,17 @@ export interface EpisodePlan {
   samplingSeed: number;
 }
 
-/** What all episodes of one set share. */
+/** Settings that all episodes of a set of rollouts share. */
 export interface EpisodeSettings {
   temperature: number;
   maxTurns: number;
-  /** Tokens per turn. */
+  /** Most tokens of one answer. */
   maxCompletionTokens: number;
   /** Least reward that counts as success. */
   successReward: number;
 }
 
-/** The settings with which the agent is deployed. */
+/** The episode settings of the agent as it is deployed. */
 export function deployedSettings({ environment, model }: Pick<AgentSpec, 'environment' | 'model'>): EpisodeSettings {
   return {
     temperature: model.temperature,
@@ -39,23 +39,28 @@ export function deployedSettings({ environment, model }: Pick<AgentSpec, 'enviro
   };
 }
 
-/** The two sides of an episode. */
+/** Environment and model of an episode. */
 export interface EpisodeParties {
   environment: EnvironmentHandle;
   chat: (request: Omit<ChatRequest, 'baseUrl'>) => Promise<ChatAnswer>;
   tools: readonly EnvironmentTool[];
+  /** Whether the environment reacts to turns without tool calls; otherwise such a turn ends the episode. */
+  /** Whether the environment reacts to turns without tool calls; otherwise such a turn ends the episode. */
   hasSay: boolean;
   settings: EpisodeSettings;
-  /** Whether a fault of the environment's code ends the episode with `environment-error`; otherwise it is thrown. */
+  /** If true, a fault of the environment's code ends the episode as `environment-error`; otherwise it is thrown. */
   toleratesFaults: boolean;
-  /** Told of each fault that was tolerated. */
+  /** Called with each fault that was tolerated. */
   onFault?: (error: SandboxError) => void;
 }
 
-/** The runtime refuses a longer list; no agent means a turn like this. */
+/** The runtime refuses a longer list. No agent makes that many calls on purpose. */
 const MAX_CALLS_PER_TURN = 64;
 
-/** One episode from reset to reward. Rejects with a SandboxError, or with what `chat` rejects with. */
+/**
+ * Runs one episode from reset to reward. `name` names it in the environment's process. Rejects with a SandboxError, or
+ * with what `chat` rejects with.
+ */
 export async function runEpisode(plan: EpisodePlan, parties: EpisodeParties, name: string): Promise<Trajectory> {
   const record = new EpisodeRecord(plan, parties.settings.successReward);
   try {
@@ -69,7 +74,7 @@ export async function runEpisode(plan: EpisodePlan, parties: EpisodeParties, nam
   return record.toTrajectory();
 }
 
-/** The record of an episode that took its environment's process down: nothing of it is left but the failure. */
+/** The trajectory of an episode that ended its environment's process: it has no messages, only the failure. */
 export function abandonedEpisode(plan: EpisodePlan): Trajectory {
   const record = new EpisodeRecord(plan, 1);
   record.finish = 'environment-error';
@@ -121,10 +126,7 @@ async function playEpisode(
   record.diagnostics = diagnostics;
 }
 
-/**
- * The answer; null when the conversation has grown too long to go on. An opening that is too long already is the
- * caller's problem.
- */
+/** The model's answer; null when the conversation has become too long. Throws if even its opening is too long. */
 async function answerOrNull(turn: number, chat: () => Promise<ChatAnswer>): Promise<ChatAnswer | null> {
   try {
     return await chat();
@@ -150,7 +152,7 @@ async function runCall(
     const { observations, done } = await environment.step(episode, [{ name: name.slice(0, 200), arguments: parsed }]);
     return { observation: observations[0] ?? '', done };
   } catch (error) {
-    // A made-up tool name is the agent's mistake; an environment that raises on it must not end the run.
+    // The agent invented the tool name. An environment that raises for it must not end the run.
     if (!(error instanceof EnvironmentRaised) || known.has(name)) throw error;
     return { observation: `Error: there is no tool named ${name}.`, done: false };
   }
@@ -158,7 +160,7 @@ async function runCall(
 
 function parseArguments(text: string): Record<string, unknown> | null {
   try {
-    // Half of a surrogate pair cannot be written as UTF-8, so the environment could not even repeat it.
+    // A lone surrogate cannot be encoded as UTF-8, so the request to the environment would fail.
     const value = JSON.parse(text, (_, member: unknown) =>
       typeof member === 'string' ? member.replace(/\p{Surrogate}/gu, '\ufffd') : member,
     ) as unknown;
@@ -170,7 +172,7 @@ function parseArguments(text: string): Record<string, unknown> | null {
   }
 }
 
-/** What is known of an episode so far. */
+/** What has happened in an episode so far. */
 class EpisodeRecord {
   readonly messages: ChatMessage[] = [];
   tags: string[] = [];
@@ -187,7 +189,7 @@ class EpisodeRecord {
     private readonly successReward: number,
   ) {}
 
-  /** Appends the assistant's message and returns its tool calls, with ids that depend on nothing but their place. */
+  /** Appends the assistant's message and returns its tool calls. Their ids depend only on their position. */
   addAnswer(answer: ChatAnswer, turn: number): ToolCall[] {
     const calls = answer.toolCalls
       .slice(0, MAX_CALLS_PER_TURN)
@@ -215,8 +217,8 @@ class EpisodeRecord {
       success: finish !== 'environment-error' && reward >= this.successReward,
       finish,
       steps,
-      // How much of a prompt the server had cached depends on what else it did: zero keeps the bytes a function of the
-      // seed.
+      // cachedTokens is always zero: the real number depends on the server's other requests, and the same seed must
+      // give the same bytes.
       usage: { promptTokens: this.promptTokens, completionTokens: this.completionTokens, cachedTokens: 0 },
       logprob: this.logprob === null ? null : Math.round(this.logprob * 1e3) / 1e3,
       tags,

@@ -3,9 +3,9 @@ import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/tra
 import type { ArtifactStore, Segment } from '../../store';
 
 const lineSchema = z.object({
-  /** Wall time spent on the set so far, all attempts together. */
+  /** Wall time of the set so far, over all attempts. */
   seconds: z.number(),
-  /** Sentence of the environment's fault that ended the episode; null mostly. */
+  /** The environment's fault that ended the episode, as a sentence; usually null. */
   fault: z.string().nullable(),
   trajectory: trajectorySchema,
 });
@@ -13,28 +13,26 @@ type Line = z.infer<typeof lineSchema>;
 
 const keyOf = (seed: number, trial: number): string => `${seed}:${trial}`;
 
-/** What the environment did wrong in an episode. */
+/** A fault of the environment in an episode. */
 export interface EpisodeFault {
   seed: number;
   trial: number;
   /** One sentence, with the traceback if there is one. */
   sentence: string;
-  /** It took its process along, and nothing is left of the episode, not even its opening. */
+  /** True if the fault ended the process, so that nothing is left of the episode, not even its opening. */
   lost: boolean;
 }
 
-/**
- * The trajectories of one set as they are finished: in memory and, before anybody is told, in the activity's work file.
- */
+/** The finished episodes of a set of rollouts, in memory and in the activity's work file. */
 export class FinishedEpisodes {
   private constructor(
     private readonly segment: Segment,
     private readonly lines: Map<string, Line>,
-    /** Wall time that earlier attempts spent. */
+    /** Wall time of earlier attempts. */
     readonly secondsBefore: number,
   ) {}
 
-  /** Reads what earlier attempts left. Throws ZodError when the file holds something else. */
+  /** Reads the episodes of earlier attempts. Throws ZodError when the file holds something else. */
   static async open(store: ArtifactStore, key: string): Promise<FinishedEpisodes> {
     const segment = store.segment(key);
     const lines = z.array(lineSchema).parse(await segment.read());
@@ -42,7 +40,7 @@ export class FinishedEpisodes {
     return new FinishedEpisodes(segment, byTask, Math.max(0, ...lines.map((line) => line.seconds)));
   }
 
-  /** Finished episodes. */
+  /** Number of finished episodes. */
   get size(): number {
     return this.lines.size;
   }
@@ -52,14 +50,14 @@ export class FinishedEpisodes {
     return this.lines.has(keyOf(seed, trial));
   }
 
-  /** Adds a finished episode. */
+  /** Adds a finished episode. It is in the work file when this resolves. */
   async add(trajectory: Trajectory, fault: string | null, seconds: number): Promise<void> {
     const line: Line = { seconds, fault, trajectory };
     await this.segment.append(line);
     this.lines.set(keyOf(trajectory.task.seed, trajectory.trial), line);
   }
 
-  /** Everything, by seed, then trial: the order does not tell who was faster. */
+  /** All trajectories and faults, sorted by seed and trial, so that the order does not depend on speed. */
   sorted(): { trajectories: Trajectory[]; faults: EpisodeFault[] } {
     const lines = [...this.lines.values()].sort(
       (a, b) => a.trajectory.task.seed - b.trajectory.task.seed || a.trajectory.trial - b.trajectory.trial,
@@ -70,7 +68,7 @@ export class FinishedEpisodes {
     return { trajectories: lines.map((line) => line.trajectory), faults };
   }
 
-  /** Closes the file. */
+  /** Closes the work file. */
   close(): Promise<void> {
     return this.segment.close();
   }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { faultOfAnswer, faultOfException, ModelFault } from './model-errors';
 
-/** A chat completion as rollouts ask for it. */
+/** A request for a chat completion. */
 export interface ChatRequest {
   /** Ends in /v1. */
   baseUrl: string;
@@ -13,13 +13,13 @@ export interface ChatRequest {
   temperature: number;
   seed: number;
   maxTokens: number;
-  /** Alternatives wanted at each position; default none. */
+  /** How many alternatives to return at each position. Default: none. */
   topLogprobs?: number;
-  /** Constrains the answer to one of these. */
+  /** The answer must be one of these texts. */
   choice?: readonly string[];
 }
 
-/** What came back. */
+/** The answer to a ChatRequest. */
 export interface ChatAnswer {
   content: string | null;
   toolCalls: { name: string; arguments: string }[];
@@ -37,7 +37,7 @@ export interface ChatAnswer {
  */
 export interface ModelClient {
   chat(request: ChatRequest, signal?: AbortSignal): Promise<ChatAnswer>;
-  /** Names that are served now. */
+  /** Names of the models and adapters that are served now. */
   models(baseUrl: string, signal?: AbortSignal): Promise<string[]>;
   /** Loads a LoRA adapter from a directory that the server can read. */
   loadAdapter(baseUrl: string, name: string, path: string, signal?: AbortSignal): Promise<void>;
@@ -66,15 +66,15 @@ const modelsSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
 export interface ModelClientOptions {
   /** Sent as a bearer token; default none. */
   apiKey?: string | undefined;
-  /** Longest wait for an answer; default 120 s. A queue of long generations is part of it. */
+  /** Longest wait for an answer, time in the server's queue included. Default 120 s. */
   timeoutMs?: number;
   /** Open connections per endpoint; default 256. */
   connections?: number;
 }
 
 /**
- * The client of the rollouts. undici rather than the `openai` package: over 2,400 calls at 64 in flight the package
- * took 2.9 s of processor time and this 0.8 s, on a machine where two cores also do the generation.
+ * The model client of rollouts. It uses undici rather than the `openai` package: for 2,400 calls, 64 at a time, the
+ * package took 2.9 s of processor time and this client 0.8 s, on a machine whose two cores also generate the answers.
  */
 export class HttpModelClient implements ModelClient {
   private readonly agent: Agent;
@@ -108,7 +108,8 @@ export class HttpModelClient implements ModelClient {
     if (!parsed.success)
       throw new ModelFault(
         'refused',
-        `The model server at ${url} answered with something that is not a chat completion: ${z.prettifyError(parsed.error).slice(0, 300)}`,
+        `The model server at ${url} answered with something that is not a chat completion: ` +
+          `${z.prettifyError(parsed.error).slice(0, 300)}`,
       );
     const { choices, usage } = parsed.data;
     const { message, logprobs } = choices[0]!;

@@ -3,8 +3,8 @@ import { failure } from '../../contracts/typed-failure';
 
 /**
  * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `unknown-model`: the server
- * does not serve the name, or no longer (a restarted server has lost its adapters). `too-long`: the conversation has
- * outgrown the model. `refused`: the same call will fail again.
+ * does not serve this name (a restarted server has lost its adapters). `too-long`: the conversation is longer than the
+ * model's context. `refused`: the same call will fail again.
  */
 export type ModelFaultKind = 'unreachable' | 'unknown-model' | 'too-long' | 'refused';
 
@@ -13,7 +13,7 @@ export class ModelFault extends Error {
   constructor(
     readonly kind: ModelFaultKind,
     message: string,
-    /** Wait that the server asked for. */
+    /** How long the server asked to wait. */
     readonly retryAfterMs?: number,
     options?: ErrorOptions,
   ) {
@@ -22,14 +22,14 @@ export class ModelFault extends Error {
   }
 }
 
-/** The part of a failed answer that the mapping needs. */
+/** The parts of a failed HTTP answer that `faultOfAnswer` reads. */
 export interface FailedAnswer {
   status: number;
   body: string;
   retryAfter?: string | undefined;
 }
 
-/** The fault that an HTTP answer other than 2xx means. `url` is only for the sentence. */
+/** The fault for an HTTP answer other than 2xx. `url` is only used in the message. */
 export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: string): ModelFault {
   const { message, code } = errorOf(body);
   const said = message ? `: ${message}` : '.';
@@ -55,7 +55,7 @@ export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: s
   return new ModelFault('refused', `The model server at ${url} refused the request with ${status}${said}${hint}`);
 }
 
-/** The fault that an exception of the HTTP client means: nothing was answered. */
+/** The fault for an exception of the HTTP client: there was no answer. */
 export function faultOfException(error: unknown, url: string): ModelFault {
   const { code, message } = error as NodeJS.ErrnoException;
   return new ModelFault(
@@ -66,7 +66,7 @@ export function faultOfException(error: unknown, url: string): ModelFault {
   );
 }
 
-/** The failure that Temporal gets to see. */
+/** The failure that Temporal sees: Model.Unreachable or Model.Refused. */
 export function modelFailure(fault: ModelFault): ApplicationFailure {
   const type = fault.kind === 'unreachable' ? 'Model.Unreachable' : 'Model.Refused';
   return failure(type, fault.message, {
@@ -75,7 +75,7 @@ export function modelFailure(fault: ModelFault): ApplicationFailure {
   });
 }
 
-/** OpenAI puts `{error: {message, code}}` around it, older vLLM versions do not. */
+/** Message and code in an error body. OpenAI wraps them in `{error: ...}`, older vLLM versions do not. */
 function errorOf(body: string): { message: string; code: string | undefined } {
   try {
     const document = JSON.parse(body) as {

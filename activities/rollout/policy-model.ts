@@ -3,29 +3,29 @@ import type { ChatAnswer, ChatRequest, ModelClient } from './model-client';
 import { ModelFault, modelFailure } from './model-errors';
 import type { ServedAdapter } from './served-adapter';
 
-/** What a PolicyModel needs. */
+/** Settings of a PolicyModel. */
 export interface PolicyModelOptions {
   client: ModelClient;
   clock: Clock;
   /** Ends in /v1. */
   baseUrl: string;
-  /** Adapters that must be loaded; requests for other names go to the server as they are. */
+  /** Adapters that are loaded when the server lacks them. Requests for other names are only passed on. */
   adapters: readonly ServedAdapter[];
   signal: AbortSignal;
-  /** How long a call goes on asking a server that does not answer; default 60 s. */
+  /** How long a call is repeated while the server does not answer. Default 60 s. */
   patienceMs?: number;
-  /** Told when the server stops answering (a sentence) and when it answers again (undefined). */
+  /** Called with a sentence when the server stops answering, and with undefined when it answers again. */
   onTrouble?: (note: string | undefined) => void;
 }
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 4_000;
-/** A server that forgets an adapter more often than this within one call is not merely being restarted. */
+/** If a server loses an adapter more often than this during one call, more is wrong than a restart. */
 const MAX_RELOADS = 5;
 
 /**
- * A model endpoint that may be restarted while it is used: calls are repeated with back-off until it answers again, and
- * adapters that it has lost are loaded again. Rejects with `Model.Unreachable`, `Model.Refused` or the signal's reason.
+ * A model endpoint that may be restarted while it is used. Calls are repeated with back-off until it answers again, and
+ * lost adapters are loaded again. Rejects with `Model.Unreachable`, `Model.Refused` or the signal's reason.
  */
 export class PolicyModel {
   private reload: Promise<void> | null = null;
@@ -35,16 +35,14 @@ export class PolicyModel {
     this.adapters = new Map(options.adapters.map((adapter) => [adapter.name, adapter]));
   }
 
-  /**
-   * Sees to it that every adapter is loaded. Called before an arm; `chat` calls it again when the server has lost one.
-   */
+  /** Loads the adapters that the server lacks. Call it before the first `chat`, which repeats it when one was lost. */
   ensureAdapters(): Promise<void> {
-    // Many episodes notice a restart at once; one of them loads.
+    // Many episodes notice a restart at the same time. They share one attempt to load.
     this.reload ??= this.loadMissing().finally(() => (this.reload = null));
     return this.reload;
   }
 
-  /** One completion. */
+  /** Asks for one completion. */
   async chat(request: Omit<ChatRequest, 'baseUrl'>): Promise<ChatAnswer> {
     const { client, baseUrl, signal } = this.options;
     for (let reloads = 0; ; reloads++) {
@@ -70,7 +68,7 @@ export class PolicyModel {
           await this.patiently(() => client.loadAdapter(baseUrl, name, path, signal));
         } catch (error) {
           if (!(error instanceof ModelFault)) throw error;
-          // Another activity may have loaded it in between; servers answer that with an error.
+          // Servers answer with an error when another activity has loaded the adapter in the meantime.
           if ((await this.patiently(() => client.models(baseUrl, signal))).includes(name)) continue;
           throw new ModelFault(
             'refused',
@@ -85,7 +83,7 @@ export class PolicyModel {
     }
   }
 
-  /** Repeats an operation while the server is unreachable, until the patience is used up. */
+  /** Repeats an operation while the server is unreachable, for at most `patienceMs`. */
   private async patiently<T>(operation: () => Promise<T>): Promise<T> {
     const { clock, signal, patienceMs = 60_000, onTrouble } = this.options;
     let troubleSince: number | null = null;

@@ -8,14 +8,14 @@ import {
 } from '../../sandbox';
 import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../environment';
 
-/** Whether an error ended the environment's process, so that episodes that had nothing to do with it were lost too. */
+/** Whether an error ended the environment's process, and with it all its other episodes. */
 export function isProcessFault(error: unknown): boolean {
   return [EnvironmentHung, EnvironmentDied, EnvironmentClosed, EnvironmentStartFailed, BadOutput, OutputFlood].some(
     (kind) => error instanceof kind,
   );
 }
 
-/** Keeps one process of an environment available: the next `take` after its death opens another one. */
+/** Keeps one process of an environment available: after its end, the next `running` starts another one. */
 export class RestartingEnvironment {
   private current: Promise<EnvironmentHandle> | null = null;
   private closed = false;
@@ -25,7 +25,7 @@ export class RestartingEnvironment {
     private readonly environment: EnvironmentSource,
   ) {}
 
-  /** The living process. Rejects as `openEnvironment` does, and with EnvironmentClosed after `close`. */
+  /** Returns the running process. Rejects as `openEnvironment` does, and with EnvironmentClosed after `close`. */
   async running(): Promise<EnvironmentHandle> {
     for (;;) {
       if (this.closed) throw new EnvironmentClosed(`Environment ${this.environment.name} was closed.`);
@@ -43,7 +43,7 @@ export class RestartingEnvironment {
     }
   }
 
-  /** Ends the process, if there is one; what waits for it gets EnvironmentClosed. */
+  /** Ends the process, if there is one. Requests that wait for it reject with EnvironmentClosed. */
   async close(): Promise<void> {
     this.closed = true;
     const opening = this.current;

@@ -14,7 +14,7 @@ import { PolicyModel } from './policy-model';
 import type { ServedAdapter } from './served-adapter';
 import { type EpisodeFault, FinishedEpisodes } from './finished-episodes';
 
-/** A set of rollouts. */
+/** The set of rollouts to run. */
 export interface RolloutOptions {
   plans: readonly EpisodePlan[];
   environment: EnvironmentSource;
@@ -23,36 +23,38 @@ export interface RolloutOptions {
   modelBaseUrl: string;
   /** Adapters that `plans` name. */
   adapters: readonly ServedAdapter[];
-  /** Episodes in flight. */
+  /** Most episodes at the same time. */
   concurrency: number;
-  /** Key of the work file that a retry resumes from; as specific as the set. */
+  /** Key of the work file that a retry resumes from. Each set needs a key of its own. */
   workKey: string;
   stage: StageName;
   note?: string;
   signal: AbortSignal;
 }
 
-/** What came of it. */
+/** The results of a set of rollouts. */
 export interface RolloutResults {
   /** Sorted by seed, then trial. */
   trajectories: Trajectory[];
-  /** Wall time, attempts that did not finish included. */
+  /** Wall time, including attempts that did not finish. */
   seconds: number;
-  /** In the same order; empty for the owner's environment, where a fault fails the set. */
+  /**
+   * Faults of a synthesised environment, in the same order. A fault of the owner's environment fails the set instead.
+   */
   faults: EpisodeFault[];
 }
 
-/** More episodes than this that take the environment's process down with them, and the set is given up. */
+/** If more episodes than this end the environment's process, the set is given up. */
 export const MAX_PROCESS_FAULTS = 5;
 
-/** Temporal delivers a cancellation in answer to a heartbeat. */
+/** Short, because Temporal delivers a cancellation in its answer to a heartbeat. */
 const HEARTBEAT_MS = 500;
 
-/** A synthesised environment that keeps hanging or dying: its rollouts were given up. */
+/** The rollouts of a synthesised environment were given up, because it hung or died too often. */
 export class EnvironmentUnusable extends Error {
   /**
-   * @param lost a sentence for each episode that took its process along.
-   * @param finished what was finished before.
+   * @param lost a sentence for each episode that ended its process.
+   * @param finished the results until then.
    */
   constructor(
     lost: readonly string[],
@@ -64,12 +66,13 @@ export class EnvironmentUnusable extends Error {
 }
 
 /**
- * Rolls out every plan, with heartbeats, and returns all trajectories. Each finished one is in the work file before it
- * is counted, so that a retry does only the rest. Must run inside an activity.
+ * Runs an episode for every plan, with heartbeats, and returns all trajectories. Each finished one is written to the
+ * work file before it is counted, so that a retry runs only the rest. Must run inside an activity.
  *
- * A process of the environment that hangs or dies takes all its episodes with it and cannot say whose fault it was.
- * They are run again one by one; one that does it again ends as `environment-error` (synthesised) or fails the set with
- * `Environment.Failed` (the owner's). Repeating is safe because an episode is a function of its plan.
+ * When the environment's process hangs or dies, all its episodes are lost, and nobody can tell which one caused it.
+ * They are run again one by one. An episode that does it again ends as `environment-error` (synthesised environment) or
+ * fails the set with `Environment.Failed` (the owner's). Repeating is safe because an episode is a function of its
+ * plan.
  * @throws ApplicationFailure `Model.*`, `Environment.Failed`; EnvironmentUnusable; the signal's reason.
  */
 export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): Promise<RolloutResults> {
@@ -89,9 +92,9 @@ export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): P
   const restarting = new RestartingEnvironment(deps.openEnvironment, options.environment);
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
-  // Every call in flight listens; more than ten of them are no leak.
+  // Every call in flight adds a listener, so that more than ten of them are no leak.
   setMaxListeners(0, signal);
-  // A hanging environment must not hold up a cancellation.
+  // A hanging environment must not delay a cancellation.
   signal.addEventListener('abort', () => void restarting.close(), { once: true });
   const startedAt = clock.now();
   const seconds = (): number => work.secondsBefore + (clock.now() - startedAt) / 1000;
@@ -175,7 +178,7 @@ class RolloutSet {
       toleratesFaults: !this.isOwners,
       onFault: (error: SandboxError) => (fault = error.message),
     };
-    // A run again gets a name of its own: its first run's episode may still be open.
+    // A repeated episode gets a new name, because the first one may still be open in the environment.
     await this.keep(await runEpisode(plan, parties, `${plan.seed}-${plan.trial}-${this.runs++}`), fault);
   }
 

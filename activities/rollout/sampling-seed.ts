@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Seed of the sampler for an episode's first turn: 31 bits, from run seed, task seed and trial alone. It does not
- * depend on the model, so that arms of an evaluation are compared under common random numbers.
+ * Seed of the sampler for an episode's first turn: 31 bits of a hash of run seed, task seed and trial. It does not
+ * depend on the model, so that the arms of an evaluation are compared under common random numbers.
  */
 export function samplingSeed(runSeed: number, taskSeed: number, trial: number): number {
   return createHash('sha256').update(`${runSeed}:${taskSeed}:${trial}`).digest().readUInt32BE(0) >>> 1;

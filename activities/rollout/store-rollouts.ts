@@ -3,8 +3,8 @@ import { type ArtifactStore, putLines } from '../../store';
 import type { RolloutResults } from './run-rollouts';
 
 /**
- * Writes the trajectories, those of live traffic last, as an artifact and sums them up. Tokens are those of the
- * rollouts.
+ * Writes trajectories as an artifact, those of live traffic last, and returns their summary. Tokens and seconds count
+ * the rollouts only.
  */
 export async function storeRollouts(
   store: ArtifactStore,

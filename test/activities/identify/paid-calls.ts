@@ -11,8 +11,8 @@ export interface PaidCalls {
 }
 
 /**
- * Reads the ledger of a run from its segments: discovery and synthesis in the run's work files, labels in the agent's
- * label cache.
+ * Reads from a run's segments what it has paid for: discovery and synthesis in the run's work files, labels in the
+ * agent's label cache.
  */
 export async function readPaidCalls(store: ArtifactStore, runId: string, agent: string): Promise<PaidCalls> {
   const calls: CallRecord[] = [];

@@ -136,7 +136,7 @@ ${more}`;
 
   test('a base model that is not there', async () => {
     writeFileSync(join(folder, 'agent.yaml'), yaml().replace('path: model', 'path: nowhere'));
-    await expect(prepare()).rejects.toThrow(/nowhere \(model\.path\) is no model directory/);
+    await expect(prepare()).rejects.toThrow(/nowhere \(model\.path\) is not a model directory/);
   });
 
   test('a model server that does not answer is retried by Temporal', async () => {
