@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv from 'ajv';
+import { algorithmOptions, processOptions } from '../../contracts/config/training-options';
 import { generatedDocuments, partlyGeneratedDocuments, REPORT_PARTS } from '../../scripts/generated-documents';
 import { fieldRows } from '../../scripts/schema-tables';
 
@@ -17,6 +18,11 @@ it.each(Object.keys(REPORT_PARTS))('every field of %s says what it means', (name
   const rows = fieldRows(REPORT_PARTS[name]!, REPORT_PARTS);
   expect(rows.length).toBeGreaterThan(0);
   expect(rows.filter((row) => row.meaning === '').map((row) => row.path)).toEqual([]);
+});
+
+it('every training option says what it does', () => {
+  const silent = Object.entries({ ...algorithmOptions, ...processOptions }).filter(([, option]) => !option.description);
+  expect(silent.map(([name]) => `${name}: add .describe('...') in contracts/config/training-options.ts`)).toEqual([]);
 });
 
 it('the schema for editors takes a minimal agent and refuses an unknown field', () => {
