@@ -45,9 +45,9 @@ export async function identifyCapabilities(input: IdentifyInput): Promise<Identi
 interface Stage {
   input: IdentifyInput;
   /** Runs a step until it succeeds, and waits for a person where one is needed. */
-  perform<T>(step: () => Promise<T>): Promise<T>;
+  perform: <T>(step: () => Promise<T>) => Promise<T>;
   /** Shows a line in the run's progress table. */
-  report(text: string): Promise<void>;
+  report: (text: string) => Promise<void>;
 }
 
 interface LabellingRun {

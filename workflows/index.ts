@@ -1,3 +1,4 @@
+/** All workflow types: the entry point of the bundle. */
 export { identifyCapabilities } from './identify-capabilities';
 export { improvementRun } from './improvement-run';
 export { labelChunks } from './label-chunks';

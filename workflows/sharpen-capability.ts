@@ -33,7 +33,7 @@ interface Stage {
   edited: EditedEnvironmentSlot;
   search: EnvironmentSearch;
   /** Shows a line in the run's progress table. */
-  report(text: string): Promise<void>;
+  report: (text: string) => Promise<void>;
 }
 
 /** An accepted environment, or the reason why the capability is skipped. */

@@ -3,11 +3,11 @@ import { MESSAGES } from '../../contracts/names';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import type { Reason } from '../../k8s/training-snapshot';
 
-/** Most characters of a status in the stage table. */
+/** Most characters of a status in the run's progress table. */
 const MAX_LENGTH = 300;
 
 /**
- * Signals a training's reason to its run, whose stage table the Temporal UI shows. Callers signal only a new kind of
+ * Signals a training's reason to its run, whose progress table the Temporal UI shows. Callers signal only a new kind of
  * reason, because every signal lengthens the run's history. A signal that fails is dropped: the heartbeat says the
  * same.
  */

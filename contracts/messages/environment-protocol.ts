@@ -10,7 +10,7 @@ import { z } from 'zod';
  * Version with which `load` must answer. Another one means that runtime and client belong to different versions of the
  * project.
  */
-export const ENVIRONMENT_API_VERSION = 1;
+const ENVIRONMENT_API_VERSION = 1;
 
 /** A tool call in the form that an environment takes. */
 export const environmentCallSchema = z.strictObject({
@@ -34,14 +34,13 @@ export type EnvironmentTool = z.infer<typeof environmentToolSchema>;
 export const openingMessageSchema = z.strictObject({ role: z.enum(['system', 'user']), content: z.string() });
 export type OpeningMessage = z.infer<typeof openingMessageSchema>;
 
+/** Result of `evaluate` and `score`. */
 const rewardSchema = z.strictObject({
   /** In [0, 1]. */
   reward: z.number().min(0).max(1),
   /** Ground truth of planted deficits; empty for most environments. */
   diagnostics: z.record(z.string(), z.enum(['lacking', 'present'])),
 });
-/** Result of `evaluate` and `score`. */
-export type EnvironmentReward = z.infer<typeof rewardSchema>;
 
 /** Result schema of each method. */
 export const environmentResultSchemas = {
@@ -88,16 +87,10 @@ export interface EnvironmentParams {
 /**
  * Types of the runtime's errors. `NotRun` appears only in a batch: the request had no effect and may be sent again.
  */
-export const ENVIRONMENT_ERROR_TYPES = [
-  'BadRequest',
-  'EnvironmentRaised',
-  'BadReturn',
-  'NoSuchEpisode',
-  'NotRun',
-] as const;
+const ENVIRONMENT_ERROR_TYPES = ['BadRequest', 'EnvironmentRaised', 'BadReturn', 'NoSuchEpisode', 'NotRun'] as const;
 
 /** The error object of a response. */
-export const environmentErrorSchema = z.strictObject({
+const environmentErrorSchema = z.strictObject({
   type: z.enum(ENVIRONMENT_ERROR_TYPES),
   message: z.string().max(4_000),
   traceback: z.string().max(4_000).nullable(),
@@ -105,7 +98,7 @@ export const environmentErrorSchema = z.strictObject({
 export type EnvironmentErrorBody = z.infer<typeof environmentErrorSchema>;
 
 /** A result that was not yet checked with its method's schema, or an error. */
-export const environmentOutcomeSchema = z.union([
+const environmentOutcomeSchema = z.union([
   z.strictObject({ result: z.record(z.string(), z.unknown()) }),
   z.strictObject({ error: environmentErrorSchema }),
 ]);

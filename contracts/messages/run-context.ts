@@ -15,7 +15,7 @@ export interface RunContext {
   seed: number;
 }
 
-/** Heartbeat details of every long activity; `whet status` and the stage table show them. */
+/** Heartbeat details of every long activity; `whet status` and `whet why` show them. */
 export interface StageProgress {
   stage: StageName;
   /** What is being counted, in the plural: rollouts, labels, iterations. */

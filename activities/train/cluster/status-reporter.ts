@@ -2,7 +2,7 @@ import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
 import type { Training } from '../backend';
 import { signalStatus } from '../signal-status';
 
-/** Reports a training's reason: in every heartbeat, and to the run's stage table when its kind changes. */
+/** Reports a training's reason: in every heartbeat, and to the run's progress table when its kind changes. */
 export class StatusReporter {
   /** Since when the reason has been of its kind, in milliseconds since 1970. */
   sinceMs = Date.now();
