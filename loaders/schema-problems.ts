@@ -33,12 +33,10 @@ function allowed(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_value':
       return `Allowed: ${quoted(issue.values)}.`;
-    case 'too_small':
-      return (
-        `Allowed: ${issue.origin === 'string' ? 'a text of' : ''} ` +
-        `${issue.inclusive === false ? 'more than' : 'at least'} ` +
-        `${issue.minimum}${issue.origin === 'string' ? ' characters' : ''}.`
-      ).replace(':  ', ': ');
+    case 'too_small': {
+      const least = `${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`;
+      return issue.origin === 'string' ? `Allowed: a text of ${least} characters.` : `Allowed: ${least}.`;
+    }
     case 'too_big':
       return `Allowed: ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}.`;
     case 'invalid_type':

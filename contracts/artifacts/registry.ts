@@ -9,7 +9,7 @@ const registryAdapterSchema = z.strictObject({
   sha256: z.string(),
 });
 
-/** How the gateway reads the router's probabilities for this version; see RouterCalibration. */
+/** How the gateway turns the router's probabilities into a choice for this version; see RouterCalibration. */
 export const routerCalibrationSchema = z.strictObject({
   temperature: z
     .number()
@@ -30,25 +30,25 @@ export const registryVersionSchema = z.strictObject({
   baseModelSha256: z.string(),
   adapters: z.array(registryAdapterSchema),
   routedMinusBase: intervalSchema,
-  /** Absent for versions whose evaluation fitted none: probabilities count as they are, and nothing abstains. */
+  /** Absent when the evaluation fitted none. Then probabilities are used as they are, and the router never abstains. */
   router: routerCalibrationSchema.optional(),
 });
 export type RegistryVersion = z.infer<typeof registryVersionSchema>;
 
-/** A version that gets a share of the conversations, beside the active one that gets the rest. */
+/** A version that gets a share of the conversations. The active version gets the rest. */
 export const canarySchema = z.strictObject({
-  /** Distinguishes two canaries of the same version; also salts the hash that assigns conversations. */
+  /** Distinguishes canaries of the same version, and salts the hash that assigns conversations. */
   id: z.string().regex(/^[0-9a-f]{12}$/),
   version: z.number().int().positive(),
   /** Share of conversations, by hash of their key. */
   share: z.number().gt(0).lte(0.5),
-  /** Chance of a rollback although the canary is as good, over its whole life. */
+  /** Largest probability of rolling back a canary that is as good as the active version, over its whole life. */
   falseRollback: z.number().gt(0).lt(0.5),
   startedAt: z.string(),
 });
 export type Canary = z.infer<typeof canarySchema>;
 
-/** What became of the last canary. */
+/** How the last canary ended. */
 export const canaryEndSchema = z.strictObject({
   id: z.string(),
   version: z.number().int().positive(),
@@ -60,8 +60,8 @@ export const canaryEndSchema = z.strictObject({
 export type CanaryEnd = z.infer<typeof canaryEndSchema>;
 
 /**
- * The adapter registry of one agent; replaced as a whole by compare-and-swap. `active: null` serves the base model
- * alone.
+ * The adapter registry of one agent. It is replaced as a whole, by compare-and-swap. With `active: null` the base model
+ * gets every conversation.
  */
 export const registrySchema = z.strictObject({
   agent: z.string(),

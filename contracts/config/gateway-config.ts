@@ -1,4 +1,4 @@
-/** What the gateway is told (gateway.yaml) and what clients post to it. Every field has a default but the agents. */
+/** Schemas of gateway.yaml and of what clients post to the gateway. Headers that clients and gateway exchange. */
 import { z } from 'zod';
 import { agentNameSchema } from './agent-name';
 import { REDACTION_RULES } from './analyst-spec';
@@ -35,7 +35,7 @@ export type TraceSettings = z.infer<typeof tracesSchema>;
 
 /** One agent behind the gateway. */
 export const gatewayAgentSchema = z.strictObject({
-  name: agentNameSchema.describe('What clients say as `model`, and the name of its registry.'),
+  name: agentNameSchema.describe('What clients send as `model`, and the name of the registry.'),
   baseModel: z.string().min(1).describe('Served name of the base model at the model servers.'),
   replicas: z.array(z.url()).min(1).describe('Model servers, each ending in /v1.'),
   embeddings: z
@@ -51,7 +51,7 @@ export const gatewayAgentSchema = z.strictObject({
 });
 export type GatewayAgent = z.infer<typeof gatewayAgentSchema>;
 
-/** One client application. Keys are kept as hashes only. */
+/** One client application. The configuration has only the hash of its key. */
 export const gatewayKeySchema = z.strictObject({
   client: z.string().min(1).describe('Name in metrics and logs.'),
   sha256: z
@@ -64,7 +64,7 @@ export const gatewayKeySchema = z.strictObject({
 });
 export type GatewayKey = z.infer<typeof gatewayKeySchema>;
 
-/** gateway.yaml */
+/** gateway.yaml. Every field has a default except `version` and `agents`. */
 export const gatewayConfigSchema = z.strictObject({
   version: z.literal(1),
   host: z.string().default('127.0.0.1'),
@@ -126,9 +126,9 @@ export const gatewayConfigSchema = z.strictObject({
 export type GatewayConfig = z.infer<typeof gatewayConfigSchema>;
 export type GatewayConfigInput = z.input<typeof gatewayConfigSchema>;
 
-/** POST /v1/outcomes: how a conversation went. */
+/** Body of POST /v1/outcomes: how a conversation went. */
 export const outcomeSchema = z.strictObject({
-  conversation: z.string().min(1).max(200).describe('As the answers said in `x-whet-conversation`.'),
+  conversation: z.string().min(1).max(200).describe('The value of `x-whet-conversation` in the answers.'),
   reward: z.number().min(0).max(1).describe('1 is success.'),
 });
 export type Outcome = z.infer<typeof outcomeSchema>;

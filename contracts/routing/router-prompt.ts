@@ -1,8 +1,9 @@
-/** The router's prompt (paper, section 5; docs/protocols.md, section 7). Pure; workflows do not need it. */
+/** The router's prompt (paper, section 5; docs/protocols.md, section 7). */
 import { NONE_LABEL } from '../names';
 
+/** One line of the router's menu. */
 export interface RouterOption {
-  /** Single letter. */
+  /** A single letter. */
   label: string;
   /** Capability id, or `none`. */
   capabilityId: string;
@@ -10,8 +11,8 @@ export interface RouterOption {
 }
 
 /**
- * Gives each capability a letter, in the order of their summaries, so that the same set makes the same menu, and
- * appends `none`. Throws RangeError above 25 capabilities.
+ * The menu for these capabilities: a letter for each, then one for `none`. The capabilities are sorted by summary, so
+ * that the same set always makes the same menu. Throws RangeError for more than 25 capabilities.
  */
 export function routerMenu(capabilities: readonly { id: string; summary: string }[]): RouterOption[] {
   if (capabilities.length > 25)

@@ -1,9 +1,9 @@
-/** How the router's answer is read: the same in evaluation and in live traffic. Pure. */
+/** Reads the router's answer, in evaluation and in live traffic alike. */
 import { NONE_LABEL } from '../names';
 import type { RoutingRecord } from '../artifacts/evaluation';
 import type { RouterOption } from './router-prompt';
 
-/** Alternatives asked for at the label's position: as many as OpenAI's API allows; a menu has at most 26 labels. */
+/** Alternatives to ask for at the label's position: as many as OpenAI's API allows. A menu has at most 26 labels. */
 export const ROUTER_TOP_LOGPROBS = 20;
 
 /** What the base model answered to the router's prompt. */
@@ -14,23 +14,23 @@ export interface RouterAnswer {
 }
 
 /**
- * How a version's router turns probabilities into a choice; fitted by the evaluation that the version was promoted on.
+ * How a version's router turns probabilities into a choice. Fitted by the evaluation that the version was promoted on.
  */
 export interface RouterCalibration {
-  /** Divides the log probabilities; above 1 the router was too sure of itself. Default 1. */
+  /** Divides the log probabilities. Above 1 when the router was overconfident. Default 1. */
   temperature: number;
-  /** A best option below this calibrated probability abstains to the base model. Default 0. */
+  /** When the best option has less calibrated probability than this, the base model gets the task. Default 0. */
   threshold: number;
 }
 
-/** As measured, without calibration. */
+/** Leaves the probabilities as they are, and never abstains. */
 export const UNCALIBRATED: RouterCalibration = { temperature: 1, threshold: 0 };
 
 /**
- * Reads the router's answer: the probability of each label from the alternatives at the first position, renormalised
- * over the menu, and the share of the raw distribution that lay on the menu. Spellings of a label with white space
- * around it count as the label. Where the endpoint gives no alternatives, the answered label gets probability 1 and the
- * covered mass is 0, because it is unknown.
+ * Reads the router's answer to the task with this seed. The probability of each label is taken from the alternatives at
+ * the first position and renormalised over the menu; `coveredMass` is their sum before that. A label with white space
+ * around it counts as the label. When the endpoint gives no alternatives, the answered label gets probability 1, and
+ * `coveredMass` is 0, because it is unknown.
  */
 export function routingDecision(seed: number, menu: readonly RouterOption[], answer: RouterAnswer): RoutingRecord {
   const mass = menu.map(({ label }) =>
@@ -54,8 +54,8 @@ export function routingDecision(seed: number, menu: readonly RouterOption[], ans
 }
 
 /**
- * Probabilities sharpened or flattened by a temperature T: p_i^(1/T) / sum_j p_j^(1/T) (temperature scaling, Guo et al.
- * 2017, on log probabilities instead of logits, which differ by a constant). The order of the options stays as it is.
+ * Probabilities after temperature scaling: p_i^(1/T) / sum_j p_j^(1/T) (Guo et al. 2017, with log probabilities in
+ * place of logits, from which they differ by a constant). The order of the options stays the same.
  */
 export function calibrated(probabilities: readonly number[], temperature: number): number[] {
   if (temperature === 1) return [...probabilities];

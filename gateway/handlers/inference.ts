@@ -1,5 +1,5 @@
 /** POST /v1/chat/completions, /v1/completions and /v1/embeddings: resolve the model, route, forward, answer. */
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { GATEWAY_HEADERS } from '../../contracts/config/gateway-config';
 import { conversationKey } from '../conversations';
 import { ApiError } from '../http/errors';

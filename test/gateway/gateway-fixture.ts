@@ -38,8 +38,8 @@ export function versionOf(version: number, ...capabilities: string[]): RegistryV
 export const adapterName = (capability: string, version: number): string =>
   `${capability}@${String(version).repeat(12)}`;
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever came over the wire; tests say what they
-// expect
+// Whatever came over the wire: tests say what they expect.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Wire = Record<string, any>;
 
 /** An answer of the gateway, read to its end. */
