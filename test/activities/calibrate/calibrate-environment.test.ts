@@ -87,7 +87,7 @@ describe('calibrateEnvironment', () => {
     expect(result.doubt).toBeLessThanOrEqual(0.01);
   });
 
-  test('an environment that raises on some tasks and dies on others ends those episodes only, and is not accepted', async () => {
+  test('an environment that raises on some tasks and dies on others loses those episodes and is rejected', async () => {
     const { outcome, result } = await calibrate(0.5, 'raising_desk.py');
     expect(outcome.inBand).toBe(false);
     // Seed 3 raises, seed 5 ends the process; four rollouts of each.
@@ -98,7 +98,7 @@ describe('calibrateEnvironment', () => {
     expect([outcome.faulty, result.faulty]).toEqual([true, true]);
   });
 
-  test('those that died are told from those that raised, over all portions, and what was rolled out is paid for', async () => {
+  test('deaths are told from exceptions over all portions, and the rollouts made are paid for', async () => {
     // A band whose end lies where the figures are, so that one portion of eight tasks does not suffice: 5 and 16 die,
     // 3, 10 and 17 raise.
     const wide = {

@@ -65,7 +65,7 @@ describe('certificate', () => {
     expect(checks.map((check) => check.name)).toEqual([...CHECK_NAMES]);
   });
 
-  test('yes and no, and a choice that an error lists, give nothing away; nor does what the agent is told as well', async () => {
+  test('booleans, choices that an error lists, and what the agent is told as well give nothing away', async () => {
     const against = await profileOf(edited(office, OFFICE_WITH_CHOICES));
     const { passed, problems } = await check(
       'choices',

@@ -128,7 +128,7 @@ describe('renderReport', () => {
     expect(text).toContain('22 places in the prompts were replaced before they left.');
   });
 
-  it('shows each certificate: checks with verdict, figures, thresholds and sentence, and what is known about transfer', async () => {
+  it('shows each certificate: checks with verdict, figures, thresholds and sentence; estimate of transfer', async () => {
     const { page, report } = await render(await sampleRun(store));
     const text = page.replace(/\u202f/g, ' ');
     expect(text).toContain('attempt 1: Certified: 2 checks passed.');

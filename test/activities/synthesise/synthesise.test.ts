@@ -199,7 +199,8 @@ test('a rejected attempt goes back with its source, problems and numbers', async
     outOfBand: 1,
   });
   expect(prompt()).toContain(
-    'that has to be corrected before the figures mean anything:\n- The environment failed in 8 of 32 rollouts: ZeroDivisionError',
+    'that has to be corrected before the figures mean anything:\n' +
+      '- The environment failed in 8 of 32 rollouts: ZeroDivisionError',
   );
   expect(prompt()).toMatch(/Correct what was found; keep what was right\.\n\nWrite the environment/);
 });

@@ -69,7 +69,7 @@ describe('validateEnvironment', () => {
     });
   });
 
-  test("the agent's own environment is opened once for a run; where it fails, a person is asked as soon as another attempt would not help", async () => {
+  test("opens the agent's own environment once for a run; asks a person when it keeps failing", async () => {
     const own = new RunFixture();
     let opened = 0;
     const openEnvironment: typeof own.deps.openEnvironment = (environment) => {

@@ -1,16 +1,16 @@
-/** A good environment with one thing broken on purpose, and what the certificate has to say to it. */
+/** A good environment with one fault made on purpose, and what the checks must find. */
 export interface BrokenEnvironment {
-  /** In words, what is wrong. */
+  /** The fault in words. */
   what: string;
-  /** Passages of the good environment, each there once, and what stands in their place. */
+  /** Passages that occur once in the good environment, and their replacements. */
   edits: [passage: string, instead: string][];
-  /** All checks that fail. */
+  /** Names of all checks that fail. */
   fails: string[];
-  /** A part of the reasons. */
+  /** Matches part of the reasons given. */
   reason: RegExp;
 }
 
-/** Every one is `good/replaying_class.py` but for its edits. */
+/** Each is `good/replaying_class.py` with its edits, by name of the fault. */
 export const BROKEN: Record<string, BrokenEnvironment> = {
   answer_in_the_observation: {
     what: 'the wrong number of stamps is answered with the right one',
@@ -441,7 +441,7 @@ def _too_few(task):
   },
 };
 
-/** A source with edits made. Throws RangeError when a passage is not in it exactly once. */
+/** The source with the edits made. Throws RangeError when a passage does not occur exactly once. */
 export function edited(good: string, edits: BrokenEnvironment['edits']): string {
   return edits.reduce((source, [passage, instead]) => {
     const parts = source.split(passage);
@@ -451,5 +451,5 @@ export function edited(good: string, edits: BrokenEnvironment['edits']): string 
   }, good);
 }
 
-/** Source of a broken environment. */
+/** The source of a broken environment. */
 export const breakEnvironment = (good: string, { edits }: BrokenEnvironment): string => edited(good, edits);

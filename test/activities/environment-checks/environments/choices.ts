@@ -1,7 +1,7 @@
 /**
- * The post office and a good environment for it with more to choose: whether a parcel goes by express, and in which
- * box. Customers of both name their parcel by its reference. As edits of `fixtures/post_office.py` and of
- * `good/replaying_class.py`.
+ * Edits that add choices to the post office (`fixtures/post_office.py`) and to a good environment for it
+ * (`good/replaying_class.py`): whether a parcel goes by express, and in which box. Customers of both name their parcel by
+ * its reference.
  */
 type Edits = [passage: string, instead: string][];
 
