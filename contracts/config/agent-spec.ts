@@ -125,7 +125,8 @@ export const agentSpecSchema = z.strictObject({
       .string()
       .optional()
       .describe(
-        'Python script that makes the model (demo only), relative to agent.yaml. It is called with --seed, recipeArguments and --cache.',
+        'Python script that makes the model (demo only), relative to agent.yaml. ' +
+          'It is called with --seed, recipeArguments and --cache.',
       ),
     recipeArguments: z.array(z.string()).default([]),
     path: z
@@ -168,7 +169,8 @@ export const agentSpecSchema = z.strictObject({
         .enum(IDENTIFY_ARMS)
         .default('contrast')
         .describe(
-          'How capabilities are chosen from the labels. All but `contrast` are for ablations: coverage alone, as many at random, one labelling run.',
+          'How capabilities are chosen from the labels. All but `contrast` are for ablations: ' +
+            'coverage alone, as many at random, one labelling run.',
         ),
       ablations: z.boolean().default(false).describe('Report what every arm would choose on the same labels.'),
       minGap: fraction
@@ -226,7 +228,8 @@ export const agentSpecSchema = z.strictObject({
     })
     .optional()
     .describe(
-      'Only for agents whose deficits were planted to test Whetstone; the report then says what was found, missed and invented.',
+      'Only for agents whose deficits were planted to test Whetstone; ' +
+        'the report then says what was found, missed and invented.',
     ),
   seed: z.number().int().nonnegative().default(1),
 });

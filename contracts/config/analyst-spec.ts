@@ -3,8 +3,9 @@ import { z } from 'zod';
 const count = z.number().int().positive();
 const dollars = z.number().nonnegative();
 
-/** What can be recognised without being told how it looks. */
+/** Kinds of personal data that are recognised without a pattern of one's own. */
 export const REDACTION_RULES = ['email', 'phone', 'card', 'key'] as const;
+/** A name in `REDACTION_RULES`. */
 export type RedactionRule = (typeof REDACTION_RULES)[number];
 
 const redactionSchema = z
@@ -13,7 +14,8 @@ const redactionSchema = z
       .enum(['remote', 'always', 'never'])
       .default('remote')
       .describe(
-        'remote: unless the endpoint is on this machine, because then no text leaves it. always, never: whatever the endpoint.',
+        'remote: unless the endpoint is on this machine, because then no text leaves it. ' +
+          'always, never: whatever the endpoint.',
       ),
     rules: z.array(z.enum(REDACTION_RULES)).default([...REDACTION_RULES]),
     patterns: z

@@ -76,7 +76,8 @@ export const kubernetesSpecSchema = z.strictObject({
     ])
     .default('RuntimeDefault')
     .describe(
-      "The jail needs user namespaces, which most runtimes' default profile refuses; k8s/seccomp/whetstone-trainer.json allows them.",
+      "The jail needs user namespaces, which most runtimes' default profile refuses; " +
+        'k8s/seccomp/whetstone-trainer.json allows them.',
     ),
   appArmor: z
     .union([

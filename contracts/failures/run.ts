@@ -1,8 +1,8 @@
 /** The failures of a run. Imports nothing: workflow code may import it at run time. */
 
 /**
- * Failure types, dotted and stable; `docs/errors.md` is kept equal to this catalogue by a test.
- * `retryable: false` means that Temporal must not try again by itself.
+ * Failure types, dotted and stable. A test keeps `docs/errors.md` equal to them. `retryable: false`: Temporal does not
+ * try again by itself.
  */
 export const FAILURES = {
   'Spec.Invalid': {
@@ -15,7 +15,8 @@ export const FAILURES = {
     meaning:
       'Fewer successes or fewer failures than identify.minEachOutcome were collected, so they cannot be contrasted.',
     remedy:
-      'Raise environment.trainSeeds.count or collect.trials, or check that the agent can solve some tasks and fails others.',
+      'Raise environment.trainSeeds.count or collect.trials, ' +
+      'or check that the agent can solve some tasks and fails others.',
   },
   'Model.Unreachable': {
     retryable: true,
@@ -34,13 +35,15 @@ export const FAILURES = {
   },
   'Analyst.BadRequest': {
     retryable: false,
-    meaning: 'The analyst endpoint called our request wrong.',
+    meaning: 'The analyst endpoint refused the request as invalid.',
     remedy: 'Check analyst.model and whether the endpoint supports structured outputs.',
   },
   'Analyst.RateLimited': {
     retryable: true,
-    meaning: 'The analyst endpoint asked us to slow down.',
-    remedy: 'Nothing: the call is repeated after the time it asked for. Lower analyst.concurrency if it persists.',
+    meaning: 'The analyst endpoint received too many calls.',
+    remedy:
+      'Nothing: the call is repeated after the time that the endpoint asked for. ' +
+      'Lower analyst.concurrency if it persists.',
   },
   'Analyst.Unavailable': {
     retryable: true,
@@ -49,19 +52,20 @@ export const FAILURES = {
   },
   'Analyst.Malformed': {
     retryable: false,
-    meaning: 'The analyst answered, but not in the required form, also after being shown the errors.',
+    meaning: 'The answers of the analyst did not have the required form, even after it was shown the errors.',
     remedy: 'Use a model with structured outputs, or read the kept answer named in the message.',
   },
   'Analyst.BatchFailed': {
     retryable: false,
     meaning: 'The endpoint ended a batch without its answers.',
     remedy:
-      'Read the message; `whet retry RUN` sends what is missing in a new batch. Where the endpoint has no Batch API, set analyst.mode to online.',
+      'Read the message; `whet retry RUN` sends what is missing in a new batch. ' +
+      'Where the endpoint has no Batch API, set analyst.mode to online.',
   },
   'Budget.Spent': {
     retryable: false,
-    meaning: 'The next call to the analyst would pass the budget of this run.',
-    remedy: '`whet budget RUN --usd N` (or `--tokens N`) raises it and lets the run go on; what was paid for is kept.',
+    meaning: 'The next call to the analyst would exceed the budget of this run.',
+    remedy: '`whet budget RUN --usd N` (or `--tokens N`) raises it and lets the run go on; paid answers are kept.',
   },
   'Identify.TooManyUnlabelled': {
     retryable: false,
@@ -82,7 +86,8 @@ export const FAILURES = {
     retryable: true,
     meaning: 'The target environment raised, hung or died.',
     remedy:
-      'Read the traceback in the message; run the task by its seed. Where a capability waits for it, `whet retry RUN CAPABILITY` goes on once it works.',
+      'Read the traceback in the message; run the task by its seed. ' +
+      'Where a capability waits for it, `whet retry RUN CAPABILITY` goes on once it works.',
   },
   'Trainer.JobInvalid': {
     retryable: false,
@@ -96,7 +101,7 @@ export const FAILURES = {
   },
   'Trainer.Diverged': {
     retryable: false,
-    meaning: 'Training stopped on NaN or a collapse.',
+    meaning: 'Training stopped: a value became NaN, or the reward collapsed.',
     remedy: 'Lower training.learningRate or raise training.klBeta.',
   },
   'Trainer.Died': {
@@ -108,7 +113,8 @@ export const FAILURES = {
     retryable: false,
     meaning: 'The trainer kept ending with an error that is not one of its own.',
     remedy:
-      'Read the last lines in the message and the log beside the job; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+      'Read the last lines in the message and the log beside the job; ' +
+      '`whet retry RUN CAPABILITY` goes on from the last checkpoint.',
   },
   'Trainer.OutOfMemory': {
     retryable: false,
@@ -117,7 +123,7 @@ export const FAILURES = {
   },
   'Trainer.Stalled': {
     retryable: false,
-    meaning: 'The trainer ran without finishing an iteration, again after it had been replaced.',
+    meaning: 'The trainer ran without finishing an iteration, and so did those that replaced it.',
     remedy:
       'Look at the node and the log beside the job; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
   },
@@ -130,7 +136,8 @@ export const FAILURES = {
     retryable: false,
     meaning: 'The training took longer than its deadline.',
     remedy:
-      'Raise training.kubernetes.deadlineMinutes or limits.trainingMinutes; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+      'Raise training.kubernetes.deadlineMinutes or limits.trainingMinutes; ' +
+      '`whet retry RUN CAPABILITY` goes on from the last checkpoint.',
   },
   'Trainer.NotPlaced': {
     retryable: false,
@@ -147,7 +154,8 @@ export const FAILURES = {
     retryable: false,
     meaning: 'The Kubernetes API refused the Job or the worker.',
     remedy:
-      'Correct what the message names: usually a right of the worker, the namespace, or a field of training.kubernetes.',
+      'Correct what the message names: ' +
+      'usually a right of the worker, the namespace, or a field of training.kubernetes.',
   },
   'Evaluate.Unpaired': {
     retryable: false,
@@ -165,9 +173,10 @@ export const FAILURES = {
     remedy: 'Restore the artifact or delete it and run its stage again.',
   },
 } as const;
+/** A type of `FAILURES`. */
 export type FailureType = keyof typeof FAILURES;
 
-/** Failures that a person can cure: the run waits with the reason and goes on after `whet retry`, instead of ending. */
+/** Failures that a person can cure: the run does not end, but waits with the reason and goes on after `whet retry`. */
 export const PAUSING_FAILURES: readonly FailureType[] = [
   'Analyst.Unauthorised',
   'Analyst.BadRequest',
