@@ -3,11 +3,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:-}
-available=$(find bench -maxdepth 1 \( -name '*.py' -o -name '*.ts' \) -printf '%f\n' | sed 's/\.[a-z]*$//' | sort -u | paste -sd ' ')
+available=$(find bench -maxdepth 1 \( -name '*.py' -o -name '*.ts' \) -printf '%f\n' | sed 's/\.[a-z]*$//' |
+  sort -u | paste -sd ' ')
 if [[ -n "$name" && -f "bench/$name.py" ]]; then
   PYTHONPATH="$PWD/trainer-image${PYTHONPATH:+:$PYTHONPATH}" exec .toolchain/venv/bin/python "bench/$name.py" "${@:2}"
 elif [[ -n "$name" && -f "dist/bench/$name.js" ]]; then
   exec node --enable-source-maps "dist/bench/$name.js" "${@:2}"
 fi
-echo "bench: no measurement is called '${name}'. Say which one: make bench NAME=<name>, with one of: ${available:-none yet}." >&2
+{
+  echo "bench: there is no measurement '${name}'."
+  echo "Name one: make bench NAME=<name>, with one of: ${available:-none yet}."
+} >&2
 exit 2

@@ -5,8 +5,11 @@ cd "$(dirname "$0")/.."
 export PATH="$PWD/.toolchain/bin:$PWD/.toolchain/venv/bin:$PATH"
 
 sources_hash() {
-  { find . \( -name node_modules -o -name dist -o -name .git -o -name .toolchain -o -name .whetstone \) -prune -o -name '*.ts' -print0; printf '%s\0' package-lock.json package.json tsconfig.json tsconfig.build.json; } |
-    sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1
+  {
+    find . \( -name node_modules -o -name dist -o -name .git -o -name .toolchain -o -name .whetstone \) -prune \
+      -o -name '*.ts' -print0
+    printf '%s\0' package-lock.json package.json tsconfig.json tsconfig.build.json
+  } | sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1
 }
 
 hash=$(sources_hash)

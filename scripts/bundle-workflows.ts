@@ -1,6 +1,6 @@
 /**
- * Bundles the workflows at build time, so that a worker starts without webpack. Run after tsc: `node
- * dist/scripts/bundle-workflows.js`.
+ * Bundles the workflows at build time, so that a worker starts without webpack:
+ * `node dist/scripts/bundle-workflows.js`, after tsc.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -5,13 +5,13 @@
 #     scripts/cluster.sh up       start it (after `prepare`); a second time does nothing
 #     scripts/cluster.sh image    build the trainer image from this checkout and import it
 #     scripts/cluster.sh helm     print the path of helm (built when it is not there; needs Go, not root)
-#     scripts/cluster.sh api|node stop|start   the API server or the kubelet alone, for tests of what happens without it;
+#     scripts/cluster.sh api|node stop|start   the API server or the kubelet alone, for tests that run without it;
 #                 `start` waits until it serves again, and does nothing where it runs
 #     scripts/cluster.sh down     end every process that `up` recorded, remove mounts, bridge and state
 #     scripts/cluster.sh why      nothing when it can run here, else the reason why not (exit code 3)
 #
 # Kubernetes' programs and Helm are built with Go (k8s/cluster/go.mod) and kept in the user's cache; the rest are Debian
-# packages. `up` prints the kubeconfig's path last. Only root can run it, and it needs the package mirrors once.
+# packages. The last line of `up` is the kubeconfig's path. Only root can run it, and it needs the package mirrors once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 umask 022
@@ -34,11 +34,11 @@ export GOMAXPROCS=${GOMAXPROCS:-2}
 . scripts/cluster/services.sh
 . scripts/cluster/images.sh
 
-# One at a time: who comes second waits, and finds it done.
+# One at a time: a second call waits until the first one has done the work.
 prepare() {
   mkdir -p "$cache"
   exec 9> "$cache/.lock"
-  flock --nonblock 9 || { echo "cluster: waits for another one that prepares" && flock 9; }
+  flock --nonblock 9 || { echo "cluster: waiting for another 'prepare'" && flock 9; }
   install_packages
   base_archive
   build_programs
@@ -64,8 +64,20 @@ case ${1:-} in
   up) require_able; up ;;
   image) require_able; trainer_image ;;
   helm) helm_program ;;
-  api) case ${2:-} in stop) end api ;; start) alive api || start_api; wait_ready ;; *) usage ;; esac ;;
-  node) case ${2:-} in stop) end kubelet ;; start) alive kubelet || start_kubelet; wait_schedulable ;; *) usage ;; esac ;;
+  api)
+    case ${2:-} in
+      stop) end api ;;
+      start) alive api || start_api; wait_ready ;;
+      *) usage ;;
+    esac
+    ;;
+  node)
+    case ${2:-} in
+      stop) end kubelet ;;
+      start) alive kubelet || start_kubelet; wait_schedulable ;;
+      *) usage ;;
+    esac
+    ;;
   down) down ;;
   why) require_able ;;
   *) usage ;;

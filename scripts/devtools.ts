@@ -1,4 +1,4 @@
-/** The few commands of Chromium's DevTools protocol that a screenshot needs, over Node's own WebSocket. */
+/** A client of Chromium's DevTools protocol over Node's own WebSocket, as small as screenshots allow. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ interface Reply {
 
 const FLAGS = [
   '--headless',
-  // Inside containers Chromium's own sandbox finds no user namespaces; the page is our own file and has no scripts.
+  // Chromium's own sandbox needs user namespaces, which containers lack; the pages are our own.
   '--no-sandbox',
   '--disable-gpu',
   '--no-first-run',
@@ -33,7 +33,8 @@ const FLAGS = [
 ];
 
 /**
- * Starts the browser with an empty profile and opens a blank page. Throws when the browser does not answer within 30 s.
+ * Starts the browser with an empty profile and opens a blank page.
+ * @throws Error when the browser does not start or does not answer within 30 s.
  */
 export async function openBrowser(executable = 'chromium'): Promise<BrowserPage> {
   const profile = await mkdtemp(join(tmpdir(), 'whet-browser-'));
@@ -109,6 +110,6 @@ async function end(browser: ReturnType<typeof spawn>, profile: string): Promise<
     browser.kill('SIGKILL');
     await gone;
   }
-  // Helper processes of the browser may still write for a moment.
+  // Child processes of the browser may still write for a moment.
   await rm(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }

@@ -1,4 +1,4 @@
-/** Documents that are made from the contracts, so that they cannot say anything else. Pure: text by path. */
+/** Documents that are generated from the contracts, so that both always agree. Pure functions: text by path. */
 import { z } from 'zod';
 import { artifactRefSchema } from '../contracts/artifacts/artifact-ref';
 import { calibrationResultSchema, environmentAttemptSchema } from '../contracts/artifacts/environment-attempt';
@@ -97,9 +97,10 @@ function reportPage(): string {
 
 ${NOTICE} JSON Schema for editors: \`contracts/schemas/report.schema.json\`.
 
-Every run leaves \`runs/<run-id>/report/report.json\` and, beside it, \`report.html\` with the same figures as plots. Shares are in [0, 1],
-differences of shares in [-1, 1], times in seconds. Fields marked optional may be absent; \`null\` is said where a value can be missing.
-\`schemaVersion\` is raised when a field changes its meaning or goes away; new fields may appear without that.
+Every run leaves \`runs/<run-id>/report/report.json\` and, beside it, \`report.html\` with the same figures as plots.
+Shares are in [0, 1], differences of shares in [-1, 1], times in seconds. Fields marked optional may be absent; the type
+names \`null\` where a value can be missing. \`schemaVersion\` is raised when a field changes its meaning or goes away; new
+fields may appear without that.
 
 ${sections.join('\n')}`;
 }
@@ -154,7 +155,7 @@ function failureTable<F extends { meaning: string; remedy: string }>(
   ].join('\n');
 }
 
-/** Draft 7, because editors' YAML support knows it best. */
+/** JSON Schema of draft 7, which the YAML support of editors knows best. */
 function editorSchema(schema: z.ZodType, title: string, io: 'input' | 'output'): string {
   const { $schema, ...body } = withoutIntegerLimits(z.toJSONSchema(schema, { io, target: 'draft-7' })) as Record<
     string,
@@ -163,7 +164,7 @@ function editorSchema(schema: z.ZodType, title: string, io: 'input' | 'output'):
   return `${JSON.stringify({ $schema, title, ...body }, null, 2)}\n`;
 }
 
-/** zod writes the limits of safe integers into every integer; in an editor's hints they are noise. */
+/** Drops the limits of safe integers, which zod writes into every integer: they are noise in an editor's hints. */
 function withoutIntegerLimits(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(withoutIntegerLimits);
   if (typeof node !== 'object' || node === null) return node;

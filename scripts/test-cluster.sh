@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Training as Jobs on a real cluster, and every way to get stuck there. Without KUBECONFIG it starts its own cluster and
-# ends it afterwards (KEEP=1 leaves it); where that cannot be, it says why and passes. With KUBECONFIG it makes a
-# namespace there; the cluster then needs the trainer image that WHET_CLUSTER_IMAGE names, and nodes that see this
-# machine's /var/tmp and Python packages. Arguments choose test files.
+# Tests training as Jobs on a real cluster, and every way to get stuck there. Without KUBECONFIG it starts its own
+# cluster and stops it afterwards (KEEP=1 leaves it); where that is impossible, it says why and passes. With KUBECONFIG
+# it creates a namespace in that cluster, which needs the trainer image that WHET_CLUSTER_IMAGE names, and nodes that
+# see this machine's /var/tmp and Python packages. Arguments choose test files.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-# Pods read what the tests write, as a user of their own.
+# Pods run as another user and read what the tests write.
 umask 022
 export PATH="$PWD/.toolchain/bin:$PWD/.toolchain/venv/bin:$PATH"
 results=${WHET_HOME:-$PWD/.whetstone}/test-results
@@ -16,15 +16,23 @@ if [ -z "${KUBECONFIG:-}" ]; then
     echo "test-cluster: skipped. $why"
     exit 0
   fi
-  KUBECONFIG=$(scripts/cluster.sh up) && scripts/cluster.sh image || { echo "test-cluster: the cluster did not start."; scripts/cluster.sh down; exit 1; }
+  if ! KUBECONFIG=$(scripts/cluster.sh up) || ! scripts/cluster.sh image; then
+    echo "test-cluster: the cluster did not start."
+    scripts/cluster.sh down
+    exit 1
+  fi
   export KUBECONFIG
   if [ -z "${KEEP:-}" ]; then trap 'scripts/cluster.sh down' EXIT; fi
 fi
 
-WHET_HELM=${WHET_HELM:-$(scripts/cluster.sh helm)} || { echo "test-cluster: helm, which renders the chart, could not be built; name one with WHET_HELM."; exit 1; }
+WHET_HELM=${WHET_HELM:-$(scripts/cluster.sh helm)} || {
+  echo "test-cluster: helm, which renders the chart, could not be built; name one with WHET_HELM."
+  exit 1
+}
 export WHET_HELM
 
-# Exit forced: a connection that a library keeps open must not hold up CI. Stores lie where nodes mount them from: not
-# in /tmp, which pods have of their own.
-TMPDIR=/var/tmp WHET_TEST_CLUSTER=1 npx --no-install jest "${@:-test/cluster}" --runInBand --json --forceExit --outputFile="$results/cluster.json" ${CI:+--ci}
+# --forceExit: a connection that a library keeps open must not hold up CI. TMPDIR: nodes mount stores from there; pods
+# have a /tmp of their own.
+TMPDIR=/var/tmp WHET_TEST_CLUSTER=1 npx --no-install jest "${@:-test/cluster}" --runInBand --json --forceExit \
+  --outputFile="$results/cluster.json" ${CI:+--ci}
 node scripts/test-summary.js "$results" --only=cluster

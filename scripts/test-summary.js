@@ -1,10 +1,10 @@
-// Adds up pytest's JUnit file and jest's JSON files, names what failed, and ends with one line: 'N passed, N failed'.
-// A runner that left no result, and a check that failed, count as one failed each; the cluster tests say themselves why
-// they did not run. Exit code 1 unless everything passed.
+// Adds up pytest's JUnit file and jest's JSON files, names the checks that failed, and ends with 'N passed, N failed'.
+// A runner that left no result and a check that failed count as one failure each. Cluster tests that were skipped count
+// as nothing: they say themselves why. Exit code 1 unless everything passed.
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 
-// `--only=cluster`: nothing else was run.
+// `--only=cluster`: only the cluster tests were run.
 const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
 const [directory, ...failedChecks] = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const read = (name) => {
@@ -24,7 +24,7 @@ function pytestCounts(xml) {
 
 function jestCounts(json) {
   const result = JSON.parse(json);
-  // A file that does not load has no tests to fail.
+  // A file that fails to load has no failed test, so it is counted as one.
   const broken = result.testResults.filter(
     (file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'),
   );

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Every check and every test. Nothing stops at the first failure, so that one run shows everything there is to mend.
-# With WHET_WITH_CLUSTER=1 the cluster tests come last (see scripts/test-cluster.sh), where the machine can have a
-# cluster; what they need is built meanwhile, of the time that the others leave idle. The last line is 'N passed, N
-# failed' over pytest and jest; a failed check (format, lint, types, ...) counts as one failed.
+# Runs every check and every test. It does not stop at a failure, so that one run shows everything that needs a
+# correction. With WHET_WITH_CLUSTER=1, and on a machine that can have a cluster, the cluster tests come last
+# (scripts/test-cluster.sh); what they need is built meanwhile, in the time that the other tests leave idle. The last
+# line is 'N passed, N failed' over pytest and jest; a failed check (format, lint, types, ...) counts as one failure.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.toolchain/bin:$PWD/.toolchain/venv/bin:$PATH"
@@ -36,7 +36,7 @@ check ruff-format ruff format --check .
 check build scripts/build.sh
 check pytest pytest -q --junitxml="$results/pytest.xml"
 check jest npx --no-install jest --json --outputFile="$results/jest.json" ${CI:+--ci}
-# After the others and alone: it starts every service and trains a model.
+# Last and alone: it starts every service and trains a model.
 check end-to-end env WHET_E2E=1 npx --no-install jest test/e2e --json --outputFile="$results/e2e.json" ${CI:+--ci}
 if [[ -n "${WHET_WITH_CLUSTER:-}" ]]; then check cluster scripts/test-cluster.sh; fi
 

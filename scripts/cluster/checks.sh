@@ -5,7 +5,7 @@ usage() {
   exit 2
 }
 
-# Why this machine cannot have the cluster; nothing when it can.
+# Prints why this machine cannot have the cluster; nothing when it can.
 obstacle() {
   if [ "$(uname -s)" != Linux ]; then
     echo "it needs Linux"
@@ -31,7 +31,7 @@ obstacle() {
   fi
 }
 
-# In the memory hierarchy of version 1, or in the only one of version 2.
+# Control groups of version 1 have a memory hierarchy; version 2 has a single one.
 can_make_cgroups() {
   local folder=/sys/fs/cgroup
   if [ -d $folder/memory ]; then folder=$folder/memory; fi
@@ -49,9 +49,13 @@ require_able() {
 
 missing_packages() {
   local program
-  for program in etcd containerd crun buildah debootstrap busybox; do command -v "$program" >/dev/null || echo -n "$program "; done
+  for program in etcd containerd crun buildah debootstrap busybox; do
+    command -v "$program" >/dev/null || echo -n "$program "
+  done
   [ -x /usr/lib/cni/bridge ] || echo -n containernetworking-plugins
 }
-module_proxy_answers() { (cd k8s/cluster && timeout 60 go list -mod=mod -m "k8s.io/kubernetes@$version" >/dev/null 2>&1); }
+module_proxy_answers() {
+  (cd k8s/cluster && timeout 60 go list -mod=mod -m "k8s.io/kubernetes@$version" >/dev/null 2>&1)
+}
 have_packages() { [ -z "$(missing_packages)" ]; }
 have_programs() { local name; for name in "${binaries[@]}" helm; do [ -x "$programs/$name" ] || return 1; done; }

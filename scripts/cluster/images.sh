@@ -1,4 +1,4 @@
-# Images without a registry: built by buildah from what is on this machine, imported into containerd. Sourced by
+# Images without a registry: buildah builds them from what is on this machine, containerd imports them. Sourced by
 # scripts/cluster.sh.
 
 build() { buildah --root "$state/buildah" --runroot "$state/buildah-run" --storage-driver overlay "$@"; }
@@ -10,7 +10,7 @@ load() {
   rm -f "$state/image.tar"
 }
 
-# What holds a pod's namespaces open.
+# The image of the process that holds a pod's namespaces open.
 pause_image() {
   local container
   container=$(build from scratch)
@@ -28,14 +28,14 @@ base_archive() {
   local tree=$cache/.base.$$
   echo "cluster: making the base image (debootstrap)"
   debootstrap --variant=minbase --include=python3,bubblewrap,ca-certificates bookworm "$tree" > "$cache/debootstrap.log"
-  rm -rf "$tree"/var/cache/apt "$tree"/var/lib/apt/lists "$tree"/usr/share/doc "$tree"/usr/share/locale "$tree"/usr/share/man
+  rm -rf "$tree"/var/cache/apt "$tree"/var/lib/apt/lists "$tree"/usr/share/{doc,locale,man}
   ln -sf python3 "$tree/usr/bin/python"
   tar -C "$tree" --exclude=./dev -cf "$base_tar.$$" . && mv "$base_tar.$$" "$base_tar"
   rm -rf "$tree"
 }
 
-# With the very Python that the project's packages were installed for: pickles and hashes of another patch version may
-# be other ones.
+# The base image gets the very Python that the project's packages were installed for: another patch version may make
+# other pickles and hashes.
 base_image() {
   if build inspect --type image base > /dev/null 2>&1; then return; fi
   local container python=$root/.toolchain/venv/bin/python prefix name
@@ -44,22 +44,25 @@ base_image() {
   prefix=$("$python" -c 'import sys; print(sys.base_prefix)')
   if [ "$prefix" != /usr ]; then
     mkdir -p "$state/python"
-    tar -C "$prefix" --exclude=site-packages --exclude=test --exclude=__pycache__ --exclude='*.a' --exclude=include -cf - . | tar -C "$state/python" -xf -
-    # At its own path, which is compiled into it; parents such as /root are opened to the pod's user.
+    tar -C "$prefix" --exclude=site-packages --exclude=test --exclude=__pycache__ --exclude='*.a' --exclude=include \
+      -cf - . | tar -C "$state/python" -xf -
+    # At the same path, which is compiled into it. Parents such as /root are opened to the pod's user.
     build copy --quiet "$container" "$state/python" "$prefix" > /dev/null
     rm -rf "$state/python"
     name=$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
     build run --isolation chroot "$container" -- sh -c \
-      "echo $prefix/lib > /etc/ld.so.conf.d/python.conf && ldconfig && ln -sf $prefix/bin/$name /usr/bin/python && d=$prefix; while [ \$d != / ]; do chmod a+rx \$d; d=\$(dirname \$d); done"
+      "echo $prefix/lib > /etc/ld.so.conf.d/python.conf && ldconfig && ln -sf $prefix/bin/$name /usr/bin/python &&
+       d=$prefix; while [ \$d != / ]; do chmod a+rx \$d; d=\$(dirname \$d); done"
   fi
   build commit --quiet --rm "$container" base > /dev/null
 }
 
-# The project's Dockerfile on that base. The Python packages (5.6 GB with torch's CUDA) are not in this image: pods
-# mount them from this machine, read-only, which the tests say to the Job builder as a volume.
+# The project's Dockerfile on that base. The Python packages (5.6 GB with torch's CUDA) are not in the image: pods mount
+# them from this machine, read-only, as a volume that the tests give to the Job builder.
 trainer_image() {
   base_image
-  build bud --quiet --isolation chroot --build-arg BASE_IMAGE=localhost/base --build-arg PACKAGES=mounted -t trainer -f trainer-image/Dockerfile "$root" > /dev/null
+  build bud --quiet --isolation chroot --build-arg BASE_IMAGE=localhost/base --build-arg PACKAGES=mounted \
+    -t trainer -f trainer-image/Dockerfile "$root" > /dev/null
   load trainer localhost/whetstone/trainer:1
   echo localhost/whetstone/trainer:1
 }

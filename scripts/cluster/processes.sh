@@ -1,6 +1,6 @@
-# Starting and ending processes by what was recorded of them. Sourced by scripts/cluster.sh.
+# Starts processes, records them, and ends them by the record. Sourced by scripts/cluster.sh.
 
-# A process is known by its number and its start time: the number alone may belong to another one by now.
+# A process is identified by its number and its start time: a later process may have the same number.
 identity() { awk '{ sub(/.*\) /, ""); print $20 }' "/proc/$1/stat" 2>/dev/null; }
 
 start() {
@@ -8,7 +8,7 @@ start() {
   shift
   setsid "$@" >> "$state/$name.log" 2>&1 < /dev/null &
   local pid=$!
-  # setsid replaces itself unless it leads a group already, so the number is the program's.
+  # setsid replaces itself with the program, unless it leads a process group already, so the number is the program's.
   echo "$pid $(identity $pid)" > "$state/$name.pid"
 }
 
@@ -28,7 +28,7 @@ end() {
   kill -KILL "$pid" 2>/dev/null || true
 }
 
-# Containers' processes are children of shims, which outlive containerd.
+# Processes of containers are children of shims, which outlive containerd.
 end_containers() {
   if ! alive containerd; then return; fi
   local task
@@ -41,11 +41,12 @@ end_containers() {
   done
 }
 
-# Shims that containerd could no longer be asked about: their command line names our socket.
+# Ends the shims that containerd no longer knows. Their command line names our socket.
 end_shims() {
   local line pid
   for line in /proc/[0-9]*/cmdline; do
-    if tr '\0' ' ' < "$line" 2>/dev/null | grep -q "^[^ ]*containerd-shim-runc-v2 .*-address $state/containerd.sock"; then
+    if tr '\0' ' ' < "$line" 2>/dev/null |
+      grep -q "^[^ ]*containerd-shim-runc-v2 .*-address $state/containerd.sock"; then
       pid=${line#/proc/}
       kill -KILL "${pid%/cmdline}" 2>/dev/null || true
     fi
@@ -59,7 +60,9 @@ down() {
   end_containers
   for name in containerd scheduler controllers api etcd; do end $name; done
   end_shims
-  for mounted in $(awk -v top="$state/" 'index($2, top) == 1 { print $2 }' /proc/self/mounts | sort -r); do umount -l "$mounted" || true; done
+  for mounted in $(awk -v top="$state/" 'index($2, top) == 1 { print $2 }' /proc/self/mounts | sort -r); do
+    umount -l "$mounted" || true
+  done
   ip link delete $bridge 2>/dev/null || true
   if [ -e "$state/ip_forward" ]; then cat "$state/ip_forward" > /proc/sys/net/ipv4/ip_forward; fi
   rm -rf "$state"

@@ -1,26 +1,32 @@
-# Installs Debian's part and builds Kubernetes' part. Sourced by scripts/cluster.sh.
+# Installs the Debian packages and builds Kubernetes' programs. Sourced by scripts/cluster.sh.
 
 install_packages() {
   if have_packages; then return; fi
   echo "cluster: installing ${packages[*]}"
-  # The packages' own services are not wanted: this keeps their scripts from starting any.
+  # Keeps the packages' scripts from starting services.
   local policy=/usr/sbin/policy-rc.d made=no
   if [ ! -e $policy ]; then printf '#!/bin/sh\nexit 101\n' > $policy && chmod +x $policy && made=yes; fi
   export DEBIAN_FRONTEND=noninteractive
-  { apt-get install -y --no-install-recommends "${packages[@]}" || { apt-get update && apt-get install -y --no-install-recommends "${packages[@]}"; }; } > /dev/null
+  {
+    apt-get install -y --no-install-recommends "${packages[@]}" ||
+      { apt-get update && apt-get install -y --no-install-recommends "${packages[@]}"; }
+  } > /dev/null
   if [ $made = yes ]; then rm -f $policy; fi
 }
 
-# About nine minutes of two cores, once per version: one build, so that one program is linked while another is compiled,
-# and with few garbage collections, since there is memory.
+# Takes about nine minutes of two cores, once per version. One build for all, so that one program is linked while
+# another is compiled; with few garbage collections, because there is enough memory.
 build_programs() {
   if have_programs; then return; fi
   echo "cluster: building Kubernetes $version and Helm"
-  go_build "$programs" -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitMajor=1 \
-    -X k8s.io/component-base/version.gitMinor=$(cut -d . -f 2 <<< "$version")" "${binaries[@]/#/k8s.io/kubernetes/cmd/}" "$helm_package"
+  local minor
+  minor=$(cut -d . -f 2 <<< "$version")
+  go_build "$programs" -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version \
+    -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$minor" \
+    "${binaries[@]/#/k8s.io/kubernetes/cmd/}" "$helm_package"
 }
 
-# Helm, which renders the chart, alone: where the cluster is somebody else's. Prints its path.
+# Builds Helm alone, which renders the chart, for tests on a cluster that exists already. Prints its path.
 helm_program() {
   if [ ! -x "$programs/helm" ]; then
     echo "cluster: building Helm" >&2
@@ -29,13 +35,14 @@ helm_program() {
   echo "$programs/helm"
 }
 
-# go_build FOLDER [arguments of go build]: programs from k8s/cluster/go.mod; whatever is visible in the folder is whole.
+# go_build FOLDER [arguments of go build]: builds programs of k8s/cluster/go.mod. A program in the folder is complete.
 go_build() {
   local folder=$1 part=$1.$$
   shift
   mkdir -p "$folder" "$part"
   # go.sum in the repository holds every hash, so nothing depends on a checksum database that does not answer for these
   # modules.
-  (cd k8s/cluster && CGO_ENABLED=0 GOGC=400 GONOSUMDB='k8s.io/*,sigs.k8s.io/*,helm.sh/*' nice -n 10 go build -p "$GOMAXPROCS" -mod=readonly -trimpath -o "$part/" "$@")
+  (cd k8s/cluster && CGO_ENABLED=0 GOGC=400 GONOSUMDB='k8s.io/*,sigs.k8s.io/*,helm.sh/*' \
+    nice -n 10 go build -p "$GOMAXPROCS" -mod=readonly -trimpath -o "$part/" "$@")
   mv "$part"/* "$folder/" && rmdir "$part"
 }

@@ -1,6 +1,6 @@
 # The control plane and the node. Sourced by scripts/cluster.sh.
-# Why each setting: CAP_SYS_RESOURCE may be missing here (restrict_oom_score_adj, no control groups for QoS classes),
-# control groups may be version 1 or both at once (failCgroupV1), and there is no swap, quota or DNS to take care of.
+# The reasons for the settings: CAP_SYS_RESOURCE may be missing here (restrict_oom_score_adj, no control groups for QoS
+# classes); control groups may have version 1, or both versions at once (failCgroupV1); there is no swap, quota or DNS.
 
 random_token() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
 
@@ -16,12 +16,13 @@ current-context: whetstone
 Y
 }
 
-# Everyone has a token of its own and the rights that Kubernetes gives that part, no more.
+# Each component has a token of its own and only the rights that Kubernetes gives to it.
 credentials() {
   umask 077
   openssl genrsa -out "$state/accounts.key" 2048 2> /dev/null
   openssl rsa -in "$state/accounts.key" -pubout -out "$state/accounts.pub" 2> /dev/null
-  openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=whetstone-kubelet-client -keyout "$state/to-kubelet.key" -out "$state/to-kubelet.crt" 2> /dev/null
+  openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=whetstone-kubelet-client \
+    -keyout "$state/to-kubelet.key" -out "$state/to-kubelet.crt" 2> /dev/null
   local user name groups token
   : > "$state/tokens.csv"
   while IFS='|' read -r user name groups; do
@@ -39,10 +40,12 @@ U
 }
 
 start_api() {
-  start api "$programs/kube-apiserver" --etcd-servers=http://127.0.0.1:22379 --service-account-issuer=https://whetstone.cluster \
+  start api "$programs/kube-apiserver" --etcd-servers=http://127.0.0.1:22379 \
+    --service-account-issuer=https://whetstone.cluster \
     --service-account-key-file="$state/accounts.pub" --service-account-signing-key-file="$state/accounts.key" \
     --token-auth-file="$state/tokens.csv" --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction \
-    --cert-dir="$state/certs" --bind-address=127.0.0.1 --secure-port="$api_port" --service-cluster-ip-range=10.96.0.0/16 \
+    --cert-dir="$state/certs" --bind-address=127.0.0.1 --secure-port="$api_port" \
+    --service-cluster-ip-range=10.96.0.0/16 \
     --kubelet-client-certificate="$state/to-kubelet.crt" --kubelet-client-key="$state/to-kubelet.key" \
     --kubelet-preferred-address-types=InternalIP --allow-privileged=true
 }
@@ -52,7 +55,8 @@ api_call() {
   local method=$1 path=$2
   shift 2
   curl --silent --fail --max-time 5 --cacert "$state/certs/apiserver.crt" -X "$method" \
-    -H "Authorization: Bearer $(head -n 1 "$state/tokens.csv" | cut -d , -f 1)" "$@" "https://127.0.0.1:$api_port$path"
+    -H "Authorization: Bearer $(head -n 1 "$state/tokens.csv" | cut -d , -f 1)" \
+    "$@" "https://127.0.0.1:$api_port$path"
 }
 
 wait_until() {
@@ -70,14 +74,18 @@ wait_ready() { wait_until "the API server" api 90 api_call GET /readyz; }
 
 start_control_plane() {
   credentials
-  start etcd etcd --data-dir "$state/etcd" --listen-client-urls http://127.0.0.1:22379 --advertise-client-urls http://127.0.0.1:22379 \
-    --listen-peer-urls http://127.0.0.1:22380 --initial-advertise-peer-urls http://127.0.0.1:22380 --initial-cluster default=http://127.0.0.1:22380
+  local clients=http://127.0.0.1:22379 peers=http://127.0.0.1:22380
+  start etcd etcd --data-dir "$state/etcd" --listen-client-urls $clients --advertise-client-urls $clients \
+    --listen-peer-urls $peers --initial-advertise-peer-urls $peers --initial-cluster default=$peers
   start_api
   wait_ready
-  start controllers "$programs/kube-controller-manager" --kubeconfig="$state/controllers.kubeconfig" --leader-elect=false --secure-port=0 \
-    --service-account-private-key-file="$state/accounts.key" --use-service-account-credentials=true --root-ca-file="$state/certs/apiserver.crt" \
-    --node-monitor-grace-period=20s --controllers='*,-nodeipam,-cloud-node-lifecycle-controller,-service-lb-controller,-node-route-controller'
-  start scheduler "$programs/kube-scheduler" --kubeconfig="$state/scheduler.kubeconfig" --leader-elect=false --secure-port=0
+  local absent='-nodeipam,-cloud-node-lifecycle-controller,-service-lb-controller,-node-route-controller'
+  start controllers "$programs/kube-controller-manager" --kubeconfig="$state/controllers.kubeconfig" \
+    --leader-elect=false --secure-port=0 --service-account-private-key-file="$state/accounts.key" \
+    --use-service-account-credentials=true --root-ca-file="$state/certs/apiserver.crt" \
+    --node-monitor-grace-period=20s --controllers="*,$absent"
+  start scheduler "$programs/kube-scheduler" --kubeconfig="$state/scheduler.kubeconfig" \
+    --leader-elect=false --secure-port=0
 }
 
 container_runtime() {
@@ -99,7 +107,7 @@ snapshotter = "overlayfs"
 bin_dir = "/usr/lib/cni"
 conf_dir = "$state/cni"
 T
-  # Pods reach each other and this machine, nothing else: no masquerading, no route outside.
+  # Pods reach each other and this machine only: there is no masquerading.
   cat > "$state/cni/10-whetstone.conflist" <<C
 {"cniVersion": "0.4.0", "name": "whetstone", "plugins": [{"type": "bridge", "bridge": "$bridge", "isGateway": true, "ipMasq": false,
   "ipam": {"type": "host-local", "dataDir": "$state/cni-ipam", "ranges": [[{"subnet": "10.88.77.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
@@ -136,19 +144,20 @@ imageGCHighThresholdPercent: 100
 Y
   start_kubelet
   wait_schedulable
-  # Fake GPUs: schedulable, nothing behind them.
+  # GPUs that the scheduler counts and that do not exist.
   api_call PATCH "/api/v1/nodes/$node/status" -H 'Content-Type: application/json-patch+json' \
     -d '[{"op": "add", "path": "/status/capacity/nvidia.com~1gpu", "value": "8"}]' > /dev/null
 }
 
 start_kubelet() {
-  start kubelet "$programs/kubelet" --config "$state/kubelet.yaml" --kubeconfig "$state/kubelet.kubeconfig" --root-dir "$state/kubelet" \
-    --hostname-override $node
+  start kubelet "$programs/kubelet" --config "$state/kubelet.yaml" --kubeconfig "$state/kubelet.kubeconfig" \
+    --root-dir "$state/kubelet" --hostname-override $node
 }
 
-# A node that was away stays tainted for a moment after it is ready again.
+# A node that was away keeps its taints for a moment after it is ready again.
 node_schedulable() {
   local found
-  found=$(api_call GET "/api/v1/nodes/$node") && grep -q '"reason": *"KubeletReady"' <<< "$found" && ! grep -q '"taints":' <<< "$found"
+  found=$(api_call GET "/api/v1/nodes/$node") && grep -q '"reason": *"KubeletReady"' <<< "$found" &&
+    ! grep -q '"taints":' <<< "$found"
 }
 wait_schedulable() { wait_until "the node" kubelet 90 node_schedulable; }
