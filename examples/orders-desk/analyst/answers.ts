@@ -5,6 +5,7 @@ import { parseTranscript } from './transcript';
 
 /** Kinds of questions that the analyst recognises by their words. */
 export const QUESTION_KINDS = ['discover', 'merge', 'label', 'synthesise'] as const;
+/** A kind in `QUESTION_KINDS`. */
 export type QuestionKind = (typeof QUESTION_KINDS)[number];
 
 /** A capability as the analyst names it; the ids are those of `RULES`. */
@@ -15,7 +16,7 @@ export interface KnownCapability {
   description: string;
 }
 
-/** A question that the analyst has no rule for. The server answers 400 with the message. */
+/** A question for which the analyst has no rule. The server answers 400 with the message. */
 export class UnknownQuestionError extends Error {}
 
 /** Answers questions from their text alone. */
@@ -24,8 +25,8 @@ export interface RuleBook {
 }
 
 /**
- * The rules with the capabilities and modules in `directory` (capabilities.json, environments/). Throws when
- * capabilities.json is missing.
+ * Opens the rules with the capabilities and modules in `directory` (capabilities.json, environments/).
+ * @throws Error when capabilities.json is missing.
  */
 export function openRuleBook(directory: string): RuleBook {
   const capabilities = JSON.parse(readFileSync(join(directory, 'capabilities.json'), 'utf8')) as KnownCapability[];
@@ -37,15 +38,18 @@ export function openRuleBook(directory: string): RuleBook {
     const file = `${capability?.id}.py`;
     if (!capability || !existsSync(join(directory, 'environments', file))) {
       throw new UnknownQuestionError(
-        `The demo analyst (rule-based) has no environment for the capability ${JSON.stringify(name)}: it knows only the deficits of the orders desk.`,
+        `The demo analyst (rule-based) has no environment for the capability ${JSON.stringify(name)}: ` +
+          'it knows only the deficits of the orders desk.',
       );
     }
-    // The first thought for some capabilities is out of the calibration band; told so, the analyst does better.
+    // For some capabilities the first draft is outside the calibration band on purpose; after its rejection a better one
+    // follows.
     const draft = `${capability.id}.attempt-1.py`;
     const first = !/^# Attempt \d+ was rejected/m.test(prompt) && existsSync(join(directory, 'environments', draft));
     const rationale = first
       ? `A first environment for: ${capability.summary}.`
-      : `An environment for: ${capability.summary}. Small tasks that need this habit alone, with credit for each step towards it.`;
+      : `An environment for: ${capability.summary}. ` +
+        'Small tasks that need this habit alone, with credit for each step towards it.';
     return { rationale, source: moduleText(first ? draft : file) };
   }
 
@@ -57,11 +61,12 @@ export function openRuleBook(directory: string): RuleBook {
         return { kind: 'label', value: { ...label(prompt, named) } };
       if (/\nWhich capabilities does the agent lack\?\s*$/.test(prompt))
         return { kind: 'discover', value: { capabilities: discover(prompt, capabilities) } };
-      // It has one name for each of its capabilities, so that none is there twice.
+      // The analyst has one name for each of its capabilities, so no two candidates are the same.
       if (/\nWhich of these capabilities are the same\?\s*$/.test(prompt))
         return { kind: 'merge', value: { groups: [] } };
       throw new UnknownQuestionError(
-        'The demo analyst (rule-based) did not recognise the question: it answers discovery, merge, labelling and synthesis prompts only.',
+        'The demo analyst (rule-based) did not recognise the question: ' +
+          'it answers discovery, merge, labelling and synthesis prompts only.',
       );
     },
   };
@@ -77,7 +82,7 @@ function label(prompt: string, named: (name: string) => KnownCapability | undefi
 }
 
 /**
- * Capabilities whose failing habit some episode shows, the most frequent first, each with the numbers of those
+ * The capabilities that some episode shows to be lacking, the most frequent first, each with the numbers of those
  * episodes.
  */
 function discover(prompt: string, capabilities: readonly KnownCapability[]) {

@@ -31,8 +31,8 @@ export interface AnalystStats {
 }
 
 /**
- * What was billed, by idempotency key, in a file that survives the process: an answer is in the file before it is sent,
- * so that a caller who lost it gets it again for nothing.
+ * Billed answers by idempotency key, in a file that outlives the process. An answer is in the file before it is sent, so a
+ * caller who lost it gets it again without being billed.
  */
 export class Journal {
   private readonly answers = new Map<string, BilledAnswer>();
@@ -43,7 +43,7 @@ export class Journal {
   private billedTwice = 0;
   private file: number | null = null;
   private pending: string[] = [];
-  /** The write that will take what is pending; null when nothing is. */
+  /** The write that will take the pending lines; null when there are none. */
   private batch: Promise<void> | null = null;
   private written: Promise<void> = Promise.resolve();
 
@@ -54,7 +54,7 @@ export class Journal {
     this.file = openSync(path, 'a+');
     const text = readFileSync(path, 'utf8');
     for (const line of text.split('\n')) if (line !== '') this.load(line);
-    // Half a line of a process that was killed must not swallow the next one.
+    // A process that was killed may have left half a line; the next line must not be appended to it.
     if (text !== '' && !text.endsWith('\n')) this.pending.push('\n');
   }
 
@@ -105,7 +105,7 @@ export class Journal {
     try {
       entry = JSON.parse(line) as typeof entry;
     } catch {
-      // The last line of a process that was killed while it wrote; its answer was never sent.
+      // The process was killed while it wrote this line, so its answer was never sent.
       return;
     }
     if ('replayed' in entry) {

@@ -22,8 +22,7 @@ const present = (call: TranscriptCall, reason: string): Judgement => ({
 });
 
 /**
- * The failing habits by capability id of capabilities.json; each looks at calls, results and the customer's words
- * alone.
+ * A rule for each capability, by its id in capabilities.json. Each looks only at calls, results and the customer's words.
  */
 export const RULES: Readonly<Record<string, Rule>> = {
   'verify-before-refund': ({ calls, customer }) => {
@@ -108,7 +107,7 @@ function done(calls: readonly TranscriptCall[], name: string): TranscriptCall[] 
   return calls.filter((call) => call.name === name && read(call).error === undefined);
 }
 
-/** The call's result as an object; empty when it is none. */
+/** The call's result as an object; empty when it is not an object. */
 function read(call: TranscriptCall): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(call.observation);

@@ -7,7 +7,7 @@ import type { BilledAnswer, Journal } from './journal';
 
 /** Model id of the demo analyst. */
 export const DEMO_ANALYST_MODEL = 'demo-analyst-rule-based';
-/** What it is called wherever a person reads about it. */
+/** The name of the demo analyst wherever a person reads about it. */
 export const DEMO_ANALYST_NAME = 'demo analyst (rule-based)';
 
 /** Prompts of a discovery call hold a batch of episodes. */
@@ -31,10 +31,11 @@ const requestSchema = z.object({
 });
 type ChatRequest = z.infer<typeof requestSchema>;
 
+/** What the server answers with. */
 export interface AnalystServerOptions {
   rules: RuleBook;
   journal: Journal;
-  /** Milliseconds that an answer is held back. Default 0. */
+  /** Milliseconds by which every answer is delayed. Default 0. */
   latencyMs?: number;
 }
 
@@ -50,8 +51,8 @@ class ApiError extends Error {
 }
 
 /**
- * The demo analyst behind OpenAI's chat completions API. It keeps to Idempotency-Key as payment APIs do: the same key
- * gets the stored answer and is not billed again; the same key with another question is refused with 422.
+ * The demo analyst behind OpenAI's chat completions API. It honours Idempotency-Key as payment APIs do: a known key gets
+ * the stored answer and is not billed again; a known key with another question is refused with 422.
  */
 export function createAnalystServer({ rules, journal, latencyMs = 0 }: AnalystServerOptions): FastifyInstance {
   // Idle connections outlive the pauses between stages: a connection that closes under a request costs the caller a
@@ -98,7 +99,7 @@ function parse(body: unknown): ChatRequest {
     throw new ApiError(
       400,
       'invalid_request',
-      `The request is not one that the ${DEMO_ANALYST_NAME} answers: ${z.prettifyError(parsed.error).replace(/\n/g, '; ')}`,
+      `The ${DEMO_ANALYST_NAME} does not answer this request: ${z.prettifyError(parsed.error).replace(/\n/g, '; ')}`,
     );
   if (parsed.data.model !== DEMO_ANALYST_MODEL)
     throw new ApiError(
@@ -130,7 +131,7 @@ function answerTo(body: ChatRequest, rules: RuleBook, key: string | null, bodyHa
   }
 }
 
-/** The answer with the properties that the schema asks for, in its order. */
+/** The answer with the properties that the schema asks for, in the schema's order. */
 function inForm(
   value: Record<string, unknown>,
   { response_format: { json_schema } }: ChatRequest,

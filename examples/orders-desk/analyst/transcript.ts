@@ -1,14 +1,15 @@
-/** Reads the numbered messages of a prompt back into calls and sentences, as any reader of the prompt has to. */
+/** Parses the numbered messages of a prompt into calls and sentences: the analyst knows nothing but the prompt. */
 
 export interface TranscriptCall {
   /** Number of the message that holds the call. */
   step: number;
   name: string;
   arguments: Record<string, unknown>;
-  /** What the tool returned; empty when the episode ended before. */
+  /** What the tool returned; empty when the episode ended before it did. */
   observation: string;
 }
 
+/** An episode as the prompt shows it. */
 export interface Transcript {
   calls: TranscriptCall[];
   /** What the customer said: user messages and the answers to replies, in order. */
