@@ -8,31 +8,32 @@ import { contentKey } from './content-key';
 
 /** One question of a batch. */
 export interface BatchLine {
-  /** Unique in the batch: the call's content key. */
+  /** The call's content key, unique in the batch. */
   key: string;
   body: ChatCompletionCreateParamsNonStreaming;
 }
 
+/** How to wait for a batch. */
 export interface BatchOptions {
   signal?: AbortSignal;
-  /** Hears where the batch stands: `batch_1 in_progress, 30 of 200`. */
+  /** Called with the state of the batch after each look, such as `batch_1 in_progress, 30 of 200`. */
   onStatus?: (status: string) => void;
-  /** First time between two looks, in milliseconds; it doubles up to a minute. Default 5 000. */
+  /** Time until the second look, in milliseconds. It doubles up to a minute. Default 5 000. */
   pollMs?: number;
 }
 
-/** How a batch ended, with the answers that it has. */
+/** How a batch ended, and its answers by content key. */
 export interface BatchOutcome {
   id: string;
   status: 'completed' | 'failed' | 'expired' | 'cancelled';
-  /** What the endpoint says went wrong; empty when nothing did. */
+  /** The endpoint's error messages; empty when there are none. */
   errors: string;
   completions: Map<string, ChatCompletion>;
 }
 
-/** Name under which a batch is found again; its value is made of the keys of its questions. */
+/** Metadata field by which a batch is found again. Its value is a hash of the questions' keys. */
 const LABEL = 'whetstone_batch';
-/** OpenAI keeps a batch for 24 hours; older ones are not looked through. */
+/** OpenAI keeps a batch for 24 hours. Batches older than this are not searched. */
 const FORGET_SECONDS = 26 * 3600;
 const LONGEST_POLL_MS = 60_000;
 
@@ -42,9 +43,9 @@ const outputSchema = z.object({
 });
 
 /**
- * Sends questions through the Batch API and waits for the end. A batch of the same questions that is under way or done
- * is attached to, so that an activity that was cut off pays for no second one. Throws what the `openai` client throws,
- * and CancelledFailure on the signal.
+ * Sends questions through the Batch API and waits for the end. If a batch of the same questions is running or done, it
+ * attaches to that one, so that an interrupted activity does not pay twice. Throws what the `openai` client throws, and
+ * CancelledFailure when the signal fires.
  */
 export async function runBatch(
   client: OpenAI,
@@ -75,7 +76,7 @@ export async function runBatch(
 const isOver = ({ status }: Batch) =>
   status === 'completed' || status === 'failed' || status === 'expired' || status === 'cancelled';
 
-/** A batch of the same questions that did not fail. */
+/** Finds a batch of the same questions that did not fail; null if there is none. */
 async function findBatch(client: OpenAI, name: string, options: { signal?: AbortSignal }): Promise<Batch | null> {
   for await (const batch of client.batches.list({ limit: 100 }, options)) {
     if (batch.created_at < Date.now() / 1000 - FORGET_SECONDS) break;

@@ -1,12 +1,12 @@
 import type { ChatCompletion } from 'openai/resources/chat/completions';
 import { z } from 'zod';
 
-/** An answer with what is wrong with it; `value` is there when nothing is. */
+/** The text of an answer, with either its problems or its value. */
 export type CheckedAnswer<T> = { text: string; problems: string } | { text: string; problems: null; value: T };
 
 /**
- * Looks at a completion: a refusal, an answer cut off, something that is not JSON, or not in the required form, or that
- * `check` has something against, is a problem in words that the analyst is shown when it is asked again.
+ * Checks a completion. A refusal, an answer that was cut off, is not JSON, does not match the schema or fails `check`
+ * becomes a problem in words, which the analyst is shown when it is asked again.
  */
 export function checkAnswer<T>(
   completion: ChatCompletion,
@@ -32,7 +32,7 @@ export function checkAnswer<T>(
   return objection === null ? { text, problems: null, value: parsed.data } : { text, problems: objection };
 }
 
-/** Endpoints that ignore response_format often wrap their JSON in a Markdown fence. */
+/** Removes a Markdown fence, in which endpoints that ignore response_format often wrap their JSON. */
 function withoutFence(text: string): string {
   return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text)?.[1] ?? text;
 }

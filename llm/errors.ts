@@ -3,13 +3,13 @@ import { APIConnectionTimeoutError, APIError } from 'openai';
 import type { FailureType } from '../contracts/failures/run';
 import { failure } from '../contracts/typed-failure';
 
-/** Where a call went, for the sentence that a person reads. */
+/** Where a call was sent, for error messages. */
 export interface AnalystPlace {
   endpoint: string;
   model: string;
 }
 
-/** `details[0]` of every failure made here. */
+/** `details[0]` of the failures that `toAnalystFailure` makes. */
 export interface AnalystFailureDetail {
   /** HTTP status; null when no answer came. */
   status: number | null;
@@ -18,12 +18,12 @@ export interface AnalystFailureDetail {
 }
 
 const MAX_QUOTE = 300;
-/** A key without credit does not recover in seconds: Temporal looks again after this, in milliseconds. */
+/** Milliseconds until Temporal retries when the key's quota is used up, which does not change within seconds. */
 const QUOTA_RETRY_MS = 300_000;
 
 /**
  * Milliseconds that a response asks to wait: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date; null
- * when neither is there or can be read. `now` is in milliseconds since the epoch.
+ * if it has neither header, or none that can be read. `now` is in milliseconds since the epoch.
  */
 export function retryAfterMs(headers: Headers | undefined, now: number): number | null {
   const milliseconds = Number.parseFloat(headers?.get('retry-after-ms') ?? '');
@@ -37,8 +37,8 @@ export function retryAfterMs(headers: Headers | undefined, now: number): number 
 }
 
 /**
- * Maps an error of the `openai` client to a failure of the catalogue; the error is kept as its cause. Pure but for the
- * default of `now` (milliseconds since the epoch), which only HTTP dates in Retry-After need.
+ * Maps an error of the `openai` client to a failure of the catalogue, with the error as its cause. `now` (milliseconds
+ * since the epoch) is only used for HTTP dates in Retry-After.
  */
 export function toAnalystFailure(error: unknown, place: AnalystPlace, now: number = Date.now()): ApplicationFailure {
   const cause = error instanceof Error ? error : new Error(String(error));
@@ -72,7 +72,7 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
         `use model ${place.model}.${said}`,
     );
   }
-  // 408 and 409 are what gateways answer when they gave up waiting or hold a lock; both pass.
+  // Gateways answer 408 when they gave up waiting and 409 when they hold a lock. Both are temporary.
   if (status !== null && (status >= 500 || status === 408 || status === 409)) {
     return make(
       'Analyst.Unavailable',
@@ -103,7 +103,7 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
   );
 }
 
-/** Codes with which endpoints refuse one prompt for what is in it; another prompt may well pass. */
+/** Codes with which endpoints refuse a prompt because of its content; another prompt may pass. */
 const PROMPT_CODES = new Set([
   'context_length_exceeded',
   'string_above_max_length',
@@ -111,7 +111,7 @@ const PROMPT_CODES = new Set([
   'content_policy_violation',
 ]);
 
-/** True when the endpoint refused this prompt alone: too long, or stopped by its content filter. */
+/** Whether the endpoint refused only this prompt, because it is too long or because of its content filter. */
 export function refusesPromptOnly(error: ApplicationFailure): boolean {
   const detail = error.details?.[0] as AnalystFailureDetail | undefined;
   return error.type === 'Analyst.BadRequest' && (detail?.status === 413 || PROMPT_CODES.has(detail?.code ?? ''));

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Keywords that strict structured outputs refuse at one endpoint or another. The zod schema still checks them when the
- * answer is here, so that leaving them out loses nothing.
+ * Keywords that some endpoints refuse in strict structured outputs. They can be left out, because the zod schema still
+ * checks the answer.
  */
 const UNSUPPORTED = new Set([
   '$schema',
@@ -20,8 +20,8 @@ const UNSUPPORTED = new Set([
 ]);
 
 /**
- * JSON schema of a zod schema for `response_format: {type: "json_schema", strict: true}`. Throws TypeError when an
- * object in it allows unknown keys or has optional ones, which strict mode does not know.
+ * Converts a zod schema to a JSON schema for `response_format: {type: "json_schema", strict: true}`. Throws TypeError
+ * when an object in it allows unknown keys or has optional ones, because strict mode supports neither.
  */
 export function strictJsonSchema(schema: z.ZodType): Record<string, unknown> {
   return strip(z.toJSONSchema(schema, { io: 'input' }), '') as Record<string, unknown>;
@@ -34,7 +34,7 @@ function strip(node: unknown, path: string): unknown {
   if (object.type === 'object') requireClosed(object, path);
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(object)) {
-    // The names below `properties` are ours and may be equal to a keyword.
+    // The names below `properties` are field names, which may be equal to a keyword.
     if (key === 'properties')
       result[key] = Object.fromEntries(
         Object.entries(value as object).map(([name, inner]) => [name, strip(inner, `${path}/${name}`)]),

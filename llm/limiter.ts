@@ -43,7 +43,7 @@ export class ConcurrencyLimiter {
   }
 }
 
-/** Resolves after `ms` milliseconds. Throws CancelledFailure when the signal fires before. */
+/** Waits `ms` milliseconds. Throws CancelledFailure when the signal fires before that. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   throwIfCancelled(signal);
   await new Promise<void>((resolve) => {
@@ -58,7 +58,7 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   throwIfCancelled(signal);
 }
 
-/** Throws the signal's CancelledFailure when it has fired. */
+/** Throws CancelledFailure when the signal has fired: its own reason if that is one. */
 export function throwIfCancelled(signal?: AbortSignal): void {
   if (!signal?.aborted) return;
   throw signal.reason instanceof CancelledFailure

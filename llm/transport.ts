@@ -2,9 +2,9 @@ import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
 import { isLoopback } from './loopback';
 
 /**
- * A `fetch` for the `openai` client on undici's plain request: a label call costs about half the processor time that it
- * costs through the global fetch. Keeps `connections` connections open, honours HTTPS_PROXY and NO_PROXY but for this
- * machine itself, follows no redirects, and sets no time limits of its own: the client has one.
+ * Makes a `fetch` for the `openai` client out of undici's `request`: a label call then costs about half the processor
+ * time of the global fetch. It keeps `connections` connections open, uses HTTPS_PROXY and NO_PROXY except for this
+ * machine itself, and follows no redirects. Time limits are left to the client.
  */
 export function createTransport(
   baseUrl: string,
@@ -29,8 +29,8 @@ export function createTransport(
 }
 
 /**
- * Body and headers as undici takes them. Anything but text (the form of a file upload) is encoded by the platform,
- * which sets its type.
+ * Body and headers for undici. A body that is not text, such as the form of a file upload, is encoded by the platform,
+ * which also sets its content type.
  */
 async function encoded({
   body,

@@ -3,9 +3,8 @@ import { link, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Writes a file that nobody has written before: of several who try, one succeeds, and readers see its whole content or
- * no file.
- * @returns false when the file is there already; it is left as it is.
+ * Creates a file. If several processes try, one succeeds; readers see the whole content or no file.
+ * @returns false if the file existed already; it is left as it is.
  */
 export async function createFile(path: string, data: string): Promise<boolean> {
   const folder = dirname(path);

@@ -1,9 +1,9 @@
-/** An artifact's bytes do not match its reference. */
+/** The bytes of an artifact do not match its reference. */
 export class StoreCorruptError extends Error {
   readonly type = 'Store.Corrupt';
 }
 
-/** A document was changed by somebody else since it was read. */
+/** Somebody else changed the document since it was read. */
 export class StoreConflictError extends Error {
   readonly type = 'Promote.Conflict';
 }

@@ -1,4 +1,4 @@
-/** Keys of the store, in one place. */
+/** All keys of the store. They are paths on disk that later versions must find. */
 export const layout = {
   run: (runId: string) => `runs/${runId}`,
   trajectories: (runId: string) => `runs/${runId}/trajectories`,
@@ -7,28 +7,28 @@ export const layout = {
   environments: (runId: string, capabilityId: string) => `runs/${runId}/environments/${capabilityId}`,
   training: (runId: string, job: string) => `runs/${runId}/training/${job}`,
   /**
-   * Pack `number` of the trainings that may share a trainer; the folder holds what belongs to the trainer as a whole.
+   * Folder of pack `number` of a group of trainings that may share a trainer; it holds what belongs to that trainer.
    */
   pack: (runId: string, group: string, number: number) => `runs/${runId}/training/packs/${group}-${number}`,
   evaluation: (runId: string) => `runs/${runId}/evaluation`,
   report: (runId: string) => `runs/${runId}/report`,
   study: (studyId: string) => `studies/${studyId}`,
-  /** Work files of one activity; not referred to by anything once the activity is done. */
+  /** Work file of one activity. Nothing refers to it when the activity is done. */
   work: (runId: string, name: string) => `runs/${runId}/work/${name}.jsonl`,
-  /** What the agent's environment looks like, read once for all validations of a run. */
+  /** The profile of the agent's own environment, made once for all validations of a run. */
   targetProfile: (runId: string, specSha256: string) =>
     `runs/${runId}/work/target-profile-${specSha256.slice(0, 12)}.json`,
   /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */
   labelsCache: (agent: string) => `labels-cache/${agent}`,
   /** What a run has used of the analyst, added up by all workers. */
   analystUse: (runId: string) => `runs/${runId}/analyst-use.json`,
-  /** What `whet budget` allowed a run. */
+  /** The budget that `whet budget` set for a run. */
   budget: (runId: string) => `runs/${runId}/budget.json`,
-  /** The pace of an endpoint, shared by all workers. */
+  /** The rate state of an analyst endpoint, shared by all workers. */
   rate: (endpoint: string) => `rates/${endpoint}.json`,
   redactionSecret: 'redaction-secret.json',
   adapters: (agent: string) => `adapters/${agent}`,
-  /** Capabilities that the agent's runs know, with their history. */
+  /** Capabilities that earlier runs of the agent found, with their history. */
   dictionary: (agent: string) => `dictionary/${agent}.json`,
   /** Outcomes of one canary; each gateway process appends to a file of its own. */
   canary: (agent: string, canaryId: string) => `canary/${agent}/${canaryId}`,

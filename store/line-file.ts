@@ -4,8 +4,8 @@ import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { ArtifactStore } from './artifact-store';
 
 /**
- * A line-delimited artifact held as bytes: a line is parsed when it is asked for. Ten thousand trajectories cost their
- * size on disk, not ten times as much in objects.
+ * A line-delimited artifact in memory. It is held as bytes, and a line is parsed when it is asked for: as objects, ten
+ * thousand trajectories would take ten times as much memory.
  */
 export class LineFile<T> {
   private readonly ends: number[] = [];
@@ -22,7 +22,7 @@ export class LineFile<T> {
     return this.ends.length;
   }
 
-  /** The line's document. Throws RangeError outside the file, ZodError when the schema refuses the line. */
+  /** Parses a line. Throws RangeError outside the file, and ZodError when the schema refuses the line. */
   at(index: number): T {
     const end = this.ends[index];
     if (end === undefined)
@@ -31,7 +31,7 @@ export class LineFile<T> {
     return this.schema.parse(JSON.parse(this.data.toString('utf8', start, end)));
   }
 
-  /** All documents in order; gives way to other work of the process every few hundred lines. */
+  /** All documents in order. Lets other work of the process run every few hundred lines. */
   async *[Symbol.asyncIterator](): AsyncIterableIterator<T> {
     for (let i = 0; i < this.length; i++) {
       if (i % 256 === 255) await setImmediate();
@@ -40,7 +40,7 @@ export class LineFile<T> {
   }
 }
 
-/** Keeps the values of the `capacity` keys used last; a value that fails to load is not kept. */
+/** Keeps the values of the `capacity` keys that were used last. A value that fails to load is not kept. */
 export class RecentCache<V> {
   private readonly entries = new Map<string, Promise<V>>();
 
@@ -63,8 +63,8 @@ export class RecentCache<V> {
 }
 
 /**
- * Opens line-delimited artifacts of one schema and keeps the last few open, since the chunks of one fan-out read the
- * same one.
+ * Makes a reader of line-delimited artifacts of one schema. It keeps the last few in memory, because the chunks of one
+ * fan-out read the same artifact.
  */
 export function lineFiles<T>(
   store: ArtifactStore,

@@ -5,17 +5,17 @@ import { layout } from './layout';
 
 const DAY_MS = 86_400_000;
 
-/** What was read of live traffic. */
+/** Live traffic as it was read. */
 export interface LiveTraces {
   trajectories: Trajectory[];
-  /** Files with lines that are no trajectory, and how many; those lines are left out. */
+  /** Files with lines that are not trajectories, and their number. Those lines are left out. */
   unreadable: { key: string; lines: number }[];
 }
 
 /**
- * Conversations of live traffic that the gateway has written: those of the last days, the newest days first up to
- * `most`, in the order of their ids. A conversation that went on after its outcome was posted, and got another one, was
- * written twice; it is there once, as on the newest day, and of that day the longest.
+ * Reads conversations of live traffic that the gateway has written in the last `days` days: at most `most`, those of
+ * the newest days first, returned in the order of their ids. A conversation that went on after its outcome was posted
+ * was written several times. It is returned once: as on the newest day, and of that day its longest version.
  * @param baseModel served name of the base model; with `models: base`, conversations that an adapter answered are left
  *   out.
  * @param now milliseconds since 1970.
@@ -31,7 +31,7 @@ export async function readLiveTraces(
   signal?: AbortSignal,
 ): Promise<LiveTraces> {
   const unreadable: LiveTraces['unreadable'] = [];
-  /** By the conversation, which is what the task's seed is made from. */
+  /** By task seed, which is derived from the conversation. */
   const found = new Map<number, { day: number; trajectory: Trajectory }>();
   for (let day = 0; day < days && found.size < most; day++) {
     const directory = layout.traces(agent, new Date(now - day * DAY_MS).toISOString().slice(0, 10));
@@ -61,8 +61,9 @@ export async function readLiveTraces(
 }
 
 /**
- * A line that is no trajectory is told, not thrown: gateways of any age have written it, and one of their faults must
- * not end a run. Most lines are those of adapters, so that they are not checked before the model is known to be wanted.
+ * Reads a line. A line that is not a trajectory is returned as such and not thrown: any version of the gateway may have
+ * written it, and that must not end a run. The model is looked at first, because most lines come from adapters and need
+ * not be checked.
  */
 function readTrajectory(line: string, isWanted: (model: unknown) => boolean): Trajectory | 'unreadable' | 'unwanted' {
   try {

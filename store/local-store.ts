@@ -24,7 +24,9 @@ const corrupt = ({ key, sha256 }: Pick<ArtifactRef, 'key' | 'sha256'>) =>
       'stage again.',
   );
 
-/** Artifact store in a local directory: every write is temp + fsync + rename, so a reader never sees half a file. */
+/**
+ * Artifact store in a local directory. Files are written aside, synced and renamed, so that nobody reads half a file.
+ */
 export class LocalStore implements ArtifactStore {
   constructor(private readonly root: string) {}
 
@@ -120,7 +122,7 @@ export class LocalStore implements ArtifactStore {
     await mkdir(dirname(target), { recursive: true });
     if (!(await stat(target).catch(() => null))) {
       await rename(sourcePath, target).catch((error: NodeJS.ErrnoException) => {
-        // A twin may have moved the same content a moment ago: the name carries the hash, so either copy will do.
+        // Somebody may have just moved the same content there. The name contains the hash, so either copy will do.
         if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
       });
     }
@@ -154,7 +156,9 @@ export class LocalStore implements ArtifactStore {
     return (await orIfMissing(readdir(this.localPath(key)), [])).sort();
   }
 
-  /** A lock file made by link(2); one that is older than 10 s belonged to a process that died and is taken over. */
+  /**
+   * Runs the action with a lock file, made by link(2). A lock older than 10 s is taken to be of a process that died.
+   */
   private async withLock<T>(path: string, action: () => Promise<T>): Promise<T> {
     await mkdir(dirname(path), { recursive: true });
     const lock = `${path}.lock`;
@@ -205,7 +209,7 @@ class LocalSegment implements Segment {
 
   append(value: unknown): Promise<void> {
     const line = `${JSON.stringify(value)}\n`;
-    // Lines that come while a write is under way go together in the next one: a hundred answers a second cost a few
+    // Lines that arrive during a write go into the next one together, so that a hundred answers a second cost a few
     // writes.
     if (this.batch) {
       this.batch.lines.push(line);
@@ -218,7 +222,7 @@ class LocalSegment implements Segment {
       await file.appendFile(lines.join(''));
     });
     this.batch = { lines, written };
-    // A failed append must not block the ones behind it; its own callers see the error.
+    // A failed append must not block later ones. Its own callers see the error.
     this.queue = written.catch(() => (this.batch = null));
     return written;
   }
@@ -235,8 +239,8 @@ class LocalSegment implements Segment {
   }
 
   /**
-   * Cuts off a torn last line first, so that the next line starts on its own. Readers leave it alone: it may be a live
-   * writer's.
+   * Opens the file and cuts off a torn last line, so that the next record starts on a line of its own. `read` does not
+   * cut it off, because a writer may be about to finish it.
    */
   private async openForAppend(): Promise<FileHandle> {
     await mkdir(dirname(this.path), { recursive: true });

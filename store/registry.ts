@@ -9,7 +9,7 @@ import type { ArtifactStore } from './artifact-store';
 import { changeDocument } from './change-document';
 import { layout } from './layout';
 
-/** The registry has no version with this number, or nothing is active that could be rolled back. */
+/** A change of the registry is impossible, such as activating a version that it does not have. */
 export class RegistryError extends Error {
   readonly type = 'Registry.Impossible';
 }
@@ -18,16 +18,16 @@ export class RegistryError extends Error {
 export interface Transition<T = number | null> {
   registry: Registry;
   changed: boolean;
-  /** What the change is about: a version number, or null for the base model alone. */
+  /** What the change led to; normally a version number, or null for the base model alone. */
   result: T;
 }
 
-/** Registry of an agent that never had a version: serves the base model. */
+/** The registry of an agent without versions, which serves its base model. */
 export const emptyRegistry = (agent: string): Registry => ({ agent, active: null, versions: [] });
 
 /**
- * Adds a version with the next number and activates it. A run adds at most one: when its version is there already,
- * nothing changes, not even `active`, because somebody may have rolled back since. Pure.
+ * Adds a version with the next number and activates it. A run adds at most one version: if it is there already, nothing
+ * changes, not even `active`, because somebody may have rolled back since. Pure.
  */
 export function addVersion(registry: Registry, version: Omit<RegistryVersion, 'version'>): Transition<number> {
   const existing = registry.versions.find((v) => v.runId === version.runId);
@@ -42,8 +42,8 @@ export function addVersion(registry: Registry, version: Omit<RegistryVersion, 'v
 }
 
 /**
- * Makes a version the active one; null: the base model alone. A canary ends with it. Pure. Throws RegistryError for a
- * number that is not there.
+ * Activates a version, or the base model alone for null, and ends the canary. Pure. Throws RegistryError for a number
+ * that the registry does not have.
  */
 export function activateVersion(registry: Registry, version: number | null, now: Date = new Date()): Transition {
   requireVersion(registry, version);
@@ -71,8 +71,8 @@ function withoutCanary(registry: Registry, outcome: CanaryEnd['outcome'], endedA
 }
 
 /**
- * Gives a version a share of the conversations, in place of a canary that is there. Pure. Throws RegistryError where
- * that means nothing.
+ * Starts a canary, which gives a version a share of the conversations, and ends the previous one. Pure. Throws
+ * RegistryError when the version does not exist or is active.
  */
 export function startCanary(registry: Registry, canary: Canary): Transition<Canary> {
   requireVersion(registry, canary.version);
@@ -88,8 +88,8 @@ export function startCanary(registry: Registry, canary: Canary): Transition<Cana
 }
 
 /**
- * Ends the canary: all conversations go to the active version. Pure. With `id`, a canary that is not that one any more
- * is left alone, so that a verdict which comes late cannot end its successor. Throws RegistryError when there is none.
+ * Ends the canary, so that all conversations go to the active version. With `id`, only the canary of that id is ended,
+ * so that a late verdict cannot end its successor. Pure. Without `id`, throws RegistryError when there is no canary.
  */
 export function endCanary(
   registry: Registry,
@@ -110,8 +110,8 @@ export function endCanary(
 }
 
 /**
- * Takes back the newest change: a canary, if there is one; else goes back to the version with the next lower number,
- * from the lowest one to the base model alone. Pure. Throws RegistryError when the base model is active already.
+ * Takes back the newest change: ends the canary if there is one, else activates the version with the next lower number,
+ * or the base model alone after the lowest one. Pure. Throws RegistryError when the base model is active already.
  */
 export function rollbackVersion(registry: Registry): Transition {
   if (registry.canary !== undefined) return endCanary(registry, 'rolled-back', 'Rolled back by hand.', new Date());

@@ -6,8 +6,9 @@ import { takeFromBuckets, withObservations, type RateObservations, type RateStat
 const SYNC_MS = 250;
 const QUIET_SYNC_MS = 1_000;
 
+/** Limits of an endpoint and where its workers share what they know. */
 export interface RateLimiterOptions {
-  /** From agent.yaml; undefined: learned. */
+  /** From agent.yaml. Undefined: learned from the endpoint's answers. */
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
   sharedState?: SharedRateState;
