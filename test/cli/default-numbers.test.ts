@@ -46,8 +46,8 @@ test('whet canary offers no more than the registry takes', () => {
   const canary = { id: '0123456789ab', version: 1, startedAt: '2026-11-21T00:00:00Z' };
   const help = createProgram().commands.find((command) => command.name() === 'canary')!;
   const largest = (flag: string, text: string) => help.options.find(({ long }) => long === flag)!.parseArg!(text, 0);
-  const share = largest('--share', '0.5') as number;
-  const falseRollback = largest('--false-rollback', '0.4') as number;
+  const share = largest('--share', '0.5');
+  const falseRollback = largest('--false-rollback', '0.4');
   expect(canarySchema.safeParse({ ...canary, share, falseRollback }).success).toBe(true);
   expect(() => largest('--share', '0.51')).toThrow('at most 0.5');
   expect(() => largest('--false-rollback', '0.41')).toThrow('at most 0.4');
