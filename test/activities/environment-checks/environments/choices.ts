@@ -1,14 +1,15 @@
 /**
  * Edits that add choices to the post office (`fixtures/post_office.py`) and to a good environment for it
- * (`good/replaying_class.py`): whether a parcel goes by express, and in which box. Customers of both name their parcel by
- * its reference.
+ * (`good/replaying_class.py`): whether a parcel goes by express, and in which box. Customers of both name their parcel
+ * by its reference.
  */
 type Edits = [passage: string, instead: string][];
 
 export const OFFICE_WITH_CHOICES: Edits = [
   [
     `{"parcel": parcel, "stamps": stamps})`,
-    `{"parcel": parcel, "stamps": stamps, "express": {"type": "boolean"}, "box": {"type": "string", "enum": ["letter", "packet", "crate"]}})`,
+    '{"parcel": parcel, "stamps": stamps, "express": {"type": "boolean"}, "box": {"type": "string", "enum": ' +
+      '["letter", "packet", "crate"]}})',
   ],
   [
     `            "country": rng.choice(sorted(COUNTRIES)),`,
@@ -26,7 +27,8 @@ export const OFFICE_WITH_CHOICES: Edits = [
   ],
   [
     `class Environment:`,
-    `def _box(task):\n    return "letter" if task["grams"] < 500 else "packet" if task["grams"] < 1200 else "crate"\n\n\nclass Environment:`,
+    `def _box(task):\n    return "letter" if task["grams"] < 500 else "packet" if task["grams"] < 1200 else ` +
+      `"crate"\n\n\nclass Environment:`,
   ],
   [
     `"arguments": {"parcel": task["parcel"], "stamps": stamps}}`,
@@ -37,7 +39,8 @@ export const OFFICE_WITH_CHOICES: Edits = [
 export const GOOD_WITH_CHOICES: Edits = [
   [
     `"send": {"parcel": text, "stamps": whole}`,
-    `"send": {"parcel": text, "stamps": whole, "express": {"type": "boolean"}, "box": {"type": "string", "enum": ["letter", "packet", "crate"]}}`,
+    '"send": {"parcel": text, "stamps": whole, "express": {"type": "boolean"}, "box": {"type": "string", ' +
+      '"enum": ["letter", "packet", "crate"]}}',
   ],
   [`            "skill_calls": [1],`, `            "express": rng.random() < 0.5,\n            "skill_calls": [1],`],
   [
@@ -56,7 +59,8 @@ export const GOOD_WITH_CHOICES: Edits = [
   ],
   [
     `def _stamps(task):`,
-    `def _box(task):\n    return "letter" if task["grams"] < 500 else "packet" if task["grams"] < 1200 else "crate"\n\n\ndef _stamps(task):`,
+    `def _box(task):\n    return "letter" if task["grams"] < 500 else "packet" if task["grams"] < 1200 else ` +
+      `"crate"\n\n\ndef _stamps(task):`,
   ],
   [`"stamps": _stamps(task)}}`, `"stamps": _stamps(task), "express": task["express"], "box": _box(task)}}`],
 ];
