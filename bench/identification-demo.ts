@@ -20,8 +20,9 @@ import { createIdentifyActivities } from '../activities/identify';
 import { HttpModelClient } from '../activities/rollout';
 import { createStudyActivities } from '../activities/study';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import { identificationSchema, type IdentifyArm } from '../contracts/artifacts/identification';
+import { type Ablation, identificationSchema, type IdentifyArm } from '../contracts/artifacts/identification';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
+import type { AgentSpec } from '../contracts/config/agent-spec';
 import type { IdentifyInput } from '../contracts/messages/identify-stage';
 import { loadAgentSpec } from '../loaders/agent-spec';
 import { openRuleBook } from '../examples/orders-desk/analyst/answers';
@@ -71,6 +72,8 @@ async function withModel<T>(path: string, name: string, action: (url: string) =>
   }
 }
 
+type IdentifyActivities = ReturnType<typeof createIdentifyActivities>;
+
 interface ArmScore {
   found: number;
   missed: number;
@@ -79,6 +82,85 @@ interface ArmScore {
 
 const precision = ({ found, invented }: ArmScore) => (found + invented === 0 ? null : found / (found + invented));
 const recall = ({ found, missed }: ArmScore) => found / (found + missed);
+
+/** The prepared spec of one seed's run, as `prepareRun` would freeze it. */
+async function preparedSpec(
+  spec: AgentSpec,
+  seed: number,
+  modelPath: string,
+  modelBaseUrl: string,
+  analystUrl: string,
+): Promise<PreparedSpec> {
+  const environmentPath = join(DESK, 'environment.py');
+  return {
+    spec: { ...spec, seed, identify: { ...spec.identify, ablations: true } },
+    environmentPath,
+    environmentSha256: createHash('sha256')
+      .update(await readFile(environmentPath))
+      .digest('hex'),
+    modelBaseUrl,
+    modelPath,
+    baseModelSha256: '0'.repeat(64),
+    analyst: { baseUrl: analystUrl, model: DEMO_ANALYST_MODEL, displayName: DEMO_ANALYST_NAME },
+    sandbox: { mode: 'jail', detail: 'only the owner environment is run' },
+  };
+}
+
+/** What one way of choosing found on one seed; adds it to the sums over seeds. */
+function addScores(sums: Map<IdentifyArm, ArmScore>, ablations: Ablation[]): Record<string, ArmScore> {
+  return Object.fromEntries(
+    ablations.map(({ arm, planted }) => {
+      const score = {
+        found: planted?.found.length ?? 0,
+        missed: planted?.missed.length ?? 0,
+        invented: planted?.invented.length ?? 0,
+      };
+      const sum = sums.get(arm) ?? { found: 0, missed: 0, invented: 0 };
+      sums.set(arm, {
+        found: sum.found + score.found,
+        missed: sum.missed + score.missed,
+        invented: sum.invented + score.invented,
+      });
+      return [arm, score];
+    }),
+  );
+}
+
+/** The stability study on what one seed collected; null for fewer than two identifications. */
+async function studyStability(
+  store: LocalStore,
+  identify: IdentifyActivities,
+  analystUrl: string,
+  agent: string,
+  { context, collected }: IdentifyInput,
+  identifications: number,
+) {
+  if (identifications < 2) return null;
+  const endpoints = {
+    modelUrl: 'http://127.0.0.1:1/v1',
+    modelPath: '/none',
+    analyst: { demoUrl: analystUrl, model: null, apiKey: null, baseUrl: null },
+  };
+  const activities = createStudyActivities({ store, endpoints });
+  const plan = await runActivity(activities.prepareStudy, {
+    studyId: 'study-demo',
+    agent,
+    identifications,
+    sourceRun: context.runId,
+  });
+  let recorded: ArtifactRef | null = null;
+  for (let i = 0; i < identifications; i++) {
+    const seed = plan.context.seed + i;
+    const identified = await identifyOnce(identify, {
+      context: { ...plan.context, runId: `study-demo.${i}`, seed },
+      collected,
+      independent: { firstRun: i },
+    });
+    const previous: ArtifactRef | null = recorded;
+    recorded = await runActivity(activities.recordIdentification, { plan, seed, identified, previous });
+  }
+  return runActivity(activities.renderStudy, { plan, recorded: recorded as ArtifactRef });
+}
 
 async function main(): Promise<void> {
   const string = (fallback: string) => ({ type: 'string', default: fallback }) as const;
@@ -103,7 +185,6 @@ async function main(): Promise<void> {
   const collect = createCollectActivities({ store, openEnvironment, model: client, clock: systemClock });
   const identify = createIdentifyActivities({ store, analyst: createAnalystPool('none') });
   const spec = loadAgentSpec(join(DESK, values.size === 'tiny' ? 'agent.tiny.yaml' : 'agent.yaml'));
-  const environmentPath = join(DESK, 'environment.py');
   const scores = new Map<IdentifyArm, ArmScore>();
   const rows: unknown[] = [];
   let first: IdentifyInput | null = null;
@@ -113,18 +194,7 @@ async function main(): Promise<void> {
       const modelPath = await trainModel(seed, values.size, values.cache);
       const input = await withModel(modelPath, spec.model.name, async (modelBaseUrl): Promise<IdentifyInput> => {
         const runId = `run-${spec.name}-seed-${String(seed).padStart(3, '0')}`;
-        const prepared: PreparedSpec = {
-          spec: { ...spec, seed, identify: { ...spec.identify, ablations: true } },
-          environmentPath,
-          environmentSha256: createHash('sha256')
-            .update(await readFile(environmentPath))
-            .digest('hex'),
-          modelBaseUrl,
-          modelPath,
-          baseModelSha256: '0'.repeat(64),
-          analyst: { baseUrl: analystUrl, model: DEMO_ANALYST_MODEL, displayName: DEMO_ANALYST_NAME },
-          sandbox: { mode: 'jail', detail: 'only the owner environment is run' },
-        };
+        const prepared = await preparedSpec(spec, seed, modelPath, modelBaseUrl, analystUrl);
         const context = {
           runId,
           agent: spec.name,
@@ -137,29 +207,17 @@ async function main(): Promise<void> {
       // `independent`: each seed is another agent, so what one lacks must not be searched for in the next.
       const result = await identifyOnce(identify, { ...input, independent: { firstRun: 0 } });
       const { ablations = [], contrasts } = await getJson(store, result.identification, identificationSchema);
-      const arms = Object.fromEntries(
-        ablations.map(({ arm, planted }) => {
-          const score = {
-            found: planted?.found.length ?? 0,
-            missed: planted?.missed.length ?? 0,
-            invented: planted?.invented.length ?? 0,
-          };
-          const sum = scores.get(arm) ?? { found: 0, missed: 0, invented: 0 };
-          scores.set(arm, {
-            found: sum.found + score.found,
-            missed: sum.missed + score.missed,
-            invented: sum.invented + score.invented,
-          });
-          return [arm, score];
-        }),
-      );
+      const arms = addScores(scores, ablations);
       const undecided = contrasts
         .filter(({ verdict }) => verdict === 'not-enough-data')
         .map(({ capabilityId }) => capabilityId);
       rows.push({ seed, successes: input.collected.successes, failures: input.collected.failures, arms, undecided });
       console.log(`seed ${seed} (${Math.round((Date.now() - began) / 1000)} s): ${JSON.stringify(rows.at(-1))}`);
     }
-    const study = first === null ? null : await studyOf(store, analystUrl, first, Number(values.identifications));
+    const study =
+      first === null
+        ? null
+        : await studyStability(store, identify, analystUrl, spec.name, first, Number(values.identifications));
     if (values.out !== '') console.log(`study: ${study?.directory ?? 'none'}`);
     const arms = Object.fromEntries(
       [...scores].map(([arm, score]) => [arm, { precision: precision(score), recall: recall(score), ...score }]),
@@ -178,39 +236,6 @@ async function main(): Promise<void> {
     await client.close();
     await analystServer.close();
     if (values.out === '') await rm(folder, { recursive: true, force: true });
-  }
-
-  async function studyOf(
-    inStore: LocalStore,
-    url: string,
-    { context, collected }: IdentifyInput,
-    identifications: number,
-  ) {
-    if (identifications < 2) return null;
-    const endpoints = {
-      modelUrl: 'http://127.0.0.1:1/v1',
-      modelPath: '/none',
-      analyst: { demoUrl: url, model: null, apiKey: null, baseUrl: null },
-    };
-    const activities = createStudyActivities({ store: inStore, endpoints });
-    const plan = await runActivity(activities.prepareStudy, {
-      studyId: 'study-demo',
-      agent: spec.name,
-      identifications,
-      sourceRun: context.runId,
-    });
-    let recorded: ArtifactRef | null = null;
-    for (let i = 0; i < identifications; i++) {
-      const seed = plan.context.seed + i;
-      const identified = await identifyOnce(identify, {
-        context: { ...plan.context, runId: `study-demo.${i}`, seed },
-        collected,
-        independent: { firstRun: i },
-      });
-      const previous: ArtifactRef | null = recorded;
-      recorded = await runActivity(activities.recordIdentification, { plan, seed, identified, previous });
-    }
-    return runActivity(activities.renderStudy, { plan, recorded: recorded as ArtifactRef });
   }
 }
 

@@ -17,7 +17,7 @@ import { EnvironmentPool, loadProfile, probeJail } from '../sandbox';
 import { HONEST } from './jail/environments';
 import { type StartKind, startRuntime } from './jail/start-runtime';
 import { concurrentSteps, inProcessStep, processPerStep, stepTimes } from './jail/step-times';
-import { underAttack } from './jail/under-attack';
+import { type AttackResult, underAttack } from './jail/under-attack';
 import { percentile } from './shared/percentile';
 
 const EPISODES = 64;
@@ -64,6 +64,28 @@ async function manyJails(): Promise<{ startMs: number; stepP50Ms: number }> {
   const times = await Promise.all(environments.map((environment) => stepTimes(environment, 20)));
   await Promise.all(environments.map((environment) => environment.close()));
   return { startMs: round(startMs, 0), stepP50Ms: p50(times.flat()) };
+}
+
+/** Steps of an honest environment beside each kind of attacker, printed as they are measured. */
+async function attackedSteps(steps: number, attackers: number): Promise<AttackResult[]> {
+  const attacks = await underAttack(loaded, { steps, paceMs: 2, attackers });
+  for (const { attack, idleP50Ms, p50Ms, p99Ms, attackers: used } of attacks) {
+    console.log(
+      `${attack.padEnd(46)} idle ${idleP50Ms.toFixed(3)}  under attack ${p50Ms.toFixed(3)} ` +
+        `(p99 ${p99Ms.toFixed(2)})  x ${(p50Ms / idleP50Ms).toFixed(2)}  ${used} jails`,
+    );
+  }
+  return attacks;
+}
+
+/** The worst and the median slowdown under attack, and the worst p99 in milliseconds. */
+function attackFigures(attacks: AttackResult[]) {
+  const ratios = attacks.map(({ p50Ms, idleP50Ms }) => p50Ms / idleP50Ms);
+  return {
+    attackedRatioWorst: round(Math.max(...ratios), 2),
+    attackedRatioMedian: round(percentile(ratios, 0.5), 2),
+    attackedP99Ms: round(Math.max(...attacks.map(({ p99Ms }) => p99Ms)), 2),
+  };
 }
 
 async function main(): Promise<void> {
@@ -117,16 +139,7 @@ async function main(): Promise<void> {
   );
 
   const attackers = Number(values.attackers);
-  const attacks = values['skip-attacks']
-    ? []
-    : await underAttack(loaded, { steps: Number(values.window), paceMs: 2, attackers });
-  for (const { attack, idleP50Ms, p50Ms, p99Ms, attackers: used } of attacks) {
-    console.log(
-      `${attack.padEnd(46)} idle ${idleP50Ms.toFixed(3)}  under attack ${p50Ms.toFixed(3)} ` +
-        `(p99 ${p99Ms.toFixed(2)})  x ${(p50Ms / idleP50Ms).toFixed(2)}  ${used} jails`,
-    );
-  }
-  const ratios = attacks.map(({ p50Ms, idleP50Ms }) => p50Ms / idleP50Ms);
+  const attacks = values['skip-attacks'] ? [] : await attackedSteps(Number(values.window), attackers);
   console.log(
     JSON.stringify({
       name: 'jail',
@@ -146,12 +159,7 @@ async function main(): Promise<void> {
       processPerStepP50Ms: p50(perStep),
       episodes64: { stepsPerSecond: Math.round(together.perSecond), stepP50Ms: p50(together.times) },
       jails64: many,
-      ...(attacks.length > 0 && {
-        attackedRatioWorst: round(Math.max(...ratios), 2),
-        attackedRatioMedian: round(percentile(ratios, 0.5), 2),
-        attackedP99Ms: round(Math.max(...attacks.map(({ p99Ms }) => p99Ms)), 2),
-        attackers,
-      }),
+      ...(attacks.length > 0 && { ...attackFigures(attacks), attackers }),
     }),
   );
 }

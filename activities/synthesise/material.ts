@@ -1,0 +1,81 @@
+import {
+  type ConsensusLabel,
+  consensusLabelSchema,
+  identificationSchema,
+} from '../../contracts/artifacts/identification';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { trajectorySchema } from '../../contracts/artifacts/trajectory';
+import type { SynthesisInput } from '../../contracts/messages/sharpen-stage';
+import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
+import { getJson, lineFiles, type ArtifactStore } from '../../store';
+import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
+import { chooseEvidence, sampleTarget } from './evidence';
+import type { SynthesisMaterial } from './prompt';
+
+/** Number of trajectories, besides the evidence, from which openings and observations are sampled. */
+const SAMPLED_TRAJECTORIES = 200;
+
+/** What reading the material needs. */
+export interface MaterialDeps {
+  store: ArtifactStore;
+  /** What `describe` of the agent's own environment answers. */
+  describeTarget(prepared: PreparedSpec): Promise<{ tools: EnvironmentTool[] }>;
+}
+
+/**
+ * Reads what the analyst is shown: the capability, evidence of its lack, samples of the target, the attempt before.
+ * Throws RangeError for a capability that the identification does not have. Line files are read once per worker.
+ */
+export function materialReader(deps: MaterialDeps) {
+  const trajectoriesOf = lineFiles(deps.store, trajectorySchema);
+  const labelsOf = lineFiles(deps.store, consensusLabelSchema);
+
+  return async function readMaterial(input: SynthesisInput, prepared: PreparedSpec): Promise<SynthesisMaterial> {
+    const { context, capability } = input;
+    const identification = await getJson(deps.store, input.identification, identificationSchema);
+    const candidate = identification.candidates.find(({ id }) => id === capability.id);
+    if (!candidate)
+      throw new RangeError(`The identification ${input.identification.key} has no capability ${capability.id}.`);
+    const trajectories = await trajectoriesOf(input.trajectories);
+    const success = new Map<string, boolean>();
+    const indexOf = new Map<string, number>();
+    for await (const trajectory of trajectories) {
+      indexOf.set(trajectory.id, indexOf.size);
+      success.set(trajectory.id, trajectory.success);
+    }
+    const own: ConsensusLabel[] = [];
+    for await (const label of await labelsOf(input.labels)) {
+      if (label.capabilityId === capability.id) own.push(label);
+    }
+    const chosen = chooseEvidence(own, success, context.seed);
+    const evidence = chosen.map((label) => ({
+      label,
+      trajectory: trajectories.at(indexOf.get(label.trajectoryId) as number),
+    }));
+    const others = Array.from({ length: Math.min(SAMPLED_TRAJECTORIES, trajectories.length) }, (_, i) =>
+      trajectories.at(i),
+    );
+    const { tools } = await deps.describeTarget(prepared);
+    return {
+      capability: candidate,
+      tools,
+      samples: sampleTarget([...evidence.map(({ trajectory }) => trajectory), ...others]),
+      evidence,
+      previous: await rejected(deps.store, input),
+    };
+  };
+}
+
+async function rejected(
+  store: ArtifactStore,
+  { previous, outOfBand }: SynthesisInput,
+): Promise<SynthesisMaterial['previous']> {
+  if (previous === null) return null;
+  return {
+    attempt: previous.attempt,
+    source: (await store.get(previous.source)).toString('utf8'),
+    validation: await getJson(store, previous.validation, storedValidationSchema),
+    calibration: previous.calibration && (await getJson(store, previous.calibration, storedCalibrationSchema)),
+    outOfBand,
+  };
+}
