@@ -1,6 +1,7 @@
 /** Standard modules that a synthesised environment may import: pure computation, no clock, no files, no processes. */
 // prettier-ignore
 export const ALLOWED_MODULES = [
-  '__future__', 'abc', 'bisect', 'calendar', 'collections', 'copy', 'dataclasses', 'datetime', 'decimal', 'enum', 'fractions', 'functools', 'hashlib',
-  'heapq', 'itertools', 'json', 'math', 'operator', 'random', 're', 'statistics', 'string', 'textwrap', 'types', 'typing', 'unicodedata',
+  '__future__', 'abc', 'bisect', 'calendar', 'collections', 'copy', 'dataclasses', 'datetime', 'decimal', 'enum',
+  'fractions', 'functools', 'hashlib', 'heapq', 'itertools', 'json', 'math', 'operator', 'random', 're', 'statistics',
+  'string', 'textwrap', 'types', 'typing', 'unicodedata',
 ] as const;

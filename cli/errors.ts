@@ -3,7 +3,7 @@ import { FAILURES, type FailureType } from '../contracts/failures/run';
 import type { SandboxFailureType } from '../contracts/failures/sandbox';
 
 /** Every type of the catalogue (docs/errors.md): a command may pass on what a run or an environment failed with. */
-export type CatalogueType = CommandFailureType | FailureType | SandboxFailureType;
+type CatalogueType = CommandFailureType | FailureType | SandboxFailureType;
 
 /** What a `CliError` carries besides its message. */
 export interface CliErrorOptions {

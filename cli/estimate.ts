@@ -9,7 +9,7 @@ import type { AgentSpec } from '../contracts/config/agent-spec';
 import { layout, type ArtifactStore } from '../store';
 
 /** Calls of one stage to one model, with the tokens that they are expected to use. */
-export interface StageEstimate {
+interface StageEstimate {
   stage: string;
   what: string;
   calls: number;

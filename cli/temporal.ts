@@ -29,10 +29,7 @@ export function temporalAddress(settings: Settings): string {
 }
 
 /** Opens a connection. @throws CliError when nothing answers there. */
-export async function connectTemporal(
-  settings: Settings,
-  address: string = temporalAddress(settings),
-): Promise<Temporal> {
+async function connectTemporal(settings: Settings, address: string = temporalAddress(settings)): Promise<Temporal> {
   try {
     await requireListener(address);
     const connection = await Connection.connect({ address, connectTimeout: '20s' });

@@ -4,7 +4,7 @@ import type { BatchOptions } from './batch';
 import type { SharedRateState } from './rate/shared-rate-state';
 
 /** Kinds of calls, which are counted separately. */
-export type CallKind = 'discover' | 'merge' | 'label' | 'synthesise';
+type CallKind = 'discover' | 'merge' | 'label' | 'synthesise';
 
 /** Tokens that the endpoint billed; zero where it does not say. */
 export interface AnalystUsage {

@@ -7,7 +7,6 @@ export {
   type AnalystUsage,
   type BatchAnswer,
   type MalformedDetail,
-  type Refusal,
 } from './analyst';
 export { type AnalystFactory, createAnalystPool } from './analyst-pool';
 export type { BatchOptions } from './batch';

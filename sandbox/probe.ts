@@ -9,7 +9,7 @@ import { type LaunchedRuntime, launchRuntime } from './launch';
 import { type JailProfile, loadProfile, type LoadedProfile } from './profile';
 
 /** One layer of the jail, with the result of trying it. */
-export interface JailLayer {
+interface JailLayer {
   name: string;
   ok: boolean;
   /** What is wrong, or what was found. */

@@ -8,7 +8,7 @@ import { SandboxUnavailable } from './errors';
 const count = z.number().int().nonnegative();
 
 /** `sandbox/profile.json`: the only description of the jail, read by this launcher and by the trainer's in Python. */
-export const jailProfileSchema = z.strictObject({
+const jailProfileSchema = z.strictObject({
   version: z.literal(1),
   /** bubblewrap's arguments, grouped for readers; `${PYTHON_ROOT}` stands for the copied Python tree. */
   bubblewrap: z.array(z.array(z.string())),
@@ -60,7 +60,7 @@ export interface LoadedProfile {
  * Path of the profile to use: WHET_JAIL_PROFILE, else the project's. Workers in containers set it to
  * `sandbox/profile-pod.json`, because /proc/sys is read-only there.
  */
-export function profilePath(): string {
+function profilePath(): string {
   return process.env['WHET_JAIL_PROFILE'] || join(projectRoot(), 'sandbox', 'profile.json');
 }
 
@@ -81,7 +81,7 @@ export function loadProfile(path: string = profilePath()): LoadedProfile {
 }
 
 /** This machine's architecture as the kernel names it. */
-export function kernelArch(): string {
+function kernelArch(): string {
   return process.arch === 'x64' ? 'x86_64' : process.arch === 'arm64' ? 'aarch64' : process.arch;
 }
 

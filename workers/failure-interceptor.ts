@@ -6,8 +6,8 @@ import { StoreConflictError, StoreCorruptError } from '../store';
 
 /**
  * Turns errors of the store, and of documents read from it, into failures with a type of FAILURES. The type decides
- * whether Temporal tries again and whether the run waits for a person. Every other error is returned unchanged; Temporal
- * tries again.
+ * whether Temporal tries again and whether the run waits for a person. Every other error is returned unchanged;
+ * Temporal tries again.
  */
 export function toTypedFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure) return error;

@@ -14,8 +14,8 @@ import { OperatorGate, reportStatus } from './operator-gate';
 
 /**
  * Finds the capabilities that an agent lacks: discovers candidates, labels them, contrasts failures with successes
- * (paper, section 2). Labelling runs go one after the other. Each asks only about candidates whose verdict the remaining
- * runs can still change. Waits for a person when the analyst refuses.
+ * (paper, section 2). Labelling runs go one after the other. Each asks only about candidates whose verdict the
+ * remaining runs can still change. Waits for a person when the analyst refuses.
  */
 export async function identifyCapabilities(input: IdentifyInput): Promise<IdentifyResult> {
   const stage = openStage(input);

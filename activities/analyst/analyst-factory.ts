@@ -24,7 +24,7 @@ export function storedRateState(store: ArtifactStore, endpoint: string): SharedR
 }
 
 /** The key of the redaction placeholders' hashes. It is made once for a store, and never sent anywhere. */
-export async function redactionSecret(store: ArtifactStore): Promise<string> {
+async function redactionSecret(store: ArtifactStore): Promise<string> {
   for (;;) {
     const document = await store.readDocument(layout.redactionSecret);
     if (document !== null) return secretSchema.parse(document.value).secret;

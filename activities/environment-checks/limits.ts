@@ -13,7 +13,9 @@ export const CHECK_LIMITS = {
    * the rest right.
    */
   minIsolationGap: 0.1,
-  /** Share of episodes that may succeed with the capability's calls wrong: a wrong argument is right by chance at times. */
+  /**
+   * Share of episodes that may succeed with the capability's calls wrong: a wrong argument is right by chance at times.
+   */
   maxSuccessWithoutSkill: 0.1,
   maxHeldOutTexts: 0.01,
 } as const;

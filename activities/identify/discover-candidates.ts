@@ -24,7 +24,7 @@ export const discoveryDetailSchema = z.strictObject({
   /** The agent's dictionary before this run; statuses are relative to it. */
   dictionary: dictionarySchema,
 });
-export type DiscoveryDetail = z.infer<typeof discoveryDetailSchema>;
+type DiscoveryDetail = z.infer<typeof discoveryDetailSchema>;
 
 /**
  * Activity: asks the analyst for candidate capabilities. They come from batches of failures and from the dictionary of

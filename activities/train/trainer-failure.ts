@@ -1,8 +1,7 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import type { TrainingFailure } from '../../contracts/artifacts/training';
 import type { FailureType } from '../../contracts/failures/run';
-import { FATAL_EXIT_CODES } from '../../k8s/exit-codes';
-import { EXIT_CODE_FAILURES } from '../../k8s/exit-codes';
+import { FATAL_EXIT_CODES, EXIT_CODE_FAILURES } from '../../k8s/exit-codes';
 import { failure } from '../../contracts/typed-failure';
 import type { Training } from './backend';
 import { memberNames } from './trainer-group';

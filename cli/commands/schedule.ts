@@ -16,7 +16,7 @@ export interface ScheduleFlags {
 }
 
 /** Name of an agent's schedule in Temporal. */
-export const scheduleIdOf = (agent: string) => `whet-${agent}`;
+const scheduleIdOf = (agent: string) => `whet-${agent}`;
 
 /** A span like `90s`, `10m`, `2h`, `1d` in milliseconds. @throws CliError (exit 2) */
 export function parseSpan(flag: string, text: string): number {

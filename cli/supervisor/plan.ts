@@ -9,7 +9,7 @@ import { freePort, isFree, whoListens } from './ports';
 import { pythonCommand, requireTemporalCli } from './executables';
 
 /** Where the base model comes from: the agent's recipe makes it, or it lies in a directory. */
-export type ModelSource =
+type ModelSource =
   { kind: 'recipe'; script: string; seed: number; arguments: string[] } | { kind: 'directory'; path: string };
 
 /** What a supervisor starts. `whet up` decides it once, so that a restart starts the same. */

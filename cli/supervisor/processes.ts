@@ -14,7 +14,7 @@ export interface ProcessId {
 export const INSTANCE_VARIABLE = 'WHET_INSTANCE';
 
 /** Start time of a process in clock ticks since boot; null when it does not run (a zombie does not). */
-export function startTicks(pid: number): number | null {
+function startTicks(pid: number): number | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The command's name stands in parentheses and may hold anything, so count the fields after the last one.

@@ -4,9 +4,7 @@ import { isMissing } from '../../store';
 import { isRunning, type ProcessId } from './processes';
 
 /** Services of `whet up`. `model` is the recipe that makes the base model: it runs once and ends. */
-export const SERVICES = ['temporal', 'analyst', 'model', 'policy', 'gateway', 'worker'] as const;
-/** A name in `SERVICES`. */
-export type ServiceName = (typeof SERVICES)[number];
+export type ServiceName = 'temporal' | 'analyst' | 'model' | 'policy' | 'gateway' | 'worker';
 
 /** What the supervisor knows of a service. */
 export interface ServiceState {

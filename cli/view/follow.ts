@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from '@temporalio/client';
-import { isGrpcServiceError } from '@temporalio/client';
+import { type Client, isGrpcServiceError } from '@temporalio/client';
 import type { Output } from '../output';
 import { readRunState, type RunState } from './run-state';
 import { formatStageLine, type StageLine, stageLines } from './stage-lines';
@@ -38,7 +37,7 @@ export async function followRun(client: Client, runId: string, out: Output, sign
  * Makes a printer of run states. It remembers when each stage was first seen running, because the workflow gives the
  * time of ended stages only.
  */
-export function createPrinter(out: Output): { show(state: RunState): void } {
+function createPrinter(out: Output): { show(state: RunState): void } {
   const since = new Map<string, number>();
   const printed = new Map<string, { status: string; text: string; at: number }>();
   let waiting: string | null = null;

@@ -34,7 +34,7 @@ const difference = ({ estimate, low, high }: Interval) => `${signed(estimate)} [
  * A table with a row for base, best single adapter, mixed (where there is one), routed and oracle: the pass rate in
  * [0, 1] and its paired difference to base, each with its interval.
  */
-export function resultTable({ evaluation }: Report): string {
+function resultTable({ evaluation }: Report): string {
   if (evaluation === null) return 'Nothing was evaluated: no adapter was trained.';
   const percent = `${Math.round(evaluation.confidence * 100)} %`;
   const row = (label: string, arm: Arm) => [

@@ -28,7 +28,7 @@ export interface PendingActivity {
 }
 
 /** A workflow of the run whose next workflow task no worker has taken yet, or has failed. */
-export interface PendingWorkflowTask {
+interface PendingWorkflowTask {
   workflowId: string;
   taskQueue: string;
   attempt: number;

@@ -31,7 +31,7 @@ export interface StageLine {
 }
 
 /** Adds up the progress of activities that count the same unit: two trainers at 5 of 40 are at 10 of 80 together. */
-export function addUp(all: readonly StageProgress[]): StageProgress[] {
+function addUp(all: readonly StageProgress[]): StageProgress[] {
   const units = [...new Set(all.map((p) => p.unit))];
   return units.flatMap((unit) => {
     const same = all.filter((p) => p.unit === unit);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const count = z.number().int().nonnegative();
 
 /** What one kind of calls to the analyst has used. */
-export const callUseSchema = z.strictObject({
+const callUseSchema = z.strictObject({
   calls: count.describe('Questions that were answered or given up.'),
   asks: count.describe('Answers that were billed: 1 for each question plus re-asks.'),
   tries: count.describe('Requests that were sent: asks plus repetitions after failures.'),

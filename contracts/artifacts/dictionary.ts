@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { candidateSchema, CAPABILITY_STATUSES, IDENTIFY_VERDICTS } from './identification';
 
 /** What one run found about a known capability. */
-export const dictionaryEventSchema = z.strictObject({
+const dictionaryEventSchema = z.strictObject({
   runId: z.string(),
   verdict: z.enum(IDENTIFY_VERDICTS),
   status: z.enum(CAPABILITY_STATUSES).nullable(),
@@ -11,7 +11,7 @@ export const dictionaryEventSchema = z.strictObject({
 });
 
 /** A capability that an earlier run of the agent looked at. */
-export const dictionaryEntrySchema = candidateSchema.extend({
+const dictionaryEntrySchema = candidateSchema.extend({
   /** `lacking`: kept by the last run that could tell. `fixed`: kept once, rejected since. `never`: never kept. */
   state: z.enum(['lacking', 'fixed', 'never']),
   /** Names that were merged into it. */

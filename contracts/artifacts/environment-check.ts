@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { intervalSchema } from './evaluation';
 
 /** What a certificate says about an environment, in the order in which it is found out. */
-export const CHECK_GROUPS = [
+const CHECK_GROUPS = [
   'form',
   'solvable',
   'reward-hacks',
@@ -16,7 +16,7 @@ export const CHECK_GROUPS = [
 export type CheckGroup = (typeof CHECK_GROUPS)[number];
 
 /** A number that decides a check, with what it is held to. */
-export const figureSchema = z.strictObject({
+const figureSchema = z.strictObject({
   name: z.string().describe('What was measured.'),
   value: z.number().describe('What came out.'),
   atLeast: z.number().optional().describe('The check fails below this.'),

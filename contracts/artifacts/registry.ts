@@ -10,7 +10,7 @@ const registryAdapterSchema = z.strictObject({
 });
 
 /** How the gateway turns the router's probabilities into a choice for this version; see RouterCalibration. */
-export const routerCalibrationSchema = z.strictObject({
+const routerCalibrationSchema = z.strictObject({
   temperature: z
     .number()
     .positive()
@@ -23,7 +23,7 @@ export const routerCalibrationSchema = z.strictObject({
 });
 
 /** One promoted set of adapters. */
-export const registryVersionSchema = z.strictObject({
+const registryVersionSchema = z.strictObject({
   version: z.number().int().positive(),
   runId: z.string(),
   createdAt: z.string(),
@@ -49,7 +49,7 @@ export const canarySchema = z.strictObject({
 export type Canary = z.infer<typeof canarySchema>;
 
 /** How the last canary ended. */
-export const canaryEndSchema = z.strictObject({
+const canaryEndSchema = z.strictObject({
   id: z.string(),
   version: z.number().int().positive(),
   outcome: z.enum(['promoted', 'stopped', 'rolled-back', 'superseded']),

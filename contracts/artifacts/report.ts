@@ -8,7 +8,7 @@ import { environmentAttemptSchema } from './environment-attempt';
 import { evaluationSchema, gateSchema } from './evaluation';
 
 /** How long a stage took and how it ended. */
-export const stageTimingSchema = z.strictObject({
+const stageTimingSchema = z.strictObject({
   name: z.enum(STAGES).describe('Stage.'),
   seconds: z.number().describe('Wall-clock time from its start to its end.'),
   status: z.enum(['done', 'skipped', 'failed']).describe('How it ended.'),

@@ -5,7 +5,7 @@ import { IDENTIFY_VERDICTS } from './identification';
 const count = z.number().int();
 
 /** Mean and spread of a figure over the identifications of a study. */
-export const spreadSchema = z.strictObject({
+const spreadSchema = z.strictObject({
   mean: z.number().describe('Over the identifications that have it.'),
   standardDeviation: z.number().nullable().describe('null with fewer than two.'),
   largestDeviation: z.number().describe('Largest distance of one identification from the mean.'),
@@ -13,7 +13,7 @@ export const spreadSchema = z.strictObject({
 export type Spread = z.infer<typeof spreadSchema>;
 
 /** One capability over the identifications of a study. */
-export const studyCapabilitySchema = z.strictObject({
+const studyCapabilitySchema = z.strictObject({
   id: z.string().describe('Id in the first identification that named it.'),
   name: z.string().describe('Name there.'),
   names: z.array(z.string()).describe('Every name that identifications gave it.'),

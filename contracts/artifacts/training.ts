@@ -92,24 +92,22 @@ export interface TrainedAdapter {
  * Why a training is where it is: one of a closed set, with a sentence. `Training` and `Finished` are good, the others
  * say what it waits for or what broke it.
  */
-export const TRAINING_REASONS = [
-  'Queued',
-  'Unschedulable',
-  'ImagePull',
-  'ConfigError',
-  'Starting',
-  'Training',
-  'Stalled',
-  'Preempted',
-  'NodeLost',
-  'GpuFault',
-  'OOMKilled',
-  'Deadline',
-  'CodeError',
-  'Unreachable',
-  'Finished',
-] as const;
-export type TrainingReasonKind = (typeof TRAINING_REASONS)[number];
+export type TrainingReasonKind =
+  | 'Queued'
+  | 'Unschedulable'
+  | 'ImagePull'
+  | 'ConfigError'
+  | 'Starting'
+  | 'Training'
+  | 'Stalled'
+  | 'Preempted'
+  | 'NodeLost'
+  | 'GpuFault'
+  | 'OOMKilled'
+  | 'Deadline'
+  | 'CodeError'
+  | 'Unreachable'
+  | 'Finished';
 
 /** A reason as heartbeats carry it. */
 export interface TrainingReason {

@@ -16,7 +16,7 @@ export const chatMessageSchema = z.object({
 export type ChatMessage = z.infer<typeof chatMessageSchema>;
 
 /** Why an episode ended. */
-export const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'environment-error'] as const;
+const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'environment-error'] as const;
 
 /** One episode of the agent in an environment. */
 export const trajectorySchema = z.strictObject({

@@ -87,7 +87,8 @@ const trainingSchema = z
       .max(16)
       .default(1)
       .describe(
-        'Most adapters that one trainer trains side by side over one base model in memory; 1: a trainer each (docs/packing.md).',
+        'Most adapters that one trainer trains side by side over one base model in memory; 1: a trainer each ' +
+          '(docs/packing.md).',
       ),
     packingWaitSeconds: z
       .number()
@@ -95,7 +96,8 @@ const trainingSchema = z
       .max(86_400)
       .default(300)
       .describe(
-        'Longest wait of the first training of a pack for the others: one more attempt at an environment takes minutes, a training on a GPU hours.',
+        'Longest wait of the first training of a pack for the others: one more attempt at an environment ' +
+          'takes minutes, a training on a GPU hours.',
       ),
   })
   .refine(({ backend, kubernetes }) => backend !== 'kubernetes' || kubernetes !== undefined, {
@@ -153,7 +155,8 @@ export const agentSpecSchema = z.strictObject({
       quorum: count
         .optional()
         .describe(
-          'Runs in which a capability has to pass both thresholds. Absent: four fifths of `runs`, rounded up (8 of 10).',
+          'Runs in which a capability has to pass both thresholds. Absent: four fifths of `runs`, rounded up ' +
+            '(8 of 10).',
         ),
       familywiseError: z
         .number()
@@ -176,7 +179,8 @@ export const agentSpecSchema = z.strictObject({
       minGap: fraction
         .default(0.2)
         .describe(
-          'Least gap of a labelling run that passes: of the failures that call for the capability the share that lacks it, ' +
+          'Least gap of a labelling run that passes: of the failures that call for the capability the share ' +
+            'that lacks it, ' +
             'minus the same share of the successes.',
         ),
       minCoverage: fraction

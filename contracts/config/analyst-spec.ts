@@ -66,7 +66,6 @@ export const analystSpecSchema = z
     redaction: redactionSchema,
   })
   .prefault({});
-export type AnalystSpec = z.infer<typeof analystSpecSchema>;
 
 /** What a run may spend on the analyst; at the limit it pauses until `whet budget RUN` raises it. */
 export const budgetSpecSchema = z

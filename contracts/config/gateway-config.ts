@@ -34,7 +34,7 @@ const tracesSchema = z
 export type TraceSettings = z.infer<typeof tracesSchema>;
 
 /** One agent behind the gateway. */
-export const gatewayAgentSchema = z.strictObject({
+const gatewayAgentSchema = z.strictObject({
   name: agentNameSchema.describe('What clients send as `model`, and the name of the registry.'),
   baseModel: z.string().min(1).describe('Served name of the base model at the model servers.'),
   replicas: z.array(z.url()).min(1).describe('Model servers, each ending in /v1.'),
@@ -52,7 +52,7 @@ export const gatewayAgentSchema = z.strictObject({
 export type GatewayAgent = z.infer<typeof gatewayAgentSchema>;
 
 /** One client application. The configuration has only the hash of its key. */
-export const gatewayKeySchema = z.strictObject({
+const gatewayKeySchema = z.strictObject({
   client: z.string().min(1).describe('Name in metrics and logs.'),
   sha256: z
     .string()

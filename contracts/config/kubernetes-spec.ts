@@ -86,7 +86,8 @@ export const kubernetesSpecSchema = z.strictObject({
     ])
     .optional()
     .describe(
-      "Without it the cluster decides. containerd's default AppArmor profile denies mount, of which the jail's tree is made.",
+      "Without it the cluster decides. containerd's default AppArmor profile denies mount, of which the " +
+        "jail's tree is made.",
     ),
   runAsUser: z
     .number()

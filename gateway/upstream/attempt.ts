@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import type { Replica } from './replica';
-import { ClientGone } from './replica';
+import { type Replica, ClientGone } from './replica';
 import type { SseRelay } from './sse-relay';
 
 /** A request to a model server. */

@@ -8,7 +8,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /** Index after the last blank line; the events before it are complete. 0 when there is no blank line. */
-export function endOfLastEvent(data: Buffer): number {
+function endOfLastEvent(data: Buffer): number {
   const { length } = data;
   if (
     length >= 2 &&

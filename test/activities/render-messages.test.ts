@@ -16,7 +16,8 @@ test('messages are numbered, with role, text and calls', () => {
     { role: 'tool', content: '{"ok":true}', tool_call_id: 'c' },
   ];
   expect(renderMessages(messages, all)).toBe(
-    '[0] user: hello\n[1] assistant: I look.\n[1] assistant calls find: {"a":1}\n[1] assistant calls get: {}\n[2] tool: {"ok":true}\n',
+    '[0] user: hello\n[1] assistant: I look.\n[1] assistant calls find: {"a":1}\n[1] assistant calls get: ' +
+      '{}\n[2] tool: {"ok":true}\n',
   );
 });
 

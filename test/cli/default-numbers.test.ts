@@ -19,7 +19,8 @@ describe('ports', () => {
       [model, analyst, gateway],
     ])
       expect(rows).toContain(
-        `| ${group.map(({ variable }) => `\`${variable}\``).join(', ')} | ${group.map(({ fallback }) => fallback).join(', ')} |`,
+        `| ${group.map(({ variable }) => `\`${variable}\``).join(', ')} | ` +
+          `${group.map(({ fallback }) => fallback).join(', ')} |`,
       );
   });
   test('the gateway, its page and its chart agree', () => {

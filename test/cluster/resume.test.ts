@@ -77,7 +77,8 @@ describe('a training whose pods are deleted', () => {
       });
       repeated += reached - lowest;
       table.push(
-        `${deletion}. at iteration ${reached}${graceSeconds === 0 ? ', no grace' : ''}: ${reached - lowest} repeated, ` +
+        `${deletion}. at iteration ${reached}${graceSeconds === 0 ? ', no grace' : ''}: ${reached - lowest} ` +
+          'repeated, ' +
           `next iteration after ${((Date.now() - begun) / 1_000).toFixed(1)} s of loading`,
       );
       expect(reached - lowest).toBeLessThanOrEqual(1);

@@ -26,9 +26,9 @@ export const rollouts: RolloutSummary = {
   seconds: 1,
 };
 
-export const capability = (id: string): CapabilityBrief => ({ id, name: `Capability ${id}`, summary: `does ${id}` });
+const capability = (id: string): CapabilityBrief => ({ id, name: `Capability ${id}`, summary: `does ${id}` });
 
-export const adapterOf = (job: string): TrainedAdapter => ({
+const adapterOf = (job: string): TrainedAdapter => ({
   name: `${job}@abc`,
   capabilityId: job,
   sha256: '1'.repeat(64),

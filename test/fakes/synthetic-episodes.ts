@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Label } from '../../contracts/artifacts/identification';
+import { type Label, LABELS } from '../../contracts/artifacts/identification';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
-import { LABELS } from '../../contracts/artifacts/identification';
 import type { FakeAnalystAnswer, FakeAnalystRequest } from './analyst-endpoint';
 
 /** Capabilities that the fake LLM names, in this order. The episodes say in words which of them they lack. */

@@ -88,7 +88,8 @@ async function measure(options: Options): Promise<number> {
       await ended(victim);
       const { calls } = await statsOf(port);
       console.log(
-        `SIGKILL after ${calls} calls, ${((Date.now() - began) / 1000).toFixed(0)} s, worker at ${rss.at(-1)?.toFixed(0)} MB`,
+        `SIGKILL after ${calls} calls, ${((Date.now() - began) / 1000).toFixed(0)} s, worker at ` +
+          `${rss.at(-1)?.toFixed(0)} MB`,
       );
       service.startWorker();
     }

@@ -13,7 +13,8 @@ export function ratePlot(calm: FaultStats, faulty: FaultStats): string {
   const x = (second: number) => LEFT + ((WIDTH - LEFT - 16) * second) / Math.max(1, seconds);
   const y = (rate: number) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - TOP) * rate) / most;
   const line = (values: readonly number[], colour: string, dash = '') =>
-    `<polyline fill="none" stroke="${colour}" stroke-width="2"${dash && ` stroke-dasharray="${dash}"`} points="${values.map((value, i) => `${x(i + 0.5).toFixed(1)},${y(value).toFixed(1)}`).join(' ')}"/>`;
+    `<polyline fill="none" stroke="${colour}" stroke-width="2"${dash && ` stroke-dasharray="${dash}"`} ` +
+    `points="${values.map((value, i) => `${x(i + 0.5).toFixed(1)},${y(value).toFixed(1)}`).join(' ')}"/>`;
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => Math.round(share * most));
   const legend = [
     ['calm endpoint: requests', '#888'],
@@ -22,8 +23,8 @@ export function ratePlot(calm: FaultStats, faulty: FaultStats): string {
   ] as const;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12" role="img" aria-label="Requests a second at a calm and at a faulty endpoint">
 <rect width="${WIDTH}" height="${HEIGHT}" fill="white"/>
-${legend.map(([text, colour], i) => `<rect x="${LEFT + i * 215}" y="14" width="14" height="4" fill="${colour}"/><text x="${LEFT + i * 215 + 20}" y="20">${text}</text>`).join('\n')}
-${ticks.map((tick) => `<line x1="${LEFT}" x2="${WIDTH - 16}" y1="${y(tick)}" y2="${y(tick)}" stroke="#ddd"/><text x="${LEFT - 8}" y="${y(tick) + 4}" text-anchor="end">${tick}</text>`).join('\n')}
+${legend.map(([text, colour], i) => `<rect x="${LEFT + i * 215}" y="14" width="14" height="4" fill="${colour}"/><text x="${LEFT + i * 215 + 20}" ` + `y="20">${text}</text>`).join('\n')}
+${ticks.map((tick) => `<line x1="${LEFT}" x2="${WIDTH - 16}" y1="${y(tick)}" y2="${y(tick)}" stroke="#ddd"/><text x="${LEFT - 8}" ` + `y="${y(tick) + 4}" text-anchor="end">${tick}</text>`).join('\n')}
 ${line(
   calm.perSecond.map(({ requests }) => requests),
   '#888',

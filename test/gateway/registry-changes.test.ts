@@ -1,8 +1,15 @@
 // tier: integration
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LocalStore } from '../../store';
-import { changeRegistry, endCanary, promoteVersion, readRegistry, rollbackAgent, startCanary } from '../../store';
+import {
+  type LocalStore,
+  changeRegistry,
+  endCanary,
+  promoteVersion,
+  readRegistry,
+  rollbackAgent,
+  startCanary,
+} from '../../store';
 import { FakeReplica } from '../fakes/replica';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 

@@ -4,7 +4,9 @@ import { CHECK_LIMITS } from '../limits';
 import type { TargetProfile } from '../target-profile';
 import { spacedWords, wordRuns, wordsOf } from '../words';
 
-/** Words in a run that two texts do not share by chance (Brown et al. 2020, appendix C: 13). Shorter texts are one run. */
+/**
+ * Words in a run that two texts do not share by chance (Brown et al. 2020, appendix C: 13). Shorter texts are one run.
+ */
 const RUN_WORDS = 13;
 /** Shorter texts, in words, are too common to prove anything. */
 const SHORTEST = 8;
@@ -12,9 +14,9 @@ const SHORTEST = 8;
 const HELD_OUT_FACTOR = 3;
 
 /**
- * Checks that the environment holds nothing of the held-out tasks. The source may contain no word run of a held-out task,
- * unless train tasks have the same run. The tasks may not ask held-out tasks word for word much more often than train
- * tasks: when both are filled-in templates, some agree by chance.
+ * Checks that the environment holds nothing of the held-out tasks. The source may contain no word run of a held-out
+ * task, unless train tasks have the same run. The tasks may not ask held-out tasks word for word much more often than
+ * train tasks: when both are filled-in templates, some agree by chance.
  * @param tasks all tasks that were read.
  */
 export function checkHeldOutText(

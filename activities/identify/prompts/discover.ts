@@ -30,7 +30,9 @@ export function discoverMessages(batch: readonly Trajectory[], known: readonly C
   const parts: string[] = [];
   let room = MAX_EPISODES_CHARS;
   for (const [i, trajectory] of batch.entries()) {
-    const text = `Episode ${i + 1}: failed\n${renderMessages(trajectory.messages, { maxMessageChars: MAX_MESSAGE_CHARS, withoutSystem: shared !== null })}`;
+    const text =
+      `Episode ${i + 1}: ` +
+      `failed\n${renderMessages(trajectory.messages, { maxMessageChars: MAX_MESSAGE_CHARS, withoutSystem: shared !== null })}`;
     if (i > 0 && text.length > room) break;
     parts.push(text.length > room ? shorten(text, room) : text);
     room -= text.length;
@@ -38,11 +40,13 @@ export function discoverMessages(batch: readonly Trajectory[], known: readonly C
   const sections = [
     shared === null
       ? ''
-      : `All episodes begin with this system message:\n    ${shorten(shared, 4 * MAX_MESSAGE_CHARS).replace(/\r\n|[\r\n\u2028\u2029]/g, '\n    ')}\n`,
+      : `All episodes begin with this system message:\n    ` +
+        `${shorten(shared, 4 * MAX_MESSAGE_CHARS).replace(/\r\n|[\r\n\u2028\u2029]/g, '\n    ')}\n`,
     parts.join('\n'),
     known.length === 0
       ? 'No capability has been named before.'
-      : `Capabilities named before:\n${known.map((c) => `- ${c.name}: ${c.description.replace(/\s+/g, ' ')}`).join('\n')}`,
+      : 'Capabilities named ' +
+        `before:\n${known.map((c) => `- ${c.name}: ${c.description.replace(/\s+/g, ' ')}`).join('\n')}`,
     'Which capabilities does the agent lack?',
   ];
   return [

@@ -41,7 +41,9 @@ export function fitEpisode(messages: readonly ChatMessage[], options: RenderOpti
       leftOut++;
     }
   }
-  const head = `(This episode was too long: the content of ${leftOut} of its ${messages.length} messages is left out, old tool results first.)\n`;
+  const head =
+    `(This episode was too long: the content of ${leftOut} of its ${messages.length} messages is left out, old ` +
+    `tool results first.)\n`;
   const text = head + renderMessages(short, options);
   return { text: text.length <= maxChars ? text : cut(text, maxChars), leftOut: Math.max(1, leftOut) };
 }

@@ -31,7 +31,7 @@ export function labelMessages(messages: readonly ChatMessage[], capability: Cand
 }
 
 /** The episode's part of the prompt: the same for all its capabilities. */
-export function renderEpisode(messages: readonly ChatMessage[]): string {
+function renderEpisode(messages: readonly ChatMessage[]): string {
   return renderMessages(messages, { maxMessageChars: MAX_MESSAGE_CHARS });
 }
 
@@ -57,7 +57,9 @@ export function labelMessagesFor(episode: string, capability: Candidate): Analys
     { role: 'system', content: SYSTEM },
     {
       role: 'user',
-      content: `Episode:\n${episode}\nCapability: ${capability.name}\n${capability.description}\n\nLabel this capability in this episode.`,
+      content:
+        `Episode:\n${episode}\nCapability: ${capability.name}\n${capability.description}\n\nLabel this ` +
+        'capability in this episode.',
     },
   ];
 }

@@ -36,12 +36,12 @@ export interface CapabilityVerdict {
 const ROUNDING = 1e-12;
 
 /** The gap threshold: whether the gap that one run estimates reaches `identify.minGap`. */
-export function reachesMinGap({ gap }: Pick<RunFigures, 'gap'>, { minGap }: Pick<VerdictRule, 'minGap'>): boolean {
+function reachesMinGap({ gap }: Pick<RunFigures, 'gap'>, { minGap }: Pick<VerdictRule, 'minGap'>): boolean {
   return gap !== null && gap >= minGap - ROUNDING;
 }
 
 /** The coverage threshold: whether the coverage that one run estimates reaches `identify.minCoverage`. */
-export function reachesMinCoverage(
+function reachesMinCoverage(
   { coverage }: Pick<RunFigures, 'coverage'>,
   { minCoverage }: Pick<VerdictRule, 'minCoverage'>,
 ): boolean {

@@ -22,7 +22,7 @@ const VERDICT_WORDS: Record<RunOutcome, string> = {
 const NOT_EVALUATED = markup`<p>Nothing was evaluated, because no adapter was trained.</p>`;
 
 /** The name of an adapter's capability; the served name when no capability has the adapter. */
-export function adapterName(report: Report, servedName: string): string {
+function adapterName(report: Report, servedName: string): string {
   return report.sharpened.find((s) => s.adapter?.name === servedName)?.capability.name ?? servedName;
 }
 

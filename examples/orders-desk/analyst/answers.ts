@@ -4,12 +4,10 @@ import { RULES, type Judgement } from './rules';
 import { parseTranscript } from './transcript';
 
 /** Kinds of questions that the analyst recognises by their words. */
-export const QUESTION_KINDS = ['discover', 'merge', 'label', 'synthesise'] as const;
-/** A kind in `QUESTION_KINDS`. */
-export type QuestionKind = (typeof QUESTION_KINDS)[number];
+export type QuestionKind = 'discover' | 'merge' | 'label' | 'synthesise';
 
 /** A capability as the analyst names it; the ids are those of `RULES`. */
-export interface KnownCapability {
+interface KnownCapability {
   id: string;
   name: string;
   summary: string;
@@ -42,8 +40,8 @@ export function openRuleBook(directory: string): RuleBook {
           'it knows only the deficits of the orders desk.',
       );
     }
-    // For some capabilities the first draft is outside the calibration band on purpose; after its rejection a better one
-    // follows.
+    // For some capabilities the first draft is outside the calibration band on purpose; after its rejection a better
+    // one follows.
     const draft = `${capability.id}.attempt-1.py`;
     const first = !/^# Attempt \d+ was rejected/m.test(prompt) && existsSync(join(directory, 'environments', draft));
     const rationale = first

@@ -31,8 +31,8 @@ export interface AnalystStats {
 }
 
 /**
- * Billed answers by idempotency key, in a file that outlives the process. An answer is in the file before it is sent, so a
- * caller who lost it gets it again without being billed.
+ * Billed answers by idempotency key, in a file that outlives the process. An answer is in the file before it is sent,
+ * so a caller who lost it gets it again without being billed.
  */
 export class Journal {
   private readonly answers = new Map<string, BilledAnswer>();

@@ -22,7 +22,8 @@ const present = (call: TranscriptCall, reason: string): Judgement => ({
 });
 
 /**
- * A rule for each capability, by its id in capabilities.json. Each looks only at calls, results and the customer's words.
+ * A rule for each capability, by its id in capabilities.json. Each looks only at calls, results and the customer's
+ * words.
  */
 export const RULES: Readonly<Record<string, Rule>> = {
   'verify-before-refund': ({ calls, customer }) => {

@@ -51,8 +51,8 @@ class ApiError extends Error {
 }
 
 /**
- * The demo analyst behind OpenAI's chat completions API. It honours Idempotency-Key as payment APIs do: a known key gets
- * the stored answer and is not billed again; a known key with another question is refused with 422.
+ * The demo analyst behind OpenAI's chat completions API. It honours Idempotency-Key as payment APIs do: a known key
+ * gets the stored answer and is not billed again; a known key with another question is refused with 422.
  */
 export function createAnalystServer({ rules, journal, latencyMs = 0 }: AnalystServerOptions): FastifyInstance {
   // Idle connections outlive the pauses between stages: a connection that closes under a request costs the caller a

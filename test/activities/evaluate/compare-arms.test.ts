@@ -169,8 +169,10 @@ describe('decideGate', () => {
 
   it('gives its reasons in sentences with numbers', () => {
     expect(decideGate(evaluation([0.41, 0.46, 0.51], [0.02, 0.08, 0.14]), gate).reasons).toEqual([
-      'Routed minus base on 400 held-out tasks is +46.0 points (95 % interval +41.0 to +51.0 points): the lower end is above the required +0.0 points.',
-      'Among the 100 tasks that base passes in the majority of trials, routed loses 8.0 points (95 % interval of the loss +2.0 to +14.0 points): a significant loss, larger than the 5.0 points allowed.',
+      'Routed minus base on 400 held-out tasks is +46.0 points (95 % interval +41.0 to +51.0 points): the ' +
+        'lower end is above the required +0.0 points.',
+      'Among the 100 tasks that base passes in the majority of trials, routed loses 8.0 points (95 % interval ' +
+        'of the loss +2.0 to +14.0 points): a significant loss, larger than the 5.0 points allowed.',
     ]);
     expect(decideGate(evaluation([0.41, 0.46, 0.51], [0, 0, 0], 0), gate).reasons[1]).toContain(
       'nothing that could be lost',

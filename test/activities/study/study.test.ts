@@ -37,56 +37,60 @@ const study = () => {
   return createStudyActivities({ store: world.fixture.store, endpoints, now: () => new Date(0) });
 };
 
-test('independent identifications of the same trajectories find the same capabilities, and the page shows how far they differ', async () => {
-  const { store } = world.fixture;
-  await world.inputOf(
-    Array.from({ length: 160 }, (_, i) => syntheticEpisode(i)),
-    'run-parcels-1',
-    'm-1',
-  );
-  await rename('run-parcels-1');
-  const activities = study();
-  const plan = await world.fixture.run(activities.prepareStudy, {
-    studyId: 'study-1',
-    agent: 'parcels',
-    identifications: 4,
-    sourceRun: null,
-  });
-  expect(plan).toMatchObject({ sourceRun: 'run-parcels-1', collected: { episodes: 160 } });
-  expect((await getJson(store, plan.context.spec, preparedSpecSchema)).spec.identify).toMatchObject({
-    runs: 1,
-    arm: 'contrast',
-  });
+test(
+  'independent identifications of the same trajectories find the same capabilities, and the page shows how far ' +
+    'they differ',
+  async () => {
+    const { store } = world.fixture;
+    await world.inputOf(
+      Array.from({ length: 160 }, (_, i) => syntheticEpisode(i)),
+      'run-parcels-1',
+      'm-1',
+    );
+    await rename('run-parcels-1');
+    const activities = study();
+    const plan = await world.fixture.run(activities.prepareStudy, {
+      studyId: 'study-1',
+      agent: 'parcels',
+      identifications: 4,
+      sourceRun: null,
+    });
+    expect(plan).toMatchObject({ sourceRun: 'run-parcels-1', collected: { episodes: 160 } });
+    expect((await getJson(store, plan.context.spec, preparedSpecSchema)).spec.identify).toMatchObject({
+      runs: 1,
+      arm: 'contrast',
+    });
 
-  let recorded: ArtifactRef | null = null;
-  for (let i = 0; i < 4; i++) {
-    const context = { ...plan.context, runId: `study-1.${i}`, seed: plan.context.seed + i };
-    const { result, totals } = await world.identify({
-      context,
-      collected: plan.collected,
-      independent: { firstRun: i },
-    });
-    expect(totals.reused).toBe(0);
-    const previous: ArtifactRef | null = recorded;
-    recorded = await world.fixture.run(activities.recordIdentification, {
-      plan,
-      seed: context.seed,
-      identified: result,
-      previous,
-    });
-  }
-  const rendered = await world.fixture.run(activities.renderStudy, { plan, recorded: recorded as ArtifactRef });
-  const found = stabilityStudySchema.parse(JSON.parse(await readFile(`${rendered.directory}/study.json`, 'utf8')));
-  expect(found.keptByAll.sort()).toEqual(['skill-one', 'skill-two']);
-  expect(found.capabilities.find(({ id }) => id === 'skill-one')).toMatchObject({ named: 4, kept: 4 });
-  expect(found.capabilities.find(({ id }) => id === 'skill-one')?.gap?.standardDeviation).toBeGreaterThan(0);
-  expect(rendered.summary).toMatch(/^4 identifications: 2 capabilities kept by all of them/);
-  const svg = await readFile(`${rendered.directory}/stability.svg`, 'utf8');
-  expect(svg).toContain('xmlns="http://www.w3.org/2000/svg"');
-  const page = await readFile(`${rendered.directory}/study.html`, 'utf8');
-  expect(page).toContain('Skill one');
-  expect(page).not.toContain('<script');
-});
+    let recorded: ArtifactRef | null = null;
+    for (let i = 0; i < 4; i++) {
+      const context = { ...plan.context, runId: `study-1.${i}`, seed: plan.context.seed + i };
+      const { result, totals } = await world.identify({
+        context,
+        collected: plan.collected,
+        independent: { firstRun: i },
+      });
+      expect(totals.reused).toBe(0);
+      const previous: ArtifactRef | null = recorded;
+      recorded = await world.fixture.run(activities.recordIdentification, {
+        plan,
+        seed: context.seed,
+        identified: result,
+        previous,
+      });
+    }
+    const rendered = await world.fixture.run(activities.renderStudy, { plan, recorded: recorded as ArtifactRef });
+    const found = stabilityStudySchema.parse(JSON.parse(await readFile(`${rendered.directory}/study.json`, 'utf8')));
+    expect(found.keptByAll.sort()).toEqual(['skill-one', 'skill-two']);
+    expect(found.capabilities.find(({ id }) => id === 'skill-one')).toMatchObject({ named: 4, kept: 4 });
+    expect(found.capabilities.find(({ id }) => id === 'skill-one')?.gap?.standardDeviation).toBeGreaterThan(0);
+    expect(rendered.summary).toMatch(/^4 identifications: 2 capabilities kept by all of them/);
+    const svg = await readFile(`${rendered.directory}/stability.svg`, 'utf8');
+    expect(svg).toContain('xmlns="http://www.w3.org/2000/svg"');
+    const page = await readFile(`${rendered.directory}/study.html`, 'utf8');
+    expect(page).toContain('Skill one');
+    expect(page).not.toContain('<script');
+  },
+);
 
 test('without trajectories it says what to do', async () => {
   await expect(

@@ -1,4 +1,6 @@
-/** Reads what trainings of `run-1` leave in the store, and writes what the fake trainer (test/fakes/trainer.py) reads. */
+/**
+ * Reads what trainings of `run-1` leave in the store, and writes what the fake trainer (test/fakes/trainer.py) reads.
+ */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TrainingProgress } from '../../../contracts/artifacts/training';

@@ -40,7 +40,8 @@ describe('the configuration of `whet gateway`', () => {
     const file = join(folder, 'gateway.yaml');
     writeFileSync(
       file,
-      'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {kind: magic}, colour: red}\n',
+      'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {kind: magic}, ' +
+        'colour: red}\n',
     );
     const attempt = () => gatewayConfig(settings, [], { config: file, upstream: [] });
     const kinds = routerSettingsSchema.options.map(({ shape }) => JSON.stringify(z.toJSONSchema(shape.kind).const));
@@ -48,7 +49,8 @@ describe('the configuration of `whet gateway`', () => {
     expect(attempt).toThrow('agents.0.colour: unknown field. Known here: name, baseModel, replicas,');
     writeFileSync(
       file,
-      'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {kind: logits, topP: 0.9}}\n',
+      'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {kind: logits, ' +
+        'topP: 0.9}}\n',
     );
     expect(attempt).toThrow(
       expect.objectContaining({

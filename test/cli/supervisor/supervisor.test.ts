@@ -106,7 +106,8 @@ describe('a managed service', () => {
 describe('processes', () => {
   test('of an instance are found by their mark, children of children included, and ended', async () => {
     const script =
-      'require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => 0, 1000)"], { detached: true, stdio: "ignore" }); setInterval(() => 0, 1000)';
+      'require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => 0, 1000)"], { ' +
+      'detached: true, stdio: "ignore" }); setInterval(() => 0, 1000)';
     const child = spawn(process.execPath, ['-e', script], {
       env: { ...process.env, [INSTANCE_VARIABLE]: 'test-instance' },
       detached: true,
@@ -177,7 +178,8 @@ describe('a port that is taken', () => {
     await expect(planning).rejects.toThrow(CliError);
     await expect(planning).rejects.toThrow(
       new RegExp(
-        `Port ${port} \\(WHET_TEMPORAL_PORT\\) is taken by process ${process.pid} .*set WHET_TEMPORAL_PORT to a free port`,
+        `Port ${port} \\(WHET_TEMPORAL_PORT\\) is taken by process ${process.pid} .*set WHET_TEMPORAL_PORT to ` +
+          'a free port',
       ),
     );
   });

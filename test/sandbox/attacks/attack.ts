@@ -1,12 +1,12 @@
 import type { SandboxError } from '../../../sandbox';
 
 /** A class of errors that an attack may end with. */
-export type Ending = abstract new (...args: never[]) => SandboxError;
+type Ending = abstract new (...args: never[]) => SandboxError;
 
 export type Expected = string | RegExp | Ending;
 
 /** One hostile environment: what its `step` does, and what it must get for it. */
-export interface JailedAttack {
+interface JailedAttack {
   /** A sentence; the row of docs/sandbox.md that explains it has the same name. */
   name: string;
   /** Python statements of `attack(call)`; what it returns becomes the observation. */
@@ -23,7 +23,7 @@ export interface JailedAttack {
 }
 
 /** An attack that takes more than one step, or a look at the host. */
-export interface AttackScenario {
+interface AttackScenario {
   name: string;
   run: () => Promise<void>;
   only?: NodeJS.Architecture;

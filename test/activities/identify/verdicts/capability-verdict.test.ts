@@ -30,15 +30,18 @@ describe('one capability', () => {
     });
   });
 
-  test('has not enough data when it misses a threshold by less than its uncertainty, and that takes all runs to say', () => {
-    expect(kindOf(times(7, vague))).toBeNull();
-    expect(judgeCandidates([times(10, vague)], rule)[0]).toMatchObject({
-      kind: 'not-enough-data',
-      missed: ['gap'],
-      runsPassed: 0,
-    });
-    expect(kindOf(times(8, vague))).toBe('not-enough-data');
-  });
+  test(
+    'has not enough data when it misses a threshold by less than its uncertainty, and that takes all runs to ' + 'say',
+    () => {
+      expect(kindOf(times(7, vague))).toBeNull();
+      expect(judgeCandidates([times(10, vague)], rule)[0]).toMatchObject({
+        kind: 'not-enough-data',
+        missed: ['gap'],
+        runsPassed: 0,
+      });
+      expect(kindOf(times(8, vague))).toBe('not-enough-data');
+    },
+  );
 
   test('has not enough data when it passes but chance could have done it', () => {
     expect(judgeCandidates([times(10, { ...good, pValue: 0.2 })], rule)[0]).toMatchObject({
