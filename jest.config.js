@@ -19,7 +19,7 @@ module.exports = {
   },
   // Packages that come as ES modules only: jest loads CommonJS, so they are compiled like our own code.
   transformIgnorePatterns: [
-    '/node_modules/(?!(p-limit|yocto-queue|@kubernetes/client-node|openid-client|oauth4webapi|jose|jsonpath-plus|(socks|https?)-proxy-agent|agent-base|hpagent)/)',
+    '/node_modules/(?!(@kubernetes/client-node|openid-client|oauth4webapi|jose|jsonpath-plus|(socks|https?)-proxy-agent|agent-base|hpagent)/)',
   ],
   // The machine that the project is tried on has two cores; a server and a worker run beside the tests.
   maxWorkers: 2,
