@@ -1,4 +1,5 @@
-# `make help` lists the targets. Every target that needs the toolchain sets it up first; when it is there, that takes a moment.
+# `make help` lists the targets. Every target that needs the toolchain sets it up first; when it is there, that takes a
+# moment.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
@@ -31,13 +32,13 @@ bench: build ## one measurement: make bench NAME=train
 faults: build ## kill each process once in the middle of its stage and compare with an undisturbed run
 	@test/faults/kill
 
-cluster: ## a real Kubernetes of one node on this machine, with the trainer image in it (root; the first time takes minutes)
+cluster: ## a real Kubernetes of one node here, with the trainer image in it (root; the first time takes minutes)
 	@scripts/cluster.sh up && scripts/cluster.sh image
 
 cluster-down: ## end it
 	@scripts/cluster.sh down
 
-test-cluster: build ## training as Jobs in a real cluster, and every way to get stuck; with KUBECONFIG set, in that cluster
+test-cluster: build ## training as Jobs in a real cluster, every way to get stuck; with KUBECONFIG set, in that one
 	@scripts/test-cluster.sh
 
 lint: setup ## check and correct style and types

@@ -1,6 +1,9 @@
+const { readdirSync } = require('node:fs');
+const { join } = require('node:path');
 const { defineConfig, globalIgnores } = require('eslint/config');
 const tseslint = require('typescript-eslint');
 const { importX, createNodeResolver } = require('eslint-plugin-import-x');
+const { default: jsdoc } = require('eslint-plugin-jsdoc');
 
 /** Folders and what each may import at run time besides itself and npm packages (docs/architecture.md). */
 const LAYERS = {
@@ -17,6 +20,27 @@ const LAYERS = {
   cli: ['contracts', 'loaders', 'store'],
   gateway: ['contracts', 'loaders', 'store'],
 };
+/** Folders that nothing above may import. */
+const OUTSIDE = ['bench', 'examples', 'scripts', 'test'];
+
+/** Rooms of activities/ that every stage may use; each other folder there is a stage, and stages do not import stages. */
+const SHARED_ROOMS = ['analyst', 'charts', 'endpoints', 'environment-checks', 'html', 'rollout', 'statistics'];
+
+/** Parts of gateway/ from the lowest to the highest: a part imports what stands in rows before it (docs/gateway.md). */
+const GATEWAY_ORDER = [
+  ['log.ts', 'fnv1a.ts', 'opentelemetry.ts', 'process-config.ts', 'http'],
+  ['clients.ts', 'conversations.ts', 'registry-poller.ts'],
+  ['upstream'],
+  ['routing'],
+  ['metrics.ts'],
+  ['canary'],
+  ['agents'],
+  ['traces'],
+  ['gateway.ts'],
+  ['handlers'],
+  ['server.ts'],
+  ['main.ts'],
+];
 
 /** An import that leaves its folder (`../<folder>/`) for one that is not allowed. */
 const layerRule = (folder) => [
@@ -24,7 +48,9 @@ const layerRule = (folder) => [
   {
     patterns: [
       {
-        regex: `^(\\.\\./)+(?!(${[folder, ...LAYERS[folder]].join('|')})(/|$))(${Object.keys(LAYERS).join('|')})(/|$)`,
+        regex:
+          `^(\\.\\./)+(?!(${[folder, ...LAYERS[folder]].join('|')})(/|$))` +
+          `(${[...Object.keys(LAYERS), ...OUTSIDE].join('|')})(/|$)`,
         allowTypeImports: true,
         message: `${folder}/ may import ${LAYERS[folder].join(', ') || 'nothing of the other folders'} (docs/architecture.md).`,
       },
@@ -32,12 +58,57 @@ const layerRule = (folder) => [
   },
 ];
 
+const foldersOf = (folder) =>
+  readdirSync(join(__dirname, folder), { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? entry.name : [],
+  );
+
+const stageZones = () => {
+  const stages = foldersOf('activities').filter((name) => !SHARED_ROOMS.includes(name));
+  const zone = (target, from, message) => ({
+    target: `./activities/${target}`,
+    from: from.map((f) => `./activities/${f}`),
+    message,
+  });
+  return [
+    ...stages.map((stage) =>
+      zone(
+        stage,
+        stages.filter((other) => other !== stage),
+        'A stage does not import another one: what both need is a room of its own (docs/architecture.md).',
+      ),
+    ),
+    ...SHARED_ROOMS.map((room) => zone(room, stages, 'A shared room does not import a stage (docs/architecture.md).')),
+  ];
+};
+
+const unplaced = readdirSync(join(__dirname, 'gateway')).filter((name) => !GATEWAY_ORDER.flat().includes(name));
+if (unplaced.length > 0)
+  throw new Error(`gateway/: ${unplaced.join(', ')} has no place in GATEWAY_ORDER (eslint.config.js).`);
+
+const gatewayZones = () =>
+  GATEWAY_ORDER.slice(0, -1).flatMap((row, i) =>
+    row.map((part) => ({
+      target: `./gateway/${part}`,
+      from: [...row.filter((other) => other !== part), ...GATEWAY_ORDER.slice(i + 1).flat()].map(
+        (p) => `./gateway/${p}`,
+      ),
+      message: `gateway/${part} stands below it or beside it (docs/gateway.md, "The code").`,
+    })),
+  );
+
+/** Exported declarations, but for the type of a schema (`z.infer`, `z.input`), whose comment is the schema's. */
+const DOCUMENTED = [
+  'ExportNamedDeclaration[declaration]:not([declaration.type="TSTypeAliasDeclaration"])',
+  'ExportNamedDeclaration[declaration.type="TSTypeAliasDeclaration"]:not(:has(TSQualifiedName[left.name="z"]))',
+];
+
 module.exports = defineConfig(
   globalIgnores(['dist/', 'coverage/', '.toolchain/', '.whetstone/', '**/*.js', '**/*.mjs']),
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.recommendedTypeChecked],
-    plugins: { 'import-x': importX },
+    plugins: { 'import-x': importX, jsdoc },
     languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: __dirname } },
     settings: {
       'import-x/extensions': ['.ts', '.js'],
@@ -48,17 +119,37 @@ module.exports = defineConfig(
     rules: {
       'import-x/no-cycle': ['error', { ignoreExternal: true }],
       'import-x/no-self-import': 'error',
+      'import-x/no-duplicates': ['error', { 'prefer-inline': true }],
+      'import-x/no-restricted-paths': ['error', { basePath: __dirname, zones: [...stageZones(), ...gatewayZones()] }],
       '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false } }],
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      // Interfaces of activities and stores promise a Promise; an implementation that happens to need no await is still
-      // one.
+      // Interfaces of activities and stores promise a Promise; an implementation that happens to need no await is still one.
       '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/no-unnecessary-type-assertion': 'error',
       eqeqeq: ['error', 'always', { null: 'ignore' }],
       'no-console': 'off',
+      'max-len': ['error', { code: 120, ignoreUrls: true, ignoreRegExpLiterals: true, ignoreTemplateLiterals: true }],
+      'max-lines': ['error', 400],
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExportAllDeclaration', message: 'Export by name: a barrel hides who needs what.' },
+      ],
+    },
+  },
+  {
+    files: [...Object.keys(LAYERS), 'scripts', 'bench'].map((folder) => `${folder}/**/*.ts`),
+    rules: { 'max-lines-per-function': ['error', { max: 80, skipBlankLines: true, skipComments: true }] },
+  },
+  {
+    files: Object.keys(LAYERS).map((folder) => `${folder}/**/*.ts`),
+    rules: {
+      'jsdoc/require-jsdoc': [
+        'error',
+        { enableFixer: false, contexts: DOCUMENTED, require: { FunctionDeclaration: false } },
+      ],
     },
   },
   ...Object.keys(LAYERS)
@@ -89,6 +180,11 @@ module.exports = defineConfig(
   {
     files: ['test/**/*.ts'],
     rules: {
+      // Titles of tests are sentences.
+      'max-len': [
+        'error',
+        { code: 120, ignoreStrings: true, ignoreRegExpLiterals: true, ignoreTemplateLiterals: true },
+      ],
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',
       '@typescript-eslint/no-unsafe-argument': 'off',

@@ -31,6 +31,9 @@ check() {
 check format npm run --silent format:check
 check lint npm run --silent lint:check
 check types npm run --silent types:check
+check unused npm run --silent unused:check
+check sizes scripts/check-sizes.sh
+check commits scripts/check-commits.sh
 check ruff ruff check .
 check ruff-format ruff format --check .
 check build scripts/build.sh

@@ -9,7 +9,9 @@ kubeconfig() {
   cat > "$state/$user.kubeconfig" <<Y
 apiVersion: v1
 kind: Config
-clusters: [{name: whetstone, cluster: {server: "https://127.0.0.1:$api_port", certificate-authority: "$state/certs/apiserver.crt"}}]
+clusters:
+  - name: whetstone
+    cluster: {server: "https://127.0.0.1:$api_port", certificate-authority: "$state/certs/apiserver.crt"}
 users: [{name: $user, user: {token: "$token"}}]
 contexts: [{name: whetstone, context: {cluster: whetstone, user: $user}}]
 current-context: whetstone
@@ -109,8 +111,10 @@ conf_dir = "$state/cni"
 T
   # Pods reach each other and this machine only: there is no masquerading.
   cat > "$state/cni/10-whetstone.conflist" <<C
-{"cniVersion": "0.4.0", "name": "whetstone", "plugins": [{"type": "bridge", "bridge": "$bridge", "isGateway": true, "ipMasq": false,
-  "ipam": {"type": "host-local", "dataDir": "$state/cni-ipam", "ranges": [[{"subnet": "10.88.77.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
+{"cniVersion": "0.4.0", "name": "whetstone", "plugins": [{
+  "type": "bridge", "bridge": "$bridge", "isGateway": true, "ipMasq": false,
+  "ipam": {"type": "host-local", "dataDir": "$state/cni-ipam", "ranges": [[{"subnet": "10.88.77.0/24"}]],
+    "routes": [{"dst": "0.0.0.0/0"}]}}]}
 C
   start containerd containerd -c "$state/containerd.toml"
   wait_until containerd containerd 30 ctr -a "$state/containerd.sock" version
