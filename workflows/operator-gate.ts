@@ -1,14 +1,8 @@
 /** Pauses a workflow instead of failing it when a person can put right what went wrong. */
-import {
-  ActivityFailure,
-  ApplicationFailure,
-  ChildWorkflowFailure,
-  condition,
-  getExternalWorkflowHandle,
-  setHandler,
-} from '@temporalio/workflow';
+import { type ApplicationFailure, condition, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
 import { FAILURES, type FailureType, PAUSING_FAILURES } from '../contracts/failures/run';
 import type { StageStatus } from '../contracts/messages/run';
+import { applicationFailureOf } from './application-failure';
 import { retrySignal, skipSignal, statusSignal } from './messages';
 
 type Answer = 'retry' | 'skip';
@@ -78,16 +72,6 @@ export async function reportStatus(runId: string, status: StageStatus): Promise<
   await getExternalWorkflowHandle(runId)
     .signal(statusSignal, status)
     .catch(() => undefined);
-}
-
-/**
- * The application failure that an activity or a child workflow ended with. Null for anything else: a timeout, a
- * cancellation.
- */
-function applicationFailureOf(error: unknown): ApplicationFailure | null {
-  let cause: unknown = error;
-  while (cause instanceof ActivityFailure || cause instanceof ChildWorkflowFailure) cause = cause.cause;
-  return cause instanceof ApplicationFailure ? cause : null;
 }
 
 /** What went wrong and what to do about it. */

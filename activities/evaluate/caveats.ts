@@ -7,6 +7,8 @@ export interface CaveatFacts {
   adapters: number;
   oracleCeiling: number;
   selectionBias: boolean;
+  /** Why the mixed adapter could not be trained; absent when it was, or was not asked for. */
+  mixedFailure: string | undefined;
   confidence: number;
   samples: number;
 }
@@ -20,6 +22,7 @@ export function evaluationCaveats({
   adapters,
   oracleCeiling,
   selectionBias,
+  mixedFailure,
   confidence,
   samples,
 }: CaveatFacts): string[] {
@@ -58,5 +61,7 @@ export function evaluationCaveats({
         'every arm ran all its trials.',
     );
   }
+  if (mixedFailure !== undefined)
+    caveats.push(`The mixed adapter could not be trained, so nothing is compared with it. ${mixedFailure}`);
   return caveats;
 }

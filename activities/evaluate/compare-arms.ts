@@ -39,6 +39,7 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
             bootstrapSamples,
             confidence,
             seed: input.context.seed,
+            mixedFailure: input.mixedFailure,
           }),
         );
         const gate = decideGate(evaluation, spec.gate);

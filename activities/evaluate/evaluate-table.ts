@@ -20,6 +20,8 @@ export interface EvaluateOptions {
   confidence: number;
   /** The same seed and table give the same figures, to the last digit. */
   seed: number;
+  /** Why the mixed adapter could not be trained; absent when it was, or was not asked for. */
+  mixedFailure?: string | undefined;
 }
 
 /**
@@ -95,6 +97,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
       adapters: single.length,
       oracleCeiling,
       selectionBias,
+      mixedFailure: options.mixedFailure,
       confidence: bootstrap.confidence,
       samples: bootstrap.samples,
     }),

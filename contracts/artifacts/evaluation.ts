@@ -45,7 +45,11 @@ export const evaluationSchema = z.strictObject({
       'Best arm of each task by the very trials it is scored on, averaged: counts luck. An upper bound of ' +
         'perfect routing.',
     ),
-  mixed: armSchema.optional().describe('One adapter trained on all environments mixed, where it was asked for.'),
+  mixed: armSchema
+    .optional()
+    .describe(
+      'One adapter trained on all environments mixed; absent when it was not asked for or could not be trained.',
+    ),
   adapters: z.array(armSchema).describe('Each adapter answering every task alone.'),
   routedMinusBase: intervalSchema.describe('The gain that the gate looks at, paired over tasks.'),
   routedMinusBestSingle: intervalSchema.describe(

@@ -49,6 +49,8 @@ export interface CompareInput {
   routing: ArtifactRef;
   /** JSON of Identification. */
   identification: ArtifactRef;
+  /** Why the mixed adapter could not be trained and is no arm; absent otherwise. */
+  mixedFailure?: string;
 }
 
 /** The comparison of all arms, and whether the adapters may be promoted. */

@@ -110,6 +110,31 @@ test('trains the mixed adapter with as many rollouts as the others together', as
   expect(calls).toContain('compareArms:base,a@abc,b@abc,routed,mixed');
 });
 
+test('a mixed adapter that cannot be trained is left out, and the comparison says why', async () => {
+  const { activities, calls } = fakeActivities({ mixedAdapter: true });
+  const { trainAdapter } = activities.jobs;
+  const { compareArms } = activities.orchestration;
+  const reasons: (string | undefined)[] = [];
+  activities.jobs.trainAdapter = async (input) => {
+    if (input.job !== 'mixed') return trainAdapter!(input);
+    throw ApplicationFailure.create({
+      message: 'The trainer of mixed ended with code 66.\nA warning.\nThe policy has collapsed.',
+      type: 'Trainer.Diverged',
+      nonRetryable: true,
+    });
+  };
+  activities.orchestration.compareArms = async (input) => {
+    reasons.push(input.mixedFailure);
+    return compareArms!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result } = await start();
+    expect((await result()).verdict).toBe('promoted');
+  });
+  expect(reasons).toEqual(['Trainer.Diverged: The trainer of mixed ended with code 66. … The policy has collapsed.']);
+  expect(calls).toContain('compareArms:base,a@abc,b@abc,routed');
+});
+
 test('waits for approval where the owner wants it', async () => {
   const { activities, calls } = fakeActivities({ approval: true });
   await withWorkers(temporal, activities, async () => {
@@ -239,7 +264,7 @@ test('an environment edited by hand during the last attempt is tried without ano
   });
 });
 
-test('an edited environment whose attempt meets a failure that a person can cure waits like any other', async () => {
+test('an edited environment whose attempt meets a failure that a person can correct waits like any other', async () => {
   const { activities } = fakeActivities({ kept: ['b'], rejectedAttempts: { b: 2 } });
   const { validateEnvironment } = activities.sandbox;
   let broken = true;

@@ -115,6 +115,18 @@ describe('compareArms', () => {
     );
   });
 
+  it('says why there is no mixed adapter to compare with', async () => {
+    const result = await compare({
+      ...(await input(drawOutcomes(KINDS, 60, 2, 2))),
+      mixedFailure: 'Trainer.Diverged: The policy has collapsed.',
+    });
+    const { caveats } = await getJson(fixture.store, result.evaluation, evaluationSchema);
+    expect(caveats.at(-1)).toBe(
+      'The mixed adapter could not be trained, so nothing is compared with it. ' +
+        'Trainer.Diverged: The policy has collapsed.',
+    );
+  });
+
   it('gives the same artifact when it is repeated', async () => {
     const value = await input(drawOutcomes(KINDS, 60, 2, 2));
     expect(await compare(value)).toEqual(await compare(value));
