@@ -15,7 +15,7 @@ import {
 } from '../contracts/artifacts/identification';
 import { reportSchema } from '../contracts/artifacts/report';
 import { agentSpecSchema } from '../contracts/config/agent-spec';
-import { algorithmOptions, processOptions } from '../contracts/config/training-options';
+import { algorithmOptions, jobOptions } from '../contracts/config/training-options';
 import { COMMAND_FAILURES } from '../contracts/failures/command-line';
 import { FAILURES } from '../contracts/failures/run';
 import { SANDBOX_FAILURES } from '../contracts/failures/sandbox';
@@ -83,7 +83,7 @@ function trainerOptions(): string {
     (withoutIntegerLimits(z.toJSONSchema(z.object(options), { io: 'input' })) as { properties: unknown }).properties;
   const document = {
     $comment: 'Generated from contracts/config/training-options.ts by `npm run docs`; do not edit.',
-    job: properties(processOptions),
+    job: properties(jobOptions),
     algorithm: properties(algorithmOptions),
   };
   return `${JSON.stringify(document, null, 2)}\n`;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { algorithmOptions, processOptions, required } from '../config/training-options';
+import { algorithmOptions, jobOptions, required } from '../config/training-options';
 
 /** The trainer's job file (docs/protocols.md, section 6). Paths are absolute. */
 export const trainingJobSchema = z.strictObject({
@@ -12,8 +12,8 @@ export const trainingJobSchema = z.strictObject({
   isolation: z.enum(['jail', 'process']),
   jailProfile: z.string(),
   // In this order, since the bytes of a job file must not change: threads come first here.
-  threads: processOptions.threads.unwrap(),
-  checkpointEvery: processOptions.checkpointEvery.unwrap(),
+  threads: jobOptions.threads.unwrap(),
+  checkpointEvery: jobOptions.checkpointEvery.unwrap(),
   algorithm: z.strictObject(required(algorithmOptions)),
 });
 export type TrainingJob = z.infer<typeof trainingJobSchema>;

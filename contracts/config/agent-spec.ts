@@ -3,7 +3,7 @@ import { agentNameSchema } from './agent-name';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 import { IDENTIFY_ARMS } from '../artifacts/identification';
 import { kubernetesSpecSchema } from './kubernetes-spec';
-import { algorithmOptions, processOptions } from './training-options';
+import { algorithmOptions, jobOptions } from './training-options';
 
 const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
@@ -79,7 +79,7 @@ const trainingSchema = z
       .union([z.literal(1), z.literal(8), z.literal(16), z.literal(32), z.literal(64), z.literal(128)])
       .default(32)
       .describe('Rank of the LoRA adapter, one of those that vLLM serves.'),
-    ...processOptions,
+    ...jobOptions,
     packing: z
       .number()
       .int()

@@ -41,7 +41,7 @@ const gatewayAgentSchema = z.strictObject({
   embeddings: z
     .strictObject({ baseUrl: z.url(), model: z.string().min(1) })
     .optional()
-    .describe('Endpoint for vectors of the router shortlist; absent: it compares words.'),
+    .describe('Endpoint for vectors, for routers that compare openings of conversations; absent: they compare words.'),
   router: routerSettingsSchema.prefault({}),
   fallback: z
     .enum(['base', 'error'])

@@ -1,17 +1,22 @@
 /**
  * Settings of the gateway's routers, one schema for each kind. A setting that a kind does not read is refused there.
- * What else a new kind needs is in docs/gateway.md, "Routers".
+ * What else a new kind needs is in CONTRIBUTING.md.
  */
 import { z } from 'zod';
 
-/** Settings of every router that asks a model: how long it may take, and when its answer is believed. */
-const asksModel = {
+/** Setting of every router that asks a server: how long its decision may take. */
+const timeLimit = {
   timeoutMs: z
     .number()
     .int()
     .positive()
     .default(150)
     .describe('Time limit of the routing decision; after it the base model gets the conversation.'),
+};
+
+/** Settings of every router that asks the base model for a label. */
+const labelQuestion = {
+  ...timeLimit,
   minCoveredMass: z
     .number()
     .min(0)
@@ -24,14 +29,14 @@ const logitsSettingsSchema = z
   .strictObject({
     // The discriminator of a union has no default of its own in zod. An optional literal also matches a missing `kind`.
     kind: z.literal('logits').optional().default('logits'),
-    ...asksModel,
+    ...labelQuestion,
   })
   .describe('The base model reads the task and one line per capability, and picks a label.');
 
 const shortlistSettingsSchema = z
   .strictObject({
     kind: z.literal('shortlist'),
-    ...asksModel,
+    ...labelQuestion,
     neighbours: z
       .number()
       .int()
@@ -44,7 +49,7 @@ const shortlistSettingsSchema = z
 const mixtureSettingsSchema = z
   .strictObject({
     kind: z.literal('mixture'),
-    ...asksModel,
+    ...labelQuestion,
     topP: z
       .number()
       .gt(0)

@@ -3,8 +3,7 @@
  * `algorithm` in the trainer's job file, the trainer's own checks and defaults (options.json), the table in
  * docs/training.md and the JSON Schema for editors.
  *
- * A new option is a row here, `npm run docs`, a field of the trainer's Algorithm
- * (trainer-image/whetstone/train/job/options.py), the place that uses it, and its test.
+ * How to add an option is in CONTRIBUTING.md.
  */
 import { z } from 'zod';
 
@@ -67,7 +66,7 @@ export const algorithmOptions = {
 };
 
 /** Options that stand in the job file itself, beside `algorithm`. */
-export const processOptions = {
+export const jobOptions = {
   checkpointEvery: count.default(5).describe('Iterations between checkpoints.'),
   threads: count.default(1).describe('CPU threads of one trainer.'),
 };

@@ -121,7 +121,7 @@ export class ServedAgent {
   /** The router's answer; or why there is none, as a word for the header x-whet-route. */
   private async askRouter(version: RegistryVersion, prefix: string, task: string): Promise<RoutingAnswer | string> {
     const { router } = this.settings;
-    // A router without a time limit asks no model and answers at once.
+    // A router that asks a server has the setting `timeoutMs`; one without it answers at once.
     const signal = 'timeoutMs' in router ? AbortSignal.timeout(router.timeoutMs) : new AbortController().signal;
     const began = performance.now();
     let outcome: string;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv from 'ajv';
-import { algorithmOptions, processOptions } from '../../contracts/config/training-options';
+import { algorithmOptions, jobOptions } from '../../contracts/config/training-options';
 import { generatedDocuments, partlyGeneratedDocuments, REPORT_PARTS } from '../../scripts/generated-documents';
 import { fieldRows } from '../../scripts/schema-tables';
 
@@ -21,7 +21,7 @@ it.each(Object.keys(REPORT_PARTS))('every field of %s says what it means', (name
 });
 
 it('every training option says what it does', () => {
-  const silent = Object.entries({ ...algorithmOptions, ...processOptions }).filter(([, option]) => !option.description);
+  const silent = Object.entries({ ...algorithmOptions, ...jobOptions }).filter(([, option]) => !option.description);
   expect(silent.map(([name]) => `${name}: add .describe('...') in contracts/config/training-options.ts`)).toEqual([]);
 });
 
