@@ -18,6 +18,8 @@ COPY --from=build /app/dist dist
 COPY sandbox sandbox
 COPY trainer-image trainer-image
 COPY examples examples
+# Python that the worker reads at run time, which the compiler does not copy.
+COPY activities/environment-checks/inspect_source.py activities/environment-checks/
 ENV WHET_HOME=/state
 VOLUME /state
 ENTRYPOINT ["node", "--enable-source-maps", "dist/workers/main.js"]
