@@ -211,15 +211,15 @@ async function startFailure(settings: Settings, failed: ServiceState[]): Promise
   // A service that only waited for another one has nothing to tell.
   const causes = failed.filter((s) => !s.note.startsWith('needs '));
   await down(settings);
-  const told = (causes.length > 0 ? causes : failed).map(
+  const sentences = (causes.length > 0 ? causes : failed).map(
     (s) => `The ${TITLES[s.name]} did not start: it ${s.note}. Its log ${s.log} ends with:\n${logTail(s.log)}`,
   );
-  return new CliError(told.join('\n'), { type: 'Up.Failed' });
+  return new CliError(sentences.join('\n'), { type: 'Up.Failed' });
 }
 
 function createProgress(out: Output): { show(state: SupervisorState, seconds: number): void } {
   const printed = new Map<string, { status: string; at: number }>();
-  let told = false;
+  let addressShown = false;
   const text = (s: ServiceState, seconds: number) => {
     const waits = s.status === 'starting' ? `${duration(seconds)} ${lastLine(s)}` : s.note;
     const detail = s.status === 'ready' ? (s.url ?? '') : waits;
@@ -228,8 +228,8 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
   return {
     show(state, seconds) {
       const { uiUrl, address } = state.temporal;
-      if (!told) out.line(uiUrl === null ? `Temporal: ${address} (your own server)` : `Temporal UI: ${uiUrl}`);
-      told = true;
+      if (!addressShown) out.line(uiUrl === null ? `Temporal: ${address} (your own server)` : `Temporal UI: ${uiUrl}`);
+      addressShown = true;
       if (out.live) {
         const open = state.services.filter((s) => s.name !== 'temporal');
         out.redraw(open.map((s) => text(s, seconds)));

@@ -14,7 +14,7 @@ export class EnvironmentSearch {
   readonly tokens: TokenUse[] = [];
 
   /**
-   * @param gate waits for a person when an attempt fails in a way that a person can cure.
+   * @param gate waits for a person when an attempt fails in a way that a person can correct.
    * @param edited where environments edited by a person arrive; the next attempt takes them from there.
    * @param report shows a line about the search in the run's progress table.
    */

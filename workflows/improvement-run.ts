@@ -13,7 +13,7 @@ import { RunProgressTable } from './run-progress-table';
 
 /**
  * One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report.
- * Throws when a stage fails in a way that nobody can cure while it waits.
+ * Throws when a stage fails in a way that nobody can correct while it waits.
  */
 export async function improvementRun(given: ImprovementRunInput): Promise<ImprovementRunResult> {
   // A schedule gives each of its runs the same input; the workflow's id tells them apart.

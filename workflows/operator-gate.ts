@@ -1,4 +1,4 @@
-/** Pauses a workflow instead of failing it when a person can put right what went wrong. */
+/** Pauses a workflow instead of failing it when a person can correct what went wrong. */
 import { type ApplicationFailure, condition, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
 import { FAILURES, type FailureType, PAUSING_FAILURES } from '../contracts/failures/run';
 import type { StageStatus } from '../contracts/messages/run';

@@ -22,7 +22,7 @@ export interface FakeAnswer {
 }
 
 /**
- * Fake of the model provider, at its door: OpenAI's chat completions and vLLM's adapter calls over HTTP. It records
+ * Fake of the model provider's HTTP interface: OpenAI's chat completions and vLLM's adapter calls. It records
  * what it is asked. The answers come from a function of the request, so equal requests get equal answers, as from the
  * policy server.
  */

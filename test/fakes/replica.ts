@@ -24,7 +24,7 @@ export const chunkEvent = (model: string, content: string): string => {
 };
 
 /**
- * Fake model server at its door: OpenAI's API and vLLM's adapter calls. It says which model answered, so that a wrong
+ * Fake of a model server's HTTP interface: OpenAI's API and vLLM's adapter calls. It says which model answered, so that a wrong
  * adapter shows, and answers the router by the word after `need:` in the task.
  */
 export class FakeReplica {

@@ -150,7 +150,7 @@ function holds(spaced: string, value: unknown): boolean {
   return wanted !== '' && spaced.includes(` ${wanted} `);
 }
 
-interface Told {
+interface RevealingAnswer {
   call: EnvironmentCall;
   observation: string;
 }
@@ -162,12 +162,12 @@ interface Told {
 async function tasksThatTell(
   environment: EnvironmentHandle,
   { tools, tasks }: CheckInput,
-): Promise<{ tasks: number; example: Told | null }> {
+): Promise<{ tasks: number; example: RevealingAnswer | null }> {
   const values = argumentValues(tasks);
   // An error message that lists the values that the schema allows tells nothing new.
   const schemas = JSON.stringify(tools);
-  let example: Told | null = null;
-  const told = await Promise.all(
+  let example: RevealingAnswer | null = null;
+  const revealing = await Promise.all(
     tasks.slice(0, TASKS).map(async (task) => {
       const random = seededRandom(task.seed);
       const opening = promptOf(task);
@@ -195,5 +195,5 @@ async function tasksThatTell(
       return found.some(Boolean);
     }),
   );
-  return { tasks: told.filter(Boolean).length, example };
+  return { tasks: revealing.filter(Boolean).length, example };
 }

@@ -237,8 +237,8 @@ test('a discovery answer that stays malformed is kept and named', async () => {
   expect(error).toMatchObject({ type: 'Analyst.Malformed' });
   const key = /kept as (\S+)\.$/.exec((error as Error).message)?.[1] as string;
   await expect(readFile(world.fixture.store.localPath(key), 'utf8')).resolves.toBe('{"capabilities":"none"}');
-  const ledger = await readPaidCalls(world.fixture.store, 'run-1', 'parcels');
-  expect(ledger.calls).toMatchObject([{ kind: 'discover', asks: 2, promptTokens: 200 }]);
+  const paid = await readPaidCalls(world.fixture.store, 'run-1', 'parcels');
+  expect(paid.calls).toMatchObject([{ kind: 'discover', asks: 2, promptTokens: 200 }]);
 });
 
 test('without candidates there is nothing to label and nothing is kept', async () => {
@@ -248,7 +248,7 @@ test('without candidates there is nothing to label and nothing is kept', async (
   expect(result).toMatchObject({ kept: [], candidates: 0, labels: { records: 0 } });
 });
 
-test('the ledger holds every paid call once, over retries and runs', async () => {
+test('every paid call is recorded once, over retries and runs', async () => {
   const { store } = world.fixture;
   await world.identify(await world.input(20, 'run-1'));
   await world.identify(await world.input(20, 'run-1'));

@@ -132,7 +132,7 @@ describe('why', () => {
   });
 });
 
-describe('failureView', () => {
+describe('reportedFailure', () => {
   test('digs out the application failure under activity and child failures', () => {
     const wrapped = {
       message: 'Activity task failed',
