@@ -176,7 +176,9 @@ export const FAILURES = {
 /** A type of `FAILURES`. */
 export type FailureType = keyof typeof FAILURES;
 
-/** Failures that a person can correct: the run does not end, but waits with the reason and goes on after `whet retry`. */
+/**
+ * Failures that a person can correct: the run does not end, but waits with the reason and goes on after `whet retry`.
+ */
 export const PAUSING_FAILURES: readonly FailureType[] = [
   'Analyst.Unauthorised',
   'Analyst.BadRequest',

@@ -24,8 +24,8 @@ export const chunkEvent = (model: string, content: string): string => {
 };
 
 /**
- * Fake of a model server's HTTP interface: OpenAI's API and vLLM's adapter calls. It says which model answered, so that a wrong
- * adapter shows, and answers the router by the word after `need:` in the task.
+ * Fake of a model server's HTTP interface: OpenAI's API and vLLM's adapter calls. It says which model answered, so that
+ * a wrong adapter shows, and answers the router by the word after `need:` in the task.
  */
 export class FakeReplica {
   readonly requests: SeenRequest[] = [];
