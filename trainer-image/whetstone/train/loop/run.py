@@ -283,7 +283,7 @@ class AdapterTrainer(GRPOTrainer):
                 model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
             )
         logps = self._batch.logprobs(self._tree_policy, adapted=True)
-        # Entropies are not computed here: TRL only reports them. A loss that needs them must have the tree compute them.
+        # Entropies are not computed here: TRL only reports them. A loss that needs them must add them to the tree.
         return logps, torch.zeros_like(logps), None
 
     def _clip_grad_norm(self, model) -> torch.Tensor | None:
