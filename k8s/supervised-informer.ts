@@ -115,7 +115,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
 
   private async ask(): Promise<KubernetesListObject<T>> {
     const list = await this.list();
-    this.heard();
+    this.noteContact();
     const present = new Set(list.items.map(key));
     for (const [uid, item] of this.known) {
       // An object that is newer than the list came from the watch; the list does not know it yet.
@@ -127,12 +127,12 @@ export class SupervisedInformer<T extends KubernetesObject> {
   }
 
   private put(item: T): void {
-    this.heard();
+    this.noteContact();
     const before = this.known.get(key(item));
     if (!isNewer(before?.metadata?.resourceVersion, item.metadata?.resourceVersion)) this.known.set(key(item), item);
   }
 
-  private heard(): void {
+  private noteContact(): void {
     this.lastContactMs = Date.now();
     this.retryMs = RETRY_MS;
   }

@@ -20,7 +20,7 @@ export async function bareSeconds({ stubUrl, trajectories, padding, concurrency 
   const answers: string[] = [];
   const total = trajectories * CANDIDATES.length;
   let next = 0;
-  const lane = async () => {
+  const worker = async () => {
     while (next < total) {
       const index = next++;
       const { messages } = episodes[Math.floor(index / CANDIDATES.length)]!;
@@ -33,6 +33,6 @@ export async function bareSeconds({ stubUrl, trajectories, padding, concurrency 
     }
   };
   const began = Date.now();
-  await Promise.all(Array.from({ length: concurrency }, lane));
+  await Promise.all(Array.from({ length: concurrency }, worker));
   return (Date.now() - began) / 1000;
 }

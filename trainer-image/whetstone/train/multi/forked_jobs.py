@@ -62,7 +62,7 @@ class ForkedJobs:
                 with quiet_libraries():
                     base = BaseModel.read(Path(self._jobs[0].job.baseModel))
             except ModelError as error:
-                return [end_with_failure(BAD_JOB, error, one.store) for one in self._jobs]
+                return [end_with_failure(BAD_JOB, error, job.store) for job in self._jobs]
         self._probe_jail()
         # Otherwise the first garbage collection of each fork would write to all memory that the forks share.
         gc.collect()
@@ -101,36 +101,38 @@ class ForkedJobs:
             # The signal came after the fork and before its process id was noted.
             os.kill(pid, signal.SIGTERM)
 
-    def _run_in_fork(self, one: OpenJob, base: BaseModel | None, slot: ComputeSlot, shared: float) -> None:
+    def _run_in_fork(self, opened: OpenJob, base: BaseModel | None, slot: ComputeSlot, shared: float) -> None:
         """Runs a job in its forked process, and ends the process with the job's exit code."""
         code = FAULT
         try:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() == self._parent:
-                code = self._train(one, base, slot, shared)
+                code = self._train(opened, base, slot, shared)
         except Exception as error:
             traceback.print_exc()
-            end_with_failure(FAULT, f"job {one.job.jobId} ended with {type(error).__name__}: {error}", one.store)
+            end_with_failure(FAULT, f"job {opened.job.jobId} ended with {type(error).__name__}: {error}", opened.store)
         finally:
             # Not sys.exit: the fork must not run the parent's exit handlers.
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
 
-    def _train(self, one: OpenJob, base: BaseModel | None, slot: ComputeSlot, shared: float) -> int:
+    def _train(self, opened: OpenJob, base: BaseModel | None, slot: ComputeSlot, shared: float) -> int:
         if not slot.next(self._stop.is_set):
             return STOPPED
-        return run_to_exit_code(one.job, one.store, self._stop, time.perf_counter() - shared, base, slot.next)
+        return run_to_exit_code(opened.job, opened.store, self._stop, time.perf_counter() - shared, base, slot.next)
 
     def _reap(self, number: int) -> int:
         """Collects the process of a job that has ended and returns the job's exit code."""
         _, status = os.waitpid(self._running.pop(number), 0)
         code = os.waitstatus_to_exitcode(status)
-        one = self._jobs[number]
+        opened = self._jobs[number]
         if code == -signal.SIGTERM and self._stop.is_set():
             code = STOPPED
         elif code < 0:
-            code = end_with_failure(SIGNALLED - code, f"job {one.job.jobId} was killed by signal {-code}", one.store)
+            code = end_with_failure(
+                SIGNALLED - code, f"job {opened.job.jobId} was killed by signal {-code}", opened.store
+            )
         # This process has the lock file open as well, so the end of the job's process alone does not free the lock.
-        one.store.release()
+        opened.store.release()
         return code
