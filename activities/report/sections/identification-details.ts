@@ -3,7 +3,9 @@ import { decimal, plural, sentenceList } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
 import { dataTable } from '../../html/table';
 
-const nameOf = ({ candidates }: Identification, id: string) => candidates.find((c) => c.id === id)?.name ?? id;
+/** Name of a candidate; its id when the identification does not have it. */
+export const candidateName = ({ candidates }: Identification, id: string) =>
+  candidates.find((c) => c.id === id)?.name ?? id;
 
 /**
  * Names merged into other candidates, and capabilities of earlier runs that this run did not look at. Null without
@@ -18,7 +20,7 @@ export function mergeBlock(identification: Identification): Markup | null {
       <summary>${plural(merges.length, 'name was', 'names were')} merged into another candidate</summary>
       ${dataTable({
         head: ['Name', 'is', 'Why'],
-        rows: merges.map(({ name, into, reason }) => [name, nameOf(identification, into), reason]),
+        rows: merges.map(({ name, into, reason }) => [name, candidateName(identification, into), reason]),
       })}
     </details>`
   }
@@ -37,7 +39,7 @@ export function evidenceBlock(identification: Identification): Markup | null {
     <summary>Where it shows: the decisive step of failed trajectories</summary>
     ${shown.map(
       ({ id, own }) =>
-        markup`<h4>${nameOf(identification, id)}</h4>
+        markup`<h4>${candidateName(identification, id)}</h4>
           ${dataTable({
             head: ['Task', 'Step', 'What the agent did', 'What the analyst says'],
             rows: own.map((e) => [
@@ -69,7 +71,7 @@ export function ablationBlock(identification: Identification): Markup | null {
       head: ['Arm', 'Chosen', ...(known ? ['Planted found', 'invented', 'decoys'] : [])],
       rows: ablations.map(({ arm, kept, planted }) => [
         `${ARM_NAMES[arm]}${arm === identification.arm ? ' – used' : ''}`,
-        sentenceList(kept.map((id) => nameOf(identification, id))),
+        sentenceList(kept.map((id) => candidateName(identification, id))),
         ...(known
           ? [planted?.found, planted?.invented, planted?.decoysKept].map((list) => String(list?.length ?? '–'))
           : []),
@@ -81,7 +83,7 @@ export function ablationBlock(identification: Identification): Markup | null {
 export function plantedBlock(identification: Identification): Markup | null {
   const { planted } = identification;
   if (!planted) return null;
-  const name = (id: string) => nameOf(identification, id);
+  const name = (id: string) => candidateName(identification, id);
   const item = (look: 'yes' | 'no', sign: string, text: string) =>
     markup`<li><span class="sign ${look}" aria-hidden="true">${sign}</span>${text}</li>`;
   const total = planted.found.length + planted.missed.length;

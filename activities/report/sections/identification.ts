@@ -6,7 +6,7 @@ import { markup, type Markup } from '../../html/markup';
 import { dataTable } from '../../html/table';
 import type { ReportDocument } from '../report-document';
 import { figure } from '../figure';
-import { ablationBlock, evidenceBlock, mergeBlock, plantedBlock } from './identification-details';
+import { candidateName, ablationBlock, evidenceBlock, mergeBlock, plantedBlock } from './identification-details';
 
 /** Candidates with their contrast and verdict, the evidence for them, and what was planted. */
 export function identificationSection({ report, sources }: ReportDocument): Markup {
@@ -31,8 +31,6 @@ function plot(identification: Identification): Markup {
   const text = description(identification);
   return bothLayouts((layout) => scatterPlot(points, { minX: minCoverage, minY: minGap }, layout, text));
 }
-
-const nameOf = ({ candidates }: Identification, id: string) => candidates.find((c) => c.id === id)?.name ?? id;
 
 function introduction(identification: Identification, analyst: string): Markup {
   const { candidates, calls, kept, rule, arm } = identification;
@@ -66,7 +64,7 @@ function scatterPoints(identification: Identification): ScatterPoint[] {
       : [
           {
             number: i + 1,
-            name: nameOf(identification, c.capabilityId),
+            name: candidateName(identification, c.capabilityId),
             x: c.coverage,
             y: c.gap,
             yLow: c.intervals.gap?.low ?? c.gap,
@@ -79,7 +77,7 @@ function scatterPoints(identification: Identification): ScatterPoint[] {
 
 function takeaway(identification: Identification): string {
   const names = (wanted: (c: Contrast) => boolean) =>
-    identification.contrasts.filter(wanted).map((c) => nameOf(identification, c.capabilityId));
+    identification.contrasts.filter(wanted).map((c) => candidateName(identification, c.capabilityId));
   const rejected = names((c) => c.verdict === 'rejected');
   const undecided = names((c) => c.verdict === 'not-enough-data');
   const unplotted = names((c) => c.gap === null);
@@ -118,7 +116,7 @@ function candidateTable(identification: Identification): Markup {
     head: ['', 'Candidate', 'ER−', 'ER+', 'Gap', 'Coverage', ...(several ? ['SD', 'Passed', 'κ'] : []), 'Verdict'],
     rows: identification.contrasts.map((c, i) => [
       String(i + 1),
-      markup`${nameOf(identification, c.capabilityId)}${c.status && markup` <span class="muted">${c.status}</span>`}`,
+      markup`${candidateName(identification, c.capabilityId)}${c.status && markup` <span class="muted">${c.status}</span>`}`,
       rate(c.errorRateFailure),
       rate(c.errorRateSuccess),
       markup`${c.gap === null ? '–' : decimal(c.gap)}${range(c.intervals.gap)}`,
@@ -147,7 +145,7 @@ function reasons(identification: Identification): Markup | null {
   if (others.length === 0) return null;
   return markup`<ul class="reasons">
     ${others.map(
-      (c) => markup`<li><strong>${nameOf(identification, c.capabilityId)}.</strong> ${typeset(c.reason)}</li>`,
+      (c) => markup`<li><strong>${candidateName(identification, c.capabilityId)}.</strong> ${typeset(c.reason)}</li>`,
     )}
   </ul>`;
 }
