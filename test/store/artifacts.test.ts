@@ -55,8 +55,9 @@ test('two writers of the same content leave one whole file', async () => {
 test('a damaged artifact is Store.Corrupt, and the message names its file', async () => {
   const ref = await store.put('damaged', 'a.json', '{"a":1}');
   damage(ref.key, '{"a":2}');
-  for (const reading of [store.get(ref), store.getNamed(ref.key), collect(store.lines(ref))]) {
-    const error = await reading.catch((caught: unknown) => caught);
+  // One after the other: a promise that rejects before anybody awaits it ends the test.
+  for (const read of [() => store.get(ref), () => store.getNamed(ref.key), () => collect(store.lines(ref))]) {
+    const error = await read().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(StoreCorruptError);
     expect(error).toMatchObject({ type: 'Store.Corrupt', message: expect.stringContaining(ref.key) as string });
   }
