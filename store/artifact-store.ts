@@ -7,6 +7,14 @@ export interface StoredDocument {
   etag: string;
 }
 
+/** A file of the store, whatever it holds. */
+export interface StoredFile {
+  key: string;
+  bytes: number;
+  /** Milliseconds since 1970. */
+  modifiedMs: number;
+}
+
 /**
  * Append-only work file of one activity, with one JSON document per line. It survives its writer: a retry reads what is
  * there and goes on. It has one writer at a time, the activity that owns its key.
@@ -53,7 +61,7 @@ export interface ArtifactStore {
   lines(ref: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }>;
   /**
    * Moves a directory to `<directory>/<stem>-<first 12 hex of sha256>` and returns that key. If the key is there
-   * already, nothing changes.
+   * already, it only counts as modified now, so that `remove` leaves it.
    */
   adoptDirectory(directory: string, stem: string, sha256: string, sourcePath: string): Promise<string>;
   /** Reads a mutable document; null when there is none. */
@@ -67,6 +75,17 @@ export interface ArtifactStore {
   segment(key: string): Segment;
   /** Names of the entries directly below a key, sorted; empty if there is no such key. */
   list(key: string): Promise<string[]>;
+  /**
+   * All files whose key begins with `prefix` and a slash, or all of the store for the empty prefix. Follows no symbolic
+   * link.
+   */
+  listAll(prefix: string): AsyncIterable<StoredFile>;
+  /**
+   * Removes the file of this key, or every file whose key begins with it and a slash, unless one of them was modified
+   * after `unmodifiedSinceMs` (milliseconds since 1970). Nothing is removed when a symbolic link leads there. Returns
+   * whether something was removed.
+   */
+  remove(key: string, unmodifiedSinceMs: number): Promise<boolean>;
   /** Absolute path of a key, for parts that need files (trainer, policy server). */
   localPath(key: string): string;
 }

@@ -1,4 +1,12 @@
-export { type ArtifactStore, getJson, getLines, putJson, putLines, type Segment } from './artifact-store';
+export {
+  type ArtifactStore,
+  getJson,
+  getLines,
+  putJson,
+  putLines,
+  type Segment,
+  type StoredFile,
+} from './artifact-store';
 export { createFile } from './create-file';
 export { changeDictionary, readDictionary } from './dictionary';
 export { StoreConflictError, StoreCorruptError } from './errors';

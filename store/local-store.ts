@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { link, mkdir, open, readFile, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { link, mkdir, open, readFile, readdir, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises';
 import { dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { ArtifactStore, Segment, StoredDocument } from './artifact-store';
+import type { ArtifactStore, Segment, StoredDocument, StoredFile } from './artifact-store';
 import { StoreConflictError, StoreCorruptError } from './errors';
+import { filesUnder, removeTree } from './local-removal';
 import { orIfMissing, readIfExists } from './missing-files';
 import { replaceFile } from './replace-file';
 
@@ -120,12 +121,12 @@ export class LocalStore implements ArtifactStore {
     const key = `${directory}/${stem}-${sha256.slice(0, 12)}`;
     const target = this.localPath(key);
     await mkdir(dirname(target), { recursive: true });
-    if (!(await stat(target).catch(() => null))) {
-      await rename(sourcePath, target).catch((error: NodeJS.ErrnoException) => {
-        // Somebody may have just moved the same content there. The name contains the hash, so either copy will do.
-        if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
-      });
-    }
+    if (await touch(target)) return key;
+    await rename(sourcePath, target).catch((error: NodeJS.ErrnoException) => {
+      // Somebody may have just moved the same content there. The name contains the hash, so either copy will do.
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
+    await touch(target);
     return key;
   }
 
@@ -154,6 +155,17 @@ export class LocalStore implements ArtifactStore {
 
   async list(key: string): Promise<string[]> {
     return (await orIfMissing(readdir(this.localPath(key)), [])).sort();
+  }
+
+  async *listAll(prefix: string): AsyncIterable<StoredFile> {
+    const start = this.localPath(prefix) === this.localPath('') ? '' : normalize(prefix).replace(/\/+$/, '');
+    for await (const { path, ...file } of filesUnder(this.root, start)) yield { key: path, ...file };
+  }
+
+  async remove(key: string, unmodifiedSinceMs: number): Promise<boolean> {
+    const path = normalize(key).replace(/\/+$/, '');
+    if (this.localPath(path) === this.localPath('')) throw new RangeError('The store as a whole cannot be removed.');
+    return removeTree(this.root, path, unmodifiedSinceMs);
   }
 
   /**
@@ -186,6 +198,15 @@ export class LocalStore implements ArtifactStore {
       await rm(own, { force: true });
     }
   }
+}
+
+/** Sets the modification time of a file or directory to now. False if there is none. */
+async function touch(path: string): Promise<boolean> {
+  const now = new Date();
+  return orIfMissing(
+    utimes(path, now, now).then(() => true),
+    false,
+  );
 }
 
 class LocalSegment implements Segment {
