@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
 SEED ?= 1
 AGENT ?= examples/orders-desk/agent.yaml
 
-.PHONY: help setup build demo test e2e bench faults cluster cluster-down test-cluster lint format clean
+.PHONY: help setup build demo test e2e bench faults chaos cluster cluster-down test-cluster lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ bench: build ## one measurement: make bench NAME=train
 
 faults: build ## kill each process once in the middle of its stage and compare with an undisturbed run
 	@test/faults/kill
+
+chaos: build ## disturb runs at random and compare: make chaos [CHAOS='--runs 3 --faults kill,stop --seed 1']
+	@test/faults/chaos $(CHAOS)
 
 cluster: ## a real Kubernetes of one node here, with the trainer image in it (root; the first time takes minutes)
 	@scripts/cluster.sh up && scripts/cluster.sh image

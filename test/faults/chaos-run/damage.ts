@@ -1,0 +1,72 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { RandomSource } from '../../../activities/statistics/random';
+
+/** Files of a store by pattern, the newest first. */
+export function filesOf(home: string, pattern: RegExp): string[] {
+  const store = join(home, 'store');
+  const names = existsSync(store) ? (readdirSync(store, { recursive: true }) as string[]) : [];
+  return names
+    .filter((name) => pattern.test(name))
+    .map((name) => join(store, name))
+    .filter((path) => statSync(path).isFile() && statSync(path).size > 0)
+    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+}
+
+/** One of the files that match, drawn; null when there is none. */
+export function drawFile(home: string, pattern: RegExp, random: RandomSource): string | null {
+  const files = filesOf(home, pattern).sort();
+  return files[random.below(Math.max(1, files.length))] ?? null;
+}
+
+/** Work files of activities. */
+export const WORK_SEGMENT = /^runs\/[^/]+\/work\/.*\.jsonl$/;
+/** Labels that all runs of an agent share. */
+export const LABEL_SEGMENT = /^labels-cache\/.*\.jsonl$/;
+/** Immutable artifacts with their hash in the name. */
+export const ARTIFACT =
+  /^runs\/[^/]+\/(trajectories|labels|capabilities|environments|evaluation)\/.*-[0-9a-f]{12}\.\w+$/;
+/** Weights of adapters. */
+export const ADAPTER = /^adapters\/.*\.safetensors$/;
+
+/** Cuts the last line in half, as a crash in the middle of a write does. */
+export function tearLastLine(path: string): void {
+  const text = readFileSync(path, 'utf8');
+  const last = text.trimEnd().lastIndexOf('\n') + 1;
+  truncateSync(path, Buffer.byteLength(text.slice(0, last)) + Math.floor((Buffer.byteLength(text) - last) / 2));
+}
+
+/** Cuts a line in the middle of the file in half and joins the rest to the next one, as a full disk does. */
+export function spoilLine(path: string): void {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const at = Math.floor((lines.length - 1) / 2);
+  const line = lines[at] ?? '';
+  lines.splice(at, 2, line.slice(0, line.length / 2) + (lines[at + 1] ?? ''));
+  writeFileSync(path, lines.join('\n'));
+}
+
+/** Cuts the file in half. */
+export function halve(path: string): void {
+  truncateSync(path, Math.floor(statSync(path).size / 2));
+}
+
+/** Removes the file. */
+export function remove(path: string): void {
+  rmSync(path);
+}
+
+/** Replaces the file by an empty one, or by the first half of what is there. */
+export function tear(path: string, how: 'empty' | 'half'): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : '{"versions": [{"version": 1, ';
+  writeFileSync(path, how === 'empty' ? '' : text.slice(0, text.length / 2));
+}

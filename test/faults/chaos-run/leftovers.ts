@@ -1,0 +1,65 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { isRunning, type ProcessId } from '../../../cli/supervisor/processes';
+import { isFree } from '../../../cli/supervisor/ports';
+import type { Instance } from './instance';
+
+const CGROUPS = '/sys/fs/cgroup';
+const JAIL_GROUP = /^whetstone-jail-(\d+)-\d+$/;
+/** Files that only exist while something is written, locked or up. */
+const TEMPORARY = /(\.tmp|\.lock\.[0-9a-f]+|\.json\.lock|\.partial)$|^(up\.lock|supervisor\.json)$/;
+
+/** Looks for what an instance left behind after `whet down`: a line for each thing. */
+export async function findLeftovers(instance: Instance): Promise<string[]> {
+  const { census, ports, home, temporaryFiles } = instance;
+  const processes = census.stillRunning.map(({ kind, pid, command }) => `process ${pid} ${kind}: ${command}`);
+  const listening = await Promise.all(
+    [...Object.entries(ports), ...instance.formerPorts.map((port) => ['before', port] as const)].map(
+      async ([name, port]) => ((await isFree(port)) ? [] : [`port ${port} of ${name}`]),
+    ),
+  );
+  return [
+    ...processes,
+    ...jailGroups(new Set(census.everSeen.map(({ pid }) => pid))).map((path) => `control group ${path}`),
+    ...listening.flat(),
+    ...filesBelow(temporaryFiles).flatMap((path) => describeTemporary(temporaryFiles, path)),
+    ...filesBelow(home)
+      .filter((path) => TEMPORARY.test(path) || TEMPORARY.test(basename(path)))
+      .map((path) => `file ${path}`),
+  ];
+}
+
+/** A claim of a port ends with its process; the file alone blocks nobody. */
+function describeTemporary(folder: string, path: string): string[] {
+  if (!/^whet-ports-\d+\/\d+$/.test(path)) return [`temporary file ${path}`];
+  try {
+    const owner = JSON.parse(readFileSync(join(folder, path), 'utf8')) as ProcessId;
+    return isRunning(owner) ? [`port claim ${basename(path)} of process ${owner.pid}`] : [];
+  } catch {
+    return [`torn port claim ${basename(path)}`];
+  }
+}
+
+function jailGroups(owners: ReadonlySet<number>, folder = CGROUPS, depth = 0): string[] {
+  return directoriesIn(folder).flatMap((name) => {
+    const path = join(folder, name);
+    const owner = JAIL_GROUP.exec(name)?.[1];
+    if (owner !== undefined) return owners.has(Number(owner)) ? [path] : [];
+    return depth < 4 ? jailGroups(owners, path, depth + 1) : [];
+  });
+}
+
+function directoriesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? entry.name : []));
+  } catch {
+    return [];
+  }
+}
+
+function filesBelow(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? [] : [join(entry.parentPath, entry.name).slice(folder.length + 1)],
+  );
+}

@@ -1,0 +1,201 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RandomSource } from '../../../activities/statistics/random';
+import { isRunning } from '../../../cli/supervisor/processes';
+import type { KnownProcess } from './census';
+import type { Finished, Instance } from './instance';
+import { type Look, Movement } from './movement';
+
+const LOOK_MS = 250;
+/** A user notices that the services are gone, and starts them again, after this long. */
+const NOTICE_MS = { least: 1_000, most: 3_000 };
+/** Silence after which a user asks why. */
+const ASK_WHY_MS = 60_000;
+const MOST_ANSWERS = 20;
+/** Characters of a command's output that are shown. */
+const MOST_SAID = 1_000;
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+
+/** A run in an installation, its user, and what disturbs it. */
+export class Session {
+  readonly movement = new Movement();
+  /** Defects seen on the way, a sentence each. */
+  readonly problems: string[] = [];
+  /** Times at which a worker died, milliseconds since 1970. */
+  readonly workerDeaths: number[] = [];
+  /** Spans in which the disk was full. */
+  readonly diskFull: { from: number; to: number }[] = [];
+  /** What `whet why` said while the run did not move. */
+  readonly reasons: string[] = [];
+  runId = '';
+  last: Look | null = null;
+  /** Further runs that must have found the same. */
+  readonly alsoCompare: string[] = [];
+  /** How often the user let a run that waited try again. */
+  answers = 0;
+  /** false: the user leaves the services down, and leaves a run that waits alone. */
+  userActs = true;
+  private readonly began = Date.now();
+  private readonly killed = new Set<number>();
+  private workers: KnownProcess[] = [];
+  private starting: Promise<void> | null = null;
+  private askedWhyAt = 0;
+  private supervisorSeen = false;
+
+  constructor(
+    readonly instance: Instance,
+    readonly random: RandomSource,
+    private readonly write: (line: string) => void,
+  ) {}
+
+  /** Writes a line with the time since the session began. */
+  say(line: string): void {
+    this.write(`${seconds(Date.now() - this.began).padStart(8)}  ${line}`);
+  }
+
+  /** `whet up`, then `whet run`. @throws when either fails: nothing disturbs them yet. */
+  async begin(seed: number): Promise<void> {
+    const { instance } = this;
+    const up = await instance.whet(['up', instance.agent, '--json']);
+    if (up.code !== 0) throw new Error(`whet up ended with ${up.code}: ${up.stdout} ${up.stderr}`);
+    await this.startRun(seed);
+  }
+
+  /** `whet run`. @throws when it fails. */
+  async startRun(seed: number): Promise<void> {
+    const run = await this.instance.whet(['run', this.instance.agent, '--seed', String(seed), '--json']);
+    if (run.code !== 0) throw new Error(`whet run ended with ${run.code}: ${run.stdout} ${run.stderr}`);
+    this.follow((JSON.parse(run.stdout) as { runId: string }).runId);
+    this.say(`run ${this.runId}`);
+  }
+
+  /** From here on the session is about this run. */
+  follow(runId: string): void {
+    this.runId = runId;
+    this.last = null;
+  }
+
+  /** Whether the run has ended. */
+  get hasEnded(): boolean {
+    return this.last !== null && this.last.state.status !== 'running';
+  }
+
+  /** Why the run waits for a person; null when it does not. */
+  get waitingFor(): string | null {
+    return this.last?.state.progress?.waitingFor ?? null;
+  }
+
+  /** Lets time pass until `isOver` or for `limitMs`. Returns whether it was over. */
+  async until(isOver: () => boolean, limitMs: number): Promise<boolean> {
+    const end = Date.now() + limitMs;
+    for (;;) {
+      await this.step();
+      if (isOver()) return true;
+      if (Date.now() > end) return false;
+      await sleep(LOOK_MS);
+    }
+  }
+
+  /** Lets so much time pass, or less when the run ends. */
+  async pass(ms: number): Promise<void> {
+    await this.until(() => this.hasEnded, ms);
+  }
+
+  /** Kills processes of the instance that still run. */
+  kill(targets: readonly KnownProcess[], fault: string, note = ''): void {
+    const hit = targets.filter(isRunning);
+    for (const { pid, kind } of hit) {
+      process.kill(pid, 'SIGKILL');
+      this.killed.add(pid);
+      if (kind === 'worker') this.workerDeaths.push(Date.now());
+    }
+    this.disturbed(
+      fault,
+      hit.map(({ kind }) => kind),
+      note,
+    );
+  }
+
+  /** Notes a disturbance and says it. */
+  disturbed(fault: string, targets: readonly string[], note = ''): void {
+    this.movement.disturbed(fault, targets, note);
+    this.say(`${fault}: ${targets.join(' and ')} in ${this.movement.stage} ${note}`.trimEnd());
+  }
+
+  /** Runs a command of `whet` and says how it ended. */
+  async whet(...words: string[]): Promise<Finished> {
+    const finished = await this.instance.whet(words);
+    const text = (finished.code === 0 ? finished.stdout : finished.stderr || finished.stdout).trim();
+    const said = text.split('\n').join(' | ').slice(-MOST_SAID);
+    this.say(`whet ${words.join(' ')}: ${finished.code}${said === '' ? '' : `, ${said}`}`);
+    return finished;
+  }
+
+  /** Waits until a `whet up` that the user started has ended. */
+  async settled(): Promise<void> {
+    await this.starting;
+  }
+
+  private async step(): Promise<void> {
+    const running = this.instance.census.look();
+    const looked = this.runId === '' ? null : await this.instance.look(this.runId);
+    this.movement.look(looked);
+    this.last = looked ?? this.last;
+    for (const worker of this.workers)
+      if (!isRunning(worker) && !this.killed.has(worker.pid)) this.workerDeaths.push(Date.now());
+    this.workers = running.filter(({ kind }) => kind === 'worker');
+    const supervisor = running.find(({ kind }) => kind === 'supervisor');
+    this.supervisorSeen ||= supervisor !== undefined;
+    if (!this.userActs || this.hasEnded) return;
+    if (supervisor === undefined && this.supervisorSeen) this.starting ??= this.startAgain();
+    if (this.waitingFor !== null) await this.answer(this.waitingFor);
+    else if (this.movement.silentMs > ASK_WHY_MS && Date.now() - this.askedWhyAt > ASK_WHY_MS) await this.askWhy();
+  }
+
+  private async startAgain(): Promise<void> {
+    const wasKilled = this.instance.census.everSeen.some(
+      ({ kind, pid }) => kind === 'supervisor' && this.killed.has(pid),
+    );
+    if (!wasKilled) this.problem('the supervisor ended although nobody killed it');
+    await sleep(NOTICE_MS.least + this.random.uniform() * (NOTICE_MS.most - NOTICE_MS.least));
+    const commandKilled = () =>
+      this.instance.census.everSeen.some(({ kind, pid }) => kind === 'command' && this.killed.has(pid));
+    const up = await this.whet('up', this.instance.agent);
+    if (up.code !== 0 && !commandKilled()) this.problem(`whet up ended with ${up.code}: ${up.stderr || up.stdout}`);
+    this.starting = null;
+  }
+
+  /** Notes a defect. The same one is noted once. */
+  problem(text: string): void {
+    const line = text.trim().split('\n').join(' | ');
+    if (this.problems.includes(line)) return;
+    this.problems.push(line);
+    this.say(`PROBLEM: ${line}`);
+  }
+
+  private async answer(waitingFor: string): Promise<void> {
+    if (this.answers >= MOST_ANSWERS) return;
+    this.say(`waits: ${waitingFor.split('\n').join(' | ')}`);
+    const text = await this.askWhy();
+    this.answers++;
+    await this.whet(...adviceIn(text, this.runId));
+    await sleep(2_000);
+  }
+
+  /** What `whet why` says, as a user reads it. */
+  async askWhy(): Promise<string> {
+    this.askedWhyAt = Date.now();
+    const { stdout, stderr, code } = await this.whet('why', this.runId);
+    const text = code === 0 ? stdout.trim() : `whet why ended with ${code}: ${stderr.trim()}`;
+    this.reasons.push(text);
+    return text;
+  }
+}
+
+/** The command that a reason names for the user: a repair before another try. */
+function adviceIn(text: string, runId: string): string[] {
+  const named = /whet (repair|retry)((?: +[\w@:./-]+)*)/g;
+  const found = [...text.matchAll(named)].map(([, command = '', rest = '']) => [command, ...rest.trim().split(/ +/)]);
+  const chosen = found.find(([command]) => command === 'repair') ?? found[0] ?? ['retry', runId];
+  return chosen.map((word) => (word === 'RUN' ? runId : word.replace(/[.,;]$/, ''))).filter((word) => word !== '');
+}

@@ -1,0 +1,180 @@
+/**
+ * `test/faults/chaos`: one undisturbed run of a small agent, then runs of the same seed in state directories of their
+ * own, each disturbed by faults drawn from a seeded generator or by one scenario. Checks that each ends as the
+ * undisturbed one or waits with a reason, that nothing is paid twice, and that `whet down` leaves nothing behind.
+ */
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { randomSource } from '../../activities/statistics/random';
+import { projectRoot } from '../../contracts/project-root';
+import { table } from '../../cli/output';
+import { inMountNamespace, mountSmall, unmountSmall } from './chaos-run/disk';
+import { FAULTS, type Fault } from './chaos-run/faults';
+import { Instance } from './chaos-run/instance';
+import { type Calm, calmRun, disturbedRun, mixture, type Result, type Script, type Timing } from './chaos-run/run';
+import { type Scenario, SCENARIOS } from './chaos-run/scenarios';
+import { hasFailed, summary, tables } from './chaos-run/summary';
+
+const USAGE = `Usage: test/faults/chaos [options]
+  --seed N          draws the faults (1); run k of them draws with N + k - 1
+  --runs N          disturbed runs (3)
+  --faults NAMES    ${FAULTS.map(({ name }) => name).join(',')} (all)
+  --scenario NAMES  instead of faults at random: one run for each of these scenarios
+  --list            list the scenarios and end
+  --minutes N       how long the faults of a run go on (4); afterwards it is left in peace
+  --calm-minutes N  how long it may take from then on (10)
+  --every A,B       shortest and longest pause between two faults, in seconds (3,15)
+  --work FOLDER     keep everything here; an undisturbed run that is there already is used again
+  --keep            keep the state directories (always with --work)`;
+
+/** Seed of the runs themselves. The undisturbed and all disturbed runs have the same. */
+const RUN_SEED = 1;
+/** An answer of the analyst takes this long, so that labelling has a middle in which something can be killed. */
+const LATENCY_MS = 100;
+
+interface Options {
+  seed: number;
+  runs: number;
+  faults: readonly Fault[];
+  scenarios: readonly Scenario[];
+  timing: Timing;
+  folder: string;
+  keep: boolean;
+}
+
+function readOptions(): Options {
+  const string = { type: 'string' } as const;
+  const { values } = parseArgs({
+    options: {
+      ...{ seed: string, runs: string, faults: string, minutes: string, 'calm-minutes': string, every: string },
+      ...{ work: string, scenario: string, keep: { type: 'boolean' } },
+    },
+  });
+  const number = (name: 'seed' | 'runs' | 'minutes' | 'calm-minutes', fallback: number): number => {
+    const value = Number(values[name] ?? fallback);
+    if (!(value >= 0)) throw new RangeError(`--${name} ${values[name]}: a number.`);
+    return value;
+  };
+  const [least = 3, most = 15] = (values.every ?? '3,15').split(',').map(Number);
+  return {
+    seed: number('seed', 1),
+    runs: number('runs', 3),
+    faults: values.scenario === undefined ? named('faults', values.faults, FAULTS) : [],
+    scenarios: values.scenario === undefined ? [] : named('scenario', values.scenario, SCENARIOS),
+    timing: {
+      every: [least * 1_000, most * 1_000],
+      disturbedMs: number('minutes', 4) * 60_000,
+      calmMs: number('calm-minutes', 10) * 60_000,
+    },
+    folder: values.work === undefined ? join(tmpdir(), `whet-chaos-${process.pid}`) : resolve(values.work),
+    keep: values.keep === true || values.work !== undefined,
+  };
+}
+
+/** Those of a list that an option names; all when it is absent. */
+function named<T extends { name: string }>(option: string, names: string | undefined, known: readonly T[]): T[] {
+  return (names?.split(',') ?? known.map(({ name }) => name)).map((name) => {
+    const found = known.find((one) => one.name === name);
+    if (found !== undefined) return found;
+    throw new RangeError(`--${option} ${name}: one of ${known.map((one) => one.name).join(', ')}.`);
+  });
+}
+
+const agentPath = (): string => join(projectRoot(), 'test', 'faults', 'chaos-agent', 'agent.yaml');
+
+const speaker = (name: string) => (line: string) => console.log(`${name} ${line}`);
+
+/** The undisturbed run of this folder: made, unless one of the same build lies there. */
+async function undisturbed({ folder }: Options): Promise<Calm> {
+  const path = join(folder, 'calm.json');
+  const build = readFileSync(join(projectRoot(), 'dist', '.built-from'), 'utf8').trim();
+  if (existsSync(path)) {
+    const kept = JSON.parse(readFileSync(path, 'utf8')) as Calm & { build: string };
+    if (kept.build === build) return kept;
+  }
+  rmSync(join(folder, 'calm'), { recursive: true, force: true });
+  rmSync(join(folder, 'calm.door.jsonl'), { force: true });
+  const instance = await Instance.create(join(folder, 'calm'), agentPath(), LATENCY_MS);
+  const { calm, leftovers } = await calmRun(instance, RUN_SEED, randomSource(1), speaker('calm'));
+  for (const leftover of leftovers) console.log(`calm left behind: ${leftover}`);
+  console.log(`calm ${calm.outcome['verdict']} after ${calm.seconds.toFixed(0)} s, ${calm.keys.length} analyst calls`);
+  writeFileSync(path, JSON.stringify({ ...calm, build }));
+  return calm;
+}
+
+/** One disturbed run to be made. */
+interface Planned {
+  name: string;
+  seed: number;
+  script: Script;
+  expected?: 'cancelled' | undefined;
+}
+
+function plannedRuns({ seed, runs, faults, scenarios, timing }: Options): Planned[] {
+  if (scenarios.length > 0) return scenarios.map((scenario) => ({ ...scenario, seed }));
+  return Array.from({ length: runs }, (_, k) => ({
+    name: `seed-${seed + k}`,
+    seed: seed + k,
+    script: mixture(faults, timing),
+  }));
+}
+
+/** Makes a disturbed run in a state directory of its own. The base model is that of the undisturbed run. */
+async function makeRun(options: Options, calm: Calm, { name, seed, script, expected }: Planned): Promise<Result> {
+  const { folder, timing } = options;
+  const home = join(folder, name);
+  for (const path of [home, `${home}.door.jsonl`, `${home}.tmp`]) rmSync(path, { recursive: true, force: true });
+  const small = needsDisk(options);
+  if (small) mountSmall(home);
+  const instance = await Instance.create(home, agentPath(), LATENCY_MS);
+  cpSync(join(folder, 'calm', 'models'), join(home, 'models'), { recursive: true });
+  try {
+    const random = randomSource(seed);
+    return await disturbedRun(name, instance, {
+      ...{ seed: RUN_SEED, calm, random, script, expected, timing },
+      say: speaker(name),
+    });
+  } finally {
+    if (small) unmountSmall(home);
+  }
+}
+
+const needsDisk = ({ faults, scenarios }: Options): boolean =>
+  [...faults, ...scenarios].some((disturbance) => disturbance.needsDisk === true);
+
+async function main(): Promise<number> {
+  if (process.argv.includes('--help')) {
+    console.log(USAGE);
+    return 0;
+  }
+  if (process.argv.includes('--list')) {
+    console.log(table(SCENARIOS.map(({ name, what }) => [name, what])));
+    return 0;
+  }
+  const options = readOptions();
+  const inside = needsDisk(options) ? inMountNamespace() : null;
+  if (inside !== null) return inside;
+  mkdirSync(options.folder, { recursive: true });
+  const results: Result[] = [];
+  try {
+    const calm = await undisturbed(options);
+    for (const planned of plannedRuns(options)) results.push(await makeRun(options, calm, planned));
+    console.log(`\n${tables(results, calm)}\n`);
+    console.log(JSON.stringify(summary(results, calm)));
+    return results.some(hasFailed) ? 1 : 0;
+  } finally {
+    if (options.keep) console.log(`kept: ${options.folder}`);
+    else rmSync(options.folder, { recursive: true, force: true });
+  }
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    const isUsage = error instanceof RangeError || error instanceof TypeError;
+    console.error(isUsage ? `${error.message}\n${USAGE}` : error);
+    process.exit(isUsage ? 2 : 1);
+  },
+);
