@@ -18,6 +18,9 @@ import { MANAGER, TRAINER_SELECTOR } from './names';
 import { NamespaceWatch } from './namespace-watch';
 import { SupervisedInformer } from './supervised-informer';
 
+/** Lines of a pod's log that are asked for. */
+const LOG_LINES = 5_000;
+
 /**
  * The API refused a request with this HTTP status. Repeating the request changes nothing, unless the code is 404 (not
  * found) or 409 (conflict). Code 0: no cluster is configured.
@@ -105,9 +108,15 @@ export class Cluster {
     );
   }
 
-  /** Reads up to `limitBytes` of a pod's log; null when it cannot be read. */
-  async podLog(namespace: string, name: string, limitBytes: number): Promise<string | null> {
-    return found(this.core.readNamespacedPodLog({ namespace, name, limitBytes, timestamps: true })).catch(() => null);
+  /**
+   * Reads the end of a pod's log; null when it cannot be read.
+   * @param maxBytes at most so many. `limitBytes` of the API would keep the beginning, so lines bound the request.
+   */
+  async podLog(namespace: string, name: string, maxBytes: number): Promise<string | null> {
+    const request = { namespace, name, tailLines: LOG_LINES, timestamps: true };
+    const log = await found(this.core.readNamespacedPodLog(request)).catch(() => null);
+    if (log === null || Buffer.byteLength(log) <= maxBytes) return log;
+    return Buffer.from(log).subarray(-maxBytes).toString();
   }
 
   /** Asks the API server whether a token is valid for the audience, and whom it belongs to. */

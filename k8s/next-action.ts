@@ -2,19 +2,24 @@ import type { V1Pod } from '@kubernetes/client-node';
 import type { TrainingReasonKind } from '../contracts/artifacts/training';
 import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
 import type { FailureType } from '../contracts/failures/run';
-import { EXIT_CODE_FAILURES, FATAL_EXIT_CODES, LOCKED_EXIT_CODE } from './exit-codes';
+import { EXIT_CODE_FAILURES, FATAL_EXIT_CODES, TRAINER_EXIT_CODES } from './exit-codes';
 import { conditionOf, newestPod } from './objects';
 import { exitCode } from './pod-termination';
 import type { Reason, TrainingSnapshot } from './training-snapshot';
 
 /**
- * How often a trainer has been replaced so far, by cause. Kept in the directory of its trainer group, so that another
- * worker goes on counting.
+ * How often a trainer has been replaced since its last checkpoint, by cause. Kept in the directory of its trainer
+ * group, so that another worker goes on counting.
  */
 export interface RestartCounts {
   disruptions: number;
   stalls: number;
+  /** Jobs that crashed as often as their backoffLimit allows, or ended without a manifest. */
+  crashes: number;
 }
+
+/** Crashed Jobs that are replaced without a new checkpoint in between. */
+const CRASHED_JOBS = 1;
 
 /** What a worker does next about a training on a cluster. */
 export type Action =
@@ -67,10 +72,12 @@ export function nextAction(
     lastedOver(minutes)
       ? { kind: 'fail', type, message: `${what} for more than ${minutes} minutes: ${reason.message}` }
       : { kind: 'wait' };
-  const replace = (counter: keyof RestartCounts, type: FailureType): Action => {
-    if (restarts[counter] < limits[counter]) return { kind: 'replace', counter };
-    const allowed = `training.kubernetes.limits.${counter} allows ${limits[counter]}`;
-    return { kind: 'fail', type, message: `${reason.message}; this was number ${restarts[counter] + 1}, ${allowed}` };
+  const replace = (counter: keyof RestartCounts, type: FailureType, what = reason.message): Action => {
+    const limit = counter === 'crashes' ? CRASHED_JOBS : limits[counter];
+    if (restarts[counter] < limit) return { kind: 'replace', counter };
+    const allowed = counter === 'crashes' ? '' : `, training.kubernetes.limits.${counter} allows ${limit}`;
+    const times = `this was number ${restarts[counter] + 1} since its last checkpoint${allowed}`;
+    return { kind: 'fail', type, message: `${what}; ${times}` };
   };
 
   const kind: TrainingReasonKind = reason.kind;
@@ -79,7 +86,7 @@ export function nextAction(
       return { kind: 'wait' };
     case 'Finished':
       return forMs > FILE_LAG_MS
-        ? { kind: 'fail', type: 'Trainer.Died', message: 'the Job is complete, but there is no manifest in the store' }
+        ? replace('crashes', 'Trainer.Failed', 'the Job is complete, but there is no manifest in the store')
         : { kind: 'wait' };
     case 'Queued':
       return failAfter(limits.queuedMinutes, 'Trainer.NotPlaced', 'Not admitted');
@@ -110,6 +117,10 @@ export function nextAction(
       return fail('Trainer.Deadline');
     case 'OOMKilled':
       return fail('Trainer.OutOfMemory');
+    case 'GpuOutOfMemory':
+      return fail('Trainer.GpuOutOfMemory');
+    case 'DiskFull':
+      return fail('Trainer.DiskFull');
     case 'Preempted':
     case 'NodeLost':
     case 'GpuFault':
@@ -122,10 +133,12 @@ export function nextAction(
       // failure.json says whose code it is; the other trainings may have their manifests already.
       if (shared && code !== null && FATAL_EXIT_CODES.includes(code) && forMs <= FILE_LAG_MS) return { kind: 'wait' };
       if (code !== null && FATAL_EXIT_CODES.includes(code)) return fail(EXIT_CODE_FAILURES[code] ?? 'Trainer.Failed');
-      if (code === LOCKED_EXIT_CODE)
+      if (code === TRAINER_EXIT_CODES.locked)
         return isOver(pod, snapshot) ? replace('disruptions', 'Trainer.Disrupted') : { kind: 'wait' };
       // Until the Job's backoffLimit is reached Kubernetes starts the next pod by itself.
-      return conditionOf(snapshot.job?.status?.conditions, 'Failed') ? fail('Trainer.Failed') : { kind: 'wait' };
+      return conditionOf(snapshot.job?.status?.conditions, 'Failed')
+        ? replace('crashes', 'Trainer.Failed')
+        : { kind: 'wait' };
     }
   }
 }

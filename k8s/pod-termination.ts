@@ -1,6 +1,7 @@
 import type { CoreV1Event, V1Pod } from '@kubernetes/client-node';
-import { STOPPED_EXIT_CODE } from './exit-codes';
+import { STOPPED_EXIT_CODE, TRAINER_EXIT_CODES } from './exit-codes';
 import { conditionOf } from './objects';
+import { relevantLines } from './relevant-lines';
 import type { Reason } from './training-snapshot';
 
 /** Kinds of disruption, by the reason of the pod's condition DisruptionTarget. None is the training's fault. */
@@ -11,13 +12,13 @@ const DISRUPTIONS: Record<string, Reason['kind']> = {
   DeletionByTaintManager: 'NodeLost',
   DeletionByPodGC: 'NodeLost',
 };
-/** How the driver's log lines name a fault of the GPU; the number is NVIDIA's Xid. */
-const XID = /\bXid(?: \([^)]*\))?:? (\d{1,3})\b/;
-const GPU_FAULTS = [
-  /uncorrectable (?:NVLink|ECC) error/i,
-  /GPU has fallen off the bus|GPU is lost/i,
-  /CUDA error: (?:unspecified launch failure|device not ready)/i,
-];
+/**
+ * The library's last words when a fault of the device ends the process before Python sees it. They count only after a
+ * signal: what an environment says can be quoted in a log, but an environment cannot abort the trainer.
+ */
+const CUDA_ABORT =
+  /^\s*what\(\):\s+(?:\[.*?\] )?CUDA error: (?:uncorrectable|unspecified launch failure|device not ready|unknown)/im;
+const ABORTED_EXIT_CODE = 134;
 /** How much of the log's end goes into a message. */
 const LOG_TAIL_CHARACTERS = 400;
 
@@ -26,13 +27,8 @@ export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = [
   const { status, metadata } = pod;
   const terminated = status?.containerStatuses?.[0]?.state?.terminated;
   const log = (terminated?.message ?? '').trim();
-  const xid = XID.exec(log)?.[1];
-  if (xid !== undefined || GPU_FAULTS.some((fault) => fault.test(log))) {
-    return {
-      kind: 'GpuFault',
-      message: `${xid === undefined ? '' : `Xid ${xid} on ${pod.spec?.nodeName}: `}${tail(log)}`,
-    };
-  }
+  const own = terminated ? ownReason(terminated.exitCode, log, pod) : null;
+  if (own !== null) return own;
   const lost = lostNode(pod, events);
   if (lost !== null && !terminated) return { kind: 'NodeLost', message: lost };
   const disruption = conditionOf(status?.conditions, 'DisruptionTarget');
@@ -59,11 +55,37 @@ export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = [
   if (terminated.exitCode === 0) return { kind: 'Finished', message: 'the trainer is done' };
   if (terminated.reason === 'StartError' || terminated.reason === 'ContainerCannotRun')
     return { kind: 'ConfigError', message: tail(log) || terminated.reason };
+  if (terminated.exitCode === ABORTED_EXIT_CODE && CUDA_ABORT.test(log))
+    return { kind: 'GpuFault', message: `the GPU of ${pod.spec?.nodeName} failed: ${tail(log)}` };
   const signal = terminated.exitCode > 128 ? ` (signal ${terminated.exitCode - 128})` : '';
   return {
     kind: 'CodeError',
     message: `the trainer ended with code ${terminated.exitCode}${signal}${log === '' ? '' : `: ${tail(log)}`}`,
   };
+}
+
+/**
+ * What the trainer says of its end by its exit code; null where the cluster knows more. No word of the log decides,
+ * because a log may quote an environment.
+ */
+function ownReason(code: number, log: string, pod: V1Pod): Reason | null {
+  const said = log === '' ? '' : `: ${tail(log)}`;
+  switch (code) {
+    case TRAINER_EXIT_CODES.gpuFault:
+      return { kind: 'GpuFault', message: `the GPU of ${pod.spec?.nodeName} failed${said}` };
+    case TRAINER_EXIT_CODES.gpuOutOfMemory:
+      return { kind: 'GpuOutOfMemory', message: `the memory of its GPU was too small${said}` };
+    case TRAINER_EXIT_CODES.diskFull:
+      return { kind: 'DiskFull', message: `the disk of its directory is full${said}` };
+    case TRAINER_EXIT_CODES.unattended:
+      return { kind: 'Preempted', message: 'no worker attended to the trainer; it saved a checkpoint and ended' };
+    case TRAINER_EXIT_CODES.jobInvalid:
+    case TRAINER_EXIT_CODES.environmentFailed:
+    case TRAINER_EXIT_CODES.diverged:
+      return { kind: 'CodeError', message: `the trainer ended with code ${code}${said}` };
+    default:
+      return null;
+  }
 }
 
 /** Exit code of a pod's trainer; null while it runs, or when the node was lost before it reported one. */
@@ -86,8 +108,5 @@ function lostNode(pod: V1Pod, events: readonly CoreV1Event[]): string | null {
 
 const memoryOf = (pod: V1Pod): string => pod.spec?.containers[0]?.resources?.limits?.['memory'] ?? 'limit';
 
-/** The last lines of a log, cut to a length that fits into a message. */
-function tail(log: string): string {
-  const text = log.split('\n').filter(Boolean).slice(-6).join('\n');
-  return text.length <= LOG_TAIL_CHARACTERS ? text : `…${text.slice(-LOG_TAIL_CHARACTERS)}`;
-}
+/** The relevant lines of a log, cut to a length that fits into a message. */
+const tail = (log: string): string => relevantLines(log, { lines: 6, characters: LOG_TAIL_CHARACTERS });

@@ -10,6 +10,7 @@ import type { Clock } from '../clock';
 import type { Training, TrainingBackend } from './backend';
 import { applyAction } from './cluster/apply-action';
 import { ClusterWatches } from './cluster/cluster-watches';
+import { checkpointedIterations } from './checkpoints';
 import { buildJobRequest, giveDirectoriesToPod, kubernetesSpecOf } from './cluster/job-request';
 import { recordOutcome } from './cluster/record-outcome';
 import { readRestarts } from './cluster/restart-record';
@@ -100,7 +101,8 @@ export class KubernetesBackend implements TrainingBackend {
           reasonSinceMs: reporter.sinceMs,
           firstIterationMs: await progress.firstIterationMs(),
         };
-        const restarts = await readRestarts(group.directory, job.metadata?.uid ?? '');
+        const iterations = await checkpointedIterations(group);
+        const restarts = await readRestarts(group.directory, job.metadata?.uid ?? '', iterations);
         const action = nextAction(reason, snapshot, spec, restarts, times, isShared(group));
         const { namespace } = spec;
         job = await applyAction(action, { cluster, namespace, jobClient, training, reporter, job, snapshot, reason });

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { LOCKED_EXIT_CODE } from '../../k8s/exit-codes';
+import type { ApplicationFailure } from '@temporalio/common';
+import { EXIT_CODE_FAILURES, LOCKED_EXIT_CODE } from '../../k8s/exit-codes';
 import type { TrainingManifest } from '../../contracts/artifacts/training';
 import { jobFilePath } from '../../k8s/group-member';
 import { jobName } from '../../k8s/names';
@@ -8,7 +9,10 @@ import type { Training, TrainingBackend } from './backend';
 import { type TrainerGroup, memberNames, isShared, remainingMembers } from './trainer-group';
 import { memberOutcome } from './packs/member-outcome';
 import { issueTokens, type LocalReports } from './reports/local-reporting';
-import { trainerFailure } from './trainer-failure';
+import { checkpointedIterations } from './checkpoints';
+import { recordPackFailure } from './packs/pack-failure';
+import { forgetStarts, MAX_STARTS_WITHOUT_PROGRESS, recordStart, startsWithoutProgress } from './start-record';
+import { stuckFailure, type TrainerEnd, trainerFailure } from './trainer-failure';
 import {
   lastLogLines,
   signalTrainer,
@@ -61,12 +65,14 @@ export class LocalBackend implements TrainingBackend {
     const { clock, reports } = this.options;
     const name = training.input.job;
     const tracker = trackProgress(training, () => reports?.inbox.latest(job) ?? null);
-    const logPath = join(group.directory, 'trainer.log');
     const shared = isShared(group) ? `, with a trainer shared by ${memberNames(group)}` : '';
     // How an earlier trainer ended belongs to an earlier attempt. This one attaches to a running trainer or starts one.
     let isOurs = (await trainerState(group.directory)).status === 'running';
     for (;;) {
       if (!isOurs) {
+        // No worker may have lived to see the last end.
+        const failure = await stuck(training);
+        if (failure !== null) throw failure;
         const wrapper = await this.start(group, signal);
         // The attempt of another member may have started the pack's trainer a moment ago.
         isOurs =
@@ -83,8 +89,8 @@ export class LocalBackend implements TrainingBackend {
       }
       if (manifest) return manifest;
       if (isOurs && state.status !== 'running') {
-        const code = state.status === 'ended' ? state.code : null;
-        if (code !== LOCKED_EXIT_CODE) throw trainerFailure(name, code, await lastLogLines(group.directory), logPath);
+        const isLocked = state.status === 'ended' && state.code === LOCKED_EXIT_CODE;
+        if (!isLocked) throw (await stuck(training)) ?? (await ended(training));
         isOurs = false;
         await clock.sleep(LOCK_RETRY_MS, signal);
       }
@@ -122,10 +128,44 @@ export class LocalBackend implements TrainingBackend {
       (code) => (ended = code),
       (error: Error) => (failed = error),
     );
+    const iterations = await checkpointedIterations(group);
     for (const deadline = clock.now() + START_MS; clock.now() < deadline; await clock.sleep(20, signal)) {
       if (failed) throw failed as Error;
-      if (ended !== null || (await trainerState(group.directory)).status === 'running') return ended;
+      if (ended !== null || (await trainerState(group.directory)).status === 'running') break;
     }
+    if (ended !== LOCKED_EXIT_CODE) await recordStart(group.directory, iterations);
     return ended;
   }
+}
+
+/** How the last trainer of a training's group ended. */
+async function lastEnd({ group }: Training): Promise<TrainerEnd> {
+  const state = await trainerState(group.directory);
+  const iterations = await checkpointedIterations(group);
+  return {
+    code: state.status === 'ended' ? state.code : null,
+    log: await lastLogLines(group.directory),
+    logPath: join(group.directory, 'trainer.log'),
+    iterations,
+    starts: await startsWithoutProgress(group.directory, iterations),
+  };
+}
+
+/** The failure of a trainer that ended. After one that waits for a person its starts are counted anew. */
+async function ended(training: Training): Promise<ApplicationFailure> {
+  const failure = trainerFailure(training.input.job, await lastEnd(training));
+  if (failure.nonRetryable === true) await forgetStarts(training.group.directory);
+  return failure;
+}
+
+/** The failure of a trainer that makes no progress from start to start; null while it may be started once more. */
+async function stuck(training: Training): Promise<ApplicationFailure | null> {
+  const { group, input } = training;
+  const end = await lastEnd(training);
+  if (end.starts < MAX_STARTS_WITHOUT_PROGRESS || (end.code !== null && end.code in EXIT_CODE_FAILURES)) return null;
+  const failure = stuckFailure(input.job, end);
+  // The members of a pack fail with it one after the other, and each starts in another pack.
+  if (isShared(group)) await recordPackFailure(group, { type: 'Trainer.Failed', message: failure.message });
+  else await forgetStarts(group.directory);
+  return failure;
 }

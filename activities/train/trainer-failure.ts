@@ -1,27 +1,59 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import type { TrainingFailure } from '../../contracts/artifacts/training';
-import type { FailureType } from '../../contracts/failures/run';
-import { FATAL_EXIT_CODES, EXIT_CODE_FAILURES } from '../../k8s/exit-codes';
+import { FAILURES, type FailureType } from '../../contracts/failures/run';
+import { EXIT_CODE_FAILURES, FATAL_EXIT_CODES, howItEnded } from '../../k8s/exit-codes';
 import { failure } from '../../contracts/typed-failure';
 import type { Training } from './backend';
 import { memberNames } from './trainer-group';
 
-const failureTypeOf = (code: number | null): FailureType =>
+/** How a trainer of this machine ended. */
+export interface TrainerEnd {
+  /** Exit code; null when the process was killed together with the shell that records its exit code. */
+  code: number | null;
+  /** The relevant lines of its log. */
+  log: string;
+  logPath: string;
+  /** The iterations of the group that are in checkpoints. */
+  iterations: number;
+  /** How often it was started since its last checkpoint. */
+  starts: number;
+}
+
+/** Wait before a start after a full disk, which does not empty itself within seconds. */
+export const DISK_RETRY = '60 seconds';
+
+/** What happens after a failure, as a sentence with a space before it; empty where the failure itself says it. */
+function whatHappensNext(type: FailureType, iterations: number): string {
+  if (!FAILURES[type].retryable) return ' `whet retry` goes on from the last checkpoint, once the cause is gone.';
+  const from = iterations === 0 ? 'from the beginning, since it has no checkpoint yet' : 'from its last checkpoint';
+  return type === 'Trainer.DiskFull' ? ` It is started again every minute, ${from}.` : ` It is started again ${from}.`;
+}
+
+const typeOf = (code: number | null): FailureType =>
   (code === null ? undefined : EXIT_CODE_FAILURES[code]) ?? 'Trainer.Died';
 
-/**
- * The failure of a trainer that ended without a manifest.
- * @param code exit code; null when the process was killed together with the shell that records its exit code.
- * @param log the last lines of its log.
- */
-export function trainerFailure(job: string, code: number | null, log: string, logPath: string): ApplicationFailure {
-  const type = failureTypeOf(code);
-  const how =
-    code === null ? 'was killed' : code > 128 ? `was ended by signal ${code - 128}` : `ended with code ${code}`;
-  const tail = log === '' ? '' : ` Its last lines:\n${log}`;
-  const next = type === 'Trainer.Died' ? ' It is started again from its last checkpoint.' : '';
-  return failure(type, `The trainer of ${job} ${how} and left no manifest.${next} Its log is ${logPath}.${tail}`);
+/** The failure of a trainer that ended without a manifest and is started again, unless its type waits for a person. */
+export function trainerFailure(job: string, { code, log, logPath, iterations }: TrainerEnd): ApplicationFailure {
+  const type = typeOf(code);
+  const next = whatHappensNext(type, iterations);
+  return failure(
+    type,
+    `The trainer of ${job} ${howItEnded(code)} and left no manifest.${next} Its log is ${logPath}.${quoted(log)}`,
+    type === 'Trainer.DiskFull' ? { nextRetryDelay: DISK_RETRY } : {},
+  );
 }
+
+/** The failure of a trainer that was started again and again and made no checkpoint: it waits for a person. */
+export function stuckFailure(job: string, { code, log, logPath, iterations, starts }: TrainerEnd): ApplicationFailure {
+  const since = iterations === 0 ? 'without making a checkpoint' : 'without reaching another checkpoint';
+  return failure(
+    'Trainer.Failed',
+    `The trainer of ${job} was started ${starts} times ${since}; the last one ${howItEnded(code)}. ` +
+      `\`whet retry\` goes on from the last checkpoint. Its log is ${logPath}.${quoted(log)}`,
+  );
+}
+
+const quoted = (log: string): string => (log === '' ? '' : ` Its last lines:\n${log}`);
 
 /**
  * The failure of one training whose trainer goes on with others. Its type is the one that its exit code would have if
@@ -33,10 +65,10 @@ export function trainingFailure(
 ): ApplicationFailure {
   const isFatal = prepared.spec.training.backend === 'kubernetes' && FATAL_EXIT_CODES.includes(code);
   const type = EXIT_CODE_FAILURES[code] ?? (isFatal ? 'Trainer.Failed' : 'Trainer.Died');
-  const next = type === 'Trainer.Died' ? ' It is started again from its last checkpoint, without the others.' : '';
+  const next = FAILURES[type].retryable ? ' It is started again from its last checkpoint, without the others.' : '';
   return failure(
     type,
-    `The training of ${input.job} ended with code ${code}; the other trainings of its trainer ` +
+    `The training of ${input.job} ${howItEnded(code)}; the other trainings of its trainer ` +
       `(${memberNames(group)}) go on.${next} It said: ${message} The trainer's log is in ${group.directory}.`,
   );
 }

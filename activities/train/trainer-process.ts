@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LOCKED_EXIT_CODE } from '../../k8s/exit-codes';
+import { relevantLines } from '../../k8s/relevant-lines';
 
 /** How to start the trainer. */
 export interface TrainerCommand {
@@ -107,15 +108,29 @@ export function signalTrainer(processGroup: number, signal: NodeJS.Signals): voi
   }
 }
 
-/** Reads the end of the trainer's log, without blank lines: at most so many lines and characters. */
-export async function lastLogLines(directory: string, lines = 12, characters = 1_500): Promise<string> {
-  const text = (await readOr(join(directory, 'trainer.log'), '')).trimEnd();
-  return text
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .slice(-lines)
-    .join('\n')
-    .slice(-characters);
+/** Most bytes of a log's end that are read. */
+const LOG_TAIL_BYTES = 64 << 10;
+
+/** The lines of the trainer's log that say why it ended. */
+export async function lastLogLines(directory: string): Promise<string> {
+  const log = await readTail(join(directory, 'trainer.log'), LOG_TAIL_BYTES);
+  return relevantLines(log, { lines: 12, characters: 1_500 });
+}
+
+async function readTail(path: string, bytes: number): Promise<string> {
+  try {
+    const file = await open(path);
+    try {
+      const { size } = await file.stat();
+      const start = Math.max(0, size - bytes);
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
+      return buffer.toString('utf8', 0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch {
+    return '';
+  }
 }
 
 /** Parses `/proc/<pid>/stat`. The name in parentheses may hold anything, so fields are counted from its end. */

@@ -107,11 +107,13 @@ export const FAILURES = {
   'Trainer.Died': {
     retryable: true,
     meaning: 'The trainer process ended without a manifest.',
-    remedy: 'Nothing: it is started again from its last checkpoint.',
+    remedy:
+      'Nothing: it is started again from its last checkpoint. After ten ends without a new checkpoint in between the ' +
+      'capability waits with Trainer.Failed.',
   },
   'Trainer.Failed': {
     retryable: false,
-    meaning: 'The trainer kept ending with an error that is not one of its own.',
+    meaning: 'The trainer ended with an error in the program, or kept ending before it reached another checkpoint.',
     remedy:
       'Read the last lines in the message and the log beside the job; ' +
       '`whet retry RUN CAPABILITY` goes on from the last checkpoint.',
@@ -120,6 +122,18 @@ export const FAILURES = {
     retryable: false,
     meaning: 'The trainer needed more memory than its Job may use and was killed.',
     remedy: 'Raise training.kubernetes.resources.memory, or lower training.groups; then start a new run.',
+  },
+  'Trainer.GpuOutOfMemory': {
+    retryable: false,
+    meaning: 'The memory of the GPU was too small for the training.',
+    remedy:
+      'Lower training.groups, training.rolloutsPerGroup or training.updateTokens and start a new run, or give it a ' +
+      'larger or an empty GPU; then `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+  },
+  'Trainer.DiskFull': {
+    retryable: true,
+    meaning: 'The disk of the training directory is full; the last checkpoint is whole.',
+    remedy: 'Make room on the disk that the message names. The training is then started again by itself.',
   },
   'Trainer.Stalled': {
     retryable: false,
@@ -194,6 +208,7 @@ export const PAUSING_FAILURES: readonly FailureType[] = [
   'Trainer.Diverged',
   'Trainer.Failed',
   'Trainer.OutOfMemory',
+  'Trainer.GpuOutOfMemory',
   'Trainer.Stalled',
   'Trainer.Disrupted',
   'Trainer.Deadline',

@@ -1,7 +1,8 @@
 """Fake of the trainer, for tests of the activity that runs it: keeps to docs/protocols.md section 6 and learns nothing.
 
 FAKE_TRAINER chooses what happens after a job's third iteration: `exit N`, `kill` (once), `hang`, `fail NAME N` (only
-that job, the others go on), or nothing. FAKE_HOLD names jobs that make no fifth iteration before their directory has a
+that job, the others go on), or nothing. Further: `stuck` (killed whenever it would begin the fourth iteration), `step`
+(killed after every iteration). FAKE_HOLD names jobs that make no fifth iteration before their directory has a
 file `go`. FAKE_SECONDS is the duration of an iteration. Every start of a job is a line of its starts.txt: the process
 id.
 """
@@ -37,8 +38,10 @@ class Job:
         if (self.out / "manifest.json").exists():
             self.code = 0
         (self.out / "failure.json").unlink(missing_ok=True)
-        self.checkpoint = self.out / "checkpoint.txt"
-        self.first = self.iteration = int(self.checkpoint.read_text()) if self.checkpoint.exists() else 0
+        self.checkpoints = self.out / "checkpoints"
+        self.checkpoints.mkdir(exist_ok=True)
+        names = sorted(path.name for path in self.checkpoints.glob("iteration-*"))
+        self.first = self.iteration = int(names[-1].split("-")[1]) if names else 0
 
     def step(self):
         held = self.name in os.environ.get("FAKE_HOLD", "").split()
@@ -50,7 +53,7 @@ class Job:
         line |= dict.fromkeys(("secondsGeneration", "secondsUpdate", "secondsElapsed"), 0.0)
         with (self.out / "progress.jsonl").open("a") as progress:
             progress.write(json.dumps(line) + "\n")
-        self.checkpoint.write_text(str(self.iteration))
+        (self.checkpoints / f"iteration-{self.iteration:04d}").mkdir()
 
     def fail(self, code, message):
         self.write("failure.json", {"code": code, "message": message})
@@ -105,14 +108,18 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
     while True:
         for job in (job for job in jobs if job.code is None):
+            if job.iteration == 3 and mode == ["stuck"]:
+                os.kill(os.getpid(), signal.SIGKILL)
             if job.iteration < job.total:
                 time.sleep(seconds)
                 job.step()
+                if mode == ["step"]:
+                    os.kill(os.getpid(), signal.SIGKILL)
             if stopping:
                 return CANCELLED
             if (job.out / "cancel").exists():
                 job.fail(CANCELLED, "cancelled")
-            elif job.iteration == 3 and mode:
+            elif job.iteration == 3 and mode and mode != ["stuck"]:
                 print("the fake trainer does as it was told", flush=True)
                 if mode[0] == "exit":
                     return int(mode[1])

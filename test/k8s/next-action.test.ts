@@ -18,7 +18,7 @@ const action = (
     { kind, message: 'the reason' },
     snapshot(options.snapshot),
     spec(options.spec),
-    { disruptions: 0, stalls: 0, ...options.restarts },
+    { disruptions: 0, stalls: 0, crashes: 0, ...options.restarts },
     { nowMs: NOW, reasonSinceMs: NOW - forSeconds * 1_000, firstIterationMs: options.firstIterationMs ?? null },
     options.shared,
   );
@@ -98,14 +98,20 @@ test('a shared trainer’s exit code may be another training’s: a member waits
 test('after a crash Kubernetes starts the next pod, until the Job has failed', () => {
   const pods = [pod({ phase: 'Failed', state: ended(139) })];
   expect(action('CodeError', 0, { snapshot: { pods } })).toEqual({ kind: 'wait' });
-  expect(action('CodeError', 0, { snapshot: { pods, job: job({ failed: 'BackoffLimitExceeded' }) } })).toMatchObject({
+  const failed = { snapshot: { pods, job: job({ failed: 'BackoffLimitExceeded' }) } };
+  // The Job is made once more. Only a second one without a new checkpoint in between ends the attempt.
+  expect(action('CodeError', 0, failed)).toEqual({ kind: 'replace', counter: 'crashes' });
+  expect(action('CodeError', 0, { ...failed, restarts: { crashes: 1 } })).toMatchObject({
     kind: 'fail',
     type: 'Trainer.Failed',
+    message: expect.stringMatching(/number 2 since its last checkpoint/) as string,
   });
 });
 
 test('too little memory and deadlines end the attempt', () => {
   expect(action('OOMKilled', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.OutOfMemory' });
+  expect(action('GpuOutOfMemory', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.GpuOutOfMemory' });
+  expect(action('DiskFull', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.DiskFull' });
   expect(action('Deadline', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.Deadline' });
 });
 
@@ -120,5 +126,6 @@ test('the time of training counts from the first iteration', () => {
 
 test('a complete Job without a manifest is no success', () => {
   expect(action('Finished', 5)).toEqual({ kind: 'wait' });
-  expect(action('Finished', 31)).toMatchObject({ kind: 'fail', type: 'Trainer.Died' });
+  expect(action('Finished', 31)).toEqual({ kind: 'replace', counter: 'crashes' });
+  expect(action('Finished', 31, { restarts: { crashes: 1 } })).toMatchObject({ kind: 'fail', type: 'Trainer.Failed' });
 });

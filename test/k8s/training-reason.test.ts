@@ -189,22 +189,61 @@ const TABLE: [string, Partial<TrainingSnapshot>, Reason['kind'], RegExp][] = [
     /node gpu-7 has fallen silent/,
   ],
   [
-    'a fault of the GPU',
+    'a fault of the GPU, by the exit code of the trainer',
     {
-      pods: [pod({ phase: 'Failed', state: ended(1, 'NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.') })],
+      pods: [pod({ phase: 'Failed', state: ended(67, 'whetstone.train: CUDA error 719: unspecified launch failure') })],
     },
     'GpuFault',
-    /Xid 79 on gpu-7/,
+    /GPU of gpu-7 failed: .*719/,
   ],
   [
-    'its words in CUDA',
+    'an environment that speaks of a lost GPU',
+    { pods: [pod({ phase: 'Failed', state: ended(65, 'RuntimeError: NVRM: Xid (PCI:0000:3b:00): 79, GPU is lost') })] },
+    'CodeError',
+    /code 65: .*GPU is lost/,
+  ],
+  [
+    'an exception that speaks of a lost GPU',
+    { pods: [pod({ phase: 'Failed', state: ended(1, 'RuntimeError: CUDA error: uncorrectable ECC error') })] },
+    'CodeError',
+    /code 1: /,
+  ],
+  [
+    'an abort of the CUDA library',
     {
       pods: [
-        pod({ phase: 'Failed', state: ended(1, 'RuntimeError: CUDA error: uncorrectable ECC error encountered') }),
+        pod({
+          phase: 'Failed',
+          state: ended(134, 'terminate called\n  what():  CUDA error: uncorrectable ECC error encountered'),
+        }),
       ],
     },
     'GpuFault',
-    /ECC/,
+    /GPU of gpu-7 failed/,
+  ],
+  [
+    'too little memory of the GPU',
+    { pods: [pod({ phase: 'Failed', state: ended(68, 'CUDA out of memory. Tried to allocate 2 GiB') })] },
+    'GpuOutOfMemory',
+    /memory of its GPU was too small: CUDA out of memory/,
+  ],
+  [
+    'a full disk',
+    { pods: [pod({ phase: 'Failed', state: ended(74, 'No space left on device') })] },
+    'DiskFull',
+    /disk of its directory is full: No space left/,
+  ],
+  [
+    'a trainer that nobody attends to',
+    { pods: [pod({ phase: 'Failed', state: ended(76) })] },
+    'Preempted',
+    /no worker attended/,
+  ],
+  [
+    'an environment that the memory killer of the node took',
+    { pods: [pod({ phase: 'Failed', state: ended(69, '', 'OOMKilled') })] },
+    'OOMKilled',
+    /more than its 8Gi/,
   ],
   [
     'too little memory',

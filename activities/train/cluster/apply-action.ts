@@ -7,6 +7,8 @@ import type { Action } from '../../../k8s/next-action';
 import { newestPod } from '../../../k8s/objects';
 import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
 import type { Training } from '../backend';
+import { DISK_RETRY } from '../trainer-failure';
+import { checkpointedIterations } from '../checkpoints';
 import { recordPackFailure } from '../packs/pack-failure';
 import { isShared, memberNames } from '../trainer-group';
 import { recordOutcome } from './record-outcome';
@@ -45,7 +47,7 @@ export async function applyAction(action: Action, context: ActionContext): Promi
     }
     await recordOutcome(cluster, directory, snapshot, reason);
     if (action.kind === 'replace') {
-      await recordRestart(directory, uid, action.counter);
+      await recordRestart(directory, uid, action.counter, await checkpointedIterations(training.group));
       await jobClient.remove(job, training.signal);
       return await jobClient.attachOrCreate(context.reporter, training.signal);
     }
@@ -89,11 +91,19 @@ function failureOf(
   const { group, input } = training;
   const isTrainers = isShared(group) && !isOwnFailure(reason);
   const what = isTrainers ? `The trainer shared by ${memberNames(group)}` : `The training of ${input.job}`;
-  const ended = type === 'Trainer.Died' ? 'ended' : 'was given up';
+  const { retryable } = FAILURES[type];
+  const ended = retryable ? 'ended' : 'was given up';
+  const next = retryable
+    ? 'It is started again from its last checkpoint.'
+    : '`whet retry` goes on from its last checkpoint, once the cause is gone.';
   const pod = newestPod(snapshot.pods)?.metadata?.name;
   const job = pod === undefined ? jobClient.fullName : `${jobClient.fullName}, pod ${pod}`;
   const files = `log, events and outcome are in ${group.directory}/cluster`;
-  return failure(type, `${what} ${ended} (${reason.kind}): ${message} Its Job is ${job}; ${files}.`);
+  return failure(
+    type,
+    `${what} ${ended} (${reason.kind}): ${message} ${next} Its Job is ${job}; ${files}.`,
+    type === 'Trainer.DiskFull' ? { nextRetryDelay: DISK_RETRY } : {},
+  );
 }
 
 /** Whether one training failed and not its trainer: the trainer runs well, but the training's time is over. */

@@ -1,6 +1,7 @@
 // Tier: integration (real processes, fake trainer).
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ApplicationFailure } from '@temporalio/common';
 import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
@@ -29,6 +30,7 @@ describe('trainAdapter', () => {
   });
   afterEach(async () => {
     delete process.env['FAKE_TRAINER'];
+    delete process.env['FAKE_SECONDS'];
     await fixture.dispose();
   });
 
@@ -135,10 +137,39 @@ describe('trainAdapter', () => {
     });
   });
 
+  test('a trainer that dies again and again at the same place waits for a person, and goes on after a retry', async () => {
+    process.env['FAKE_TRAINER'] = 'stuck';
+    process.env['FAKE_SECONDS'] = '0';
+    const types: unknown[] = [];
+    const attempt = () => train().catch((error: ApplicationFailure) => error);
+    // The first start reaches the checkpoint of iteration 3, the next ten do not reach another.
+    for (let start = 0; start < 11; start++) types.push(((await attempt()) as ApplicationFailure).type);
+    expect(types).toEqual([...Array<string>(10).fill('Trainer.Died'), 'Trainer.Failed']);
+    // A retry is a person's decision: it counts from 0, and once the cause is gone it goes on.
+    expect(await attempt()).toMatchObject({ type: 'Trainer.Died', nonRetryable: false });
+    delete process.env['FAKE_TRAINER'];
+    await train();
+    expect(readFileSync(join(directory(), 'progress.jsonl'), 'utf8').trim().split('\n')).toHaveLength(8);
+  }, 60_000);
+
+  test('deaths with a checkpoint in between are no attempts, however many there are', async () => {
+    process.env['FAKE_TRAINER'] = 'step';
+    process.env['FAKE_SECONDS'] = '0';
+    const long = { ...input, budgetFactor: 2 };
+    for (let death = 0; death < 15; death++)
+      await expect(train(undefined, long)).rejects.toMatchObject({ type: 'Trainer.Died', nonRetryable: false });
+    await expect(train(undefined, long)).rejects.toThrow(/started again from its last checkpoint/);
+    expect(await train(undefined, long)).toMatchObject({ capabilityId: 'stamps' });
+  }, 60_000);
+
   test.each([
     [64, 'Trainer.JobInvalid', true],
     [65, 'Trainer.EnvironmentFailed', true],
     [66, 'Trainer.Diverged', true],
+    [67, 'Trainer.Died', false],
+    [68, 'Trainer.GpuOutOfMemory', true],
+    [69, 'Trainer.Died', false],
+    [74, 'Trainer.DiskFull', false],
     [1, 'Trainer.Died', false],
     [143, 'Trainer.Died', false],
   ])('exit code %i is %s', async (code, type, nonRetryable) => {
