@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import type { DamagedLines } from './damaged-lines';
 
 /** A document that is only replaced as a whole. `etag` is the sha256 of its bytes. */
 export interface StoredDocument {
@@ -15,17 +16,39 @@ export interface StoredFile {
   modifiedMs: number;
 }
 
+/** A line of a segment, and the bytes of the file that it has. */
+export interface SegmentLine<T> {
+  value: T;
+  /** Offset of its first byte. */
+  start: number;
+  /** Offset behind its line feed: a later reading may begin there. */
+  end: number;
+}
+
+/** The lines of a segment, one after the other. It can be gone through once. */
+export interface SegmentReading<T> extends AsyncIterable<SegmentLine<T>> {
+  /** The lines that could not be read, so far. They are left out and never end the reading. */
+  readonly damaged: DamagedLines;
+  /** Offset behind the last complete line, so far. */
+  readonly end: number;
+}
+
 /**
  * Append-only work file of one activity, with one JSON document per line. It survives its writer: a retry reads what is
  * there and goes on. It has one writer at a time, the activity that owns its key.
  */
 export interface Segment {
   /**
-   * Reads all complete lines. A torn last line, left by a writer that was killed, is not returned, and the first append
-   * cuts it off.
+   * Reads the complete lines without holding the file in memory. A line that is not JSON, or that the schema refuses,
+   * is set aside in `damaged`: one torn line must not take what was paid for in the others. A last line without a line
+   * feed is not returned and not damaged, because its writer may be about to finish it. A missing file has no lines.
+   * @param from offset of a line's first byte.
    */
-  read(): Promise<unknown[]>;
-  /** Appends a line. It has been handed to the operating system when this resolves. */
+  read<T>(schema: z.ZodType<T>, from?: number): SegmentReading<T>;
+  /**
+   * Appends a line. It has been handed to the operating system when this resolves. When it rejects, nothing of the line
+   * stays. Throws RangeError for a line of more than 64 MiB.
+   */
   append(value: unknown): Promise<void>;
   close(): Promise<void>;
 }
@@ -102,6 +125,17 @@ export async function getLines<T>(store: ArtifactStore, ref: ArtifactRef, schema
     .split('\n')
     .filter(Boolean)
     .map((line) => schema.parse(JSON.parse(line)));
+}
+
+/** All lines of a segment that fit the schema, in the order in which they were written, and those that do not. */
+export async function readSegment<T>(
+  segment: Segment,
+  schema: z.ZodType<T>,
+): Promise<{ values: T[]; damaged: DamagedLines }> {
+  const reading = segment.read(schema);
+  const values: T[] = [];
+  for await (const { value } of reading) values.push(value);
+  return { values, damaged: reading.damaged };
 }
 
 /** Writes values as one JSON document per line. */

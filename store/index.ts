@@ -4,10 +4,14 @@ export {
   getLines,
   putJson,
   putLines,
+  readSegment,
   type Segment,
+  type SegmentLine,
+  type SegmentReading,
   type StoredFile,
 } from './artifact-store';
 export { createFile } from './create-file';
+export { type DamagedLine, DamagedLines } from './damaged-lines';
 export { changeDictionary, readDictionary } from './dictionary';
 export { StoreConflictError, StoreCorruptError } from './errors';
 export { layout } from './layout';

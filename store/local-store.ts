@@ -1,12 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { link, mkdir, open, readFile, readdir, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises';
+import { link, mkdir, open, readFile, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { ArtifactStore, Segment, StoredDocument, StoredFile } from './artifact-store';
 import { StoreConflictError, StoreCorruptError } from './errors';
 import { filesUnder, removeTree } from './local-removal';
-import { orIfMissing, readIfExists } from './missing-files';
+import { LocalSegment } from './local-segment';
+import { orIfMissing } from './missing-files';
 import { replaceFile } from './replace-file';
 
 const MEDIA_TYPES: Record<string, string> = {
@@ -150,7 +151,7 @@ export class LocalStore implements ArtifactStore {
   }
 
   segment(key: string): Segment {
-    return new LocalSegment(this.localPath(key));
+    return new LocalSegment(key, this.localPath(key));
   }
 
   async list(key: string): Promise<string[]> {
@@ -207,68 +208,4 @@ async function touch(path: string): Promise<boolean> {
     utimes(path, now, now).then(() => true),
     false,
   );
-}
-
-class LocalSegment implements Segment {
-  private file: Promise<FileHandle> | null = null;
-  private queue: Promise<unknown> = Promise.resolve();
-  /** Lines that wait for the write before them. */
-  private batch: { lines: string[]; written: Promise<void> } | null = null;
-
-  constructor(private readonly path: string) {}
-
-  async read(): Promise<unknown[]> {
-    await this.queue;
-    const text = (await readIfExists(this.path)) ?? '';
-    const end = text.lastIndexOf('\n') + 1;
-    return text
-      .slice(0, end)
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as unknown);
-  }
-
-  append(value: unknown): Promise<void> {
-    const line = `${JSON.stringify(value)}\n`;
-    // Lines that arrive during a write go into the next one together, so that a hundred answers a second cost a few
-    // writes.
-    if (this.batch) {
-      this.batch.lines.push(line);
-      return this.batch.written;
-    }
-    const lines = [line];
-    const written = this.queue.then(async () => {
-      const file = await this.open();
-      this.batch = null;
-      await file.appendFile(lines.join(''));
-    });
-    this.batch = { lines, written };
-    // A failed append must not block later ones. Its own callers see the error.
-    this.queue = written.catch(() => (this.batch = null));
-    return written;
-  }
-
-  async close(): Promise<void> {
-    await this.queue;
-    await (await this.file)?.close();
-    this.file = null;
-  }
-
-  private open(): Promise<FileHandle> {
-    this.file ??= this.openForAppend();
-    return this.file;
-  }
-
-  /**
-   * Opens the file and cuts off a torn last line, so that the next record starts on a line of its own. `read` does not
-   * cut it off, because a writer may be about to finish it.
-   */
-  private async openForAppend(): Promise<FileHandle> {
-    await mkdir(dirname(this.path), { recursive: true });
-    const file = await open(this.path, 'a+');
-    const data = await file.readFile();
-    const end = data.lastIndexOf(10) + 1;
-    if (end < data.length) await file.truncate(end);
-    return file;
-  }
 }

@@ -2,7 +2,8 @@ import type { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
 import { failure, isFailure } from '../../contracts/typed-failure';
 import { contentKey, type Analyst, type AnalystAnswer, type AnalystRequest, type MalformedDetail } from '../../llm';
-import { layout, type ArtifactStore, type Segment } from '../../store';
+import { layout, readSegment, type ArtifactStore, type Segment } from '../../store';
+import { warnOfDamage } from '../warn-of-damage';
 
 const count = z.int().nonnegative();
 
@@ -60,7 +61,8 @@ export class RecordedCalls {
   /** Opens `runs/<runId>/work/<name>.jsonl`; close it when the activity ends. */
   static async open(store: ArtifactStore, runId: string, name: string): Promise<RecordedCalls> {
     const segment = store.segment(layout.work(runId, name));
-    const records = (await segment.read()).map((line) => storedCallSchema.parse(line));
+    const { values: records, damaged } = await readSegment(segment, storedCallSchema);
+    warnOfDamage(damaged);
     return new RecordedCalls(store, runId, segment, records);
   }
 

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
-import { z } from 'zod';
 import { type RoutingRecord, routingRecordSchema } from '../../contracts/artifacts/evaluation';
 import type { RoutingInput, RoutingResult } from '../../contracts/messages/evaluate-stage';
 import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
 import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
 import { SandboxError } from '../../sandbox';
-import { layout, putLines } from '../../store';
+import { layout, putLines, readSegment } from '../../store';
 import { ownerFailure, readOwnerEnvironment } from '../environment';
 import { inParallel } from '../in-parallel';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
+import { warnOfDamage } from '../warn-of-damage';
 import { PolicyModel } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 
@@ -28,12 +28,9 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
     const menu = routerMenu(capabilities);
     const menuHash = createHash('sha256').update(JSON.stringify(menu)).digest('hex').slice(0, 12);
     const segment = store.segment(layout.work(runId, `routing-${menuHash}`));
-    const decided = new Map(
-      z
-        .array(routingRecordSchema)
-        .parse(await segment.read())
-        .map((record) => [record.seed, record]),
-    );
+    const { values: records, damaged } = await readSegment(segment, routingRecordSchema);
+    warnOfDamage(damaged);
+    const decided = new Map(records.map((record) => [record.seed, record]));
     const seeds = Array.from(
       { length: environment.heldOutSeeds.count },
       (_, index) => environment.heldOutSeeds.start + index,
@@ -84,10 +81,10 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
       progress.stop();
       await Promise.all([ownEnvironment.close(), segment.close()]);
     }
-    const records = seeds.map((seed): RoutingRecord => decided.get(seed)!);
+    const decisions = seeds.map((seed): RoutingRecord => decided.get(seed)!);
     return {
-      routing: await putLines(store, layout.evaluation(runId), 'routing.jsonl', records),
-      tasks: records.length,
+      routing: await putLines(store, layout.evaluation(runId), 'routing.jsonl', decisions),
+      tasks: decisions.length,
     };
   };
 }

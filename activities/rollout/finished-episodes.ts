@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
-import type { ArtifactStore, Segment } from '../../store';
+import { type ArtifactStore, readSegment, type Segment } from '../../store';
+import { warnOfDamage } from '../warn-of-damage';
 
 const lineSchema = z.object({
   /** Wall time of the set so far, over all attempts. */
@@ -32,10 +33,11 @@ export class FinishedEpisodes {
     readonly secondsBefore: number,
   ) {}
 
-  /** Reads the episodes of earlier attempts. Throws ZodError when the file holds something else. */
+  /** Reads the episodes of earlier attempts. One whose line is damaged is not finished, and is run again. */
   static async open(store: ArtifactStore, key: string): Promise<FinishedEpisodes> {
     const segment = store.segment(key);
-    const lines = z.array(lineSchema).parse(await segment.read());
+    const { values: lines, damaged } = await readSegment(segment, lineSchema);
+    warnOfDamage(damaged);
     const byTask = new Map(lines.map((line) => [keyOf(line.trajectory.task.seed, line.trajectory.trial), line]));
     return new FinishedEpisodes(segment, byTask, Math.max(0, ...lines.map((line) => line.seconds)));
   }

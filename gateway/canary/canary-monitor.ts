@@ -73,7 +73,7 @@ export class CanaryMonitor {
   private async readOthers(): Promise<void> {
     for (const [agent, outcomes] of this.outcomes) {
       try {
-        await outcomes.readOthers();
+        for (const leftOut of await outcomes.readOthers()) this.log.warn({ agent }, leftOut);
         await this.judge(agent, outcomes);
       } catch (error) {
         this.log.error({ agent, error: (error as Error).message }, "other gateways' outcomes cannot be read");

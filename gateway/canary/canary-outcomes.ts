@@ -19,7 +19,8 @@ type Line = z.infer<typeof lineSchema>;
 export class CanaryOutcomes {
   readonly test: SequentialTest;
   private readonly counted = new Set<string>();
-  private readonly read = new Map<string, number>();
+  /** By file of another gateway: the offset behind the last line that was read. */
+  private readonly readUpTo = new Map<string, number>();
   private readonly own: Segment;
   private readonly directory: string;
   private readonly ownName: string;
@@ -47,14 +48,20 @@ export class CanaryOutcomes {
     return true;
   }
 
-  /** Counts what the other gateways have counted since the last call. Rejects when a file cannot be read. */
-  async readOthers(): Promise<void> {
+  /**
+   * Counts what the other gateways have counted since the last call. Rejects when a file cannot be read.
+   * @returns a sentence for each file with lines that were left out.
+   */
+  async readOthers(): Promise<string[]> {
+    const leftOut: string[] = [];
     for (const name of await this.store.list(this.directory)) {
       if (name === this.ownName || !name.endsWith('.jsonl')) continue;
-      const lines = await this.store.segment(`${this.directory}/${name}`).read();
-      for (const line of lines.slice(this.read.get(name) ?? 0)) this.count(lineSchema.parse(line));
-      this.read.set(name, lines.length);
+      const reading = this.store.segment(`${this.directory}/${name}`).read(lineSchema, this.readUpTo.get(name));
+      for await (const { value } of reading) this.count(value);
+      this.readUpTo.set(name, reading.end);
+      if (reading.damaged.count > 0) leftOut.push(reading.damaged.describe());
     }
+    return leftOut;
   }
 
   /** Closes the file of this gateway. */

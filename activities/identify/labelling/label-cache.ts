@@ -5,8 +5,9 @@
 import { z } from 'zod';
 import { type Candidate, type LabelRecord, labelRecordSchema } from '../../../contracts/artifacts/identification';
 import { contentKey } from '../../../llm';
-import { layout, type ArtifactStore } from '../../../store';
+import { layout, readSegment, type ArtifactStore } from '../../../store';
 import { callRecordSchema } from '../../analyst/recorded-calls';
+import { warnOfDamage } from '../../warn-of-damage';
 import { LABEL_PROMPT_VERSION } from '../prompts/label';
 import type { Chunk } from './label-plan';
 
@@ -44,9 +45,11 @@ export function labelSegment(agent: string, model: string, chunk: Chunk, runId: 
   return `${labelDirectory(agent, model)}/${chunk.hash.slice(0, 16)}.${runId}.jsonl`;
 }
 
-/** Labels of a segment, in the order in which they were written. */
+/** Labels of a segment, in the order in which they were written. A damaged line is no label, and is asked for again. */
 export async function readLabels(store: ArtifactStore, segment: string): Promise<StoredLabel[]> {
-  return (await store.segment(segment).read()).map((line) => storedLabelSchema.parse(line));
+  const { values, damaged } = await readSegment(store.segment(segment), storedLabelSchema);
+  warnOfDamage(damaged);
+  return values;
 }
 
 /** What the cache holds of one chunk. */

@@ -1,9 +1,10 @@
 // Tier: integration (real environment runtime, fake model server).
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
 import { createCollectActivities } from '../../../activities/collect';
 import { trajectoryId } from '../../../contracts/artifacts/trajectory-id';
 import { type Trajectory, trajectorySchema } from '../../../contracts/artifacts/trajectory';
-import { getLines, layout, putLines, readLiveTraces } from '../../../store';
+import { getLines, layout, putLines, readLiveTraces, readSegment } from '../../../store';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { RunFixture } from '../run-fixture';
 
@@ -30,6 +31,10 @@ describe('collectTrajectories', () => {
   const collect = async (runId = 'run-1', options = spec) => {
     const context = await fixture.prepare(server.baseUrl, options, undefined, runId);
     return fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
+  };
+  const workLines = async () => {
+    const segment = fixture.store.segment('runs/run-1/work/collect.jsonl');
+    return (await readSegment(segment, z.object({ trajectory: trajectorySchema }))).values;
   };
 
   test('rolls every task and trial out and sums them up', async () => {
@@ -236,6 +241,17 @@ describe('collectTrajectories', () => {
     expect(fixture.heartbeats.find((beat) => beat.done === 15)).toBeDefined();
   });
 
+  test('an episode whose line is damaged is run again, and the others are not', async () => {
+    const whole = await collect('run-1');
+    const path = fixture.store.localPath('runs/run-1/work/collect.jsonl');
+    const lines = readFileSync(path, 'utf8').split('\n');
+    writeFileSync(path, [lines[0]!.slice(0, 40), '{"trajectory":{}}', ...lines.slice(2)].join('\n'));
+    server.requests.length = 0;
+    const resumed = await collect('run-1');
+    expect(server.requests).toHaveLength(2 * 2);
+    expect(resumed.trajectories.sha256).toBe(whole.trajectories.sha256);
+  });
+
   test('a cancelled attempt stops, keeps what it has, and the next one goes on', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
     const { collectTrajectories } = createCollectActivities(fixture.deps);
@@ -245,7 +261,7 @@ describe('collectTrajectories', () => {
     while (server.requests.length < 30) await new Promise((resolve) => setTimeout(resolve, 5));
     activity.cancel('CANCELLED');
     await expect(running).rejects.toMatchObject({ name: 'CancelledFailure' });
-    const kept = (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()).length;
+    const kept = (await workLines()).length;
     expect(kept).toBeGreaterThan(0);
     server.requests.length = 0;
     await fixture.run(collectTrajectories, context);
@@ -282,9 +298,7 @@ describe('collectTrajectories', () => {
     const summary = await fixture
       .run(createCollectActivities(fixture.deps).collectTrajectories, context)
       .catch((error: unknown) => error);
-    const lines = (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()) as {
-      trajectory: { finish: string; steps: number };
-    }[];
+    const lines = await workLines();
     expect(summary).toBeDefined();
     expect(lines.map(({ trajectory }) => trajectory.finish).sort()).toEqual([
       ...Array<string>(6).fill('done'),
@@ -321,7 +335,7 @@ describe('collectTrajectories', () => {
     await expect(fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context)).rejects.toMatchObject(
       { type: 'Collect.TooFewToContrast' },
     );
-    const lines = (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()) as { trajectory: Trajectory }[];
+    const lines = await workLines();
     const { trajectory } = lines[0]!;
     expect(trajectory.finish).toBe('no-tool-call');
     expect(trajectory.messages.filter(({ role }) => role === 'tool').map(({ content }) => content)).toEqual([

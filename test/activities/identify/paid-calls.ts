@@ -1,4 +1,4 @@
-import { layout, type ArtifactStore } from '../../../store';
+import { layout, readSegment, type ArtifactStore } from '../../../store';
 import { callRecordSchema, type CallRecord } from '../../../activities/analyst/recorded-calls';
 import { readLabels } from '../../../activities/identify/labelling/label-cache';
 
@@ -19,7 +19,7 @@ export async function readPaidCalls(store: ArtifactStore, runId: string, agent: 
   const work = `${layout.run(runId)}/work`;
   for (const name of await store.list(work)) {
     if (!name.startsWith('analyst-') || !name.endsWith('.jsonl')) continue;
-    for (const line of await store.segment(`${work}/${name}`).read()) calls.push(callRecordSchema.parse(line));
+    calls.push(...(await readSegment(store.segment(`${work}/${name}`), callRecordSchema)).values);
   }
   for (const directory of await store.list(layout.labelsCache(agent))) {
     const place = `${layout.labelsCache(agent)}/${directory}`;
