@@ -56,7 +56,8 @@ export async function readLastCallSizes(
 ): Promise<{ runId: string | null; sizes: Partial<Record<Kind, CallSize>> }> {
   const runs = (await store.list('runs')).filter((name) => name.startsWith(`run-${agent}-`)).reverse();
   for (const runId of runs) {
-    const document = await store.readDocument(layout.analystUse(runId));
+    // An old run whose file is damaged says nothing about sizes; the run before it may.
+    const document = await store.readDocument(layout.analystUse(runId)).catch(() => null);
     const use = analystUseSchema.safeParse(document?.value);
     if (use.success && (use.data['label']?.calls ?? 0) > 0) return { runId, sizes: meansOf(use.data) };
   }

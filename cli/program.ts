@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander';
+import { Command, Option, type OutputConfiguration } from 'commander';
 import { IDENTIFY_ARMS } from '../contracts/artifacts/identification';
 import { TASK_QUEUES } from '../contracts/names';
 import { positiveAmount, positiveNumber, shareUpTo, wholeNumber } from './arguments';
@@ -26,12 +26,27 @@ const EXIT_CODES = `
 Exit codes: 0 done, 1 failed, 2 wrong input (nothing was started).
 Every command takes --json: one JSON document on standard output; an error is {"error": {"type", "message"}}.`;
 
-/** The `whet` command line. The help lists the commands in the order in which they are added. */
-export function createProgram(): Command {
-  const program = new Command('whet').description(
-    'Finds what a deployed LLM agent cannot do, trains an adapter for each missing capability, ' +
-      'proves the gain and serves it.',
-  );
+/** What a caller of `createProgram` may set. */
+export interface ProgramOptions {
+  version?: string;
+  /** Where commander writes help and usage errors. Default: the standard streams. */
+  output?: OutputConfiguration;
+}
+
+/**
+ * The `whet` command line. The help lists the commands in the order in which they are added. Usage errors, help and
+ * version end in a CommanderError, never in the end of the process.
+ */
+export function createProgram({ version = '', output = {} }: ProgramOptions = {}): Command {
+  // Commands inherit what is set before they are added.
+  const program = new Command('whet')
+    .exitOverride()
+    .configureOutput(output)
+    .description(
+      'Finds what a deployed LLM agent cannot do, trains an adapter for each missing capability, ' +
+        'proves the gain and serves it.',
+    );
+  program.version(version, '--version', 'print the version');
   program.addHelpText('after', EXIT_CODES).showHelpAfterError('(whet --help lists the commands)');
   addServiceCommands(program);
   addRunCommands(program);

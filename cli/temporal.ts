@@ -7,7 +7,7 @@ import {
 } from '@temporalio/client';
 import { CliError } from './errors';
 import { refuses } from './supervisor/ports';
-import { readSupervisorState } from './supervisor/supervisor-state';
+import { askSupervisor, readSupervisorState } from './supervisor/supervisor-state';
 import type { Settings } from './settings';
 
 /** An open connection with its client. Whoever opened it calls `close`. */
@@ -20,16 +20,15 @@ export interface Temporal {
 }
 
 /** TEMPORAL_ADDRESS, else the server that `whet up` started here, else Temporal's usual local address. */
-export function temporalAddress(settings: Settings): string {
-  return (
-    settings.temporalAddress ??
-    readSupervisorState(settings.home)?.temporal.address ??
-    `127.0.0.1:${settings.ports.temporal}`
-  );
+export async function temporalAddress({ temporalAddress: own, home, ports }: Settings): Promise<string> {
+  if (own !== null) return own;
+  const state = (await askSupervisor(home)) ?? readSupervisorState(home);
+  return state?.temporal.address ?? `127.0.0.1:${ports.temporal}`;
 }
 
 /** Opens a connection. @throws CliError when nothing answers there. */
-async function connectTemporal(settings: Settings, address: string = temporalAddress(settings)): Promise<Temporal> {
+async function connectTemporal(settings: Settings): Promise<Temporal> {
+  const address = await temporalAddress(settings);
   try {
     await requireListener(address);
     const connection = await Connection.connect({ address, connectTimeout: '20s' });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentSpec } from '../contracts/config/agent-spec';
@@ -9,11 +9,14 @@ import { duration, type Output } from './output';
 import type { Settings } from './settings';
 import { logTail } from './supervisor/log-tail';
 import { makePlan, type Plan } from './supervisor/plan';
-import { endProcesses, findProcess, isRunning, type ProcessId, processesOfInstance } from './supervisor/processes';
+import { holderOf, lockAddress, tryLock } from './supervisor/kernel-lock';
+import { endProcesses, isRunning, processesOfHome } from './supervisor/processes';
 import {
+  askSupervisor,
+  readKeptState,
   readSupervisorState,
   removeSupervisorState,
-  readRunningSupervisorState,
+  supervisorLock,
   type ServiceState,
   type SupervisorState,
 } from './supervisor/supervisor-state';
@@ -56,48 +59,42 @@ export interface UpResult {
  *   last lines are in the message).
  */
 export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
-  const started = await withLock(settings.home, async () => {
-    const running = readRunningSupervisorState(settings.home);
+  const started = await withUpLock(settings, out, async () => {
+    const running = await askSupervisor(settings.home);
     if (running !== null) {
       refuseOtherAgent(running, options);
       return false;
     }
-    await endLeftovers(settings);
+    refuseSilentSupervisor(settings);
+    await endLeftovers(settings, out);
     await startSupervisor(settings, await planServices(settings, options));
     return true;
   });
   return { state: await waitUntilReady(settings, out, started, options.signal), started };
 }
 
-/** Makes two `whet up` at the same time start one supervisor: the second waits until the first one's can be seen. */
-async function withLock<T>(home: string, action: () => Promise<T>): Promise<T> {
+/**
+ * Lets one `whet up` or `whet down` at a time decide what runs here; another one waits and says for whom. The kernel
+ * holds the lock, so a killed process leaves none behind.
+ */
+export async function withUpLock<T>({ home }: Settings, out: Output, action: () => Promise<T>): Promise<T> {
   mkdirSync(home, { recursive: true });
-  const path = join(home, 'up.lock');
-  const own = findProcess(process.pid);
+  const address = lockAddress('up', home);
+  let said = false;
   for (;;) {
-    try {
-      writeFileSync(path, JSON.stringify(own), { flag: 'wx' });
-      break;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      if (isAbandoned(path)) rmSync(path, { force: true });
-      else await sleep(100);
+    const lock = await tryLock(address);
+    if (lock !== null) {
+      try {
+        return await action();
+      } finally {
+        await lock.release();
+      }
     }
-  }
-  try {
-    return await action();
-  } finally {
-    rmSync(path, { force: true });
-  }
-}
-
-/** Whether the process that made a lock is gone. A lock that is just being written is not abandoned. */
-function isAbandoned(path: string): boolean {
-  try {
-    const text = readFileSync(path, 'utf8');
-    return text !== '' && !isRunning(JSON.parse(text) as ProcessId);
-  } catch {
-    return false;
+    const holder = holderOf(address);
+    if (!said && holder !== null)
+      out.line(`Waiting for process ${holder.pid}, which starts or stops the services here.`);
+    said = true;
+    await sleep(100);
   }
 }
 
@@ -106,26 +103,48 @@ export function planServices(settings: Settings, { agent, modelSeed, anyPort }: 
   return makePlan(settings, { instance: randomUUID(), agent, modelSeed, anyPort });
 }
 
-/** Ends processes of a supervisor that was killed: their ports and their database are needed. */
-export async function endLeftovers({ home }: Settings): Promise<void> {
-  const state = readSupervisorState(home);
-  if (state === null) return;
-  await endProcesses(processesOfInstance(state.instance));
+/**
+ * Ends processes of a supervisor that was killed: their ports and their database are needed. They are found by their
+ * mark, so a state that is missing or damaged does not matter. The caller holds the lock of `withUpLock`.
+ */
+export async function endLeftovers({ home }: Settings, out: Output): Promise<void> {
+  const kept = readKeptState(home);
+  const left = processesOfHome(home);
+  if (kept.kind === 'damaged')
+    out.line(
+      `${kept.path} cannot be used: ${kept.reason}. It is removed` +
+        `${left.length === 0 ? '' : `, and the ${left.length} processes that were started here are ended`}.`,
+    );
+  await endProcesses(left);
   removeSupervisorState(home);
 }
 
 /** Stops what `whet up` started here. Returns the names of the parts that ran; empty when nothing did. */
-export async function down(settings: Settings): Promise<string[]> {
-  const state = readSupervisorState(settings.home);
-  if (state === null) return [];
-  const ran = state.services.filter((s) => s.process !== null && isRunning(s.process)).map((s) => s.name);
-  // The supervisor stops its services in order; a minute is longer than all their grace periods together.
-  await endProcesses([state.supervisor], 60_000);
-  await endLeftovers(settings);
-  return ran;
+export function down(settings: Settings, out: Output): Promise<string[]> {
+  return withUpLock(settings, out, async () => {
+    const state = (await askSupervisor(settings.home)) ?? readSupervisorState(settings.home);
+    const ran = state?.services.filter((s) => s.process !== null && isRunning(s.process)).map((s) => s.name) ?? [];
+    // The kernel knows the supervisor even where it is stopped and its state is damaged.
+    const supervisor = state?.supervisor ?? holderOf(supervisorLock(settings.home));
+    // The supervisor stops its services in order; a minute is longer than all their grace periods together.
+    if (supervisor !== null) await endProcesses([supervisor], 60_000);
+    await endLeftovers(settings, out);
+    return ran;
+  });
 }
 
 const STOP_THEM = 'Stop them with `whet down` first, or use another state directory (WHET_HOME).';
+
+/** @throws CliError when a supervisor runs here that gives no answer: two of them would fight for the same services. */
+export function refuseSilentSupervisor({ home }: Settings): void {
+  const holder = holderOf(supervisorLock(home));
+  if (holder === null) return;
+  throw new CliError(
+    `The supervisor of ${home} (process ${holder.pid}) runs but gives no answer. Let it go on if somebody stopped it ` +
+      `(\`kill -CONT ${holder.pid}\`), or end everything with \`whet down\`.`,
+    { type: 'Up.AlreadyUp' },
+  );
+}
 
 /** @throws CliError when the services that are up serve another agent, or a model of another seed. */
 function refuseOtherAgent(state: SupervisorState, { agent, modelSeed }: UpOptions): void {
@@ -159,7 +178,7 @@ async function startSupervisor({ home }: Settings, plan: Plan): Promise<void> {
   let ended = false;
   child.once('error', () => (ended = true));
   child.once('exit', () => (ended = true));
-  while (readRunningSupervisorState(home) === null) {
+  while ((await askSupervisor(home))?.instance !== plan.instance) {
     if (ended)
       throw new CliError(`The supervisor ended before it had started anything. Its log ends with:\n${logTail(path)}`, {
         type: 'Up.Failed',
@@ -180,22 +199,20 @@ async function waitUntilReady(
   const progress = createProgress(out);
   for (;;) {
     if (signal?.aborted === true) {
-      if (own) await down(settings);
+      if (own) await down(settings, out);
       throw new CliError(`Interrupted before the services were ready${own ? '; they are stopped' : ''}.`, {
         type: 'Up.Interrupted',
       });
     }
-    const state = readRunningSupervisorState(settings.home);
+    const state = await askSupervisor(settings.home);
     if (state === null)
       throw new CliError(
         `The services were stopped while they started. Look at the logs in ${join(settings.home, 'logs')}.`,
         { type: 'Up.Failed' },
       );
     progress.show(state, (Date.now() - began) / 1000);
-    const failed = state.services.filter(
-      (s) => s.status === 'failed' || (s.status === 'restarting' && s.restarts >= 3),
-    );
-    if (failed.length > 0) throw await startFailure(settings, failed);
+    const failed = state.services.filter(hasFailed);
+    if (failed.length > 0) throw await startFailure(settings, out, state);
     if (state.services.every((s) => s.status === 'ready' || s.status === 'done')) return state;
     if (Date.now() - began > READY_LIMIT_MS)
       throw new CliError(
@@ -206,15 +223,19 @@ async function waitUntilReady(
   }
 }
 
+const hasFailed = (s: ServiceState) => s.status === 'failed' || (s.status === 'restarting' && s.restarts >= 3);
+
 /** Stops everything; the error says which service failed and how its log ends. */
-async function startFailure(settings: Settings, failed: ServiceState[]): Promise<CliError> {
+async function startFailure(settings: Settings, out: Output, { services, disk }: SupervisorState): Promise<CliError> {
+  const failed = services.filter(hasFailed);
   // A service that only waited for another one has nothing to tell.
   const causes = failed.filter((s) => !s.note.startsWith('needs '));
-  await down(settings);
+  await down(settings, out);
   const sentences = (causes.length > 0 ? causes : failed).map(
     (s) => `The ${TITLES[s.name]} did not start: it ${s.note}. Its log ${s.log} ends with:\n${logTail(s.log)}`,
   );
-  return new CliError(sentences.join('\n'), { type: 'Up.Failed' });
+  // A log on a full disk ends too early to say why.
+  return new CliError([...(disk === null ? [] : [disk]), ...sentences].join('\n'), { type: 'Up.Failed' });
 }
 
 function createProgress(out: Output): { show(state: SupervisorState, seconds: number): void } {

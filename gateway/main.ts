@@ -1,6 +1,7 @@
 /**
  * Entry point of the gateway process. cli/supervisor/gateway-arguments.ts has the arguments that it is started with.
  */
+import { keepLastWords } from '../contracts/last-words';
 import { GatewayConfigError } from '../loaders/gateway-config';
 import { LocalStore } from '../store';
 import { readProcessConfig } from './process-config';
@@ -10,6 +11,7 @@ import { createLog } from './log';
 import { createTracing } from './opentelemetry';
 
 async function main(): Promise<void> {
+  keepLastWords('gateway');
   const { gateway: config, storeRoot, modelApiKey } = readProcessConfig();
   const log = createLog();
   const gateway = new Gateway(config, {

@@ -8,6 +8,7 @@ export {
   type Segment,
   type SegmentLine,
   type SegmentReading,
+  type StoredDocument,
   type StoredFile,
 } from './artifact-store';
 export { createFile } from './create-file';

@@ -2,12 +2,18 @@
  * Entry point of a worker process: `node dist/workers/main.js [--queues orchestration,llm,sandbox,jobs]`. Wiring only.
  */
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { type QueueKind, TASK_QUEUES } from '../contracts/names';
+import { keepLastWords } from '../contracts/last-words';
+import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../contracts/names';
+import { ensureSearchAttributes } from '../contracts/search-attributes';
 import { createActivities } from './activities';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
 import { readConfig, type WorkerConfig } from './config';
 import { openTrainerReports } from './trainer-reports';
 import { failureInterceptor } from './failure-interceptor';
+
+/** Codes of gRPC. */
+const PERMISSION_DENIED = 7;
+const UNIMPLEMENTED = 12;
 
 /** Activities of each queue that one process runs at the same time. */
 const concurrentActivities = (config: WorkerConfig): Record<QueueKind, number> => ({
@@ -18,9 +24,11 @@ const concurrentActivities = (config: WorkerConfig): Record<QueueKind, number> =
 });
 
 async function main(): Promise<void> {
+  keepLastWords('worker');
   const config = readConfig(process.argv.slice(2));
   Runtime.install({ logger: new DefaultLogger('INFO'), shutdownSignals: ['SIGTERM', 'SIGINT'] });
   const connection = await NativeConnection.connect({ address: config.temporalAddress });
+  if (config.queues.includes('orchestration')) await prepareNamespace(connection, config);
   const reports = config.queues.includes('jobs') ? await openTrainerReports(config) : null;
   const activities = createActivities(config, reports);
   const workers = await Promise.all(
@@ -44,6 +52,26 @@ async function main(): Promise<void> {
   );
   await Promise.all(workers.map((worker) => worker.run()));
   await reports?.close();
+}
+
+/**
+ * A worker of this version needs the search attributes of this version, in whatever namespace it is started. Where it
+ * may not even list them, an operator must have registered them.
+ */
+async function prepareNamespace(connection: NativeConnection, config: WorkerConfig): Promise<void> {
+  try {
+    await ensureSearchAttributes({
+      operatorService: connection.operatorService,
+      namespace: config.temporalNamespace,
+    });
+  } catch (error) {
+    const { code, message } = error as Error & { code?: number };
+    if (code !== PERMISSION_DENIED && code !== UNIMPLEMENTED) throw error;
+    console.error(
+      `The search attributes of ${config.temporalNamespace} could not be listed (${message}). Runs need ` +
+        `${Object.values(SEARCH_ATTRIBUTES).join(', ')}, each of type Keyword.`,
+    );
+  }
 }
 
 main().catch((error: unknown) => {

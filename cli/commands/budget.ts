@@ -2,8 +2,9 @@ import { analystUseSchema, dollarsForUse, pricesOf } from '../../contracts/artif
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import { type BudgetSpec, budgetSpecSchema } from '../../contracts/config/analyst-spec';
 import { MESSAGES } from '../../contracts/names';
-import { layout, LocalStore, StoreConflictError, type ArtifactStore } from '../../store';
+import { layout, LocalStore, StoreConflictError, type ArtifactStore, type StoredDocument } from '../../store';
 import type { Context } from '../context';
+import { readDamageable } from '../documents';
 import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
 import { readRunState } from '../view/run-state';
@@ -43,7 +44,7 @@ export async function budgetCommand(
       );
     }
     const budget = changes ? await setBudget(store, runId, setting) : await currentBudget(store, runId);
-    const use = analystUseSchema.parse((await store.readDocument(layout.analystUse(runId)))?.value ?? {});
+    const use = await readKept(store, layout.analystUse(runId), ({ value }) => analystUseSchema.parse(value), {});
     const kinds = Object.values(use);
     const spent = {
       calls: kinds.reduce((sum, { calls }) => sum + calls, 0),
@@ -74,14 +75,25 @@ function waitingForBudget(waitingFor: string | null): string[] {
 }
 
 async function currentBudget(store: ArtifactStore, runId: string): Promise<BudgetSpec> {
-  return budgetSpecSchema.parse(
-    (await store.readDocument(layout.budget(runId)))?.value ?? (await specOf(store, runId))?.spec.budget ?? {},
-  );
+  const set = await readKept(store, layout.budget(runId), ({ value }) => budgetSpecSchema.parse(value), null);
+  return set ?? budgetSpecSchema.parse((await specOf(store, runId))?.spec.budget ?? {});
 }
+
+/** What a document of the run holds; `absent` where there is none. @throws CliError when it is damaged. */
+const readKept = <T, A>(
+  store: ArtifactStore,
+  key: string,
+  read: (document: StoredDocument) => T,
+  absent: A,
+): Promise<T | A> =>
+  readDamageable(store.localPath(key), 'Restore it from a backup, or move it away.', async () => {
+    const document = await store.readDocument(key);
+    return document === null ? absent : read(document);
+  });
 
 async function setBudget(store: ArtifactStore, runId: string, setting: BudgetSpec): Promise<BudgetSpec> {
   for (let attempt = 0; ; attempt++) {
-    const document = await store.readDocument(layout.budget(runId));
+    const document = await readKept(store, layout.budget(runId), (kept) => kept, null);
     const budget: BudgetSpec = { ...(await currentBudget(store, runId)), ...setting };
     try {
       await store.swapDocument(layout.budget(runId), budget, document?.etag ?? null);
@@ -98,6 +110,6 @@ const pricesOfRun = async (store: ArtifactStore, runId: string) =>
 /** The run's frozen spec; null while the run has none yet. */
 async function specOf(store: ArtifactStore, runId: string) {
   const name = (await store.list(layout.run(runId))).find((entry) => /^spec-[0-9a-f]{12}\.json$/.test(entry));
-  const document = name === undefined ? null : await store.readDocument(`${layout.run(runId)}/${name}`);
-  return document === null ? null : preparedSpecSchema.parse(document.value);
+  if (name === undefined) return null;
+  return readKept(store, `${layout.run(runId)}/${name}`, ({ value }) => preparedSpecSchema.parse(value), null);
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Canary, Registry } from '../../contracts/artifacts/registry';
-import { endCanary, LocalStore, readRegistry, startCanary } from '../../store';
+import { endCanary, LocalStore, startCanary } from '../../store';
 import type { Context } from '../context';
 import { CliError } from '../errors';
-import { changeOrRefuse, requireVersions } from './registry';
+import { changeOrRefuse, readAgentRegistry, requireVersions } from './registry';
 
 /** Flags of `whet canary`. */
 export interface CanaryFlags {
@@ -23,7 +23,7 @@ export async function canaryCommand(
 ): Promise<void> {
   const { settings, out } = context;
   const store = new LocalStore(settings.storeRoot);
-  const registry = await readRegistry(store, agent);
+  const registry = await readAgentRegistry(store, agent);
   requireVersions(context, agent, registry);
   if (flags.stop === true) {
     if (version !== null)

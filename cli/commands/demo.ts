@@ -44,7 +44,7 @@ export async function demoCommand(
       const state = await followRun(temporal.client, runId, out, stop.signal);
       if (stop.signal.aborted && state.status === 'running') throw interrupted(runId);
       if (started && keep !== true) {
-        await down(settings);
+        await down(settings, out);
         started = false;
         out.line('services stopped; `./whet up` starts them again, with this run in the Temporal UI');
       }
@@ -54,7 +54,7 @@ export async function demoCommand(
   } finally {
     process.removeListener('SIGINT', interrupt);
     process.removeListener('SIGTERM', interrupt);
-    if (started && keep !== true) await down(settings);
+    if (started && keep !== true) await down(settings, out);
   }
 }
 

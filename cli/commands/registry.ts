@@ -1,6 +1,7 @@
 import {
   activateVersion,
   changeRegistry,
+  layout,
   LocalStore,
   readRegistry,
   RegistryError,
@@ -9,6 +10,7 @@ import {
 } from '../../store';
 import type { Registry } from '../../contracts/artifacts/registry';
 import type { Context } from '../context';
+import { readDamageable } from '../documents';
 import { CliError } from '../errors';
 
 /** `whet promote AGENT VERSION`: makes a version the active one. */
@@ -23,7 +25,7 @@ export function rollbackCommand(context: Context, agent: string): Promise<void> 
 
 async function change(context: Context, agent: string, transition: (registry: Registry) => Transition): Promise<void> {
   const store = new LocalStore(context.settings.storeRoot);
-  const before = await readRegistry(store, agent);
+  const before = await readAgentRegistry(store, agent);
   requireVersions(context, agent, before);
   const { result, registry } = await changeOrRefuse(store, agent, transition);
   const name = (version: number | null) => (version === null ? 'the base model alone' : `version ${version}`);
@@ -36,6 +38,14 @@ async function change(context: Context, agent: string, transition: (registry: Re
     `${agent}: ${name(result)} is active now (before: ${name(before.active)})${ended}`,
   );
 }
+
+const REGISTRY_REMEDY =
+  'Restore it from a backup. Without one move it away: the agent is then served by its base model until a run ' +
+  'promotes again.';
+
+/** Reads the registry of an agent. @throws CliError when its file is damaged. */
+export const readAgentRegistry = (store: LocalStore, agent: string): Promise<Registry> =>
+  readDamageable(store.localPath(layout.registry(agent)), REGISTRY_REMEDY, () => readRegistry(store, agent));
 
 /** Checks that an agent has a version. @throws CliError (exit 2) when nothing was ever promoted for it. */
 export function requireVersions({ settings }: Context, agent: string, { versions }: Registry): void {
@@ -56,7 +66,9 @@ export async function changeOrRefuse<T>(
   transition: (registry: Registry) => Transition<T>,
 ): Promise<Transition<T>> {
   try {
-    return await changeRegistry(store, agent, transition);
+    return await readDamageable(store.localPath(layout.registry(agent)), REGISTRY_REMEDY, () =>
+      changeRegistry(store, agent, transition),
+    );
   } catch (error) {
     if (error instanceof RegistryError) throw new CliError(error.message, { type: error.type, cause: error });
     throw error;

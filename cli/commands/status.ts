@@ -1,6 +1,9 @@
 import type { Context } from '../context';
 import { table } from '../output';
-import { readSupervisorState, readRunningSupervisorState } from '../supervisor/supervisor-state';
+import { diskProblem } from '../supervisor/disk';
+import { holderOf } from '../supervisor/kernel-lock';
+import { processesOfHome } from '../supervisor/processes';
+import { askSupervisor, readKeptState, supervisorLock } from '../supervisor/supervisor-state';
 import { temporalAddress, withTemporal } from '../temporal';
 import { explainRun } from '../view/explain';
 import { followRun } from '../view/follow';
@@ -33,20 +36,12 @@ export async function whyCommand({ settings, out }: Context, runId: string): Pro
   });
 }
 
-function showServices({ settings, out }: Context): void {
-  const state = readRunningSupervisorState(settings.home);
-  if (state === null && readSupervisorState(settings.home) !== null) {
-    const text =
-      'The supervisor was killed. The services that it started may still run, but nothing restarts them. ' +
-      '`whet up` starts everything again, `whet down` ends it.';
-    out.result({ up: false, home: settings.home, supervisorDied: true }, text);
-    return;
-  }
+async function showServices({ settings, out }: Context): Promise<void> {
+  const { home } = settings;
+  const state = await askSupervisor(home);
   if (state === null) {
-    out.result(
-      { up: false, home: settings.home },
-      `Nothing is up here (state directory ${settings.home}). Start the services with \`whet up\`.`,
-    );
+    const { text, ...facts } = whyNothingIsUp(home);
+    out.result({ up: false, home, ...facts }, text);
     return;
   }
   const rows = state.services.map((s) => [
@@ -54,12 +49,37 @@ function showServices({ settings, out }: Context): void {
     s.status,
     s.process === null ? '' : `pid ${s.process.pid}`,
     s.restarts === 0 ? '' : `restarted ${s.restarts}x`,
-    s.url ?? s.note,
+    [s.status === 'ready' ? s.url : null, s.note].find((text) => text) ?? '',
   ]);
   const text = [
-    `up since ${state.startedAt}, Temporal at ${temporalAddress(settings)}` +
+    ...(state.disk === null ? [] : [state.disk]),
+    `up since ${state.startedAt}, Temporal at ${await temporalAddress(settings)}` +
       `${state.temporal.uiUrl === null ? '' : `, UI ${state.temporal.uiUrl}`}`,
     table(rows),
   ];
   out.result({ up: true, ...state }, text.join('\n'));
+}
+
+/** Why no supervisor answers here. */
+function whyNothingIsUp(home: string): { text: string; supervisorDied: boolean; disk: string | null } {
+  const disk = diskProblem(home, 'WHET_HOME');
+  const kept = readKeptState(home);
+  const holder = holderOf(supervisorLock(home));
+  const sentences = [
+    ...(disk === null ? [] : [disk]),
+    ...(kept.kind === 'damaged' ? [`${kept.path} cannot be used: ${kept.reason}.`] : []),
+  ];
+  const died = holder === null && (kept.kind === 'state' || processesOfHome(home).length > 0);
+  if (holder !== null)
+    sentences.push(
+      `The supervisor (process ${holder.pid}) gives no answer. Let it go on if somebody stopped it ` +
+        `(\`kill -CONT ${holder.pid}\`), or end everything with \`whet down\`.`,
+    );
+  else if (died)
+    sentences.push(
+      'The supervisor was killed. The services that it started may still run, but nothing restarts them. ' +
+        '`whet up` starts everything again, `whet down` ends it.',
+    );
+  else sentences.push(`Nothing is up here (state directory ${home}). Start the services with \`whet up\`.`);
+  return { text: sentences.join('\n'), supervisorDied: died, disk };
 }

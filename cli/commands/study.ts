@@ -7,6 +7,7 @@ import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { StudyInput, StudyResult } from '../../contracts/messages/identify-stage';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
+import { readDamageable } from '../documents';
 import { CliError } from '../errors';
 import { table } from '../output';
 import { newRunId } from '../run-id';
@@ -41,7 +42,10 @@ export async function studyStabilityCommand(
     const result = (await handle.result().catch((error: unknown) => {
       throw studyFailure(studyId, error);
     })) as StudyResult;
-    const study = stabilityStudySchema.parse(JSON.parse(await readFile(join(result.directory, 'study.json'), 'utf8')));
+    const path = join(result.directory, 'study.json');
+    const study = await readDamageable(path, 'study.html beside it shows the same result.', async () =>
+      stabilityStudySchema.parse(JSON.parse(await readFile(path, 'utf8'))),
+    );
     const rows = study.capabilities.map((c) => [
       c.name,
       `${c.named}`,

@@ -1,9 +1,9 @@
 import { defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
-import { readRunningSupervisorState } from '../supervisor/supervisor-state';
+import { askSupervisor } from '../supervisor/supervisor-state';
 import { supervise } from '../supervisor/supervisor';
-import { down, endLeftovers, planServices, up } from '../up';
+import { down, endLeftovers, planServices, refuseSilentSupervisor, up, withUpLock } from '../up';
 
 /** `whet up [AGENT_YAML] [--foreground]`: starts the services, detached or in this process. */
 export async function upCommand(
@@ -21,14 +21,17 @@ export async function upCommand(
 }
 
 async function superviseHere({ settings, out }: Context, agent: ReturnType<typeof readAgent> | null): Promise<void> {
-  const running = readRunningSupervisorState(settings.home);
+  const running = await askSupervisor(settings.home);
   if (running !== null)
     throw new CliError(
       `The services are up already (supervisor ${running.supervisor.pid}). Stop them with \`whet down\` first.`,
       { type: 'Up.AlreadyUp' },
     );
-  await endLeftovers(settings);
-  const plan = await planServices(settings, { agent, anyPort: false });
+  const plan = await withUpLock(settings, out, async () => {
+    refuseSilentSupervisor(settings);
+    await endLeftovers(settings, out);
+    return planServices(settings, { agent, anyPort: false });
+  });
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
   const ui = plan.temporal.start === null ? plan.temporal.address : `http://127.0.0.1:${plan.temporal.start.uiPort}`;
@@ -38,6 +41,6 @@ async function superviseHere({ settings, out }: Context, agent: ReturnType<typeo
 
 /** `whet down`: stops what `whet up` started. */
 export async function downCommand({ settings, out }: Context): Promise<void> {
-  const stopped = await down(settings);
+  const stopped = await down(settings, out);
   out.result({ stopped }, stopped.length === 0 ? 'Nothing was up.' : `stopped: ${stopped.join(', ')}`);
 }

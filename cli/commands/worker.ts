@@ -26,7 +26,7 @@ export async function workerCommand({ settings }: Context, queues: string): Prom
         ...process.env,
         WHET_HOME: settings.home,
         WHET_STORE: settings.storeRoot,
-        TEMPORAL_ADDRESS: temporalAddress(settings),
+        TEMPORAL_ADDRESS: await temporalAddress(settings),
         TEMPORAL_NAMESPACE: settings.temporalNamespace,
       },
     },

@@ -1,8 +1,11 @@
 /** Entry point of the detached supervisor: reads its plan as JSON from WHET_PLAN and stops on SIGTERM. */
+import { keepLastWords } from '../../contracts/last-words';
+import { CliError } from '../errors';
 import type { Plan } from './plan';
 import { supervise } from './supervisor';
 
 async function main(): Promise<void> {
+  keepLastWords('supervisor');
   const text = process.env['WHET_PLAN'];
   if (text === undefined) throw new Error('WHET_PLAN is not set: `whet up` starts the supervisor with its plan.');
   delete process.env['WHET_PLAN'];
@@ -15,7 +18,7 @@ main().then(
   // Everything is stopped: a connection that is still closing must not keep this process alive.
   () => process.exit(0),
   (error: unknown) => {
-    console.error(error);
+    console.error(error instanceof CliError ? error.message : error);
     process.exit(1);
   },
 );

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, writeSync } from 'node:fs';
+import { devNull } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { logTail } from './log-tail';
 import { endProcesses, findProcess, type ProcessId } from './processes';
@@ -86,19 +87,33 @@ export class ManagedService {
     }
   }
 
-  /** Starts the process; resolves with how it ended, such as `exit code 1` or `signal SIGKILL`. */
-  private start(): Promise<string> {
-    const log = openSync(this.state.log, 'a');
-    writeSync(log, `--- ${new Date().toISOString()} start ${this.service.name}\n`);
-    const output = this.service.once === true ? openSync(this.resultPath, 'w') : log;
-    const child = spawn(this.service.command, this.service.arguments(), {
-      env: { ...process.env, ...this.service.environment() },
-      // A process group of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops services in order.
-      detached: true,
-      stdio: ['ignore', output, log],
-    });
-    closeSync(log);
-    if (output !== log) closeSync(output);
+  /** Starts the process; resolves with how it ended, such as `exit code 1` or `signal SIGKILL`. Never throws. */
+  private async start(): Promise<string> {
+    try {
+      return await this.spawnOnce();
+    } catch (error) {
+      // Without memory or file handles the system refuses a process; later it may not.
+      return (error as Error).message;
+    }
+  }
+
+  private spawnOnce(): Promise<string> {
+    const log = openLog(this.state.log);
+    const output = this.service.once === true ? openLog(this.resultPath, 'w') : log;
+    let child: ChildProcess;
+    try {
+      writeLine(log, `--- ${new Date().toISOString()} start ${this.service.name}`);
+      child = spawn(this.service.command, this.service.arguments(), {
+        env: { ...process.env, ...this.service.environment() },
+        // A process group of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops services in
+        // order.
+        detached: true,
+        stdio: ['ignore', output, log],
+      });
+    } finally {
+      closeSync(log);
+      if (output !== log) closeSync(output);
+    }
     this.child = child;
     this.state.process = child.pid === undefined ? null : findProcess(child.pid);
     this.update('starting', '');
@@ -150,6 +165,7 @@ export class ManagedService {
   private finish(code: string): void {
     if (code !== 'exit code 0') return this.update('failed', `ended with ${code}`);
     this.result = logTail(this.resultPath, 1);
+    if (this.result === '') return this.update('failed', `ended well, but its result is not in ${this.resultPath}`);
     this.update('done', '');
   }
 
@@ -157,5 +173,22 @@ export class ManagedService {
     this.state.status = status;
     this.state.note = note;
     this.changed();
+  }
+}
+
+/** Opens a log. Where that fails, as on a full disk, the service runs without one. */
+function openLog(path: string, flags: 'a' | 'w' = 'a'): number {
+  try {
+    return openSync(path, flags);
+  } catch {
+    return openSync(devNull, 'w');
+  }
+}
+
+function writeLine(log: number, line: string): void {
+  try {
+    writeSync(log, `${line}\n`);
+  } catch {
+    // The disk is full: the supervisor's state says so.
   }
 }

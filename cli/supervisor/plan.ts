@@ -51,10 +51,10 @@ export async function makePlan(
 ): Promise<Plan> {
   const choose = async (name: PortName): Promise<number> => {
     const port = settings.ports[name];
-    if ((await isFree(port)) && claimPort(port)) return port;
+    if ((await isFree(port)) && (await claimPort(port))) return port;
     while (anyPort) {
       const other = await freePort();
-      if (claimPort(other)) return other;
+      if (await claimPort(other)) return other;
     }
     const who = whoListens(port);
     throw new CliError(

@@ -40,13 +40,23 @@ export function isRunning(id: ProcessId): boolean {
  * Running processes that carry the mark of an instance: only this user's. Jailed processes carry no mark; they end with
  * their parent.
  */
-export function processesOfInstance(instance: string): ProcessId[] {
-  const mark = `${INSTANCE_VARIABLE}=${instance}`;
+export const processesOfInstance = (instance: string): ProcessId[] =>
+  processesWith((environment) => environment.includes(`${INSTANCE_VARIABLE}=${instance}`));
+
+/** As `processesOfInstance`, of every instance of a state directory. */
+export const processesOfHome = (home: string): ProcessId[] =>
+  processesWith(
+    (environment) =>
+      environment.includes(`WHET_HOME=${home}`) &&
+      environment.some((variable) => variable.startsWith(`${INSTANCE_VARIABLE}=`)),
+  );
+
+function processesWith(isWanted: (environment: readonly string[]) => boolean): ProcessId[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .flatMap((name) => {
       try {
-        if (!readFileSync(`/proc/${name}/environ`, 'utf8').split('\0').includes(mark)) return [];
+        if (!isWanted(readFileSync(`/proc/${name}/environ`, 'utf8').split('\0'))) return [];
       } catch {
         return [];
       }

@@ -7,7 +7,7 @@ import { INSTANCE_VARIABLE, type ProcessId } from './processes';
 import type { Plan } from './plan';
 import { accepts } from './ports';
 import type { ServiceName } from './supervisor-state';
-import { hasPollerSince } from './temporal-setup';
+import { hasPollerSince } from './worker-poll';
 
 /**
  * Server settings without which the fairness keys of runs have no effect. One partition, because the server is fair

@@ -1,62 +1,125 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { z } from 'zod';
 import { isMissing } from '../../store';
-import { isRunning, type ProcessId } from './processes';
+import { askHolder, holderOf, lockAddress } from './kernel-lock';
+import { isRunning } from './processes';
 
-/** Services of `whet up`. `model` is the recipe that makes the base model: it runs once and ends. */
-export type ServiceName = 'temporal' | 'analyst' | 'model' | 'policy' | 'gateway' | 'worker';
+const processIdSchema = z.object({ pid: z.int().positive(), startTicks: z.number() });
+
+const serviceStateSchema = z.object({
+  /** `model` is the recipe that makes the base model: it runs once and ends. */
+  name: z.enum(['temporal', 'analyst', 'model', 'policy', 'gateway', 'worker']),
+  /** waiting: for another service. done: ran once and ended well. failed: is not started again by itself. */
+  status: z.enum(['waiting', 'starting', 'ready', 'restarting', 'done', 'failed', 'stopped']),
+  process: processIdSchema.nullable(),
+  restarts: z.number(),
+  url: z.string().nullable(),
+  log: z.string(),
+  /** Why it is not ready, or what it waits for. */
+  note: z.string(),
+});
+
+const supervisorStateSchema = z.object({
+  /** Marks all processes of this `whet up`. */
+  instance: z.string().min(1),
+  supervisor: processIdSchema,
+  startedAt: z.string(),
+  /** Absolute path of the agent.yaml whose model is served; null when no agent was given. */
+  agentPath: z.string().nullable(),
+  /** Seed of the model that its recipe made; null when it has no recipe. */
+  modelSeed: z.number().nullable(),
+  temporal: z.object({ address: z.string(), namespace: z.string(), uiUrl: z.string().nullable() }),
+  services: z.array(serviceStateSchema),
+  /** What is wrong with the disk of the state directory or of the store; null when it can be written. */
+  disk: z.string().nullable().default(null),
+});
 
 /** What the supervisor knows of a service. */
-export interface ServiceState {
-  name: ServiceName;
-  /** waiting: for another service. done: ran once and ended well. failed: is not started again by itself. */
-  status: 'waiting' | 'starting' | 'ready' | 'restarting' | 'done' | 'failed' | 'stopped';
-  process: ProcessId | null;
-  restarts: number;
-  url: string | null;
-  log: string;
-  /** Why it is not ready, or what it waits for. */
-  note: string;
-}
-
+export type ServiceState = z.infer<typeof serviceStateSchema>;
+/** A service of `whet up`. */
+export type ServiceName = ServiceState['name'];
 /** What one `whet up` started. The supervisor keeps it up to date in `<home>/supervisor.json`. */
-export interface SupervisorState {
-  /** Marks all processes of this `whet up`. */
-  instance: string;
-  supervisor: ProcessId;
-  startedAt: string;
-  /** Absolute path of the agent.yaml whose model is served; null when no agent was given. */
-  agentPath: string | null;
-  /** Seed of the model that its recipe made; null when it has no recipe. */
-  modelSeed: number | null;
-  temporal: { address: string; namespace: string; uiUrl: string | null };
-  services: ServiceState[];
-}
+export type SupervisorState = z.infer<typeof supervisorStateSchema>;
+
+/** Address of the lock that a supervisor holds; it answers with its state. */
+export const supervisorLock = (home: string): string => lockAddress('supervisor', home);
 
 const statePath = (home: string) => join(home, 'supervisor.json');
 
-/** The last state that a supervisor wrote here, whether it still runs or not; null when there is no state. */
-export function readSupervisorState(home: string): SupervisorState | null {
+/** What `<home>/supervisor.json` holds. */
+export type KeptState =
+  | { kind: 'state'; state: SupervisorState }
+  /** There is no file: nothing was started, or it was stopped. */
+  | { kind: 'none' }
+  /** The file was torn by a crash, or written by another version. */
+  | { kind: 'damaged'; path: string; reason: string };
+
+/** Reads the last state that a supervisor wrote here, whether it still runs or not. @throws when it may not be read. */
+export function readKeptState(home: string): KeptState {
+  const path = statePath(home);
+  let text: string;
   try {
-    return JSON.parse(readFileSync(statePath(home), 'utf8')) as SupervisorState;
+    text = readFileSync(path, 'utf8');
   } catch (error) {
-    if (isMissing(error)) return null;
+    if (isMissing(error)) return { kind: 'none' };
     throw error;
+  }
+  const state = parseState(text);
+  if (state !== null) return { kind: 'state', state };
+  return { kind: 'damaged', path, reason: text.trim() === '' ? 'it is empty' : 'it is not a whole state document' };
+}
+
+/** As `readKeptState`; a file that is missing or damaged counts as no state. */
+export function readSupervisorState(home: string): SupervisorState | null {
+  const kept = readKeptState(home);
+  return kept.kind === 'state' ? kept.state : null;
+}
+
+function parseState(text: string): SupervisorState | null {
+  try {
+    return supervisorStateSchema.safeParse(JSON.parse(text)).data ?? null;
+  } catch {
+    return null;
   }
 }
 
-/** The state of the supervisor that runs here; null when none runs. */
+/** The state that the file names, when its supervisor runs; null otherwise. `askSupervisor` knows more. */
 export function readRunningSupervisorState(home: string): SupervisorState | null {
   const state = readSupervisorState(home);
   return state !== null && isRunning(state.supervisor) ? state : null;
 }
 
-/** Writes the state in one step: a reader sees the old one or the new one. */
+/**
+ * The state of the supervisor that runs here; null when none runs. The supervisor itself answers, so a file that is
+ * missing, damaged or outdated does not matter. The file is used where the supervisor does not answer (it is stopped).
+ */
+export async function askSupervisor(home: string): Promise<SupervisorState | null> {
+  const address = supervisorLock(home);
+  const answer = await askHolder(address);
+  const state = answer === null ? null : parseState(answer);
+  // Any user of the machine may listen at an abstract socket, and `whet down` ends the processes that a state names.
+  if (state !== null && state.supervisor.pid === holderOf(address)?.pid) return state;
+  return readRunningSupervisorState(home);
+}
+
+/** Writes the state in one step: a reader sees the old one or the new one. @throws the system's error. */
 export function writeSupervisorState(home: string, state: SupervisorState): void {
   const path = statePath(home);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(`${path}.tmp`, `${JSON.stringify(state, null, 2)}\n`);
+  writeFileSync(`${path}.tmp`, stateText(state));
   renameSync(`${path}.tmp`, path);
+}
+
+const stateText = (state: SupervisorState): string => `${JSON.stringify(state, null, 2)}\n`;
+
+/** Whether the file holds exactly this state. */
+export function isStateKept(home: string, state: SupervisorState): boolean {
+  try {
+    return readFileSync(statePath(home), 'utf8') === stateText(state);
+  } catch {
+    return false;
+  }
 }
 
 /** Removes the state, if there is one: nothing is up any more. */

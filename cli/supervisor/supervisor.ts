@@ -1,23 +1,17 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { CliError } from '../errors';
+import { holderOf, tryLock } from './kernel-lock';
 import { ManagedService } from './managed-service';
 import type { Plan } from './plan';
 import { endProcesses, findProcess, processesOfInstance } from './processes';
 import { type Service, services } from './services';
-import {
-  removeSupervisorState,
-  type ServiceName,
-  type SupervisorState,
-  writeSupervisorState,
-} from './supervisor-state';
-import { ensureSearchAttributes } from './temporal-setup';
+import { StateKeeper } from './state-keeper';
+import { askSupervisor, type ServiceName, supervisorLock, type SupervisorState } from './supervisor-state';
 
 /** Time in which a worker's trainers write a checkpoint, and Temporal closes its database. */
 const GRACE_MS = 15_000;
 const STOP_ORDER: ServiceName[] = ['worker', 'gateway', 'model', 'policy', 'analyst', 'temporal'];
-/** Attempts at the namespace: a new server answers before its namespace exists. */
-const SETUP_TRIES = 20;
 
 interface Part {
   service: Service;
@@ -26,13 +20,17 @@ interface Part {
 
 /**
  * Starts the services of a plan and keeps them running, with their state in `<home>/supervisor.json`, until `signal`
- * aborts. Then stops them, the worker first and Temporal last, and removes the state.
+ * aborts. Then stops them, the worker first and Temporal last, and removes the state. A state or a log that cannot be
+ * written ends nothing.
+ * @throws CliError when another supervisor runs for this state directory.
  */
 export async function supervise(plan: Plan, signal: AbortSignal): Promise<void> {
   mkdirSync(plan.logs, { recursive: true });
   const parts = new Map<ServiceName, Part>();
   const state = initialState(plan);
-  const save = () => writeSupervisorState(plan.home, state);
+  const lock = await tryLock(supervisorLock(plan.home), () => JSON.stringify(state));
+  if (lock === null) throw new CliError(await whoSupervises(plan.home), { type: 'Up.AlreadyUp' });
+  const keeper = new StateKeeper(plan, state);
   const modelDirectory = () =>
     plan.model?.source.kind === 'directory'
       ? plan.model.source.path
@@ -40,27 +38,32 @@ export async function supervise(plan: Plan, signal: AbortSignal): Promise<void> 
   for (const service of services(plan, modelDirectory)) {
     parts.set(service.name, {
       service,
-      managed: new ManagedService(service, join(plan.logs, `${service.name}.log`), save),
+      managed: new ManagedService(service, join(plan.logs, `${service.name}.log`), () => keeper.save()),
     });
   }
   state.services = [...parts.values()].map(({ managed }) => managed.state);
-  save();
+  keeper.start();
 
   const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-  const running = [...parts.values()].map((part) => startInTurn(part, parts, plan, signal));
+  const running = [...parts.values()].map((part) => startInTurn(part, parts, signal));
   await aborted;
   for (const name of STOP_ORDER) await parts.get(name)?.managed.stop(GRACE_MS);
   await Promise.all(running);
   // Processes that services left behind, such as a trainer whose worker was killed.
   await endProcesses(processesOfInstance(plan.instance), GRACE_MS);
-  removeSupervisorState(plan.home);
+  keeper.end();
+  await lock.release();
+}
+
+async function whoSupervises(home: string): Promise<string> {
+  const pid = (await askSupervisor(home))?.supervisor.pid ?? holderOf(supervisorLock(home))?.pid;
+  return `A supervisor${pid === undefined ? '' : ` (process ${pid})`} runs for ${home} already. Stop it with \`whet down\`.`;
 }
 
 /** Starts a service when those it needs are ready, and keeps it running until it is stopped. */
 async function startInTurn(
   { service, managed }: Part,
   parts: ReadonlyMap<ServiceName, Part>,
-  plan: Plan,
   signal: AbortSignal,
 ): Promise<void> {
   for (const need of service.needs) {
@@ -70,26 +73,7 @@ async function startInTurn(
       return;
     }
   }
-  try {
-    if (service.name === 'worker') await setUpNamespace(plan.temporal, signal);
-  } catch (error) {
-    managed.block(
-      `the search attributes could not be registered at ${plan.temporal.address}: ${(error as Error).message}`,
-    );
-    return;
-  }
   await managed.run();
-}
-
-async function setUpNamespace(temporal: Plan['temporal'], signal: AbortSignal): Promise<void> {
-  for (let attempt = 1; !signal.aborted; attempt++) {
-    try {
-      return await ensureSearchAttributes(temporal);
-    } catch (error) {
-      if (attempt >= SETUP_TRIES) throw error;
-      await sleep(500);
-    }
-  }
 }
 
 function initialState(plan: Plan): SupervisorState {
@@ -104,6 +88,7 @@ function initialState(plan: Plan): SupervisorState {
     modelSeed: plan.model?.source.kind === 'recipe' ? plan.model.source.seed : null,
     temporal: { address, namespace, uiUrl: start === null ? null : `http://127.0.0.1:${start.uiPort}` },
     services: [],
+    disk: null,
   };
 }
 

@@ -2,6 +2,7 @@ import type { Arm, Interval } from '../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readDamageable } from '../documents';
 import { CliError } from '../errors';
 import { table } from '../output';
 
@@ -18,7 +19,12 @@ export async function readReport(directory: string): Promise<Report> {
       },
     );
   });
-  const parsed = reportSchema.safeParse(JSON.parse(text));
+  const document = await readDamageable(
+    path,
+    'report.html beside it shows the same result.',
+    () => JSON.parse(text) as unknown,
+  );
+  const parsed = reportSchema.safeParse(document);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new CliError(`${path} is not a report of this version: ${issue?.path.join('.')}: ${issue?.message}.`, {

@@ -19,6 +19,21 @@ export const COMMAND_FAILURES = {
     meaning: 'An error that no command expects: a defect of `whet`.',
     remedy: 'Run the command again without --json for the stack, and report both.',
   },
+  'Cli.Usage': {
+    exitCode: 2,
+    meaning: 'There is no such command or option, an argument is missing, or a value of one cannot be used.',
+    remedy: 'Correct what the message names; `whet COMMAND --help` lists arguments and options.',
+  },
+  'State.DiskFull': {
+    exitCode: 1,
+    meaning: 'A file could not be written: the disk is full, or the quota of this user is used up.',
+    remedy: 'Free space on the disk that the message names. Services that are up go on by themselves.',
+  },
+  'State.NotAllowed': {
+    exitCode: 1,
+    meaning: 'A file or process belongs to another user, or the disk is read-only.',
+    remedy: 'Run the command as the user whose state directory it is, or set WHET_HOME and WHET_STORE.',
+  },
   'Settings.Invalid': {
     exitCode: 2,
     meaning: 'An environment variable has a value that cannot be used.',

@@ -115,7 +115,7 @@ async function runOnce(name: string, home: string, agent: Agent, killer: Killer 
       };
     });
   } finally {
-    await down(settings);
+    await down(settings, out);
   }
 }
 

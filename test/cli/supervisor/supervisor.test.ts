@@ -1,6 +1,6 @@
 // tier: integration
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -152,6 +152,7 @@ describe('processes', () => {
       modelSeed: null,
       temporal: { address: '', namespace: '', uiUrl: null },
       services: [],
+      disk: null,
     });
     expect(readRunningSupervisorState(folder)).toBeNull();
   });
@@ -190,21 +191,20 @@ describe('a port that is taken', () => {
     expect(plan.temporal.start?.port).not.toBe(port);
   });
 
-  test('that another `whet up` has chosen but does not listen on yet is no choice', async () => {
+  test('that another `whet up` has chosen but does not listen on yet is no choice, until that one ends', async () => {
     const free = await freePort();
-    const other = spawn(process.execPath, ['-e', 'setInterval(() => 0, 1000)']);
+    const other = spawn(process.execPath, [
+      '-e',
+      `require('node:net').createServer().listen('\\0whet-port-${free}', () => console.log('claimed'))`,
+    ]);
     try {
-      await new Promise((resolve) => other.once('spawn', resolve));
-      expect(claimPort(free)).toBe(true);
-      writeFileSync(
-        join(tmpdir(), `whet-ports-${process.getuid?.() ?? 0}`, String(free)),
-        JSON.stringify(findProcess(other.pid ?? 0)),
-      );
-      expect(claimPort(free)).toBe(false);
+      await new Promise((resolve) => other.stdout.once('data', resolve));
+      expect(await claimPort(free)).toBe(false);
     } finally {
       other.kill('SIGKILL');
       await new Promise((resolve) => other.once('exit', resolve));
     }
-    expect(claimPort(free)).toBe(true);
+    expect(await claimPort(free)).toBe(true);
+    expect(await claimPort(free)).toBe(true);
   });
 });

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CommanderError } from 'commander';
+import type { CommandFailureType } from '../contracts/failures/command-line';
+import { projectRoot } from '../contracts/project-root';
+import { CliError } from './errors';
+import { createProgram } from './program';
+import { explainSystemError } from './system-errors';
+
+/** Where `runCommandLine` writes what commands do not write themselves. */
+export interface Streams {
+  stdout: Pick<NodeJS.WriteStream, 'write'>;
+  stderr: Pick<NodeJS.WriteStream, 'write'>;
+}
+
+/** Runs `whet` with its arguments and returns the exit code: 0 done, 1 failed, 2 wrong input. */
+export async function runCommandLine(argv: string[], { stdout, stderr }: Streams = process): Promise<number> {
+  const json = argv.includes('--json');
+  const print = (value: unknown) => stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  // With --json a program reads the output: usage errors become a document below, instead of text.
+  const program = createProgram({
+    version: version(),
+    ...(json && { output: { writeErr: () => undefined, writeOut: () => undefined } }),
+  });
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      const asked = error.exitCode === 0;
+      if (json && error.code === 'commander.version') print({ version: version() });
+      else if (json && asked) stdout.write(program.helpInformation());
+      else if (json) print({ error: { type: 'Cli.Usage' satisfies CommandFailureType, message: usageMessage(error) } });
+      return asked ? 0 : 2;
+    }
+    const known = error instanceof CliError ? error : explainSystemError(error);
+    const type = known?.type ?? ('Cli.Unexpected' satisfies CommandFailureType);
+    const message = known?.message ?? (error instanceof Error ? error.message : String(error));
+    if (json) print({ error: { type, message } });
+    else if (known !== null) stderr.write(`whet: ${message}\n`);
+    else stderr.write(`whet: unexpected error: ${error instanceof Error ? (error.stack ?? message) : message}\n`);
+    return known?.exitCode ?? 1;
+  }
+}
+
+/** commander's sentence without its own prefix; for a command without its subcommand, which has no sentence, one. */
+const usageMessage = ({ code, message }: CommanderError): string =>
+  code === 'commander.help'
+    ? 'A command is missing. `whet --help` lists the commands.'
+    : message.replace(/^error: /, '');
+
+const version = (): string =>
+  (JSON.parse(readFileSync(join(projectRoot(), 'package.json'), 'utf8')) as { version: string }).version;

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { findProcess, type ProcessId } from './processes';
+
+/**
+ * A lock that the kernel holds: an abstract socket of Linux, which no second process can listen at. It ends with its
+ * process, however that ends, and needs no file: neither a full disk nor a torn lock file matters.
+ */
+export interface KernelLock {
+  /** Gives the lock back. */
+  release(): Promise<void>;
+}
+
+const ANSWER_MS = 2_000;
+
+/** Address of a lock for one purpose in one state directory. Links in the path make no difference. */
+export function lockAddress(purpose: string, home: string): string {
+  let path = home;
+  try {
+    path = realpathSync(home);
+  } catch {
+    // It does not exist yet.
+  }
+  return `\0whet-${purpose}-${createHash('sha256').update(path).digest('hex').slice(0, 24)}`;
+}
+
+/**
+ * Takes a lock; null when another process holds it. Who connects to a held lock gets the text of `answer`. The lock
+ * does not keep the process alive.
+ */
+export function tryLock(address: string, answer: () => string = () => ''): Promise<KernelLock | null> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.end(answer());
+    });
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(null) : reject(error),
+    );
+    server.listen(address, () => {
+      server.unref();
+      server.on('error', () => undefined);
+      resolve({ release: () => new Promise((done) => server.close(() => done())) });
+    });
+  });
+}
+
+/** What the holder of a lock answers; null when nobody holds it, or the holder is silent for two seconds. */
+export function askHolder(address: string): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect(address);
+    const parts: Buffer[] = [];
+    const end = (answer: string | null) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    // A total limit, not one between two bytes.
+    const timer = setTimeout(() => end(null), ANSWER_MS);
+    socket.on('data', (part: Buffer) => parts.push(part));
+    socket.once('end', () => end(Buffer.concat(parts).toString('utf8')));
+    socket.once('error', () => end(null));
+    socket.once('close', () => clearTimeout(timer));
+  });
+}
+
+/** The process of this user that holds a lock; null when none does. Processes of other users cannot be seen. */
+export function holderOf(address: string): ProcessId | null {
+  const inode = inodeOf(address);
+  if (inode === null) return null;
+  const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && holdsSocket(name, inode));
+  return pid === undefined ? null : findProcess(Number(pid));
+}
+
+/** Inode of the abstract socket that listens at an address, as /proc/net/unix has it. */
+function inodeOf(address: string): string | null {
+  for (const line of readFileSync('/proc/net/unix', 'utf8').split('\n')) {
+    const [, , , flags, , , inode, path] = line.trim().split(/\s+/);
+    // Flag 10000: it listens. Connected ends carry the same address.
+    if (path === `@${address.slice(1)}` && flags === '00010000' && inode !== undefined) return inode;
+  }
+  return null;
+}
+
+function holdsSocket(pid: string, inode: string): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => {
+      try {
+        return readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`;
+      } catch {
+        return false;
+      }
+    });
+  } catch {
+    // Another user's process, or one that just ended.
+    return false;
+  }
+}

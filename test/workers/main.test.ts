@@ -1,0 +1,85 @@
+// tier: integration (the built worker as a process)
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { lastPollAt } from '../../cli/pollers';
+import { TASK_QUEUES } from '../../contracts/names';
+import { missingSearchAttributes } from '../../contracts/search-attributes';
+import { startTemporal } from '../helpers/temporal';
+
+const folder = mkdtempSync(join(tmpdir(), 'whet-worker-'));
+const dist = join(__dirname, '..', '..', 'dist');
+
+let server: TestWorkflowEnvironment;
+beforeAll(async () => {
+  server = await startTemporal();
+});
+afterAll(async () => {
+  await server?.teardown();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const startWorker = (namespace: string, log: number | 'ignore'): ChildProcess =>
+  spawn(process.execPath, [join(dist, 'workers', 'main.js'), '--queues', 'orchestration'], {
+    env: { ...process.env, WHET_HOME: folder, TEMPORAL_ADDRESS: server.address, TEMPORAL_NAMESPACE: namespace },
+    stdio: ['ignore', log, log],
+  });
+
+/** Makes a namespace without search attributes and waits until the server knows it. */
+async function makeNamespace(namespace: string): Promise<void> {
+  const { workflowService } = server.connection;
+  await workflowService.registerNamespace({
+    namespace,
+    workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
+  });
+  for (;;) {
+    const found = await missingSearchAttributes({
+      operatorService: server.connection.operatorService,
+      namespace,
+    }).catch(() => null);
+    if (found !== null && found.length > 0) return;
+    await sleep(100);
+  }
+}
+
+test('a worker registers the search attributes of its namespace before it takes work', async () => {
+  await makeNamespace('later');
+  const worker = startWorker('later', 'ignore');
+  const ended = once(worker, 'exit');
+  const { operatorService } = server.connection;
+  while ((await missingSearchAttributes({ operatorService, namespace: 'later' })).length > 0) {
+    if (worker.exitCode !== null) throw new Error(`The worker ended with ${worker.exitCode}.`);
+    await sleep(100);
+  }
+  worker.kill('SIGTERM');
+  await ended;
+});
+
+test('a worker whose log lies on a full disk goes on working', async () => {
+  const worker = startWorker('default', openSync('/dev/full', 'w'));
+  const ended = once(worker, 'exit');
+  while ((await lastPollAt(server.client, TASK_QUEUES.orchestration)) === null) {
+    if (worker.exitCode !== null) throw new Error(`The worker ended with ${worker.exitCode}.`);
+    await sleep(100);
+  }
+  expect(worker.exitCode).toBeNull();
+  worker.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+});
+
+test('a process that ends because of an error that nobody caught says why in its last line', async () => {
+  const log = join(folder, 'log');
+  const file = openSync(log, 'w');
+  const script =
+    `require(${JSON.stringify(join(dist, 'contracts', 'last-words.js'))}).keepLastWords('worker');` +
+    "require('node:fs').createWriteStream('/dev/full').write('x')";
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', file, file] });
+  expect(await once(child, 'exit')).toEqual([1, null]);
+  expect(readFileSync(log, 'utf8')).toMatch(
+    /^The worker ends because of an error that nobody caught: Error: ENOSPC: no space left on device, write/,
+  );
+});
