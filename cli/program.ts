@@ -11,6 +11,7 @@ import { envCheckCommand, envEditCommand, envRunCommand } from './commands/env';
 import { gatewayCommand, type GatewayFlags } from './commands/gateway';
 import { lsCommand } from './commands/ls';
 import { promoteCommand, rollbackCommand } from './commands/registry';
+import { type RepairFlags, repairCommand } from './commands/repair';
 import { reportCommand } from './commands/report';
 import { type RunFlags, runCommand } from './commands/run';
 import { type ScheduleFlags, scheduleCommand } from './commands/schedule';
@@ -51,6 +52,7 @@ export function createProgram({ version = '', output = {} }: ProgramOptions = {}
   addServiceCommands(program);
   addRunCommands(program);
   addAnswerCommands(program);
+  addStoreCommands(program);
   addEnvironmentCommands(program.command('env').description('environments written by the analyst or by hand'));
   addStudyCommands(program.command('study').description('experiments on what an agent has done already'));
   addAdapterCommands(program);
@@ -123,6 +125,14 @@ function addAnswerCommands(program: Command): void {
   add(program, 'skip <run> <capability>', 'let a run that waits go on without a capability').action(
     withContext((context: Context, run: string, capability: string) => answerCommand(context, 'skip', run, capability)),
   );
+}
+
+/** What brings the store back to order. */
+function addStoreCommands(program: Command): void {
+  add(program, 'repair <run>', 'make the artifacts of a run again that are damaged or gone')
+    .option('--dry-run', 'say what is damaged, and change nothing; exit code 1 when something is')
+    .option('--yes', 'ask the analyst again where its recorded answers are gone, which is paid again')
+    .action(withContext((context: Context, run: string, flags: RepairFlags) => repairCommand(context, run, flags)));
 }
 
 function addEnvironmentCommands(env: Command): void {

@@ -25,6 +25,7 @@ export const WORKFLOWS = {
   labelChunks: 'labelChunks',
   studyStability: 'studyStability',
   sharpenCapability: 'sharpenCapability',
+  repairArtifacts: 'repairArtifacts',
 } as const;
 
 /** Signals, updates and queries of `improvementRun` and `sharpenCapability`. */
@@ -49,6 +50,9 @@ export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 
 /** The label that is always last in the router's menu: no adapter. */
 export const NONE_LABEL = 'none';
+
+/** Id of the workflow that repairs a run. One at a time may do so. */
+export const repairWorkflowId = (runId: string): string => `${runId}/repair`;
 
 /** Ids of child workflows, derived from the id of their parent. */
 export const childWorkflowId = {

@@ -15,6 +15,8 @@ export const layout = {
   study: (studyId: string) => `studies/${studyId}`,
   /** Work file of one activity. Nothing refers to it when the activity is done. */
   work: (runId: string, name: string) => `runs/${runId}/work/${name}.jsonl`,
+  /** The segments of earlier runs that a label plan first named, so that the same plan can be made again. */
+  labelSources: (runId: string, labellingRun: number) => `runs/${runId}/work/label-sources-${labellingRun}.json`,
   /** The profile of the agent's own environment, made once for all validations of a run. */
   targetProfile: (runId: string, specSha256: string) =>
     `runs/${runId}/work/target-profile-${specSha256.slice(0, 12)}.json`,

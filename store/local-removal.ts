@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { isMissing, orIfMissing } from './missing-files';
 
 /**
- * Folder of the store's root for what is about to be deleted. A process that was killed may leave something there, under
- * a name that begins with the time in milliseconds since 1970.
+ * Folder of the store's root for what is about to be deleted. A process that was killed may leave something there,
+ * under a name that begins with the time in milliseconds since 1970.
  */
 const REMOVED = '.removed';
 

@@ -8,7 +8,7 @@ import type {
   OrchestrationActivities,
   SandboxActivities,
 } from '../contracts/messages/activities';
-import { TASK_QUEUES } from '../contracts/names';
+import { type QueueKind, TASK_QUEUES } from '../contracts/names';
 
 const retry: ActivityOptions['retry'] = {
   initialInterval: '1s',
@@ -20,33 +20,33 @@ const retry: ActivityOptions['retry'] = {
 /** For activities that may take hours. Temporal notices a dead worker by its missing heartbeats. */
 const longRunning: ActivityOptions = { startToCloseTimeout: '24 hours', retry };
 
+/** Timeouts and retries of the activities of each task queue. */
+export const activityOptions: Record<QueueKind, ActivityOptions> = {
+  orchestration: {
+    taskQueue: TASK_QUEUES.orchestration,
+    startToCloseTimeout: '10 minutes',
+    retry: { ...retry, maximumAttempts: ACTIVITY_ATTEMPTS.orchestration },
+  },
+  llm: { ...longRunning, taskQueue: TASK_QUEUES.llm, heartbeatTimeout: HEARTBEAT_MS.timeout.llm },
+  sandbox: { ...longRunning, taskQueue: TASK_QUEUES.sandbox, heartbeatTimeout: HEARTBEAT_MS.timeout.sandbox },
+  jobs: {
+    ...longRunning,
+    taskQueue: TASK_QUEUES.jobs,
+    heartbeatTimeout: HEARTBEAT_MS.timeout.jobs,
+    // A cancelled run must not end before its trainers: only then are their GPUs free.
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    retry: { ...retry, maximumAttempts: ACTIVITY_ATTEMPTS.jobs },
+  },
+};
+
 /** Short, local work. */
-export const orchestration = proxyActivities<OrchestrationActivities>({
-  taskQueue: TASK_QUEUES.orchestration,
-  startToCloseTimeout: '10 minutes',
-  retry: { ...retry, maximumAttempts: ACTIVITY_ATTEMPTS.orchestration },
-});
+export const orchestration = proxyActivities<OrchestrationActivities>(activityOptions.orchestration);
 
 /** Calls to the analyst. */
-export const llm = proxyActivities<LlmActivities>({
-  ...longRunning,
-  taskQueue: TASK_QUEUES.llm,
-  heartbeatTimeout: HEARTBEAT_MS.timeout.llm,
-});
+export const llm = proxyActivities<LlmActivities>(activityOptions.llm);
 
 /** Environments and rollouts. */
-export const sandbox = proxyActivities<SandboxActivities>({
-  ...longRunning,
-  taskQueue: TASK_QUEUES.sandbox,
-  heartbeatTimeout: HEARTBEAT_MS.timeout.sandbox,
-});
+export const sandbox = proxyActivities<SandboxActivities>(activityOptions.sandbox);
 
 /** Trainings. */
-export const jobs = proxyActivities<JobActivities>({
-  ...longRunning,
-  taskQueue: TASK_QUEUES.jobs,
-  heartbeatTimeout: HEARTBEAT_MS.timeout.jobs,
-  // A cancelled run must not end before its trainers: only then are their GPUs free.
-  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  retry: { ...retry, maximumAttempts: ACTIVITY_ATTEMPTS.jobs },
-});
+export const jobs = proxyActivities<JobActivities>(activityOptions.jobs);

@@ -1,5 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
+import type { Repetition } from '../../contracts/messages/repair';
 import { failure, isFailure } from '../../contracts/typed-failure';
 import { contentKey, type Analyst, type AnalystAnswer, type AnalystRequest, type MalformedDetail } from '../../llm';
 import { layout, readSegment, type ArtifactStore, type Segment } from '../../store';
@@ -56,14 +57,23 @@ export class RecordedCalls {
     private readonly runId: string,
     private readonly segment: Segment,
     private readonly stored: StoredCall[],
+    private readonly mayAsk: boolean,
   ) {}
 
-  /** Opens `runs/<runId>/work/<name>.jsonl`; close it when the activity ends. */
-  static async open(store: ArtifactStore, runId: string, name: string): Promise<RecordedCalls> {
+  /**
+   * Opens `runs/<runId>/work/<name>.jsonl`; close it when the activity ends. An activity that `whet repair` executes
+   * again hands its `repetition` over, which may allow recorded answers only.
+   */
+  static async open(
+    store: ArtifactStore,
+    runId: string,
+    name: string,
+    repetition?: Repetition,
+  ): Promise<RecordedCalls> {
     const segment = store.segment(layout.work(runId, name));
     const { values: records, damaged } = await readSegment(segment, storedCallSchema);
     warnOfDamage(damaged);
-    return new RecordedCalls(store, runId, segment, records);
+    return new RecordedCalls(store, runId, segment, records, repetition?.mayAskAnalyst ?? true);
   }
 
   /** All calls so far, in the order in which they were answered. */
@@ -73,11 +83,18 @@ export class RecordedCalls {
 
   /**
    * Takes the answer from the segment, else asks the analyst and writes its answer to the segment. Throws what
-   * `Analyst.ask` throws. An answer that stayed malformed is kept as an artifact, which the message names.
+   * `Analyst.ask` throws. An answer that stayed malformed is kept as an artifact, which the message names. Throws
+   * Analyst.NotRecorded when only recorded answers are allowed and there is none.
    */
   async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<{ value: T; record: CallRecord }> {
     const known = this.stored.find(({ key, malformed }) => key === request.key && malformed === undefined);
     if (known) return { value: request.schema.parse(known.answer), record: known };
+    if (!this.mayAsk)
+      throw failure(
+        'Analyst.NotRecorded',
+        `No answer to this question (${request.kind}) is recorded in the run's work files, and repairing may not ask ` +
+          'the analyst again without leave.',
+      );
     try {
       const answer = await analyst.ask(request);
       const record = await this.keep(request, answer, { answer: answer.value });

@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { SandboxActivities } from '../../contracts/messages/activities';
+import type { Repetition } from '../../contracts/messages/repair';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { layout, type LiveTraces, readLiveTraces } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
@@ -18,7 +19,10 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
      * Runs the base agent on the train tasks, going on where an earlier attempt stopped, and adds the live traffic that
      * the gateway has written.
      */
-    async collectTrajectories({ runId, agent, spec: specRef, seed }: RunContext): Promise<RolloutSummary> {
+    async collectTrajectories(
+      { runId, agent, spec: specRef, seed }: RunContext,
+      repetition?: Repetition,
+    ): Promise<RolloutSummary> {
       const prepared = await readPreparedSpec(deps.store, specRef);
       const { environment, model, collect, identify } = prepared.spec;
       const { start, count } = environment.trainSeeds;
@@ -44,7 +48,7 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
         stage: 'collect',
         signal: Context.current().cancellationSignal,
       });
-      const { trajectories: live, unreadable } = await readLive(deps, agent, prepared.spec, plans.length);
+      const { trajectories: live, unreadable } = await readLive(deps, agent, prepared.spec, plans.length, repetition);
       const leftOut = unreadable.reduce((sum, { lines }) => sum + lines, 0);
       const summary = {
         ...(await storeRollouts(deps.store, layout.trajectories(runId), 'collected.jsonl', rolledOut, live)),
@@ -63,6 +67,7 @@ async function readLive(
   agent: string,
   { collect, model }: AgentSpec,
   rollouts: number,
+  repetition: Repetition | undefined,
 ): Promise<LiveTraces> {
   const { heartbeat, cancellationSignal, info, log } = Context.current();
   const progress = startProgress({
@@ -74,13 +79,13 @@ async function readLive(
     note: 'reading live traffic',
   });
   try {
-    // Counted from when the stage was scheduled, so that a retry reads the same days.
+    // Counted from when the stage was first scheduled, so that a retry and a repair read the same days.
     const read = await readLiveTraces(
       store,
       agent,
       collect.live,
       model.name,
-      info.scheduledTimestampMs,
+      repetition?.scheduledAtMs ?? info.scheduledTimestampMs,
       cancellationSignal,
     );
     for (const { key, lines } of read.unreadable)

@@ -4,6 +4,7 @@ import { type Dictionary, dictionarySchema } from '../../contracts/artifacts/dic
 import { type Merge, mergeSchema } from '../../contracts/artifacts/identification';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { DiscoveryResult, IdentifyInput } from '../../contracts/messages/identify-stage';
+import type { Repetition } from '../../contracts/messages/repair';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { contentKey, type Analyst } from '../../llm';
 import { layout, putJson, readDictionary, type ArtifactStore, type LineFile } from '../../store';
@@ -35,6 +36,7 @@ type DiscoveryDetail = z.infer<typeof discoveryDetailSchema>;
 export async function discoverCandidates(
   artifacts: IdentifyArtifacts,
   { context, collected, independent }: IdentifyInput,
+  repetition?: Repetition,
 ): Promise<DiscoveryResult> {
   const { heartbeat, cancellationSignal: signal } = Context.current();
   const { store } = artifacts;
@@ -46,7 +48,7 @@ export async function discoverCandidates(
   const dictionary: Dictionary = independent
     ? { agent: context.agent, entries: [] }
     : await frozenDictionary(store, context);
-  const calls = await RecordedCalls.open(store, context.runId, DISCOVERY_WORK);
+  const calls = await RecordedCalls.open(store, context.runId, DISCOVERY_WORK, repetition);
   const progress = startProgress({ stage: 'identify', unit: 'discovery calls', total: chosen.length, heartbeat });
   try {
     let pool = knownCandidates(dictionary);

@@ -12,8 +12,8 @@ export type { IdentifyDeps } from './identify-artifacts';
 export function createIdentifyActivities(deps: IdentifyDeps): Omit<LlmActivities, 'synthesiseEnvironment'> {
   const artifacts = openIdentifyArtifacts(deps);
   return {
-    discoverCandidates: (input) => discoverCandidates(artifacts, input),
-    planLabels: (input) => planLabels(artifacts, input),
+    discoverCandidates: (input, repetition) => discoverCandidates(artifacts, input, repetition),
+    planLabels: (input, repetition) => planLabels(artifacts, input, repetition),
     labelChunk: (input) => labelChunk(artifacts, input),
     tallyRun: (input) => tallyRun(artifacts, input),
     contrastCapabilities: (input) => contrastCapabilities(artifacts, input),

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
+import { z } from 'zod';
 import type { Candidate } from '../../contracts/artifacts/identification';
 import { trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { LabelPlan, PlanLabelsInput } from '../../contracts/messages/identify-stage';
+import type { Repetition } from '../../contracts/messages/repair';
 import { contentKey } from '../../llm';
 import { layout } from '../../store';
 import { startProgress } from '../progress';
@@ -16,6 +18,9 @@ import { LABEL_PROMPT_VERSION } from './prompts/label';
  */
 const SPARE_CHUNKS = 3;
 
+/** By chunk: the sources as the plan first had them. */
+const sourcesSchema = z.array(z.array(z.string()));
+
 /** Planning needs the id of a trajectory and nothing else. */
 const idSchema = trajectorySchema.pick({ id: true }).strip();
 
@@ -28,6 +33,7 @@ const idSchema = trajectorySchema.pick({ id: true }).strip();
 export async function planLabels(
   artifacts: IdentifyArtifacts,
   { context, collected, candidates: candidatesRef, run: labellingRun }: PlanLabelsInput,
+  repetition?: Repetition,
 ): Promise<LabelPlan> {
   const { store } = artifacts;
   const prepared = await artifacts.prepared(context);
@@ -35,7 +41,10 @@ export async function planLabels(
   const candidates = await artifacts.candidates(candidatesRef);
   const perChunk = Math.max(1, Math.floor(prepared.spec.identify.chunkCalls / Math.max(1, candidates.length)));
   const keyOf = (id: string) => (capability: Candidate) => labelKey(id, capability, model, labellingRun);
-  const isReusing = await hasLabels(store, context.agent, model);
+  // The labels of this plan are in the cache when it is made again, but were not the first time.
+  const sourcesKey = layout.labelSources(context.runId, labellingRun);
+  const frozen = (await store.readDocument(sourcesKey))?.value;
+  const isReusing = frozen === undefined && repetition === undefined && (await hasLabels(store, context.agent, model));
   const total = candidates.length * (collected.trajectories.records ?? collected.episodes);
   const progress = startProgress({
     stage: 'identify',
@@ -69,7 +78,16 @@ export async function planLabels(
       progress.advance(candidates.length);
     }
     if (keys.length > 0) finish(last);
-    if (isReusing) await addSources(artifacts, context.agent, model, chunks, keysOf);
+    if (isReusing) {
+      await addSources(artifacts, context.agent, model, chunks, keysOf);
+      await store.swapDocument(
+        sourcesKey,
+        chunks.map(({ sources }) => sources),
+        null,
+      );
+    } else if (frozen !== undefined) {
+      sourcesSchema.parse(frozen).forEach((sources, i) => Object.assign(chunks[i] ?? {}, { sources }));
+    }
     const plan: LabelPlanDocument = {
       promptVersion: LABEL_PROMPT_VERSION,
       model,

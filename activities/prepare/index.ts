@@ -11,7 +11,7 @@ import { failure } from '../../contracts/typed-failure';
 import { isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
 import { layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
-import { modelDirectorySha256 } from '../model-hash';
+import { modelDirectorySha256 } from '../../store/model-hash';
 import { ownerFailure } from '../environment';
 import { modelFailure, ModelFault } from '../rollout';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';

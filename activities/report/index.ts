@@ -1,4 +1,6 @@
+import { Context } from '@temporalio/activity';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import type { Repetition } from '../../contracts/messages/repair';
 import type { ReportInput, ReportResult } from '../../contracts/messages/run';
 import { type ArtifactStore, layout, putJson, replaceFile } from '../../store';
 import { assembleReport, figureSources } from './assemble-report';
@@ -7,22 +9,23 @@ import { renderReportPage } from './report-page';
 /** What the report needs. */
 export interface ReportDeps {
   store: ArtifactStore;
-  /** Wall clock, for `createdAt`. Default: the machine's. */
+  /** Clock for `createdAt`. Default: when the activity was first scheduled, so that a retry writes the same bytes. */
   now?: () => Date;
 }
 
 /** The activity that writes a run's report. */
 export function createReportActivities({
   store,
-  now = () => new Date(),
+  now = () => new Date(Context.current().info.scheduledTimestampMs),
 }: ReportDeps): Pick<OrchestrationActivities, 'renderReport'> {
   return {
     /**
      * Writes report.json and report.html as artifacts and as plain copies in the run's report directory; a repeated
      * call replaces the copies. Throws when an artifact that the input refers to is missing or broken.
      */
-    async renderReport(input: ReportInput): Promise<ReportResult> {
-      const report = await assembleReport(store, input, now());
+    async renderReport(input: ReportInput, repetition?: Repetition): Promise<ReportResult> {
+      const createdAt = repetition === undefined ? now() : new Date(repetition.scheduledAtMs);
+      const report = await assembleReport(store, input, createdAt);
       const directory = layout.report(input.context.runId);
       const json = await putJson(store, directory, 'report.json', report);
       const page = renderReportPage({ report, sources: figureSources(input, json) });

@@ -1,9 +1,11 @@
+import { Context } from '@temporalio/activity';
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from '../../contracts/artifacts/artifact-ref';
 import { consensusLabelSchema, identificationSchema } from '../../contracts/artifacts/identification';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import { type StabilityStudy, stabilityStudySchema } from '../../contracts/artifacts/study';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import type { Repetition } from '../../contracts/messages/repair';
 import type { StudyPlan, StudyRecord, StudyResult } from '../../contracts/messages/identify-stage';
 import { type ArtifactStore, getJson, layout, lineFiles, putJson, replaceFile } from '../../store';
 import { standaloneSvg } from '../charts/standalone-svg';
@@ -19,7 +21,7 @@ type Recorded = z.infer<typeof recordedSchema>;
 
 /** What the study activities need. */
 export interface StudyDeps extends PrepareStudyDeps {
-  /** Wall clock, for `createdAt`. Default: the machine's. */
+  /** Clock for `createdAt`. Default: when the activity was first scheduled, so that a retry writes the same bytes. */
   now?: () => Date;
 }
 
@@ -27,7 +29,7 @@ export interface StudyDeps extends PrepareStudyDeps {
 export function createStudyActivities(
   deps: StudyDeps,
 ): Pick<OrchestrationActivities, 'prepareStudy' | 'recordIdentification' | 'renderStudy'> {
-  const { store, now = () => new Date() } = deps;
+  const { store, now = () => new Date(Context.current().info.scheduledTimestampMs) } = deps;
   return {
     prepareStudy: (input) => prepareStudy(deps, input),
 
@@ -40,8 +42,12 @@ export function createStudyActivities(
       ]);
     },
 
-    async renderStudy({ plan, recorded }: { plan: StudyPlan; recorded: ArtifactRef }): Promise<StudyResult> {
-      const study = await assembleStudy(store, plan, await getJson(store, recorded, recordedSchema), now());
+    async renderStudy(
+      { plan, recorded }: { plan: StudyPlan; recorded: ArtifactRef },
+      repetition?: Repetition,
+    ): Promise<StudyResult> {
+      const createdAt = repetition === undefined ? now() : new Date(repetition.scheduledAtMs);
+      const study = await assembleStudy(store, plan, await getJson(store, recorded, recordedSchema), createdAt);
       const directory = layout.study(plan.context.runId);
       const json = await putJson(store, directory, 'study.json', study);
       const page = renderStudyPage(study);

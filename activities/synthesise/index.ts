@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { LlmActivities } from '../../contracts/messages/activities';
+import type { Repetition } from '../../contracts/messages/repair';
 import type { SynthesisInput, SynthesisResult } from '../../contracts/messages/sharpen-stage';
 import { contentKey, type AnalystFactory } from '../../llm';
 import { getJson, layout } from '../../store';
@@ -19,7 +20,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
   const readMaterial = materialReader(deps);
 
   return {
-    async synthesiseEnvironment(input: SynthesisInput): Promise<SynthesisResult> {
+    async synthesiseEnvironment(input: SynthesisInput, repetition?: Repetition): Promise<SynthesisResult> {
       const { context, capability, attempt } = input;
       const { heartbeat, cancellationSignal: signal } = Context.current();
       const prepared = await getJson(deps.store, context.spec, preparedSpecSchema);
@@ -29,6 +30,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
         deps.store,
         context.runId,
         `analyst-synthesise-${capability.id}-${attempt}`,
+        repetition,
       );
       try {
         const messages = synthesisMessages(await readMaterial(input, prepared));

@@ -3,8 +3,8 @@ import { cp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { TrainedAdapter, TrainingManifest } from '../../contracts/artifacts/training';
 import { failure } from '../../contracts/typed-failure';
-import { type ArtifactStore, layout } from '../../store';
-import { modelDirectorySha256 } from '../model-hash';
+import { type ArtifactStore, layout, orIfMissing } from '../../store';
+import { modelDirectorySha256 } from '../../store/model-hash';
 import type { PlannedJob } from './training-job';
 
 /**
@@ -33,6 +33,7 @@ export async function storeAdapter(
         `The adapter in ${source} has ${hashes}. Delete ${planned.directory} and train again.`,
       );
     }
+    await removeIfDamaged(store, `${layout.adapters(agent)}/${name}-${sha256.slice(0, 12)}`, sha256);
     const key = await store.adoptDirectory(layout.adapters(agent), name, sha256, copy);
     const text = `${JSON.stringify(manifest, null, 2)}\n`;
     return {
@@ -49,4 +50,10 @@ export async function storeAdapter(
     // The copy is still there when the store already had the adapter, or when something failed.
     await rm(copy, { recursive: true, force: true });
   }
+}
+
+/** Removes an adapter of the store whose bytes have changed, so that the copy takes its place. */
+async function removeIfDamaged(store: ArtifactStore, key: string, sha256: string): Promise<void> {
+  const found = await orIfMissing(modelDirectorySha256(store.localPath(key)), null);
+  if (found !== null && found !== sha256) await store.remove(key, Number.MAX_SAFE_INTEGER);
 }

@@ -8,6 +8,7 @@ import { readDamageable } from '../documents';
 import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
 import { readRunState } from '../view/run-state';
+import { waitingFor } from '../view/waiting-for';
 
 /** Flags of `whet budget`. */
 export interface BudgetFlags {
@@ -51,7 +52,8 @@ export async function budgetCommand(
       tokens: kinds.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0),
       usd: prices === null ? null : dollarsForUse(use, prices),
     };
-    const woken = changes ? waitingForBudget(state.progress?.waitingFor ?? null) : [];
+    const waiting = changes ? waitingFor(state.progress?.waitingFor ?? null) : [];
+    const woken = waiting.filter(({ type }) => type === 'Budget.Spent').map(({ key }) => key);
     for (const key of woken)
       await client.workflow
         .getHandle(runId)
@@ -67,11 +69,6 @@ export async function budgetCommand(
     ];
     out.result({ runId, budget, spent, resumed: woken }, text.join('\n'));
   });
-}
-
-/** The child workflows of a run that wait because its budget is spent: `identify`, or ids of capabilities. */
-function waitingForBudget(waitingFor: string | null): string[] {
-  return (waitingFor ?? '').split('\n').flatMap((line) => /^([a-z0-9-]+): Budget\.Spent:/.exec(line)?.[1] ?? []);
 }
 
 async function currentBudget(store: ArtifactStore, runId: string): Promise<BudgetSpec> {

@@ -104,6 +104,11 @@ export const COMMAND_FAILURES = {
     meaning: 'The run ended without a result, and its failure has no type of its own.',
     remedy: 'Read the message; `whet why RUN` shows it again.',
   },
+  'Repair.UnderWay': {
+    exitCode: 1,
+    meaning: 'Another repair of this run is under way.',
+    remedy: 'Wait for it, or cancel its workflow, which the message names.',
+  },
   'Report.Missing': {
     exitCode: 1,
     meaning: 'The run has no report, or its file cannot be read on this machine.',

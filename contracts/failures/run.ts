@@ -62,6 +62,11 @@ export const FAILURES = {
       'Read the message; `whet retry RUN` sends what is missing in a new batch. ' +
       'Where the endpoint has no Batch API, set analyst.mode to online.',
   },
+  'Analyst.NotRecorded': {
+    retryable: false,
+    meaning: 'A repair needs an answer of the analyst that is not recorded any more, and may not ask for it again.',
+    remedy: 'Let it ask, which is paid again: `whet repair RUN --yes`.',
+  },
   'Budget.Spent': {
     retryable: false,
     meaning: 'The next call to the analyst would exceed the budget of this run.',

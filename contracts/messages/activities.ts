@@ -1,6 +1,9 @@
 /**
  * The activities of each task queue. Workflows make proxies of these interfaces; `activities/` implements them. Types
  * only. Every activity may throw the failures of `contracts/failures/run`; named here are those that are its own.
+ *
+ * `whet repair` executes a completed activity again to make its artifacts anew. Those that would then do something else
+ * than the first time take a `Repetition`.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type {
@@ -30,6 +33,7 @@ import type {
   TallyResult,
 } from './identify-stage';
 import type { ImprovementRunInput, ReportInput, ReportResult, RunPlan } from './run';
+import type { Repetition } from './repair';
 import type { RunContext } from './run-context';
 import type {
   CalibrationInput,
@@ -55,21 +59,21 @@ export interface OrchestrationActivities {
   /** Makes the adapters the next version in the agent's registry. */
   promoteAdapters(input: PromoteInput): Promise<PromoteResult>;
   /** Writes report.html and report.json. */
-  renderReport(input: ReportInput): Promise<ReportResult>;
+  renderReport(input: ReportInput, repetition?: Repetition): Promise<ReportResult>;
   /** Finds the trajectories of a study and freezes its spec. Throws Study.NoTrajectories. */
   prepareStudy(input: StudyInput): Promise<StudyPlan>;
   /** Adds one identification to the study's record. Returns the new record. */
   recordIdentification(input: StudyRecord): Promise<ArtifactRef>;
   /** Matches the identifications and writes the study's page. */
-  renderStudy(input: { plan: StudyPlan; recorded: ArtifactRef }): Promise<StudyResult>;
+  renderStudy(input: { plan: StudyPlan; recorded: ArtifactRef }, repetition?: Repetition): Promise<StudyResult>;
 }
 
 /** Queue `whet-llm`: calls to the analyst. */
 export interface LlmActivities {
   /** Asks the analyst which capabilities the failures lack, and merges what is alike. */
-  discoverCandidates(input: IdentifyInput): Promise<DiscoveryResult>;
+  discoverCandidates(input: IdentifyInput, repetition?: Repetition): Promise<DiscoveryResult>;
   /** Divides the labels of one run into chunks. */
-  planLabels(input: PlanLabelsInput): Promise<LabelPlan>;
+  planLabels(input: PlanLabelsInput, repetition?: Repetition): Promise<LabelPlan>;
   /** Labels one chunk. Writes each label before it heartbeats; a retry goes on from there and asks nothing twice. */
   labelChunk(input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<LabelChunkResult>;
   /** Merges the labels of one run and finds the candidates that need another. Throws Identify.TooManyUnlabelled. */
@@ -77,13 +81,13 @@ export interface LlmActivities {
   /** Contrasts failures with successes over all runs, judges and selects, and writes the agent's dictionary. */
   contrastCapabilities(input: ContrastInput): Promise<IdentifyResult>;
   /** Asks the analyst for an environment. */
-  synthesiseEnvironment(input: SynthesisInput): Promise<SynthesisResult>;
+  synthesiseEnvironment(input: SynthesisInput, repetition?: Repetition): Promise<SynthesisResult>;
 }
 
 /** Queue `whet-sandbox`: environments in their processes, rollouts through the model endpoint. */
 export interface SandboxActivities {
   /** Rolls out the base model on the train tasks and adds live traffic. Throws Collect.TooFewToContrast. */
-  collectTrajectories(context: RunContext): Promise<RolloutSummary>;
+  collectTrajectories(context: RunContext, repetition?: Repetition): Promise<RolloutSummary>;
   /** Makes the checks of an environment that need no model. */
   validateEnvironment(input: EnvironmentInput): Promise<ValidationResult>;
   /** Rolls out the base model in an environment and measures how hard it is. */

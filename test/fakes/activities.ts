@@ -162,7 +162,7 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
           certificate: artifact('certificate.json'),
         }),
         calibrateEnvironment: async ({ capability: c, source }) => {
-          const attempt = Number(/-(\d+)\.py$/.exec(source.key)?.[1]);
+          const attempt = Number(/-(\d+)(-[0-9a-f]{12})?\.py$/.exec(source.key)?.[1]);
           const inBand = attempt > (options.rejectedAttempts?.[c.id] ?? 0);
           const outcome = inBand ? 'in band' : 'too hard: success 0.05';
           return {

@@ -20,6 +20,7 @@ test('there is a history of every workflow', () => {
     'identifyCapabilities',
     'improvementRun',
     'labelChunks',
+    'repairArtifacts',
     'sharpenCapability',
     'studyStability',
   ]);

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { modelDirectorySha256 } from '../../activities/model-hash';
+import { modelDirectorySha256 } from '../../store/model-hash';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-hash-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

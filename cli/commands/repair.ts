@@ -1,0 +1,156 @@
+import type { Client } from '@temporalio/client';
+import { MESSAGES } from '../../contracts/names';
+import { LocalStore } from '../../store';
+import type { Context } from '../context';
+import { table } from '../output';
+import { ownerFileProblems } from '../repair/owner-files';
+import type { PlannedStep, RepairPlan } from '../repair/repair-plan';
+import { REPEATABLE } from '../repair/repeatable';
+import {
+  type Examination,
+  examineRun,
+  inMegabytes,
+  planFor,
+  type RepairedArtifact,
+  repairRun,
+} from '../repair/repair-run';
+import type { RunArtifact } from '../repair/run-artifacts';
+import { withTemporal } from '../temporal';
+import { readRunState, type RunState } from '../view/run-state';
+import { waitingFor } from '../view/waiting-for';
+
+/** Flags of `whet repair`. */
+export interface RepairFlags {
+  dryRun?: boolean;
+  yes?: boolean;
+}
+
+/**
+ * `whet repair RUN [--dry-run] [--yes]`: compares every artifact of a run with its hash, makes those again that are
+ * damaged or gone, and lets the run go on that waits for them. Exit code 1 when something stays damaged.
+ */
+export async function repairCommand(
+  { settings, out }: Context,
+  runId: string,
+  { dryRun = false, yes = false }: RepairFlags,
+): Promise<void> {
+  const store = new LocalStore(settings.storeRoot);
+  await withTemporal(settings, async ({ client }) => {
+    const state = await readRunState(client, runId);
+    const examination = await examineRun(client, store, runId, out);
+    const { artifacts, adapters, bytes } = examination;
+    const plan = await planFor(store, examination);
+    const damaged = damagedRows(examination, plan);
+    out.line(foundText(runId, examination, damaged));
+    if (!yes) out.line(paymentText(runId, plan));
+    const isMade = !dryRun && damaged.length > 0;
+    const options = { client, store, out, runId, agent: state.agent, mayAskAnalyst: yes };
+    const repaired = isMade ? await repairRun(options, examination) : [];
+    const lost = dryRun ? damaged.map(({ key }) => key) : repaired.flatMap((one) => (one.repaired ? [] : [one.key]));
+    const ownerFiles = await ownerFileProblems(store, examination.spec);
+    const resumed = dryRun ? [] : await resume(client, state, lost);
+    const next = nextLines(state, damaged.length > 0, lost, resumed, dryRun);
+    out.result(
+      { runId, status: state.status, artifacts, adapters, bytes, damaged, repaired, ownerFiles, resumed },
+      [...repaired.map(repairedLine), ...ownerFiles, ...next].join('\n'),
+    );
+    if (lost.length > 0) process.exitCode = 1;
+  });
+}
+
+/** A damaged artifact as the command lists it. */
+interface DamagedRow {
+  key: string;
+  state: string;
+  bytes: number | null;
+  /** Stage and activity; null where no activity of the run made it. */
+  madeBy: string | null;
+  /** What making it again takes, or why that cannot be done. */
+  repair: string;
+  /** Whether an answer must be paid again. */
+  paidAgain: boolean;
+}
+
+function damagedRows({ damaged }: Examination, plan: RepairPlan): DamagedRow[] {
+  return damaged.map(({ artifact, state }) => {
+    const { wanted, origin } = artifact;
+    const step = plan.steps.find(({ artifacts }) => artifacts.includes(artifact));
+    return {
+      key: wanted.key,
+      state,
+      bytes: wanted.kind === 'artifact' ? wanted.ref.bytes : null,
+      madeBy:
+        origin.kind === 'activity'
+          ? `${REPEATABLE[origin.activity.activity]?.stage ?? '?'}: ${origin.activity.activity}`
+          : null,
+      repair: step === undefined ? hopelessOf(plan, artifact) : takes(step),
+      paidAgain: step?.asksAgain ?? false,
+    };
+  });
+}
+
+const hopelessOf = ({ hopeless }: RepairPlan, artifact: RunArtifact): string =>
+  hopeless.find((one) => one.artifact === artifact)?.reason ?? '';
+
+const takes = ({ activity, asksAgain }: PlannedStep): string =>
+  asksAgain
+    ? 'a new answer of the analyst, paid again: its recorded answer is gone'
+    : `from ${REPEATABLE[activity.activity]?.takes ?? 'its inputs'}`;
+
+function foundText(runId: string, { artifacts, adapters, bytes }: Examination, damaged: readonly DamagedRow[]): string {
+  const checked = `${runId}: ${artifacts} artifacts (${inMegabytes(bytes)}) and ${adapters} adapters were compared with their hashes`;
+  if (damaged.length === 0) return `${checked}. All are as the run left them.`;
+  const rows = damaged.map(({ state, key, madeBy, repair }) => [state, key, madeBy ?? '', repair]);
+  return `${checked}. ${damaged.length} are not as the run left them:\n${table([['', 'key', 'made by', 'made again'], ...rows])}`;
+}
+
+/** What is not done without --yes; empty when nothing must be paid again. */
+function paymentText(runId: string, { steps }: RepairPlan): string {
+  const paid = steps.filter(({ asksAgain }) => asksAgain).length;
+  if (paid === 0) return '';
+  return (
+    `${paid} of the steps need answers of the analyst that were paid for and are gone. They are left out unless you ` +
+    `allow it: whet repair ${runId} --yes. They count in the run's budget.`
+  );
+}
+
+const repairedLine = (one: RepairedArtifact): string =>
+  one.repaired ? `repaired      ${one.key}: ${one.how}` : `not repaired  ${one.key}: ${one.reason}`;
+
+/** Lets those parts of the run try again that wait for an artifact, unless it is one that could not be repaired. */
+async function resume(
+  client: Client,
+  { runId, status, progress }: RunState,
+  lost: readonly string[],
+): Promise<string[]> {
+  if (status !== 'running') return [];
+  const keys = waitingFor(progress?.waitingFor ?? null)
+    .filter(({ type, reason }) => type.startsWith('Store.') && !lost.some((key) => reason.includes(key)))
+    .map(({ key }) => key);
+  for (const key of keys)
+    await client.workflow
+      .getHandle(runId)
+      .signal(MESSAGES.retrySignal, key === 'identify' ? {} : { capabilityId: key });
+  return keys;
+}
+
+/** What the person can do next, a sentence each. */
+function nextLines(
+  { runId, status, agent }: RunState,
+  wasDamaged: boolean,
+  lost: readonly string[],
+  resumed: readonly string[],
+  dryRun: boolean,
+): string[] {
+  if (dryRun) return wasDamaged ? [`Nothing was changed. Make them again: whet repair ${runId}`] : [];
+  const again = `A new run (whet run AGENT_YAML) makes everything anew and pays for no label that lies in the cache of ${agent ?? 'the agent'}.`;
+  if (resumed.length > 0) return [`${runId} goes on: ${resumed.join(', ')}`];
+  if (lost.length > 0)
+    return [`${lost.length} artifacts are still damaged. A backup that has them is as good as a repair. ${again}`];
+  if (status === 'running') return wasDamaged ? [`If ${runId} waits, it goes on with: whet retry ${runId}`] : [];
+  return status === 'completed' || !wasDamaged
+    ? []
+    : [
+        `${runId} has ended (${status}), and a run that has ended does not go on. Its artifacts are whole again. ${again}`,
+      ];
+}

@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { type ArtifactStore, getJson } from '../../store';
+
+/**
+ * What a run reads besides its artifacts and what is wrong with it, a sentence each: the base model and the owner's
+ * environment. No stage makes them, so they can only be put back. Empty while the spec itself cannot be read.
+ */
+export async function ownerFileProblems(store: ArtifactStore, spec: ArtifactRef | null): Promise<string[]> {
+  const prepared = spec && (await getJson(store, spec, preparedSpecSchema).catch(() => null));
+  if (!prepared) return [];
+  const { modelPath, environmentPath, environmentSha256 } = prepared;
+  const problems: string[] = [];
+  if (!existsSync(join(modelPath, 'config.json')))
+    problems.push(
+      `The base model ${modelPath} is not on this machine. No run makes it: put it back, or let \`whet up\` make it ` +
+        "where the agent's model has a recipe.",
+    );
+  const source = await readFile(environmentPath).catch(() => null);
+  if (source === null)
+    problems.push(`The agent's environment ${environmentPath} is not on this machine. It is yours: put it back.`);
+  else if (createHash('sha256').update(source).digest('hex') !== environmentSha256)
+    problems.push(
+      `The agent's environment ${environmentPath} has changed since the run began. It is yours: put the former one ` +
+        'back, or start a new run.',
+    );
+  return problems;
+}

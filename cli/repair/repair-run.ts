@@ -1,0 +1,160 @@
+import type { Client } from '@temporalio/client';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { RepairOutcome } from '../../contracts/messages/repair';
+import type { ArtifactStore } from '../../store';
+import type { Output } from '../output';
+import { artifactsIn } from './artifact-refs';
+import { type State, stateOf } from './check-artifacts';
+import { restoreFromCopy } from './copies';
+import { executeSteps } from './execute-steps';
+import { planRepair, type PlannedStep, type RepairPlan, workflowSteps } from './repair-plan';
+import { REPEATABLE } from './repeatable';
+import { isOwn, type RunArtifact, runArtifacts } from './run-artifacts';
+import { readRunHistory, type RunHistory } from './run-histories';
+
+/** What was looked at. */
+export interface Examination {
+  history: RunHistory;
+  artifacts: number;
+  adapters: number;
+  bytes: number;
+  damaged: { artifact: RunArtifact; state: State }[];
+  /** The run's frozen spec; null where its preparation never ended. */
+  spec: ArtifactRef | null;
+}
+
+/** Reads a run's histories and compares everything that they refer to with its hash. On a terminal it counts. */
+export async function examineRun(
+  client: Client,
+  store: ArtifactStore,
+  runId: string,
+  out: Output,
+): Promise<Examination> {
+  const history = await readRunHistory(client, runId, (n) => out.redraw([`read ${n} histories`]));
+  const all = runArtifacts(runId, history);
+  const bytesOf = ({ wanted }: RunArtifact) => (wanted.kind === 'artifact' ? wanted.ref.bytes : 0);
+  const total = all.reduce((sum, artifact) => sum + bytesOf(artifact), 0);
+  const damaged: Examination['damaged'] = [];
+  let bytes = 0;
+  for (const [index, artifact] of all.entries()) {
+    out.redraw([`checked ${index} of ${all.length} artifacts, ${inMegabytes(bytes)} of ${inMegabytes(total)}`]);
+    const state = await stateOf(store, artifact.wanted);
+    if (state !== 'intact') damaged.push({ artifact, state });
+    bytes += bytesOf(artifact);
+  }
+  out.redraw([]);
+  out.settle();
+  const adapters = all.filter(({ wanted }) => wanted.kind === 'adapter').length;
+  return {
+    history,
+    artifacts: all.length - adapters,
+    adapters,
+    bytes: total,
+    damaged,
+    spec: specOf(history),
+  };
+}
+
+/** `1.2 MB`. */
+export const inMegabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+
+function specOf({ activities }: RunHistory): ArtifactRef | null {
+  for (const { activity, result } of activities) {
+    const context = (result as { context?: { spec?: ArtifactRef } } | undefined)?.context;
+    if ((activity === 'prepareRun' || activity === 'prepareStudy') && context?.spec) return context.spec;
+  }
+  return null;
+}
+
+/** Plans the repair of what an examination found. */
+export const planFor = (store: ArtifactStore, { history, damaged }: Examination): Promise<RepairPlan> =>
+  planRepair(
+    store,
+    history,
+    damaged.map(({ artifact }) => artifact),
+  );
+
+/** What became of one damaged artifact. `how` says where its bytes came from, `reason` why it is not repaired. */
+export type RepairedArtifact =
+  { key: string; repaired: true; how: string } | { key: string; repaired: false; reason: string };
+
+/** How a repair is made. */
+export interface RepairOptions {
+  client: Client;
+  store: ArtifactStore;
+  out: Output;
+  runId: string;
+  agent: string | null;
+  /** Whether the analyst may be asked again where its recorded answers are gone. */
+  mayAskAnalyst: boolean;
+}
+
+/**
+ * Repairs what an examination found: from a copy where there is one, else by executing again what made it. Every
+ * artifact is compared with its hash afterwards; what came out otherwise is removed again, unless it is of use.
+ */
+export async function repairRun(options: RepairOptions, examination: Examination): Promise<RepairedArtifact[]> {
+  const { store, client, out, runId, agent, mayAskAnalyst } = options;
+  const results = new Map<RunArtifact, RepairedArtifact>();
+  const remaining: RunArtifact[] = [];
+  for (const { artifact } of examination.damaged) {
+    const { wanted } = artifact;
+    const copy = wanted.kind === 'artifact' ? await restoreFromCopy(store, wanted.ref) : null;
+    if (copy === null) remaining.push(artifact);
+    else results.set(artifact, { key: wanted.key, repaired: true, how: `from its copy ${copy}` });
+  }
+  const plan = await planRepair(store, examination.history, remaining);
+  for (const { artifact, reason } of plan.hopeless)
+    results.set(artifact, { key: artifact.wanted.key, repaired: false, reason });
+  const outcomes = await executeSteps(client, out, runId, agent, workflowSteps(plan, mayAskAnalyst));
+  const known = new Set(runArtifacts(runId, examination.history).map(({ wanted }) => wanted.key));
+  for (const [index, step] of plan.steps.entries()) {
+    const outcome = outcomes[index] as RepairOutcome;
+    for (const artifact of step.artifacts) results.set(artifact, await verify(store, artifact, step, outcome));
+    if ('result' in outcome && REPEATABLE[step.activity.activity]?.keepsOther !== true)
+      await removeOthers(store, runId, outcome.result, known);
+  }
+  return examination.damaged.map(({ artifact }) => results.get(artifact) as RepairedArtifact);
+}
+
+async function verify(
+  store: ArtifactStore,
+  { wanted }: RunArtifact,
+  { activity }: PlannedStep,
+  outcome: RepairOutcome,
+): Promise<RepairedArtifact> {
+  const { key } = wanted;
+  if ((await stateOf(store, wanted)) === 'intact')
+    return { key, repaired: true, how: `${activity.activity} was executed again` };
+  if ('failure' in outcome) {
+    const { type, message } = outcome.failure;
+    return {
+      key,
+      repaired: false,
+      reason: `${activity.activity} failed: ${type === null ? '' : `${type}: `}${message}`,
+    };
+  }
+  const { artifacts, adapters } = artifactsIn(outcome.result);
+  const stem = (text: string) => text.replace(/-[0-9a-f]{12}(?=(\.[^./]+)?$)/, '');
+  const other = [...artifacts, ...adapters].find((made) => stem(made.key) === stem(key))?.key;
+  const differs = REPEATABLE[activity.activity]?.differs ?? 'what it is made from has changed';
+  return {
+    key,
+    repaired: false,
+    reason: `${activity.activity} made something else${other === undefined ? '' : ` (${other})`}. Possibly ${differs}.`,
+  };
+}
+
+/**
+ * Removes what came out otherwise than the first time from the run's own folder: nothing refers to it, and a reader that
+ * looks for `spec-*.json` would find two. An adapter stays, because another run may have made the same one.
+ */
+async function removeOthers(
+  store: ArtifactStore,
+  runId: string,
+  result: unknown,
+  known: ReadonlySet<string>,
+): Promise<void> {
+  for (const { key } of artifactsIn(result).artifacts)
+    if (!known.has(key) && isOwn(runId, key)) await store.remove(key, Number.MAX_SAFE_INTEGER);
+}

@@ -1,0 +1,86 @@
+import type { StageName } from '../../contracts/names';
+
+/** What is known of an activity whose artifacts can be made again. */
+export interface Repeatable {
+  stage: StageName | 'prepare' | 'study';
+  /** What executing it again takes, for people. */
+  takes: string;
+  /** Why it may make something else than the first time. */
+  differs: string;
+  /** Names of the run's work files that hold the answers it has paid for. Absent: it asks the analyst nothing. */
+  answers?: (input: never) => string;
+  /** Its new artifacts are worth having even where they differ. */
+  keepsOther?: boolean;
+}
+
+const ROLLOUTS = 'the episodes of its work file; those that are lost are played again';
+const MODEL_CHANGED = 'the model server computes otherwise than it did, for example on another processor';
+const LABELS_CHANGED = "the agent's label cache lost labels, or this version of Whetstone counts otherwise";
+
+/** The activities that leave artifacts. */
+export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
+  prepareRun: {
+    stage: 'prepare',
+    takes: 'agent.yaml, the model and the analyst as they are now',
+    differs: 'agent.yaml, its environment, the model or an address has changed since the run began',
+  },
+  collectTrajectories: {
+    stage: 'collect',
+    takes: ROLLOUTS,
+    differs: `${MODEL_CHANGED}, or live traffic was removed`,
+  },
+  discoverCandidates: {
+    stage: 'identify',
+    takes: 'the recorded answers of the analyst',
+    differs: 'an answer was asked for anew, or this version of Whetstone asks otherwise',
+    answers: () => 'analyst-discover',
+  },
+  planLabels: { stage: 'identify', takes: 'seconds', differs: LABELS_CHANGED },
+  tallyRun: { stage: 'identify', takes: "labels of the agent's cache", differs: LABELS_CHANGED },
+  contrastCapabilities: { stage: 'identify', takes: 'seconds', differs: LABELS_CHANGED },
+  synthesiseEnvironment: {
+    stage: 'sharpen',
+    takes: 'the recorded answer of the analyst',
+    differs: 'the answer was asked for anew, or this version of Whetstone asks otherwise',
+    answers: ({ capability, attempt }: { capability: { id: string }; attempt: number }) =>
+      `analyst-synthesise-${capability.id}-${attempt}`,
+  },
+  validateEnvironment: {
+    stage: 'sharpen',
+    takes: 'the checks that need no model',
+    differs: 'this version of Whetstone checks otherwise',
+  },
+  calibrateEnvironment: { stage: 'sharpen', takes: ROLLOUTS, differs: MODEL_CHANGED },
+  trainAdapter: {
+    stage: 'sharpen',
+    takes: "the training's own folder, else its last checkpoint, else the whole training",
+    differs:
+      'it was trained anew: the manifest has its times in it, and another processor rounds otherwise, which gives ' +
+      'other weights',
+  },
+  routeTasks: { stage: 'evaluate', takes: 'the decisions of its work file', differs: MODEL_CHANGED },
+  rollOutArm: { stage: 'evaluate', takes: ROLLOUTS, differs: MODEL_CHANGED },
+  compareArms: {
+    stage: 'evaluate',
+    takes: 'seconds',
+    differs: 'this version of Whetstone computes otherwise',
+  },
+  renderReport: {
+    stage: 'report',
+    takes: 'seconds',
+    differs: 'it says when it was made, or this version of Whetstone writes it otherwise',
+    keepsOther: true,
+  },
+  recordIdentification: { stage: 'study', takes: 'seconds', differs: 'this version of Whetstone writes it otherwise' },
+  prepareStudy: {
+    stage: 'study',
+    takes: 'the run that the study is about',
+    differs: "the studied run's artifacts or the analyst's address have changed",
+  },
+  renderStudy: {
+    stage: 'study',
+    takes: 'seconds',
+    differs: 'it says when it was made, or this version of Whetstone writes it otherwise',
+    keepsOther: true,
+  },
+};

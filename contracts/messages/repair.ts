@@ -1,0 +1,32 @@
+/** Messages of `repairArtifacts`. Types only, so that workflow code may import them. */
+import type { QueueKind } from '../names';
+
+/**
+ * Second argument of an activity that `whet repair` executes again. Its first argument and its task queue are those of
+ * the first time, so that it makes the same artifacts.
+ */
+export interface Repetition {
+  /** When the activity was scheduled the first time, in milliseconds since 1970. It takes this time for now. */
+  scheduledAtMs: number;
+  /** Whether it may ask the analyst for an answer that is not recorded, which is paid again. */
+  mayAskAnalyst: boolean;
+}
+
+/** An activity to execute again. */
+export interface RepairStep {
+  activity: string;
+  queue: QueueKind;
+  input: unknown;
+  repetition: Repetition;
+  /** One line for people. */
+  summary: string;
+}
+
+/** Input of `repairArtifacts`: steps in the order in which they were executed the first time. */
+export interface RepairInput {
+  runId: string;
+  steps: RepairStep[];
+}
+
+/** What a step ended with: the activity's result, or its failure. */
+export type RepairOutcome = { result: unknown } | { failure: { type: string | null; message: string } };
