@@ -146,8 +146,8 @@ async function verify(
 }
 
 /**
- * Removes what came out otherwise than the first time from the run's own folder: nothing refers to it, and a reader that
- * looks for `spec-*.json` would find two. An adapter stays, because another run may have made the same one.
+ * Removes what came out otherwise than the first time from the run's own folder: nothing refers to it, and a reader
+ * that looks for `spec-*.json` would find two. An adapter stays, because another run may have made the same one.
  */
 async function removeOthers(
   store: ArtifactStore,

@@ -90,7 +90,7 @@ async function writeAll(store: LocalStore, directory: string, text: string, valu
         : await writeAll(store, directory, `${text} ${name}`, child),
     ]),
   );
-  return Array.isArray(value) ? entries.map(([, child]) => child as unknown) : Object.fromEntries(entries);
+  return Array.isArray(value) ? entries.map(([, child]) => child) : Object.fromEntries(entries);
 }
 
 async function withSpec(store: LocalStore, directory: string, text: string, context: { spec: unknown }) {

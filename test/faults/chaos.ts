@@ -10,10 +10,19 @@ import { parseArgs } from 'node:util';
 import { randomSource } from '../../activities/statistics/random';
 import { projectRoot } from '../../contracts/project-root';
 import { table } from '../../cli/output';
-import { inMountNamespace, mountSmall, unmountSmall } from './chaos-run/disk';
+import { canFillDisks, mountSmall, unmountSmall } from './chaos-run/disk';
 import { FAULTS, type Fault } from './chaos-run/faults';
 import { Instance } from './chaos-run/instance';
-import { type Calm, calmRun, disturbedRun, mixture, type Result, type Script, type Timing } from './chaos-run/run';
+import {
+  type Calm,
+  calmRun,
+  disturbedRun,
+  endAll,
+  mixture,
+  type Result,
+  type Script,
+  type Timing,
+} from './chaos-run/run';
 import { type Scenario, SCENARIOS } from './chaos-run/scenarios';
 import { hasFailed, summary, tables } from './chaos-run/summary';
 
@@ -94,14 +103,27 @@ async function undisturbed({ folder }: Options): Promise<Calm> {
     const kept = JSON.parse(readFileSync(path, 'utf8')) as Calm & { build: string };
     if (kept.build === build) return kept;
   }
-  rmSync(join(folder, 'calm'), { recursive: true, force: true });
-  rmSync(join(folder, 'calm.door.jsonl'), { force: true });
-  const instance = await Instance.create(join(folder, 'calm'), agentPath(), LATENCY_MS);
+  const instance = await newInstance(folder, 'calm');
   const { calm, leftovers } = await calmRun(instance, RUN_SEED, randomSource(1), speaker('calm'));
+  if (!existsSync(join(folder, 'models'))) cpSync(join(instance.home, 'models'), join(folder, 'models'), COPY);
   for (const leftover of leftovers) console.log(`calm left behind: ${leftover}`);
   console.log(`calm ${calm.outcome['verdict']} after ${calm.seconds.toFixed(0)} s, ${calm.keys.length} analyst calls`);
   writeFileSync(path, JSON.stringify({ ...calm, build }));
   return calm;
+}
+
+const COPY = { recursive: true };
+/** The instance of the run that is being made. */
+let current: Instance | null = null;
+
+/** An installation in a new state directory, with the base model that an earlier one made. */
+async function newInstance(folder: string, name: string, isSmall = false): Promise<Instance> {
+  const home = join(folder, name);
+  for (const path of [home, `${home}.door.jsonl`, `${home}.tmp`]) rmSync(path, { recursive: true, force: true });
+  if (isSmall) mountSmall(home);
+  current = await Instance.create(home, agentPath(), LATENCY_MS);
+  if (existsSync(join(folder, 'models'))) cpSync(join(folder, 'models'), join(home, 'models'), COPY);
+  return current;
 }
 
 /** One disturbed run to be made. */
@@ -124,12 +146,8 @@ function plannedRuns({ seed, runs, faults, scenarios, timing }: Options): Planne
 /** Makes a disturbed run in a state directory of its own. The base model is that of the undisturbed run. */
 async function makeRun(options: Options, calm: Calm, { name, seed, script, expected }: Planned): Promise<Result> {
   const { folder, timing } = options;
-  const home = join(folder, name);
-  for (const path of [home, `${home}.door.jsonl`, `${home}.tmp`]) rmSync(path, { recursive: true, force: true });
-  const small = needsDisk(options);
-  if (small) mountSmall(home);
-  const instance = await Instance.create(home, agentPath(), LATENCY_MS);
-  cpSync(join(folder, 'calm', 'models'), join(home, 'models'), { recursive: true });
+  const isSmall = needsDisk(options);
+  const instance = await newInstance(folder, name, isSmall);
   try {
     const random = randomSource(seed);
     return await disturbedRun(name, instance, {
@@ -137,7 +155,7 @@ async function makeRun(options: Options, calm: Calm, { name, seed, script, expec
       say: speaker(name),
     });
   } finally {
-    if (small) unmountSmall(home);
+    if (isSmall) unmountSmall(instance.home);
   }
 }
 
@@ -154,8 +172,8 @@ async function main(): Promise<number> {
     return 0;
   }
   const options = readOptions();
-  const inside = needsDisk(options) ? inMountNamespace() : null;
-  if (inside !== null) return inside;
+  if (needsDisk(options) && !canFillDisks())
+    throw new RangeError('A full disk needs root, for a small file system of its own: leave out the fault disk.');
   mkdirSync(options.folder, { recursive: true });
   const results: Result[] = [];
   try {
@@ -170,6 +188,11 @@ async function main(): Promise<number> {
   }
 }
 
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => {
+    if (current !== null) endAll(current);
+    process.exit(130);
+  });
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {

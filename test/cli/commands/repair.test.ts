@@ -31,7 +31,7 @@ interface RepairResult {
 async function repair(runId: string, flags: RepairFlags = {}): Promise<{ result: RepairResult; exitCode: unknown }> {
   let printed = '';
   const settings = readSettings({ WHET_STORE: folder, TEMPORAL_ADDRESS: temporal.address });
-  const out = createOutput(true, { write: (text: string) => ((printed += text), true) } as never);
+  const out = createOutput(true, { write: (text: string) => ((printed += text), true) });
   process.exitCode = undefined;
   await repairCommand({ settings, out }, runId, flags);
   return { result: JSON.parse(printed) as RepairResult, exitCode: process.exitCode };

@@ -15,7 +15,12 @@ export interface Finished {
   code: number;
   stdout: string;
   stderr: string;
+  /** It had not ended by itself and was interrupted. */
+  timedOut: boolean;
 }
+
+/** A command that takes longer than this hangs: with the model there, `whet up` takes seconds. */
+export const COMMAND_MS = 180_000;
 
 /** Variables of the caller's shell that would lead an instance to servers, keys or a store of somebody else. */
 const FOREIGN = /^(OPENAI_|TEMPORAL_|WHET_)/;
@@ -72,14 +77,16 @@ export class Instance {
   }
 
   /** Runs `whet` with these words. Never throws; a command that takes longer than `limitMs` is interrupted. */
-  whet(words: readonly string[], limitMs = 300_000): Promise<Finished> {
+  whet(words: readonly string[], limitMs = COMMAND_MS): Promise<Finished> {
     return new Promise((resolve) => {
       execFile(
         join(projectRoot(), 'whet'),
         words,
         { env: this.environment, maxBuffer: 16 << 20, timeout: limitMs, killSignal: 'SIGINT' },
-        (error: ExecFileException | null, stdout, stderr) =>
-          resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr }),
+        (error: ExecFileException | null, stdout, stderr) => {
+          const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
+          resolve({ code, stdout, stderr, timedOut: error?.killed === true });
+        },
       );
     });
   }

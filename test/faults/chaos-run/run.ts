@@ -9,6 +9,9 @@ import { callsInReport, differences, type Outcome, readOutcome } from './outcome
 import { countPayments, keysAsked, type Payments } from './payments';
 import { Session } from './session';
 
+/** A run that is left in peace and does not move for so long is stuck. */
+const STUCK_MS = 300_000;
+
 /** What an undisturbed run found. */
 export interface Calm {
   outcome: Outcome;
@@ -94,7 +97,8 @@ export async function disturbedRun(
   try {
     await session.begin(seed);
     await script(session);
-    await session.until(() => session.hasEnded, timing.calmMs);
+    const isOver = () => session.hasEnded || session.movement.silentMs > STUCK_MS;
+    await session.until(isOver, timing.calmMs);
     await session.settled();
     const why = await session.askWhy();
     const end = session.hasEnded ? endedAs(session) : waitsOpenly(session, why) ? 'waits' : 'stuck';
@@ -148,10 +152,14 @@ function endedAs({ last, instance, runId }: Session): 'same' | 'failed' | 'cance
 const waitsOpenly = ({ waitingFor }: Session, why: string): boolean =>
   waitingFor !== null && waitingFor.split('\n').every((line) => why.includes(line));
 
-/** Ends whatever still runs: what is left behind has been noted by then. */
 async function close({ instance }: Session): Promise<void> {
   await instance.disconnect();
-  for (const { pid } of instance.census.stillRunning) {
+  endAll(instance);
+}
+
+/** Ends whatever still runs of an installation. */
+export function endAll({ census }: Instance): void {
+  for (const { pid } of census.stillRunning) {
     try {
       process.kill(pid, 'SIGCONT');
       process.kill(pid, 'SIGKILL');

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RandomSource } from '../../../activities/statistics/random';
 import { isRunning } from '../../../cli/supervisor/processes';
+import { adviceIn } from './advice';
 import type { KnownProcess } from './census';
-import type { Finished, Instance } from './instance';
+import { COMMAND_MS, type Finished, type Instance } from './instance';
 import { type Look, Movement } from './movement';
 
 const LOOK_MS = 250;
@@ -125,6 +126,7 @@ export class Session {
   /** Runs a command of `whet` and says how it ended. */
   async whet(...words: string[]): Promise<Finished> {
     const finished = await this.instance.whet(words);
+    if (finished.timedOut) this.problem(`whet ${words.join(' ')} has not ended after ${seconds(COMMAND_MS)}`);
     const text = (finished.code === 0 ? finished.stdout : finished.stderr || finished.stdout).trim();
     const said = text.split('\n').join(' | ').slice(-MOST_SAID);
     this.say(`whet ${words.join(' ')}: ${finished.code}${said === '' ? '' : `, ${said}`}`);
@@ -161,7 +163,8 @@ export class Session {
     const commandKilled = () =>
       this.instance.census.everSeen.some(({ kind, pid }) => kind === 'command' && this.killed.has(pid));
     const up = await this.whet('up', this.instance.agent);
-    if (up.code !== 0 && !commandKilled()) this.problem(`whet up ended with ${up.code}: ${up.stderr || up.stdout}`);
+    if (up.code !== 0 && !up.timedOut && !commandKilled())
+      this.problem(`whet up ended with ${up.code}: ${up.stderr || up.stdout}`);
     this.starting = null;
   }
 
@@ -190,12 +193,4 @@ export class Session {
     this.reasons.push(text);
     return text;
   }
-}
-
-/** The command that a reason names for the user: a repair before another try. */
-function adviceIn(text: string, runId: string): string[] {
-  const named = /whet (repair|retry)((?: +[\w@:./-]+)*)/g;
-  const found = [...text.matchAll(named)].map(([, command = '', rest = '']) => [command, ...rest.trim().split(/ +/)]);
-  const chosen = found.find(([command]) => command === 'repair') ?? found[0] ?? ['retry', runId];
-  return chosen.map((word) => (word === 'RUN' ? runId : word.replace(/[.,;]$/, ''))).filter((word) => word !== '');
 }

@@ -1,0 +1,12 @@
+// tier: unit
+import { adviceIn } from './advice';
+
+test('a user does what a reason says, a repair first', () => {
+  expect(adviceIn('It waits. Then: whet retry run-1 stamps, or whet skip run-1 stamps', 'run-1')).toEqual([
+    'retry',
+    'run-1',
+    'stamps',
+  ]);
+  expect(adviceIn('Restore it: `whet repair RUN`. Then: whet retry run-1', 'run-1')).toEqual(['repair', 'run-1']);
+  expect(adviceIn('It waits for nobody knows what.', 'run-1')).toEqual(['retry', 'run-1']);
+});
