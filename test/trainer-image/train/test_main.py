@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
-from fixtures.trainer import make_job, read_curve, start_trainer, wait_for_iteration
+import whetstone
+from fixtures.trainer import LETTERS, make_job, read_curve, start_trainer, wait_for_iteration
 from safetensors.torch import load_file
 from whetstone.train.output.tree_hash import tree_sha256
 
@@ -113,3 +116,71 @@ def test_command_exits_75_while_the_lock_is_held(tiny_dir: Path, tmp_path: Path)
         process = start_trainer(make_job(tiny_dir, output), tmp_path)
         assert "another trainer is working in" in process.communicate()[1]
     assert process.returncode == 75
+
+
+def test_a_damaged_checkpoint_costs_only_its_own_iterations(finished: Path, tiny_dir: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    process = start_trainer(make_job(tiny_dir, output), tmp_path)
+    wait_for_iteration(output, 5, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    (output / "checkpoints" / "iteration-0004" / "optimizer.pt").write_bytes(b"PK")
+    process = start_trainer(make_job(tiny_dir, output), tmp_path)
+    errors = process.communicate()[1]
+    assert process.returncode == 0, errors
+    assert "checkpoint iteration-0004 cannot be used: optimizer.pt has changed" in errors
+    assert read_curve(output) == read_curve(finished)
+
+
+def test_an_environment_that_was_killed_is_no_fault_of_its_own(tiny_dir: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "killed.py"
+    # From inside, which looks the same as a kill from outside.
+    kill = "\n    def step(self, call):\n        import os, signal\n        os.kill(os.getpid(), signal.SIGKILL)\n"
+    environment.write_text(LETTERS.read_text() + kill + "\n    say = step\n")
+    process = start_trainer(make_job(tiny_dir, tmp_path / "out", [environment]), tmp_path)
+    errors = process.communicate()[1]
+    assert process.returncode == 69, errors
+    assert "was killed by signal 9, and not by a limit of its own" in errors
+
+
+def test_a_job_that_nobody_attends_to_ends_with_a_checkpoint(tiny_dir: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "attended").touch()
+    process = start_trainer(make_job(tiny_dir, output, iterations=500), tmp_path, WHET_ATTENDED_MINUTES="0.00001")
+    assert "no worker has attended" in process.communicate()[1]
+    assert process.returncode == 76
+    done = len(read_curve(output))
+    assert 0 < done < 500
+    assert (output / "checkpoints" / f"iteration-{done:04d}").is_dir()
+
+
+def test_a_field_of_a_newer_worker_names_both_versions(tiny_dir: Path, tmp_path: Path) -> None:
+    job = make_job(tiny_dir, tmp_path / "out", brandNew=1)
+    process = start_trainer(job, tmp_path, WHET_WORKER_VERSION="9.9.9")
+    errors = process.communicate()[1]
+    assert process.returncode == 64
+    assert "unknown field algorithm.brandNew" in errors
+    assert f"worker (version 9.9.9) is newer than this trainer (version {whetstone.__version__})" in errors
+    assert "training.kubernetes.image" in errors
+
+
+def test_a_full_disk_ends_with_its_own_code_and_a_whole_checkpoint(
+    finished: Path, tiny_dir: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "disk"
+    output.mkdir()
+    files = (finished / "checkpoints" / "iteration-0004").iterdir()
+    # Room for one checkpoint and the small files, but not for the adapter beside it.
+    size = 4096 * (sum(math.ceil(path.stat().st_size / 4096) for path in files) + 8)
+    mount = ["unshare", "-Urm", "sh", "-c", f'mount -t tmpfs -o size={size} t "$0" && exec "$@"', str(output)]
+    if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no user namespace to mount a small disk in")
+    keep = ["sh", "-c", '"$@"; code=$?; cp -r "$0" "$0-kept"; exit $code', str(output)]
+    process = start_trainer(make_job(tiny_dir, output), tmp_path, prefix=[*mount, *keep])
+    errors = process.communicate()[1]
+    assert process.returncode == 74, errors
+    assert f"the disk of {output}" in errors
+    assert "training goes on without it" in errors
+    kept = tmp_path / "disk-kept" / "checkpoints"
+    assert [path.name for path in kept.iterdir()] == ["iteration-0002"]

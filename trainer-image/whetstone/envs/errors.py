@@ -1,7 +1,13 @@
 """The sandbox's one error class on the Python side; its types are those of ``sandbox/errors.ts``."""
 
 RETRYABLE = frozenset(
-    {"Sandbox.StartFailed", "Sandbox.EnvironmentHung", "Sandbox.EnvironmentDied", "Sandbox.EnvironmentClosed"}
+    {
+        "Sandbox.StartFailed",
+        "Sandbox.EnvironmentHung",
+        "Sandbox.EnvironmentDied",
+        "Sandbox.EnvironmentKilled",
+        "Sandbox.EnvironmentClosed",
+    }
 )
 
 

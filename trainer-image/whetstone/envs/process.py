@@ -9,6 +9,7 @@ import json
 import math
 import os
 import select
+import signal
 import time
 
 from .answers import is_not_run, read_answer
@@ -16,6 +17,10 @@ from .errors import SandboxError
 
 # Of a line, beside its requests.
 ENVELOPE_BYTES = 256
+# The trainer's jails have no memory limit whose breach the kernel answers with SIGKILL: their address space is bounded
+# instead. bubblewrap reports a killed process as exit code 128 + signal. An environment can imitate that, so a trainer
+# is started again only a few times for it.
+KILLED_FROM_OUTSIDE = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
 READ_BYTES = 1 << 18
 
 
@@ -205,6 +210,13 @@ class EnvironmentProcess:
         if not ended:
             return self._fail("Sandbox.EnvironmentHung", f"closed its response channel and went on; killed.{last}")
         code = os.waitstatus_to_exitcode(status)
+        killer = -code if code < 0 else code - 128
+        if killer in KILLED_FROM_OUTSIDE:
+            return self._fail(
+                "Sandbox.EnvironmentKilled",
+                f"process was killed by signal {killer}, and not by a limit of its own: somebody killed it, or the "
+                f"machine had no memory left.{last}",
+            )
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         return self._fail("Sandbox.EnvironmentDied", f"process {how}.{last}")
 

@@ -31,3 +31,14 @@ def test_a_twin_that_was_overtaken_publishes_nothing(tiny_dir: Path, tmp_path: P
     assert [line["iteration"] for line in newer.rewind(9)] == [1, 2]
     assert older.latest() is None
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_a_manifest_whose_adapter_is_damaged_is_not_done(tiny_dir: Path, tmp_path: Path) -> None:
+    job = parse_job(json.dumps(make_job(tiny_dir, tmp_path / "out")))
+    store = OutputStore(job)
+    sha256 = store.save_adapter(lambda directory: (directory / "adapter_config.json").write_text("{}"))
+    store.save_manifest({"adapterDir": "adapter", "adapterSha256": sha256})
+    assert store.done
+    (store.adapter / "adapter_config.json").write_text("{")
+    assert not store.done
+    assert sorted(path.name for path in store.root.glob("manifest*")) == ["manifest.damaged.json"]

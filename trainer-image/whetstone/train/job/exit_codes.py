@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 BAD_JOB, ENVIRONMENT_FAILED, DIVERGED, LOCKED, STOPPED = 64, 65, 66, 75, 143
+# CUDA reported a fault of the device; the device's memory was too small.
+GPU_FAULT, GPU_OUT_OF_MEMORY = 67, 68
+# Something outside the jail killed the process of an environment.
+ENVIRONMENT_KILLED = 69
+DISK_FULL = 74
+# No worker has attended to the job for a long time; a checkpoint was saved before.
+UNATTENDED = 76
 # A fault of the trainer itself.
 FAULT = 1
 # Added to a signal's number, as a shell does it: the exit code of a process that the signal ended.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_type_hints
 
-from .errors import JobError, require
+from .errors import JobError, UnknownField, require
 from .options import JOB_OPTIONS, Algorithm
 
 # Seeds are exact numbers in JavaScript, too.
@@ -107,7 +107,7 @@ def _build(schema: type, raw: object, where: str):
     prefix = f"{where}." if where else ""
     unknown = sorted(set(raw) - set(hints))
     if unknown:
-        raise JobError(f"unknown field {prefix}{unknown[0]}; the fields are {', '.join(hints)}")
+        raise UnknownField(f"unknown field {prefix}{unknown[0]}; the fields are {', '.join(hints)}")
     values: dict[str, object] = {}
     for entry in dataclasses.fields(schema):
         kind, name = hints[entry.name], f"{prefix}{entry.name}"

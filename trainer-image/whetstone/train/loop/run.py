@@ -37,6 +37,7 @@ from ..loss.loss_mask import loss_mask
 from ..loss.minibatches import minibatches, token_mean
 from ..loss.prefix_tree import PrefixTreeBatch, PrefixTreePolicy
 from ..loss.supervised import is_supervised, supervised_inputs
+from ..output.disk import DiskFull
 from ..output.reports import Reporter
 from ..output.result import save_result
 from ..output.store import OutputStore
@@ -67,12 +68,12 @@ def run_job(
 ) -> bool:
     """Trains until the manifest is written, or until a checkpoint after which it has to leave.
 
-    True: the manifest is there. False: `stop` was set, or the job was cancelled. `started` is the perf_counter value at
-    which the process began, in seconds. `base` is read when it is not given. `next_slot` is for jobs that share the
-    cores with others.
+    True: the manifest is there. False: `stop` was set, the job was cancelled, or nobody attends to it. `started` is the
+    perf_counter value at which the process began, in seconds. `base` is read when it is not given. `next_slot` is for
+    jobs that share the cores with others.
 
     Raises SandboxError and EnvironmentFailed for the environments, Diverged for the optimisation, ModelError for the
-    base model, Locked when another trainer has taken over the output directory.
+    base model, Locked when another trainer has taken over the output directory, DiskFull.
     """
     torch.set_num_threads(job.threads)
     # On the CPU every kernel in use has a deterministic form. A kernel that has none raises an error.
@@ -377,11 +378,15 @@ class IterationEnd(TrainerCallback):
         self._reporter.tell(line, round(left * (now - self._last_end), 1))
         self._last_end = now
         if state.global_step % self._job.checkpointEvery == 0:
-            self._store.save_checkpoint(state.global_step, self._trainer.save_state)
+            try:
+                self._store.save_checkpoint(state.global_step, self._trainer.save_state)
+            except DiskFull as error:
+                # The older checkpoints are whole, and the next one may find room again.
+                self._store.notices.tell("disk", f"{error.strerror}; training goes on without it")
         if self._leaves() or (left and not self._next_slot(self._leaves)):
             self._store.save_checkpoint(state.global_step, self._trainer.save_state)
             control.should_training_stop = True
 
     def _leaves(self) -> bool:
-        """True when this process has to end: it was told to stop, or the job was cancelled."""
-        return self._stop.is_set() or self._store.cancelled
+        """True when this process has to end: it was told to stop, the job was cancelled, or no worker wants it."""
+        return self._stop.is_set() or self._store.cancelled or self._store.unattended

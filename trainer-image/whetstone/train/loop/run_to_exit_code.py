@@ -8,11 +8,22 @@ from whetstone.engine import ModelError
 from whetstone.envs.errors import SandboxError
 
 from ..job import TrainingJob
-from ..job.exit_codes import BAD_JOB, DIVERGED, ENVIRONMENT_FAILED, LOCKED, STOPPED
+from ..job.exit_codes import (
+    BAD_JOB,
+    DISK_FULL,
+    DIVERGED,
+    ENVIRONMENT_FAILED,
+    ENVIRONMENT_KILLED,
+    LOCKED,
+    STOPPED,
+    UNATTENDED,
+)
 from ..loss.divergence import Diverged
+from ..output.disk import DiskFull
 from ..output.failure import end_cancelled, end_with_failure
 from ..output.store import Locked, OutputStore
 from .base_model import BaseModel
+from .device_faults import device_exit_code
 from .rollouts import EnvironmentFailed
 from .run import NextSlot, alone, run_job
 
@@ -32,12 +43,22 @@ def run_to_exit_code(
     try:
         if run_job(job, store, stop, started, base, next_slot):
             return 0
-        return end_cancelled(store) if store.cancelled else STOPPED
+        if store.cancelled:
+            return end_cancelled(store)
+        return UNATTENDED if store.unattended and not stop.is_set() else STOPPED
     except ModelError as error:
         return end_with_failure(BAD_JOB, error, store)
     except (EnvironmentFailed, SandboxError) as error:
-        return end_with_failure(ENVIRONMENT_FAILED, error, store)
+        killed = isinstance(error, SandboxError) and error.type == "Sandbox.EnvironmentKilled"
+        return end_with_failure(ENVIRONMENT_KILLED if killed else ENVIRONMENT_FAILED, error, store)
+    except DiskFull as error:
+        return end_with_failure(DISK_FULL, error.strerror, store)
     except Diverged as error:
         return end_with_failure(DIVERGED, error, store)
     except Locked as error:
         return end_with_failure(LOCKED, error)
+    except Exception as error:
+        code = device_exit_code(error)
+        if code is None:
+            raise
+        return end_with_failure(code, error, store)

@@ -6,8 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..job import JobError, TrainingJob, check_inputs, parse_job
-from ..job.exit_codes import BAD_JOB
+from whetstone import __version__
+
+from ..job import JobError, TrainingJob, UnknownField, check_inputs, parse_job
+from ..job.exit_codes import BAD_JOB, DISK_FULL
+from ..output.disk import DiskFull
 from ..output.failure import end_cancelled, end_with_failure
 from ..output.reports import report_address
 from ..output.store import OutputStore, write_failure
@@ -35,7 +38,7 @@ def open_jobs(paths: list[Path], environment: dict[str, str]) -> tuple[list[Open
     for path in paths:
         try:
             text = path.read_text()
-            jobs.append(_parse(text))
+            jobs.append(_parse(text, environment.get("WHET_WORKER_VERSION")))
         except (JobError, OSError, UnicodeDecodeError) as error:
             codes.append(end_with_failure(BAD_JOB, error if len(paths) == 1 else f"{path}: {error}"))
     _agree(jobs)
@@ -48,6 +51,9 @@ def open_jobs(paths: list[Path], environment: dict[str, str]) -> tuple[list[Open
     for job in jobs:
         try:
             store = OutputStore(job)
+        except DiskFull as error:
+            codes.append(end_with_failure(DISK_FULL, error.strerror))
+            continue
         except (JobError, OSError) as error:
             codes.append(end_with_failure(BAD_JOB, error))
             continue
@@ -81,10 +87,13 @@ def _code_before_start(job: TrainingJob, store: OutputStore) -> int | None:
     return end_cancelled(store) if store.cancelled else None
 
 
-def _parse(text: str) -> TrainingJob:
+def _parse(text: str, worker_version: str | None) -> TrainingJob:
     """Parses a job. A JobError is also written to the job's output directory, unless another job has that."""
     try:
-        return parse_job(text)
+        try:
+            return parse_job(text)
+        except UnknownField as error:
+            raise JobError(f"{error}. {_versions(worker_version)}") from None
     except JobError as error:
         try:
             root = Path(json.loads(text)["outputDir"])
@@ -95,6 +104,20 @@ def _parse(text: str) -> TrainingJob:
             # The text names no output directory: the message on stderr and the exit code must do.
             pass
         raise
+
+
+def _versions(worker: str | None) -> str:
+    """Both versions, and what to do when the job file has a field that this trainer does not know."""
+    if worker == __version__:
+        return (
+            f"Worker and trainer both have version {__version__} but are of different builds: build the trainer image "
+            "from the sources of the worker"
+        )
+    return (
+        f"The worker ({f'version {worker}' if worker else 'of unknown version'}) is newer than this trainer (version "
+        f"{__version__}): set training.kubernetes.image to the trainer image of the worker's version, or use the "
+        "worker's own trainer"
+    )
 
 
 def _agree(jobs: list[TrainingJob]) -> None:

@@ -6,7 +6,9 @@ written.
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import io
 import json
 import os
 import secrets
@@ -14,11 +16,14 @@ import shutil
 from pathlib import Path
 
 from ..job import JobError, TrainingJob
+from .attendance import Attendance
+from .checkpoints import Checkpoints, sync
+from .disk import DiskFull, disk_full_named
+from .notices import Notices
 from .tree_hash import tree_sha256
 
-# The last checkpoint, and the one before in case the last cannot be read.
-KEPT_CHECKPOINTS = 2
 FAILURE = "failure.json"
+DAMAGED_MANIFEST = "manifest.damaged.json"
 
 
 class Locked(Exception):
@@ -30,13 +35,23 @@ class Fenced(Locked):
 
 
 def _replace(path: Path, text: str) -> None:
-    """Writes a file under a temporary name, flushes it to disk and renames it."""
+    """Writes a file under a temporary name, flushes it to disk and renames it. Raises DiskFull."""
     temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with disk_full_named(path.parent, path.name), temporary.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except DiskFull:
+        temporary.unlink(missing_ok=True)
+        raise
     temporary.rename(path)
+
+
+def _write_all(file: io.RawIOBase, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[file.write(view) :]
 
 
 def write_failure(root: Path, code: int, message: str) -> None:
@@ -51,16 +66,17 @@ class OutputStore:
     silent may still be at work. So the trainer that starts last writes its token into the file `fence`, and a trainer
     that finds another's token there publishes nothing more. The token is WHET_FENCE, or a random one.
 
-    Raises Locked when another process holds the directory, JobError when the directory belongs to another job.
+    Raises Locked when another process holds the directory, JobError when the directory belongs to another job,
+    DiskFull.
     """
 
     def __init__(self, job: TrainingJob) -> None:
         self.root = Path(job.outputDir)
         self.adapter = self.root / "adapter"
-        self._checkpoints = self.root / "checkpoints"
         self._progress = self.root / "progress.jsonl"
         self._manifest = self.root / "manifest.json"
-        self.root.mkdir(parents=True, exist_ok=True)
+        with disk_full_named(self.root.parent, self.root.name):
+            self.root.mkdir(parents=True, exist_ok=True)
         self._lock = (self.root / ".lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -73,8 +89,13 @@ class OutputStore:
             raise JobError(f"{self.root} holds another job; give this one a directory of its own")
         _replace(self._fence, self._token)
         _replace(mark, job.sha256)
-        self._checkpoints.mkdir(exist_ok=True)
-        for leftover in (*self._checkpoints.glob(".*"), *self.root.glob(".adapter*")):
+        self.notices = Notices()
+        self._unwritten: list[dict] = []
+        self._attendance = Attendance(self.root)
+        self._checkpoints = Checkpoints(
+            self.root / "checkpoints", lambda sentence: self.notices.tell(sentence, sentence)
+        )
+        for leftover in self.root.glob(".adapter*"):
             shutil.rmtree(leftover)
 
     def release(self) -> None:
@@ -87,13 +108,36 @@ class OutputStore:
 
     @property
     def done(self) -> bool:
-        """True when the manifest is there."""
-        return self._manifest.exists()
+        """True when the manifest is there and the adapter is the one that it names.
+
+        A manifest without its adapter is set aside and said: the job is trained again, from its last checkpoint.
+        """
+        if not self._manifest.exists():
+            return False
+        try:
+            manifest = json.loads(self._manifest.read_text())
+            if tree_sha256(self.root / manifest["adapterDir"]) == manifest["adapterSha256"]:
+                return True
+            damage = f"the files in {manifest['adapterDir']} are not those that it names"
+        except (ValueError, KeyError, TypeError):
+            damage = "it is no manifest"
+        self.notices.tell("manifest", f"manifest.json of {self.root} is set aside, since {damage}; it is trained again")
+        self._manifest.rename(self.root / DAMAGED_MANIFEST)
+        return False
 
     @property
     def cancelled(self) -> bool:
         """True when a file `cancel` is there, by which the worker says that nobody waits for this adapter any more."""
         return (self.root / "cancel").exists()
+
+    @property
+    def unattended(self) -> bool:
+        """True when for a long time no worker has said that it still wants the adapter."""
+        if not self._attendance.lapsed:
+            return False
+        minutes = f"{self._attendance.minutes:g} minutes"
+        self.notices.tell("attendance", f"no worker has attended to {self.root} for {minutes}, so training ends here")
+        return True
 
     def clear_failure(self) -> None:
         """Removes the failure.json of an earlier attempt."""
@@ -105,51 +149,63 @@ class OutputStore:
         write_failure(self.root, code, message)
 
     def latest(self) -> tuple[Path, int] | None:
-        """The newest checkpoint's directory and its iteration; None when there is no checkpoint."""
-        found = sorted(self._checkpoints.glob("iteration-*"))
-        return (found[-1], int(found[-1].name.split("-")[1])) if found else None
+        """The newest whole checkpoint's directory and its iteration; None when there is no checkpoint."""
+        return self._checkpoints.latest(len(self._read_progress()))
 
     def save_checkpoint(self, iteration: int, write) -> None:
-        """Makes a checkpoint with `write(directory)` and removes all but the last two. Raises Fenced."""
-        final = self._checkpoints / f"iteration-{iteration:04d}"
-        if not final.exists():
-            temporary = self._checkpoints / f".{final.name}"
-            temporary.mkdir()
-            write(temporary)
-            _sync(temporary)
-            self._must_hold_fence()
-            temporary.rename(final)
-        for old in sorted(self._checkpoints.glob("iteration-*"))[:-KEPT_CHECKPOINTS]:
-            shutil.rmtree(old)
+        """Makes a checkpoint with `write(directory)` and removes all but the last two. Raises Fenced and DiskFull."""
+        self._write_progress()
+        if self._unwritten:
+            raise DiskFull(errno.ENOSPC, f"the disk of {self.root} is full, so progress.jsonl could not be written")
+        self._checkpoints.save(iteration, write, self._must_hold_fence)
 
     def rewind(self, iteration: int) -> list[dict]:
         """Drops the progress lines after an iteration, which will be made again, and returns the lines that stay."""
-        lines = []
-        if self._progress.exists():
-            for text in self._progress.read_text().splitlines():
-                try:
-                    line = json.loads(text)
-                except ValueError:
-                    break
-                if line["iteration"] > iteration:
-                    break
-                lines.append(line)
+        lines = [line for line in self._read_progress() if line["iteration"] <= iteration]
         _replace(self._progress, "".join(json.dumps(line) + "\n" for line in lines))
         return lines
 
+    def _read_progress(self) -> list[dict]:
+        """The lines of progress.jsonl, up to one that is cut short."""
+        lines: list[dict] = []
+        for text in self._progress.read_text().splitlines() if self._progress.exists() else []:
+            try:
+                line = json.loads(text)
+            except ValueError:
+                break
+            lines.append(line)
+        return lines
+
     def add_progress(self, line: dict) -> None:
-        """Appends one line to progress.jsonl. Raises Fenced."""
+        """Appends one line to progress.jsonl, later if the disk is full. Raises Fenced."""
         self._must_hold_fence()
-        with self._progress.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        self._unwritten.append(line)
+        self._write_progress()
+
+    def _write_progress(self) -> None:
+        """Writes the lines that are not written yet. Of what a full disk cuts short nothing stays."""
+        if not self._unwritten:
+            return
+        text = "".join(json.dumps(line) + "\n" for line in self._unwritten)
+        with self._progress.open("ab", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            try:
+                with disk_full_named(self.root, self._progress.name):
+                    _write_all(file, text.encode())
+            except DiskFull as error:
+                file.truncate(size)
+                self.notices.tell("progress", f"{error.strerror}; it is written later")
+                return
+        self._unwritten.clear()
 
     def save_adapter(self, write) -> str:
-        """Makes the final adapter with `write(directory)` and returns its hash. Raises Fenced."""
+        """Makes the final adapter with `write(directory)` and returns its hash. Raises Fenced and DiskFull."""
         temporary = self.root / ".adapter"
-        temporary.mkdir()
-        write(temporary)
-        (temporary / "README.md").unlink(missing_ok=True)
-        _sync(temporary)
+        with disk_full_named(self.root, "the adapter"):
+            temporary.mkdir()
+            write(temporary)
+            (temporary / "README.md").unlink(missing_ok=True)
+            sync(temporary)
         self._must_hold_fence()
         if self.adapter.exists():
             shutil.rmtree(self.adapter)
@@ -157,14 +213,6 @@ class OutputStore:
         return tree_sha256(self.adapter)
 
     def save_manifest(self, manifest: dict) -> None:
-        """Writes the manifest. From here on the job is done. Raises Fenced."""
+        """Writes the manifest. From here on the job is done. Raises Fenced and DiskFull."""
         self._must_hold_fence()
         _replace(self._manifest, json.dumps(manifest, indent=2) + "\n")
-
-
-def _sync(directory: Path) -> None:
-    """Flushes every file of a directory to disk."""
-    for path in directory.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())

@@ -1,0 +1,38 @@
+"""Whether a worker still wants the result of a job."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+# The worker that follows a job touches this file of its output directory about every minute.
+ATTENDED = "attended"
+# Of the wait for a worker; WHET_ATTENDED_MINUTES changes it. Long enough for an upgrade of the workers.
+DEFAULT_MINUTES = 60.0
+
+
+class Attendance:
+    """Follows the file `attended` of an output directory.
+
+    Only this process's own clock counts: the file's time may be another machine's, so just its changes are looked at.
+    A worker of an earlier release makes no such file; its jobs are never left.
+    """
+
+    def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self.minutes = float(os.environ.get("WHET_ATTENDED_MINUTES") or DEFAULT_MINUTES)
+        self._path, self._clock = root / ATTENDED, clock
+        self._seen: int | None = None
+        self._since = clock()
+
+    @property
+    def lapsed(self) -> bool:
+        """True when no worker has touched the file for the whole time."""
+        try:
+            touched = self._path.stat().st_mtime_ns
+        except OSError:
+            return False
+        if touched != self._seen:
+            self._seen, self._since = touched, self._clock()
+        return self._clock() - self._since > self.minutes * 60

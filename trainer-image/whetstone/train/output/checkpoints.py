@@ -1,0 +1,159 @@
+"""The checkpoints of a job: each a directory whose files are held to the hashes that were taken when it was made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from .disk import disk_full_named
+
+# The last checkpoint, and the one before in case the last cannot be read.
+KEPT = 2
+HASHES = "files.sha256.json"
+
+
+class Checkpoints:
+    """The folder `checkpoints` of an output directory. `tell` takes a sentence for the owner of the job."""
+
+    def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
+        self._folder, self._tell = folder, tell
+        folder.mkdir(exist_ok=True)
+        for leftover in folder.glob(".*"):
+            shutil.rmtree(leftover)
+
+    def latest(self, lines: int) -> tuple[Path, int] | None:
+        """The newest whole checkpoint and its iteration, at most `lines`, since those after have no progress line.
+
+        A broken one is set aside and said, and the one before it counts. None when there is none.
+        """
+        for directory in reversed(self._all()):
+            iteration = _iteration(directory)
+            damage = _damage(directory)
+            if damage is None and iteration <= lines:
+                return directory, iteration
+            why = damage or f"progress.jsonl has only {lines} whole lines"
+            self._tell(f"checkpoint {directory.name} cannot be used: {why}; the one before it is tried")
+            directory.rename(self._folder / f".broken-{directory.name}")
+        return None
+
+    def save(self, iteration: int, write: Callable[[Path], None], check: Callable[[], None]) -> None:
+        """Makes a checkpoint with `write(directory)`. `check` is called last before it appears; it may raise.
+
+        Older ones than the last two go, once the newest is read back whole. Raises DiskFull; then the others stay.
+        """
+        final = self._folder / f"iteration-{iteration:04d}"
+        if not final.exists():
+            temporary = self._folder / f".{final.name}"
+            shutil.rmtree(temporary, ignore_errors=True)
+            try:
+                with disk_full_named(self._folder, f"checkpoint {final.name}"):
+                    temporary.mkdir()
+                    write(temporary)
+                    (temporary / HASHES).write_text(json.dumps(_hashes(temporary)))
+                    sync(temporary)
+                check()
+            except BaseException:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
+            temporary.rename(final)
+            sync_folder(self._folder)
+        damage = _damage(final)
+        if damage is not None:
+            self._tell(f"checkpoint {final.name} was written but cannot be read back: {damage}; older ones are kept")
+            return
+        for old in self._all()[:-KEPT]:
+            shutil.rmtree(old)
+
+    def _all(self) -> list[Path]:
+        return sorted(self._folder.glob("iteration-*"), key=_iteration)
+
+
+def _iteration(directory: Path) -> int:
+    return int(directory.name.split("-")[1])
+
+
+def _hashes(directory: Path) -> dict[str, str]:
+    files = (path for path in sorted(directory.rglob("*")) if path.is_file() and path.name != HASHES)
+    return {path.relative_to(directory).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _damage(directory: Path) -> str | None:
+    """What is wrong with a checkpoint, in a few words; None when it is whole. Raises OSError when it cannot be read."""
+    try:
+        expected = json.loads((directory / HASHES).read_text())
+    except FileNotFoundError:
+        return _damage_by_form(directory)
+    except ValueError:
+        return f"{HASHES} is no JSON"
+    found = _hashes(directory)
+    for name, digest in expected.items():
+        if name not in found:
+            return f"{name} is missing"
+        if found[name] != digest:
+            return f"{name} has changed since it was written"
+    return None
+
+
+def _damage_by_form(directory: Path) -> str | None:
+    """The same for a checkpoint of an earlier release, which has no hashes: by the form of its files."""
+    files = [path for path in sorted(directory.rglob("*")) if path.is_file()]
+    if not files:
+        return "it is empty"
+    for path in files:
+        if path.stat().st_size == 0:
+            return f"{path.name} is empty"
+        if path.suffix == ".json" and not _is_json(path):
+            return f"{path.name} is no JSON"
+        if path.suffix in (".pt", ".pth", ".bin") and not _is_archive(path):
+            return f"{path.name} is cut short"
+        if path.suffix == ".safetensors" and not _is_safetensors(path):
+            return f"{path.name} is cut short"
+    return None
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except ValueError:
+        return False
+    return True
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    except zipfile.BadZipFile:
+        return False
+
+
+def _is_safetensors(path: Path) -> bool:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "pt"):
+            return True
+    except SafetensorError:
+        return False
+
+
+def sync(directory: Path) -> None:
+    """Flushes every file of a directory to disk."""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Flushes the names in a folder to disk, so that a rename outlives a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
