@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import { failure } from '../contracts/typed-failure';
-import type { EnvironmentProcess, OpenEnvironmentOptions, SandboxError } from '../sandbox';
+import { EnvironmentKilled, type EnvironmentProcess, type OpenEnvironmentOptions, type SandboxError } from '../sandbox';
 import type { ArtifactStore } from '../store';
 
 /** A running environment, as far as activities use it. */
@@ -62,6 +62,11 @@ export async function readOwnerEnvironment({
  * is set.
  */
 export function ownerFailure(error: SandboxError, options: { nonRetryable?: boolean } = {}): Error {
+  if (error instanceof EnvironmentKilled)
+    return failure('Environment.Killed', `${error.message} It says nothing about the environment.`, {
+      cause: error,
+      ...options,
+    });
   return failure(
     'Environment.Failed',
     `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`,

@@ -19,7 +19,9 @@ export const TRAINER_EXIT_CODES = {
   stopped: 143,
 } as const;
 
+/** The trainer found another one at work in its directory. */
 export const LOCKED_EXIT_CODE = TRAINER_EXIT_CODES.locked;
+/** The trainer was stopped by SIGTERM, after it had saved a checkpoint. */
 export const STOPPED_EXIT_CODE = TRAINER_EXIT_CODES.stopped;
 
 /**

@@ -100,19 +100,8 @@ export function nextAction(
       return lastedOver(limits.startMinutes) ? replace('stalls', 'Trainer.Stalled') : { kind: 'wait' };
     case 'Stalled':
       return replace('stalls', 'Trainer.Stalled');
-    case 'Training': {
-      const { trainingMinutes } = limits;
-      const started = times.firstIterationMs;
-      const spent =
-        trainingMinutes !== undefined && started !== null && times.nowMs - started > trainingMinutes * MINUTE_MS;
-      return spent
-        ? {
-            kind: 'fail',
-            type: 'Trainer.Deadline',
-            message: `trained for more than ${trainingMinutes} minutes: ${reason.message}`,
-          }
-        : { kind: 'wait' };
-    }
+    case 'Training':
+      return afterTraining(reason, limits, times);
     case 'Deadline':
       return fail('Trainer.Deadline');
     case 'OOMKilled':
@@ -141,6 +130,14 @@ export function nextAction(
         : { kind: 'wait' };
     }
   }
+}
+
+function afterTraining({ message }: Reason, { trainingMinutes }: KubernetesSpec['limits'], times: PhaseTimes): Action {
+  const started = times.firstIterationMs;
+  if (trainingMinutes === undefined || started === null || times.nowMs - started <= trainingMinutes * MINUTE_MS)
+    return { kind: 'wait' };
+  const said = `trained for more than ${trainingMinutes} minutes: ${message}`;
+  return { kind: 'fail', type: 'Trainer.Deadline', message: said };
 }
 
 /** Whether nothing of this pod runs any more. */

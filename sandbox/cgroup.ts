@@ -31,6 +31,11 @@ export interface JailCgroup {
    * Rejects with the file system's error when the group does not take it; a process that has ended is no error.
    */
   join(pid: number): Promise<void>;
+  /**
+   * Whether the kernel killed a process of the group because the group had reached its own memory limit. False where
+   * that cannot be told, and when the whole machine ran out of memory.
+   */
+  brokeMemoryLimit(): boolean;
   /** Removes the group. Call it when its processes have ended; a later start removes a group that is still busy. */
   release(): void;
 }
@@ -100,6 +105,7 @@ export function createJailCgroup(limits: Limits, uid: number | null): JailCgroup
     join: async (pid) => {
       if (layer === 'v2') for (const path of made) await joinGroup(path, pid);
     },
+    brokeMemoryLimit: () => made.some((path) => reachedItsLimit(path) && hadKill(path)),
     release: () => made.forEach((path) => remove(path)),
   };
 }
@@ -211,6 +217,24 @@ function makeGroup(path: string, controller: Controller, limits: Limits): Cgroup
     }
   }
   return controller.bounds.filter((bound) => !lost.has(bound));
+}
+
+/**
+ * Whether a group has reached its own memory limit: v2's `oom` counts only that, and so does v1's failcnt. The kernel's
+ * count of kills alone says nothing, because it includes those for which the whole machine was the reason.
+ */
+const reachedItsLimit = (path: string): boolean =>
+  counterOf(join(path, 'memory.events'), /^oom (\d+)$/m) > 0 || counterOf(join(path, 'memory.failcnt'), /^(\d+)$/m) > 0;
+
+const hadKill = (path: string): boolean =>
+  ['memory.events', 'memory.oom_control'].some((file) => counterOf(join(path, file), /^oom_kill (\d+)$/m) > 0);
+
+function counterOf(file: string, pattern: RegExp): number {
+  try {
+    return Number(pattern.exec(readFileSync(file, 'utf8'))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 /** Removes groups that a killed service left behind. */

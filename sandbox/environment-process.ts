@@ -11,6 +11,7 @@ import {
   type EnvironmentResult,
   environmentResultSchemas,
 } from '../contracts/messages/environment-protocol';
+import { deathOf } from './death-of-process';
 import {
   BadOutput,
   BadRequest,
@@ -18,6 +19,7 @@ import {
   EnvironmentClosed,
   EnvironmentDied,
   EnvironmentHung,
+  EnvironmentKilled,
   EnvironmentRaised,
   EnvironmentStartFailed,
   NoSuchEpisode,
@@ -138,7 +140,7 @@ export class EnvironmentProcess {
       return this;
     } catch (error) {
       await this.close();
-      if (error instanceof EnvironmentDied)
+      if (error instanceof EnvironmentDied && !(error instanceof EnvironmentKilled))
         throw new EnvironmentStartFailed(`${error.message} before it was loaded.`, { cause: error });
       throw error;
     }
@@ -197,8 +199,8 @@ export class EnvironmentProcess {
 
   /**
    * Any method of the protocol. Rejects with a SandboxError: `EnvironmentRaised`, `BadReturn`, `BadRequest`,
-   * `NoSuchEpisode` for this request alone; `EnvironmentHung`, `EnvironmentDied`, `BadOutput`, `OutputFlood`,
-   * `EnvironmentClosed` for the process.
+   * `NoSuchEpisode` for this request alone; `EnvironmentHung`, `EnvironmentDied`, `EnvironmentKilled`, `BadOutput`,
+   * `OutputFlood`, `EnvironmentClosed` for the process.
    */
   request<M extends EnvironmentMethod>(method: M, params: EnvironmentParams[M]): Promise<EnvironmentResult<M>> {
     if (this.failure) return Promise.reject(this.failure);
@@ -345,15 +347,14 @@ export class EnvironmentProcess {
           });
         });
       }
-      const last = this.log.stderr.text().trim();
-      const how = signal ? `was killed by ${signal}` : `ended with code ${code}`;
       this.fail(
-        new EnvironmentDied(
-          `The process of environment ${this.name} ${how}${last ? `; its last words: ${last.slice(-400)}` : ''}`,
+        deathOf({
+          name: this.name,
           code,
           signal,
-          last,
-        ),
+          stderr: this.log.stderr.text().trim(),
+          brokeMemoryLimitOf: this.launched.brokeMemoryLimit() ? this.profile.cgroup.memoryBytes : null,
+        }),
       );
     }
     // A process that is not jailed may have left children in its group.

@@ -43,9 +43,9 @@ export class EnvironmentHung extends SandboxError {
   override readonly retryable = true;
 }
 
-/** The process ended by itself: `os._exit`, a crash, a limit. */
+/** The process ended: by itself (`os._exit`, a crash), by a limit, or killed from outside (`EnvironmentKilled`). */
 export class EnvironmentDied extends SandboxError {
-  readonly type = 'Sandbox.EnvironmentDied';
+  readonly type: 'Sandbox.EnvironmentDied' | 'Sandbox.EnvironmentKilled' = 'Sandbox.EnvironmentDied';
   override readonly retryable = true;
 
   constructor(
@@ -57,6 +57,15 @@ export class EnvironmentDied extends SandboxError {
   ) {
     super(message);
   }
+}
+
+/**
+ * Something outside the jail killed the process: a person, or the kernel when the machine had no memory left. It says
+ * nothing about the environment. An environment that kills itself looks the same, so repeat what was under way only a
+ * few times.
+ */
+export class EnvironmentKilled extends EnvironmentDied {
+  override readonly type = 'Sandbox.EnvironmentKilled';
 }
 
 /** The response channel carried something that the protocol does not allow; the process was killed. */

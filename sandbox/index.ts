@@ -6,6 +6,7 @@ export {
   EnvironmentClosed,
   EnvironmentDied,
   EnvironmentHung,
+  EnvironmentKilled,
   EnvironmentRaised,
   EnvironmentStartFailed,
   NoSuchEpisode,

@@ -24,6 +24,8 @@ export interface LaunchedRuntime {
   cgroup: Pick<JailCgroup, 'layer' | 'bounds'>;
   /** Kills the process group with SIGKILL; everything in the jail goes with it. Harmless when it is gone. */
   kill(): void;
+  /** Whether the process was killed because it had reached the jail's own memory limit. Ask before `release`. */
+  brokeMemoryLimit(): boolean;
   /** Frees the control group. Call it after the process has ended. */
   release(): void;
 }
@@ -33,7 +35,7 @@ const runtimePath = (): string => join(projectRoot(), 'trainer-image', 'whetston
 
 const ARGUMENTS_FD = 5;
 const SECCOMP_FD = 6;
-const NOTHING = { layer: 'none', bounds: [], release: () => {} } as const;
+const NOTHING = { layer: 'none', bounds: [], brokeMemoryLimit: () => false, release: () => {} } as const;
 
 /**
  * Starts the environment runtime with an empty environment, no inherited files and requests on fd 3, responses on fd 4.
@@ -177,7 +179,10 @@ function spawnOptions(extra: ('pipe' | number)[]): SpawnOptions {
   return { cwd: '/', env: {}, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', ...extra] };
 }
 
-function connect(child: ChildProcess, holder: Pick<JailCgroup, 'layer' | 'bounds' | 'release'>): LaunchedRuntime {
+function connect(
+  child: ChildProcess,
+  holder: Pick<JailCgroup, 'layer' | 'bounds' | 'brokeMemoryLimit' | 'release'>,
+): LaunchedRuntime {
   const [, stdout, stderr, requests, responses] = child.stdio as unknown as [null, Readable, Readable, Duplex, Duplex];
   // The pipes break when the process ends. Its exit is reported, not the broken pipes.
   for (const stream of [stdout, stderr, requests, responses]) stream?.on('error', () => {});
@@ -196,6 +201,7 @@ function connect(child: ChildProcess, holder: Pick<JailCgroup, 'layer' | 'bounds
         if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
       }
     },
+    brokeMemoryLimit: () => holder.brokeMemoryLimit(),
     release: () => holder.release(),
   };
 }

@@ -1,5 +1,5 @@
 import { EnvironmentProcess } from './environment-process';
-import { EnvironmentStartFailed } from './errors';
+import { EnvironmentKilled, EnvironmentStartFailed } from './errors';
 import { type LaunchedRuntime, launchRuntime } from './launch';
 import { isolationFor, openEnvironment, type OpenEnvironmentOptions } from './open-environment';
 import { type JailProfile, loadProfile } from './profile';
@@ -80,7 +80,8 @@ export class EnvironmentPool {
       return await new EnvironmentProcess(options.name, '', 'jail', launched, profile).start(options.source);
     } catch (error) {
       // The jail may have died while it waited, for lack of memory. That says nothing about the source.
-      if (error instanceof EnvironmentStartFailed) return openEnvironment(options);
+      if (error instanceof EnvironmentStartFailed || error instanceof EnvironmentKilled)
+        return openEnvironment(options);
       throw error;
     }
   }

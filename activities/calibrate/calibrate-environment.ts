@@ -11,6 +11,7 @@ import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { readSynthesisedEnvironment } from '../environment';
+import { isOutsideFault, killedFailure } from '../killed-environment';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import {
@@ -68,6 +69,7 @@ export function createCalibrateEnvironment(
       result = withFaults(calibrationOf(groups, thresholds, { ...design, doubt }), rolledOut);
     } catch (error) {
       if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
+      if (isOutsideFault(error)) throw killedFailure(error as Error, Context.current().info.attempt);
       if (!(error instanceof EnvironmentUnusable) && !(error instanceof SandboxError)) throw error;
       if (error instanceof EnvironmentUnusable) rolledOut = error.finished;
       result = unusable(thresholds, error.message);

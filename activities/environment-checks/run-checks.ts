@@ -5,6 +5,7 @@ import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { ALLOWED_MODULES } from '../allowed-modules';
 import type { EnvironmentSource, OpenEnvironment } from '../environment';
+import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { RestartingEnvironment } from '../rollout/restarting-environment';
 import type { CheckInput, CheckResult } from './check';
 import { checkAnswers } from './checks/answers';
@@ -50,8 +51,9 @@ export const CHECK_NAMES = [
 
 /**
  * Runs every check of a synthesised environment that needs no model. The environment runs in the jail. Where it raises,
- * hangs or dies, the check fails and the caller goes on.
- * @throws Sandbox.Unavailable; the signal's reason.
+ * hangs or dies, the check fails and the caller goes on. A check whose process something outside kills is run three
+ * times.
+ * @throws Sandbox.Unavailable; EnvironmentKilled; the signal's reason.
  */
 export async function runChecks(options: RunChecksOptions): Promise<Validation> {
   const { openEnvironment, environment } = options;
@@ -164,9 +166,10 @@ class CheckRun {
     this.options.signal?.throwIfAborted();
     let result: CheckResult;
     try {
-      result = await run();
+      result = await againIfKilled(async () => run(), this.options.signal);
     } catch (error) {
       this.options.signal?.throwIfAborted();
+      if (isOutsideFault(error)) throw error;
       result = faultOf(error);
     }
     const { passed, detail, figures } = result;

@@ -4,6 +4,7 @@ import { SandboxError } from '../../sandbox';
 import type { EnvironmentSource, OpenEnvironment } from '../environment';
 import { MAX_PROCESS_FAULTS } from '../rollout';
 import { RestartingEnvironment, isProcessFault } from '../rollout/restarting-environment';
+import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { mapInParallel } from '../in-parallel';
 import { type EnvironmentTask, promptOf, readTasks, TASKS_AT_ONCE } from './environment-task';
 import { type Format, learnFormat } from './observation-format';
@@ -119,7 +120,11 @@ async function observedFormats(
   for (const [index, script] of scripts.entries()) {
     if (index < wellFormed.length && !(seen[index] instanceof SandboxError)) continue;
     if (index >= wellFormed.length && ended > MAX_PROCESS_FAULTS) break;
-    const observations = await observationsOf(restarting, script, signal);
+    const observations = await againIfKilled(async () => {
+      const seenNow = await observationsOf(restarting, script, signal);
+      if (isOutsideFault(seenNow)) throw seenNow as SandboxError;
+      return seenNow;
+    }, signal);
     seen[index] = observations;
     if (!(observations instanceof SandboxError)) continue;
     ended++;

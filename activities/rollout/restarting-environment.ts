@@ -8,11 +8,18 @@ import {
 } from '../../sandbox';
 import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../environment';
 
+const PROCESS_FAULTS = [
+  EnvironmentHung,
+  EnvironmentDied,
+  EnvironmentClosed,
+  EnvironmentStartFailed,
+  BadOutput,
+  OutputFlood,
+];
+
 /** Whether an error ended the environment's process, and with it all its other episodes. */
 export function isProcessFault(error: unknown): boolean {
-  return [EnvironmentHung, EnvironmentDied, EnvironmentClosed, EnvironmentStartFailed, BadOutput, OutputFlood].some(
-    (kind) => error instanceof kind,
-  );
+  return PROCESS_FAULTS.some((kind) => error instanceof kind);
 }
 
 /** Keeps one process of an environment available: after its end, the next `running` starts another one. */

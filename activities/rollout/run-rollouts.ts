@@ -8,6 +8,7 @@ import { type EnvironmentSource, ownerFailure } from '../environment';
 import { type Progress, startProgress } from '../progress';
 import { RestartingEnvironment, isProcessFault } from './restarting-environment';
 import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
+import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { inParallel } from '../in-parallel';
 import { PolicyModel } from './policy-model';
 import type { ServedAdapter } from './served-adapter';
@@ -72,7 +73,9 @@ export class EnvironmentUnusable extends Error {
  * They are run again one by one. An episode that does it again ends as `environment-error` (synthesised environment) or
  * fails the set with `Environment.Failed` (the owner's). Repeating is safe because an episode is a function of its
  * plan.
- * @throws ApplicationFailure `Model.*`, `Environment.Failed`; EnvironmentUnusable; the signal's reason.
+ * An episode whose process something outside kills is run three times; that is nobody's fault.
+ * @throws ApplicationFailure `Model.*`, `Environment.*`; EnvironmentUnusable; EnvironmentKilled (synthesised); the
+ *   signal's reason.
  */
 export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): Promise<RolloutResults> {
   const { clock } = deps;
@@ -153,9 +156,9 @@ class RolloutSet {
     const lost: string[] = [];
     await inParallel(suspects, 1, { signal: this.signal, stop: this.stop }, async (plan) => {
       try {
-        await this.runOne(plan);
+        await againIfKilled(() => this.runOne(plan), this.signal);
       } catch (error) {
-        if (!isProcessFault(error) || this.signal.aborted || this.isOwners) throw error;
+        if (!isProcessFault(error) || isOutsideFault(error) || this.signal.aborted || this.isOwners) throw error;
         lost.push((error as SandboxError).message);
         if (lost.length > MAX_PROCESS_FAULTS)
           throw new EnvironmentUnusable(lost, { ...this.work.sorted(), seconds: this.seconds() });

@@ -1,10 +1,12 @@
 import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { EnvironmentInput, ValidationResult } from '../../contracts/messages/sharpen-stage';
 import { SandboxError } from '../../sandbox';
 import { layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { ownerFailure, readOwnerEnvironment, readSynthesisedEnvironment } from '../environment';
+import { isOutsideFault, killedFailure } from '../killed-environment';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import { certificateOf } from '../environment-checks/certificate';
@@ -16,7 +18,8 @@ import { TargetProfileCache } from './target-profile-cache';
  * Makes the activity `validateEnvironment`. It runs every check of a synthesised environment that needs no model, and
  * writes validation.json and a certificate without calibration. The environment runs in the jail. Where it raises,
  * hangs or dies, the check fails and the activity goes on.
- * @throws Environment.Failed when the agent's own environment, with which it is compared, fails; Sandbox.Unavailable.
+ * @throws Environment.Failed when the agent's own environment, with which it is compared, fails; Environment.Killed;
+ *   Sandbox.Unavailable.
  */
 export function createValidateEnvironment(deps: RolloutDeps): (input: EnvironmentInput) => Promise<ValidationResult> {
   const profiles = new TargetProfileCache(deps.store);
@@ -53,6 +56,10 @@ export function createValidateEnvironment(deps: RolloutDeps): (input: Environmen
       const facts = { capability: capability.id, source: sourceRef, isolation: prepared.sandbox.mode, settings };
       const certificate = await putJson(deps.store, folder, 'certificate.json', certificateOf(facts, validation));
       return { passed: validation.passed, problems: validation.problems, detail, certificate };
+    } catch (error) {
+      if (isOutsideFault(error) && !(error instanceof ApplicationFailure))
+        throw killedFailure(error as Error, Context.current().info.attempt);
+      throw error;
     } finally {
       progress.stop();
     }

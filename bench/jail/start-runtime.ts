@@ -37,6 +37,7 @@ async function launchBare({ profile }: LoadedProfile): Promise<LaunchedRuntime> 
     responses,
     cgroup: { layer: 'none', bounds: [] },
     kill: () => child.kill('SIGKILL'),
+    brokeMemoryLimit: () => false,
     release: () => {},
   };
 }

@@ -94,6 +94,13 @@ export const FAILURES = {
       'Read the traceback in the message; run the task by its seed. ' +
       'Where a capability waits for it, `whet retry RUN CAPABILITY` goes on once it works.',
   },
+  'Environment.Killed': {
+    retryable: true,
+    meaning: "Something outside the jail kept killing the environment's process; nothing was counted against it.",
+    remedy:
+      'Look for what kills processes on the worker, usually a lack of memory; then `whet retry RUN CAPABILITY`. ' +
+      'An environment that kills itself looks the same: `whet skip RUN CAPABILITY` leaves it out.',
+  },
   'Trainer.JobInvalid': {
     retryable: false,
     meaning: 'The trainer refused its job file.',
@@ -208,6 +215,7 @@ export const PAUSING_FAILURES: readonly FailureType[] = [
   'Model.Refused',
   'Sandbox.Unavailable',
   'Environment.Failed',
+  'Environment.Killed',
   'Trainer.JobInvalid',
   'Trainer.EnvironmentFailed',
   'Trainer.Diverged',

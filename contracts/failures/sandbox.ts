@@ -17,6 +17,10 @@ export const SANDBOX_FAILURES = {
     meaning: 'The process of the environment ended by itself, or broke a limit of the jail.',
     remedy: 'Read its last lines in the message; docs/sandbox.md lists the limits.',
   },
+  'Sandbox.EnvironmentKilled': {
+    meaning: 'Something outside the jail killed the process of the environment, for example for lack of memory.',
+    remedy: 'Give the machine more memory, or run fewer things on it; the environment itself did not break a limit.',
+  },
   'Sandbox.BadOutput': {
     meaning: 'The process answered with something that the protocol does not allow; it was killed.',
     remedy: 'Leave file descriptors alone; print to standard output only.',

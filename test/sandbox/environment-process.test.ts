@@ -164,9 +164,10 @@ test('a process that is killed from outside is reported with its signal', async 
   );
   await environment.reset('a', 1);
   await expect(environment.step('a', add(1))).rejects.toMatchObject({
-    type: 'Sandbox.EnvironmentDied',
+    type: 'Sandbox.EnvironmentKilled',
     signal: 'SIGKILL',
     stderr: 'help',
+    message: expect.stringContaining('not by a limit of its own') as string,
   });
   await expect(environment.task(1)).rejects.toBeInstanceOf(EnvironmentDied);
 });

@@ -1,5 +1,5 @@
 // jail
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -12,6 +12,7 @@ import {
   SandboxUnavailable,
 } from '../../sandbox';
 import { projectRoot } from '../../contracts/project-root';
+import { cgroupLayer } from '../../sandbox/cgroup';
 import { findProgram } from '../../sandbox/find-program';
 import { hostileSource } from './hostile';
 
@@ -250,3 +251,45 @@ test('programs are looked up in absolute directories only', () => {
   expect(findProgram('sh', '.:bin')).toBeNull();
   expect(findProgram('sh', '/nonexistent:/bin')).toBe('/bin/sh');
 });
+
+(cgroupLayer() === 'none' ? test.skip : test)(
+  'a jail over its own memory limit is at fault; one that somebody kills is not',
+  async () => {
+    const greedy = hostileSource('held = b"x" * (200 << 20)\nreturn "held"');
+    const small = changed((profile) => (profile.cgroup.memoryBytes = 64 << 20));
+    const environment = await openEnvironment({ source: greedy, trust: 'synthesised', name: 'greedy', profile: small });
+    await environment.reset('e', 0);
+    await expect(environment.step('e', [{ name: 'go', arguments: {} }])).rejects.toMatchObject({
+      type: 'Sandbox.EnvironmentDied',
+      message: expect.stringContaining('more than its 64 MiB of memory') as string,
+    });
+    await environment.close();
+
+    const innocent = await open(small);
+    await innocent.reset('e', 0);
+    for (const pid of processesBelow(process.pid)) if (isRuntime(pid)) process.kill(pid, 'SIGKILL');
+    await expect(innocent.step('e', [{ name: 'go', arguments: {} }])).rejects.toMatchObject({
+      type: 'Sandbox.EnvironmentKilled',
+    });
+    await innocent.close();
+  },
+);
+
+/** Process ids of all descendants. */
+function processesBelow(root: number): number[] {
+  const children = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => Number(/\) . (\d+)/.exec(readOr(`/proc/${pid}/stat`))?.[1]) === root);
+  return children.flatMap((pid) => [pid, ...processesBelow(pid)]);
+}
+
+const isRuntime = (pid: number): boolean => readOr(`/proc/${pid}/cmdline`).startsWith('/usr/bin/python3');
+
+function readOr(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}

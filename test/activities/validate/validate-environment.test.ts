@@ -69,6 +69,42 @@ describe('validateEnvironment', () => {
     });
   });
 
+  test('a jail that is killed from outside is no fault of the environment, and costs no attempt', async () => {
+    const killed = new RunFixture();
+    let kills = 0;
+    let most = 1;
+    // The process is killed in the middle of a check, as the kernel does it on a machine without memory.
+    const openEnvironment: typeof killed.deps.openEnvironment = async (environment) => {
+      const handle = await killed.deps.openEnvironment(environment);
+      if (environment.name !== 'stamps') return handle;
+      const reference = handle.reference.bind(handle);
+      handle.reference = (seed) => {
+        if (kills < most && handle.alive) {
+          kills++;
+          const { launched } = handle as unknown as { launched: { kill(): void } };
+          // Its kill command does nothing where the process is gone already.
+          launched.kill();
+        }
+        return reference(seed);
+      };
+      return handle;
+    };
+    const runContext = await killed.prepare('http://127.0.0.1:9/v1');
+    const source = await killed.store.put('runs/run-1/environments/stamps', 'environment.py', good);
+    const { validateEnvironment } = createValidationActivities({ ...killed.deps, openEnvironment });
+    const attempt = (number: number) =>
+      killed.run(
+        validateEnvironment,
+        { context: runContext, capability, source },
+        killed.activity({ attempt: number }),
+      );
+    expect(await attempt(1)).toMatchObject({ passed: true, problems: [] });
+    most = Infinity;
+    await expect(attempt(1)).rejects.toMatchObject({ type: 'Environment.Killed', nonRetryable: false });
+    await expect(attempt(3)).rejects.toMatchObject({ type: 'Environment.Killed', nonRetryable: true });
+    await killed.dispose();
+  });
+
   test("opens the agent's own environment once for a run; asks a person when it keeps failing", async () => {
     const own = new RunFixture();
     let opened = 0;

@@ -1,0 +1,47 @@
+import type { ApplicationFailure } from '@temporalio/common';
+import { failure } from '../contracts/typed-failure';
+import { EnvironmentDied, EnvironmentKilled, EnvironmentStartFailed } from '../sandbox';
+
+/** How often something is tried whose environment is killed from outside. */
+const TRIES = 3;
+/** After this many attempts of an activity, a person has to look at what kills the environment. */
+const ATTEMPTS = 3;
+
+/**
+ * Runs something again when the environment's process was killed from outside, three times in all: the kill says
+ * nothing about the environment. Throws EnvironmentKilled, the signal's reason, or what `run` throws.
+ */
+export async function againIfKilled<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (let number = 1; ; number++) {
+    try {
+      return await run();
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!isOutsideFault(error) || number === TRIES) throw error;
+    }
+  }
+}
+
+/**
+ * Whether an error, or its cause, says that something outside killed the environment's process, or that the system had
+ * no room to start it. A source that ends its process while it is loaded is at fault itself.
+ */
+export function isOutsideFault(error: unknown): boolean {
+  const own = (one: unknown): boolean =>
+    one instanceof EnvironmentKilled ||
+    (one instanceof EnvironmentStartFailed && !(one.cause instanceof EnvironmentDied));
+  return own(error) || (error instanceof Error && own(error.cause));
+}
+
+/**
+ * The failure of an activity whose environment was killed again and again. Temporal tries again with back-off; later it
+ * waits for a person.
+ * @param attempt of the activity, counted from 1.
+ */
+export function killedFailure(error: Error, attempt: number): ApplicationFailure {
+  const next =
+    attempt < ATTEMPTS
+      ? 'It is tried again; nothing counts against the environment.'
+      : 'It waits now: nothing counts against the environment.';
+  return failure('Environment.Killed', `${error.message} ${next}`, { cause: error, nonRetryable: attempt >= ATTEMPTS });
+}

@@ -1,0 +1,44 @@
+import { EnvironmentDied, EnvironmentKilled } from './errors';
+
+/** How the process of an environment ended by itself, or was ended by somebody else. */
+interface ProcessEnd {
+  /** Of the environment, for the message. */
+  name: string;
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  /** The end of what it wrote to stderr. */
+  stderr: string;
+  /** The jail's memory limit in bytes, if the kernel killed the process for it; else null. */
+  brokeMemoryLimitOf: number | null;
+}
+
+/**
+ * Signals that no limit of the jail sends, by number. bubblewrap reports a process that one has ended as exit code
+ * 128 + number.
+ */
+const OUTSIDE_SIGNALS: Readonly<Record<number, NodeJS.Signals>> = {
+  1: 'SIGHUP',
+  2: 'SIGINT',
+  9: 'SIGKILL',
+  15: 'SIGTERM',
+};
+
+/** The error of a process that ended: EnvironmentKilled when something outside the jail ended it. */
+export function deathOf({ name, code, signal, stderr, brokeMemoryLimitOf }: ProcessEnd): EnvironmentDied {
+  const words = stderr === '' ? '' : `; its last words: ${stderr.slice(-400)}`;
+  const what = `The process of environment ${name}`;
+  if (brokeMemoryLimitOf !== null) {
+    const limit = `${Math.floor(brokeMemoryLimitOf / 2 ** 20)} MiB`;
+    const message = `${what} used more than its ${limit} of memory and was killed${words}`;
+    return new EnvironmentDied(message, code, signal, stderr);
+  }
+  const killer = signal ?? OUTSIDE_SIGNALS[(code ?? 0) - 128];
+  if (killer !== undefined && Object.values(OUTSIDE_SIGNALS).includes(killer)) {
+    const message =
+      `${what} was killed by ${killer}, and not by a limit of its own: somebody killed it, or the machine had no ` +
+      `memory left${words}`;
+    return new EnvironmentKilled(message, code, signal, stderr);
+  }
+  const how = signal === null ? `ended with code ${code}` : `was killed by ${signal}`;
+  return new EnvironmentDied(`${what} ${how}${words}`, code, signal, stderr);
+}
