@@ -3,7 +3,7 @@
  * own, each disturbed by faults drawn from a seeded generator or by one scenario. Checks that each ends as the
  * undisturbed one or waits with a reason, that nothing is paid twice, and that `whet down` leaves nothing behind.
  */
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -53,41 +53,57 @@ interface Options {
   keep: boolean;
 }
 
+/** Wrong words on the command line. */
+class UsageError extends Error {}
+
 function readOptions(): Options {
-  const string = { type: 'string' } as const;
-  const { values } = parseArgs({
-    options: {
-      ...{ seed: string, runs: string, faults: string, minutes: string, 'calm-minutes': string, every: string },
-      ...{ work: string, scenario: string, keep: { type: 'boolean' } },
-    },
-  });
+  const values = parseWords();
   const number = (name: 'seed' | 'runs' | 'minutes' | 'calm-minutes', fallback: number): number => {
     const value = Number(values[name] ?? fallback);
-    if (!(value >= 0)) throw new RangeError(`--${name} ${values[name]}: a number.`);
-    return value;
+    if (value >= 0 && (Number.isInteger(value) || name.endsWith('minutes'))) return value;
+    throw new UsageError(`--${name} ${values[name]}: a number, not negative.`);
   };
-  const [least = 3, most = 15] = (values.every ?? '3,15').split(',').map(Number);
+  const [least = NaN, most = NaN] = (values.every ?? '3,15').split(',').map(Number);
+  if (!(least >= 0 && most >= least)) throw new UsageError(`--every ${values.every}: two numbers, such as 3,15.`);
+  const faults = values.scenario === undefined ? named('faults', values.faults, FAULTS) : [];
+  const scenarios = values.scenario === undefined ? [] : named('scenario', values.scenario, SCENARIOS);
+  if (needsDisk({ faults, scenarios }) && !canFillDisks())
+    throw new UsageError('A full disk needs root, for a small file system of its own: leave out what fills one.');
   return {
-    seed: number('seed', 1),
-    runs: number('runs', 3),
-    faults: values.scenario === undefined ? named('faults', values.faults, FAULTS) : [],
-    scenarios: values.scenario === undefined ? [] : named('scenario', values.scenario, SCENARIOS),
+    ...{ seed: number('seed', 1), runs: number('runs', 3), faults, scenarios },
     timing: {
       every: [least * 1_000, most * 1_000],
       disturbedMs: number('minutes', 4) * 60_000,
       calmMs: number('calm-minutes', 10) * 60_000,
     },
-    folder: values.work === undefined ? join(tmpdir(), `whet-chaos-${process.pid}`) : resolve(values.work),
+    folder: values.work === undefined ? mkdtempSync(join(tmpdir(), 'whet-chaos-')) : resolve(values.work),
     keep: values.keep === true || values.work !== undefined,
   };
 }
+
+function parseWords() {
+  const string = { type: 'string' } as const;
+  try {
+    return parseArgs({
+      options: {
+        ...{ seed: string, runs: string, faults: string, minutes: string, 'calm-minutes': string, every: string },
+        ...{ work: string, scenario: string, keep: { type: 'boolean' } },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+const needsDisk = ({ faults, scenarios }: Pick<Options, 'faults' | 'scenarios'>): boolean =>
+  [...faults, ...scenarios].some((disturbance) => disturbance.needsDisk === true);
 
 /** Those of a list that an option names; all when it is absent. */
 function named<T extends { name: string }>(option: string, names: string | undefined, known: readonly T[]): T[] {
   return (names?.split(',') ?? known.map(({ name }) => name)).map((name) => {
     const found = known.find((one) => one.name === name);
     if (found !== undefined) return found;
-    throw new RangeError(`--${option} ${name}: one of ${known.map((one) => one.name).join(', ')}.`);
+    throw new UsageError(`--${option} ${name}: one of ${known.map((one) => one.name).join(', ')}.`);
   });
 }
 
@@ -159,9 +175,6 @@ async function makeRun(options: Options, calm: Calm, { name, seed, script, expec
   }
 }
 
-const needsDisk = ({ faults, scenarios }: Options): boolean =>
-  [...faults, ...scenarios].some((disturbance) => disturbance.needsDisk === true);
-
 async function main(): Promise<number> {
   if (process.argv.includes('--help')) {
     console.log(USAGE);
@@ -172,16 +185,23 @@ async function main(): Promise<number> {
     return 0;
   }
   const options = readOptions();
-  if (needsDisk(options) && !canFillDisks())
-    throw new RangeError('A full disk needs root, for a small file system of its own: leave out the fault disk.');
   mkdirSync(options.folder, { recursive: true });
   const results: Result[] = [];
+  const broken: string[] = [];
   try {
     const calm = await undisturbed(options);
-    for (const planned of plannedRuns(options)) results.push(await makeRun(options, calm, planned));
-    console.log(`\n${tables(results, calm)}\n`);
-    console.log(JSON.stringify(summary(results, calm)));
-    return results.some(hasFailed) ? 1 : 0;
+    for (const planned of plannedRuns(options)) {
+      try {
+        results.push(await makeRun(options, calm, planned));
+      } catch (error) {
+        // One that could not be begun, or whose result cannot be read, must not take the others with it.
+        broken.push(`${planned.name}: ${(error as Error).message}`);
+        console.error(error);
+      }
+    }
+    console.log(`\n${[tables(results, calm), ...broken].join('\n')}\n`);
+    console.log(JSON.stringify({ ...summary(results, calm), broken: broken.length }));
+    return broken.length > 0 || results.some(hasFailed) ? 1 : 0;
   } finally {
     if (options.keep) console.log(`kept: ${options.folder}`);
     else rmSync(options.folder, { recursive: true, force: true });
@@ -196,8 +216,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    const isUsage = error instanceof RangeError || error instanceof TypeError;
-    console.error(isUsage ? `${error.message}\n${USAGE}` : error);
-    process.exit(isUsage ? 2 : 1);
+    console.error(error instanceof UsageError ? `${error.message}\n${USAGE}` : error);
+    process.exit(error instanceof UsageError ? 2 : 1);
   },
 );

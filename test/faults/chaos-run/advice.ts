@@ -1,7 +1,9 @@
 /** Words of the `whet` command that a reason names: a repair before another try, and that if it names none. */
 export function adviceIn(text: string, runId: string): string[] {
-  const named = /whet (repair|retry)((?: +[\w@:./-]+)*)/g;
-  const found = [...text.matchAll(named)].map(([, command = '', rest = '']) => [command, ...rest.trim().split(/ +/)]);
-  const chosen = found.find(([command]) => command === 'repair') ?? found[0] ?? ['retry', runId];
-  return chosen.map((word) => (word === 'RUN' ? runId : word.replace(/[.,;]$/, ''))).filter((word) => word !== '');
+  const run = `(?:RUN|${runId})`;
+  const repair = new RegExp(`whet repair ${run}( --yes)?`).exec(text);
+  if (repair !== null) return ['repair', runId, ...(repair[1] === undefined ? [] : ['--yes'])];
+  // What follows the run is a capability only where the sentence ends after it.
+  const capability = new RegExp(`whet retry ${run} ([\\w-]+)(?=[,.;\\n]|$)`).exec(text)?.[1];
+  return ['retry', runId, ...(capability === undefined ? [] : [capability])];
 }

@@ -28,6 +28,14 @@ export function drawFile(home: string, pattern: RegExp, random: RandomSource): s
   return files[random.below(Math.max(1, files.length))] ?? null;
 }
 
+/** The file that matches and was written last, if that was a moment ago; null when none was. */
+export function fileBeingWritten(home: string, pattern: RegExp): string | null {
+  const [newest] = filesOf(home, pattern);
+  return newest !== undefined && Date.now() - statSync(newest).mtimeMs < BEING_WRITTEN_MS ? newest : null;
+}
+
+const BEING_WRITTEN_MS = 1_000;
+
 /** Work files of activities. */
 export const WORK_SEGMENT = /^runs\/[^/]+\/work\/.*\.jsonl$/;
 /** Labels that all runs of an agent share. */

@@ -1,7 +1,7 @@
 import type { RandomSource } from '../../../activities/statistics/random';
 import { isRunning } from '../../../cli/supervisor/processes';
 import type { KnownProcess, ProcessKind } from './census';
-import { drawFile, LABEL_SEGMENT, tearLastLine, WORK_SEGMENT } from './damage';
+import { fileBeingWritten, LABEL_SEGMENT, tearLastLine, WORK_SEGMENT } from './damage';
 import { fillDisk, freeDisk } from './disk';
 import type { Session } from './session';
 
@@ -70,8 +70,9 @@ export const FAULTS: readonly Fault[] = [
     weight: 1,
     async strike(session) {
       const { instance, random } = session;
-      const path = drawFile(instance.home, random.below(2) === 0 ? WORK_SEGMENT : LABEL_SEGMENT, random);
-      if (path !== null) crashWhileWriting(session, path);
+      const patterns = random.below(2) === 0 ? [WORK_SEGMENT, LABEL_SEGMENT] : [LABEL_SEGMENT, WORK_SEGMENT];
+      const [path] = patterns.flatMap((pattern) => fileBeingWritten(instance.home, pattern) ?? []);
+      if (path !== undefined) crashWhileWriting(session, path);
     },
   },
 ];

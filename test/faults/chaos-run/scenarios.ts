@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { LABELLING } from '../../../contracts/limits';
 import type { ProcessKind } from './census';
 import {
   ADAPTER,
   ARTIFACT,
   drawFile,
+  fileBeingWritten,
   filesOf,
   halve,
   LABEL_SEGMENT,
@@ -28,6 +30,8 @@ export interface Scenario {
 }
 
 const LIMIT_MS = 600_000;
+/** A run labels so many chunks side by side; when there are more segments, some are finished. */
+const CHUNKS_AT_ONCE = LABELLING.chunksInFlight;
 
 /** Lets time pass until a stage is in its middle: an activity of it has done something. */
 async function inStage(session: Session, stage: string): Promise<void> {
@@ -92,6 +96,20 @@ const damageScenario = (
   },
 });
 
+/** A crash of the worker in the middle of a write. */
+const tornScenario = (name: string, what: string, stage: string, pattern: RegExp): Scenario => ({
+  name,
+  what: `the worker dies and leaves half a last line in ${what} that it writes, in ${stage}`,
+  async script(session) {
+    await inStage(session, stage);
+    const find = () => fileBeingWritten(session.instance.home, pattern);
+    await session.until(() => session.hasEnded || find() !== null, LIMIT_MS);
+    const path = find();
+    if (path === null) session.problem(`the scenario found no file that matches ${pattern}`);
+    else crashWhileWriting(session, path);
+  },
+});
+
 /** The state of `whet up` is damaged; then its supervisor dies, and the user calls `whet up`. */
 const stateScenario = (name: string, what: string, file: string, how: 'empty' | 'half'): Scenario => ({
   name,
@@ -121,20 +139,16 @@ const STATE_SCENARIOS: readonly Scenario[] = [
 ];
 
 const DAMAGE_SCENARIOS: readonly Scenario[] = [
+  tornScenario('torn-work-segment', 'a work file', 'collect', WORK_SEGMENT),
+  tornScenario('torn-label-segment', 'a label segment', 'identify', LABEL_SEGMENT),
   {
-    name: 'torn-work-segment',
-    what: 'the worker dies and leaves half a last line in a work file, in collect',
-    async script(session) {
-      await inStage(session, 'collect');
-      for (const path of filesOf(session.instance.home, WORK_SEGMENT).slice(0, 1)) crashWhileWriting(session, path);
-    },
-  },
-  {
-    name: 'torn-label-segment',
-    what: 'the worker dies and leaves half a last line in each label segment',
+    name: 'torn-finished-segment',
+    what: 'half a last line in the label segment that was finished first, then the worker dies',
     async script(session) {
       await inStage(session, 'identify');
-      for (const path of filesOf(session.instance.home, LABEL_SEGMENT)) crashWhileWriting(session, path);
+      const finished = () => filesOf(session.instance.home, LABEL_SEGMENT).length > CHUNKS_AT_ONCE;
+      await session.until(() => session.hasEnded || finished(), LIMIT_MS);
+      for (const path of filesOf(session.instance.home, LABEL_SEGMENT).slice(-1)) crashWhileWriting(session, path);
     },
   },
   {
