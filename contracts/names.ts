@@ -11,7 +11,21 @@ export const TASK_QUEUES = {
 export type QueueKind = keyof typeof TASK_QUEUES;
 
 /** Custom search attributes that the Temporal namespace must have, each of type Keyword. */
-export const SEARCH_ATTRIBUTES = { agent: 'WhetAgent', stage: 'WhetStage', verdict: 'WhetVerdict' } as const;
+export const SEARCH_ATTRIBUTES = {
+  agent: 'WhetAgent',
+  stage: 'WhetStage',
+  verdict: 'WhetVerdict',
+  /** One of WAITING_FOR, or empty: `WhetWaiting != ''` lists the runs that need somebody. */
+  waiting: 'WhetWaiting',
+} as const;
+
+/**
+ * What a run needs somebody for. `operator`, `owner`, `cluster`: a failure that these can cure. `approval`: the gate is
+ * passed and the agent's owner wants to approve. `repeated-failure`: it goes on by itself as soon as what fails works.
+ */
+export const WAITING_FOR = ['operator', 'owner', 'cluster', 'approval', 'repeated-failure'] as const;
+/** Value of the search attribute WhetWaiting. */
+export type WaitingFor = (typeof WAITING_FOR)[number];
 
 /** Stages of a run, in the order of the paper. */
 export const STAGES = ['collect', 'identify', 'sharpen', 'evaluate', 'promote', 'report'] as const;
@@ -34,17 +48,28 @@ export const MESSAGES = {
   approveUpdate: 'approve',
   retrySignal: 'retry',
   skipSignal: 'skip',
+  /** Answers what waits and says what that was; refuses an answer that nothing waits for. */
+  answerUpdate: 'answer',
   /** An environment that a person edited, for a capability that waits. */
   editSignal: 'edit',
   /** From a child workflow or an activity to its run: what it does, or what it waits for. */
   statusSignal: 'note',
+  /** From a worker to the run: an activity fails again and again, or no longer. */
+  failingSignal: 'failing',
 } as const;
 
 /** The command that a waiting capability offers. `whet env edit` looks for it in the text of what the run waits for. */
 export const editCommand = (runId: string, capabilityId: string): string => `whet env edit ${runId} ${capabilityId}`;
 
 /** What a run ends with, and `running` until then. Also the values of the search attribute WhetVerdict. */
-export const RUN_OUTCOMES = ['running', 'promoted', 'not-promoted', 'nothing-to-sharpen', 'failed'] as const;
+export const RUN_OUTCOMES = [
+  'running',
+  'promoted',
+  'not-promoted',
+  'nothing-to-sharpen',
+  'failed',
+  'cancelled',
+] as const;
 /** Outcome of a run. */
 export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 

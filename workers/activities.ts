@@ -16,6 +16,7 @@ import type { RolloutDeps } from '../activities/rollout/rollout-deps';
 import { createCompareActivities } from '../activities/evaluate/compare-arms';
 import { createEvaluationRolloutActivities } from '../activities/evaluate/roll-out-arm';
 import { createIdentifyActivities } from '../activities/identify';
+import { createAmendActivities } from '../activities/prepare/amend-spec';
 import { createPrepareActivities } from '../activities/prepare';
 import { createPromoteActivities } from '../activities/promote';
 import { createReportActivities } from '../activities/report';
@@ -56,6 +57,7 @@ export function createActivities(config: WorkerConfig, reports: TrainerReports |
   return {
     orchestration: {
       ...createPrepareActivities({ ...rollout, endpoints: config, probeJail }),
+      ...createAmendActivities({ store, endpoints: config }),
       ...createCompareActivities({ store }),
       ...createPromoteActivities({ store }),
       ...createReportActivities({ store }),

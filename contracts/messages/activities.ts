@@ -32,8 +32,8 @@ import type {
   TallyInput,
   TallyResult,
 } from './identify-stage';
-import type { ImprovementRunInput, ReportInput, ReportResult, RunPlan } from './run';
 import type { Repetition } from './repair';
+import type { AmendedSpec, AmendSpecInput, ImprovementRunInput, ReportInput, ReportResult, RunPlan } from './run';
 import type { RunContext } from './run-context';
 import type {
   CalibrationInput,
@@ -54,6 +54,8 @@ export interface OrchestrationActivities {
    * Spec.Invalid, Sandbox.Unavailable, Model.Unreachable.
    */
   prepareRun(input: ImprovementRunInput): Promise<RunPlan>;
+  /** Takes over what may change of the spec while a run waits. Throws Spec.Invalid for other changes. */
+  amendSpec(input: AmendSpecInput): Promise<AmendedSpec>;
   /** Compares the arms in pairs over tasks and decides on the gate. */
   compareArms(input: CompareInput): Promise<CompareResult>;
   /** Makes the adapters the next version in the agent's registry. */

@@ -49,7 +49,7 @@ export interface CompareInput {
   routing: ArtifactRef;
   /** JSON of Identification. */
   identification: ArtifactRef;
-  /** Why the mixed adapter could not be trained and is no arm; absent otherwise. */
+  /** Why the mixed adapter was left out and is no arm; absent otherwise. */
   mixedFailure?: string;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { IdentifyArm } from '../artifacts/identification';
-import type { StageName, RunOutcome } from '../names';
+import type { RunOutcome, StageName, WaitingFor } from '../names';
 import type { ArmRollouts, CompareResult } from './evaluate-stage';
 import type { IdentifyResult } from './identify-stage';
 import type { RunContext, StageTiming } from './run-context';
@@ -75,18 +75,45 @@ export interface ImprovementRunResult {
   reportDirectory: string;
 }
 
-/** Answer to the progress query: the progress table as data. */
+/** Answer to the progress query: the progress table as data. Every text is one line. */
 export interface RunProgress {
   runId: string;
   agent: string;
   stages: {
     name: StageName;
-    status: 'waiting' | 'running' | 'done' | 'skipped' | 'failed' | 'paused';
+    status: 'waiting' | 'running' | 'done' | 'skipped' | 'failed' | 'cancelled' | 'paused';
     detail: string;
     seconds: number | null;
   }[];
-  /** Why the run waits for a person, with the commands that answer it. Null when it does not wait. */
+  /** Why the run waits for a person, with the commands that answer it; a line each. Null when it does not wait. */
   waitingFor: string | null;
+  /** The same, in parts. Absent: the worker is of an earlier version. */
+  waits?: RunWait[];
+  /** Activities that fail again and again and go on by themselves once they can. Absent: an earlier version. */
+  failing?: RepeatedFailure[];
+}
+
+/** Something in a run that waits for a person. */
+export interface RunWait {
+  /** What `whet retry RUN KEY` calls it: a stage, `mixed`, or the id of a capability. */
+  key: string;
+  /** Why it waits, and the commands that answer it. */
+  reason: string;
+  /** Milliseconds since 1970. */
+  sinceMs: number;
+  who: WaitingFor;
+}
+
+/** An activity whose attempts fail again and again. */
+export interface RepeatedFailure {
+  /** Where: a stage, or the id of a capability, and the activity type. */
+  key: string;
+  /** Attempts that failed. */
+  attempts: number;
+  /** When the first attempt was scheduled, in milliseconds since 1970. */
+  sinceMs: number;
+  /** What the last attempt failed with. */
+  reason: string;
 }
 
 /** Argument of the signal `note`, from a child workflow or an activity to its run. */
@@ -97,7 +124,12 @@ export interface StageStatus {
   text: string;
   /** Why it waits for a person; null when it does not. */
   waitingFor: string | null;
+  /** Whom it waits for. Default: the operator. */
+  who?: WaitingFor;
 }
+
+/** Argument of the signal `failing`, from a worker to the run: an activity fails again and again, or no longer. */
+export type FailingStatus = RepeatedFailure | { key: string; attempts: null };
 
 /** Argument of the signal `edit`: an environment that a person edited, to be tried as the next attempt. */
 export interface EditedEnvironment {
@@ -110,4 +142,38 @@ export interface EditedEnvironment {
 export interface OperatorAnswer {
   /** The capability that waits. Absent: identification waits. */
   capabilityId?: string;
+  /** From a run to its child: the frozen spec to go on with. Absent: the one it has. */
+  spec?: ArtifactRef;
+}
+
+/** Argument of the update `answer`. */
+export interface AnswerInput {
+  answer: 'retry' | 'skip';
+  /** What waits: the key of a `RunWait`. Absent: everything that waits; only for `retry`. */
+  key?: string;
+  /** Absolute path, on the worker's machine, of an agent.yaml whose changes the run takes over. */
+  specPath?: string;
+}
+
+/** Result of the update `answer`. */
+export interface AnswerResult {
+  /** Keys of what waited and goes on. */
+  answered: string[];
+  /** Paths of the fields of agent.yaml that changed; empty without `specPath`. */
+  changed: string[];
+}
+
+/** Input of `amendSpec`. */
+export interface AmendSpecInput {
+  context: RunContext;
+  /** Absolute path of the corrected agent.yaml on the worker's machine. */
+  specPath: string;
+}
+
+/** Result of `amendSpec`. */
+export interface AmendedSpec {
+  /** JSON of `PreparedSpec`. */
+  spec: ArtifactRef;
+  /** Paths of the fields that changed. */
+  changed: string[];
 }

@@ -84,6 +84,7 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
             onRejected,
           };
         },
+        amendSpec: async () => ({ spec: artifact('amended-spec.json'), changed: ['analyst.baseUrl'] }),
         compareArms: async (input) => {
           seen(`compareArms:${input.arms.map((a) => a.arm).join(',')}`);
           return {

@@ -1,0 +1,136 @@
+import { dirname, resolve } from 'node:path';
+import { Context } from '@temporalio/activity';
+import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
+import { failure } from '../../contracts/typed-failure';
+import { type ArtifactStore, layout, putJson } from '../../store';
+import { probeAnalyst } from '../endpoints/probe-analyst';
+import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
+import { readPreparedSpec } from '../prepared-spec';
+
+/**
+ * Fields of agent.yaml that a run takes over while it waits, each with everything below it: where its endpoints and
+ * trainers are, and what they may use. All other fields say what the run measures, and stay as they were frozen.
+ */
+export const AMENDABLE_FIELDS = [
+  'model.baseUrl',
+  'analyst.baseUrl',
+  'analyst.model',
+  'analyst.mode',
+  'analyst.concurrency',
+  'analyst.requestsPerMinute',
+  'analyst.tokensPerMinute',
+  'analyst.timeoutSeconds',
+  'analyst.maxReasks',
+  'analyst.maxPromptTokens',
+  'analyst.pricePerMillionInput',
+  'analyst.pricePerMillionCachedInput',
+  'analyst.pricePerMillionOutput',
+  'budget',
+  'collect.concurrency',
+  'evaluation.concurrency',
+  'training.kubernetes',
+  'training.threads',
+  'training.checkpointEvery',
+  'training.packing',
+  'training.packingWaitSeconds',
+] as const;
+
+/** Flags of `whet run` replace these fields when a run starts, so the frozen value says nothing about the file's. */
+const SET_AT_START: readonly string[] = ['seed', 'identify.arm', 'identify.ablations'];
+
+interface Difference {
+  path: string;
+  before: unknown;
+  after: unknown;
+}
+
+/** The activity that takes over a corrected agent.yaml for a run that waits. */
+export function createAmendActivities({
+  store,
+  endpoints,
+}: {
+  store: ArtifactStore;
+  endpoints: KnownEndpoints;
+}): Pick<OrchestrationActivities, 'amendSpec'> {
+  return {
+    /**
+     * Freezes the run's spec anew with the changes of a corrected agent.yaml. The earlier one stays in the store.
+     * @throws Spec.Invalid for a file that cannot be used, and for changes of other fields than AMENDABLE_FIELDS.
+     */
+    async amendSpec({ context, specPath }) {
+      const before = await readPreparedSpec(store, context.spec);
+      const file = readSpec(specPath);
+      const changes = differences(before.spec, file).filter(({ path }) => !SET_AT_START.includes(path));
+      const refused = changes.filter(({ path }) => !isAmendable(path));
+      if (refused.length > 0) throw failure('Spec.Invalid', refusal(specPath, refused));
+      if (changes.length === 0) return { spec: context.spec, changed: [] };
+      const spec = withFieldsOf(before.spec, file);
+      const resolved = resolveEndpoints(spec, endpoints, dirname(resolve(specPath)));
+      const changed = changes.map(({ path }) => path);
+      const asksElsewhere = changed.some((path) => path === 'analyst.baseUrl' || path === 'analyst.model');
+      const after: PreparedSpec = preparedSpecSchema.parse({
+        ...before,
+        spec,
+        modelBaseUrl: changed.includes('model.baseUrl') ? resolved.modelBaseUrl : before.modelBaseUrl,
+        analyst: asksElsewhere
+          ? await probeAnalyst(resolved, endpoints.analyst.apiKey, Context.current().cancellationSignal)
+          : before.analyst,
+      });
+      return { spec: await putJson(store, layout.run(context.runId), 'amended-spec.json', after), changed };
+    },
+  };
+}
+
+function readSpec(path: string): AgentSpec {
+  try {
+    return loadAgentSpec(path);
+  } catch (error) {
+    if (error instanceof AgentSpecError) throw failure('Spec.Invalid', error.message, { cause: error });
+    throw error;
+  }
+}
+
+const isAmendable = (path: string) => AMENDABLE_FIELDS.some((field) => path === field || path.startsWith(`${field}.`));
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Every field whose value differs. A list is one value. */
+function differences(before: unknown, after: unknown, path = ''): Difference[] {
+  if (isObject(before) && isObject(after)) {
+    const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    return names.flatMap((name) => differences(before[name], after[name], path === '' ? name : `${path}.${name}`));
+  }
+  return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, before, after }];
+}
+
+/** The spec before with every amendable field of the file. */
+function withFieldsOf(before: AgentSpec, file: AgentSpec): AgentSpec {
+  const amended = structuredClone(before);
+  for (const field of AMENDABLE_FIELDS) {
+    const [section, name] = field.split('.') as [keyof AgentSpec, string | undefined];
+    if (name === undefined) Object.assign(amended, { [section]: file[section] });
+    else {
+      const value = (file[section] as Record<string, unknown>)[name];
+      Object.assign(amended[section] as object, { [name]: value });
+    }
+  }
+  return amended;
+}
+
+function refusal(file: string, refused: readonly Difference[]): string {
+  const lines = refused.map(
+    ({ path, before, after }) =>
+      `${file}: ${path}: the run was started with ${shown(before)}, the file has ${shown(after)}.`,
+  );
+  return [
+    ...lines,
+    `A run that waits takes over changes of these fields alone: ${AMENDABLE_FIELDS.join(', ')}. ` +
+      'For other changes start a new run.',
+  ].join('\n');
+}
+
+const shown = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 100));
