@@ -21,12 +21,8 @@ export const HEARTBEAT_MS = {
   timeout: { llm: 15_000, sandbox: 10_000, jobs: 15_000 },
 } as const;
 
-/** Most attempts of one activity, by task queue. Activities of the other queues are repeated without a limit. */
-export const ACTIVITY_ATTEMPTS = {
-  orchestration: 20,
-  /** A trainer that dies ten times at the same place will not be cured by an eleventh start. */
-  jobs: 10,
-} as const;
+/** Attempts of one activity from which on the run's progress table says that it fails again and again. */
+export const REPORTED_ATTEMPTS = 8;
 
 /** How `labelChunks` divides a plan (docs/labelling.md). */
 export const LABELLING = {

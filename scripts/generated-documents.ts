@@ -106,7 +106,10 @@ ${sections.join('\n')}`;
 }
 
 function errorsPage(): string {
-  const retried = ({ retryable }: { retryable: boolean }) => (retryable ? 'yes' : 'no');
+  const handling = ({ retryable, curedBy }: { retryable: boolean; curedBy: string }) => {
+    const last = curedBy === 'nobody' ? 'ends' : `waits: ${curedBy}`;
+    return retryable ? `repeats, ${last}` : last;
+  };
   return `# Errors
 
 ${NOTICE}
@@ -115,10 +118,13 @@ The types are stable; a message beside them says what is wrong this time.
 
 ## Of a run
 
-Every failure of a run carries one of these types, in the Temporal UI, in \`whet status\` and in \`whet why\`. A failure
-that is tried again by itself shows up only when it persists.
+Every failure of a run carries one of these types, in the Temporal UI, in \`whet status\` and in \`whet why\`. What
+the run does then: \`repeats\`: Temporal tries again by itself, with growing pauses and without an end; what fails again
+and again shows up in the stage's line. \`waits\`: the run waits for a person, the one named, and goes on after
+\`whet retry RUN\`; nothing that was done is lost. \`ends\`: the run ends, as long as it has only prepared and collected;
+later it waits for the operator. A failure without a type, a timeout and a terminated child workflow make it wait too.
 
-${failureTable(FAILURES, 'tried again by itself', retried)}
+${failureTable(FAILURES, 'what the run does', handling)}
 
 ## Of a command
 

@@ -6,10 +6,12 @@ import { keepLastWords } from '../contracts/last-words';
 import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../contracts/names';
 import { ensureSearchAttributes } from '../contracts/search-attributes';
 import { createActivities } from './activities';
+import { cancelledRunInterceptor } from './cancelled-runs';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
 import { readConfig, type WorkerConfig } from './config';
 import { openTrainerReports } from './trainer-reports';
 import { failureInterceptor } from './failure-interceptor';
+import { repeatedFailureInterceptor } from './repeated-failures';
 
 /** Codes of gRPC. */
 const PERMISSION_DENIED = 7;
@@ -43,7 +45,14 @@ async function main(): Promise<void> {
         maxHeartbeatThrottleInterval: '1s',
         defaultHeartbeatThrottleInterval: '1s',
         shutdownGraceTime: '10s',
-        interceptors: { activity: [failureInterceptor] },
+        interceptors: {
+          activity: [
+            repeatedFailureInterceptor,
+            failureInterceptor,
+            // Only trainings cost enough to ask the server before each.
+            ...(kind === 'jobs' ? [cancelledRunInterceptor] : []),
+          ],
+        },
         ...(kind === 'orchestration'
           ? { workflowBundle: { codePath: WORKFLOW_BUNDLE_PATH }, maxCachedWorkflows: 200, reuseV8Context: true }
           : {}),

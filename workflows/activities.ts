@@ -1,7 +1,7 @@
 /** Typed proxies of the activities, one per task queue, with their timeouts and retries. */
 import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 import { FAILURES } from '../contracts/failures/run';
-import { ACTIVITY_ATTEMPTS, HEARTBEAT_MS } from '../contracts/limits';
+import { HEARTBEAT_MS } from '../contracts/limits';
 import type {
   JobActivities,
   LlmActivities,
@@ -10,6 +10,10 @@ import type {
 } from '../contracts/messages/activities';
 import { type QueueKind, TASK_QUEUES } from '../contracts/names';
 
+/**
+ * No limit of attempts: a worker that dies costs an attempt, and no number of deaths may lose a run. What fails again
+ * and again is shown in the run's progress table (workers/repeated-failures.ts).
+ */
 const retry: ActivityOptions['retry'] = {
   initialInterval: '1s',
   backoffCoefficient: 2,
@@ -25,7 +29,7 @@ export const activityOptions: Record<QueueKind, ActivityOptions> = {
   orchestration: {
     taskQueue: TASK_QUEUES.orchestration,
     startToCloseTimeout: '10 minutes',
-    retry: { ...retry, maximumAttempts: ACTIVITY_ATTEMPTS.orchestration },
+    retry,
   },
   llm: { ...longRunning, taskQueue: TASK_QUEUES.llm, heartbeatTimeout: HEARTBEAT_MS.timeout.llm },
   sandbox: { ...longRunning, taskQueue: TASK_QUEUES.sandbox, heartbeatTimeout: HEARTBEAT_MS.timeout.sandbox },
@@ -35,7 +39,6 @@ export const activityOptions: Record<QueueKind, ActivityOptions> = {
     heartbeatTimeout: HEARTBEAT_MS.timeout.jobs,
     // A cancelled run must not end before its trainers: only then are their GPUs free.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-    retry: { ...retry, maximumAttempts: ACTIVITY_ATTEMPTS.jobs },
   },
 };
 

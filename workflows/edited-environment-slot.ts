@@ -14,6 +14,11 @@ export class EditedEnvironmentSlot {
     this.tried = false;
   }
 
+  /** Whether a source is there: no attempt with it has ended. */
+  get isHeld(): boolean {
+    return this.source !== null;
+  }
+
   /** Whether a source is there with which no attempt has begun. */
   get hasUntried(): boolean {
     return this.source !== null && !this.tried;

@@ -1,3 +1,4 @@
+import { patched } from '@temporalio/workflow';
 import { ATTEMPT_OUTCOME_CHARS } from '../contracts/limits';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TokenUse } from '../contracts/messages/run-context';
@@ -19,7 +20,7 @@ export class EnvironmentSearch {
    * @param report shows a line about the search in the run's progress table.
    */
   constructor(
-    private readonly input: SharpenInput,
+    private readonly input: Readonly<SharpenInput>,
     private readonly gate: OperatorGate,
     private readonly edited: EditedEnvironmentSlot,
     private readonly report: (text: string) => Promise<void>,
@@ -32,11 +33,19 @@ export class EnvironmentSearch {
   runRound(size: number): Promise<AttemptRefs | null> {
     const end = this.attempts.length + size;
     return this.gate.runUnlessSkipped(async () => {
-      while (this.attempts.length < end && (!this.last?.accepted || this.edited.hasUntried)) {
+      while (this.attempts.length < end && (!this.last?.accepted || this.hasEdited())) {
         this.attempts.push(await this.attempt());
       }
       return this.last;
     });
+  }
+
+  /**
+   * Whether an edited environment is there whose attempt has not ended. Earlier versions forgot one whose attempt had
+   * begun and met a failure.
+   */
+  private hasEdited(): boolean {
+    return this.edited.hasUntried || (this.edited.isHeld && patched('edited-environment-outlasts-failures'));
   }
 
   private get last(): AttemptRefs | null {

@@ -1,4 +1,4 @@
-import { patched } from '@temporalio/workflow';
+import { CancellationScope, patched } from '@temporalio/workflow';
 import type { EvaluationArmInput, ArmRollouts, CompareResult } from '../contracts/messages/evaluate-stage';
 import type { IdentifyResult } from '../contracts/messages/identify-stage';
 import type { RunPlan } from '../contracts/messages/run';
@@ -6,102 +6,127 @@ import type { SharpenResult } from '../contracts/messages/sharpen-stage';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter } from '../contracts/artifacts/training';
 import { jobs, orchestration, sandbox } from './activities';
-import { applicationFailureOf } from './application-failure';
+import { allOf } from './all-of';
+import { applicationFailureOf, messageOf } from './failure-causes';
+import { oneLine } from './one-line';
+import type { RunGates } from './run-gates';
 
 /** What the evaluation stage leaves. */
 export interface EvaluationOutcome {
   arms: ArmRollouts[];
   routing: ArtifactRef;
-  /** Null where the plan has no mixed adapter, fewer than two were trained, or its training failed. */
+  /** Null where the plan has no mixed adapter, fewer than two were trained, or the arm was left out. */
   mixed: TrainedAdapter | null;
   comparison: CompareResult;
 }
 
+/** What the evaluation needs of its run. */
+export interface EvaluationStage {
+  plan: RunPlan;
+  gates: RunGates;
+  /** Parts that may be skipped although they do not wait, each with what leaves it out. */
+  skippable: Map<string, () => void>;
+}
+
+/** The mixed adapter with its rollouts, or why it was left out. */
+type MixedArm =
+  { mixed: TrainedAdapter; arm: ArmRollouts; failure: null } | { mixed: null; arm: null; failure: string };
+
+/** Longest reason for a left-out arm in the report, in characters. */
+const MAX_REASON = 500;
+
 /**
  * Rolls out the base model, each adapter, the routed system and, where the plan asks for it, the mixed adapter, and
- * compares them. All get the same held-out tasks and sampling seeds, so that they can be compared in pairs. A mixed
- * adapter whose training fails is left out, and the comparison says why: it is a rival, not what the run is for.
+ * compares them. All get the same held-out tasks and sampling seeds, so that they can be compared in pairs. A failure
+ * makes the run wait. The mixed arm is left out when anything fails in it or a person skips it, and the comparison says
+ * why: it is a rival, not what the run is for.
  */
 export async function evaluateArms(
-  plan: RunPlan,
+  stage: EvaluationStage,
   identified: IdentifyResult,
   sharpened: SharpenResult[],
 ): Promise<EvaluationOutcome> {
-  const { context } = plan;
+  const { plan, gates } = stage;
   const trained = sharpened.flatMap((s) => (s.adapter === null ? [] : [{ ...s, adapter: s.adapter }]));
   const adapters = trained.map((s) => s.adapter);
   const capabilities = trained.map((s) => s.capability);
-  const rollOut = (
-    arm: string,
-    kind: EvaluationArmInput['kind'],
-    used: TrainedAdapter[],
-    routing: ArtifactRef | null = null,
-  ): Promise<ArmRollouts> =>
-    sandbox.rollOutArm.executeWithOptions({ summary: `held-out rollouts: ${arm}` }, [
-      { context, arm, kind, adapters: used, routing },
-    ]);
+  // The context is read for each step: `whet retry RUN --spec` changes it.
+  const perform = <T>(step: () => Promise<T>) => gates.perform('evaluate', step);
 
   // The mixed adapter trains while the policy server works on the other arms.
-  const mixedArm =
-    plan.mixedAdapter && trained.length > 1
-      ? trainMixed(plan, sharpened).then(async ({ mixed, failure }) => ({
-          mixed,
-          failure,
-          arm: mixed && (await rollOut('mixed', 'mixed', [mixed])),
-        }))
-      : Promise.resolve(null);
+  const mixedArm = plan.mixedAdapter && trained.length > 1 ? evaluateMixed(stage, sharpened) : Promise.resolve(null);
   const otherArms = (async () => {
-    const { routing } = await sandbox.routeTasks.executeWithOptions({ summary: 'route held-out tasks' }, [
-      { context, capabilities },
-    ]);
-    const arms = [await rollOut('base', 'base', [])];
-    for (const adapter of adapters) arms.push(await rollOut(adapter.name, 'adapter', [adapter]));
-    arms.push(await rollOut('routed', 'routed', adapters, routing));
+    const { routing } = await perform(() =>
+      sandbox.routeTasks.executeWithOptions({ summary: 'route held-out tasks' }, [
+        { context: plan.context, capabilities },
+      ]),
+    );
+    const arms = [await perform(() => rollOut(plan, 'base', 'base', []))];
+    for (const adapter of adapters) arms.push(await perform(() => rollOut(plan, adapter.name, 'adapter', [adapter])));
+    arms.push(await perform(() => rollOut(plan, 'routed', 'routed', adapters, routing)));
     return { arms, routing };
   })();
-  const [withMixed, { arms, routing }] = await Promise.all([mixedArm, otherArms]);
+  await allOf<unknown>([mixedArm, otherArms]);
+  const [withMixed, { arms, routing }] = [await mixedArm, await otherArms];
   const all = withMixed?.arm ? [...arms, withMixed.arm] : arms;
   const mixedFailure = withMixed?.failure ?? null;
-  const comparison = await orchestration.compareArms.executeWithOptions({ summary: 'compare arms' }, [
-    {
-      context,
-      arms: all,
-      capabilities,
-      adapters,
-      routing,
-      identification: identified.identification,
-      ...(mixedFailure !== null && { mixedFailure }),
-    },
-  ]);
+  const comparison = await perform(() =>
+    orchestration.compareArms.executeWithOptions({ summary: `compare ${all.length} arms` }, [
+      {
+        context: plan.context,
+        arms: all,
+        capabilities,
+        adapters,
+        routing,
+        identification: identified.identification,
+        ...(mixedFailure !== null && { mixedFailure }),
+      },
+    ]),
+  );
   return { arms: all, routing, mixed: withMixed?.mixed ?? null, comparison };
 }
 
-/**
- * Trains one adapter in all environments, with as many rollouts as the other adapters together (paper, table 3). A
- * failure of the trainer is part of the result; everything else is thrown.
- */
-async function trainMixed(
+function rollOut(
   { context }: RunPlan,
-  sharpened: SharpenResult[],
-): Promise<{ mixed: TrainedAdapter; failure: null } | { mixed: null; failure: string }> {
+  arm: string,
+  kind: EvaluationArmInput['kind'],
+  adapters: TrainedAdapter[],
+  routing: ArtifactRef | null = null,
+): Promise<ArmRollouts> {
+  return sandbox.rollOutArm.executeWithOptions({ summary: `held-out rollouts: ${arm}` }, [
+    { context, arm, kind, adapters, routing },
+  ]);
+}
+
+/**
+ * Trains one adapter in all environments, with as many rollouts as the other adapters together (paper, table 3), and
+ * rolls it out. Throws only when the run is cancelled.
+ */
+async function evaluateMixed({ plan, skippable }: EvaluationStage, sharpened: SharpenResult[]): Promise<MixedArm> {
   const environments = sharpened.flatMap((s) =>
     s.adapter === null || s.environment === null ? [] : [{ id: s.capability.id, source: s.environment }],
   );
+  const run = CancellationScope.current();
+  const arm = new CancellationScope();
+  skippable.set('mixed', () => arm.cancel());
   try {
-    const mixed = await jobs.trainAdapter.executeWithOptions({ summary: 'GRPO adapter: all environments mixed' }, [
-      { context, job: 'mixed', environments, budgetFactor: environments.length },
-    ]);
-    return { mixed, failure: null };
+    return await arm.run(async () => {
+      const mixed = await jobs.trainAdapter.executeWithOptions({ summary: 'train mixed: all environments' }, [
+        { context: plan.context, job: 'mixed', environments, budgetFactor: environments.length },
+      ]);
+      return { mixed, arm: await rollOut(plan, 'mixed', 'mixed', [mixed]), failure: null };
+    });
   } catch (error) {
+    if (run.consideredCancelled) throw error;
     const failure = applicationFailureOf(error);
     // Runs that ended with this failure, before the arm could be left out, replay as they ended.
-    if (!failure?.type?.startsWith('Trainer.') || !patched('mixed-adapter-left-out')) throw error;
-    return { mixed: null, failure: `${failure.type}: ${firstAndLastLine(failure.message)}` };
+    const patch = failure?.type?.startsWith('Trainer.') ? 'mixed-adapter-left-out' : 'mixed-arm-left-out';
+    if (!patched(patch)) throw error;
+    const reason = arm.consideredCancelled
+      ? 'A person skipped it.'
+      : `${failure?.type ?? 'Error'}: ${oneLine(messageOf(error), MAX_REASON)}`;
+    return { mixed: null, arm: null, failure: reason };
+  } finally {
+    skippable.delete('mixed');
   }
-}
-
-/** What happened and where the log is stand first in a trainer's failure, the trainer's own message last. */
-function firstAndLastLine(message: string): string {
-  const lines = message.trim().split('\n');
-  return lines.length === 1 ? message.trim() : `${lines[0]} … ${lines.at(-1)}`;
 }

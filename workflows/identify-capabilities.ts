@@ -1,4 +1,4 @@
-import { executeChild, workflowInfo } from '@temporalio/workflow';
+import { executeChild, patched, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type {
   DiscoveryResult,
@@ -10,16 +10,20 @@ import type {
 import { childWorkflowId, WORKFLOWS } from '../contracts/names';
 import { llm } from './activities';
 import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';
-import { OperatorGate, reportStatus } from './operator-gate';
+import { asMarkdown } from './one-line';
+import { OperatorGate, reportStatus, takeAnswers, WAITED_BEFORE } from './operator-gate';
 
 /**
  * Finds the capabilities that an agent lacks: discovers candidates, labels them, contrasts failures with successes
  * (paper, section 2). Labelling runs go one after the other. Each asks only about candidates whose verdict the
  * remaining runs can still change. Waits for a person when the analyst refuses.
  */
-export async function identifyCapabilities(input: IdentifyInput): Promise<IdentifyResult> {
+export async function identifyCapabilities(given: IdentifyInput): Promise<IdentifyResult> {
+  const input = { ...given };
   const stage = openStage(input);
-  const discovery = await stage.perform(() => llm.discoverCandidates(input));
+  const discovery = await stage.perform(() =>
+    llm.discoverCandidates.executeWithOptions({ summary: 'discover candidates' }, [input]),
+  );
   const runs: LabellingRun[] = [];
   let open = discovery.count > 0 ? discovery.candidates : null;
   while (open !== null) {
@@ -28,17 +32,19 @@ export async function identifyCapabilities(input: IdentifyInput): Promise<Identi
     runs.push(run);
     open = run.tallied.open;
   }
-  const { context, collected, independent } = input;
-  return stage.perform(() =>
-    llm.contrastCapabilities({
-      context,
-      trajectories: collected.trajectories,
-      discovery,
-      tally: runs.at(-1)?.tallied.tally ?? null,
-      totals: runs.map(({ labelled }) => labelled).reduce(addLabels, NOTHING_LABELLED),
-      ...(independent && { independent }),
-    }),
-  );
+  return stage.perform(() => {
+    const { context, collected, independent } = input;
+    return llm.contrastCapabilities.executeWithOptions({ summary: `contrast after ${runs.length} labelling runs` }, [
+      {
+        context,
+        trajectories: collected.trajectories,
+        discovery,
+        tally: runs.at(-1)?.tallied.tally ?? null,
+        totals: runs.map(({ labelled }) => labelled).reduce(addLabels, NOTHING_LABELLED),
+        ...(independent && { independent }),
+      },
+    ]);
+  });
 }
 
 /** What the steps of one identification share. */
@@ -55,19 +61,31 @@ interface LabellingRun {
   tallied: TallyResult;
 }
 
-/** Handles the signals `retry` and `skip` from here on. */
+/** Handles the signals `retry` and `skip` from here on. The context of `input` changes with its spec. */
 function openStage(input: IdentifyInput): Stage {
   const { context, independent } = input;
-  const runId = workflowInfo().parent?.workflowId;
-  const report = async (text: string, waitingFor: string | null = null): Promise<void> => {
-    if (runId !== undefined && !independent) await reportStatus(runId, { key: 'identify', text, waitingFor });
-  };
-  const gate = new OperatorGate((reason) =>
-    report('', reason === null ? null : `${reason} Then: whet retry ${context.runId}`),
-  );
+  const runId = independent ? undefined : workflowInfo().parent?.workflowId;
+  // The current details of this workflow show them; each signal would be one more row of the run's timeline.
+  const reportsToRun = !patched('fewer-notes');
+  const lines: string[] = [];
+  const gate = new OperatorGate({
+    showWait: async (wait) => {
+      if (runId === undefined) return;
+      const waitingFor = wait === null ? null : `${wait.reason} Then: whet retry ${context.runId}`;
+      await reportStatus(runId, { key: 'identify', text: '', waitingFor, ...(wait !== null && { who: wait.who }) });
+    },
+    waitedBefore: WAITED_BEFORE,
+  });
+  takeAnswers(gate, ({ spec }) => {
+    if (spec !== undefined) input.context = { ...input.context, spec };
+  });
   return {
     input,
-    report,
+    report: async (text) => {
+      lines.push(`- ${asMarkdown(text)}`);
+      setCurrentDetails(lines.join('\n'));
+      if (reportsToRun && runId !== undefined) await reportStatus(runId, { key: 'identify', text, waitingFor: null });
+    },
     // Without its labels an identification cannot go on, so no step can be skipped. A study has nobody to ask: it fails
     // with the reason.
     perform: (step) => (independent ? step() : gate.runUntilDone(step)),
@@ -81,24 +99,31 @@ async function labelCandidates(
   candidates: ArtifactRef,
   before: readonly LabellingRun[],
 ): Promise<LabellingRun> {
-  const { context, collected, independent } = input;
+  const { collected, independent } = input;
   const run = before.length;
-  const plan = await perform(() => llm.planLabels({ ...input, candidates, run: (independent?.firstRun ?? 0) + run }));
-  const labelling = { context, plan, trajectories: collected.trajectories, candidates };
+  const plan = await perform(() =>
+    llm.planLabels.executeWithOptions({ summary: `plan labelling run ${run + 1}` }, [
+      { ...input, candidates, run: (independent?.firstRun ?? 0) + run },
+    ]),
+  );
   // Both in one step: a retry after too many unlabelled pairs must ask for those pairs again.
   return perform(async () => {
+    const { context } = input;
+    const labelling = { context, plan, trajectories: collected.trajectories, candidates };
     const labelled = await executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
       workflowId: childWorkflowId.labels(context.runId, run),
       staticSummary: `labelling run ${run + 1}: ${plan.calls} labels in ${plan.chunks} chunks`,
       args: [{ ...labelling, cursor: 0, totals: NOTHING_LABELLED }],
     });
-    const tallied = await llm.tallyRun({
-      ...labelling,
-      run,
-      discovered: discovery.candidates,
-      totals: labelled,
-      previous: before.at(-1)?.tallied.tally ?? null,
-    });
+    const tallied = await llm.tallyRun.executeWithOptions({ summary: `tally labelling run ${run + 1}` }, [
+      {
+        ...labelling,
+        run,
+        discovered: discovery.candidates,
+        totals: labelled,
+        previous: before.at(-1)?.tallied.tally ?? null,
+      },
+    ]);
     return { labelled, tallied };
   });
 }

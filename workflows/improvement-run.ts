@@ -1,67 +1,130 @@
-import { condition, executeChild, getExternalWorkflowHandle, setHandler, workflowInfo } from '@temporalio/workflow';
+import {
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  executeChild,
+  isCancellation,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { childWorkflowId, type RunOutcome, WORKFLOWS } from '../contracts/names';
 import type { IdentifyResult } from '../contracts/messages/identify-stage';
 import type { ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan } from '../contracts/messages/run';
 import type { SharpenResult } from '../contracts/messages/sharpen-stage';
 import type { RolloutSummary } from '../contracts/artifacts/trajectory';
 import { orchestration, sandbox } from './activities';
+import { allOf } from './all-of';
 import { evaluateArms, type EvaluationOutcome } from './evaluate-arms';
 import type { identifyCapabilities } from './identify-capabilities';
-import { approveUpdate, editSignal, statusSignal, progressQuery, retrySignal, skipSignal } from './messages';
-import type { sharpenCapability } from './sharpen-capability';
+import { approveUpdate, failingSignal, progressQuery, statusSignal } from './messages';
+import { takeRunAnswers } from './run-answers';
+import { RunGates } from './run-gates';
 import { RunProgressTable } from './run-progress-table';
+import type { sharpenCapability } from './sharpen-capability';
+
+/** What the stages of one run share. */
+interface Run {
+  input: ImprovementRunInput;
+  table: RunProgressTable;
+  gates: RunGates;
+  /** Parts that may be skipped although they do not wait, each with what leaves it out. */
+  skippable: Map<string, () => void>;
+  approved: boolean;
+  /** Null until `prepareRun` has ended. Its context changes with `whet retry RUN --spec`. */
+  plan: RunPlan | null;
+  /** Whether its spec has changed since. */
+  amended: boolean;
+}
 
 /**
  * One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report.
- * Throws when a stage fails in a way that nobody can correct while it waits.
+ * A failure in any stage makes it wait for a person. It throws when nothing was paid yet and nobody could correct the
+ * cause, and when it is cancelled.
  */
 export async function improvementRun(given: ImprovementRunInput): Promise<ImprovementRunResult> {
+  const run = openRun(given);
+  const { table } = run;
+  try {
+    const result = await runStages(run);
+    table.end(result.verdict);
+    return result;
+  } catch (error) {
+    const cancelled = CancellationScope.current().consideredCancelled;
+    table.end(cancelled ? 'cancelled' : 'failed');
+    throw cancelled && !isCancellation(error) ? new CancelledFailure('The run was cancelled.') : error;
+  }
+}
+
+/** Handles queries, signals and updates from here on. */
+function openRun(given: ImprovementRunInput): Run {
   // A schedule gives each of its runs the same input; the workflow's id tells them apart.
   const input = given.runId === '' ? { ...given, runId: workflowInfo().workflowId } : given;
   const table = new RunProgressTable(input.runId, input.agent);
-  let approved = false;
+  const gates = new RunGates(input.runId, table);
+  const run: Run = { input, table, gates, skippable: new Map(), approved: false, plan: null, amended: false };
   setHandler(progressQuery, () => table.progress());
   setHandler(statusSignal, (status) => table.update(status));
-  setHandler(approveUpdate, () => void (approved = true));
-  forwardAnswers(input.runId);
-  try {
-    const plan = await orchestration.prepareRun(input);
-    const collected = await table.run('collect', () => sandbox.collectTrajectories(plan.context), describeCollected);
-    const identified = await table.run('identify', () => identify(plan, collected), describeIdentified);
-    const sharpened = await table.run('sharpen', () => sharpenAll(plan, collected, identified), describeSharpened);
-    const evaluated = await evaluate(table, plan, identified, sharpened);
-    const promotedVersion = await promote(table, plan, sharpened, evaluated, () => approved);
-    const verdict = outcomeOf(evaluated, promotedVersion);
-    const facts: Omit<ReportInput, 'stages'> = {
-      context: plan.context,
-      verdict,
-      collected,
-      identified,
-      sharpened,
-      mixed: evaluated?.mixed ?? null,
-      arms: evaluated?.arms ?? [],
-      comparison: evaluated?.comparison ?? null,
-      routing: evaluated?.routing ?? null,
-      promotedVersion,
-    };
-    const report = await table.run(
-      'report',
-      () => orchestration.renderReport({ ...facts, stages: table.timings() }),
-      (r) => r.directory,
-    );
-    table.end(verdict);
-    return {
-      runId: input.runId,
-      verdict,
-      reasons: evaluated?.comparison.gateReasons ?? ['No capability was kept and trained.'],
-      summary: evaluated?.comparison.summary ?? '',
-      promotedVersion,
-      reportDirectory: report.directory,
-    };
-  } catch (error) {
-    table.end('failed');
-    throw error;
-  }
+  setHandler(failingSignal, (status) => table.updateFailing(status));
+  setHandler(approveUpdate, () => void (run.approved = true), { validator: () => requireApprovalAsked(run) });
+  takeRunAnswers({
+    runId: input.runId,
+    table,
+    gates,
+    skippable: run.skippable,
+    amendSpec: (specPath) => amendSpec(run, specPath),
+    amendedSpec: () => (run.amended && run.plan !== null ? run.plan.context.spec : null),
+  });
+  return run;
+}
+
+async function runStages(run: Run): Promise<ImprovementRunResult> {
+  const { table, gates, input } = run;
+  const plan = await gates.perform('prepare', () => orchestration.prepareRun(run.input), { mayEnd: true });
+  run.plan = plan;
+  const collected = await table.run(
+    'collect',
+    () => gates.perform('collect', () => collect(plan), { mayEnd: true }),
+    describeCollected,
+  );
+  const identified = await table.run(
+    'identify',
+    () => gates.perform('identify', () => identify(plan, collected)),
+    describeIdentified,
+  );
+  const sharpened = await table.run('sharpen', () => sharpenAll(run, plan, collected, identified), describeSharpened);
+  const evaluated = await evaluate(run, plan, identified, sharpened);
+  const promotedVersion = await promote(run, plan, sharpened, evaluated);
+  const verdict = outcomeOf(evaluated, promotedVersion);
+  const facts = {
+    verdict,
+    collected,
+    identified,
+    sharpened,
+    mixed: evaluated?.mixed ?? null,
+    arms: evaluated?.arms ?? [],
+    comparison: evaluated?.comparison ?? null,
+    routing: evaluated?.routing ?? null,
+    promotedVersion,
+  } satisfies Partial<ReportInput>;
+  const report = await table.run(
+    'report',
+    () =>
+      gates.perform('report', () =>
+        orchestration.renderReport.executeWithOptions({ summary: `report: ${verdict}` }, [
+          { context: plan.context, ...facts, stages: table.timings() },
+        ]),
+      ),
+    (r) => r.directory,
+  );
+  return {
+    runId: input.runId,
+    verdict,
+    reasons: evaluated?.comparison.gateReasons ?? ['No capability was kept and trained.'],
+    summary: evaluated?.comparison.summary ?? '',
+    promotedVersion,
+    reportDirectory: report.directory,
+  };
 }
 
 function outcomeOf(evaluated: EvaluationOutcome | null, promotedVersion: number | null): RunOutcome {
@@ -75,26 +138,35 @@ function outcomeOf(evaluated: EvaluationOutcome | null, promotedVersion: number 
  */
 const fairness = ({ agent }: RunPlan['context']) => ({ fairnessKey: agent });
 
+function collect({ context }: RunPlan): Promise<RolloutSummary> {
+  return sandbox.collectTrajectories.executeWithOptions({ summary: 'base agent on the train tasks' }, [context]);
+}
+
 function identify({ context }: RunPlan, collected: RolloutSummary): Promise<IdentifyResult> {
   return executeChild<typeof identifyCapabilities>(WORKFLOWS.identifyCapabilities, {
     workflowId: childWorkflowId.identify(context.runId),
     priority: fairness(context),
-    staticSummary: `contrast ${collected.failures} failures with ${collected.successes} successes`,
+    staticSummary: `identify: contrast ${collected.failures} failures with ${collected.successes} successes`,
     args: [{ context, collected }],
   });
 }
 
-function sharpenAll(plan: RunPlan, collected: RolloutSummary, identified: IdentifyResult): Promise<SharpenResult[]> {
-  const { context, maxAttempts, onRejected } = plan;
+function sharpenAll(
+  { table, gates }: Run,
+  plan: RunPlan,
+  collected: RolloutSummary,
+  identified: IdentifyResult,
+): Promise<SharpenResult[]> {
+  const { maxAttempts, onRejected } = plan;
   const { identification, labels, kept } = identified;
-  const one = (capability: IdentifyResult['kept'][number]) =>
+  const sharpen = (capability: IdentifyResult['kept'][number]) =>
     executeChild<typeof sharpenCapability>(WORKFLOWS.sharpenCapability, {
-      workflowId: childWorkflowId.sharpen(context.runId, capability.id),
-      priority: fairness(context),
-      staticSummary: capability.name,
+      workflowId: childWorkflowId.sharpen(plan.context.runId, capability.id),
+      priority: fairness(plan.context),
+      staticSummary: `sharpen: ${capability.name}`,
       args: [
         {
-          context,
+          context: plan.context,
           capability,
           identification,
           labels,
@@ -105,12 +177,23 @@ function sharpenAll(plan: RunPlan, collected: RolloutSummary, identified: Identi
         },
       ],
     });
-  return Promise.all(kept.map(one));
+  const showText = (key: string, text: string) => table.update({ key, text, waitingFor: null });
+  // Each waits for itself: a capability that failed must not end the training of the others.
+  return allOf(
+    kept.map(async (capability) => {
+      showText(capability.id, 'environment');
+      const result = await gates.performUnlessSkipped(capability.id, () => sharpen(capability));
+      const skipped = { status: 'skipped', reason: 'skipped by a person', environment: null, adapter: null } as const;
+      const sharpened = result ?? { ...skipped, capability, attempts: [], tokens: [] };
+      showText(capability.id, `${sharpened.status}, ${sharpened.reason}`);
+      return sharpened;
+    }),
+  );
 }
 
 /** Evaluates the adapters. Null when none was trained. */
 async function evaluate(
-  table: RunProgressTable,
+  { table, gates, skippable }: Run,
   plan: RunPlan,
   identified: IdentifyResult,
   sharpened: SharpenResult[],
@@ -121,7 +204,7 @@ async function evaluate(
   }
   return table.run(
     'evaluate',
-    () => evaluateArms(plan, identified, sharpened),
+    () => evaluateArms({ plan, gates, skippable }, identified, sharpened),
     ({ comparison }) => comparison.summary,
   );
 }
@@ -131,50 +214,71 @@ async function evaluate(
  * the version in the registry, or null.
  */
 async function promote(
-  table: RunProgressTable,
-  { approval, context }: RunPlan,
+  run: Run,
+  plan: RunPlan,
   sharpened: SharpenResult[],
   evaluated: EvaluationOutcome | null,
-  approved: () => boolean,
 ): Promise<number | null> {
+  const { table, gates } = run;
   if (evaluated === null || !evaluated.comparison.gatePassed) {
     table.skip('promote', evaluated?.comparison.gateReasons.join(' ') ?? 'nothing to promote');
     return null;
   }
   const { evaluation } = evaluated.comparison;
   const trained = sharpened.filter((s) => s.adapter !== null);
-  const promotion = await table.run(
-    'promote',
-    async () => {
-      if (approval && !approved()) {
-        const waitingFor = `The gate is passed and the agent's owner wants to approve: whet approve ${context.runId}`;
-        table.update({ key: 'promote', text: '', waitingFor });
-        await condition(approved);
-        table.update({ key: 'promote', text: '', waitingFor: null });
-      }
-      return orchestration.promoteAdapters({
-        context,
+  const promoteAdapters = () =>
+    orchestration.promoteAdapters.executeWithOptions({ summary: `promote ${trained.length} adapters` }, [
+      {
+        context: plan.context,
         adapters: trained.flatMap((s) => (s.adapter === null ? [] : [s.adapter])),
         capabilities: trained.map((s) => s.capability),
         evaluation,
-      });
+      },
+    ]);
+  const promotion = await table.run(
+    'promote',
+    async () => {
+      if (plan.approval) await waitForApproval(run);
+      return gates.perform('promote', promoteAdapters);
     },
     ({ version }) => `version ${version}`,
   );
   return promotion.version;
 }
 
-/** Passes the answers of `whet retry`, `whet skip` and `whet env edit` on to the child that waits for them. */
-function forwardAnswers(runId: string): void {
-  const childFor = (capabilityId?: string) =>
-    getExternalWorkflowHandle(
-      capabilityId === undefined ? childWorkflowId.identify(runId) : childWorkflowId.sharpen(runId, capabilityId),
-    );
-  // A child that has ended needs no answer.
-  const ignore = () => undefined;
-  setHandler(retrySignal, (answer) => childFor(answer.capabilityId).signal(retrySignal, answer).catch(ignore));
-  setHandler(skipSignal, (answer) => childFor(answer.capabilityId).signal(skipSignal, answer).catch(ignore));
-  setHandler(editSignal, (edited) => childFor(edited.capabilityId).signal(editSignal, edited).catch(ignore));
+async function waitForApproval(run: Run): Promise<void> {
+  const { table, input } = run;
+  if (run.approved) return;
+  const waitingFor = `The gate is passed and the agent's owner wants to approve: whet approve ${input.runId}`;
+  table.update({ key: 'promote', text: '', waitingFor, who: 'approval' });
+  await condition(() => run.approved);
+  table.update({ key: 'promote', text: '', waitingFor: null });
+}
+
+/** Refuses an approval before there is a result to approve. One that was given already may be given again. */
+function requireApprovalAsked({ table, approved, input }: Run): void {
+  if (approved || table.waiting.some(({ who }) => who === 'approval')) return;
+  throw ApplicationFailure.nonRetryable(
+    `${input.runId} does not ask for an approval: it is in stage ${table.current}. Where gate.approval is true, ` +
+      'it asks when the gate is passed.',
+    'Approve.NotAsked',
+  );
+}
+
+/** Takes over what may change in an agent.yaml. Returns the paths of the fields that changed. */
+async function amendSpec(run: Run, specPath: string): Promise<string[]> {
+  if (run.plan === null) {
+    // Nothing is frozen yet: `prepareRun` reads the whole file.
+    run.input = { ...run.input, specPath };
+    return [];
+  }
+  const { context } = run.plan;
+  const { spec, changed } = await orchestration.amendSpec.executeWithOptions({ summary: `amend spec: ${specPath}` }, [
+    { context, specPath },
+  ]);
+  run.plan.context = { ...context, spec };
+  run.amended ||= changed.length > 0;
+  return changed;
 }
 
 function describeCollected({ episodes, live = 0, successes, unreadable = 0 }: RolloutSummary): string {

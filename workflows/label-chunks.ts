@@ -3,6 +3,7 @@ import { LABELLING } from '../contracts/limits';
 import type { LabelChunkResult, LabelChunksInput } from '../contracts/messages/identify-stage';
 import { WORKFLOWS } from '../contracts/names';
 import { llm } from './activities';
+import { allOf } from './all-of';
 
 /** Counts before any chunk. */
 export const NOTHING_LABELLED: LabelChunkResult = {
@@ -86,16 +87,6 @@ async function labelInChildren(input: LabelChunksInput): Promise<LabelChunkResul
     ),
   );
   return results.reduce(addLabels, input.totals);
-}
-
-/**
- * Waits for all, even when one fails: the chunks of a workflow that has ended would go on writing beside those of its
- * next attempt. Throws the first failure.
- */
-async function allOf<T>(promises: Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(promises);
-  for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason;
-  return settled.map((outcome) => (outcome as PromiseFulfilledResult<T>).value);
 }
 
 function isHistoryLong(): boolean {

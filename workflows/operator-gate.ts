@@ -1,59 +1,78 @@
 /** Pauses a workflow instead of failing it when a person can correct what went wrong. */
-import { type ApplicationFailure, condition, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
-import { FAILURES, type FailureType, PAUSING_FAILURES } from '../contracts/failures/run';
-import type { StageStatus } from '../contracts/messages/run';
-import { applicationFailureOf } from './application-failure';
+import { CancellationScope, condition, getExternalWorkflowHandle, patched, setHandler } from '@temporalio/workflow';
+import { FAILURES, type FailureType } from '../contracts/failures/run';
+import type { OperatorAnswer, StageStatus } from '../contracts/messages/run';
+import type { WaitingFor } from '../contracts/names';
+import { applicationFailureOf, messageOf } from './failure-causes';
+import { oneLine } from './one-line';
 import { retrySignal, skipSignal, statusSignal } from './messages';
 
-type Answer = 'retry' | 'skip';
+/** How a wait ends. */
+export type Answer = 'retry' | 'skip';
 
-/**
- * Waits for a person's answer to a failure. It handles the signals `retry` and `skip`, so a workflow creates one at
- * most.
- */
-export class OperatorGate {
-  private answer: Answer | null = null;
+/** Why a workflow waits, and for whom. */
+export interface Wait {
+  reason: string;
+  who: WaitingFor;
+}
 
+interface GateOptions {
+  /** Receives the wait when it begins, and null when it ends. */
+  showWait: (wait: Wait | null) => Promise<void>;
   /**
-   * @param showReason receives the reason when a wait begins, and null when it ends.
-   * @param hasNewWork true when a person has already supplied something that was not tried yet. The gate then answers
-   *   `retry` at once instead of waiting. Default: never.
+   * True when a person has already supplied something that was not tried yet. The gate then answers `retry` at once
+   * instead of waiting. Default: never.
    */
-  constructor(
-    private readonly showReason: (reason: string | null) => Promise<void>,
-    private readonly hasNewWork: () => boolean = () => false,
-  ) {
-    setHandler(retrySignal, () => void (this.answer = 'retry'));
-    setHandler(skipSignal, () => void (this.answer = 'skip'));
+  hasNewWork?: () => boolean;
+  /** Whether a failure that nobody can cure is thrown instead of waited for: nothing was paid yet. Default false. */
+  mayEnd?: boolean;
+  /** Types for which this gate waited in earlier versions already, so that histories have no marker. Default: none. */
+  waitedBefore?: ReadonlySet<string>;
+}
+
+/** Longest reason in a wait, in characters: it travels by signals, and the commands after it must stay visible. */
+const MAX_REASON = 1_500;
+
+/** Waits for a person's answer to a failure. */
+export class OperatorGate {
+  private given: Answer | null = null;
+  private waiting = false;
+
+  constructor(private readonly options: GateOptions) {}
+
+  /** Whether it waits for an answer that has not come yet. */
+  get isWaiting(): boolean {
+    return this.waiting && this.given === null;
   }
 
-  /** Ends a wait with `retry`, for an answer that arrives by another signal. */
-  retry(): void {
-    this.answer = 'retry';
+  /** Ends a wait. An answer that nobody waits for is dropped. */
+  answer(answer: Answer): void {
+    this.given = answer;
   }
 
   /** Shows the reason and waits for the answer. Answers given before the call do not count. */
-  async waitForAnswer(reason: string): Promise<Answer> {
-    this.answer = null;
-    if (this.hasNewWork()) return 'retry';
-    await this.showReason(reason);
-    await condition(() => this.answer !== null);
-    await this.showReason(null);
-    return this.answer ?? 'retry';
+  async waitForAnswer(wait: Wait): Promise<Answer> {
+    this.given = null;
+    if (this.options.hasNewWork?.() === true) return 'retry';
+    this.waiting = true;
+    await this.options.showWait(wait);
+    await condition(() => this.given !== null);
+    this.waiting = false;
+    await this.options.showWait(null);
+    return this.given ?? 'retry';
   }
 
   /**
-   * Runs an action. After a failure of PAUSING_FAILURES it waits for an answer: `retry` runs the action again, `skip`
-   * returns null. Throws every other failure.
+   * Runs an action. After a failure it waits for an answer: `retry` runs the action again, `skip` returns null. Throws
+   * a cancellation of the workflow and, where it may end, a failure that nobody can cure.
    */
   async runUnlessSkipped<T>(action: () => Promise<T>): Promise<T | null> {
     for (;;) {
       try {
         return await action();
       } catch (error) {
-        const failure = applicationFailureOf(error);
-        if (failure === null || !PAUSING_FAILURES.includes(failure.type as FailureType)) throw error;
-        if ((await this.waitForAnswer(describe(failure))) === 'skip') return null;
+        const wait = this.waitAfter(error);
+        if ((await this.waitForAnswer(wait)) === 'skip') return null;
       }
     }
   }
@@ -65,6 +84,53 @@ export class OperatorGate {
       if (result !== null) return result;
     }
   }
+
+  private waitAfter(error: unknown): Wait {
+    if (CancellationScope.current().consideredCancelled) throw error;
+    const failure = applicationFailureOf(error);
+    const known = Object.hasOwn(FAILURES, failure?.type ?? '') ? FAILURES[failure?.type as FailureType] : null;
+    if (this.options.mayEnd === true && known?.curedBy === 'nobody') throw error;
+    // Runs that ended with this failure, before every failure waited, replay as they ended.
+    const waitedBefore = this.options.waitedBefore?.has(failure?.type ?? '') === true;
+    if (!waitedBefore && !patched('every-failure-waits')) throw error;
+    const text = oneLine(messageOf(error), MAX_REASON);
+    const who = known === null || known.curedBy === 'nobody' ? 'operator' : known.curedBy;
+    return { reason: `${failure?.type ?? 'Error'}: ${text}${known ? ` — ${known.remedy}` : ''}`, who };
+  }
+}
+
+/** Failures for which the gates of child workflows waited before every failure did. */
+export const WAITED_BEFORE: ReadonlySet<string> = new Set<FailureType>([
+  'Analyst.Unauthorised',
+  'Analyst.BadRequest',
+  'Analyst.Malformed',
+  'Analyst.BatchFailed',
+  'Budget.Spent',
+  'Identify.TooManyUnlabelled',
+  'Model.Refused',
+  'Sandbox.Unavailable',
+  'Environment.Failed',
+  'Trainer.JobInvalid',
+  'Trainer.EnvironmentFailed',
+  'Trainer.Diverged',
+  'Trainer.Failed',
+  'Trainer.OutOfMemory',
+  'Trainer.Stalled',
+  'Trainer.Disrupted',
+  'Trainer.Deadline',
+  'Trainer.NotPlaced',
+  'Trainer.CannotStart',
+  'Trainer.ClusterRefused',
+]);
+
+/** Lets the signals `retry` and `skip` answer the gate of a child workflow. `onAnswer` receives each one before. */
+export function takeAnswers(gate: OperatorGate, onAnswer: (answer: OperatorAnswer) => void): void {
+  const take = (kind: Answer) => (given: OperatorAnswer) => {
+    onAnswer(given);
+    gate.answer(kind);
+  };
+  setHandler(retrySignal, take('retry'));
+  setHandler(skipSignal, take('skip'));
 }
 
 /** Signals a status to the run, which shows it in its progress table. Does nothing when the run has ended. */
@@ -72,10 +138,4 @@ export async function reportStatus(runId: string, status: StageStatus): Promise<
   await getExternalWorkflowHandle(runId)
     .signal(statusSignal, status)
     .catch(() => undefined);
-}
-
-/** What went wrong and what to do about it. */
-function describe(failure: ApplicationFailure): string {
-  const known = FAILURES[failure.type as FailureType] as (typeof FAILURES)[FailureType] | undefined;
-  return `${failure.type ?? 'Error'}: ${failure.message}${known ? ` — ${known.remedy}` : ''}`;
 }

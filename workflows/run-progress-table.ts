@@ -1,16 +1,30 @@
-import { CancelledFailure, log, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { CancellationScope, log, patched, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import type { RunProgress, StageStatus } from '../contracts/messages/run';
+import type { FailingStatus, RepeatedFailure, RunProgress, RunWait, StageStatus } from '../contracts/messages/run';
 import type { StageTiming } from '../contracts/messages/run-context';
-import { type RunOutcome, SEARCH_ATTRIBUTES, type StageName, STAGES } from '../contracts/names';
+import { type RunOutcome, SEARCH_ATTRIBUTES, type StageName, STAGES, type WaitingFor } from '../contracts/names';
+import { asMarkdown, oneLine } from './one-line';
 
 const stageKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.stage, 'KEYWORD');
 const outcomeKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.verdict, 'KEYWORD');
 const agentKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, 'KEYWORD');
+const waitingKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waiting, 'KEYWORD');
+
+/** Longest text of one capability and of one stage in the table, in characters. */
+const MAX_TEXT = 300;
+const MAX_DETAIL = 2_000;
+
+const WHO: Record<WaitingFor, string> = {
+  operator: 'for the operator',
+  owner: "for the agent's owner",
+  cluster: 'for the cluster',
+  approval: 'for an approval',
+  'repeated-failure': 'goes on by itself',
+};
 
 interface Row {
   name: StageName;
-  status: 'waiting' | 'running' | 'done' | 'skipped' | 'failed';
+  status: 'waiting' | 'running' | 'done' | 'skipped' | 'failed' | 'cancelled';
   detail: string;
   startedMs: number | null;
   seconds: number | null;
@@ -28,15 +42,19 @@ export class RunProgressTable {
     startedMs: null,
     seconds: null,
   }));
-  /** Last line of each capability and stage that reports. */
-  private readonly texts: Record<string, string> = {};
-  /** What each of them waits for. */
-  private readonly waits: Record<string, string> = {};
+  /** Last line of each capability in the stage that runs. */
+  private texts: Record<string, string> = {};
+  /** Activities of the stage that runs which fail again and again. */
+  private failing: Record<string, RepeatedFailure> = {};
+  private readonly waits: Record<string, RunWait> = {};
+  /** Value of the search attribute; null in runs of an earlier version, which had none. */
+  private waitingFor: WaitingFor | '' | null;
 
   constructor(
     private readonly runId: string,
     private readonly agent: string,
   ) {
+    this.waitingFor = patched('waits-are-searchable') ? '' : null;
     upsertSearchAttributes([
       { key: agentKey, value: agent },
       { key: outcomeKey, value: 'running' satisfies RunOutcome },
@@ -58,7 +76,7 @@ export class RunProgressTable {
       this.finish(row, 'done', describe(result));
       return result;
     } catch (error) {
-      this.finish(row, 'failed', error instanceof CancelledFailure ? 'cancelled' : 'failed');
+      this.finish(row, CancellationScope.current().consideredCancelled ? 'cancelled' : 'failed', '');
       throw error;
     }
   }
@@ -69,15 +87,35 @@ export class RunProgressTable {
   }
 
   /** Takes over a status. An empty text leaves the last one. */
-  update({ key, text, waitingFor }: StageStatus): void {
-    if (text) this.texts[key] = text;
+  update({ key, text, waitingFor, who = 'operator' }: StageStatus): void {
+    if (text) this.texts[key] = oneLine(text, MAX_TEXT);
     if (waitingFor === null) delete this.waits[key];
-    else this.waits[key] = waitingFor;
+    else this.waits[key] = { key, reason: oneLine(waitingFor, MAX_DETAIL), sinceMs: Date.now(), who };
     this.show();
+  }
+
+  /** Takes over that an activity fails again and again, or no longer. */
+  updateFailing(status: FailingStatus): void {
+    if (status.attempts === null) delete this.failing[status.key];
+    else this.failing[status.key] = { ...status, reason: oneLine(status.reason, MAX_TEXT) };
+    this.show();
+  }
+
+  /** The stage that runs; `prepare` before the first one. */
+  get current(): StageName | 'prepare' {
+    return this.rows.findLast(({ status }) => status === 'running')?.name ?? 'prepare';
+  }
+
+  /** What waits for a person, the longest wait first. */
+  get waiting(): RunWait[] {
+    return Object.values(this.waits);
   }
 
   /** Records what the run ended with. */
   end(outcome: RunOutcome): void {
+    for (const key of Object.keys(this.waits)) delete this.waits[key];
+    this.failing = {};
+    this.show();
     upsertSearchAttributes([{ key: outcomeKey, value: outcome }]);
     log.info('run ended', { verdict: outcome });
   }
@@ -85,7 +123,7 @@ export class RunProgressTable {
   /** The stages that have begun, for the report. A stage still running counts as done, with its time so far. */
   timings(): StageTiming[] {
     return this.rows.flatMap((r) => {
-      if (r.status === 'waiting') return [];
+      if (r.status === 'waiting' || r.status === 'cancelled') return [];
       const seconds = r.seconds ?? (r.startedMs === null ? 0 : (Date.now() - r.startedMs) / 1000);
       return [{ name: r.name, seconds, status: r.status === 'running' ? 'done' : r.status }];
     });
@@ -93,24 +131,29 @@ export class RunProgressTable {
 
   /** The table as data. */
   progress(): RunProgress {
-    const waiting = Object.entries(this.waits).map(([key, reason]) => `${key}: ${reason}`);
+    const waits = this.waiting;
     return {
       runId: this.runId,
       agent: this.agent,
       stages: this.rows.map((row) => ({
         name: row.name,
-        status: row.status === 'running' && waiting.length > 0 ? 'paused' : row.status,
-        detail: row.detail || (row.name === 'sharpen' && row.status === 'running' ? this.allTexts() : ''),
+        status: row.status === 'running' && waits.length > 0 ? 'paused' : row.status,
+        detail: row.status === 'running' ? this.liveDetail() : row.detail,
         seconds: row.seconds,
       })),
-      waitingFor: waiting.length > 0 ? waiting.join('\n') : null,
+      waitingFor: waits.length > 0 ? waits.map(({ key, reason }) => `${key}: ${reason}`).join('\n') : null,
+      waits,
+      failing: Object.values(this.failing),
     };
   }
 
-  private allTexts(): string {
-    return Object.entries(this.texts)
-      .map(([key, text]) => `${key}: ${text}`)
-      .join('; ');
+  /** What the parts of the running stage do, each with its last line, and what fails in it again and again. */
+  private liveDetail(): string {
+    const failing = Object.values(this.failing).map(
+      ({ key, attempts, sinceMs, reason }) => `${key} has failed ${attempts} times since ${timeOf(sinceMs)}: ${reason}`,
+    );
+    const texts = Object.entries(this.texts).map(([key, text]) => `${key}: ${text}`);
+    return oneLine([...failing, ...texts].join('; '), MAX_DETAIL);
   }
 
   private row(name: StageName): Row {
@@ -119,19 +162,40 @@ export class RunProgressTable {
 
   private finish(row: Row, status: Row['status'], detail: string): void {
     row.status = status;
-    row.detail = detail;
+    row.detail = oneLine(detail, MAX_DETAIL);
     row.seconds = row.startedMs === null ? 0 : (Date.now() - row.startedMs) / 1000;
+    // They belong to the stage that has ended.
+    this.texts = {};
+    this.failing = {};
     this.show();
   }
 
   private show(): void {
-    const { stages, waitingFor } = this.progress();
+    const { stages } = this.progress();
     const rows = stages.map(({ name, status, seconds, detail }) => {
       const time = seconds === null ? '' : `${seconds.toFixed(1)} s`;
-      return `| ${name} | ${status} | ${time} | ${detail.replaceAll('|', '\\|')} |`;
+      return `| ${name} | ${status} | ${time} | ${asMarkdown(detail)} |`;
     });
     const head = `**${this.agent}** · ${this.runId}\n\n| stage | status | time | detail |\n|---|---|---|---|`;
-    const wait = waitingFor === null ? '' : `\n\n**Waiting for a person.** ${waitingFor}`;
+    const waits = this.waiting.map(
+      ({ key, reason, sinceMs, who }) =>
+        `- **${asMarkdown(key)}**, ${WHO[who]}, since ${timeOf(sinceMs)}: ${asMarkdown(reason)}`,
+    );
+    const wait = waits.length === 0 ? '' : `\n\n**Waiting for a person.**\n\n${waits.join('\n')}`;
     setCurrentDetails(`${head}\n${rows.join('\n')}${wait}`);
+    this.showWaiting();
   }
+
+  private showWaiting(): void {
+    if (this.waitingFor === null) return;
+    const value = this.waiting[0]?.who ?? (Object.keys(this.failing).length > 0 ? 'repeated-failure' : '');
+    if (value === this.waitingFor) return;
+    this.waitingFor = value;
+    upsertSearchAttributes([{ key: waitingKey, value }]);
+  }
+}
+
+/** A time of the day that is the same for every reader: `2026-03-01 14:03 UTC`. */
+function timeOf(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

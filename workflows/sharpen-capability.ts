@@ -1,4 +1,4 @@
-import { setHandler, workflowInfo } from '@temporalio/workflow';
+import { patched, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter } from '../contracts/artifacts/training';
 import type { SharpenInput, SharpenResult } from '../contracts/messages/sharpen-stage';
@@ -7,7 +7,11 @@ import { jobs } from './activities';
 import { EditedEnvironmentSlot } from './edited-environment-slot';
 import { EnvironmentSearch } from './environment-search';
 import { editSignal } from './messages';
-import { OperatorGate, reportStatus } from './operator-gate';
+import { asMarkdown, oneLine } from './one-line';
+import { OperatorGate, reportStatus, takeAnswers, WAITED_BEFORE } from './operator-gate';
+
+/** Longest line in the current details, in characters. */
+const MAX_LINE = 300;
 
 /**
  * Sharpens one capability: makes an environment that exercises this capability alone, and trains an adapter in it
@@ -15,7 +19,8 @@ import { OperatorGate, reportStatus } from './operator-gate';
  *
  * A person may replace the environment until its training begins. The replacement gets one attempt.
  */
-export async function sharpenCapability(input: SharpenInput): Promise<SharpenResult> {
+export async function sharpenCapability(given: SharpenInput): Promise<SharpenResult> {
+  const input = { ...given };
   const stage = openStage(input);
   let found = await findEnvironment(stage, input.maxAttempts);
   while (found.environment !== null) {
@@ -39,22 +44,38 @@ interface Stage {
 /** An accepted environment, or the reason why the capability is skipped. */
 type Found = { environment: ArtifactRef } | { environment: null; reason: string };
 
-/** Handles the signals `retry`, `skip` and `edit` from here on. */
+/** Handles the signals `retry`, `skip` and `edit` from here on. The context of `input` changes with its spec. */
 function openStage(input: SharpenInput): Stage {
   const { context, capability } = input;
   const runId = workflowInfo().parent?.workflowId ?? context.runId;
-  const report = (text: string, waitingFor: string | null = null) =>
-    reportStatus(runId, { key: capability.id, text, waitingFor });
+  // The run shows these by itself; each signal would be one more row of its timeline.
+  const shownByRun = patched('fewer-notes') ? /^environment, attempt 1$|^trained, / : null;
+  const lines: string[] = [];
+  const report = async (text: string): Promise<void> => {
+    lines.push(oneLine(text, MAX_LINE));
+    setCurrentDetails(`**${asMarkdown(capability.name)}**\n\n${lines.map((l) => `- ${asMarkdown(l)}`).join('\n')}`);
+    if (shownByRun?.test(text) !== true) await reportStatus(runId, { key: capability.id, text, waitingFor: null });
+  };
   const where = `${context.runId} ${capability.id}`;
   const answers = `Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`;
   const edited = new EditedEnvironmentSlot();
-  const gate = new OperatorGate(
-    (reason) => report('', reason === null ? null : `${reason} ${answers}`),
-    () => edited.hasUntried,
-  );
+  const gate = new OperatorGate({
+    showWait: (wait) =>
+      reportStatus(runId, {
+        key: capability.id,
+        text: '',
+        waitingFor: wait === null ? null : `${wait.reason} ${answers}`,
+        ...(wait !== null && { who: wait.who }),
+      }),
+    hasNewWork: () => edited.hasUntried,
+    waitedBefore: WAITED_BEFORE,
+  });
+  takeAnswers(gate, ({ spec }) => {
+    if (spec !== undefined) input.context = { ...input.context, spec };
+  });
   setHandler(editSignal, ({ source }) => {
     edited.put(source);
-    gate.retry();
+    gate.answer('retry');
   });
   return { input, gate, edited, search: new EnvironmentSearch(input, gate, edited, report), report };
 }
@@ -70,7 +91,7 @@ async function findEnvironment({ input, gate, edited, search }: Stage, firstRoun
       `No environment for "${input.capability.name}" passed in ${search.attempts.length} attempts; ` +
       `the last: ${attempt.outcome}.`;
     if (input.onRejected === 'skip' && !edited.hasUntried) return { environment: null, reason };
-    if ((await gate.waitForAnswer(reason)) === 'skip') return { environment: null, reason };
+    if ((await gate.waitForAnswer({ reason, who: 'owner' })) === 'skip') return { environment: null, reason };
     attempt = await search.runRound(edited.hasUntried ? 1 : input.maxAttempts);
   }
   return attempt === null ? { environment: null, reason: 'skipped by a person' } : { environment: attempt.source };
@@ -92,7 +113,7 @@ async function trainUnlessReplaced(stage: Stage, environment: ArtifactRef): Prom
 }
 
 function train({ context, capability, sideBySide }: SharpenInput, source: ArtifactRef): Promise<TrainedAdapter> {
-  return jobs.trainAdapter.executeWithOptions({ summary: `GRPO adapter: ${capability.name}` }, [
+  return jobs.trainAdapter.executeWithOptions({ summary: `train ${capability.name}` }, [
     {
       context,
       job: capability.id,

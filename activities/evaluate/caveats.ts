@@ -7,7 +7,7 @@ export interface CaveatFacts {
   adapters: number;
   oracleCeiling: number;
   selectionBias: boolean;
-  /** Why the mixed adapter could not be trained; absent when it was, or was not asked for. */
+  /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
   mixedFailure: string | undefined;
   confidence: number;
   samples: number;
@@ -62,6 +62,6 @@ export function evaluationCaveats({
     );
   }
   if (mixedFailure !== undefined)
-    caveats.push(`The mixed adapter could not be trained, so nothing is compared with it. ${mixedFailure}`);
+    caveats.push(`The mixed adapter was left out, so nothing is compared with it. ${mixedFailure}`);
   return caveats;
 }

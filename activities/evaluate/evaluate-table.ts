@@ -20,7 +20,7 @@ export interface EvaluateOptions {
   confidence: number;
   /** The same seed and table give the same figures, to the last digit. */
   seed: number;
-  /** Why the mixed adapter could not be trained; absent when it was, or was not asked for. */
+  /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
   mixedFailure?: string | undefined;
 }
 

@@ -47,9 +47,7 @@ export const evaluationSchema = z.strictObject({
     ),
   mixed: armSchema
     .optional()
-    .describe(
-      'One adapter trained on all environments mixed; absent when it was not asked for or could not be trained.',
-    ),
+    .describe('One adapter trained on all environments mixed; absent when it was not asked for or was left out.'),
   adapters: z.array(armSchema).describe('Each adapter answering every task alone.'),
   routedMinusBase: intervalSchema.describe('The gain that the gate looks at, paired over tasks.'),
   routedMinusBestSingle: intervalSchema.describe(

@@ -1,17 +1,37 @@
 /** The failures of a run. Imports nothing: workflow code may import it at run time. */
 
 /**
- * Failure types, dotted and stable. A test keeps `docs/errors.md` equal to them. `retryable: false`: Temporal does not
- * try again by itself.
+ * Who can end a wait. `operator`: whoever runs Whetstone. `owner`: whoever owns the agent. `cluster`: whoever runs the
+ * Kubernetes cluster. `nobody`: there is nothing to wait for.
+ */
+type CuredBy = 'operator' | 'owner' | 'cluster' | 'nobody';
+
+interface RunFailure {
+  /** False: Temporal does not try again by itself. */
+  retryable: boolean;
+  /**
+   * Whom the run waits for when the failure is not, or no longer, tried again. `nobody`: it ends the run, as long as
+   * nothing was paid that would be lost (stages prepare and collect); later the run waits for the operator.
+   */
+  curedBy: CuredBy;
+  meaning: string;
+  remedy: string;
+}
+
+/**
+ * Failure types, dotted and stable, and what happens after each. A failure without one of these types, a timeout and a
+ * child workflow that was terminated make the run wait for the operator. A test keeps `docs/errors.md` equal to them.
  */
 export const FAILURES = {
   'Spec.Invalid': {
     retryable: false,
+    curedBy: 'nobody',
     meaning: 'agent.yaml has an unknown or wrong field.',
     remedy: 'Correct the field named in the message; `whet validate` checks without starting anything.',
   },
   'Collect.TooFewToContrast': {
     retryable: false,
+    curedBy: 'nobody',
     meaning:
       'Fewer successes or fewer failures than identify.minEachOutcome were collected, so they cannot be contrasted.',
     remedy:
@@ -20,26 +40,31 @@ export const FAILURES = {
   },
   'Model.Unreachable': {
     retryable: true,
+    curedBy: 'operator',
     meaning: 'The model server did not answer.',
     remedy: 'Start it (`whet up`) or correct model.baseUrl.',
   },
   'Model.Refused': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The model server refused the request as wrong.',
     remedy: 'Read the message: usually an unknown model name or a prompt over the context length.',
   },
   'Analyst.Unauthorised': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The analyst endpoint refused the API key.',
     remedy: 'Set OPENAI_API_KEY (and OPENAI_BASE_URL) to a key that the endpoint accepts, then `whet retry RUN`.',
   },
   'Analyst.BadRequest': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The analyst endpoint refused the request as invalid.',
     remedy: 'Check analyst.model and whether the endpoint supports structured outputs.',
   },
   'Analyst.RateLimited': {
     retryable: true,
+    curedBy: 'operator',
     meaning: 'The analyst endpoint received too many calls.',
     remedy:
       'Nothing: the call is repeated after the time that the endpoint asked for. ' +
@@ -47,16 +72,19 @@ export const FAILURES = {
   },
   'Analyst.Unavailable': {
     retryable: true,
+    curedBy: 'operator',
     meaning: 'The analyst endpoint failed or did not answer.',
     remedy: 'Nothing: the call is repeated with back-off. Check the endpoint if it persists.',
   },
   'Analyst.Malformed': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The answers of the analyst did not have the required form, even after it was shown the errors.',
     remedy: 'Use a model with structured outputs, or read the kept answer named in the message.',
   },
   'Analyst.BatchFailed': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The endpoint ended a batch without its answers.',
     remedy:
       'Read the message; `whet retry RUN` sends what is missing in a new batch. ' +
@@ -64,31 +92,37 @@ export const FAILURES = {
   },
   'Analyst.NotRecorded': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'A repair needs an answer of the analyst that is not recorded any more, and may not ask for it again.',
     remedy: 'Let it ask, which is paid again: `whet repair RUN --yes`.',
   },
   'Budget.Spent': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The next call to the analyst would exceed the budget of this run.',
     remedy: '`whet budget RUN --usd N` (or `--tokens N`) raises it and lets the run go on; paid answers are kept.',
   },
   'Identify.TooManyUnlabelled': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'A larger share of the labels than identify.maxUnlabelled could not be obtained.',
     remedy: 'Read the unlabelled pairs in the labels artifact; use a stronger analyst model.',
   },
   'Study.NoTrajectories': {
     retryable: false,
+    curedBy: 'nobody',
     meaning: 'There are no trajectories of the agent to study.',
     remedy: 'Let a run collect some (`whet run`), or name a run that did: `whet study stability AGENT --from RUN`.',
   },
   'Sandbox.Unavailable': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'A layer of the jail is missing, so no generated code is run.',
     remedy: 'Install bubblewrap and allow unprivileged user namespaces; the message names the layer.',
   },
   'Environment.Failed': {
     retryable: true,
+    curedBy: 'owner',
     meaning: 'The target environment raised, hung or died.',
     remedy:
       'Read the traceback in the message; run the task by its seed. ' +
@@ -96,6 +130,7 @@ export const FAILURES = {
   },
   'Environment.Killed': {
     retryable: true,
+    curedBy: 'operator',
     meaning: "Something outside the jail kept killing the environment's process; nothing was counted against it.",
     remedy:
       'Look for what kills processes on the worker, usually a lack of memory; then `whet retry RUN CAPABILITY`. ' +
@@ -103,21 +138,25 @@ export const FAILURES = {
   },
   'Trainer.JobInvalid': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The trainer refused its job file.',
     remedy: 'Correct the training section of agent.yaml as the message says.',
   },
   'Trainer.EnvironmentFailed': {
     retryable: false,
+    curedBy: 'owner',
     meaning: 'The training environment failed inside the trainer.',
     remedy: 'Read the last lines of the trainer log named in the message.',
   },
   'Trainer.Diverged': {
     retryable: false,
+    curedBy: 'owner',
     meaning: 'Training stopped: a value became NaN, or the reward collapsed.',
     remedy: 'Lower training.learningRate or raise training.klBeta.',
   },
   'Trainer.Died': {
     retryable: true,
+    curedBy: 'operator',
     meaning: 'The trainer process ended without a manifest.',
     remedy:
       'Nothing: it is started again from its last checkpoint. After ten ends without a new checkpoint in between the ' +
@@ -125,6 +164,7 @@ export const FAILURES = {
   },
   'Trainer.Failed': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The trainer ended with an error in the program, or kept ending before it reached another checkpoint.',
     remedy:
       'Read the last lines in the message and the log beside the job; ' +
@@ -132,11 +172,15 @@ export const FAILURES = {
   },
   'Trainer.OutOfMemory': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The trainer needed more memory than its Job may use and was killed.',
-    remedy: 'Raise training.kubernetes.resources.memory, or lower training.groups; then start a new run.',
+    remedy:
+      'Raise training.kubernetes.resources.memory, then `whet retry RUN --spec agent.yaml`; ' +
+      'or lower training.groups and start a new run.',
   },
   'Trainer.GpuOutOfMemory': {
     retryable: false,
+    curedBy: 'owner',
     meaning: 'The memory of the GPU was too small for the training.',
     remedy:
       'Lower training.groups, training.rolloutsPerGroup or training.updateTokens and start a new run, or give it a ' +
@@ -144,22 +188,26 @@ export const FAILURES = {
   },
   'Trainer.DiskFull': {
     retryable: true,
+    curedBy: 'operator',
     meaning: 'The disk of the training directory is full; the last checkpoint is whole.',
     remedy: 'Make room on the disk that the message names. The training is then started again by itself.',
   },
   'Trainer.Stalled': {
     retryable: false,
+    curedBy: 'cluster',
     meaning: 'The trainer ran without finishing an iteration, and so did those that replaced it.',
     remedy:
       'Look at the node and the log beside the job; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
   },
   'Trainer.Disrupted': {
     retryable: false,
+    curedBy: 'cluster',
     meaning: 'The Job was preempted, evicted or lost its node more often than allowed.',
     remedy: 'Give it a priority class or other nodes; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
   },
   'Trainer.Deadline': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The training took longer than its deadline.',
     remedy:
       'Raise training.kubernetes.deadlineMinutes or limits.trainingMinutes; ' +
@@ -167,17 +215,20 @@ export const FAILURES = {
   },
   'Trainer.NotPlaced': {
     retryable: false,
+    curedBy: 'cluster',
     meaning: 'The Job waited for admission or for a node longer than training.kubernetes.limits.queuedMinutes.',
     remedy: 'Read the scheduler or queue message; make room, then `whet retry RUN CAPABILITY`.',
   },
   'Trainer.CannotStart': {
     retryable: false,
+    curedBy: 'cluster',
     meaning: 'The pod could not be started: its image, a volume, or its configuration.',
     remedy:
       'Correct what the message names (image, pull secret, volume, service account), then `whet retry RUN CAPABILITY`.',
   },
   'Trainer.ClusterRefused': {
     retryable: false,
+    curedBy: 'cluster',
     meaning: 'The Kubernetes API refused the Job or the worker.',
     remedy:
       'Correct what the message names: ' +
@@ -185,47 +236,22 @@ export const FAILURES = {
   },
   'Evaluate.Unpaired': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'The arms of the evaluation did not run the same tasks and trials, so they cannot be compared.',
-    remedy: 'Run the evaluation stage again; the message names the arm or the task.',
+    remedy: 'The message names the arm or the task. Report the defect; `whet retry RUN` compares again.',
   },
   'Promote.Conflict': {
     retryable: true,
+    curedBy: 'operator',
     meaning: 'The registry document changed while this run was promoting.',
     remedy: 'Nothing: the change is made again on the new document.',
   },
   'Store.Corrupt': {
     retryable: false,
+    curedBy: 'operator',
     meaning: 'An artifact does not match the hash in its name.',
-    remedy: 'Restore the artifact or delete it and run its stage again.',
+    remedy: '`whet repair RUN` restores the artifact or tells what to do; then `whet retry RUN`.',
   },
-} as const;
+} as const satisfies Record<string, RunFailure>;
 /** A type of `FAILURES`. */
 export type FailureType = keyof typeof FAILURES;
-
-/**
- * Failures that a person can correct: the run does not end, but waits with the reason and goes on after `whet retry`.
- */
-export const PAUSING_FAILURES: readonly FailureType[] = [
-  'Analyst.Unauthorised',
-  'Analyst.BadRequest',
-  'Analyst.Malformed',
-  'Analyst.BatchFailed',
-  'Budget.Spent',
-  'Identify.TooManyUnlabelled',
-  'Model.Refused',
-  'Sandbox.Unavailable',
-  'Environment.Failed',
-  'Environment.Killed',
-  'Trainer.JobInvalid',
-  'Trainer.EnvironmentFailed',
-  'Trainer.Diverged',
-  'Trainer.Failed',
-  'Trainer.OutOfMemory',
-  'Trainer.GpuOutOfMemory',
-  'Trainer.Stalled',
-  'Trainer.Disrupted',
-  'Trainer.Deadline',
-  'Trainer.NotPlaced',
-  'Trainer.CannotStart',
-  'Trainer.ClusterRefused',
-];

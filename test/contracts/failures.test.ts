@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMAND_FAILURES } from '../../contracts/failures/command-line';
-import { FAILURES, PAUSING_FAILURES } from '../../contracts/failures/run';
+import { FAILURES } from '../../contracts/failures/run';
 import { SANDBOX_FAILURES } from '../../contracts/failures/sandbox';
 import { generatedDocuments } from '../../scripts/generated-documents';
 
@@ -40,7 +40,6 @@ it('every type that is raised is in the catalogue, once', () => {
   expect([...raised].filter((type) => !Object.hasOwn(CATALOGUE, type))).toEqual([]);
   const all = [FAILURES, COMMAND_FAILURES, SANDBOX_FAILURES].flatMap((failures) => Object.keys(failures));
   expect(all).toHaveLength(new Set(all).size);
-  expect(new Set(PAUSING_FAILURES).size).toBe(PAUSING_FAILURES.length);
 });
 
 it('every failure has its line in docs/errors.md', () => {

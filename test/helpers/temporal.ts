@@ -15,6 +15,7 @@ import type {
   SandboxActivities,
 } from '../../contracts/messages/activities';
 import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../contracts/names';
+import { repeatedFailureInterceptor } from '../../workers/repeated-failures';
 import { findTemporalCli } from '../../cli/supervisor/executables';
 
 Runtime.install({ logger: new DefaultLogger('ERROR') });
@@ -69,6 +70,7 @@ export async function withWorkers<T>(
         taskQueue: TASK_QUEUES[kind],
         ...(kind === 'orchestration' ? { workflowBundle: await workflowBundle() } : {}),
         activities: activities[kind] ?? {},
+        interceptors: { activity: [repeatedFailureInterceptor] },
         maxHeartbeatThrottleInterval: '200ms',
       }),
     ),

@@ -8,39 +8,17 @@ import { envEditCommand } from '../../cli/commands/env';
 import type { Context } from '../../cli/context';
 import { createOutput } from '../../cli/output';
 import { readSettings } from '../../cli/settings';
-import { childWorkflowId, MESSAGES, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
-import type { ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
+import { childWorkflowId, MESSAGES, SEARCH_ATTRIBUTES } from '../../contracts/names';
 import { artifact, fakeActivities, type FakeOptions, rollouts } from '../fakes/activities';
 import { keepHistories } from '../helpers/histories';
+import { startRun, until } from '../helpers/runs';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 
 let temporal: TestWorkflowEnvironment;
 beforeAll(async () => void (temporal = await startTemporal()));
 afterAll(() => temporal.teardown());
 
-let count = 0;
-async function start() {
-  const runId = `run-desk-${++count}`;
-  const handle = await temporal.client.workflow.start(WORKFLOWS.improvementRun, {
-    workflowId: runId,
-    taskQueue: TASK_QUEUES.orchestration,
-    args: [{ runId, agent: 'desk', specPath: '/agent.yaml' }],
-  });
-  return {
-    handle,
-    runId,
-    result: () => handle.result() as Promise<ImprovementRunResult>,
-    progress: () => handle.query<RunProgress>(MESSAGES.progressQuery),
-  };
-}
-
-async function until<T>(read: () => Promise<T>, good: (value: T) => boolean): Promise<T> {
-  for (;;) {
-    const value = await read();
-    if (good(value)) return value;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+const start = () => startRun(temporal);
 
 async function runToEnd(options: FakeOptions, record?: string) {
   const { activities, calls } = fakeActivities(options);
@@ -131,7 +109,7 @@ test('a mixed adapter that cannot be trained is left out, and the comparison say
     const { result } = await start();
     expect((await result()).verdict).toBe('promoted');
   });
-  expect(reasons).toEqual(['Trainer.Diverged: The trainer of mixed ended with code 66. … The policy has collapsed.']);
+  expect(reasons).toEqual(['Trainer.Diverged: The trainer of mixed ended with code 66. A warning. The policy has collapsed.']);
   expect(calls).toContain('compareArms:base,a@abc,b@abc,routed');
 });
 

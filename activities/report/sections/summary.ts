@@ -17,6 +17,7 @@ const VERDICT_WORDS: Record<RunOutcome, string> = {
   'not-promoted': 'Not promoted',
   'nothing-to-sharpen': 'Nothing to sharpen',
   failed: 'Failed',
+  cancelled: 'Cancelled',
 };
 
 const NOT_EVALUATED = markup`<p>Nothing was evaluated, because no adapter was trained.</p>`;

@@ -122,7 +122,7 @@ describe('compareArms', () => {
     });
     const { caveats } = await getJson(fixture.store, result.evaluation, evaluationSchema);
     expect(caveats.at(-1)).toBe(
-      'The mixed adapter could not be trained, so nothing is compared with it. ' +
+      'The mixed adapter was left out, so nothing is compared with it. ' +
         'Trainer.Diverged: The policy has collapsed.',
     );
   });

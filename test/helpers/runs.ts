@@ -1,0 +1,32 @@
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { AnswerInput, AnswerResult, ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
+import { MESSAGES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+
+let count = 0;
+
+/** Starts an improvement run of the agent `desk`, with what tests ask of it. */
+export async function startRun({ client }: TestWorkflowEnvironment) {
+  const runId = `run-desk-${++count}`;
+  const handle = await client.workflow.start(WORKFLOWS.improvementRun, {
+    workflowId: runId,
+    taskQueue: TASK_QUEUES.orchestration,
+    args: [{ runId, agent: 'desk', specPath: '/agent.yaml' }],
+  });
+  return {
+    handle,
+    runId,
+    result: () => handle.result() as Promise<ImprovementRunResult>,
+    progress: () => handle.query<RunProgress>(MESSAGES.progressQuery),
+    answer: (input: AnswerInput) =>
+      handle.executeUpdate<AnswerResult, [AnswerInput]>(MESSAGES.answerUpdate, { args: [input] }),
+  };
+}
+
+/** Reads until the value is as wanted, and returns it. */
+export async function until<T>(read: () => Promise<T>, good: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await read();
+    if (good(value)) return value;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

@@ -1,0 +1,71 @@
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
+import { REPORTED_ATTEMPTS } from '../contracts/limits';
+import type { FailingStatus } from '../contracts/messages/run';
+import { MESSAGES } from '../contracts/names';
+
+/** With pauses of half a minute, every this many attempts are half an hour. */
+const ATTEMPTS_BETWEEN_REPORTS = 64;
+
+/**
+ * Whether the failure of this attempt is shown in the run's progress table. Every report is a row of the run's
+ * timeline, so they become rare: the 8th, 16th, 32nd and 64th attempt, then about every half hour.
+ */
+export function isReported(attempt: number): boolean {
+  if (attempt < REPORTED_ATTEMPTS) return false;
+  return Number.isInteger(Math.log2(attempt)) || attempt % ATTEMPTS_BETWEEN_REPORTS === 0;
+}
+
+/**
+ * Interceptor that tells a run when an activity fails again and again, and when it no longer does. Temporal repeats
+ * such an activity without an end and the workflow does not see its attempts.
+ */
+export const repeatedFailureInterceptor = (): { inbound: ActivityInboundCallsInterceptor } => ({
+  inbound: {
+    async execute(input, next) {
+      const { attempt } = Context.current().info;
+      try {
+        const result = await next(input);
+        if (attempt > REPORTED_ATTEMPTS) await tellRun({ key: keyOfActivity(), attempts: null });
+        return result;
+      } catch (error) {
+        const ends = error instanceof ApplicationFailure && error.nonRetryable === true;
+        if (ends && attempt > REPORTED_ATTEMPTS) await tellRun({ key: keyOfActivity(), attempts: null });
+        if (!ends && !(error instanceof CancelledFailure) && isReported(attempt))
+          await tellRun({
+            key: keyOfActivity(),
+            attempts: attempt,
+            sinceMs: Context.current().info.scheduledTimestampMs,
+            reason: reasonOf(error),
+          });
+        throw error;
+      }
+    },
+  },
+});
+
+/** `b: trainAdapter` for an activity of the child workflow `<run>/sharpen/b`, else the activity type alone. */
+function keyOfActivity(): string {
+  const { activityType, workflowExecution } = Context.current().info;
+  const [, child, part] = (workflowExecution?.workflowId ?? '').split('/');
+  return child === 'sharpen' && part !== undefined ? `${part}: ${activityType}` : activityType;
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const type = error instanceof ApplicationFailure ? error.type : error.name;
+  return `${type ?? 'Error'}: ${error.message}`;
+}
+
+async function tellRun(status: FailingStatus): Promise<void> {
+  const { info, client } = Context.current();
+  // Children have the id of their run before the first slash.
+  const runId = info.workflowExecution?.workflowId.split('/')[0];
+  if (runId === undefined) return;
+  try {
+    await client.workflow.getHandle(runId).signal(MESSAGES.failingSignal, status);
+  } catch {
+    // The run has ended, or the server is busy: the next report says the same.
+  }
+}
