@@ -117,13 +117,19 @@ function addAnswerCommands(program: Command): void {
     .option('--usd <n>', 'US dollars that it may spend', positiveAmount)
     .option('--tokens <n>', 'tokens that it may spend', positiveNumber)
     .action(withContext((context: Context, run: string, flags: BudgetFlags) => budgetCommand(context, run, flags)));
-  add(program, 'retry <run> [capability]', 'let a run that waits try again').action(
-    withContext((context: Context, run: string, capability: string | undefined) =>
-      answerCommand(context, 'retry', run, capability),
-    ),
-  );
-  add(program, 'skip <run> <capability>', 'let a run that waits go on without a capability').action(
-    withContext((context: Context, run: string, capability: string) => answerCommand(context, 'skip', run, capability)),
+  add(program, 'retry <run> [waiting]', 'let what waits in a run try again: all of it, or a stage or capability')
+    .option('--spec <agent.yaml>', 'go on with corrected endpoints, limits and resources of this file')
+    .action(
+      withContext((context: Context, run: string, waiting: string | undefined, options: { spec?: string }) =>
+        answerCommand(context, 'retry', run, waiting, options),
+      ),
+    );
+  add(
+    program,
+    'skip <run> <waiting>',
+    'let a run go on without a capability that waits, or without its mixed adapter',
+  ).action(
+    withContext((context: Context, run: string, waiting: string) => answerCommand(context, 'skip', run, waiting)),
   );
 }
 

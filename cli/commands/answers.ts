@@ -1,49 +1,110 @@
+import { resolve } from 'node:path';
+import {
+  ApplicationFailure,
+  type Client,
+  WorkflowUpdateFailedError,
+  type WorkflowUpdateHandle,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+  WorkflowUpdateStage,
+} from '@temporalio/client';
+import { ActivityFailure } from '@temporalio/common';
+import { COMMAND_FAILURES, type CommandFailureType } from '../../contracts/failures/command-line';
+import type { AnswerInput, AnswerResult } from '../../contracts/messages/run';
 import { MESSAGES } from '../../contracts/names';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
-import { readRunState, type RunState } from '../view/run-state';
+import { readRunState } from '../view/run-state';
 
-/** `whet approve RUN`: lets a run that waits for approval promote its adapters. */
+/** A run takes an answer in well under a second when a worker is there. */
+const WORKER_PATIENCE_MS = 20_000;
+/** With an agent.yaml, an activity reads it and may ask the analyst's endpoint for its models. */
+const RESULT_PATIENCE_MS = 120_000;
+
+const waitForStage = WorkflowUpdateStage.ACCEPTED;
+
+/** `whet approve RUN`: lets a run that asks for an approval promote its adapters. */
 export async function approveCommand({ settings, out }: Context, runId: string): Promise<void> {
   await withTemporal(settings, async ({ client }) => {
-    await requireRunning(() => readRunState(client, runId));
-    await client.workflow.getHandle(runId).executeUpdate(MESSAGES.approveUpdate);
+    await requireRunning(client, runId);
+    const handle = client.workflow.getHandle(runId);
+    await tellRun(client, runId, () => handle.startUpdate(MESSAGES.approveUpdate, { waitForStage }));
     out.result({ runId, approved: true }, `${runId}: approved`);
   });
 }
 
-/** `whet retry RUN [CAPABILITY]` and `whet skip RUN CAPABILITY`: tell a waiting run how to go on. */
+/**
+ * `whet retry RUN [WAITING] [--spec AGENT_YAML]` and `whet skip RUN WAITING`: answer what waits in a run. Without a
+ * name everything that waits is tried again. @throws CliError with exit code 2 when nothing waits for the answer.
+ */
 export async function answerCommand(
   { settings, out }: Context,
   answer: 'retry' | 'skip',
   runId: string,
-  capabilityId: string | undefined,
+  key: string | undefined,
+  { spec }: { spec?: string } = {},
 ): Promise<void> {
   await withTemporal(settings, async ({ client }) => {
-    const state = await requireRunning(() => readRunState(client, runId));
-    if (state.progress !== null && state.progress.waitingFor === null) {
-      throw new CliError(
-        `${runId} does not wait for a person, so there is nothing to ${answer}. ` +
-          `\`whet why ${runId}\` says what it does.`,
-        {
-          type: 'Run.NotWaiting',
-        },
-      );
-    }
-    const signal = answer === 'retry' ? MESSAGES.retrySignal : MESSAGES.skipSignal;
-    await client.workflow.getHandle(runId).signal(signal, capabilityId === undefined ? {} : { capabilityId });
-    out.result(
-      { runId, answer, capabilityId: capabilityId ?? null },
-      `${runId}: told to ${answer}${capabilityId === undefined ? '' : ` ${capabilityId}`}`,
+    await requireRunning(client, runId);
+    const input: AnswerInput = {
+      answer,
+      ...(key !== undefined && { key }),
+      ...(spec !== undefined && { specPath: resolve(spec) }),
+    };
+    const handle = client.workflow.getHandle(runId);
+    const { answered, changed } = await tellRun(client, runId, () =>
+      handle.startUpdate<AnswerResult, [AnswerInput]>(MESSAGES.answerUpdate, { waitForStage, args: [input] }),
     );
+    const done = answer === 'retry' ? 'tries again' : 'leaves out';
+    const lines = [
+      ...(changed.length > 0 ? [`${runId}: takes over ${changed.join(', ')} of ${spec}`] : []),
+      answered.length === 0
+        ? `${runId}: nothing waits any more, somebody else answered`
+        : `${runId}: ${done} ${answered.join(', ')}`,
+    ];
+    out.result({ runId, answer, answered, changed }, lines.join('\n'));
   });
 }
 
-async function requireRunning(read: () => Promise<RunState>): Promise<RunState> {
-  const state = await read();
-  if (state.status === 'running') return state;
-  throw new CliError(`${state.runId} has ended (${state.result?.verdict ?? state.status}), so it waits for nothing.`, {
+/**
+ * Sends an update to a run and returns its result.
+ * @throws CliError with the run's reason when it refuses, and when no worker takes the update.
+ */
+async function tellRun<T>(client: Client, runId: string, start: () => Promise<WorkflowUpdateHandle<T>>): Promise<T> {
+  try {
+    const update = await client.withDeadline(Date.now() + WORKER_PATIENCE_MS, start);
+    return await client.withDeadline(Date.now() + RESULT_PATIENCE_MS, () => update.result());
+  } catch (error) {
+    throw toCliError(error, runId);
+  }
+}
+
+function toCliError(error: unknown, runId: string): unknown {
+  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError)
+    return new CliError(
+      `No worker took the answer for ${runId}. Start one with \`whet up\`, or \`whet worker\`, then repeat it.`,
+      { type: 'Run.NoWorker', cause: error },
+    );
+  if (!(error instanceof WorkflowUpdateFailedError)) return error;
+  const { cause } = error;
+  const reason = cause instanceof ActivityFailure ? cause.cause : cause;
+  if (!(reason instanceof ApplicationFailure)) return new CliError(error.message, { cause: error });
+  const isOurs = (type: string): type is CommandFailureType => Object.hasOwn(COMMAND_FAILURES, type);
+  // A refused agent.yaml is wrong input too, although its type is that of a run.
+  const type = reason.type ?? 'Cli.Failed';
+  return isOurs(type)
+    ? new CliError(reason.message, { type, cause: error })
+    : new CliError(reason.message, {
+        reportedType: type,
+        exitCode: type === 'Spec.Invalid' ? 2 : 1,
+        cause: error,
+      });
+}
+
+async function requireRunning(client: Client, runId: string): Promise<void> {
+  const state = await readRunState(client, runId);
+  if (state.status === 'running') return;
+  throw new CliError(`${runId} has ended (${state.result?.verdict ?? state.status}), so it waits for nothing.`, {
     type: 'Run.Ended',
   });
 }

@@ -90,9 +90,29 @@ export const COMMAND_FAILURES = {
     remedy: '`whet ls` lists the runs; check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.',
   },
   'Run.NotWaiting': {
-    exitCode: 1,
+    exitCode: 2,
     meaning: 'The run does not wait for a person, so there is nothing to answer.',
     remedy: '`whet why RUN` says what it does.',
+  },
+  'Run.NoWorker': {
+    exitCode: 1,
+    meaning: 'No worker asks for work, so nobody could give the run an answer. It was not told.',
+    remedy: 'Start the services with `whet up`, or a worker with `whet worker`, and repeat the command.',
+  },
+  'Answer.NotWaiting': {
+    exitCode: 2,
+    meaning: 'Nothing in the run waits under the name that was given to `whet retry` or `whet skip`.',
+    remedy: 'Use a name that the message lists; `whet why RUN` says what each waits for.',
+  },
+  'Answer.NotSkippable': {
+    exitCode: 2,
+    meaning: '`whet skip` names a stage that later stages need.',
+    remedy: 'Correct what it waits for, then `whet retry RUN`; or cancel the run.',
+  },
+  'Approve.NotAsked': {
+    exitCode: 2,
+    meaning: 'The run does not ask for an approval: it has no result yet, or its agent.yaml wants none.',
+    remedy: 'Wait until `whet status RUN` says that it waits for approval.',
   },
   'Run.Ended': {
     exitCode: 1,
