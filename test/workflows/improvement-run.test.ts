@@ -109,7 +109,9 @@ test('a mixed adapter that cannot be trained is left out, and the comparison say
     const { result } = await start();
     expect((await result()).verdict).toBe('promoted');
   });
-  expect(reasons).toEqual(['Trainer.Diverged: The trainer of mixed ended with code 66. A warning. The policy has collapsed.']);
+  expect(reasons).toEqual([
+    'Trainer.Diverged: The trainer of mixed ended with code 66. A warning. The policy has collapsed.',
+  ]);
   expect(calls).toContain('compareArms:base,a@abc,b@abc,routed');
 });
 
