@@ -80,7 +80,9 @@ function openRun(given: ImprovementRunInput): Run {
 
 async function runStages(run: Run): Promise<ImprovementRunResult> {
   const { table, gates, input } = run;
-  const plan = await gates.perform('prepare', () => orchestration.prepareRun(run.input), { mayEnd: true });
+  const prepare = () =>
+    orchestration.prepareRun.executeWithOptions({ summary: 'check agent.yaml, model, analyst and jail' }, [run.input]);
+  const plan = await gates.perform('prepare', prepare, { mayEnd: true });
   run.plan = plan;
   const collected = await table.run(
     'collect',

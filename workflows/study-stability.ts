@@ -10,10 +10,10 @@ const CONCURRENT_IDENTIFICATIONS = 3;
 
 /** Identifies several times from the same trajectories, independently, and compares the results (paper, figure 2). */
 export async function studyStability(input: StudyInput): Promise<StudyResult> {
-  const plan = await orchestration.prepareStudy(input);
+  const plan = await orchestration.prepareStudy.executeWithOptions({ summary: `study of ${input.agent}` }, [input]);
   const identified = await identifyRepeatedly(plan, input);
   const recorded = await recordInOrder(plan, identified);
-  return orchestration.renderStudy({ plan, recorded });
+  return orchestration.renderStudy.executeWithOptions({ summary: 'write the study page' }, [{ plan, recorded }]);
 }
 
 /** The results of all identifications, by their number. */
@@ -49,12 +49,10 @@ async function identifyRepeatedly(
 async function recordInOrder(plan: StudyPlan, results: IdentifyResult[]): Promise<ArtifactRef> {
   let recorded: ArtifactRef | null = null;
   for (const [i, { identification, labels }] of results.entries()) {
-    recorded = await orchestration.recordIdentification({
-      plan,
-      seed: plan.context.seed + i,
-      identified: { identification, labels },
-      previous: recorded,
-    });
+    recorded = await orchestration.recordIdentification.executeWithOptions(
+      { summary: `record identification ${i + 1} of ${results.length}` },
+      [{ plan, seed: plan.context.seed + i, identified: { identification, labels }, previous: recorded }],
+    );
   }
   return recorded as ArtifactRef;
 }
