@@ -12,10 +12,15 @@ const NOTICE_MS = { least: 1_000, most: 3_000 };
 /** Silence after which a user asks why. */
 const ASK_WHY_MS = 60_000;
 const MOST_ANSWERS = 20;
-/** Characters of a command's output that are shown. */
-const MOST_SAID = 1_000;
+/** Characters of a text that are shown at its beginning and at its end. */
+const SHOWN = 200;
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+
+function shortened(text: string): string {
+  const line = text.trim().split('\n').join(' | ');
+  return line.length <= 2 * SHOWN ? line : `${line.slice(0, SHOWN)} … ${line.slice(-SHOWN)}`;
+}
 
 /** A run in an installation, its user, and what disturbs it. */
 export class Session {
@@ -128,7 +133,7 @@ export class Session {
     const finished = await this.instance.whet(words);
     if (finished.timedOut) this.problem(`whet ${words.join(' ')} has not ended after ${seconds(COMMAND_MS)}`);
     const text = (finished.code === 0 ? finished.stdout : finished.stderr || finished.stdout).trim();
-    const said = text.split('\n').join(' | ').slice(-MOST_SAID);
+    const said = shortened(text);
     this.say(`whet ${words.join(' ')}: ${finished.code}${said === '' ? '' : `, ${said}`}`);
     return finished;
   }
@@ -170,7 +175,7 @@ export class Session {
 
   /** Notes a defect. The same one is noted once. */
   problem(text: string): void {
-    const line = text.trim().split('\n').join(' | ');
+    const line = shortened(text);
     if (this.problems.includes(line)) return;
     this.problems.push(line);
     this.say(`PROBLEM: ${line}`);
@@ -178,7 +183,7 @@ export class Session {
 
   private async answer(waitingFor: string): Promise<void> {
     if (this.answers >= MOST_ANSWERS) return;
-    this.say(`waits: ${waitingFor.split('\n').join(' | ')}`);
+    this.say(`waits: ${shortened(waitingFor)}`);
     const text = await this.askWhy();
     this.answers++;
     await this.whet(...adviceIn(text, this.runId));
