@@ -8,6 +8,7 @@ import type {
   V1VolumeMount,
 } from '@kubernetes/client-node';
 import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
+import { projectVersion } from '../contracts/project-version';
 import { FATAL_EXIT_CODES, STOPPED_EXIT_CODE } from './exit-codes';
 import { jobFilePath, type GroupMember } from './group-member';
 import { ANNOTATIONS, CONTAINER, LABELS, labelValue, MANAGER, memberLabel, REPORT_AUDIENCE } from './names';
@@ -154,6 +155,8 @@ function container({ spec, members, threads, storeRoot, reportUrl }: JobRequest)
     args: members.flatMap(({ directory }) => ['--job', jobFilePath(directory)]),
     env: [
       { name: 'OMP_NUM_THREADS', value: String(threads) },
+      // So that a trainer image of another version can say which one belongs to this worker.
+      { name: 'WHET_WORKER_VERSION', value: projectVersion() },
       // The token in the directory's fence. A pod's uid belongs to no other pod.
       { name: 'WHET_FENCE', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
       ...Object.entries(reports).map(([name, value]) => ({ name, value })),

@@ -5,6 +5,7 @@ import { failure } from '../../contracts/typed-failure';
 import type { ArtifactStore } from '../../store';
 import { type Clock, systemClock } from '../clock';
 import { readPreparedSpec } from '../prepared-spec';
+import { removeCheckpoints } from './checkpoints';
 import { storeAdapter } from './store-adapter';
 import type { TrainingBackend } from './backend';
 import { trainToCompletion } from './train-to-completion';
@@ -34,7 +35,7 @@ export function createTrainActivities({
      * running trainer, or starts one, which goes on from its last checkpoint. Cancelling the activity stops the
      * trainer. A worker that shuts down leaves the trainer running, and the next attempt attaches to it. With
      * `training.packing` it may first wait for other trainings of the run to share a trainer with.
-     * @throws Trainer.*, Store.Corrupt.
+     * @throws Trainer.*.
      */
     async trainAdapter(input: TrainInput): Promise<TrainedAdapter> {
       const prepared = await readPreparedSpec(store, input.context.spec);
@@ -47,7 +48,10 @@ export function createTrainActivities({
       }
       const planned = await planTraining(store, prepared, input, backend.jailProfile);
       const manifest = await trainToCompletion({ store, clock, atOnce }, backend, { input, prepared, planned });
-      return storeAdapter(store, input.context.agent, input.job, planned, manifest);
+      const adapter = await storeAdapter(store, input.context.agent, input.job, planned, manifest);
+      // The adapter is there twice by now, so nothing goes on from a checkpoint any more.
+      await removeCheckpoints(planned.directory);
+      return adapter;
     },
   };
 }

@@ -1,9 +1,37 @@
-import { join } from 'node:path';
+import { rename } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { type TrainingManifest, trainingManifestSchema } from '../../contracts/artifacts/training';
 import { readIfExists } from '../../store';
+import { modelDirectorySha256 } from '../../store/model-hash';
+
+const path = (directory: string): string => join(directory, 'manifest.json');
 
 /** Reads a training's manifest; null while there is none. Throws ZodError when the file is not a manifest. */
 export async function readManifest(directory: string): Promise<TrainingManifest | null> {
-  const text = await readIfExists(join(directory, 'manifest.json'));
+  const text = await readIfExists(path(directory));
   return text === null ? null : trainingManifestSchema.parse(JSON.parse(text));
+}
+
+/**
+ * Reads the manifest that an earlier attempt left. One that is damaged, or whose adapter is missing or damaged, is set
+ * aside as manifest.damaged.json, so that the training goes on from its last checkpoint.
+ * @param onDamage told in a sentence what is damaged.
+ */
+export async function takeManifest(
+  directory: string,
+  onDamage: (sentence: string) => void,
+): Promise<TrainingManifest | null> {
+  let damage: string;
+  try {
+    const manifest = await readManifest(directory);
+    if (manifest === null) return null;
+    const found = await modelDirectorySha256(resolve(directory, manifest.adapterDir)).catch(() => null);
+    if (found === manifest.adapterSha256) return manifest;
+    damage = `the files in ${manifest.adapterDir} are not those that it names`;
+  } catch {
+    damage = 'it is no manifest';
+  }
+  await rename(path(directory), join(directory, 'manifest.damaged.json'));
+  onDamage(`manifest.json of ${directory} was set aside, since ${damage}: it is trained again`);
+  return null;
 }

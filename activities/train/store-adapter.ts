@@ -11,7 +11,7 @@ import type { PlannedJob } from './training-job';
  * Copies the adapter of a finished job into the store, where its name is its hash. It is copied and not moved, so that
  * another attempt still finds a finished job in the job's directory.
  * @param name name of the adapter: a capability, or `mixed`.
- * @throws Store.Corrupt when the adapter's hash is not the one in the manifest.
+ * @throws Trainer.Died when the adapter's hash is not the one in the manifest.
  */
 export async function storeAdapter(
   store: ArtifactStore,
@@ -28,10 +28,8 @@ export async function storeAdapter(
     const found = await modelDirectorySha256(copy);
     if (found !== sha256) {
       const hashes = `sha256 ${found.slice(0, 12)}…, but its manifest says ${sha256.slice(0, 12)}…`;
-      throw failure(
-        'Store.Corrupt',
-        `The adapter in ${source} has ${hashes}. Delete ${planned.directory} and train again.`,
-      );
+      // The next attempt sets the manifest aside and trains again from the last checkpoint.
+      throw failure('Trainer.Died', `The adapter in ${source} has ${hashes}. It is trained again.`);
     }
     await removeIfDamaged(store, `${layout.adapters(agent)}/${name}-${sha256.slice(0, 12)}`, sha256);
     const key = await store.adoptDirectory(layout.adapters(agent), name, sha256, copy);

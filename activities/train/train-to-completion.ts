@@ -1,20 +1,24 @@
-import { Context } from '@temporalio/activity';
+import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { TrainingManifest } from '../../contracts/artifacts/training';
+import { failure } from '../../contracts/typed-failure';
 import type { GroupMember } from '../../k8s/group-member';
 import type { ArtifactStore } from '../../store';
 import type { Clock } from '../clock';
 import { startProgress } from '../progress';
 import type { Training, TrainingBackend } from './backend';
+import { attend } from './attendance';
 import { isAbandoned } from './is-abandoned';
-import { readManifest } from './manifest-file';
+import { takeManifest } from './manifest-file';
 import { readTrainingFailure } from './packs/member-files';
 import { PackMembership } from './packs/pack-membership';
 import { packingKey } from './packs/packing-key';
 import { lastIteration } from './progress-file';
 import { signalStatus } from './signal-status';
 import { groupOfOne } from './trainer-group';
+import { DISK_RETRY } from './trainer-failure';
 import { writeJobFiles } from './training-job';
+import { waitWhileCancelled } from './wait-while-cancelled';
 
 /** A training that has no trainer group yet. */
 type PlannedTraining = Omit<Training, 'group' | 'progress' | 'signal'>;
@@ -54,21 +58,29 @@ export async function trainToCompletion(
   const training: Training = { ...plannedTraining, group, progress, signal: context.cancellationSignal };
   const membership = prepared.spec.training.packing > 1 ? packMembership(deps, backend, training) : null;
   try {
-    return (await readManifest(directory)) ?? (await train(backend, training, membership));
+    const done = await takeManifest(directory, (sentence) => {
+      log.warn(sentence);
+      progress.setNote(sentence);
+    });
+    return done ?? (await train(deps.clock, backend, training, membership));
   } finally {
     progress.stop();
   }
 }
 
 async function train(
+  clock: Clock,
   backend: TrainingBackend,
   training: Training,
   membership: PackMembership | null,
 ): Promise<TrainingManifest> {
   let { group } = training;
+  let stopAttending = (): void => undefined;
   try {
+    await waitWhileCancelled(training.input.context.runId, clock, training.signal);
     // Before joining a pack: whoever closes the pack may start the trainer at once.
     await writeJobFiles(training.planned);
+    stopAttending = await attend(training.planned.directory);
     if (membership !== null) group = await membership.join(training.signal);
     training.progress.setReason(undefined);
     training.progress.setNote(undefined);
@@ -84,8 +96,21 @@ async function train(
       // A failure to stop must not hide the training's own. The trainer ends by itself once all members are cancelled.
       if (unused !== null) await backend.stop({ ...training, group: unused }).catch(() => undefined);
     }
-    throw error;
+    throw fullDisk(error, training) ?? error;
+  } finally {
+    stopAttending();
   }
+}
+
+/** The failure of an attempt that could not write its own files; null for any other error. */
+function fullDisk(error: unknown, { planned, input }: Training): ApplicationFailure | null {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return null;
+  const message = `The disk of ${planned.directory} is full (${(error as Error).message}).`;
+  return failure('Trainer.DiskFull', `${message} The training of ${input.job} is tried again every minute.`, {
+    cause: error as Error,
+    nextRetryDelay: DISK_RETRY,
+  });
 }
 
 /** Whether this trainer will not go on with the training: a person decides about the next attempt, or it dropped it. */

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { projectVersion } from '../../contracts/project-version';
 import { LOCKED_EXIT_CODE } from '../../k8s/exit-codes';
 import { relevantLines } from '../../k8s/relevant-lines';
 
@@ -62,7 +63,13 @@ export function startTrainer(
         cwd: directory,
         detached: true,
         stdio: ['ignore', log, log],
-        env: { ...environment, PYTHONPATH: pythonPath, PYTHONUNBUFFERED: '1', ...more },
+        env: {
+          ...environment,
+          PYTHONPATH: pythonPath,
+          PYTHONUNBUFFERED: '1',
+          WHET_WORKER_VERSION: projectVersion(),
+          ...more,
+        },
       },
     );
     child.unref();

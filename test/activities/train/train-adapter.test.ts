@@ -1,5 +1,5 @@
 // Tier: integration (real processes, fake trainer).
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApplicationFailure } from '@temporalio/common';
 import { systemClock } from '../../../activities/clock';
@@ -90,6 +90,25 @@ describe('trainAdapter', () => {
     const first = await train();
     expect(await train()).toEqual(first);
     expect(starts()).toBe(1);
+  });
+
+  test('a finished job whose adapter was damaged is trained again', async () => {
+    const first = await train();
+    writeFileSync(join(directory(), 'adapter', 'adapter_model.safetensors'), 'torn');
+    expect(await train()).toEqual(first);
+    expect(starts()).toBe(2);
+    expect(existsSync(join(directory(), 'manifest.damaged.json'))).toBe(true);
+    // What is in the store needs no checkpoint any more.
+    expect(existsSync(join(directory(), 'checkpoints'))).toBe(false);
+  });
+
+  test('the worker attends to its trainer, and tells it its version', async () => {
+    const running = train();
+    await started();
+    expect(existsSync(join(directory(), 'attended'))).toBe(true);
+    const pid = readFileSync(join(directory(), 'starts.txt'), 'utf8').trim();
+    expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).toMatch(/WHET_WORKER_VERSION=\d/);
+    await running;
   });
 
   test('the budget factor multiplies the iterations', async () => {

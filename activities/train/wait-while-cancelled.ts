@@ -1,0 +1,39 @@
+import { Context } from '@temporalio/activity';
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import type { Clock } from '../clock';
+
+const POLL_MS = 1_000;
+/** PENDING_ACTIVITY_STATE_CANCEL_REQUESTED of Temporal's API. */
+const CANCEL_REQUESTED = 3;
+
+/**
+ * Holds an attempt up while its run is cancelled or has ended. Temporal delivers a cancellation only after a heartbeat
+ * and after the workflows have handled it, and a worker that comes back would start trainers in between.
+ * @param runId workflow id of the run.
+ * @throws the signal's reason once the cancellation arrives.
+ */
+export async function waitWhileCancelled(runId: string, clock: Clock, signal: AbortSignal): Promise<void> {
+  while (await isCancelled(runId)) await clock.sleep(POLL_MS, signal);
+}
+
+/** Whether the run, or the workflow of this activity, is cancelled or over. False where that cannot be asked. */
+async function isCancelled(runId: string): Promise<boolean> {
+  try {
+    const { client, info } = Context.current();
+    const own = info.workflowExecution;
+    const ids: [string, string?][] = [[runId]];
+    if (own !== undefined) ids.push([own.workflowId, own.runId]);
+    const described = await Promise.all(ids.map((id) => client.workflow.getHandle(...id).describe()));
+    return described.some((one) => isUnwanted(one, info.activityId));
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a description of a workflow says that nobody waits for its activity any more. */
+export function isUnwanted({ status, raw }: WorkflowExecutionDescription, activityId: string): boolean {
+  if (status.name !== 'RUNNING' && status.name !== 'PAUSED') return true;
+  if (raw.workflowExtendedInfo?.cancelRequested === true) return true;
+  const own = raw.pendingActivities?.find((pending) => pending.activityId === activityId);
+  return own?.state === CANCEL_REQUESTED;
+}
