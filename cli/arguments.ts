@@ -34,3 +34,12 @@ export const shareUpTo =
       });
     return value;
   };
+
+/** Milliseconds of a span of at least a day, such as `30d` or `36h`. @throws InvalidArgumentError */
+export function daysOrMore(text: string): number {
+  const [, amount, unit] = /^(\d+)(h|d|w)$/.exec(text) ?? [];
+  const ms = Number(amount) * { h: 3_600_000, d: 86_400_000, w: 604_800_000 }[unit as 'h' | 'd' | 'w'];
+  if (amount === undefined || ms < 86_400_000)
+    throw new InvalidArgumentError(`${JSON.stringify(text)} is no span of a day or more, such as 30d, 36h or 4w.`);
+  return ms;
+}

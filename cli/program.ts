@@ -1,7 +1,7 @@
 import { Command, Option, type OutputConfiguration } from 'commander';
 import { IDENTIFY_ARMS } from '../contracts/artifacts/identification';
 import { TASK_QUEUES } from '../contracts/names';
-import { positiveAmount, positiveNumber, shareUpTo, wholeNumber } from './arguments';
+import { daysOrMore, positiveAmount, positiveNumber, shareUpTo, wholeNumber } from './arguments';
 import { answerCommand, approveCommand } from './commands/answers';
 import { type BudgetFlags, budgetCommand } from './commands/budget';
 import { type CanaryFlags, canaryCommand } from './commands/canary';
@@ -9,6 +9,7 @@ import { demoCommand } from './commands/demo';
 import { dryRunCommand } from './commands/dry-run';
 import { envCheckCommand, envEditCommand, envRunCommand } from './commands/env';
 import { gatewayCommand, type GatewayFlags } from './commands/gateway';
+import { gcCommand, type GcFlags } from './commands/gc';
 import { lsCommand } from './commands/ls';
 import { promoteCommand, rollbackCommand } from './commands/registry';
 import { type RepairFlags, repairCommand } from './commands/repair';
@@ -139,6 +140,26 @@ function addStoreCommands(program: Command): void {
     .option('--dry-run', 'say what is damaged, and change nothing; exit code 1 when something is')
     .option('--yes', 'ask the analyst again where its recorded answers are gone, which is paid again')
     .action(withContext((context: Context, run: string, flags: RepairFlags) => repairCommand(context, run, flags)));
+  const setting = (flags: string, description: string, variable: string) =>
+    new Option(flags, description).env(variable);
+  add(program, 'gc', 'remove from the store what is old and what nothing refers to')
+    .option('--dry-run', 'say what goes and what stays, and change nothing')
+    .addOption(
+      setting('--older-than <span>', 'least age of runs, adapters, labels and traces that go', 'WHET_GC_OLDER_THAN')
+        .argParser(daysOrMore)
+        .default(30 * 86_400_000, '30d'),
+    )
+    .addOption(
+      setting('--keep-runs <n>', 'newest runs of each agent that stay', 'WHET_GC_KEEP_RUNS')
+        .argParser(wholeNumber)
+        .default(10),
+    )
+    .addOption(
+      setting('--keep-versions <n>', 'versions to roll back to that stay', 'WHET_GC_KEEP_VERSIONS')
+        .argParser(positiveNumber)
+        .default(5),
+    )
+    .action(withContext((context: Context, flags: GcFlags) => gcCommand(context, flags)));
 }
 
 function addEnvironmentCommands(env: Command): void {

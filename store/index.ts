@@ -27,6 +27,7 @@ export {
   emptyRegistry,
   endCanary,
   promoteVersion,
+  pruneVersions,
   readRegistry,
   RegistryError,
   rollbackAgent,

@@ -161,3 +161,15 @@ export const promoteVersion = (store: ArtifactStore, agent: string, version: num
  */
 export const rollbackAgent = (store: ArtifactStore, agent: string): Promise<Transition> =>
   changeRegistry(store, agent, rollbackVersion);
+
+/**
+ * Takes versions out of the registry. The active version, the canary's and the newest one stay whatever `isKept` says:
+ * the next version's number follows from the newest. Pure. The result lists the numbers that were taken out.
+ */
+export function pruneVersions(registry: Registry, isKept: (version: RegistryVersion) => boolean): Transition<number[]> {
+  const newest = Math.max(0, ...registry.versions.map((v) => v.version));
+  const needed = new Set([registry.active, registry.canary?.version, newest]);
+  const versions = registry.versions.filter((v) => needed.has(v.version) || isKept(v));
+  const removed = registry.versions.filter((v) => !versions.includes(v)).map((v) => v.version);
+  return { registry: { ...registry, versions }, changed: removed.length > 0, result: removed };
+}

@@ -124,6 +124,11 @@ export const COMMAND_FAILURES = {
     meaning: 'The run ended without a result, and its failure has no type of its own.',
     remedy: 'Read the message; `whet why RUN` shows it again.',
   },
+  'Gc.RegistryUnreadable': {
+    exitCode: 1,
+    meaning: 'An adapter registry cannot be read, so `whet gc` cannot tell what its versions need.',
+    remedy: 'Restore the registry that the message names; nothing was removed.',
+  },
   'Repair.UnderWay': {
     exitCode: 1,
     meaning: 'Another repair of this run is under way.',

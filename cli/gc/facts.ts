@@ -1,0 +1,108 @@
+import { readFile, stat } from 'node:fs/promises';
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import type { Registry } from '../../contracts/artifacts/registry';
+import { AGENT_NAME } from '../../contracts/config/agent-name';
+import { type ArtifactStore, layout, readRegistry } from '../../store';
+import { CliError } from '../errors';
+import { agentOf } from '../view/run-state';
+import { idOf, ownerOf, type RunFacts } from './plan';
+import type { Inventory } from './units';
+
+/** Largest document that is searched for references. Documents of a run have a few KB, label plans some MB. */
+const MOST_BYTES = 64 << 20;
+
+/** The registries of all agents. @throws CliError when one cannot be read: what it needs cannot be told. */
+export async function readRegistries(store: ArtifactStore): Promise<Registry[]> {
+  const names = (await store.list('registry')).flatMap((file) => /^(.*)\.json$/.exec(file)?.[1] ?? []);
+  return Promise.all(
+    names
+      .filter((agent) => AGENT_NAME.test(agent))
+      .map((agent) =>
+        readRegistry(store, agent).catch((cause: unknown) => {
+          throw new CliError(
+            `The registry ${layout.registry(agent)} cannot be read, so nobody can tell what its versions need: ` +
+              `${(cause as Error).message} Nothing was removed.`,
+            { type: 'Gc.RegistryUnreadable', cause },
+          );
+        }),
+      ),
+  );
+}
+
+/** Agents of the runs in the store, from their frozen specs, else from their ids. */
+export async function readAgents(store: ArtifactStore, { units }: Inventory): Promise<Map<string, string>> {
+  const agents = new Map<string, string>();
+  for (const unit of units) {
+    if (unit.kind !== 'run' && unit.kind !== 'study') continue;
+    const spec = unit.files.find((file) => /\/spec-[0-9a-f]{12}\.json$/.test(file));
+    const name = spec === undefined ? null : await agentOfSpec(store, spec);
+    const agent = name ?? /^(?:run|study)-(.+?)-\d{4}-?\d{2}-?\d{2}/.exec(idOf(unit))?.[1];
+    if (agent !== undefined) agents.set(idOf(unit), agent);
+  }
+  return agents;
+}
+
+async function agentOfSpec(store: ArtifactStore, key: string): Promise<string | null> {
+  try {
+    return preparedSpecSchema.parse(JSON.parse(await readFile(store.localPath(key), 'utf8'))).spec.name;
+  } catch {
+    return null;
+  }
+}
+
+/** Reads a document as text; empty when it is gone or too large to name anything. */
+export const documentReader =
+  (store: ArtifactStore) =>
+  async (key: string): Promise<string> => {
+    const path = store.localPath(key);
+    const size = (await stat(path).catch(() => null))?.size ?? 0;
+    return size > MOST_BYTES ? '' : readFile(path, 'utf8').catch(() => '');
+  };
+
+/** Ids of the runs and studies that have not ended, with their agents. @throws errors of the server. */
+export async function openRuns(client: Client): Promise<Map<string, string | null>> {
+  const open = new Map<string, string | null>();
+  for await (const info of client.workflow.list({ query: "ExecutionStatus = 'Running' OR ExecutionStatus = 'Paused'" }))
+    open.set(info.workflowId.split('/')[0] as string, agentOf(info));
+  return open;
+}
+
+/**
+ * Asks Temporal about all open runs, and about each run and study of the store: the list may lag behind.
+ * @throws errors of the server.
+ */
+export async function readFacts(
+  client: Client,
+  { units }: Inventory,
+  agents: Map<string, string>,
+  onAsked: (asked: number, of: number) => void,
+): Promise<RunFacts> {
+  const listed = await openRuns(client);
+  for (const [id, agent] of listed) if (agent !== null) agents.set(id, agent);
+  const open = new Set(listed.keys());
+  const unknown = new Set<string>();
+  const owners = new Set(
+    units.filter(({ kind }) => kind === 'run' || kind === 'study').map((unit) => ownerOf(idOf(unit))),
+  );
+  let asked = 0;
+  for (const id of owners) {
+    onAsked(++asked, owners.size);
+    if (open.has(id)) continue;
+    const state = await stateOfRun(client, id);
+    if (state === 'open') open.add(id);
+    if (state === 'unknown') unknown.add(id);
+  }
+  return { open, unknown };
+}
+
+/** Whether a run has ended. @throws errors of the server. */
+export async function stateOfRun(client: Client, id: string): Promise<'open' | 'ended' | 'unknown'> {
+  try {
+    const { status } = await client.workflow.getHandle(id).describe();
+    return status.name === 'RUNNING' || status.name === 'PAUSED' ? 'open' : 'ended';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'unknown';
+    throw error;
+  }
+}

@@ -1,0 +1,63 @@
+import { type ArtifactStore, changeRegistry, pruneVersions } from '../../store';
+import { type GcInput, type GcPlan, idOf, MIN_AGE_MS, ownerOf, versionKeeper } from './plan';
+import type { Unit, UnitKind } from './units';
+
+/** What the removal asks before each step. */
+export interface SweepQuestions {
+  /** Whether this run or study has not ended now. */
+  isOpen: (id: string) => Promise<boolean>;
+  /** Whether a run is open now that was not when the plan was made. */
+  hasNewRun: () => Promise<boolean>;
+  onRemoved: (removed: number, of: number) => void;
+}
+
+/** What became of a unit. `left`: it changed since the plan was made, or a run began. */
+export interface Swept {
+  removed: Unit[];
+  left: Unit[];
+}
+
+/** Takes the planned versions out of the registries, unless they have come into use meanwhile. */
+export async function pruneRegistries(
+  store: ArtifactStore,
+  { versions }: GcPlan,
+  input: Pick<GcInput, 'policy' | 'now' | 'facts'>,
+): Promise<void> {
+  for (const { agent, versions: planned } of versions) {
+    const numbers = new Set(planned.map(({ version }) => version));
+    await changeRegistry(store, agent, (registry) => {
+      const isKept = versionKeeper(registry, input);
+      return pruneVersions(registry, (version) => !numbers.has(version.version) || isKept(version));
+    });
+  }
+}
+
+/** Kinds that an open run may begin to use although its documents did not name them when the plan was made. */
+const SHARED: readonly UnitKind[] = ['adapter', 'label segment', 'live traces'];
+
+/**
+ * Removes units, one after the other. A unit that was modified within the last day stays, and so does a run that is
+ * open now. Removing what somebody else has removed does nothing, so that two may sweep at the same time.
+ */
+export async function sweep(
+  store: ArtifactStore,
+  { goes }: GcPlan,
+  now: number,
+  { isOpen, hasNewRun, onRemoved }: SweepQuestions,
+): Promise<Swept> {
+  const swept: Swept = { removed: [], left: [] };
+  // Removing a file changes the time of its folder, so what goes as a whole goes first.
+  const order = [...goes].sort((a, b) => rankOf(a) - rankOf(b));
+  for (const unit of order) {
+    const mayBeUsed =
+      (isRun(unit) && (await isOpen(ownerOf(idOf(unit))))) || (SHARED.includes(unit.kind) && (await hasNewRun()));
+    const newest = unit.kind === 'leftover of a removal' ? Infinity : now - MIN_AGE_MS;
+    if (!mayBeUsed && (await store.remove(unit.key, newest))) swept.removed.push(unit);
+    else swept.left.push(unit);
+    onRemoved(swept.removed.length, goes.length);
+  }
+  return swept;
+}
+
+const isRun = ({ kind }: Unit): boolean => kind === 'run' || kind === 'study' || kind === 'checkpoints';
+const rankOf = ({ kind }: Unit): number => (kind === 'temporary file' || kind === 'checkpoints' ? 1 : 0);

@@ -1,0 +1,105 @@
+import type { StoredFile } from '../../store';
+
+/** Kinds of what the garbage collector can remove. */
+export const UNIT_KINDS = [
+  'run',
+  'study',
+  'checkpoints',
+  'adapter',
+  'label segment',
+  'live traces',
+  'canary outcomes',
+  'temporary file',
+  'leftover of a removal',
+] as const;
+/** Kind of a unit. */
+export type UnitKind = (typeof UNIT_KINDS)[number];
+
+/** What is removed as a whole, or stays. */
+export interface Unit {
+  kind: UnitKind;
+  key: string;
+  /** The agent, where the key names it. */
+  agent: string | null;
+  bytes: number;
+  files: string[];
+  /** Latest modification of one of its files, in milliseconds since 1970. */
+  newestMs: number;
+}
+
+/** Everything in the store, as units, and what belongs to none: it is never removed. */
+export interface Inventory {
+  units: Unit[];
+  others: { files: number; bytes: number };
+}
+
+/**
+ * Divides the files of a store into units. A temporary file and the checkpoints of a training are units of their own
+ * beside their run.
+ */
+export async function readInventory(files: AsyncIterable<StoredFile>): Promise<Inventory> {
+  const units = new Map<string, Unit>();
+  const others = { files: 0, bytes: 0 };
+  for await (const { key, bytes, modifiedMs } of files) {
+    const places = placesOf(key);
+    if (places.length === 0) {
+      others.files++;
+      others.bytes += bytes;
+    }
+    for (const { kind, key: unitKey, agent } of places) {
+      const id = `${kind} ${unitKey}`;
+      const unit = units.get(id) ?? { kind, key: unitKey, agent, bytes: 0, files: [], newestMs: 0 };
+      unit.bytes += bytes;
+      unit.files.push(key);
+      unit.newestMs = Math.max(unit.newestMs, kind === 'leftover of a removal' ? removedAt(unitKey) : modifiedMs);
+      units.set(id, unit);
+    }
+  }
+  return { units: [...units.values()], others };
+}
+
+type Place = Pick<Unit, 'kind' | 'key' | 'agent'>;
+
+/** Folders of units: how many parts of the key name one, whether the second is the agent, and whether it may be a file. */
+const FOLDERS: Record<string, { kind: UnitKind; parts: number; ofAgent: boolean; mayBeFile?: boolean }> = {
+  runs: { kind: 'run', parts: 2, ofAgent: false },
+  studies: { kind: 'study', parts: 2, ofAgent: false },
+  adapters: { kind: 'adapter', parts: 3, ofAgent: true },
+  'labels-cache': { kind: 'label segment', parts: 4, ofAgent: true, mayBeFile: true },
+  traces: { kind: 'live traces', parts: 3, ofAgent: true },
+  canary: { kind: 'canary outcomes', parts: 3, ofAgent: true },
+  '.removed': { kind: 'leftover of a removal', parts: 2, ofAgent: false, mayBeFile: true },
+};
+
+function placesOf(key: string): Place[] {
+  const parts = key.split('/');
+  const folder = Object.hasOwn(FOLDERS, parts[0] ?? '') ? FOLDERS[parts[0] as string] : undefined;
+  const places: Place[] = [];
+  const temporary = temporaryPart(parts);
+  if (folder?.kind !== 'leftover of a removal' && temporary !== null)
+    places.push({ kind: 'temporary file', key: temporary, agent: null });
+  const checkpoints = /^runs\/[^/]+\/training\/[^/]+\/checkpoints(?=\/)/.exec(key)?.[0];
+  if (checkpoints !== undefined) places.push({ kind: 'checkpoints', key: checkpoints, agent: null });
+  // A file beside the folders of units, such as one in `runs/` itself, belongs to none.
+  if (folder === undefined || parts.length < folder.parts + (folder.mayBeFile ? 0 : 1)) return places;
+  if (temporary === null || !folder.mayBeFile)
+    places.push({
+      kind: folder.kind,
+      key: parts.slice(0, folder.parts).join('/'),
+      agent: folder.ofAgent ? (parts[1] as string) : null,
+    });
+  return places;
+}
+
+/**
+ * The file or folder of a key that a writer puts aside and renames or removes at once: it stays when the writer is
+ * killed or the disk is full. Null when the key has none.
+ */
+function temporaryPart(parts: readonly string[]): string | null {
+  const at = parts.findIndex(
+    (part) => /\.tmp$|[^.]\.lock(\.[0-9a-f]{12})?$/.test(part) || /^adopted-[0-9a-f]{12}$/.test(part),
+  );
+  return at < 0 ? null : parts.slice(0, at + 1).join('/');
+}
+
+const removedAt = (key: string): number => Number(/^\.removed\/(\d+)-/.exec(key)?.[1] ?? 0);
