@@ -4,7 +4,8 @@
 
 The number of steps is fixed, so the model follows from the seed (and from the machine's arithmetic), not from its speed.
 The result is cached under a hash of these sources, the seed, the size and the library versions. The last line printed is
-JSON: {"path", "cached", "seconds"}. Beside the weights lies train-settings.json with what was done and how long it took.
+JSON: {"path", "cached", "seconds"}. Beside the weights lies train-settings.json with what was done. It is part of the
+model's hash, so it does not say how long that took.
 """
 
 import argparse
@@ -84,7 +85,6 @@ def build(size: Size, seed: int, target: pathlib.Path, report) -> None:
     import torch
     import transformers
 
-    started = time.perf_counter()
     first = corpus.environment.DEMONSTRATIONS_FROM + seed * DEMONSTRATION_STRIDE
     total = size.steps * size.batch
     questions = int(total * size.routing)
@@ -93,13 +93,11 @@ def build(size: Size, seed: int, target: pathlib.Path, report) -> None:
     sample = transcripts[:1500] + transcripts[-400:]
     tokenizer = corpus.build_tokenizer(["".join(text for text, _ in one) for one in sample], size.vocabulary)
     examples = corpus.encode(tokenizer, transcripts)
-    prepared = time.perf_counter()
 
     torch.manual_seed(seed)
     model = fit.Llama(fit.Shape(size.hidden, size.layers, size.heads, size.inner), len(tokenizer))
     schedule = fit.Schedule(steps=size.steps, batch=size.batch)
     result = fit.train(model, examples, schedule, seed, report)
-    trained = time.perf_counter()
     transformers.utils.logging.disable_progress_bar()
     model.export(tokenizer.pad_token_id, tokenizer.eos_token_id).save_pretrained(target)
     tokenizer.save_pretrained(target)
@@ -111,7 +109,6 @@ def build(size: Size, seed: int, target: pathlib.Path, report) -> None:
         "transcripts": total,
         "tokens": result["tokens"],
         "loss": round(result["loss"], 4),
-        "seconds": {"data": round(prepared - started, 1), "training": round(trained - prepared, 1)},
         "threads": torch.get_num_threads(),
         "demonstrationSeeds": [first, first + DEMONSTRATION_STRIDE - 1],
         "plantedShares": corpus.expert.DEFICITS,
