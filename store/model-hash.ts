@@ -9,7 +9,7 @@ const MODEL_FILES = new Set(['.json', '.safetensors', '.jinja', '.txt', '.model'
 
 /**
  * Hash of a model's or adapter's directory, equal to the one that the trainer computes
- * (`whetstone.train.output.tree_hash`): sha256 over `name NUL sha256-hex LF` of each of its files, sorted by name.
+ * (`whetstone.tree_hash`): sha256 over `name NUL sha256-hex LF` of each of its files, sorted by name.
  * Rejects when the directory cannot be read.
  */
 export async function modelDirectorySha256(directory: string): Promise<string> {

@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 
-from whetstone.train.output.tree_hash import tree_sha256
+from whetstone.tree_hash import tree_sha256
 
 LOCKED, CANCELLED = 75, 143
 

@@ -19,7 +19,7 @@ test("is the trainer's hash of the same directory", async () => {
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const python =
-    'import pathlib, sys; from whetstone.train.output.tree_hash import tree_sha256; ' +
+    'import pathlib, sys; from whetstone.tree_hash import tree_sha256; ' +
     'print(tree_sha256(pathlib.Path(sys.argv[1])))';
   const expected = execFileSync('python3', ['-c', python, folder], {
     encoding: 'utf8',

@@ -17,6 +17,8 @@ def tree_sha256(directory: Path) -> str:
     total = hashlib.sha256()
     for path in sorted(directory.rglob("*"), key=lambda p: p.relative_to(directory).as_posix()):
         if path.is_file() and path.suffix in MODEL_FILES:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            # In pieces: a file of weights may be larger than the memory.
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
             total.update(f"{path.relative_to(directory).as_posix()}\0{digest}\n".encode())
     return total.hexdigest()

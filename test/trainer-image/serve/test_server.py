@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.server import ENVIRONMENT, ServerProcess
+from whetstone.tree_hash import tree_sha256
 
 ASK = [{"role": "user", "content": "put item 7 on shelf b please"}]
 HISTORY = [
@@ -42,6 +43,22 @@ def test_completion_has_openai_shape_and_usage(server: ServerProcess) -> None:
     usage = body["usage"]
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
     assert usage["completion_tokens"] <= 8
+
+
+def test_every_answer_names_the_weights_that_gave_it(server: ServerProcess, tiny_dir: Path) -> None:
+    sha256 = tree_sha256(tiny_dir)
+    _, text = server.request("GET", "/v1/models")
+    assert [(card["id"], card.get("weights_sha256")) for card in json.loads(text)["data"]][:2] == [
+        ("tiny", sha256),
+        ("first", None),
+    ]
+    whole = server.chat(messages=ASK, max_tokens=2)
+    assert whole["system_fingerprint"] == f"weights-{sha256[:16]}"
+    _, text = server.request(
+        "POST", "/v1/chat/completions", {"model": "first", "messages": ASK, "max_tokens": 2, "stream": True}
+    )
+    chunks = [json.loads(line.removeprefix("data: ")) for line in text.split("\n\n") if line.startswith("data: {")]
+    assert {chunk["system_fingerprint"] for chunk in chunks} == {whole["system_fingerprint"]}
 
 
 def test_same_seed_same_answer_alone_and_in_a_crowd(server: ServerProcess) -> None:

@@ -14,7 +14,7 @@ import pytest
 import whetstone
 from fixtures.trainer import LETTERS, make_job, read_curve, start_trainer, wait_for_iteration
 from safetensors.torch import load_file
-from whetstone.train.output.tree_hash import tree_sha256
+from whetstone.tree_hash import tree_sha256
 
 # Made by this very job; a change here is a change of the algorithm.
 PINNED_REWARDS = [0.5541666667, 0.6, 0.5666666667, 0.5708333333, 0.675, 0.6416666667]

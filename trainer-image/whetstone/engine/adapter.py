@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from .config import LlamaShape, ModelError
@@ -80,6 +81,10 @@ def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
         ) from None
     except (json.JSONDecodeError, OSError, ValueError) as error:
         raise ModelError(f"{directory}: adapter cannot be read: {error}") from None
+    except SafetensorError as error:
+        raise ModelError(f"{directory / 'adapter_model.safetensors'} is damaged: {error}") from None
+    if not isinstance(raw, dict) or not all(isinstance(raw.get(key), (int, float)) for key in ("r", "lora_alpha")):
+        raise ModelError(f"{directory / 'adapter_config.json'} does not name the rank r and lora_alpha")
     if raw.get("peft_type") != "LORA":
         raise ModelError(f"{directory}: peft_type is {raw.get('peft_type')!r}, only 'LORA' is supported")
     for option in ("use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "lora_bias"):

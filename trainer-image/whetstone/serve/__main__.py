@@ -64,6 +64,7 @@ def main(argv: list[str] | None = None) -> None:
 
     from whetstone.chat import Chat
     from whetstone.engine import Engine, ModelError, Weights
+    from whetstone.tree_hash import tree_sha256
 
     from .app import PolicyServer
     from .requests import ApiError
@@ -78,7 +79,8 @@ def main(argv: list[str] | None = None) -> None:
         # A small model is slower with two threads than with one as soon as anything else wants the cores.
         torch.set_num_threads(arguments.threads or (1 if weights.parameters < SMALL_MODEL else os.cpu_count() or 1))
         engine = Engine(weights, arguments.max_batch, arguments.max_length)
-        server = PolicyServer(engine, chat, arguments.served_name or arguments.model.resolve().name)
+        name = arguments.served_name or arguments.model.resolve().name
+        server = PolicyServer(engine, chat, name, tree_sha256(arguments.model))
         for entry in arguments.lora:
             name, _, directory = entry.partition("=")
             server.load(name, directory)

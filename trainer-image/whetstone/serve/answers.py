@@ -11,6 +11,9 @@ from whetstone.engine import Request
 
 from .requests import ChatRequest
 
+# Before the first 16 digits of the base model's hash, in the field `system_fingerprint` of every answer.
+FINGERPRINT_PREFIX = "weights-"
+
 _numbers = count(1)
 _PREFIX = f"{time.time_ns():x}"
 
@@ -23,9 +26,12 @@ def new_id(kind: str) -> str:
 class Answer:
     """Formats the result of one engine request for one chat request."""
 
-    def __init__(self, chat: Chat, asked: ChatRequest, request: Request, eos_ids: tuple[int, ...]) -> None:
+    def __init__(
+        self, chat: Chat, asked: ChatRequest, request: Request, eos_ids: tuple[int, ...], weights_sha256: str
+    ) -> None:
         self._chat, self._asked, self._request, self._eos = chat, asked, request, eos_ids
         self._id, self._created = new_id("chatcmpl"), int(time.time())
+        self._fingerprint = FINGERPRINT_PREFIX + weights_sha256[:16]
         self._sent = ""
 
     def _shown(self) -> list[int]:
@@ -82,7 +88,8 @@ class Answer:
         return [*chunks, "data: [DONE]\n\n"]
 
     def _head(self, kind: str) -> dict:
-        return {"id": self._id, "object": kind, "created": self._created, "model": self._asked.model}
+        made = {"id": self._id, "object": kind, "created": self._created, "model": self._asked.model}
+        return {**made, "system_fingerprint": self._fingerprint}
 
     def _chunk(self, delta: dict, finish: str | None, logprobs: dict | None = None) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish}

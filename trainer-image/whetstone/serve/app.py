@@ -30,11 +30,13 @@ class PolicyServer:
     """One base model, its adapters, and the routes over them.
 
     `adapters` maps served names to the directory each came from. A name is taken out before its weights are, so that
-    requests under way finish on the weights they started with.
+    requests under way finish on the weights they started with. `weights_sha256` is the hash of the base model's
+    directory (tree_hash). Every answer carries its beginning: a client notices when this address serves another model.
     """
 
-    def __init__(self, engine: Engine, chat: Chat, served_name: str) -> None:
+    def __init__(self, engine: Engine, chat: Chat, served_name: str, weights_sha256: str) -> None:
         self._engine, self._chat, self._served_name = engine, chat, served_name
+        self._weights_sha256 = weights_sha256
         self._adapters: dict[str, str] = {}
         self._started = int(time.time())
         self._loop: EngineLoop | None = None
@@ -82,7 +84,8 @@ class PolicyServer:
             made = {"id": name, "object": "model", "created": self._started, "owned_by": "whetstone"}
             return {**made, "root": root, "parent": parent, "max_model_len": self._engine.length}
 
-        cards = [card(self._served_name, self._served_name, None)]
+        base = card(self._served_name, self._served_name, None)
+        cards = [{**base, "weights_sha256": self._weights_sha256}]
         cards += [card(name, root, self._served_name) for name, root in self._adapters.items()]
         return JSONResponse({"object": "list", "data": cards})
 
@@ -142,7 +145,7 @@ class PolicyServer:
         except ValueError as error:
             code = "context_length_exceeded" if "tokens" in str(error) else None
             raise ApiError(400, str(error), "messages", code) from None
-        answer = Answer(self._chat, asked, request, self._engine.weights.shape.eos_ids)
+        answer = Answer(self._chat, asked, request, self._engine.weights.shape.eos_ids, self._weights_sha256)
         if asked.stream:
             return StreamingResponse(self._stream(answer, ticket), media_type="text/event-stream")
         try:

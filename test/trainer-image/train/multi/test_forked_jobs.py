@@ -15,7 +15,7 @@ from fixtures.trainer import LETTERS, make_job, read_curve, start_jobs, wait_for
 from whetstone.train.job import parse_job
 from whetstone.train.loop.run_to_exit_code import run_to_exit_code
 from whetstone.train.output.store import OutputStore
-from whetstone.train.output.tree_hash import tree_sha256
+from whetstone.tree_hash import tree_sha256
 
 RAISES = "\n    def step(self, call):\n        raise KeyError('lost')\n\n    say = step\n"
 

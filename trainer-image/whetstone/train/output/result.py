@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whetstone.tree_hash import tree_sha256
+
 from ..job import TrainingJob
 from .store import OutputStore
-from .tree_hash import tree_sha256
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -15,12 +15,13 @@ import secrets
 import shutil
 from pathlib import Path
 
+from whetstone.tree_hash import tree_sha256
+
 from ..job import JobError, TrainingJob
 from .attendance import Attendance
 from .checkpoints import Checkpoints, sync
 from .disk import DiskFull, disk_full_named
 from .notices import Notices
-from .tree_hash import tree_sha256
 
 FAILURE = "failure.json"
 DAMAGED_MANIFEST = "manifest.damaged.json"
