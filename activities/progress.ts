@@ -23,10 +23,10 @@ export interface Progress {
   /** Counts results. Call it after they are in the segment: a heartbeat must not count what a retry would repeat. */
   advance(count?: number): void;
   /**
-   * Sets the count, for work that is counted elsewhere. The rate starts at the first increase, because the time before
+   * Sets the count, and the total where that was not known before, for work that is counted elsewhere. The rate starts at the first increase, because the time before
    * was spent waiting and loading.
    */
-  setDone(done: number): void;
+  setDone(done: number, total?: number): void;
   /** Sets the line for people, such as what the stage waits for; undefined restores the first note. */
   setNote(note: string | undefined): void;
   /** Sets why a training waits or runs as it does; undefined removes the reason. */
@@ -38,7 +38,8 @@ export interface Progress {
 
 /** Starts heartbeats with the stage's progress, the first at once. */
 export function startProgress(options: ProgressOptions): Progress {
-  const { stage, unit, total, heartbeat } = options;
+  const { stage, unit, heartbeat } = options;
+  let { total } = options;
   let before = options.done ?? 0;
   let start = Date.now();
   let done = before;
@@ -66,7 +67,8 @@ export function startProgress(options: ProgressOptions): Progress {
     advance(count = 1) {
       done += count;
     },
-    setDone(count) {
+    setDone(count, of) {
+      total = of ?? total;
       if (!isGrowing && count > before) {
         isGrowing = true;
         start = Date.now();

@@ -11,6 +11,7 @@ export {
   type StoredDocument,
   type StoredFile,
 } from './artifact-store';
+export { changeDocument } from './change-document';
 export { createFile } from './create-file';
 export { type DamagedLine, DamagedLines } from './damaged-lines';
 export { changeDictionary, readDictionary } from './dictionary';

@@ -28,6 +28,8 @@ export const layout = {
   budget: (runId: string) => `runs/${runId}/budget.json`,
   /** The rate state of an analyst endpoint, shared by all workers. */
   rate: (endpoint: string) => `rates/${endpoint}.json`,
+  /** Hashes of the files of base models, so that a model of many gigabytes is read once. */
+  modelFileHashes: 'model-file-hashes.json',
   redactionSecret: 'redaction-secret.json',
   adapters: (agent: string) => `adapters/${agent}`,
   /** Capabilities that earlier runs of the agent found, with their history. */

@@ -45,6 +45,14 @@ export const activityOptions: Record<QueueKind, ActivityOptions> = {
 /** Short, local work. */
 export const orchestration = proxyActivities<OrchestrationActivities>(activityOptions.orchestration);
 
+/** Checks before a run. It hashes the base model, which may take long, and tells how far it is. */
+export const preparation = proxyActivities<Pick<OrchestrationActivities, 'prepareRun'>>({
+  taskQueue: TASK_QUEUES.orchestration,
+  startToCloseTimeout: '6 hours',
+  heartbeatTimeout: HEARTBEAT_MS.timeout.sandbox,
+  retry: { ...retry, maximumAttempts: ACTIVITY_ATTEMPTS.orchestration },
+});
+
 /** Calls to the analyst. */
 export const llm = proxyActivities<LlmActivities>(activityOptions.llm);
 

@@ -5,6 +5,7 @@ import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { systemClock } from '../../activities/clock';
+import { modelDirectorySha256 } from '../../activities/model-hash';
 import { createTrainActivities } from '../../activities/train';
 import { KubernetesBackend } from '../../activities/train/kubernetes-backend';
 import { LocalBackend } from '../../activities/train/local-backend';
@@ -103,6 +104,7 @@ export class ClusterFixture {
     const spec = await putJson(this.run.store, layout.run(runId), `spec-${job}.json`, {
       ...prepared,
       modelPath: changes.modelPath ?? this.model,
+      baseModelSha256: await modelDirectorySha256(this.model),
     });
     const letters = readFileSync(join(fixtures, 'letters.py'), 'utf8').replace(
       'PACE_SECONDS = 0\n',

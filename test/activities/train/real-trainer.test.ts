@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../activities/clock';
+import { modelDirectorySha256 } from '../../../activities/model-hash';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
@@ -39,7 +40,11 @@ describe('trainAdapter with the real trainer', () => {
       },
     });
     const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
-    const spec = await putJson(fixture.store, layout.run('run-1'), 'spec.json', { ...prepared, modelPath: model });
+    const spec = await putJson(fixture.store, layout.run('run-1'), 'spec.json', {
+      ...prepared,
+      modelPath: model,
+      baseModelSha256: await modelDirectorySha256(model),
+    });
     const source = await fixture.store.put(
       'runs/run-1/environments/letters',
       'environment.py',

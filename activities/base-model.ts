@@ -1,0 +1,61 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Context } from '@temporalio/activity';
+import { failure } from '../contracts/typed-failure';
+import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
+import type { StageName } from '../contracts/names';
+import type { ArtifactStore } from '../store';
+import { modelDirectorySha256 } from '../store/model-hash';
+import { startProgress } from './progress';
+import { storedFileHashes } from './stored-file-hashes';
+
+const GB = 1e9;
+
+/**
+ * Hashes the directory of a base model with heartbeats. Files that have not changed since they were last hashed are not
+ * read again. Must run inside an activity. Rejects when the directory cannot be read.
+ */
+export async function hashBaseModel(store: ArtifactStore, directory: string, stage: StageName): Promise<string> {
+  const { heartbeat, cancellationSignal: signal } = Context.current();
+  const note = `hashing the base model ${directory}`;
+  const progress = startProgress({ stage, unit: 'GB', total: 0, heartbeat, note });
+  try {
+    return await modelDirectorySha256(directory, {
+      hashes: storedFileHashes(store),
+      signal,
+      onProgress: (done, total) => progress.setDone(rounded(done / GB), rounded(total / GB)),
+    });
+  } finally {
+    progress.stop();
+  }
+}
+
+/**
+ * Checks that the directory of the base model still holds what it held when the run began. A worker that does not see the
+ * directory, because only the trainers mount it, checks nothing: the trainer's manifest says what was trained on.
+ * @throws Model.Changed.
+ */
+export async function requireFrozenBaseModel(
+  store: ArtifactStore,
+  { modelPath, baseModelSha256 }: Pick<PreparedSpec, 'modelPath' | 'baseModelSha256'>,
+  stage: StageName,
+): Promise<void> {
+  const isVisible = await access(join(modelPath, 'config.json')).then(
+    () => true,
+    () => false,
+  );
+  if (!isVisible) return;
+  const found = await hashBaseModel(store, modelPath, stage);
+  if (found !== baseModelSha256) throw baseModelChanged(modelPath, baseModelSha256, found);
+}
+
+/** The failure that says that a directory holds another base model than the run began with. */
+export function baseModelChanged(modelPath: string, began: string, now: string): Error {
+  return failure(
+    'Model.Changed',
+    `The run began with the base model ${began.slice(0, 12)}… in ${modelPath} (model.path). The directory now holds ` +
+      `${now.slice(0, 12)}…. Put the first model back, then \`whet retry RUN\`; or cancel the run and start a new one.`,
+  );
+}
+
+const rounded = (value: number): number => Math.round(value * 1000) / 1000;
