@@ -17,6 +17,7 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../activities/clock';
 import { createCollectActivities } from '../activities/collect';
 import { createIdentifyActivities } from '../activities/identify';
+import { modelDirectorySha256 } from '../activities/model-hash';
 import { HttpModelClient } from '../activities/rollout';
 import { createStudyActivities } from '../activities/study';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
@@ -100,7 +101,7 @@ async function preparedSpec(
       .digest('hex'),
     modelBaseUrl,
     modelPath,
-    baseModelSha256: '0'.repeat(64),
+    baseModelSha256: await modelDirectorySha256(modelPath),
     analyst: { baseUrl: analystUrl, model: DEMO_ANALYST_MODEL, displayName: DEMO_ANALYST_NAME },
     sandbox: { mode: 'jail', detail: 'only the owner environment is run' },
   };
@@ -182,7 +183,13 @@ async function main(): Promise<void> {
   const analystServer = createAnalystServer({ rules: openRuleBook(join(DESK, 'analyst')), journal: new Journal(null) });
   const analystUrl = `${await analystServer.listen({ port: 0, host: '127.0.0.1' })}/v1`;
   const client = new HttpModelClient({ timeoutMs: 120_000 });
-  const collect = createCollectActivities({ store, openEnvironment, model: client, clock: systemClock });
+  const collect = createCollectActivities({
+    store,
+    openEnvironment,
+    model: client,
+    clock: systemClock,
+    endpoints: { modelUrl: null },
+  });
   const identify = createIdentifyActivities({ store, analyst: createAnalystPool('none') });
   const spec = loadAgentSpec(join(DESK, values.size === 'tiny' ? 'agent.tiny.yaml' : 'agent.yaml'));
   const scores = new Map<IdentifyArm, ArmScore>();

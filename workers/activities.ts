@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import { projectRoot } from '../contracts/project-root';
@@ -15,6 +14,7 @@ import { createCollectActivities } from '../activities/collect';
 import type { RolloutDeps } from '../activities/rollout/rollout-deps';
 import { createCompareActivities } from '../activities/evaluate/compare-arms';
 import { createEvaluationRolloutActivities } from '../activities/evaluate/roll-out-arm';
+import { readOwnerEnvironment } from '../activities/environment';
 import { createIdentifyActivities } from '../activities/identify';
 import { createAmendActivities } from '../activities/prepare/amend-spec';
 import { createPrepareActivities } from '../activities/prepare';
@@ -46,13 +46,14 @@ interface ActivitiesByQueue {
  */
 export function createActivities(config: WorkerConfig, reports: TrainerReports | null): ActivitiesByQueue {
   const store = new LocalStore(config.storeRoot);
-  const analyst = createAnalystFactory(store, config.analyst.apiKey ?? 'none');
+  const analyst = createAnalystFactory(store, config.analyst.apiKey ?? 'none', config.analyst.demoUrl);
   const jails = new EnvironmentPool();
   const rollout: RolloutDeps = {
     store,
     openEnvironment: (environment) => jails.open(environment),
     model: new HttpModelClient(config.modelApiKey === null ? {} : { apiKey: config.modelApiKey }),
     clock: systemClock,
+    endpoints: config,
   };
   return {
     orchestration: {
@@ -98,12 +99,8 @@ export function createActivities(config: WorkerConfig, reports: TrainerReports |
 }
 
 /** Starts the owner's environment and asks for its tools. */
-async function describeTarget({ environmentPath }: PreparedSpec) {
-  const environment = await openEnvironment({
-    source: await readFile(environmentPath, 'utf8'),
-    trust: 'owner',
-    name: environmentPath,
-  });
+async function describeTarget(prepared: PreparedSpec) {
+  const environment = await openEnvironment(await readOwnerEnvironment(prepared));
   try {
     return await environment.describe();
   } finally {

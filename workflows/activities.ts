@@ -47,10 +47,9 @@ export const orchestration = proxyActivities<OrchestrationActivities>(activityOp
 
 /** Checks before a run. It hashes the base model, which may take long, and tells how far it is. */
 export const preparation = proxyActivities<Pick<OrchestrationActivities, 'prepareRun'>>({
-  taskQueue: TASK_QUEUES.orchestration,
+  ...activityOptions.orchestration,
   startToCloseTimeout: '6 hours',
   heartbeatTimeout: HEARTBEAT_MS.timeout.sandbox,
-  retry: { ...retry, maximumAttempts: ACTIVITY_ATTEMPTS.orchestration },
 });
 
 /** Calls to the analyst. */

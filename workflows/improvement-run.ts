@@ -13,7 +13,7 @@ import type { IdentifyResult } from '../contracts/messages/identify-stage';
 import type { ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan } from '../contracts/messages/run';
 import type { SharpenResult } from '../contracts/messages/sharpen-stage';
 import type { RolloutSummary } from '../contracts/artifacts/trajectory';
-import { orchestration, sandbox } from './activities';
+import { orchestration, preparation, sandbox } from './activities';
 import { allOf } from './all-of';
 import { evaluateArms, type EvaluationOutcome } from './evaluate-arms';
 import type { identifyCapabilities } from './identify-capabilities';
@@ -81,7 +81,7 @@ function openRun(given: ImprovementRunInput): Run {
 async function runStages(run: Run): Promise<ImprovementRunResult> {
   const { table, gates, input } = run;
   const prepare = () =>
-    orchestration.prepareRun.executeWithOptions({ summary: 'check agent.yaml, model, analyst and jail' }, [run.input]);
+    preparation.prepareRun.executeWithOptions({ summary: 'check agent.yaml, model, analyst and jail' }, [run.input]);
   const plan = await gates.perform('prepare', prepare, { mayEnd: true });
   run.plan = plan;
   const collected = await table.run(
@@ -283,10 +283,11 @@ async function amendSpec(run: Run, specPath: string): Promise<string[]> {
   return changed;
 }
 
-function describeCollected({ episodes, live = 0, successes, unreadable = 0 }: RolloutSummary): string {
+function describeCollected({ episodes, live = 0, successes, tooLong = 0, unreadable = 0 }: RolloutSummary): string {
   const conversations = live > 0 ? ` and ${live} conversations of live traffic` : '';
   const lost = unreadable > 0 ? `; ${unreadable} lines of live traffic could not be read` : '';
-  return `${episodes - live} rollouts${conversations}, ${successes} successes${lost}`;
+  const cut = tooLong > 0 ? `; ${tooLong} failed because their opening is longer than the model's context` : '';
+  return `${episodes - live} rollouts${conversations}, ${successes} successes${cut}${lost}`;
 }
 
 const describeIdentified = ({ kept, candidates }: IdentifyResult) =>

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { createAnalystPool, type AnalystFactory, type SharedRateState } from '../../llm';
+import { runAnalyst } from '../endpoints/run-analyst';
 import { layout, StoreConflictError, type ArtifactStore } from '../../store';
 import { BudgetMeter } from './budget-meter';
 
@@ -38,9 +39,14 @@ async function redactionSecret(store: ArtifactStore): Promise<string> {
 
 /**
  * Makes the factory of analyst clients, which share a rate limit over all workers, redact what they send, and count
- * against the budget of their run.
+ * against the budget of their run. `demoUrl` is where the demo analyst is now; null: there
+ * is none, or nobody knows.
  */
-export function createAnalystFactory(store: ArtifactStore, apiKey: string): AnalystFactory {
+export function createAnalystFactory(
+  store: ArtifactStore,
+  apiKey: string,
+  demoUrl: string | null = null,
+): AnalystFactory {
   const pool = createAnalystPool(apiKey, {
     sharedRateState: (endpoint) => storedRateState(store, endpoint),
     redactionSecret: () => redactionSecret(store),
@@ -53,6 +59,6 @@ export function createAnalystFactory(store: ArtifactStore, apiKey: string): Anal
       // Only the newest 50 are kept, because a worker serves many runs.
       if (meters.size > 50) meters.delete(meters.keys().next().value as string);
     }
-    return meter.metered(pool(prepared, context));
+    return meter.metered(pool({ ...prepared, analyst: runAnalyst(prepared, demoUrl) }, context));
   };
 }

@@ -12,6 +12,7 @@ import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { readSynthesisedEnvironment } from '../environment';
 import { isOutsideFault, killedFailure } from '../killed-environment';
+import { runModel } from '../endpoints/run-model';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import {
@@ -168,7 +169,7 @@ async function rollOutUntilCertain(
         maxCompletionTokens: training.maxCompletionTokens,
         successReward: environment.successReward,
       },
-      modelBaseUrl: prepared.modelBaseUrl,
+      model: runModel(prepared, deps.endpoints),
       adapters: [],
       concurrency: collect.concurrency,
       workKey: layout.work(context.runId, `calibrate-${capability.id}-${source.sha256.slice(0, 12)}`),

@@ -8,6 +8,7 @@ import { layout, type LiveTraces, readLiveTraces } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { failure } from '../../contracts/typed-failure';
 import { readOwnerEnvironment } from '../environment';
+import { runModel } from '../endpoints/run-model';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
@@ -41,7 +42,7 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
         plans,
         environment: await readOwnerEnvironment(prepared),
         settings: deployedSettings(prepared.spec),
-        modelBaseUrl: prepared.modelBaseUrl,
+        model: runModel(prepared, deps.endpoints),
         adapters: [],
         concurrency: collect.concurrency,
         workKey: layout.work(runId, 'collect'),

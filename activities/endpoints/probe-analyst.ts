@@ -4,6 +4,9 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { failure } from '../../contracts/typed-failure';
 import type { ResolvedEndpoints } from './resolve-endpoints';
 
+/** Whether a name is that of a demo analyst, which answers by rules. */
+export const isDemoAnalyst = (name: string): boolean => name.startsWith('demo analyst');
+
 const TIMEOUT_MS = 15_000;
 const cardsSchema = z.object({ data: z.array(z.object({ id: z.string(), owned_by: z.string().optional() })).min(1) });
 
@@ -26,7 +29,7 @@ export async function probeAnalyst(
       'Analyst.Unavailable',
       `The analyst at ${baseUrl} offers no model. Check that it is what its address says.`,
     );
-  const isDemo = card?.owned_by?.startsWith('demo analyst') === true;
+  const isDemo = card?.owned_by !== undefined && isDemoAnalyst(card.owned_by);
   return { baseUrl, model, displayName: isDemo ? card.owned_by! : `${model} at ${new URL(baseUrl).host}` };
 }
 

@@ -6,6 +6,7 @@ import type { EvaluationArmInput, ArmRollouts } from '../../contracts/messages/e
 import { NONE_LABEL } from '../../contracts/names';
 import { getLines, layout } from '../../store';
 import { readOwnerEnvironment } from '../environment';
+import { runModel } from '../endpoints/run-model';
 import { readPreparedSpec } from '../prepared-spec';
 import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
@@ -29,7 +30,7 @@ export function createEvaluationRolloutActivities(
       const { runId, seed } = input.context;
       const prepared = await readPreparedSpec(deps.store, input.context.spec);
       const { environment, model, evaluation } = prepared.spec;
-      const served = servedAdapters(deps.store, adapters);
+      const served = await servedAdapters(deps.store, adapters);
       const modelOf = await modelChooser(deps, input, model.name);
       const { start, count } = environment.heldOutSeeds;
       const plans = Array.from({ length: count * evaluation.trials }, (_, index) => {
@@ -53,7 +54,7 @@ export function createEvaluationRolloutActivities(
         plans,
         environment: await readOwnerEnvironment(prepared),
         settings: deployedSettings(prepared.spec),
-        modelBaseUrl: prepared.modelBaseUrl,
+        model: runModel(prepared, deps.endpoints),
         adapters: served.filter(({ name }) => used.has(name)),
         concurrency: evaluation.concurrency,
         workKey: layout.work(runId, `${fileName}-${inputs.slice(0, 12)}`),

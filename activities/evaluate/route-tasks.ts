@@ -12,6 +12,7 @@ import { inParallel } from '../in-parallel';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import { warnOfDamage } from '../warn-of-damage';
+import { runModel } from '../endpoints/run-model';
 import { PolicyModel } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 
@@ -50,7 +51,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
     const policy = new PolicyModel({
       client: deps.model,
       clock,
-      baseUrl: prepared.modelBaseUrl,
+      model: runModel(prepared, deps.endpoints),
       adapters: [],
       signal,
       onTrouble: (note) => progress.setNote(note),
@@ -70,6 +71,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
           choice: menu.map(({ label }) => label),
         });
         const record = routingDecision(seed, menu, answer);
+        await policy.confirm();
         await segment.append(record);
         decided.set(seed, record);
         progress.advance();

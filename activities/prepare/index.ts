@@ -2,18 +2,20 @@ import { createHash } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Context } from '@temporalio/activity';
-import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import { type PreparedSpec, preparedSpecSchema, type ServedModel } from '../../contracts/artifacts/prepared-spec';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 import { failure } from '../../contracts/typed-failure';
 import { isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
-import { layout, putJson } from '../../store';
+import { type ArtifactStore, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
-import { modelDirectorySha256 } from '../../store/model-hash';
+import { hashBaseModel } from '../base-model';
+import { startProgress } from '../progress';
 import { ownerFailure } from '../environment';
 import { modelFailure, ModelFault } from '../rollout';
+import { notServed } from '../rollout/model-identity';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
 import { probeAnalyst } from '../endpoints/probe-analyst';
 
@@ -44,14 +46,19 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
       const folder = dirname(resolve(specPath));
       const endpoints = resolveEndpoints(spec, deps.endpoints, folder);
       const environmentPath = resolve(folder, spec.environment.path);
-      const [environmentSha256, baseModelSha256, analyst, sandbox] = await Promise.all([
-        tryEnvironment(deps, environmentPath, spec),
-        hashModel(endpoints.modelPath),
-        probeAnalyst(endpoints, deps.endpoints.analyst.apiKey, signal),
-        trySandbox(deps),
-        tryModel(deps, endpoints.modelBaseUrl, spec.model.name, signal),
-      ]);
       const { modelBaseUrl, modelPath } = endpoints;
+      const [environmentSha256, analyst, sandbox, servedModel] = await withHeartbeats(
+        'checking the environment, the jail, the model server and the analyst',
+        Promise.all([
+          tryEnvironment(deps, environmentPath, spec),
+          probeAnalyst(endpoints, deps.endpoints.analyst.apiKey, signal),
+          trySandbox(deps),
+          tryModel(deps, modelBaseUrl, spec.model.name, signal),
+        ]),
+      );
+      // Last, because a large model takes minutes, and a wrong field should not.
+      const baseModelSha256 = await hashModel(deps.store, modelPath);
+      requireServedIsTrained(servedModel, baseModelSha256, modelBaseUrl, modelPath);
       const prepared: PreparedSpec = preparedSpecSchema.parse({
         spec,
         environmentPath,
@@ -59,6 +66,7 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
         modelBaseUrl,
         modelPath,
         baseModelSha256,
+        servedModel,
         analyst,
         sandbox,
       });
@@ -76,6 +84,17 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
       };
     },
   };
+}
+
+/** Heartbeats while something else than rollouts is done; `note` says what. */
+async function withHeartbeats<T>(note: string, work: Promise<T>): Promise<T> {
+  const { heartbeat } = Context.current();
+  const progress = startProgress({ stage: 'collect', unit: 'checks', total: 1, heartbeat, note });
+  try {
+    return await work;
+  } finally {
+    progress.stop();
+  }
 }
 
 /** Reads the spec and replaces the fields that the start of the run overrides. */
@@ -119,7 +138,7 @@ async function tryEnvironment(
   return createHash('sha256').update(source).digest('hex');
 }
 
-async function hashModel(directory: string): Promise<string> {
+async function hashModel(store: ArtifactStore, directory: string): Promise<string> {
   try {
     await access(join(directory, 'config.json'));
   } catch (error) {
@@ -130,18 +149,32 @@ async function hashModel(directory: string): Promise<string> {
       { cause: error as Error },
     );
   }
-  return modelDirectorySha256(directory);
+  return hashBaseModel(store, directory, 'collect');
 }
 
-async function tryModel({ model }: PrepareDeps, baseUrl: string, name: string, signal: AbortSignal): Promise<void> {
+/** Adapters are trained on the model in model.path and used with the one that is served, so both must be the same. */
+function requireServedIsTrained({ weightsSha256 }: ServedModel, sha256: string, baseUrl: string, path: string): void {
+  if (weightsSha256 === null || weightsSha256 === sha256) return;
+  throw failure(
+    'Model.Changed',
+    `The server at ${baseUrl} serves weights ${weightsSha256.slice(0, 12)}…, but model.path ${path} holds ` +
+      `${sha256.slice(0, 12)}…. Adapters would be trained on another model than is served: let the server load ` +
+      'model.path, then start the run again.',
+  );
+}
+
+async function tryModel(
+  { model }: PrepareDeps,
+  baseUrl: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<ServedModel> {
   try {
-    const served = await model.models(baseUrl, signal);
-    if (!served.includes(name))
-      throw new ModelFault(
-        'refused',
-        `The model server at ${baseUrl} does not serve ${name} (model.name); it serves ` +
-          `${served.join(', ') || 'nothing'}.`,
-      );
+    const cards = await model.models(baseUrl, signal);
+    const card = cards.find(({ id }) => id === name);
+    if (card === undefined) throw notServed({ name, baseUrl }, cards);
+    const { weightsSha256, root, maxModelLength } = card;
+    return { weightsSha256, root, maxModelLength };
   } catch (error) {
     throw error instanceof ModelFault ? modelFailure(error) : error;
   }

@@ -6,7 +6,10 @@ import { sentenceList } from '../html/format';
 export const UNSAFE_NOTE = 'Unsafe sandbox:';
 
 /** Caveats that must be read with the numbers of a report, the gravest first. */
-export function reportNotes({ spec, analyst, sandbox }: PreparedSpec, evaluation: Evaluation | null): string[] {
+export function reportNotes(
+  { spec, analyst, sandbox, servedModel }: PreparedSpec,
+  evaluation: Evaluation | null,
+): string[] {
   const notes: string[] = [];
   if (sandbox.mode === 'unsafe') {
     notes.push(
@@ -27,6 +30,12 @@ export function reportNotes({ spec, analyst, sandbox }: PreparedSpec, evaluation
     notes.push(
       `The analyst was the ${analyst.displayName}: a program written for this agent, not a language model. ` +
         'It labels from the trajectories it is shown, but its names and environments were written by hand.',
+    );
+  }
+  if (servedModel?.weightsSha256 === null) {
+    notes.push(
+      'Not verified: that the model server used the weights whose hash stands here. It does not say what it has ' +
+        'loaded; compared were the name, the place and the context length that it gives, all through the run.',
     );
   }
   return [...notes, ...(evaluation?.caveats ?? [])];

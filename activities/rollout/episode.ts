@@ -45,7 +45,6 @@ export interface EpisodeParties {
   chat: (request: Omit<ChatRequest, 'baseUrl'>) => Promise<ChatAnswer>;
   tools: readonly EnvironmentTool[];
   /** Whether the environment reacts to turns without tool calls; otherwise such a turn ends the episode. */
-  /** Whether the environment reacts to turns without tool calls; otherwise such a turn ends the episode. */
   hasSay: boolean;
   settings: EpisodeSettings;
   /** If true, a fault of the environment's code ends the episode as `environment-error`; otherwise it is thrown. */
@@ -74,6 +73,11 @@ export async function runEpisode(plan: EpisodePlan, parties: EpisodeParties, nam
   return record.toTrajectory();
 }
 
+/** Whether the opening of an episode alone was longer than the model's context, so that the model said nothing. */
+export function isTooLongToOpen({ finish, messages }: Pick<Trajectory, 'finish' | 'messages'>): boolean {
+  return finish === 'context-length' && !messages.some(({ role }) => role === 'assistant');
+}
+
 /** The trajectory of an episode that ended its environment's process: it has no messages, only the failure. */
 export function abandonedEpisode(plan: EpisodePlan): Trajectory {
   const record = new EpisodeRecord(plan, 1);
@@ -93,7 +97,7 @@ async function playEpisode(
   record.tags = opened.tags;
   const known = new Set(tools.map((tool) => tool.function.name));
   for (let turn = 0; turn < settings.maxTurns && record.finish === 'turn-limit'; turn++) {
-    const answer = await answerOrNull(turn, () =>
+    const answer = await answerOrNull(() =>
       parties.chat({
         model: plan.model,
         messages: record.messages,
@@ -103,7 +107,12 @@ async function playEpisode(
         maxTokens: settings.maxCompletionTokens,
       }),
     );
-    if (!answer) break;
+    if (!answer) {
+      record.finish = 'context-length';
+      // There is nothing to evaluate: the agent has done nothing.
+      if (turn === 0) return environment.drop(name);
+      break;
+    }
     const calls = record.addAnswer(answer, turn);
     if (calls.length === 0) {
       const { observations, done } = await environment.say(name, answer.content ?? '');
@@ -126,13 +135,13 @@ async function playEpisode(
   record.diagnostics = diagnostics;
 }
 
-/** The model's answer; null when the conversation has become too long. Throws if even its opening is too long. */
-async function answerOrNull(turn: number, chat: () => Promise<ChatAnswer>): Promise<ChatAnswer | null> {
+/** The model's answer; null when the conversation is too long for it. */
+async function answerOrNull(chat: () => Promise<ChatAnswer>): Promise<ChatAnswer | null> {
   try {
     return await chat();
   } catch (error) {
     const fault = error instanceof ApplicationFailure ? error.cause : null;
-    if (turn > 0 && fault instanceof ModelFault && fault.kind === 'too-long') return null;
+    if (fault instanceof ModelFault && fault.kind === 'too-long') return null;
     throw error;
   }
 }
@@ -182,7 +191,6 @@ class EpisodeRecord {
   steps = 0;
   private promptTokens = 0;
   private completionTokens = 0;
-  private logprob: number | null = 0;
 
   constructor(
     private readonly plan: EpisodePlan,
@@ -198,7 +206,6 @@ class EpisodeRecord {
     this.messages.push({ role: 'assistant', content, ...(calls.length > 0 ? { tool_calls: calls } : {}) });
     this.promptTokens += answer.promptTokens;
     this.completionTokens += answer.completionTokens;
-    this.logprob = this.logprob === null || answer.logprob === null ? null : this.logprob + answer.logprob;
     return calls;
   }
 
@@ -214,13 +221,13 @@ class EpisodeRecord {
       samplingSeed,
       messages,
       reward,
-      success: finish !== 'environment-error' && reward >= this.successReward,
+      success: finish !== 'environment-error' && !isTooLongToOpen({ finish, messages }) && reward >= this.successReward,
       finish,
       steps,
-      // cachedTokens is always zero: the real number depends on the server's other requests, and the same seed must
-      // give the same bytes.
+      // The real numbers of cachedTokens and logprob depend on the server's other requests, and the same seed must give
+      // the same bytes.
       usage: { promptTokens: this.promptTokens, completionTokens: this.completionTokens, cachedTokens: 0 },
-      logprob: this.logprob === null ? null : Math.round(this.logprob * 1e3) / 1e3,
+      logprob: null,
       tags,
       diagnostics,
     };

@@ -2,6 +2,7 @@ import { Agent, type Dispatcher } from 'undici';
 import { z } from 'zod';
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { faultOfAnswer, faultOfException, ModelFault } from './model-errors';
+import type { ModelCard } from './model-identity';
 
 /** A request for a chat completion. */
 export interface ChatRequest {
@@ -25,10 +26,10 @@ export interface ChatAnswer {
   toolCalls: { name: string; arguments: string }[];
   promptTokens: number;
   completionTokens: number;
-  /** Sum of the sampled tokens' log probabilities (nats); null when the endpoint gives none. */
-  logprob: number | null;
-  /** Log probabilities of the alternatives at the first position; empty when not asked for. */
+  /** Log probabilities (nats) of the alternatives at the first position; empty when not asked for. */
   firstToken: { token: string; logprob: number }[];
+  /** What the server says it answered with (`system_fingerprint`); null when it does not say. */
+  fingerprint: string | null;
 }
 
 /**
@@ -37,8 +38,8 @@ export interface ChatAnswer {
  */
 export interface ModelClient {
   chat(request: ChatRequest, signal?: AbortSignal): Promise<ChatAnswer>;
-  /** Names of the models and adapters that are served now. */
-  models(baseUrl: string, signal?: AbortSignal): Promise<string[]>;
+  /** The models and adapters that are served now. */
+  models(baseUrl: string, signal?: AbortSignal): Promise<ModelCard[]>;
   /** Loads a LoRA adapter from a directory that the server can read. */
   loadAdapter(baseUrl: string, name: string, path: string, signal?: AbortSignal): Promise<void>;
 }
@@ -59,8 +60,19 @@ const completionSchema = z.object({
     )
     .min(1),
   usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).nullish(),
+  system_fingerprint: z.string().nullish().catch(null),
 });
-const modelsSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
+const modelsSchema = z.object({
+  data: z.array(
+    z.object({
+      id: z.string(),
+      // Not every server sends these, and what another server means by them must not stop a run.
+      root: z.string().nullish().catch(null),
+      max_model_len: z.number().nullish().catch(null),
+      weights_sha256: z.string().nullish().catch(null),
+    }),
+  ),
+});
 
 /** Settings of the client. */
 export interface ModelClientOptions {
@@ -100,8 +112,7 @@ export class HttpModelClient implements ModelClient {
       temperature: request.temperature,
       seed: request.seed,
       max_tokens: request.maxTokens,
-      logprobs: true,
-      ...(request.topLogprobs ? { top_logprobs: request.topLogprobs } : {}),
+      ...(request.topLogprobs ? { logprobs: true, top_logprobs: request.topLogprobs } : {}),
       ...(request.choice ? { structured_outputs: { choice: request.choice } } : {}),
     };
     const parsed = completionSchema.safeParse(await this.send('POST', url, body, signal));
@@ -111,20 +122,19 @@ export class HttpModelClient implements ModelClient {
         `The model server at ${url} answered with something that is not a chat completion: ` +
           `${z.prettifyError(parsed.error).slice(0, 300)}`,
       );
-    const { choices, usage } = parsed.data;
+    const { choices, usage, system_fingerprint: fingerprint } = parsed.data;
     const { message, logprobs } = choices[0]!;
-    const tokens = logprobs?.content;
     return {
       content: message.content ?? null,
       toolCalls: (message.tool_calls ?? []).map((call) => call.function),
       promptTokens: usage?.prompt_tokens ?? 0,
       completionTokens: usage?.completion_tokens ?? 0,
-      logprob: tokens ? tokens.reduce((sum, token) => sum + token.logprob, 0) : null,
-      firstToken: tokens?.[0]?.top_logprobs ?? [],
+      firstToken: logprobs?.content?.[0]?.top_logprobs ?? [],
+      fingerprint: fingerprint ?? null,
     };
   }
 
-  async models(baseUrl: string, signal?: AbortSignal): Promise<string[]> {
+  async models(baseUrl: string, signal?: AbortSignal): Promise<ModelCard[]> {
     const url = `${baseUrl}/models`;
     const parsed = modelsSchema.safeParse(await this.send('GET', url, undefined, signal));
     if (!parsed.success)
@@ -132,7 +142,12 @@ export class HttpModelClient implements ModelClient {
         'refused',
         `The server at ${url} did not answer with a list of models. Check model.baseUrl: it normally ends in /v1.`,
       );
-    return parsed.data.data.map((model) => model.id);
+    return parsed.data.data.map((card) => ({
+      id: card.id,
+      weightsSha256: card.weights_sha256 ?? null,
+      root: card.root ?? null,
+      maxModelLength: card.max_model_len ?? null,
+    }));
   }
 
   async loadAdapter(baseUrl: string, name: string, path: string, signal?: AbortSignal): Promise<void> {

@@ -1,12 +1,14 @@
 import type { ApplicationFailure } from '@temporalio/common';
+import type { FailureType } from '../../contracts/failures/run';
 import { failure } from '../../contracts/typed-failure';
 
 /**
  * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `unknown-model`: the server
  * does not serve this name (a restarted server has lost its adapters). `too-long`: the conversation is longer than the
- * model's context. `refused`: the same call will fail again.
+ * model's context. `changed`: another model is served than the run began with. `unauthorised`: the server does not take
+ * the API key. `refused`: the same call will fail again.
  */
-export type ModelFaultKind = 'unreachable' | 'unknown-model' | 'too-long' | 'refused';
+export type ModelFaultKind = 'unreachable' | 'unknown-model' | 'too-long' | 'changed' | 'unauthorised' | 'refused';
 
 /** A failed call of the model endpoint. */
 export class ModelFault extends Error {
@@ -46,12 +48,14 @@ export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: s
   if (status === 400 && (code === 'context_length_exceeded' || /maximum (context|model) length/i.test(message))) {
     return new ModelFault('too-long', `The conversation is too long for the model at ${url}${said}`);
   }
-  const hint =
-    status === 404
-      ? ' Check model.baseUrl: it normally ends in /v1.'
-      : status === 401 || status === 403
-        ? ' Set WHET_MODEL_API_KEY.'
-        : '';
+  if (status === 401 || status === 403) {
+    return new ModelFault(
+      'unauthorised',
+      `The model server at ${url} refused the API key with ${status}${said} Set WHET_MODEL_API_KEY of the worker to a ` +
+        'key that it accepts, start the worker again, then `whet retry RUN`.',
+    );
+  }
+  const hint = status === 404 ? ' Check model.baseUrl: it normally ends in /v1.' : '';
   return new ModelFault('refused', `The model server at ${url} refused the request with ${status}${said}${hint}`);
 }
 
@@ -66,9 +70,18 @@ export function faultOfException(error: unknown, url: string): ModelFault {
   );
 }
 
-/** The failure that Temporal sees: Model.Unreachable or Model.Refused. */
+const FAILURE_TYPES: Record<ModelFaultKind, FailureType> = {
+  unreachable: 'Model.Unreachable',
+  'unknown-model': 'Model.Refused',
+  'too-long': 'Model.Refused',
+  changed: 'Model.Changed',
+  unauthorised: 'Model.Unauthorised',
+  refused: 'Model.Refused',
+};
+
+/** The failure that Temporal sees. */
 export function modelFailure(fault: ModelFault): ApplicationFailure {
-  const type = fault.kind === 'unreachable' ? 'Model.Unreachable' : 'Model.Refused';
+  const type = FAILURE_TYPES[fault.kind];
   return failure(type, fault.message, {
     cause: fault,
     ...(fault.retryAfterMs === undefined ? {} : { nextRetryDelay: fault.retryAfterMs }),

@@ -1,14 +1,16 @@
+import { addressRemedy, type RunModel } from '../endpoints/run-model';
 import type { Clock } from '../clock';
 import type { ChatAnswer, ChatRequest, ModelClient } from './model-client';
 import { ModelFault, modelFailure } from './model-errors';
+import { requireSameFingerprint, requireSameModel } from './model-identity';
 import type { ServedAdapter } from './served-adapter';
 
 /** Settings of a PolicyModel. */
 export interface PolicyModelOptions {
   client: ModelClient;
   clock: Clock;
-  /** Ends in /v1. */
-  baseUrl: string;
+  /** The model that the run began with, and its address. */
+  model: RunModel;
   /** Adapters that are loaded when the server lacks them. Requests for other names are only passed on. */
   adapters: readonly ServedAdapter[];
   signal: AbortSignal;
@@ -25,10 +27,19 @@ const MAX_RELOADS = 5;
 
 /**
  * A model endpoint that may be restarted while it is used. Calls are repeated with back-off until it answers again, and
- * lost adapters are loaded again. Rejects with `Model.Unreachable`, `Model.Refused` or the signal's reason.
+ * lost adapters are loaded again. The server must serve the model that the run began with: its list of models is
+ * compared before the first answer and again after every time that it was away, and each answer that names its weights
+ * is compared, too. Rejects with `Model.*` or the signal's reason.
  */
 export class PolicyModel {
   private reload: Promise<void> | null = null;
+  private identity: Promise<void> | null = null;
+  /** How often the server was away. */
+  private absences = 0;
+  private answersNameWeights = false;
+  /** The last check of `confirm`; never rejects. */
+  private check: Promise<void> = Promise.resolve();
+  private nextCheck: Promise<void> | null = null;
   private readonly adapters: Map<string, ServedAdapter>;
 
   constructor(private readonly options: PolicyModelOptions) {
@@ -44,42 +55,90 @@ export class PolicyModel {
 
   /** Asks for one completion. */
   async chat(request: Omit<ChatRequest, 'baseUrl'>): Promise<ChatAnswer> {
-    const { client, baseUrl, signal } = this.options;
+    const { client, model, signal } = this.options;
+    const { baseUrl } = model;
     for (let reloads = 0; ; reloads++) {
       try {
-        return await this.patiently(() => client.chat({ ...request, baseUrl }, signal));
+        const before = this.absences;
+        await this.identify();
+        const answer = await this.patiently(() => client.chat({ ...request, baseUrl }, signal));
+        // Who comes back may be another one.
+        if (this.absences !== before) await this.identify();
+        this.answersNameWeights = requireSameFingerprint(model, answer.fingerprint);
+        return answer;
       } catch (error) {
         const isLost =
           error instanceof ModelFault && error.kind === 'unknown-model' && this.adapters.has(request.model);
-        if (!isLost || reloads >= MAX_RELOADS) throw asFailure(error);
+        if (!isLost || reloads >= MAX_RELOADS) throw this.asFailure(error);
         await this.ensureAdapters();
       }
     }
   }
 
-  private async loadMissing(): Promise<void> {
-    const { client, baseUrl, signal } = this.options;
-    if (this.adapters.size === 0) return;
+  /**
+   * Makes sure that all answers so far came from the model that the run began with. Call it before a result is kept.
+   * Where every answer names its weights it costs nothing; else the server is asked for its list of models, once for all
+   * who wait.
+   */
+  async confirm(): Promise<void> {
+    if (this.answersNameWeights) return;
+    // A check that is under way may have asked before the last answer came. So the next one counts.
+    this.nextCheck ??= this.check.then(() => {
+      this.nextCheck = null;
+      const check = this.compareModels();
+      this.check = check.catch(() => undefined);
+      return check;
+    });
     try {
-      const served = new Set(await this.patiently(() => client.models(baseUrl, signal)));
+      await this.nextCheck;
+    } catch (error) {
+      throw this.asFailure(error);
+    }
+  }
+
+  /** Compares the server's list of models once, and once more after each absence. */
+  private identify(): Promise<void> {
+    this.identity ??= this.compareModels().catch((error: unknown) => {
+      this.identity = null;
+      throw error;
+    });
+    return this.identity;
+  }
+
+  private async compareModels(): Promise<void> {
+    const { client, model, signal } = this.options;
+    for (;;) {
+      const before = this.absences;
+      requireSameModel(model, await this.patiently(() => client.models(model.baseUrl, signal)));
+      if (this.absences === before) return;
+    }
+  }
+
+  private async loadMissing(): Promise<void> {
+    const { client, model, signal } = this.options;
+    const { baseUrl } = model;
+    if (this.adapters.size === 0) return;
+    const names = async () => (await this.patiently(() => client.models(baseUrl, signal))).map(({ id }) => id);
+    try {
+      const served = new Set(await names());
       for (const { name, path } of this.adapters.values()) {
         if (served.has(name)) continue;
         try {
           await this.patiently(() => client.loadAdapter(baseUrl, name, path, signal));
         } catch (error) {
-          if (!(error instanceof ModelFault)) throw error;
+          if (!(error instanceof ModelFault) || error.kind === 'unauthorised') throw error;
           // Servers answer with an error when another activity has loaded the adapter in the meantime.
-          if ((await this.patiently(() => client.models(baseUrl, signal))).includes(name)) continue;
+          if ((await names()).includes(name)) continue;
           throw new ModelFault(
-            'refused',
-            `The model server did not load adapter ${name}. ${error.message}`,
+            error.kind === 'unreachable' ? 'unreachable' : 'refused',
+            `The model server did not load adapter ${name} from ${path}. ${error.message}`,
             undefined,
             { cause: error },
           );
         }
       }
     } catch (error) {
-      throw asFailure(error);
+      throw this.asFailure(error);
     }
   }
 
@@ -95,6 +154,7 @@ export class PolicyModel {
         return result;
       } catch (error) {
         if (!(error instanceof ModelFault) || error.kind !== 'unreachable') throw error;
+        if (troubleSince === null) this.noteAbsence();
         troubleSince ??= clock.now();
         const pause = Math.max(waitMs, error.retryAfterMs ?? 0);
         if (clock.now() + pause - troubleSince > patienceMs) throw error;
@@ -103,8 +163,20 @@ export class PolicyModel {
       }
     }
   }
-}
 
-function asFailure(error: unknown): unknown {
-  return error instanceof ModelFault ? modelFailure(error) : error;
+  private noteAbsence(): void {
+    this.absences++;
+    this.identity = null;
+  }
+
+  private asFailure(error: unknown): unknown {
+    if (!(error instanceof ModelFault)) return error;
+    const fault =
+      error.kind === 'unreachable'
+        ? new ModelFault(error.kind, `${error.message} ${addressRemedy(this.options.model)}`, error.retryAfterMs, {
+            cause: error,
+          })
+        : error;
+    return modelFailure(fault);
+  }
 }

@@ -1,6 +1,7 @@
 import type { ArtifactStore } from '../../store';
 import type { Clock } from '../clock';
 import type { OpenEnvironment } from '../environment';
+import type { KnownEndpoints } from '../endpoints/resolve-endpoints';
 import type { ModelClient } from './model-client';
 
 /** What every activity that runs rollouts needs. */
@@ -9,4 +10,6 @@ export interface RolloutDeps {
   openEnvironment: OpenEnvironment;
   model: ModelClient;
   clock: Clock;
+  /** Where the policy server is now, for runs whose agent.yaml names no address. */
+  endpoints: Pick<KnownEndpoints, 'modelUrl'>;
 }

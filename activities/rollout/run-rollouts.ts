@@ -2,14 +2,16 @@ import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { StageName } from '../../contracts/names';
+import { failure } from '../../contracts/typed-failure';
 import { SandboxError } from '../../sandbox';
 import type { RolloutDeps } from './rollout-deps';
 import { type EnvironmentSource, ownerFailure } from '../environment';
 import { type Progress, startProgress } from '../progress';
 import { RestartingEnvironment, isProcessFault } from './restarting-environment';
-import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
+import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, isTooLongToOpen, runEpisode } from './episode';
 import { inParallel } from '../in-parallel';
+import type { RunModel } from '../endpoints/run-model';
 import { PolicyModel } from './policy-model';
 import type { ServedAdapter } from './served-adapter';
 import { type EpisodeFault, FinishedEpisodes } from './finished-episodes';
@@ -19,8 +21,8 @@ export interface RolloutOptions {
   plans: readonly EpisodePlan[];
   environment: EnvironmentSource;
   settings: EpisodeSettings;
-  /** Ends in /v1. */
-  modelBaseUrl: string;
+  /** The model that the run began with; the server must still serve it. */
+  model: RunModel;
   /** Adapters that `plans` name. */
   adapters: readonly ServedAdapter[];
   /** Most episodes at the same time. */
@@ -113,6 +115,8 @@ export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): P
   return { ...work.sorted(), seconds: seconds() };
 }
 
+const episodeKey = ({ seed, trial }: { seed: number; trial: number }): string => `${seed}:${trial}`;
+
 class RolloutSet {
   private readonly model: PolicyModel;
   private readonly isOwners: boolean;
@@ -129,11 +133,11 @@ class RolloutSet {
     private readonly seconds: () => number,
   ) {
     this.isOwners = options.environment.trust === 'owner';
-    const { modelBaseUrl: baseUrl, adapters } = options;
+    const { model, adapters } = options;
     this.model = new PolicyModel({
       client: deps.model,
       clock: deps.clock,
-      baseUrl,
+      model,
       adapters,
       signal,
       onTrouble: (note) => progress.setNote(note),
@@ -141,8 +145,10 @@ class RolloutSet {
   }
 
   async run(): Promise<void> {
-    const pending = this.options.plans.filter((plan) => !this.work.has(plan));
+    const tooLong = this.tooLongToOpen();
+    const pending = this.options.plans.filter((plan) => !this.work.has(plan) || tooLong.has(episodeKey(plan)));
     if (pending.length === 0) return;
+    if (tooLong.size > 0) this.progress.setDone(this.work.size - tooLong.size);
     await this.model.ensureAdapters();
     const suspects: EpisodePlan[] = [];
     await inParallel(pending, this.options.concurrency, { signal: this.signal, stop: this.stop }, async (plan) => {
@@ -165,6 +171,30 @@ class RolloutSet {
         await this.keep(abandonedEpisode(plan), lost.at(-1)!);
       }
     });
+    if (this.tooLongToOpen().size > 0) throw this.contextTooShort();
+  }
+
+  /**
+   * Episodes of the agent's own tasks whose opening is longer than the model's context, where these are more than half:
+   * then the context is wrong rather than a task. Empty for fewer, which count as failed episodes.
+   */
+  private tooLongToOpen(): ReadonlySet<string> {
+    if (!this.isOwners) return new Set();
+    const { trajectories } = this.work.sorted();
+    const tooLong = trajectories.filter(isTooLongToOpen).map(({ task, trial }) => episodeKey({ ...task, trial }));
+    return new Set(tooLong.length > this.options.plans.length / 2 ? tooLong : []);
+  }
+
+  private contextTooShort(): Error {
+    const { name, baseUrl, served } = this.options.model;
+    const length = served?.maxModelLength ?? null;
+    return failure(
+      'Model.ContextTooShort',
+      `${this.tooLongToOpen().size} of ${this.options.plans.length} episodes open with a prompt that is longer than the ` +
+        `context of ${name} at ${baseUrl}${length === null ? '' : ` (${length} tokens)`}. Serve the model with a longer ` +
+        'context, then `whet retry RUN`: these episodes are played again. Or shorten the opening of the environment and ' +
+        'start a new run.',
+    );
   }
 
   private async runOne(plan: EpisodePlan): Promise<void> {
@@ -185,6 +215,7 @@ class RolloutSet {
   }
 
   private async keep(trajectory: Trajectory, fault: string | null): Promise<void> {
+    await this.model.confirm();
     await this.work.add(trajectory, fault, this.seconds());
     this.progress.advance();
   }

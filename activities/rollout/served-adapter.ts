@@ -1,5 +1,7 @@
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { ArtifactStore } from '../../store';
+import { failure } from '../../contracts/typed-failure';
+import { damagedFiles, modelDirectorySha256 } from '../model-hash';
 
 /** An adapter as the policy server loads it. */
 export interface ServedAdapter {
@@ -8,7 +10,32 @@ export interface ServedAdapter {
   path: string;
 }
 
-/** Names trained adapters and their directories in the store as the policy server needs them. */
-export function servedAdapters(store: ArtifactStore, adapters: readonly TrainedAdapter[]): ServedAdapter[] {
-  return adapters.map(({ name, key }) => ({ name, path: store.localPath(key) }));
+/**
+ * Names trained adapters and their directories in the store as the policy server needs them, and checks their hashes. A
+ * server would say of a damaged adapter at best that it cannot load it.
+ * @throws Store.Corrupt naming the directory and, where it can be told, the file.
+ */
+export async function servedAdapters(
+  store: ArtifactStore,
+  adapters: readonly TrainedAdapter[],
+): Promise<ServedAdapter[]> {
+  const served: ServedAdapter[] = [];
+  for (const { name, key, sha256, manifest } of adapters) {
+    const path = store.localPath(key);
+    const found = await modelDirectorySha256(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+    if (found !== sha256) {
+      const files = found === null ? ['the directory does not exist'] : await damagedFiles(path);
+      const training = store.localPath(manifest.key.slice(0, manifest.key.lastIndexOf('/')));
+      throw failure(
+        'Store.Corrupt',
+        `The adapter ${name} in ${path} is damaged: ${files.join('; ') || 'its files have another hash'}. Its training ` +
+          `may have left a sound copy in ${training}. Restore the directory, then \`whet retry RUN\`.`,
+      );
+    }
+    served.push({ name, path });
+  }
+  return served;
 }

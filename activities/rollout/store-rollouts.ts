@@ -1,5 +1,6 @@
 import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
 import { type ArtifactStore, putLines } from '../../store';
+import { isTooLongToOpen } from './episode';
 import type { RolloutResults } from './run-rollouts';
 
 /**
@@ -14,11 +15,13 @@ export async function storeRollouts(
   live: readonly Trajectory[] = [],
 ): Promise<RolloutSummary> {
   const all = [...trajectories, ...live];
+  const tooLong = trajectories.filter(isTooLongToOpen).length;
   const successes = all.filter((trajectory) => trajectory.success).length;
   return {
     trajectories: await putLines(store, directory, name, all),
     episodes: all.length,
     ...(live.length > 0 && { live: live.length }),
+    ...(tooLong > 0 && { tooLong }),
     successes,
     failures: all.length - successes,
     promptTokens: trajectories.reduce((sum, { usage }) => sum + usage.promptTokens, 0),

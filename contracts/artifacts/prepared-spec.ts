@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { agentSpecSchema } from '../config/agent-spec';
 
+/** What a model server says of a model that it serves; null where it does not say. */
+export const servedModelSchema = z.strictObject({
+  /** Hash of the directory that it loaded. Whetstone's policy server says it, other servers do not. */
+  weightsSha256: z.string().nullable(),
+  /** Where it loaded the model from, in the server's own words. */
+  root: z.string().nullable(),
+  /** Longest prompt and completion together, in tokens. */
+  maxModelLength: z.number().nullable(),
+});
+export type ServedModel = z.infer<typeof servedModelSchema>;
+
 /**
  * The agent's spec as a run uses it: defaults filled in, paths absolute, endpoints resolved. Frozen in the store by
  * `prepareRun`.
@@ -13,6 +24,11 @@ export const preparedSpecSchema = z.strictObject({
   /** Directory of the base model in save_pretrained format. */
   modelPath: z.string(),
   baseModelSha256: z.string(),
+  /**
+   * The base model in the words of its server when the run began. Every later attempt compares. Absent in runs of earlier
+   * versions, of which only the hash is compared.
+   */
+  servedModel: servedModelSchema.optional(),
   analyst: z.strictObject({ baseUrl: z.string(), model: z.string(), displayName: z.string() }),
   sandbox: z.strictObject({ mode: z.enum(['jail', 'unsafe']), detail: z.string() }),
 });

@@ -15,8 +15,11 @@ export const chatMessageSchema = z.object({
 });
 export type ChatMessage = z.infer<typeof chatMessageSchema>;
 
-/** Why an episode ended. */
-const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'environment-error'] as const;
+/**
+ * Why an episode ended. `context-length`: its conversation became longer than the model's context; without any answer of
+ * the model, the opening alone was too long, and the episode has failed.
+ */
+const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'context-length', 'environment-error'] as const;
 
 /** One episode of the agent in an environment. */
 export const trajectorySchema = z.strictObject({
@@ -43,7 +46,10 @@ export const trajectorySchema = z.strictObject({
     completionTokens: z.number().int(),
     cachedTokens: z.number().int(),
   }),
-  /** Sum over sampled tokens of their log probability (nats); null when the endpoint gives none. */
+  /**
+   * Always null; earlier versions wrote the sum of the sampled tokens' log probabilities (nats). Its last digits depend on
+   * the server's other requests, and the same seed must give the same bytes.
+   */
   logprob: z.number().nullable(),
   /** Ground truth of the environment, where it has any: for reports only, never shown to agent or analyst. */
   tags: z.array(z.string()),
@@ -57,6 +63,8 @@ export interface RolloutSummary {
   episodes: number;
   /** Of those, conversations of live traffic; they cost this run no tokens. Absent: none. */
   live?: number;
+  /** Of those, episodes whose opening alone was longer than the model's context. Absent: none. */
+  tooLong?: number;
   /** Lines of live traffic that are no trajectories and were left out. Absent: none. */
   unreadable?: number;
   successes: number;

@@ -48,7 +48,31 @@ export const FAILURES = {
     retryable: false,
     curedBy: 'operator',
     meaning: 'The model server refused the request as wrong.',
-    remedy: 'Read the message: usually an unknown model name or a prompt over the context length.',
+    remedy: 'Read the message: usually an unknown model name.',
+  },
+  'Model.Unauthorised': {
+    retryable: false,
+    curedBy: 'operator',
+    meaning: 'The model server refused the API key.',
+    remedy:
+      'Set WHET_MODEL_API_KEY of the worker to a key that the server accepts, start the worker again, ' +
+      'then `whet retry RUN`.',
+  },
+  'Model.Changed': {
+    retryable: false,
+    curedBy: 'operator',
+    meaning: 'Another model is served, or lies in model.path, than the run began with.',
+    remedy:
+      'Serve the model that the message names as the first one, then `whet retry RUN`; ' +
+      'or cancel the run and start a new one.',
+  },
+  'Model.ContextTooShort': {
+    retryable: false,
+    curedBy: 'operator',
+    meaning: 'Most tasks open with a prompt that is longer than the context of the model.',
+    remedy:
+      "Serve the model with a longer context, or shorten the environment's opening; then `whet retry RUN` " +
+      'plays these tasks again.',
   },
   'Analyst.Unauthorised': {
     retryable: false,

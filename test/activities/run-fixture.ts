@@ -23,7 +23,13 @@ export class RunFixture {
   readonly store = new LocalStore(this.folder);
   readonly client = new HttpModelClient({ timeoutMs: 10_000 });
   readonly heartbeats: StageProgress[] = [];
-  readonly deps: RolloutDeps = { store: this.store, openEnvironment, model: this.client, clock: systemClock };
+  readonly deps: RolloutDeps = {
+    store: this.store,
+    openEnvironment,
+    model: this.client,
+    clock: systemClock,
+    endpoints: { modelUrl: null },
+  };
 
   /** Freezes a spec whose environment is `test/activities/fixtures/<file>`. */
   async prepare(

@@ -34,6 +34,12 @@ export class FakePolicyServer {
   readonly failNext: { status: number; body?: unknown; headers?: Record<string, string> }[] = [];
   /** Asked about each chat request before the policy; a status stands in for the answer. */
   readonly interceptors: ((request: WireRequest) => { status: number; body: unknown } | null)[] = [];
+  /** The hash of its weights, as Whetstone's policy server tells it. Null: it tells nothing, as other servers do. */
+  weightsSha256: string | null = null;
+  /** Where it says that it loaded the base model from, as vLLM does. */
+  root: string | null = null;
+  /** The key that it asks for; null: none. */
+  apiKey: string | null = null;
   /** Milliseconds until an answer. */
   delayMs = 0;
   private server: Server | null = null;
@@ -76,8 +82,16 @@ export class FakePolicyServer {
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
       response.end(JSON.stringify(body));
     };
+    if (this.apiKey !== null && request.headers.authorization !== `Bearer ${this.apiKey}`)
+      return send(401, { error: { message: 'wrong key' } });
     if (request.url === '/v1/models') {
-      return send(200, { object: 'list', data: [this.baseModel, ...this.adapters].map((id) => ({ id })) });
+      const base = {
+        id: this.baseModel,
+        ...(this.weightsSha256 === null ? {} : { weights_sha256: this.weightsSha256 }),
+        ...(this.root === null ? {} : { root: this.root }),
+        max_model_len: 2048,
+      };
+      return send(200, { object: 'list', data: [base, ...[...this.adapters].map((id) => ({ id }))] });
     }
     if (request.url === '/v1/load_lora_adapter') {
       const load = JSON.parse(text) as { lora_name: string; lora_path: string };
@@ -105,7 +119,9 @@ export class FakePolicyServer {
         },
       });
     }
-    return send(200, completion(body, this.answer(body)));
+    const fingerprint =
+      this.weightsSha256 === null ? {} : { system_fingerprint: `weights-${this.weightsSha256.slice(0, 16)}` };
+    return send(200, { ...(completion(body, this.answer(body)) as object), ...fingerprint });
   }
 }
 

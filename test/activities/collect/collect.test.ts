@@ -59,7 +59,7 @@ describe('collectTrajectories', () => {
       steps: 2,
       tags: ['heavy'],
       diagnostics: { 'weigh-first': 'present' },
-      logprob: -1,
+      logprob: null,
     });
     expect(
       server.requests
@@ -301,20 +301,84 @@ describe('collectTrajectories', () => {
     const lines = await workLines();
     expect(summary).toBeDefined();
     expect(lines.map(({ trajectory }) => trajectory.finish).sort()).toEqual([
+      'context-length',
+      'context-length',
       ...Array<string>(6).fill('done'),
-      'turn-limit',
-      'turn-limit',
     ]);
   });
 
-  test('an opening that is too long for the model fails the stage', async () => {
-    server.interceptors.push(() => ({
-      status: 400,
-      body: { error: { message: 'the prompt has 3000 tokens', code: 'context_length_exceeded' } },
-    }));
-    await expect(collect()).rejects.toMatchObject({
-      type: 'Model.Refused',
-      message: expect.stringContaining('3000 tokens') as string,
+  const refuseLong = (isTooLong: (task: string) => boolean) =>
+    server.interceptors.push(({ messages }) =>
+      isTooLong(messages.find(({ role }) => role === 'user')!.content!)
+        ? { status: 400, body: { error: { message: 'the prompt has 3000 tokens', code: 'context_length_exceeded' } } }
+        : null,
+    );
+
+  test('an opening that is too long for the model is a failed episode, and is counted', async () => {
+    refuseLong((task) => task.includes('P3'));
+    const summary = await collect();
+    const trajectories = await getLines(fixture.store, summary.trajectories, trajectorySchema);
+    const tooLong = trajectories.filter(({ finish }) => finish === 'context-length');
+    expect(tooLong.length).toBeGreaterThan(0);
+    expect(tooLong.every(({ success, reward }) => !success && reward === 0)).toBe(true);
+    expect(summary).toMatchObject({ episodes: 40, tooLong: tooLong.length });
+  });
+
+  test('where most openings are too long the stage waits, and plays these tasks again afterwards', async () => {
+    const whole = await collect('run-2');
+    refuseLong(() => true);
+    const context = await fixture.prepare(server.baseUrl, spec);
+    const { collectTrajectories } = createCollectActivities(fixture.deps);
+    await expect(fixture.run(collectTrajectories, context)).rejects.toMatchObject({
+      type: 'Model.ContextTooShort',
+      nonRetryable: true,
+      message: expect.stringContaining('40 of 40 episodes') as string,
+    });
+    server.interceptors.length = 0;
+    const summary = await fixture.run(collectTrajectories, context);
+    expect(summary.trajectories.sha256).toBe(whole.trajectories.sha256);
+  });
+
+  describe('when the model server changes', () => {
+    const FIRST = '0'.repeat(64);
+    const episodes = async () => (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()).length;
+
+    test('no episode of another model counts, and the first model goes on to the undisturbed result', async () => {
+      const whole = await collect('run-2');
+      const context = await fixture.prepare(server.baseUrl, spec);
+      const { collectTrajectories } = createCollectActivities(fixture.deps);
+      server.weightsSha256 = FIRST;
+      server.delayMs = 5;
+      server.requests.length = 0;
+      const disturbed = fixture.run(collectTrajectories, context).catch((error: unknown) => error);
+      while (server.requests.length < 30) await new Promise((resolve) => setTimeout(resolve, 5));
+      await server.stop();
+      const kept = await episodes();
+      server.weightsSha256 = '2'.repeat(64);
+      await server.start();
+      expect(await disturbed).toMatchObject({ type: 'Model.Changed', nonRetryable: true });
+      await expect(fixture.run(collectTrajectories, context)).rejects.toMatchObject({ type: 'Model.Changed' });
+      expect(await episodes()).toBe(kept);
+      server.weightsSha256 = FIRST;
+      const summary = await fixture.run(collectTrajectories, context);
+      expect(summary.trajectories.sha256).toBe(whole.trajectories.sha256);
+    });
+
+    test('its new address is found, when it is the one that the worker knows', async () => {
+      const context = await fixture.prepare('http://127.0.0.1:1/v1', spec);
+      const deps = { ...fixture.deps, endpoints: { modelUrl: `${server.baseUrl}/` } };
+      const summary = await fixture.run(createCollectActivities(deps).collectTrajectories, context);
+      expect(summary.episodes).toBe(40);
+    });
+
+    test('an address in agent.yaml stays', async () => {
+      const other = await new FakePolicyServer(() => ({})).start();
+      const model = { name: 'base', baseUrl: server.baseUrl };
+      const context = await fixture.prepare(server.baseUrl, { ...spec, model });
+      const deps = { ...fixture.deps, endpoints: { modelUrl: other.baseUrl } };
+      await fixture.run(createCollectActivities(deps).collectTrajectories, context);
+      expect(other.requests).toHaveLength(0);
+      await other.stop();
     });
   });
 

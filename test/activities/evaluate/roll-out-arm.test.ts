@@ -1,5 +1,8 @@
 // Tier: integration (real environment runtime, fake model server).
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createEvaluationRolloutActivities } from '../../../activities/evaluate/roll-out-arm';
+import { modelDirectorySha256 } from '../../../activities/model-hash';
 import { routingRecordSchema } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
@@ -7,26 +10,37 @@ import { getLines, putLines } from '../../../store';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { RunFixture } from '../run-fixture';
 
-const adapter = (capabilityId: string, sha256: string): TrainedAdapter => ({
-  name: `${capabilityId}@${sha256.slice(0, 12)}`,
-  capabilityId,
-  sha256,
-  key: `adapters/parcels/${capabilityId}-${sha256.slice(0, 12)}`,
-  manifest: { key: 'm', sha256, bytes: 1, mediaType: 'application/json' },
-  rollouts: 640,
-  seconds: 1,
-  finalReward: 1,
-});
+/** Writes an adapter's directory into the store. Its weights have a header as the format wants it, and no tensors. */
+async function storedAdapter({ store, folder }: RunFixture, capabilityId: string): Promise<TrainedAdapter> {
+  const source = mkdtempSync(join(folder, 'adapter-'));
+  const header = Buffer.from(JSON.stringify({ __metadata__: { of: capabilityId } }));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  writeFileSync(join(source, 'adapter_config.json'), '{}');
+  writeFileSync(join(source, 'adapter_model.safetensors'), Buffer.concat([length, header]));
+  const sha256 = await modelDirectorySha256(source);
+  return {
+    name: `${capabilityId}@${sha256.slice(0, 12)}`,
+    capabilityId,
+    sha256,
+    key: await store.adoptDirectory('adapters/parcels', capabilityId, sha256, source),
+    manifest: { key: 'runs/run-1/training/x/manifest.json', sha256, bytes: 1, mediaType: 'application/json' },
+    rollouts: 640,
+    seconds: 1,
+    finalReward: 1,
+  };
+}
 
 describe('evaluation rollouts', () => {
   let fixture: RunFixture;
   let server: FakePolicyServer;
-  const heavy = adapter('heavy', 'a'.repeat(64));
-  const light = adapter('light', 'b'.repeat(64));
+  let heavy: TrainedAdapter;
+  let light: TrainedAdapter;
   const spec = { evaluation: { trials: 2, concurrency: 8 } };
 
   beforeEach(async () => {
     fixture = new RunFixture();
+    [heavy, light] = [await storedAdapter(fixture, 'heavy'), await storedAdapter(fixture, 'light')];
     const play = parcelPolicy((model) => (model === 'base' ? 0.3 : 1));
     server = await new FakePolicyServer((request) =>
       request.structured_outputs ? { content: 'A', labels: { A: 0.5, ' A': 0.1, B: 0.2, x: 0.1 } } : play(request),
@@ -129,6 +143,28 @@ describe('evaluation rollouts', () => {
     expect(records[3]).toEqual({ seed: 1003, capabilityId: 'heavy', probabilities: [0.75, 0.25, 0], coveredMass: 0.8 });
     await fixture.run(activities().routeTasks, { context, capabilities });
     expect(server.requests).toHaveLength(10);
+  });
+
+  test.each([
+    [
+      'truncated',
+      (path: string) => truncateSync(join(path, 'adapter_model.safetensors'), 20),
+      'safetensors is truncated',
+    ],
+    ['empty', (path: string) => truncateSync(join(path, 'adapter_model.safetensors'), 0), 'it has 0 bytes'],
+    ['without weights', (path: string) => rmSync(join(path, 'adapter_model.safetensors')), 'no file of weights'],
+    ['half a configuration', (path: string) => writeFileSync(join(path, 'adapter_config.json'), '{"r'), 'is not JSON'],
+    ['another one', (path: string) => writeFileSync(join(path, 'adapter_config.json'), '{"r":1}'), 'another hash'],
+    ['deleted', (path: string) => rmSync(path, { recursive: true }), 'does not exist'],
+  ])('an adapter that is damaged (%s) is Store.Corrupt and never loaded', async (_, damage, words) => {
+    const context = await fixture.prepare(server.baseUrl, spec);
+    damage(fixture.store.localPath(heavy.key));
+    const arm = { context, arm: heavy.name, kind: 'adapter' as const, adapters: [heavy], routing: null };
+    const failure = fixture.run(activities().rollOutArm, arm);
+    await expect(failure).rejects.toMatchObject({ type: 'Store.Corrupt', nonRetryable: true });
+    await expect(failure).rejects.toThrow(fixture.store.localPath(heavy.key));
+    await expect(failure).rejects.toThrow(words);
+    expect(server.loads).toHaveLength(0);
   });
 
   test('an arm without its adapter is a programming error', async () => {

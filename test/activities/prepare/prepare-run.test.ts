@@ -1,5 +1,5 @@
 // Tier: integration (real environment runtime, fake model and analyst servers).
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import fs, { copyFileSync, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -117,6 +117,38 @@ ${more}`;
       training: { iterations: 40 },
       identify: { arm: 'random', ablations: true },
     });
+  });
+
+  test('freezes what the model server says of its model', async () => {
+    model.root = '/models/base';
+    const { servedModel } = await getJson(fixture.store, (await prepare()).context.spec, preparedSpecSchema);
+    expect(servedModel).toEqual({ weightsSha256: null, root: '/models/base', maxModelLength: 2048 });
+  });
+
+  test('a server that serves other weights than model.path holds is refused', async () => {
+    model.weightsSha256 = '3'.repeat(64);
+    const failure = prepare();
+    await expect(failure).rejects.toMatchObject({ type: 'Model.Changed', nonRetryable: true });
+    await expect(failure).rejects.toThrow(join(folder, 'model'));
+  });
+
+  test('the base model is hashed with heartbeats, and an unchanged file is read once', async () => {
+    await prepare();
+    const hashing = fixture.heartbeats.filter(({ note }) => note?.startsWith('hashing the base model'));
+    expect(hashing.at(-1)).toMatchObject({ unit: 'GB' });
+    const file = join(folder, 'model', 'model.safetensors');
+    const open = jest.spyOn(fs, 'createReadStream');
+    const before = await prepare({ input: { runId: 'run-2' } });
+    expect(open.mock.calls.filter(([path]) => path === file)).toHaveLength(0);
+    // Same size, and the old time of change set again, as `cp -p` does.
+    const { mtime, atime } = statSync(file);
+    writeFileSync(file, 'weighTs');
+    utimesSync(file, atime, mtime);
+    const after = await prepare({ input: { runId: 'run-3' } });
+    open.mockRestore();
+    const hashOf = async ({ context }: typeof after) =>
+      (await getJson(fixture.store, context.spec, preparedSpecSchema)).baseModelSha256;
+    expect(await hashOf(after)).not.toBe(await hashOf(before));
   });
 
   test('a wrong field is Spec.Invalid with path, value and what is allowed', async () => {

@@ -1,4 +1,5 @@
 // Tier: unit.
+import { FAILURES } from '../../../contracts/failures/run';
 import { faultOfAnswer, faultOfException, modelFailure } from '../../../activities/rollout/model-errors';
 
 const url = 'http://127.0.0.1:9/v1/chat/completions';
@@ -11,7 +12,12 @@ describe('errors of the model endpoint', () => {
     expect(modelFailure(fault(status))).toMatchObject({ type: 'Model.Unreachable', nonRetryable: false });
   });
 
-  test.each([400, 401, 403, 422])('%i is Model.Refused and not retried', (status) => {
+  test.each([401, 403])('%i is Model.Unauthorised, which waits for a person', (status) => {
+    expect(modelFailure(fault(status))).toMatchObject({ type: 'Model.Unauthorised', nonRetryable: true });
+    expect(FAILURES['Model.Unauthorised'].curedBy).toBe('operator');
+  });
+
+  test.each([400, 422])('%i is Model.Refused and not retried', (status) => {
     expect(modelFailure(fault(status, { error: { message: 'no' } }))).toMatchObject({
       type: 'Model.Refused',
       nonRetryable: true,

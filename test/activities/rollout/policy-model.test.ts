@@ -1,5 +1,6 @@
 // Tier: integration (fake model server).
 import type { Clock } from '../../../activities/clock';
+import type { RunModel } from '../../../activities/endpoints/run-model';
 import { HttpModelClient, PolicyModel } from '../../../activities/rollout';
 import { FakePolicyServer } from '../../fakes/policy-server';
 
@@ -20,6 +21,9 @@ class QuickClock implements Clock {
   }
 }
 
+const FIRST = '1'.repeat(64);
+const SECOND = '2'.repeat(64);
+
 describe('PolicyModel', () => {
   let server: FakePolicyServer;
   let client: HttpModelClient;
@@ -37,11 +41,21 @@ describe('PolicyModel', () => {
     await server.stop();
   });
 
+  const runModel = (changes: Partial<RunModel> = {}): RunModel => ({
+    baseUrl: server.baseUrl,
+    addressFrom: 'worker',
+    name: 'base',
+    path: '/models/first',
+    sha256: FIRST,
+    served: null,
+    ...changes,
+  });
+
   const policy = (options: { adapters?: (typeof adapter)[]; onTrouble?: (note: string | undefined) => void } = {}) =>
     new PolicyModel({
       client,
       clock,
-      baseUrl: server.baseUrl,
+      model: runModel(),
       adapters: options.adapters ?? [adapter],
       signal: new AbortController().signal,
       ...options,
@@ -112,7 +126,84 @@ describe('PolicyModel', () => {
     await server.stop();
     const controller = new AbortController();
     clock.onSleep = async () => controller.abort(new Error('stop it'));
-    const model = new PolicyModel({ client, clock, baseUrl: server.baseUrl, adapters: [], signal: controller.signal });
+    const model = new PolicyModel({ client, clock, model: runModel(), adapters: [], signal: controller.signal });
     await expect(model.chat({ ...request, model: 'base' })).rejects.toThrow('stop it');
+  });
+
+  describe('the model that the run began with', () => {
+    const of = (model: RunModel) =>
+      new PolicyModel({ client, clock, model, adapters: [], signal: new AbortController().signal });
+    const ask = { ...request, model: 'base' };
+    const changed = (words: string) => ({ type: 'Model.Changed', message: expect.stringContaining(words) as string });
+
+    test('another one under the same name is Model.Changed before it is asked anything', async () => {
+      server.weightsSha256 = SECOND;
+      await expect(of(runModel()).chat(ask)).rejects.toMatchObject({ ...changed('222222222222…'), nonRetryable: true });
+      await expect(of(runModel()).chat(ask)).rejects.toMatchObject(changed('111111111111… (/models/first)'));
+      expect(server.requests).toHaveLength(0);
+    });
+
+    test('the answer of another one that came in between does not count', async () => {
+      server.weightsSha256 = FIRST;
+      const model = of(runModel());
+      await model.chat(ask);
+      server.weightsSha256 = SECOND;
+      await expect(model.chat(ask)).rejects.toMatchObject(changed('222222222222…'));
+    });
+
+    test('who comes back is asked again, also where answers name no weights', async () => {
+      server.root = '/models/first';
+      const served = { weightsSha256: null, root: '/models/first', maxModelLength: 2048 };
+      const model = of(runModel({ served }));
+      await model.chat(ask);
+      await server.stop();
+      clock.onSleep = async (pauses) => {
+        server.root = '/models/second';
+        if (pauses === 1) await server.start();
+      };
+      await expect(model.chat(ask)).rejects.toMatchObject(changed('/models/second'));
+    });
+
+    test('before a result is kept, a server whose answers name no weights is asked, once for all who wait', async () => {
+      server.root = '/models/first';
+      const served = { weightsSha256: null, root: '/models/first', maxModelLength: 2048 };
+      const model = of(runModel({ served }));
+      await model.chat(ask);
+      const models = jest.spyOn(client, 'models');
+      await Promise.all(Array.from({ length: 8 }, () => model.confirm()));
+      expect(models).toHaveBeenCalledTimes(1);
+      server.root = '/models/second';
+      await expect(model.confirm()).rejects.toMatchObject(changed('/models/second'));
+    });
+
+    test('answers that name their weights need no such question', async () => {
+      server.weightsSha256 = FIRST;
+      const model = of(runModel());
+      await model.chat(ask);
+      const models = jest.spyOn(client, 'models');
+      await model.confirm();
+      expect(models).not.toHaveBeenCalled();
+    });
+
+    test.each([
+      ['agent.yaml', 'model.baseUrl of agent.yaml as it was when the run began'],
+      ['worker', 'whet up'],
+      ['frozen', 'when the run began, and this worker knows no other (WHET_MODEL_URL)'],
+    ] as const)('nobody at its address (%s): says whose address it is', async (addressFrom, words) => {
+      await server.stop();
+      await expect(of(runModel({ addressFrom })).chat(ask)).rejects.toMatchObject({
+        type: 'Model.Unreachable',
+        message: expect.stringContaining(words) as string,
+      });
+    });
+
+    test('a key that the server no longer takes is Model.Unauthorised', async () => {
+      server.apiKey = 'new';
+      await expect(of(runModel()).chat(ask)).rejects.toMatchObject({
+        type: 'Model.Unauthorised',
+        nonRetryable: true,
+        message: expect.stringContaining('WHET_MODEL_API_KEY') as string,
+      });
+    });
   });
 });

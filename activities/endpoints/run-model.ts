@@ -1,0 +1,53 @@
+import type { PreparedSpec, ServedModel } from '../../contracts/artifacts/prepared-spec';
+import type { KnownEndpoints } from './resolve-endpoints';
+
+/** The base model that a run began with, and where it is served now. */
+export interface RunModel {
+  /** Ends in /v1. */
+  baseUrl: string;
+  /**
+   * Where the address comes from. `agent.yaml`: the user's, as it was when the run began. `worker`: the policy server
+   * that this worker knows now. `frozen`: the policy server when the run began, because this worker knows none.
+   */
+  addressFrom: 'agent.yaml' | 'worker' | 'frozen';
+  /** Served name. */
+  name: string;
+  /** Directory of its weights. */
+  path: string;
+  /** Hash of that directory when the run began. */
+  sha256: string;
+  /** Its server's words when the run began; null: not recorded. */
+  served: ServedModel | null;
+}
+
+/**
+ * Finds the model of a run. An address in agent.yaml stays. Without one, the run uses the policy server of `whet up`,
+ * whose port may differ after a restart: the address of today counts, and the model must prove that it is the same.
+ */
+export function runModel(prepared: PreparedSpec, known: Pick<KnownEndpoints, 'modelUrl'>): RunModel {
+  const { model } = prepared.spec;
+  const addressFrom = model.baseUrl !== undefined ? 'agent.yaml' : known.modelUrl !== null ? 'worker' : 'frozen';
+  return {
+    baseUrl: addressFrom === 'worker' ? known.modelUrl!.replace(/\/+$/, '') : prepared.modelBaseUrl,
+    addressFrom,
+    name: model.name,
+    path: prepared.modelPath,
+    sha256: prepared.baseModelSha256,
+    served: prepared.servedModel ?? null,
+  };
+}
+
+/** What to do about an address at which nobody answers. */
+export function addressRemedy({ addressFrom }: Pick<RunModel, 'addressFrom'>): string {
+  switch (addressFrom) {
+    case 'agent.yaml':
+      return 'The address is model.baseUrl of agent.yaml as it was when the run began. Start the server there.';
+    case 'worker':
+      return 'It is the policy server of `whet up`: `whet up` starts it, and its log says why it is not there.';
+    case 'frozen':
+      return (
+        'The address is that of the policy server when the run began, and this worker knows no other ' +
+        '(WHET_MODEL_URL). Start everything with `whet up AGENT_YAML`: the run then finds the new address by itself.'
+      );
+  }
+}

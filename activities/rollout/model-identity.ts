@@ -1,0 +1,70 @@
+import type { ServedModel } from '../../contracts/artifacts/prepared-spec';
+import type { RunModel } from '../endpoints/run-model';
+import { ModelFault } from './model-errors';
+
+/** A model or adapter in a server's list. */
+export interface ModelCard extends ServedModel {
+  /** Served name. */
+  id: string;
+}
+
+/** What Whetstone's policy server writes before the first digits of the hash in `system_fingerprint`. */
+const FINGERPRINT = /^weights-([0-9a-f]{16})$/;
+
+/**
+ * Compares the models that a server lists with the one that the run began with.
+ * @throws ModelFault `refused` when the name is not served, `changed` when another model is served under it.
+ */
+export function requireSameModel(model: RunModel, cards: readonly ModelCard[]): void {
+  const card = cards.find(({ id }) => id === model.name);
+  if (card === undefined) throw notServed(model, cards);
+  const { weightsSha256, root, maxModelLength } = card;
+  if (weightsSha256 !== null && weightsSha256 !== model.sha256)
+    throw changed(model, `weights ${short(weightsSha256)}${root === null ? '' : ` (${root})`}`);
+  const before = model.served;
+  if (before === null) return;
+  if (before.weightsSha256 !== null && weightsSha256 === null)
+    throw changed(model, 'a model whose server does not say which weights it has loaded');
+  if (weightsSha256 !== null) return;
+  // Other servers do not tell what they have loaded. What they tell must be the same.
+  if (root !== before.root) throw changed(model, `a model loaded from ${root ?? 'a place that is not said'}`);
+  if (maxModelLength !== before.maxModelLength)
+    throw changed(model, `a model with a context of ${maxModelLength ?? 'unknown'} tokens`);
+}
+
+/** The fault of a server that does not serve the name that agent.yaml gives. */
+export function notServed(
+  { name, baseUrl }: Pick<RunModel, 'name' | 'baseUrl'>,
+  cards: readonly ModelCard[],
+): ModelFault {
+  const served = cards.map(({ id }) => id).join(', ') || 'nothing';
+  return new ModelFault(
+    'refused',
+    `The model server at ${baseUrl} does not serve ${name} (model.name); it serves ${served}.`,
+  );
+}
+
+/**
+ * Whether an answer proves that the run's model gave it; false where the server does not say.
+ * @throws ModelFault `changed` when the answer says that other weights gave it.
+ */
+export function requireSameFingerprint(model: RunModel, fingerprint: string | null): boolean {
+  const weights = FINGERPRINT.exec(fingerprint ?? '')?.[1];
+  if (weights === undefined) return false;
+  if (!model.sha256.startsWith(weights)) throw changed(model, `weights ${short(weights)}`);
+  return true;
+}
+
+function changed({ baseUrl, name, path, sha256, served }: RunModel, now: string): ModelFault {
+  const context = served?.weightsSha256 === null && served.maxModelLength !== null;
+  const place = served?.weightsSha256 === null && served.root !== null ? served.root : path;
+  const began = `weights ${short(sha256)} (${place}${context ? `, context of ${served.maxModelLength} tokens` : ''})`;
+  return new ModelFault(
+    'changed',
+    `The run began with the model ${name}, ${began}. Now ${baseUrl} serves under this name ${now}. ` +
+      'Nothing that the other model answers is counted. Serve the first model again, then `whet retry RUN`; or cancel ' +
+      'the run and start a new one.',
+  );
+}
+
+const short = (sha256: string): string => `${sha256.slice(0, 12)}…`;
