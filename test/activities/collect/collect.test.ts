@@ -341,7 +341,7 @@ describe('collectTrajectories', () => {
 
   describe('when the model server changes', () => {
     const FIRST = '0'.repeat(64);
-    const episodes = async () => (await fixture.store.segment('runs/run-1/work/collect.jsonl').read()).length;
+    const episodes = async () => (await workLines()).length;
 
     test('no episode of another model counts, and the first model goes on to the undisturbed result', async () => {
       const whole = await collect('run-2');
