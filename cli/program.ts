@@ -78,9 +78,11 @@ function addServiceCommands(program: Command): void {
   add(program, 'demo [agent.yaml]', 'services, one improvement run, its result')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
     .option('--keep', 'leave the services up')
+    .option('--ignore-open-runs', 'also where open runs cannot go on with these services')
     .action(withContext(demoCommand));
   add(program, 'up [agent.yaml]', 'start Temporal, policy server, analyst and worker on this machine')
     .option('--foreground', 'stay in the foreground; Ctrl-C stops everything')
+    .option('--ignore-open-runs', 'also where open runs cannot go on with these services')
     .action(withContext(upCommand));
   add(program, 'down', 'stop what `whet up` started').action(withContext(downCommand));
 }

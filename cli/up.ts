@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import { CliError } from './errors';
+import { refuseToStrandRuns } from './open-runs';
 import { duration, type Output } from './output';
 import type { Settings } from './settings';
 import { logTail } from './supervisor/log-tail';
@@ -41,6 +42,8 @@ export interface UpOptions {
   modelSeed?: number | undefined;
   /** true: another port where one is taken. */
   anyPort: boolean;
+  /** true: also where open runs cannot go on with these services. Default false. */
+  ignoreOpenRuns?: boolean | undefined;
   /** Aborting ends the wait and stops what was started. */
   signal?: AbortSignal;
 }
@@ -67,7 +70,9 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
     }
     refuseSilentSupervisor(settings);
     await endLeftovers(settings, out);
-    await startSupervisor(settings, await planServices(settings, options));
+    const plan = await planServices(settings, options);
+    if (options.ignoreOpenRuns !== true) await refuseToStrandRuns(settings, plan);
+    await startSupervisor(settings, plan);
     return true;
   });
   return { state: await waitUntilReady(settings, out, started, options.signal), started };

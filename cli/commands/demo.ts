@@ -9,14 +9,14 @@ import { followRun } from '../view/follow';
 import { showEnd, startRun } from './run';
 
 /**
- * `whet demo [AGENT_YAML] [--seed N] [--keep]`: starts the services, follows one improvement run and shows its result.
+ * `whet demo [AGENT_YAML] [--seed N] [--keep] [--ignore-open-runs]`: starts the services, follows one improvement run and shows its result.
  * It goes on with an unfinished run of the same agent and seed, if there is one. Afterwards it stops what it started,
  * unless `--keep` is given.
  */
 export async function demoCommand(
   context: Context,
   path: string | undefined,
-  { seed, keep }: { seed?: number; keep?: boolean },
+  { seed, keep, ignoreOpenRuns }: { seed?: number; keep?: boolean; ignoreOpenRuns?: boolean },
 ): Promise<void> {
   const began = Date.now();
   const { settings, out } = context;
@@ -31,15 +31,20 @@ export async function demoCommand(
   let started = false;
   try {
     // A demo must not fail because somebody else uses one of the usual ports.
-    ({ started } = await up(settings, out, {
+    let modelSeed: number | null;
+    ({
+      started,
+      state: { modelSeed },
+    } = await up(settings, out, {
       agent,
       modelSeed: seed ?? agent.spec.seed,
       anyPort: true,
+      ignoreOpenRuns,
       signal: stop.signal,
     }));
     await withTemporal(settings, async (temporal) => {
       const open = await openRun(temporal, agent, seed ?? agent.spec.seed);
-      const runId = open ?? (await startRun(temporal, agent, seed));
+      const runId = open ?? (await startRun(temporal, agent, seed, {}, modelSeed));
       out.line(`${open === null ? 'run' : 'going on with run'} ${runId}`);
       const state = await followRun(temporal.client, runId, out, stop.signal);
       if (stop.signal.aborted && state.status === 'running') throw interrupted(runId);

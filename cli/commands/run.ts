@@ -5,6 +5,7 @@ import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { newRunId } from '../run-id';
+import { readRunningSupervisorState } from '../supervisor/supervisor-state';
 import { type Temporal, withTemporal } from '../temporal';
 import { followRun } from '../view/follow';
 import type { RunState } from '../view/run-state';
@@ -14,12 +15,16 @@ import { explainRun } from '../view/explain';
 /** How a run differs from its agent.yaml, to compare the results. */
 type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
 
-/** Starts an improvement run and returns its id, which is the workflow's id too. */
+/**
+ * Starts an improvement run and returns its id, which is the workflow's id too. `modelSeed` is the seed of the model that
+ * is served now; null: unknown, or it has none.
+ */
 export async function startRun(
   { client }: Temporal,
   agent: Agent,
   seed: number | undefined,
   ablation: Ablation = {},
+  modelSeed: number | null = null,
 ): Promise<string> {
   const runId = newRunId(agent.spec.name);
   const input: ImprovementRunInput = {
@@ -34,7 +39,12 @@ export async function startRun(
       taskQueue: TASK_QUEUES.orchestration,
       workflowId: runId,
       args: [input],
-      memo: { agent: agent.spec.name, seed: seed ?? agent.spec.seed, specPath: agent.path },
+      memo: {
+        agent: agent.spec.name,
+        seed: seed ?? agent.spec.seed,
+        specPath: agent.path,
+        ...(modelSeed !== null && { modelSeed }),
+      },
       // Tasks of each agent get an equal share of the workers, so that one agent's large run does not hold up another's
       // small one.
       priority: { fairnessKey: agent.spec.name },
@@ -57,10 +67,10 @@ export async function runCommand({ settings, out }: Context, path: string, optio
   const agent = readAgent(path);
   await withTemporal(settings, async (temporal) => {
     const { arm, ablations } = options;
-    const runId = await startRun(temporal, agent, options.seed, {
-      ...(arm !== undefined && { arm }),
-      ...(ablations !== undefined && { ablations }),
-    });
+    const ablation = { ...(arm !== undefined && { arm }), ...(ablations !== undefined && { ablations }) };
+    const served = readRunningSupervisorState(settings.home);
+    const modelSeed = served?.agentPath === agent.path ? served.modelSeed : null;
+    const runId = await startRun(temporal, agent, options.seed, ablation, modelSeed);
     if (options.follow !== true) {
       out.result({ runId }, `started ${runId}\nfollow it with: whet status ${runId} --follow`);
       return;

@@ -2,25 +2,30 @@ import { defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { askSupervisor } from '../supervisor/supervisor-state';
+import { refuseToStrandRuns } from '../open-runs';
 import { supervise } from '../supervisor/supervisor';
 import { down, endLeftovers, planServices, refuseSilentSupervisor, up, withUpLock } from '../up';
 
-/** `whet up [AGENT_YAML] [--foreground]`: starts the services, detached or in this process. */
+/** `whet up [AGENT_YAML] [--foreground] [--ignore-open-runs]`: starts the services, detached or in this process. */
 export async function upCommand(
   { settings, out }: Context,
   path: string | undefined,
-  { foreground }: { foreground?: boolean },
+  { foreground, ignoreOpenRuns }: { foreground?: boolean; ignoreOpenRuns?: boolean },
 ): Promise<void> {
   const chosen = path ?? defaultAgentPath();
   const agent = chosen === null ? null : readAgent(chosen);
-  if (foreground === true) return superviseHere({ settings, out }, agent);
-  const { state, started } = await up(settings, out, { agent, anyPort: false });
+  if (foreground === true) return superviseHere({ settings, out }, agent, ignoreOpenRuns);
+  const { state, started } = await up(settings, out, { agent, anyPort: false, ignoreOpenRuns });
   const where =
     state.temporal.uiUrl === null ? `Temporal ${state.temporal.address}` : `Temporal UI ${state.temporal.uiUrl}`;
   out.result({ started, ...state }, started ? `up: ${where}. Stop it with \`whet down\`.` : `already up: ${where}.`);
 }
 
-async function superviseHere({ settings, out }: Context, agent: ReturnType<typeof readAgent> | null): Promise<void> {
+async function superviseHere(
+  { settings, out }: Context,
+  agent: ReturnType<typeof readAgent> | null,
+  ignoreOpenRuns: boolean | undefined,
+): Promise<void> {
   const running = await askSupervisor(settings.home);
   if (running !== null)
     throw new CliError(
@@ -30,7 +35,9 @@ async function superviseHere({ settings, out }: Context, agent: ReturnType<typeo
   const plan = await withUpLock(settings, out, async () => {
     refuseSilentSupervisor(settings);
     await endLeftovers(settings, out);
-    return planServices(settings, { agent, anyPort: false });
+    const planned = await planServices(settings, { agent, anyPort: false });
+    if (ignoreOpenRuns !== true) await refuseToStrandRuns(settings, planned);
+    return planned;
   });
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());

@@ -54,6 +54,11 @@ export const COMMAND_FAILURES = {
     meaning: 'The Temporal CLI, which brings the embedded server, was not found.',
     remedy: 'Run `make setup`, or set TEMPORAL_CLI_PATH to the program.',
   },
+  'Up.OpenRuns': {
+    exitCode: 2,
+    meaning: 'Open runs could not go on with the services that would be started: another model, or another analyst.',
+    remedy: 'Choose what the message offers: go on with them, another WHET_HOME, or --ignore-open-runs.',
+  },
   'Up.AlreadyUp': {
     exitCode: 1,
     meaning: '`whet up --foreground` was asked for while the services are up.',

@@ -1,0 +1,140 @@
+import { statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { type PreparedSpec, preparedSpecSchema } from '../contracts/artifacts/prepared-spec';
+import { WORKFLOWS } from '../contracts/names';
+import { layout, LocalStore } from '../store';
+import { CliError } from './errors';
+import type { Settings } from './settings';
+import type { Plan } from './supervisor/plan';
+import { askTemporal } from './temporal-for-a-moment';
+
+/** A run that has begun and not ended, with what it froze at its beginning. */
+export interface OpenRun {
+  runId: string;
+  /** Path of the agent.yaml that it was started with; null when its memo does not say. */
+  specPath: string | null;
+  /** Seed of the model that was served when it was started; null when its memo does not say. */
+  modelSeed: number | null;
+  prepared: PreparedSpec;
+}
+
+/** How the services would treat an open run: it cannot go on with them, for this reason. */
+interface Stranded {
+  runId: string;
+  reason: string;
+  /** How to start what it needs. */
+  remedy: string;
+}
+
+/**
+ * Refuses a start that would leave open runs of this state directory without the model or the analyst that they began
+ * with. Their activities would notice and wait; but who starts the services can still choose.
+ * @throws CliError `Up.OpenRuns` (exit 2) that names the runs and the choices.
+ */
+export async function refuseToStrandRuns(settings: Settings, plan: Plan): Promise<void> {
+  const open = await askTemporal(plan, (client) => openRuns(client, new LocalStore(settings.storeRoot)));
+  const stranded = (open ?? []).flatMap((run) => strandedBy(plan, settings, run) ?? []);
+  if (stranded.length === 0) return;
+  const remedies = [...new Set(stranded.map(({ remedy }) => remedy))];
+  throw new CliError(
+    [
+      stranded.length === 1
+        ? 'An open run could not go on with these services:'
+        : `${stranded.length} open runs could not go on with these services:`,
+      ...stranded.map(({ runId, reason }) => `  ${runId}: ${reason}`),
+      'Choose one:',
+      ...remedies.map((remedy) => `  go on with it: ${remedy}`),
+      '  keep the new run apart: another state directory (WHET_HOME=DIR)',
+      '  start all the same: --ignore-open-runs. The runs above then wait, and lose nothing, until their model or analyst ' +
+        "is there again; cancel in Temporal's UI those that shall not go on.",
+    ].join('\n'),
+    { type: 'Up.OpenRuns' },
+  );
+}
+
+/** Open improvement runs whose frozen spec lies in this store. Runs of other stores have workers of their own. */
+async function openRuns(client: Client, store: LocalStore): Promise<OpenRun[]> {
+  const query = `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running'`;
+  const found: OpenRun[] = [];
+  for await (const { workflowId: runId, memo } of client.workflow.list({ query })) {
+    const prepared = await frozenSpec(store, runId);
+    if (prepared === null) continue;
+    const { specPath, modelSeed } = memo ?? {};
+    found.push({
+      runId,
+      specPath: typeof specPath === 'string' ? specPath : null,
+      modelSeed: typeof modelSeed === 'number' ? modelSeed : null,
+      prepared,
+    });
+  }
+  return found;
+}
+
+/** The newest frozen spec of a run; null when it has none yet, or one of another version. */
+async function frozenSpec(store: LocalStore, runId: string): Promise<PreparedSpec | null> {
+  const folder = layout.run(runId);
+  const [newest] = (await store.list(folder))
+    .filter((name) => /^spec-.*\.json$/.test(name))
+    .map((name) => ({ key: `${folder}/${name}`, time: statSync(store.localPath(`${folder}/${name}`)).mtimeMs }))
+    .sort((a, b) => b.time - a.time);
+  if (newest === undefined) return null;
+  const read = await store.getNamed(newest.key).catch(() => null);
+  if (read === null) return null;
+  return preparedSpecSchema.safeParse(JSON.parse(read.toString('utf8'))).data ?? null;
+}
+
+/** Why an open run could not go on with the services of a plan; null when it could, or when nobody can tell. */
+export function strandedBy(
+  plan: Pick<Plan, 'model' | 'analyst' | 'agentPath'>,
+  settings: Pick<Settings, 'analystConfigured'>,
+  run: OpenRun,
+): Stranded | null {
+  const model = otherModel(plan, run);
+  const agent = run.specPath ?? 'its agent.yaml';
+  if (model !== null) {
+    const seed = run.modelSeed === null ? '' : ` --seed ${run.modelSeed}`;
+    return {
+      runId: run.runId,
+      reason: model,
+      remedy: `whet demo ${agent}${seed}, or with \`whet up\` as it was up then`,
+    };
+  }
+  const { displayName, baseUrl } = run.prepared.analyst;
+  if (run.prepared.spec.analyst.baseUrl !== undefined) return null;
+  const isDemo = displayName.startsWith('demo analyst');
+  if (isDemo && plan.analyst === null && plan.agentPath !== null)
+    return {
+      runId: run.runId,
+      reason: `it began with the ${displayName}, which these services leave out`,
+      remedy: 'unset OPENAI_API_KEY and OPENAI_BASE_URL, then the same command',
+    };
+  if (!isDemo && !settings.analystConfigured)
+    return {
+      runId: run.runId,
+      reason: `it began with the analyst ${displayName} (${baseUrl}), for which no key is set now`,
+      remedy: 'set OPENAI_API_KEY (and OPENAI_BASE_URL) as they were, then the same command',
+    };
+  return null;
+}
+
+/** The reason why the policy server of a plan is not the one that a run began with; null when it is or may be. */
+function otherModel({ model }: Pick<Plan, 'model'>, { prepared, specPath, modelSeed }: OpenRun): string | null {
+  const { spec, modelPath } = prepared;
+  // With an address of its own it needs no policy server. Without any policy server it waits until there is one again.
+  if (spec.model.baseUrl !== undefined || model === null) return null;
+  const { source, servedName } = model;
+  if (servedName !== spec.model.name)
+    return `it began with the model ${spec.model.name}, and these services would serve ${servedName}`;
+  if (source.kind === 'directory')
+    return source.path === modelPath
+      ? null
+      : `it began with the model in ${modelPath}, and these services would serve that in ${source.path}`;
+  if (spec.model.recipe === undefined) return `it began with the model in ${modelPath}, not with one of a recipe`;
+  const script = specPath === null ? source.script : resolve(dirname(specPath), spec.model.recipe);
+  if (script !== source.script || String(spec.model.recipeArguments) !== String(source.arguments))
+    return `it began with a model of another recipe (${[script, ...spec.model.recipeArguments].join(' ')})`;
+  return modelSeed === null || modelSeed === source.seed
+    ? null
+    : `it began with the model of seed ${modelSeed}, and these services would serve that of seed ${source.seed}`;
+}

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import { endProcesses, findProcess } from './supervisor/processes';
+import type { Plan } from './supervisor/plan';
+import { services } from './supervisor/services';
+
+const READY_LIMIT_MS = 60_000;
+/** Attempts at the first question: a new server answers before its namespace exists. */
+const TRIES = 20;
+
+/**
+ * Asks the Temporal server of a plan before its services are started, so that no worker goes on with anything yet. The
+ * embedded server runs only as long as `action`. Null when there is nothing to ask: no database yet, or no server that
+ * answers. The supervisor says why it cannot start one.
+ */
+export async function askTemporal<T>(plan: Plan, action: (client: Client) => Promise<T>): Promise<T | null> {
+  const { start, address, namespace } = plan.temporal;
+  if (start === null) return ask(address, namespace, action).catch(() => null);
+  if (!existsSync(start.database)) return null;
+  const server = services(plan, () => null).find(({ name }) => name === 'temporal')!;
+  const child = spawn(server.command, server.arguments(), {
+    env: { ...process.env, ...server.environment() },
+    stdio: 'ignore',
+  });
+  const ended = once(child, 'exit').catch(() => undefined);
+  const id = child.pid === undefined ? null : findProcess(child.pid);
+  if (id === null) return null;
+  try {
+    const deadline = Date.now() + READY_LIMIT_MS;
+    while (!(await server.isReady(id, 0))) {
+      if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) return null;
+      await sleep(50);
+    }
+    return await ask(address, namespace, action).catch(() => null);
+  } finally {
+    await endProcesses([id]);
+    await ended;
+  }
+}
+
+async function ask<T>(address: string, namespace: string, action: (client: Client) => Promise<T>): Promise<T> {
+  const connection = await Connection.connect({ address, connectTimeout: '20s' });
+  try {
+    const client = new Client({ connection, namespace });
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await action(client);
+      } catch (error) {
+        if (attempt >= TRIES) throw error;
+        await sleep(250);
+      }
+    }
+  } finally {
+    await connection.close();
+  }
+}
