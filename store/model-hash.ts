@@ -51,6 +51,7 @@ export async function modelDirectorySha256(directory: string, options: HashOptio
   let before = 0;
   for (const { name, path, stamp } of files) {
     onProgress?.(before, bytes);
+    signal?.throwIfAborted();
     let sha256 = await hashes?.find(path, stamp);
     if (sha256 === undefined) {
       sha256 = await fileSha256(path, signal, (read) => onProgress?.(before + read, bytes));
