@@ -17,7 +17,7 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../activities/clock';
 import { createCollectActivities } from '../activities/collect';
 import { createIdentifyActivities } from '../activities/identify';
-import { modelDirectorySha256 } from '../activities/model-hash';
+import { modelDirectorySha256 } from '../store/model-hash';
 import { HttpModelClient } from '../activities/rollout';
 import { createStudyActivities } from '../activities/study';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';

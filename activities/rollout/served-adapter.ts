@@ -1,7 +1,7 @@
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { ArtifactStore } from '../../store';
 import { failure } from '../../contracts/typed-failure';
-import { damagedFiles, modelDirectorySha256 } from '../model-hash';
+import { damagedFiles, modelDirectorySha256 } from '../../store/model-hash';
 
 /** An adapter as the policy server loads it. */
 export interface ServedAdapter {
@@ -20,7 +20,7 @@ export async function servedAdapters(
   adapters: readonly TrainedAdapter[],
 ): Promise<ServedAdapter[]> {
   const served: ServedAdapter[] = [];
-  for (const { name, key, sha256, manifest } of adapters) {
+  for (const { name, key, sha256 } of adapters) {
     const path = store.localPath(key);
     const found = await modelDirectorySha256(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
@@ -28,11 +28,10 @@ export async function servedAdapters(
     });
     if (found !== sha256) {
       const files = found === null ? ['the directory does not exist'] : await damagedFiles(path);
-      const training = store.localPath(manifest.key.slice(0, manifest.key.lastIndexOf('/')));
       throw failure(
         'Store.Corrupt',
-        `The adapter ${name} in ${path} is damaged: ${files.join('; ') || 'its files have another hash'}. Its training ` +
-          `may have left a sound copy in ${training}. Restore the directory, then \`whet retry RUN\`.`,
+        `The adapter ${name} in ${path} is damaged: ${files.join('; ') || 'its files have another hash'}. ` +
+          '`whet repair RUN` makes it whole again, and the run goes on.',
       );
     }
     served.push({ name, path });

@@ -5,7 +5,7 @@ import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { systemClock } from '../../activities/clock';
-import { modelDirectorySha256 } from '../../activities/model-hash';
+import { modelDirectorySha256 } from '../../store/model-hash';
 import { createTrainActivities } from '../../activities/train';
 import { KubernetesBackend } from '../../activities/train/kubernetes-backend';
 import { LocalBackend } from '../../activities/train/local-backend';

@@ -9,7 +9,7 @@ MODEL_FILES = (".json", ".safetensors", ".jinja", ".txt", ".model")
 
 
 def tree_sha256(directory: Path) -> str:
-    """Hash of a model's or an adapter's directory, the same that the worker computes (activities/model-hash.ts).
+    """Hash of a model's or an adapter's directory, the same that the worker computes (store/model-hash.ts).
 
     It is the sha256, as hex, of one line `name NUL sha256-hex LF` for each file, in the order of the names. Files count
     by their suffix: configuration, tokenizer and weights do, everything else does not.

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createEvaluationRolloutActivities } from '../../../activities/evaluate/roll-out-arm';
-import { modelDirectorySha256 } from '../../../activities/model-hash';
+import { modelDirectorySha256 } from '../../../store/model-hash';
 import { routingRecordSchema } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../activities/clock';
-import { modelDirectorySha256 } from '../../../activities/model-hash';
+import { modelDirectorySha256 } from '../../../store/model-hash';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
