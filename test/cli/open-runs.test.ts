@@ -1,7 +1,10 @@
 // Tier: integration (real Temporal server; no services).
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
 import { type OpenRun, refuseToStrandRuns, strandedBy } from '../../cli/open-runs';
 import { readSettings, type Settings } from '../../cli/settings';
 import { requireTemporalCli } from '../../cli/supervisor/executables';
@@ -75,24 +78,36 @@ describe('whether an open run can go on with the services of a plan', () => {
     analyst: { baseUrl: 'https://api.openai.com/v1', model: 'm', displayName: 'm at api' },
   });
 
-  test.each<[string, Services, OpenRun, boolean?]>([
-    ['the same model', services(), openRun()],
-    ['other ports', services({ model: { ...recipe(1), port: 9999 } }), openRun()],
-    ['a run that does not say its seed', services({ model: recipe(2) }), openRun({ modelSeed: null })],
-    ['a run with a server of its own', services({ model: recipe(2) }), openRun({ prepared: ownServer })],
-    ['no policy server at all', services({ model: null, analyst: null, agentPath: null }), openRun()],
-    ['the same directory', services({ model: directory('/models/one') }), inDirectory],
-    ['the same real analyst', services({ analyst: null }), openRun({ prepared: realAnalyst }), true],
-  ])('can: %s', (_, plan, run, configured) => expect(judged(plan, run, configured)).toBeNull());
+  test.each<[string, boolean, Services, OpenRun]>([
+    ['the same model', false, services(), openRun()],
+    ['other ports', false, services({ model: { ...recipe(1), port: 9999 } }), openRun()],
+    ['a run that does not say its seed', false, services({ model: recipe(2) }), openRun({ modelSeed: null })],
+    ['a run with a server of its own', false, services({ model: recipe(2) }), openRun({ prepared: ownServer })],
+    ['no policy server at all', false, services({ model: null, analyst: null, agentPath: null }), openRun()],
+    ['the same directory', false, services({ model: directory('/models/one') }), inDirectory],
+    ['the same real analyst', true, services({ analyst: null }), openRun({ prepared: realAnalyst })],
+  ])('can: %s', (_, configured, plan, run) => expect(judged(plan, run, configured)).toBeNull());
 
-  test.each<[string, Services, OpenRun, RegExp, boolean?]>([
-    ['a model of another seed', services({ model: recipe(2) }), openRun(), /seed 1, .* that of seed 2/],
-    ['another recipe', services({ model: recipe(1, '/other/recipe.py') }), openRun(), /another recipe/],
-    ['another name', services({ model: { ...recipe(1), servedName: 'x' } }), openRun(), /desk-model, .* serve x/],
-    ['another directory', services({ model: directory('/models/two') }), inDirectory, /\/models\/one, .*\/models\/two/],
-    ['a real analyst', services({ analyst: null }), openRun(), /demo analyst/, true],
-    ['no key for the analyst', services(), openRun({ prepared: realAnalyst }), /no key/],
-  ])('cannot: %s', (_, plan, run, words, configured) => expect(judged(plan, run, configured)?.reason).toMatch(words));
+  test.each<[string, boolean, Services, OpenRun, RegExp]>([
+    ['a model of another seed', false, services({ model: recipe(2) }), openRun(), /seed 1, .* that of seed 2/],
+    ['another recipe', false, services({ model: recipe(1, '/other/recipe.py') }), openRun(), /another recipe/],
+    [
+      'another name',
+      false,
+      services({ model: { ...recipe(1), servedName: 'x' } }),
+      openRun(),
+      /desk-model, .* serve x/,
+    ],
+    [
+      'another directory',
+      false,
+      services({ model: directory('/models/two') }),
+      inDirectory,
+      /\/models\/one, .*\/models\/two/,
+    ],
+    ['a real analyst', true, services({ analyst: null }), openRun(), /demo analyst/],
+    ['no key for the analyst', false, services(), openRun({ prepared: realAnalyst }), /no key/],
+  ])('cannot: %s', (_, configured, plan, run, words) => expect(judged(plan, run, configured)?.reason).toMatch(words));
 });
 
 describe('before the services are started', () => {
@@ -133,7 +148,6 @@ describe('before the services are started', () => {
     await putJson(store, layout.run('desk-open'), 'spec.json', prepared());
     await putJson(store, layout.run('desk-ended'), 'spec.json', prepared());
     // Makes the database; the question itself starts no server where there is none.
-    const { spawn } = await import('node:child_process');
     const { start } = plan.temporal;
     const server = spawn(
       start!.cli,
@@ -149,8 +163,9 @@ describe('before the services are started', () => {
       ],
       { stdio: 'ignore' },
     );
-    const { Client, Connection } = await import('@temporalio/client');
-    const connection = await Connection.connect({ address: plan.temporal.address, connectTimeout: '60s' });
+    const connect = (): Promise<Connection> =>
+      Connection.connect({ address: plan.temporal.address, connectTimeout: '2s' }).catch(connect);
+    const connection = await connect();
     const client = new Client({ connection });
     const began = { taskQueue: TASK_QUEUES.orchestration, args: [], memo: { specPath: AGENT, modelSeed: 1 } };
     for (const workflowId of ['desk-open', 'desk-ended', 'desk-of-another-store']) {
@@ -172,8 +187,9 @@ describe('before the services are started', () => {
     };
     while ((await running()) !== 2) await new Promise((resolve) => setTimeout(resolve, 100));
     await connection.close();
+    const ended = once(server, 'exit');
     server.kill();
-    await new Promise((resolve) => server.once('exit', resolve));
+    await ended;
 
     const refused = refuseToStrandRuns(settings, { ...plan, model: recipe(2) });
     await expect(refused).rejects.toMatchObject({ type: 'Up.OpenRuns', exitCode: 2 });
