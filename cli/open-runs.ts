@@ -75,7 +75,7 @@ async function openRuns(client: Client, store: LocalStore): Promise<OpenRun[]> {
 async function frozenSpec(store: LocalStore, runId: string): Promise<PreparedSpec | null> {
   const folder = layout.run(runId);
   const [newest] = (await store.list(folder))
-    .filter((name) => /^spec-.*\.json$/.test(name))
+    .filter((name) => /^(amended-)?spec-.*\.json$/.test(name))
     .map((name) => ({ key: `${folder}/${name}`, time: statSync(store.localPath(`${folder}/${name}`)).mtimeMs }))
     .sort((a, b) => b.time - a.time);
   if (newest === undefined) return null;

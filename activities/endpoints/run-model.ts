@@ -41,7 +41,10 @@ export function runModel(prepared: PreparedSpec, known: Pick<KnownEndpoints, 'mo
 export function addressRemedy({ addressFrom }: Pick<RunModel, 'addressFrom'>): string {
   switch (addressFrom) {
     case 'agent.yaml':
-      return 'The address is model.baseUrl of agent.yaml as it was when the run began. Start the server there.';
+      return (
+        'The address is model.baseUrl of agent.yaml as it was when the run began. Start the server there, or correct ' +
+        'the field, then `whet retry RUN --spec AGENT_YAML`.'
+      );
     case 'worker':
       return 'It is the policy server of `whet up`: `whet up` starts it, and its log says why it is not there.';
     case 'frozen':
