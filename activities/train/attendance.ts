@@ -6,8 +6,8 @@ const EVERY_MS = 60_000;
 
 /**
  * Tells the trainer of a directory that a worker still wants its result, now and every minute until the returned
- * function is called. A trainer that is not told for an hour saves a checkpoint and ends, so that one that was forgotten
- * does not occupy its GPU for ever.
+ * function is called. A trainer that is not told for an hour saves a checkpoint and ends, so that a forgotten one does
+ * not occupy its GPU for ever.
  */
 export async function attend(directory: string): Promise<() => void> {
   const path = join(directory, 'attended');

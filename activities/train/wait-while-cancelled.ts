@@ -4,7 +4,7 @@ import type { Clock } from '../clock';
 
 const POLL_MS = 1_000;
 /** PENDING_ACTIVITY_STATE_CANCEL_REQUESTED of Temporal's API. */
-const CANCEL_REQUESTED = 3;
+const CANCEL_REQUESTED: number = 3;
 
 /**
  * Holds an attempt up while its run is cancelled or has ended. Temporal delivers a cancellation only after a heartbeat
@@ -35,5 +35,5 @@ export function isUnwanted({ status, raw }: WorkflowExecutionDescription, activi
   if (status.name !== 'RUNNING' && status.name !== 'PAUSED') return true;
   if (raw.workflowExtendedInfo?.cancelRequested === true) return true;
   const own = raw.pendingActivities?.find((pending) => pending.activityId === activityId);
-  return own?.state === CANCEL_REQUESTED;
+  return Number(own?.state) === CANCEL_REQUESTED;
 }

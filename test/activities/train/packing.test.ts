@@ -1,5 +1,5 @@
 // Tier: integration (real processes, fake trainer).
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MockActivityEnvironment } from '@temporalio/testing';
 import { systemClock } from '../../../activities/clock';
@@ -296,7 +296,11 @@ describe('packed trainings', () => {
     expect(JSON.parse(readFileSync(join(files.directory('stamps'), 'failure.json'), 'utf8'))).toMatchObject({
       code: 143,
     });
-    expect(readFileSync(join(files.directory('stamps'), 'checkpoint.txt'), 'utf8')).toBe('4');
+    expect(
+      readdirSync(join(files.directory('stamps'), 'checkpoints'))
+        .sort()
+        .at(-1),
+    ).toBe('iteration-0004');
   });
 
   test('when all members are cancelled, the trainer is stopped', async () => {
