@@ -5,6 +5,7 @@ import { daysOrMore, positiveAmount, positiveNumber, shareUpTo, wholeNumber } fr
 import { answerCommand, approveCommand } from './commands/answers';
 import { type BudgetFlags, budgetCommand } from './commands/budget';
 import { type CanaryFlags, canaryCommand } from './commands/canary';
+import { type CancelFlags, cancelCommand } from './commands/cancel';
 import { demoCommand } from './commands/demo';
 import { dryRunCommand } from './commands/dry-run';
 import { envCheckCommand, envEditCommand, envRunCommand } from './commands/env';
@@ -110,6 +111,9 @@ function addRunCommands(program: Command): void {
     .option('--follow', 'show the stages until the run ends')
     .action(withContext(statusCommand));
   add(program, 'why <run>', 'what a run waits for, and why').action(withContext(whyCommand));
+  add(program, 'cancel <run>', 'stop a run for good; what it has written stays')
+    .option('--no-wait', 'do not wait until its trainers have stopped')
+    .action(withContext((context: Context, run: string, flags: CancelFlags) => cancelCommand(context, run, flags)));
   add(program, 'report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
 }
 

@@ -1,13 +1,17 @@
-import {
-  Client,
-  Connection,
-  defaultPayloadConverter,
-  isGrpcServiceError,
-  WorkflowNotFoundError,
-} from '@temporalio/client';
+import { Client, Connection, defaultPayloadConverter } from '@temporalio/client';
+import { missingSearchAttributes } from '../contracts/search-attributes';
 import { CliError } from './errors';
+import { localServices } from './local-services';
 import { refuses } from './supervisor/ports';
 import { askSupervisor, readSupervisorState } from './supervisor/supervisor-state';
+import {
+  attributesMissing,
+  explainTemporalError,
+  fewRetries,
+  isTroubleOfServer,
+  promptly,
+  serverError,
+} from './temporal-errors';
 import type { Settings } from './settings';
 
 /** An open connection with its client. Whoever opened it calls `close`. */
@@ -29,19 +33,28 @@ export async function temporalAddress({ temporalAddress: own, home, ports }: Set
 /** Opens a connection. @throws CliError when nothing answers there. */
 async function connectTemporal(settings: Settings): Promise<Temporal> {
   const address = await temporalAddress(settings);
+  const namespace = settings.temporalNamespace;
   try {
     await requireListener(address);
-    const connection = await Connection.connect({ address, connectTimeout: '20s' });
-    const client = new Client({ connection, namespace: settings.temporalNamespace });
-    return { client, connection, address, namespace: settings.temporalNamespace, close: () => connection.close() };
+    const connection = await Connection.connect({ address, connectTimeout: '20s', interceptors: fewRetries() });
+    return {
+      client: new Client({ connection, namespace }),
+      connection,
+      address,
+      namespace,
+      close: () => connection.close(),
+    };
   } catch (error) {
+    const local = (await localServices(settings, address))?.trouble ?? [];
+    if (local.length > 0)
+      throw new CliError([`No Temporal server answers at ${address}.`, ...local].join('\n'), {
+        type: 'Temporal.Unreachable',
+        cause: error,
+      });
     throw new CliError(
       `No Temporal server answers at ${address}. Start one with \`whet up\`, ` +
         'or set TEMPORAL_ADDRESS to the address of yours.',
-      {
-        type: 'Temporal.Unreachable',
-        cause: error,
-      },
+      { type: 'Temporal.Unreachable', cause: error },
     );
   }
 }
@@ -61,29 +74,31 @@ export async function withTemporal<T>(settings: Settings, action: (temporal: Tem
   try {
     return await action(temporal);
   } catch (error) {
-    throw toCliError(error, temporal);
+    throw await explained(error, temporal, settings);
   } finally {
     await temporal.close();
   }
 }
 
-function toCliError(error: unknown, { address, namespace }: Temporal): unknown {
-  if (error instanceof WorkflowNotFoundError) {
-    return new CliError(
-      `There is no run ${error.workflowId} at ${address}, namespace ${namespace}. \`whet ls\` lists the runs.`,
-      {
-        type: 'Run.NotFound',
-        cause: error,
-      },
-    );
-  }
-  if (isGrpcServiceError(error)) {
-    return new CliError(`The Temporal server at ${address} answered: ${error.details || error.message}.`, {
-      type: 'Temporal.Failed',
-      cause: error,
-    });
-  }
-  return error;
+/** The sentence for an error of the server; the services on this machine may know more than the server tells. */
+async function explained(error: unknown, temporal: Temporal, settings: Settings): Promise<unknown> {
+  const sentence = explainTemporalError(error, temporal);
+  if (sentence === null || !isTroubleOfServer(error)) return sentence ?? error;
+  const local = (await localServices(settings, temporal.address))?.trouble ?? [];
+  if (local.length === 0) return sentence;
+  return new CliError([sentence.message, ...local].join('\n'), { type: 'Temporal.Unreachable', cause: error });
+}
+
+/** @throws CliError when the namespace lacks search attributes of runs; where they may not be listed, nothing is known. */
+export async function requireSearchAttributes({ client, connection, address, namespace }: Temporal): Promise<void> {
+  const { operatorService } = connection;
+  const missing = await promptly(client, () => missingSearchAttributes({ operatorService, namespace })).catch(
+    (error: unknown) => {
+      if (serverError(error) === null || isTroubleOfServer(error)) throw error;
+      return [];
+    },
+  );
+  if (missing.length > 0) throw attributesMissing({ address, namespace }, missing);
 }
 
 /** Decodes one payload that our workers wrote (JSON). */

@@ -21,6 +21,12 @@ export const HEARTBEAT_MS = {
   timeout: { llm: 15_000, sandbox: 10_000, jobs: 15_000 },
 } as const;
 
+/**
+ * How often a worker tells the server that it lives, and how busy it is, in milliseconds. `whet why` tells a stopped
+ * worker from a busy one by it.
+ */
+export const WORKER_HEARTBEAT_MS = 5_000;
+
 /** Attempts of one activity from which on the run's progress table says that it fails again and again. */
 export const REPORTED_ATTEMPTS = 8;
 

@@ -3,6 +3,7 @@
  */
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { keepLastWords } from '../contracts/last-words';
+import { WORKER_HEARTBEAT_MS } from '../contracts/limits';
 import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../contracts/names';
 import { ensureSearchAttributes } from '../contracts/search-attributes';
 import { createActivities } from './activities';
@@ -28,7 +29,11 @@ const concurrentActivities = (config: WorkerConfig): Record<QueueKind, number> =
 async function main(): Promise<void> {
   keepLastWords('worker');
   const config = readConfig(process.argv.slice(2));
-  Runtime.install({ logger: new DefaultLogger('INFO'), shutdownSignals: ['SIGTERM', 'SIGINT'] });
+  Runtime.install({
+    logger: new DefaultLogger('INFO'),
+    shutdownSignals: ['SIGTERM', 'SIGINT'],
+    workerHeartbeatInterval: WORKER_HEARTBEAT_MS,
+  });
   const connection = await NativeConnection.connect({ address: config.temporalAddress });
   if (config.queues.includes('orchestration')) await prepareNamespace(connection, config);
   const reports = config.queues.includes('jobs') ? await openTrainerReports(config) : null;

@@ -6,7 +6,7 @@ import type { Context } from '../context';
 import { CliError } from '../errors';
 import { newRunId } from '../run-id';
 import { readRunningSupervisorState } from '../supervisor/supervisor-state';
-import { type Temporal, withTemporal } from '../temporal';
+import { requireSearchAttributes, type Temporal, withTemporal } from '../temporal';
 import { followRun } from '../view/follow';
 import type { RunState } from '../view/run-state';
 import { readReport, reportText } from '../view/report-text';
@@ -18,14 +18,17 @@ type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
 /**
  * Starts an improvement run and returns its id, which is the workflow's id too. `modelSeed` is the seed of the model that
  * is served now; null: unknown, or it has none.
+ * @throws CliError when the namespace is not ready for runs: the first step of the run would fail for ever.
  */
 export async function startRun(
-  { client }: Temporal,
+  temporal: Temporal,
   agent: Agent,
   seed: number | undefined,
   ablation: Ablation = {},
   modelSeed: number | null = null,
 ): Promise<string> {
+  const { client } = temporal;
+  await requireSearchAttributes(temporal);
   const runId = newRunId(agent.spec.name);
   const input: ImprovementRunInput = {
     runId,

@@ -4,7 +4,7 @@ import type { ImprovementRunInput } from '../../contracts/messages/run';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
-import { withTemporal } from '../temporal';
+import { requireSearchAttributes, withTemporal } from '../temporal';
 
 /** Flags of `whet schedule`. Spans are texts like `10m`. */
 export interface ScheduleFlags {
@@ -68,7 +68,9 @@ export async function scheduleCommand({ settings, out }: Context, path: string, 
       type: 'Schedule.Invalid',
     });
   const options = cron === undefined ? null : scheduleOptions(agent, { ...flags, cron });
-  await withTemporal(settings, async ({ client }) => {
+  await withTemporal(settings, async (temporal) => {
+    const { client } = temporal;
+    if (options !== null) await requireSearchAttributes(temporal);
     const handle = client.schedule.getHandle(scheduleIdOf(agent.spec.name));
     const existing = await handle.describe().catch((error: unknown) => {
       if (error instanceof ScheduleNotFoundError) return null;

@@ -1,4 +1,5 @@
 import type { Context } from '../context';
+import { localServices } from '../local-services';
 import { table } from '../output';
 import { diskProblem } from '../supervisor/disk';
 import { holderOf } from '../supervisor/kernel-lock';
@@ -19,19 +20,27 @@ export async function statusCommand(
 ): Promise<void> {
   if (runId === undefined) return showServices(context);
   const { settings, out } = context;
-  await withTemporal(settings, async ({ client }) => {
+  await withTemporal(settings, async ({ client, address }) => {
     if (follow === true) return showEnd(context, await followRun(client, runId, out));
     const state = await readRunState(client, runId);
     const head = `${runId}: ${state.result?.verdict ?? state.status}`;
-    out.result(state, [head, ...stageLines(state).map(formatStageLine), '', ...explainRun(state)].join('\n'));
+    out.result(
+      state,
+      [
+        head,
+        ...stageLines(state).map(formatStageLine),
+        '',
+        ...explainRun(state, await localServices(settings, address)),
+      ].join('\n'),
+    );
   });
 }
 
 /** `whet why RUN`: says in sentences what waits for what, and why. */
 export async function whyCommand({ settings, out }: Context, runId: string): Promise<void> {
-  await withTemporal(settings, async ({ client }) => {
+  await withTemporal(settings, async ({ client, address }) => {
     const state = await readRunState(client, runId);
-    const sentences = explainRun(state);
+    const sentences = explainRun(state, await localServices(settings, address));
     out.result({ runId, status: state.status, why: sentences }, sentences.join('\n'));
   });
 }

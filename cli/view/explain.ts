@@ -4,7 +4,9 @@ import type { StageProgress } from '../../contracts/messages/run-context';
 import { remedyFor } from '../errors';
 import { duration } from '../output';
 import { LONG_POLL_MS } from '../pollers';
+import type { LocalServices } from '../local-services';
 import type { PendingActivity, RunState } from './run-state';
+import type { QueueWorker } from './task-queue-workers';
 
 /** Silence after which a worker counts as gone: its next poll is late. */
 const POLLER_SILENT_MS = LONG_POLL_MS + 10_000;
@@ -30,6 +32,15 @@ const DOING: Record<string, string> = {
   renderReport: 'writing the report',
 };
 
+/** A run keeps the addresses that it began with, so that its results stay comparable. */
+const FROZEN_ADDRESS: Record<string, string> = {
+  'Model.Unreachable':
+    ' The run keeps the address that it began with: let the server listen there again; a change of agent.yaml or of ' +
+    'a port has no effect on this run.',
+  'Analyst.Unavailable':
+    ' The run keeps the address that it began with: a change of agent.yaml has no effect on this run.',
+};
+
 /** The queue's short name, as `whet worker --queues` takes it. */
 const shortQueue = (queue: string) => queue.replace(/^whet-/, '');
 
@@ -50,7 +61,44 @@ const ago = (then: number, now: number) => duration(Math.max(0, now - then) / 10
 function failureText({ lastFailure }: PendingActivity): string {
   if (lastFailure === null) return '';
   const remedy = remedyFor(lastFailure.type);
-  return `${lastFailure.type ?? 'Error'}: ${lastFailure.message}${remedy === null ? '' : ` What to do: ${remedy}`}`;
+  const frozen = FROZEN_ADDRESS[lastFailure.type ?? ''] ?? '';
+  return `${lastFailure.type ?? 'Error'}: ${lastFailure.message}${remedy === null ? '' : ` What to do: ${remedy}`}${frozen}`;
+}
+
+/** Why no worker has taken an activity yet, and what to do; the end of a sentence. */
+function whyNotTaken({ taskQueue }: PendingActivity, state: RunState): string {
+  const start = `start one with \`whet up\`, or \`whet worker --queues ${shortQueue(taskQueue)}\``;
+  const known = state.workers?.filter((worker) => worker.taskQueue === taskQueue) ?? [];
+  if (known.length === 0) {
+    const poll = state.pollers[taskQueue] ?? null;
+    if (poll === null || state.now - poll > POLLER_SILENT_MS)
+      return `no worker asks for work on ${taskQueue}: ${start}`;
+    return 'a worker asks for work there, so it should begin soon';
+  }
+  const alive = known.filter((worker) => !worker.silent && !worker.shuttingDown);
+  if (alive.length === 0) return `${stoppedWorkers(known, state.now)}, or ${start}`;
+  const used = alive.reduce((sum, worker) => sum + worker.used, 0);
+  if (alive.some((worker) => worker.free > 0)) return 'a worker there has room for it, so it should begin soon';
+  const count = alive.length === 1 ? 'the worker is' : `the ${alive.length} workers are`;
+  return `${count} busy with ${used} other tasks of that kind, and takes it when one ends. More at once: ${start}`;
+}
+
+/** That workers are stopped or gone, since when, and what to do. */
+function stoppedWorkers(workers: readonly QueueWorker[], now: number): string {
+  const last = workers.reduce((a, b) => (b.heartbeatAt > a.heartbeatAt ? b : a));
+  if (last.shuttingDown) return `the worker ${last.identity} is shutting down: wait until it is back`;
+  return (
+    `the worker ${last.identity} has given no sign of life for ${ago(last.heartbeatAt, now)}: its process or its ` +
+    `machine is stopped or gone. Let it go on (\`kill -CONT ${last.identity.replace(/@.*/, '')}\` where it was stopped)`
+  );
+}
+
+/** That the worker of a running activity gives no sign of life; empty when it does. */
+function signsOfLife({ heartbeatAt, workerIdentity, taskQueue }: PendingActivity, { workers, now }: RunState): string {
+  const worker = workers?.find((one) => one.identity === workerIdentity && one.taskQueue === taskQueue);
+  if (worker?.silent === true) return ` But ${stoppedWorkers([worker], now)}; Temporal then starts it again elsewhere.`;
+  if (heartbeatAt === null || now - heartbeatAt <= HEARTBEAT_SILENT_MS) return '';
+  return ` No sign of life for ${ago(heartbeatAt, now)}: if its worker died, Temporal starts it again soon.`;
 }
 
 /** Says of one activity what it does, how far it is, and what it waits for. */
@@ -74,22 +122,12 @@ function explainActivity(activity: PendingActivity, state: RunState): string {
         `${duration(((activity.nextAttemptAt ?? now) - now) / 1000)}. ${failureText(activity)}`
       ).trim();
     case 'scheduled': {
-      const poll = state.pollers[activity.taskQueue] ?? null;
       const since = activity.scheduledAt === null ? '' : ` for ${ago(activity.scheduledAt, now)}`;
-      const nobody = poll === null || now - poll > POLLER_SILENT_MS;
-      const why = nobody
-        ? `no worker asks for work on ${activity.taskQueue}: start one with \`whet up\`, ` +
-          `or \`whet worker --queues ${shortQueue(activity.taskQueue)}\``
-        : 'the worker is busy with other work of that kind';
-      return `${head}: has waited${since} for a worker on ${activity.taskQueue}; ${why}.`;
+      return `${head}: has waited${since} for a worker on ${activity.taskQueue}; ${whyNotTaken(activity, state)}.`;
     }
     case 'started': {
       const progress = activity.progress === null ? '' : ` ${progressText(activity.progress)}.`;
-      const silent = activity.heartbeatAt !== null && now - activity.heartbeatAt > HEARTBEAT_SILENT_MS;
-      const heartbeat =
-        silent && activity.heartbeatAt !== null
-          ? ` No sign of life for ${ago(activity.heartbeatAt, now)}: if its worker died, Temporal starts it again soon.`
-          : '';
+      const heartbeat = signsOfLife(activity, state);
       const before =
         activity.attempt > 1
           ? ` This is attempt ${activity.attempt}${of}; ` +
@@ -100,10 +138,30 @@ function explainActivity(activity: PendingActivity, state: RunState): string {
   }
 }
 
-/** Says in sentences what a run does and what it waits for, the most important first. */
-export function explainRun(state: RunState): string[] {
+/** Why the next step of a workflow was not made yet; empty while that is a matter of moments. */
+function explainStep({ workflowId, taskQueue, attempt }: RunState['steps'][number], state: RunState): string[] {
+  if (attempt > 1)
+    return [
+      `The workflow code of ${workflowId} failed ${attempt - 1} times on its next step: ` +
+        "read the worker's log in the state directory (logs/worker.log).",
+    ];
+  const known = state.workers?.filter((worker) => worker.taskQueue === taskQueue) ?? [];
+  if (known.length > 0 && known.every((worker) => worker.silent || worker.shuttingDown))
+    return [`Nothing goes on: ${stoppedWorkers(known, state.now)}, or start another one with \`whet up\`.`];
+  const poll = state.pollers[taskQueue] ?? null;
+  if (known.length > 0 || (poll !== null && state.now - poll <= POLLER_SILENT_MS)) return [];
+  return [
+    `No worker asks for work on ${taskQueue}, so nothing goes on: start one with \`whet up\`, or \`whet worker\`.`,
+  ];
+}
+
+/**
+ * Says in sentences what a run does and what it waits for, the most important first. `local` has the trouble of the
+ * services on this machine, where the run uses them.
+ */
+export function explainRun(state: RunState, local: LocalServices | null = null): string[] {
   if (state.status !== 'running') return explainEnd(state);
-  const sentences: string[] = [];
+  const sentences: string[] = [...(local?.trouble ?? [])];
   const { progress } = state;
   const current = progress?.stages.find((s) => s.status === 'running' || s.status === 'paused');
   if (progress?.waitingFor)
@@ -115,19 +173,7 @@ export function explainRun(state: RunState): string[] {
     );
   else if (progress === null && state.steps.length === 0)
     sentences.push('No worker answered when asked how far the run is.');
-  for (const step of state.steps) {
-    const poll = state.pollers[step.taskQueue] ?? null;
-    if (step.attempt > 1)
-      sentences.push(
-        `The workflow code of ${step.workflowId} failed ${step.attempt - 1} times on its next step: ` +
-          "read the worker's log in the state directory.",
-      );
-    else if (poll === null || state.now - poll > POLLER_SILENT_MS)
-      sentences.push(
-        `No worker asks for work on ${step.taskQueue}, so nothing goes on: ` +
-          'start one with `whet up`, or `whet worker`.',
-      );
-  }
+  sentences.push(...state.steps.flatMap((step) => explainStep(step, state)));
   sentences.push(...state.activities.map((activity) => explainActivity(activity, state)));
   if (sentences.length === 0) sentences.push('It is between two steps; ask again in a moment.');
   return sentences;

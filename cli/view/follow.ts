@@ -1,34 +1,47 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Client, isGrpcServiceError } from '@temporalio/client';
-import type { Output } from '../output';
+import type { Client } from '@temporalio/client';
+import { duration, type Output } from '../output';
+import { isTroubleOfServer, serverError } from '../temporal-errors';
 import { readRunState, type RunState } from './run-state';
 import { formatStageLine, type StageLine, stageLines } from './stage-lines';
 
 /** Without a terminal, a line about the running stage is printed this often. */
 const PLAIN_EVERY_MS = 10_000;
 const POLL_MS = 1_000;
-/** A server that restarts is back within this time; a longer silence is a failure. */
-const PATIENCE_MS = 60_000;
+/** A server that restarts, or whose disk gets space again, is back within this time; a longer silence is a failure. */
+const PATIENCE_MS = 600_000;
 
 /**
  * Shows one live line for each stage until the run ends or `signal` aborts, and returns the last state. Without a
  * terminal it prints a line when a stage changes, and one every ten seconds for the stage that runs.
- * @throws the server's error when it does not answer for a minute.
+ * While the server has trouble it says so, asks again, and says when it is back.
+ * @throws the server's error when that lasts ten minutes.
  */
 export async function followRun(client: Client, runId: string, out: Output, signal?: AbortSignal): Promise<RunState> {
   const printer = createPrinter(out);
-  let unreachableSince: number | null = null;
+  let troubleSince: number | null = null;
+  let last: RunState | null = null;
   for (;;) {
     try {
       const state = await readRunState(client, runId);
-      unreachableSince = null;
+      if (troubleSince !== null)
+        out.line(`The Temporal server answers again after ${duration((performance.now() - troubleSince) / 1000)}.`);
+      troubleSince = null;
+      last = state;
       printer.show(state);
-      if (state.status !== 'running' || signal?.aborted === true) return state;
+      if (state.status !== 'running') return state;
     } catch (error) {
-      if (!isGrpcServiceError(error)) throw error;
-      unreachableSince ??= Date.now();
-      if (Date.now() - unreachableSince > PATIENCE_MS) throw error;
+      if (!isTroubleOfServer(error)) throw error;
+      if (troubleSince === null)
+        out.line(
+          `The Temporal server gives no answer (${serverError(error)?.details ?? ''}). The run is not lost; ` +
+            'trying again for ten minutes.',
+        );
+      troubleSince ??= performance.now();
+      if (performance.now() - troubleSince > PATIENCE_MS) throw error;
+      if (signal?.aborted === true && last === null) throw error;
     }
+    if (signal?.aborted === true && last !== null) return last;
     await sleep(POLL_MS, undefined, signal ? { signal } : {}).catch(() => undefined);
   }
 }

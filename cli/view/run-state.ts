@@ -4,6 +4,8 @@ import type { StageProgress } from '../../contracts/messages/run-context';
 import type { ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
 import { lastPollAt, toMilliseconds } from '../pollers';
 import { fromPayload } from '../temporal';
+import { promptly } from '../temporal-errors';
+import { type QueueWorker, readWorkers } from './task-queue-workers';
 
 /** A failure as the server reports it. */
 export interface ReportedFailure {
@@ -25,6 +27,8 @@ export interface PendingActivity {
   startedAt: number | null;
   nextAttemptAt: number | null;
   lastFailure: ReportedFailure | null;
+  /** The worker of the current or the last attempt, as `QueueWorker.identity`; null before the first. */
+  workerIdentity: string | null;
 }
 
 /** A workflow of the run whose next workflow task no worker has taken yet, or has failed. */
@@ -51,6 +55,8 @@ export interface RunState {
    * something waits.
    */
   pollers: Record<string, number | null>;
+  /** Workers by their heartbeats to the server; null where it keeps none. */
+  workers: QueueWorker[] | null;
   result: ImprovementRunResult | null;
   failure: ReportedFailure | null;
   now: number;
@@ -109,6 +115,7 @@ function pendingActivity(workflowId: string, activity: RawActivity, now: number)
     startedAt: toMilliseconds(activity.lastStartedTime),
     nextAttemptAt,
     lastFailure: reportedFailure(activity.lastFailure),
+    workerIdentity: activity.lastWorkerIdentity || null,
   };
 }
 
@@ -124,9 +131,13 @@ const STATUS: Partial<Record<WorkflowExecutionDescription['status']['name'], Run
 
 /**
  * Asks the server and the run's workflow how far the run is, child workflows included.
- * @throws WorkflowNotFoundError when there is no such run.
+ * Rejects when it has not answered within fifteen seconds. @throws WorkflowNotFoundError when there is no such run.
  */
-export async function readRunState(client: Client, runId: string): Promise<RunState> {
+export function readRunState(client: Client, runId: string): Promise<RunState> {
+  return promptly(client, () => askServer(client, runId));
+}
+
+async function askServer(client: Client, runId: string): Promise<RunState> {
   const now = Date.now();
   const description = await client.workflow.getHandle(runId).describe();
   const status = STATUS[description.status.name] ?? 'unknown';
@@ -141,10 +152,11 @@ export async function readRunState(client: Client, runId: string): Promise<RunSt
       ...steps.map((s) => s.taskQueue),
     ]),
   ].filter(Boolean);
-  const [progress, outcome, pollers] = await Promise.all([
+  const [progress, outcome, pollers, workers] = await Promise.all([
     readProgress(client, runId),
     status === 'running' ? { result: null, failure: null } : readOutcome(client, runId),
     Promise.all(queues.map(async (queue) => [queue, await lastPollAt(client, queue)] as const)),
+    status === 'running' ? readWorkers(client, now) : null,
   ]);
   return {
     runId,
@@ -156,6 +168,7 @@ export async function readRunState(client: Client, runId: string): Promise<RunSt
     activities,
     steps,
     pollers: Object.fromEntries(pollers),
+    workers,
     ...outcome,
     now,
   };

@@ -49,6 +49,16 @@ export const COMMAND_FAILURES = {
     meaning: 'The Temporal server answered with an error.',
     remedy: "Read the message and the server's log; `whet up` keeps one in the state directory, logs/temporal.log.",
   },
+  'Temporal.NamespaceMissing': {
+    exitCode: 2,
+    meaning: 'The Temporal server has no namespace of this name.',
+    remedy: 'Correct TEMPORAL_NAMESPACE, or make the namespace with the command in the message.',
+  },
+  'Temporal.AttributesMissing': {
+    exitCode: 1,
+    meaning: 'The namespace lacks search attributes that every run sets, so its first step would fail for ever.',
+    remedy: 'Start a worker of this version, which registers them, or use the command in the message.',
+  },
   'Temporal.CliMissing': {
     exitCode: 1,
     meaning: 'The Temporal CLI, which brings the embedded server, was not found.',
@@ -123,6 +133,11 @@ export const COMMAND_FAILURES = {
     exitCode: 1,
     meaning: 'The run has ended, so it takes no answer, environment or budget.',
     remedy: '`whet report RUN` shows its result.',
+  },
+  'Run.StillStopping': {
+    exitCode: 1,
+    meaning: '`whet cancel` was interrupted before the run had stopped.',
+    remedy: 'Nothing: the run stops by itself. `whet cancel RUN` waits for it again.',
   },
   'Run.Failed': {
     exitCode: 1,

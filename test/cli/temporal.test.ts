@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Context as ActivityContext } from '@temporalio/activity';
 import { answerCommand, approveCommand } from '../../cli/commands/answers';
+import { cancelCommand } from '../../cli/commands/cancel';
 import { lsCommand } from '../../cli/commands/ls';
 import { runCommand } from '../../cli/commands/run';
 import { scheduleCommand } from '../../cli/commands/schedule';
@@ -147,6 +149,35 @@ test('ls finds the runs of an agent, the newest first, and refuses a name that i
   // Visibility follows a moment later.
   while ((await find()) === undefined) await sleep(100);
   await expect(lsCommand(capture().context, { agent: "x' OR 1=1", limit: 5 })).rejects.toThrow(/an agent's name/);
+});
+
+test('cancel waits until the trainers have stopped, can be asked again, and says so of a run that has ended', async () => {
+  const { activities } = fakeActivities({ kept: ['a'] });
+  let stopped = false;
+  const trainAdapter = async () => {
+    const { cancelled } = ActivityContext.current();
+    const beat = setInterval(() => ActivityContext.current().heartbeat(), 100);
+    try {
+      return await (cancelled as Promise<never>);
+    } finally {
+      clearInterval(beat);
+      stopped = true;
+    }
+  };
+  await withWorkers(server, { ...activities, jobs: { ...activities.jobs, trainAdapter } }, async () => {
+    const runId = await startRun();
+    await untilWhy(runId, /Training an adapter/);
+    const early = capture();
+    await cancelCommand(early.context, runId, { wait: false });
+    expect(early.values).toEqual([{ runId, status: 'cancelling', asked: true }]);
+    const asked = capture();
+    await cancelCommand(asked.context, runId, { wait: true });
+    expect(stopped).toBe(true);
+    expect(asked.values).toEqual([{ runId, status: 'cancelled', asked: expect.any(Boolean) }]);
+    const again = capture();
+    await cancelCommand(again.context, runId, { wait: true });
+    expect(again.lines.join('\n')).toMatch(/has ended already \(cancelled\); there is nothing to stop/);
+  });
 });
 
 test('a schedule is made, replaced and deleted', async () => {

@@ -14,17 +14,13 @@ export interface OnSmallDisk {
   free(): void;
 }
 
-/** Starts Node with arguments on a small disk at `directory`. Needs root, or user namespaces as the jail does. */
-export function startOnSmallDisk(directory: string, args: string[], env: NodeJS.ProcessEnv): OnSmallDisk {
+/** Starts a command on a small disk at `directory`. Needs root, or user namespaces as the jail does. */
+export function startOnSmallDisk(directory: string, command: string[], env: NodeJS.ProcessEnv): OnSmallDisk {
   const script = 'mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@"';
-  const child = spawn(
-    'unshare',
-    ['--map-root-user', '--mount', 'sh', '-c', script, directory, process.execPath, ...args],
-    {
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+  const child = spawn('unshare', ['--map-root-user', '--mount', 'sh', '-c', script, directory, ...command], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   child.stdout?.resume();
   const path = (name: string) => join(`/proc/${child.pid}/root${directory}`, name);
   return {

@@ -18,7 +18,7 @@ import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../contracts/
 import { repeatedFailureInterceptor } from '../../workers/repeated-failures';
 import { findTemporalCli } from '../../cli/supervisor/executables';
 
-Runtime.install({ logger: new DefaultLogger('ERROR') });
+Runtime.install({ logger: new DefaultLogger('ERROR'), workerHeartbeatInterval: '1s' });
 
 /** Activities by queue; a test gives what its workflow calls. */
 export interface QueueActivities {

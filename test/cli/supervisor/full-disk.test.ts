@@ -58,7 +58,7 @@ test('a full disk and a part that dies end nothing: the part is started again, a
   mkdirSync(home);
   const plan = await smallPlan(home);
   const main = join(__dirname, '..', '..', '..', 'dist', 'cli', 'supervisor', 'main.js');
-  const disk = startOnSmallDisk(home, [main], { ...process.env, WHET_PLAN: JSON.stringify(plan) });
+  const disk = startOnSmallDisk(home, [process.execPath, main], { ...process.env, WHET_PLAN: JSON.stringify(plan) });
   let said = '';
   disk.child.stderr?.on('data', (part: Buffer) => (said += part.toString()));
   const ended = once(disk.child, 'exit');
@@ -94,7 +94,7 @@ test('a state file that is damaged or removed while the supervisor lives is writ
   mkdirSync(home);
   const plan = await smallPlan(home);
   const main = join(__dirname, '..', '..', '..', 'dist', 'cli', 'supervisor', 'main.js');
-  const disk = startOnSmallDisk(home, [main], { ...process.env, WHET_PLAN: JSON.stringify(plan) });
+  const disk = startOnSmallDisk(home, [process.execPath, main], { ...process.env, WHET_PLAN: JSON.stringify(plan) });
   const ended = once(disk.child, 'exit');
   try {
     await untilState(home, (state) => analystOf(state)?.status === 'ready');

@@ -2,6 +2,7 @@
 import type { RunProgress } from '../../../contracts/messages/run';
 import { explainRun } from '../../../cli/view/explain';
 import { reportedFailure, type PendingActivity, type RunState } from '../../../cli/view/run-state';
+import type { QueueWorker } from '../../../cli/view/task-queue-workers';
 import { formatStageLine, stageLines } from '../../../cli/view/stage-lines';
 
 const NOW = 1_800_000_000_000;
@@ -28,6 +29,7 @@ const state = (change: Partial<RunState>): RunState => ({
   activities: [],
   steps: [],
   pollers: {},
+  workers: null,
   result: null,
   failure: null,
   now: NOW,
@@ -47,6 +49,7 @@ const activity = (change: Partial<PendingActivity>): PendingActivity => ({
   startedAt: NOW - 20_000,
   nextAttemptAt: null,
   lastFailure: null,
+  workerIdentity: null,
   ...change,
 });
 
@@ -74,11 +77,69 @@ describe('why', () => {
     expect(text).toContain('whet worker --queues llm');
   });
 
-  test('does not blame the worker when one polls', () => {
+  test('tells a busy worker, a stopped one and one with room apart, by their heartbeats', () => {
+    const worker: QueueWorker = {
+      identity: '4711@host',
+      taskQueue: 'whet-llm',
+      heartbeatAt: NOW - 3_000,
+      silent: false,
+      shuttingDown: false,
+      used: 32,
+      free: 0,
+    };
+    const whyWaits = (workers: QueueWorker[] | null) =>
+      explainRun(
+        state({
+          activities: [activity({ status: 'scheduled' })],
+          // A stopped worker's last long poll is still young, and a busy one polls no more: neither says anything.
+          pollers: { 'whet-llm': NOW - 30_000 },
+          workers,
+        }),
+      ).join('\n');
+    expect(whyWaits([worker])).toContain('the worker is busy with 32 other tasks of that kind');
+    expect(whyWaits([worker, { ...worker, free: 1 }])).toContain('has room for it');
+    expect(whyWaits([{ ...worker, silent: true, heartbeatAt: NOW - 45_000 }])).toMatch(
+      /the worker 4711@host has given no sign of life for 45 s: .* stopped or gone.*kill -CONT 4711.*whet up/,
+    );
+    expect(whyWaits([{ ...worker, shuttingDown: true }])).toContain('is shutting down');
+    expect(whyWaits(null)).toContain('a worker asks for work there');
+  });
+
+  test('says which worker of a running activity is stopped', () => {
+    const workers = [
+      {
+        identity: '4711@host',
+        taskQueue: 'whet-llm',
+        heartbeatAt: NOW - 45_000,
+        silent: true,
+        shuttingDown: false,
+        used: 1,
+        free: 0,
+      },
+    ];
+    const text = explainRun(state({ activities: [activity({ workerIdentity: '4711@host' })], workers })).join('\n');
+    expect(text).toContain('the worker 4711@host has given no sign of life for 45 s');
+  });
+
+  test('says that a run keeps the address of its model', () => {
     const text = explainRun(
-      state({ activities: [activity({ status: 'scheduled' })], pollers: { 'whet-llm': NOW - 1_000 } }),
+      state({
+        activities: [
+          activity({
+            status: 'backing-off',
+            attempt: 8,
+            nextAttemptAt: NOW + 9_000,
+            lastFailure: { type: 'Model.Unreachable', message: 'Nobody answers.' },
+          }),
+        ],
+      }),
     ).join('\n');
-    expect(text).toContain('busy with other work');
+    expect(text).toMatch(/attempt 7 failed.*The run keeps the address that it began with: let the server listen there/);
+  });
+
+  test('puts the trouble of the services on this machine first', () => {
+    const [first] = explainRun(state({}), { trouble: ['The disk of WHET_HOME (/x) is full.'] });
+    expect(first).toBe('The disk of WHET_HOME (/x) is full.');
   });
 
   test('gives failure, remedy and time of the next attempt of an activity that backs off', () => {

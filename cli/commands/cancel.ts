@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import { type Temporal, withTemporal } from '../temporal';
+import { isTroubleOfServer, promptly } from '../temporal-errors';
+import { explainRun } from '../view/explain';
+import { readRunState, type RunState } from '../view/run-state';
+
+const POLL_MS = 500;
+/** Without a terminal, a line about what still runs is printed this often. */
+const SAY_EVERY_MS = 10_000;
+
+/** Flags of `whet cancel`. */
+export interface CancelFlags {
+  /** false: `--no-wait`. */
+  wait: boolean;
+}
+
+/**
+ * `whet cancel RUN [--no-wait]`: stops a run for good, and waits until its trainers have stopped. What it has written
+ * stays in the store. Asking again changes nothing.
+ */
+export async function cancelCommand({ settings, out }: Context, runId: string, { wait }: CancelFlags): Promise<void> {
+  await withTemporal(settings, async (temporal) => {
+    const before = await readRunState(temporal.client, runId);
+    if (before.status !== 'running') return out.result(...ended(before, false));
+    await promptly(temporal.client, () => temporal.client.workflow.getHandle(runId).cancel());
+    if (!wait) {
+      const text = `${runId}: asked to stop; \`whet status ${runId}\` says when it has.`;
+      return out.result({ runId, status: 'cancelling', asked: true }, text);
+    }
+    const stop = new AbortController();
+    const interrupt = () => stop.abort();
+    process.once('SIGINT', interrupt);
+    try {
+      const after = await untilEnded(temporal, runId, (line) => out.line(line), stop.signal);
+      out.result(...ended(after, true));
+    } finally {
+      process.removeListener('SIGINT', interrupt);
+    }
+  });
+}
+
+/** The result and its text for a run that has ended. */
+function ended(state: RunState, asked: boolean): [unknown, string] {
+  const how = state.result?.verdict ?? state.status;
+  const text = asked
+    ? `${state.runId}: ${how}`
+    : `${state.runId} has ended already (${how}); there is nothing to stop.`;
+  return [{ runId: state.runId, status: how, asked }, text];
+}
+
+/** Waits until a run has ended; says from time to time what it still waits for. @throws CliError after Ctrl-C. */
+async function untilEnded(
+  { client }: Temporal,
+  runId: string,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<RunState> {
+  let saidAt: number | null = null;
+  for (;;) {
+    const state = await readRunState(client, runId).catch((error: unknown) => {
+      if (isTroubleOfServer(error)) return null;
+      throw error;
+    });
+    if (state !== null && state.status !== 'running') return state;
+    if (signal.aborted)
+      throw new CliError(`${runId} was asked to stop and does so; \`whet status ${runId}\` says when it has.`, {
+        type: 'Run.StillStopping',
+      });
+    if (saidAt === null || performance.now() - saidAt >= SAY_EVERY_MS) {
+      say(`${runId} is stopping. ${state === null ? 'The Temporal server gives no answer.' : stillRuns(state)}`);
+      saidAt = performance.now();
+    }
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** What keeps a run that was asked to stop. */
+const stillRuns = (state: RunState): string =>
+  state.activities.length > 0
+    ? explainRun({ ...state, progress: null }).join(' ')
+    : explainRun({ ...state, activities: [] }).join(' ');

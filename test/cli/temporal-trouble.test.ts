@@ -1,0 +1,207 @@
+// tier: integration (a real Temporal server that is stopped, killed, filled and emptied)
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
+import { ensureSearchAttributes } from '../../contracts/search-attributes';
+import { lsCommand } from '../../cli/commands/ls';
+import { runCommand } from '../../cli/commands/run';
+import { whyCommand } from '../../cli/commands/status';
+import type { Context } from '../../cli/context';
+import { createOutput } from '../../cli/output';
+import { readSettings } from '../../cli/settings';
+import { findTemporalCli } from '../../cli/supervisor/executables';
+import { freePort } from '../../cli/supervisor/ports';
+import { withTemporal } from '../../cli/temporal';
+import { followRun } from '../../cli/view/follow';
+import { startOnSmallDisk } from '../helpers/full-disk';
+
+const folder = mkdtempSync(join(tmpdir(), 'whet-trouble-'));
+const database = join(folder, 'temporal.sqlite');
+const agentPath = join(folder, 'agent.yaml');
+let port: number;
+let server: ChildProcess;
+
+const context = (variables: NodeJS.ProcessEnv = {}, lines: string[] = []): Context => ({
+  settings: readSettings({ WHET_HOME: folder, TEMPORAL_ADDRESS: `127.0.0.1:${port}`, ...variables }),
+  out: {
+    ...createOutput(true),
+    line: (text = '') => void lines.push(text),
+    result: (_, text) => void lines.push(text),
+  },
+});
+
+async function startServer(): Promise<void> {
+  const flags = ['--headless', '--port', String(port), '--db-filename', database, '--log-level', 'never'];
+  server = spawn(findTemporalCli() as string, ['server', 'start-dev', ...flags], { stdio: 'ignore' });
+  for (;;) {
+    try {
+      const connection = await Connection.connect({ address: `127.0.0.1:${port}`, connectTimeout: '1s' });
+      try {
+        await connection.operatorService.listSearchAttributes({ namespace: 'default' });
+        return;
+      } finally {
+        await connection.close();
+      }
+    } catch {
+      await sleep(100);
+    }
+  }
+}
+
+async function killServer(): Promise<void> {
+  const ended = once(server, 'exit');
+  server.kill('SIGKILL');
+  await ended;
+}
+
+beforeAll(async () => {
+  port = await freePort();
+  writeFileSync(join(folder, 'env.py'), '');
+  writeFileSync(
+    agentPath,
+    `version: 1
+name: desk
+environment: { path: env.py, trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 100 } }
+model: { name: base, baseUrl: 'http://127.0.0.1:1/v1' }
+`,
+  );
+  await startServer();
+});
+afterAll(async () => {
+  await killServer();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('a namespace without search attributes is refused with the command that makes them', async () => {
+  await expect(runCommand(context(), agentPath, {})).rejects.toMatchObject({
+    type: 'Temporal.AttributesMissing',
+    message: expect.stringMatching(
+      /^The namespace default of the Temporal server at 127\.0\.0\.1:\d+ lacks search attributes of runs \(WhetAgent, .*temporal operator search-attribute create --namespace default --name WhetAgent --type Keyword/,
+    ),
+  });
+  // A query by an attribute that is missing names it too.
+  await expect(lsCommand(context(), { agent: 'desk', limit: 1 })).rejects.toMatchObject({
+    type: 'Temporal.AttributesMissing',
+  });
+});
+
+test('a namespace that does not exist is named, with the command that makes it', async () => {
+  const elsewhere = context({ TEMPORAL_NAMESPACE: 'nowhere' });
+  for (const ask of [
+    () => lsCommand(elsewhere, { limit: 1 }),
+    () => runCommand(elsewhere, agentPath, {}),
+    () => whyCommand(elsewhere, 'run-desk-1'),
+  ])
+    await expect(ask()).rejects.toMatchObject({
+      type: 'Temporal.NamespaceMissing',
+      message: expect.stringMatching(/has no namespace nowhere\. Correct TEMPORAL_NAMESPACE, or make it: temporal/),
+    });
+});
+
+test('a run is followed through the death of the server, which is said', async () => {
+  const { settings } = context();
+  await withTemporal(settings, async ({ client, connection }) => {
+    await ensureSearchAttributes({ operatorService: connection.operatorService, namespace: 'default' });
+    const lines: string[] = [];
+    await runCommand(context({}, lines), agentPath, {});
+    const runId = /started (\S+)/.exec(lines[0]!)![1]!;
+    const told: string[] = [];
+    const following = followRun(client, runId, context({}, told).out);
+    await killServer();
+    while (!told.some((line) => line.startsWith('The Temporal server gives no answer ('))) await sleep(50);
+    await startServer();
+    while (!told.some((line) => line.startsWith('The Temporal server answers again after '))) await sleep(50);
+    await client.workflow.getHandle(runId).terminate();
+    expect((await following).status).toBe('terminated');
+    expect(told).toHaveLength(2);
+  });
+});
+
+test('a server that is stopped gives no answer, which is a sentence and no hanging command', async () => {
+  server.kill('SIGSTOP');
+  try {
+    await expect(lsCommand(context(), { limit: 1 })).rejects.toMatchObject({
+      type: 'Temporal.Unreachable',
+      message: expect.stringMatching(/^(No Temporal server answers at|The Temporal server at .* gives no answer)/),
+    });
+  } finally {
+    server.kill('SIGCONT');
+  }
+});
+
+test('a database that is gone is a sentence with what to do', async () => {
+  const lines: string[] = [];
+  await killServer();
+  // SQLite reads pages when they are asked for: the file is emptied while the server runs.
+  await startServer();
+  truncateSync(database, 0);
+  const asking = async () => {
+    for (;;) {
+      await lsCommand(context({}, lines), { limit: 1 });
+      await runCommand(context({}, lines), agentPath, {});
+    }
+  };
+  await expect(asking()).rejects.toThrow(/^The Temporal server at 127\.0\.0\.1:\d+ .*lost its database.*[Rr]estore/);
+  rmSync(database, { force: true });
+  for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true });
+});
+
+test('a server whose disk is full is a sentence with what to do, and goes on once there is space', async () => {
+  const small = join(folder, 'small');
+  mkdirSync(small);
+  const other = await freePort();
+  const flags = [
+    '--headless',
+    '--port',
+    String(other),
+    '--db-filename',
+    join(small, 'db.sqlite'),
+    '--log-level',
+    'never',
+  ];
+  const disk = startOnSmallDisk(small, [findTemporalCli() as string, 'server', 'start-dev', ...flags], process.env);
+  const ended = once(disk.child, 'exit');
+  const variables = { TEMPORAL_ADDRESS: `127.0.0.1:${other}` };
+  try {
+    while (
+      await withAttributes(other).then(
+        () => false,
+        () => true,
+      )
+    )
+      await sleep(100);
+    disk.fill();
+    const asking = async () => {
+      for (;;) await runCommand(context(variables), agentPath, {});
+    };
+    // The server tells its clients either the reason or only that a shard is not there.
+    await expect(asking()).rejects.toThrow(
+      /^The Temporal server at \S+ (cannot write because its disk is full|gives no answer \(.*\))\. .*(Free|Runs are not lost)/,
+    );
+    disk.free();
+    while (
+      await runCommand(context(variables), agentPath, {}).then(
+        () => false,
+        () => true,
+      )
+    )
+      await sleep(100);
+  } finally {
+    disk.child.kill('SIGKILL');
+    await ended;
+  }
+});
+
+/** Registers the search attributes at a server of this machine. Rejects while it does not answer. */
+async function withAttributes(at: number): Promise<void> {
+  const connection = await Connection.connect({ address: `127.0.0.1:${at}`, connectTimeout: '1s' });
+  try {
+    await ensureSearchAttributes({ operatorService: connection.operatorService, namespace: 'default' });
+  } finally {
+    await connection.close();
+  }
+}
