@@ -9,8 +9,8 @@ export interface LocalServices {
 }
 
 /**
- * Looks at the services of `whet up` in this state directory. Null where the Temporal server at `address` is not theirs:
- * then they say nothing about its runs.
+ * Looks at the services of `whet up` in this state directory. Null where the Temporal server at `address` is not
+ * theirs: then they say nothing about its runs.
  */
 export async function localServices({ home }: Settings, address: string): Promise<LocalServices | null> {
   const state = await askSupervisor(home);

@@ -89,7 +89,10 @@ async function explained(error: unknown, temporal: Temporal, settings: Settings)
   return new CliError([sentence.message, ...local].join('\n'), { type: 'Temporal.Unreachable', cause: error });
 }
 
-/** @throws CliError when the namespace lacks search attributes of runs; where they may not be listed, nothing is known. */
+/**
+ * Checks that runs can start in the namespace. Where its search attributes may not be listed, nothing is known.
+ * @throws CliError when it lacks search attributes of runs.
+ */
 export async function requireSearchAttributes({ client, connection, address, namespace }: Temporal): Promise<void> {
   const { operatorService } = connection;
   const missing = await promptly(client, () => missingSearchAttributes({ operatorService, namespace })).catch(

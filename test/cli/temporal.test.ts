@@ -158,7 +158,7 @@ test('cancel waits until the trainers have stopped, can be asked again, and says
     const { cancelled } = ActivityContext.current();
     const beat = setInterval(() => ActivityContext.current().heartbeat(), 100);
     try {
-      return await (cancelled as Promise<never>);
+      return await cancelled;
     } finally {
       clearInterval(beat);
       stopped = true;
