@@ -43,8 +43,9 @@ export interface Segment {
    * is set aside in `damaged`: one torn line must not take what was paid for in the others. A last line without a line
    * feed is not returned and not damaged, because its writer may be about to finish it. A missing file has no lines.
    * @param from offset of a line's first byte.
+   * @param to offset behind the last byte to read. Default: the end of the file.
    */
-  read<T>(schema: z.ZodType<T>, from?: number): SegmentReading<T>;
+  read<T>(schema: z.ZodType<T>, from?: number, to?: number): SegmentReading<T>;
   /**
    * Appends a line. It has been handed to the operating system when this resolves. When it rejects, nothing of the line
    * stays. Throws RangeError for a line of more than 64 MiB.

@@ -33,9 +33,9 @@ export class LocalSegment implements Segment {
     private readonly path: string,
   ) {}
 
-  read<T>(schema: z.ZodType<T>, from = 0): SegmentReading<T> {
+  read<T>(schema: z.ZodType<T>, from = 0, to = Infinity): SegmentReading<T> {
     const reading = { damaged: new DamagedLines(this.key), end: from };
-    return Object.assign(reading, { [Symbol.asyncIterator]: () => this.readLines(schema, from, reading) });
+    return Object.assign(reading, { [Symbol.asyncIterator]: () => this.readLines(schema, from, to, reading) });
   }
 
   append(value: unknown): Promise<void> {
@@ -71,12 +71,13 @@ export class LocalSegment implements Segment {
   private async *readLines<T>(
     schema: z.ZodType<T>,
     from: number,
+    to: number,
     reading: { damaged: DamagedLines; end: number },
   ): AsyncGenerator<SegmentLine<T>> {
     await this.queue;
     let number = 0;
     try {
-      const parts = createReadStream(this.path, { start: from, highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
+      const parts = createReadStream(this.path, { start: from, end: to - 1, highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
       for await (const { bytes, start, end, isComplete } of splitLines(parts, { from, maxBytes: MAX_LINE_BYTES })) {
         number++;
         if (!isComplete) break;

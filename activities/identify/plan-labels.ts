@@ -9,7 +9,7 @@ import { contentKey } from '../../llm';
 import { layout } from '../../store';
 import { startProgress } from '../progress';
 import type { IdentifyArtifacts } from './identify-artifacts';
-import { hasLabels, labelKey, labelSources } from './labelling/label-cache';
+import { LabelCache, labelKey, labelSetName } from './labelling/label-cache';
 import type { Chunk, LabelPlanDocument } from './labelling/label-plan';
 import { LABEL_PROMPT_VERSION } from './prompts/label';
 
@@ -27,8 +27,9 @@ const idSchema = trajectorySchema.pick({ id: true }).strip();
 /**
  * Activity: cuts one labelling run (trajectories x candidates) into chunks of about `identify.chunkCalls` labels. All
  * candidates of a trajectory are in the same chunk. The plan says for each chunk where its trajectories lie in the file
- * and which segments of earlier improvement runs hold labels of it. The file is read as a stream, so memory grows with
- * the number of labels and not with the length of the trajectories.
+ * and where earlier improvement runs left labels of them. The file is read as a stream, so memory grows with the number
+ * of trajectories and not with their length. What planning reads of the label cache depends on these trajectories, not
+ * on how many the cache has.
  */
 export async function planLabels(
   artifacts: IdentifyArtifacts,
@@ -44,33 +45,30 @@ export async function planLabels(
   // The labels of this plan are in the cache when it is made again, but were not the first time.
   const sourcesKey = layout.labelSources(context.runId, labellingRun);
   const frozen = (await store.readDocument(sourcesKey))?.value;
-  const isReusing = frozen === undefined && repetition === undefined && (await hasLabels(store, context.agent, model));
   const total = candidates.length * (collected.trajectories.records ?? collected.episodes);
-  const progress = startProgress({
-    stage: 'identify',
-    unit: 'planned labels',
-    total,
-    heartbeat: Context.current().heartbeat,
-  });
+  const { heartbeat, cancellationSignal: signal } = Context.current();
+  const progress = startProgress({ stage: 'identify', unit: 'planned labels', total, heartbeat });
   try {
     const chunks: Chunk[] = [];
-    const keysOf: string[][] = [];
-    let [keys, range] = [[] as string[], createHash('sha256')];
+    const idsOf: string[][] = [];
+    let [ids, keys, range] = [[] as string[], [] as string[], createHash('sha256')];
     let [index, start] = [0, 0];
     const finish = (end: number) => {
       chunks.push({
         from: chunks.at(-1)?.to ?? 0,
         to: index,
         hash: contentKey(...keys),
+        set: labelSetName(ids, labellingRun),
         bytes: { start, end, sha256: range.digest('hex') },
         sources: [],
       });
-      if (isReusing) keysOf.push(keys);
-      [keys, range, start] = [[], createHash('sha256'), end];
+      idsOf.push(ids);
+      [ids, keys, range, start] = [[], [], createHash('sha256'), end];
     };
     let last = 0;
     for await (const { line, end } of store.lines(collected.trajectories)) {
       const { id } = idSchema.parse(JSON.parse(line.toString('utf8')));
+      ids.push(id);
       keys.push(...candidates.map(keyOf(id)));
       range.update(line);
       last = end;
@@ -78,15 +76,19 @@ export async function planLabels(
       progress.advance(candidates.length);
     }
     if (keys.length > 0) finish(last);
-    if (isReusing) {
-      await addSources(artifacts, context.agent, model, chunks, keysOf);
-      await store.swapDocument(
-        sourcesKey,
-        chunks.map(({ sources }) => sources),
-        null,
-      );
-    } else if (frozen !== undefined) {
+    if (frozen !== undefined) {
       sourcesSchema.parse(frozen).forEach((sources, i) => Object.assign(chunks[i] ?? {}, { sources }));
+    } else if (repetition === undefined) {
+      const cache = new LabelCache(store, context.agent, model);
+      const places = await cache.index(signal).find(idsOf.flat(), () => {
+        progress.setNote('building the index of the labels of earlier runs, once');
+      });
+      chunks.forEach((chunk, i) => {
+        const found = (idsOf[i] ?? []).flatMap((id) => places.get(id) ?? []);
+        chunk.sources = cache.sourcesAt(found, labellingRun);
+      });
+      const sources = chunks.map((chunk) => chunk.sources);
+      if (sources.flat().length > 0) await store.swapDocument(sourcesKey, sources, null);
     }
     const plan: LabelPlanDocument = {
       promptVersion: LABEL_PROMPT_VERSION,
@@ -103,19 +105,4 @@ export async function planLabels(
   } finally {
     progress.stop();
   }
-}
-
-async function addSources(
-  { store }: IdentifyArtifacts,
-  agent: string,
-  model: string,
-  chunks: Chunk[],
-  keysOf: readonly (readonly string[])[],
-): Promise<void> {
-  const wanted = new Set<string>();
-  for (const keys of keysOf) for (const key of keys) wanted.add(key);
-  const sources = await labelSources(store, agent, model, wanted);
-  chunks.forEach(
-    (chunk, i) => (chunk.sources = [...new Set((keysOf[i] ?? []).flatMap((key) => sources.get(key) ?? []))].sort()),
-  );
 }

@@ -2,10 +2,10 @@ import { Context } from '@temporalio/activity';
 import type { Candidate, LabelRecord } from '../../contracts/artifacts/identification';
 import type { TallyInput, TallyResult } from '../../contracts/messages/identify-stage';
 import { failure } from '../../contracts/typed-failure';
-import { layout, putJson } from '../../store';
+import { layout, putJson, type DamagedLines } from '../../store';
 import { startProgress } from '../progress';
 import type { IdentifyArtifacts } from './identify-artifacts';
-import { knownLabels, labelKey } from './labelling/label-cache';
+import { LabelCache, labelKey } from './labelling/label-cache';
 import { capabilityLabels, readTallies, tallyDocument, type TalliedRun } from './labelling/tally';
 import { undecidedCandidates } from './verdicts/contrast-candidates';
 import { labelCode } from './verdicts/label-codes';
@@ -32,7 +32,7 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
     ids.push(id);
     seen.push({ success, task: task.seed });
   }
-  const { lines, codes } = await collectLabels(artifacts, input, candidates, ids);
+  const { lines, codes, damaged } = await collectLabels(artifacts, input, candidates, ids);
   const labels = await store.put(
     layout.labels(context.runId),
     `labels-run-${labellingRun}.jsonl`,
@@ -77,8 +77,17 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
         : await putJson(store, layout.capabilities(context.runId), `open-${labellingRun + 1}.json`, toLabelNext),
     note:
       `labelling run ${labellingRun + 1} of ${rule.runs}: ` +
-      `${all.length - undecided.length} of ${all.length} verdicts are final`,
+      `${all.length - undecided.length} of ${all.length} verdicts are final${damageNote(damaged)}`,
   };
+}
+
+/** Says which lines of the label cache could not be read; empty when all could. Their labels were asked again. */
+function damageNote(damaged: readonly DamagedLines[]): string {
+  const [first] = damaged;
+  if (first === undefined) return '';
+  const lines = damaged.reduce((sum, { count }) => sum + count, 0);
+  const more = damaged.length > 1 ? ` and ${damaged.length - 1} other files` : '';
+  return `; ${lines} damaged ${lines === 1 ? 'line' : 'lines'} of the label cache asked again (${first.key}${more})`;
 }
 
 /** The labels of one labelling run, trajectory by trajectory: as lines of JSON and as codes. */
@@ -93,6 +102,9 @@ async function collectLabels(
   const codes = new Uint8Array(ids.length * candidates.length);
   // Bytes, not strings: hundreds of thousands of strings would keep the garbage collector busy.
   const lines: Buffer[] = [];
+  const cache = new LabelCache(artifacts.store, context.agent, plan.model);
+  const places = new Map<string, readonly string[]>();
+  const damagedBySegment = new Map<string, DamagedLines>();
   const progress = startProgress({ stage: 'identify', unit: 'merged chunks', total: plan.chunks.length, heartbeat });
   try {
     for (const chunk of plan.chunks) {
@@ -108,14 +120,13 @@ async function collectLabels(
           });
         });
       }
-      const { labels } = await knownLabels(
-        artifacts.store,
-        context.agent,
-        plan.model,
+      const { labels, ownPlaces, damaged } = await cache.known(
         chunk,
         context.runId,
         new Set(wanted.map(({ key }) => key)),
       );
+      for (const [id, names] of ownPlaces) places.set(id, names);
+      for (const lines of damaged) damagedBySegment.set(lines.key, lines);
       const records = wanted.map(({ key, record, index }) => {
         const found = labels.get(key) ?? record;
         codes[index] = labelCode(found.label);
@@ -124,10 +135,12 @@ async function collectLabels(
       lines.push(Buffer.from(records.join('')));
       progress.advance();
     }
+    progress.setNote('making the labels findable for later runs');
+    await cache.index(cancellationSignal).file(places);
   } finally {
     progress.stop();
   }
-  return { lines, codes };
+  return { lines, codes, damaged: [...damagedBySegment.values()] };
 }
 
 /** The record of a label that is not in the cache: it counts as unlabelled, and does not go unnoticed. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readLabels } from '../../activities/identify/labelling/label-cache';
-import { layout, type ArtifactStore } from '../../store';
+import { labelSegments, readLabels } from '../../activities/identify/labelling/label-cache';
+import type { ArtifactStore } from '../../store';
 
 /**
  * sha256 over an agent's labels, in the order of their keys: what was found, whoever found it when. Of several records
@@ -8,13 +8,10 @@ import { layout, type ArtifactStore } from '../../store';
  */
 export async function labelsOf(store: ArtifactStore, agent: string): Promise<string> {
   const labels = new Map<string, string>();
-  for (const directory of await store.list(layout.labelsCache(agent))) {
-    const place = `${layout.labelsCache(agent)}/${directory}`;
-    for (const name of await store.list(place)) {
-      for (const { label } of await readLabels(store, `${place}/${name}`)) {
-        if (!labels.has(label.key) || label.label !== null)
-          labels.set(label.key, `${label.trajectoryId} ${label.capabilityId} ${label.label} ${label.step}`);
-      }
+  for (const segment of await labelSegments(store, agent)) {
+    for (const { label } of await readLabels(store, segment)) {
+      if (!labels.has(label.key) || label.label !== null)
+        labels.set(label.key, `${label.trajectoryId} ${label.capabilityId} ${label.label} ${label.step}`);
     }
   }
   const hash = createHash('sha256');

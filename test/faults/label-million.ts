@@ -9,12 +9,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { readLabels } from '../../activities/identify/labelling/label-cache';
+import { labelSegments, readLabels } from '../../activities/identify/labelling/label-cache';
 import { CANDIDATES, LabellingService } from '../../bench/label/labelling-service';
 import { ended, freePort, Processes, untilAnswers } from '../../bench/shared/processes';
 import { serveProvider, type ProviderStats } from '../../bench/label/stub-provider';
 import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
-import { layout, type ArtifactStore } from '../../store';
+import type { ArtifactStore } from '../../store';
 import { syntheticEpisode, trueLabel } from '../fakes/synthetic-episodes';
 
 const MAX_EVENTS = 2_000;
@@ -40,17 +40,14 @@ async function check(
   const skills = new Map(CANDIDATES.map(({ id, name }, i) => [id, { name, bit: 1 << i }]));
   const seen = new Uint8Array(trajectories);
   const result = { labels: 0, twice: 0, wrong: 0 };
-  for (const directory of await store.list(layout.labelsCache(RUN))) {
-    const place = `${layout.labelsCache(RUN)}/${directory}`;
-    for (const name of await store.list(place)) {
-      for (const { label } of await readLabels(store, `${place}/${name}`)) {
-        const index = indices.get(label.trajectoryId.slice(0, 16)) as number;
-        const { name: skill, bit } = skills.get(label.capabilityId) as { name: string; bit: number };
-        if ((seen[index]! & bit) !== 0) result.twice++;
-        else result.labels++;
-        seen[index]! |= bit;
-        if (label.label !== trueLabel(index, skill)) result.wrong++;
-      }
+  for (const segment of await labelSegments(store, RUN)) {
+    for (const { label } of await readLabels(store, segment)) {
+      const index = indices.get(label.trajectoryId.slice(0, 16)) as number;
+      const { name: skill, bit } = skills.get(label.capabilityId) as { name: string; bit: number };
+      if ((seen[index]! & bit) !== 0) result.twice++;
+      else result.labels++;
+      seen[index]! |= bit;
+      if (label.label !== trueLabel(index, skill)) result.wrong++;
     }
   }
   return result;

@@ -1,14 +1,16 @@
 /**
  * The label cache of an agent. All its improvement runs share it, so that no label is paid for twice. Each improvement
- * run writes segments of its own, one for each chunk, and reads those of the others.
+ * run writes segments of its own, one for each set of trajectories, and reads those of the others (docs/adr/0013).
  */
 import { z } from 'zod';
 import { type Candidate, type LabelRecord, labelRecordSchema } from '../../../contracts/artifacts/identification';
 import { contentKey } from '../../../llm';
-import { layout, readSegment, type ArtifactStore } from '../../../store';
-import { callRecordSchema } from '../../analyst/recorded-calls';
+import { layout, readSegment, type ArtifactStore, type DamagedLines } from '../../../store';
+import { callRecordSchema } from '../../../contracts/artifacts/call-record';
 import { warnOfDamage } from '../../warn-of-damage';
 import { LABEL_PROMPT_VERSION } from '../prompts/label';
+import { LabelIndex, type LabelPlaces } from './label-index';
+import { formatPlace, joinedPlaces, parsePlace, type LabelPlace } from './label-place';
 import type { Chunk } from './label-plan';
 
 /** A line of a label segment: the label and what it cost, in one line, so that no crash can come between them. */
@@ -32,99 +34,170 @@ export function labelKey(trajectoryId: string, capability: Candidate, model: str
   );
 }
 
-/** Directory of the labels of one prompt version and model, for all improvement runs of an agent. */
-function labelDirectory(agent: string, model: string): string {
-  return `${layout.labelsCache(agent)}/${contentKey(LABEL_PROMPT_VERSION, model).slice(0, 12)}`;
-}
-
-/**
- * Segment in which an improvement run writes the labels of a chunk. `runId` is part of the name because a segment has
- * one writer. The name begins with the chunk's hash, by which other improvement runs find it.
- */
-export function labelSegment(agent: string, model: string, chunk: Chunk, runId: string): string {
-  return `${labelDirectory(agent, model)}/${chunk.hash.slice(0, 16)}.${runId}.jsonl`;
-}
-
-/** Labels of a segment, in the order in which they were written. A damaged line is no label, and is asked for again. */
-export async function readLabels(store: ArtifactStore, segment: string): Promise<StoredLabel[]> {
-  const { values, damaged } = await readSegment(store.segment(segment), storedLabelSchema);
-  warnOfDamage(damaged);
-  return values;
-}
+/** Name of the folder with the labels of a set of trajectories in one labelling run, whatever was asked about them. */
+export const labelSetName = (trajectoryIds: readonly string[], labellingRun: number): string =>
+  `${contentKey('label-set', ...trajectoryIds).slice(0, 16)}.r${labellingRun}`;
 
 /** What the cache holds of one chunk. */
 export interface KnownLabels {
   /** The label that counts, by key. */
   labels: Map<string, LabelRecord>;
-  /** All lines of this improvement run's own segment. */
+  /** All lines of this improvement run's own segment that could be read. */
   own: StoredLabel[];
+  /** Where the labels in them lie, by trajectory. */
+  ownPlaces: LabelPlaces;
+  /** Lines of the own segment, damaged ones too. */
+  ownLines: number;
   /** By key: how many calls gave no valid label. */
   refusals: Map<string, number>;
+  /** The segments that have damaged lines. What stood there is asked for again. */
+  damaged: DamagedLines[];
 }
 
-/**
- * Labels of a chunk that are in the cache already. They come from the own segment of this improvement run, from the
- * plan's sources, and from segments that other improvement runs wrote about the same chunk since it was planned.
- * `wanted` are the chunk's keys; of several labels with one key the first counts, own ones first.
- *
- * A record without a label counts only while no record has one, and only in the improvement run that wrote it: the next
- * improvement run asks again.
- */
-export async function knownLabels(
-  store: ArtifactStore,
-  agent: string,
-  model: string,
-  chunk: Chunk,
-  runId: string,
-  wanted: ReadonlySet<string>,
-): Promise<KnownLabels> {
-  const ownSegment = labelSegment(agent, model, chunk, runId);
-  const own = await readLabels(store, ownSegment);
-  const directory = labelDirectory(agent, model);
-  const prefix = `${chunk.hash.slice(0, 16)}.`;
-  const sameChunk = (await store.list(directory))
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => `${directory}/${name}`);
-  const labels = new Map<string, LabelRecord>();
-  const keep = ({ label }: StoredLabel) => {
-    if (wanted.has(label.key) && (labels.get(label.key)?.label ?? null) === null) labels.set(label.key, label);
-  };
-  const refusals = new Map<string, number>();
-  const countRefusal = ({ label }: StoredLabel) => {
-    if (label.label === null) refusals.set(label.key, (refusals.get(label.key) ?? 0) + 1);
-  };
-  own.forEach(keep);
-  own.forEach(countRefusal);
-  for (const source of new Set([...chunk.sources, ...sameChunk])) {
-    if (labels.size === wanted.size) break;
-    if (source === ownSegment) continue;
-    const others = await readLabels(store, source);
-    others.filter(({ label }) => label.label !== null).forEach(keep);
-    others.forEach(countRefusal);
+/** The labels of one agent, prompt version and model. */
+export class LabelCache {
+  private readonly directory: string;
+
+  constructor(
+    private readonly store: ArtifactStore,
+    agent: string,
+    model: string,
+  ) {
+    this.directory = `${layout.labelsCache(agent)}/${contentKey(LABEL_PROMPT_VERSION, model).slice(0, 12)}`;
   }
-  return { labels, own, refusals };
-}
 
-/** Whether any improvement run has left labels for this prompt version and model. */
-export async function hasLabels(store: ArtifactStore, agent: string, model: string): Promise<boolean> {
-  return (await store.list(labelDirectory(agent, model))).length > 0;
-}
+  /**
+   * Segment in which an improvement run writes the labels of a chunk. `runId` is part of the name because a segment has
+   * one writer. Chunks planned by earlier versions have a segment beside the folders.
+   */
+  segment(chunk: Chunk, runId: string): string {
+    return chunk.set === undefined
+      ? `${this.directory}/${chunk.hash.slice(0, 16)}.${runId}.jsonl`
+      : `${this.setDirectory(chunk.set)}/${runId}.jsonl`;
+  }
 
-/** For each wanted key that has a label in the cache: the first segment that holds it. */
-export async function labelSources(
-  store: ArtifactStore,
-  agent: string,
-  model: string,
-  wanted: ReadonlySet<string>,
-): Promise<Map<string, string>> {
-  const directory = labelDirectory(agent, model);
-  const found = new Map<string, string>();
-  for (const name of await store.list(directory)) {
-    if (found.size === wanted.size) break;
-    const segment = `${directory}/${name}`;
-    for (const { label } of await readLabels(store, segment)) {
-      if (label.label !== null && wanted.has(label.key) && !found.has(label.key)) found.set(label.key, segment);
+  /** The document by which improvement runs agree who asks about a chunk's trajectories. */
+  claimKey(chunk: Chunk): string {
+    return `${this.setDirectory(chunk.set ?? chunk.hash.slice(0, 16))}/claim.json`;
+  }
+
+  /** The index of the trajectories that have labels. Its operations end when the signal is aborted. */
+  index(signal: AbortSignal): LabelIndex {
+    return new LabelIndex(this.store, `${this.directory}/index`, () => this.everyPlace(), signal);
+  }
+
+  /** The places that the index named, as a chunk's plan has them: those with labels of this labelling run. */
+  sourcesAt(places: Iterable<string>, labellingRun: number): string[] {
+    const ofThisRun = [...places].filter((place) => !place.startsWith('sets/') || place.includes(`.r${labellingRun}/`));
+    return joinedPlaces(new Set(ofThisRun)).map((place) =>
+      formatPlace({ ...place, segment: `${this.directory}/${place.segment}` }),
+    );
+  }
+
+  /**
+   * Labels of a chunk that are in the cache already. They come from the own segment of this improvement run, from those
+   * of others about the same trajectories, and from the plan's sources. `wanted` are the chunk's keys; of several
+   * labels with one key the first counts, own ones first.
+   *
+   * A record without a label counts only while no record has one, and only in the improvement run that wrote it: the
+   * next improvement run asks again.
+   */
+  async known(chunk: Chunk, runId: string, wanted: ReadonlySet<string>): Promise<KnownLabels> {
+    const ownSegment = this.segment(chunk, runId);
+    const { labels: own, places, damaged } = await this.read({ segment: ownSegment, start: 0, end: Infinity });
+    const known: KnownLabels = {
+      labels: new Map(),
+      own,
+      ownPlaces: places,
+      ownLines: own.length + damaged.count,
+      refusals: new Map(),
+      damaged: [damaged],
+    };
+    const { labels, refusals } = known;
+    const keep = ({ label }: StoredLabel) => {
+      if (wanted.has(label.key) && (labels.get(label.key)?.label ?? null) === null) labels.set(label.key, label);
+    };
+    const countRefusal = ({ label }: StoredLabel) => {
+      if (label.label === null) refusals.set(label.key, (refusals.get(label.key) ?? 0) + 1);
+    };
+    own.forEach(keep);
+    own.forEach(countRefusal);
+    const isComplete = () => labels.size === wanted.size && [...labels.values()].every(({ label }) => label !== null);
+    const sources = [...(await this.sameSet(chunk)), ...chunk.sources.map(parsePlace)];
+    for (const source of sources) {
+      if (isComplete()) break;
+      if (source.segment === ownSegment) continue;
+      const others = await this.read(source);
+      known.damaged.push(others.damaged);
+      others.labels.filter(({ label }) => label.label !== null).forEach(keep);
+      others.labels.forEach(countRefusal);
     }
+    known.damaged = known.damaged.filter(({ count }) => count > 0);
+    return known;
   }
-  return found;
+
+  private setDirectory(set: string): string {
+    return `${this.directory}/sets/${set}`;
+  }
+
+  /** The segments of all improvement runs about exactly the chunk's trajectories. */
+  private async sameSet({ set }: Chunk): Promise<LabelPlace[]> {
+    if (set === undefined) return [];
+    const directory = this.setDirectory(set);
+    const segments = (await this.store.list(directory)).filter(isSegment);
+    return segments.map((name) => ({ segment: `${directory}/${name}`, start: 0, end: Infinity }));
+  }
+
+  /** Labels of a place, in the order in which they were written. A damaged line is no label. */
+  private async read({ segment, start, end }: LabelPlace) {
+    const reading = this.store.segment(segment).read(storedLabelSchema, start, end);
+    const labels: StoredLabel[] = [];
+    const found = new Map<string, LabelPlace>();
+    for await (const { value, ...line } of reading) {
+      labels.push(value);
+      const { trajectoryId, label } = value.label;
+      if (label === null) continue;
+      const place = found.get(trajectoryId);
+      if (place) place.end = line.end;
+      else found.set(trajectoryId, { segment: segment.slice(this.directory.length + 1), ...line });
+    }
+    warnOfDamage(reading.damaged);
+    const places: LabelPlaces = new Map([...found].map(([id, place]) => [id, [formatPlace(place)]]));
+    return { labels, places, damaged: reading.damaged };
+  }
+
+  /** The places of all labels, those of earlier versions too. Reads everything. */
+  private async everyPlace(): Promise<LabelPlaces> {
+    const all = new Map<string, string[]>();
+    for (const segment of await segmentsBelow(this.store, this.directory)) {
+      const { places } = await this.read({ segment, start: 0, end: Infinity });
+      for (const [id, names] of places) all.set(id, [...(all.get(id) ?? []), ...names]);
+    }
+    return all;
+  }
 }
+
+const isSegment = (name: string): boolean => name.endsWith('.jsonl');
+
+/** Keys of the label segments of one prompt version and model: of earlier versions, and in folders. */
+async function segmentsBelow(store: ArtifactStore, directory: string): Promise<string[]> {
+  const keys = (await store.list(directory)).filter(isSegment).map((name) => `${directory}/${name}`);
+  for (const set of await store.list(`${directory}/sets`)) {
+    const names = (await store.list(`${directory}/sets/${set}`)).filter(isSegment);
+    keys.push(...names.map((name) => `${directory}/sets/${set}/${name}`));
+  }
+  return keys;
+}
+
+/** Keys of all label segments of an agent, of one improvement run or of all. Lists the whole cache. */
+export async function labelSegments(store: ArtifactStore, agent: string, runId?: string): Promise<string[]> {
+  const keys: string[] = [];
+  for (const name of await store.list(layout.labelsCache(agent)))
+    keys.push(...(await segmentsBelow(store, `${layout.labelsCache(agent)}/${name}`)));
+  const isOfRun = (key: string) => key.endsWith(`/${runId}.jsonl`) || key.endsWith(`.${runId}.jsonl`);
+  return runId === undefined ? keys : keys.filter(isOfRun);
+}
+
+/** Labels of a segment, in the order in which they were written. Damaged lines are left out. */
+export const readLabels = async (store: ArtifactStore, segment: string): Promise<StoredLabel[]> =>
+  (await readSegment(store.segment(segment), storedLabelSchema)).values;

@@ -9,12 +9,14 @@ const chunkSchema = z.strictObject({
   to: z.int().positive(),
   /** Hash of the chunk's label keys. */
   hash: z.string(),
+  /** Name of the folder with the labels of these trajectories. Absent in plans of earlier versions. */
+  set: z.string().optional(),
   /**
    * Where the chunk's trajectories lie in the trajectories artifact: byte offsets, the end exclusive, and the hash of
    * these bytes.
    */
   bytes: z.strictObject({ start: z.int().nonnegative(), end: z.int().positive(), sha256: z.string() }),
-  /** Keys of the segments in which other improvement runs left labels of this chunk. */
+  /** Where other improvement runs left labels of these trajectories, as `parsePlace` reads it. */
   sources: z.array(z.string()),
 });
 export type Chunk = z.infer<typeof chunkSchema>;

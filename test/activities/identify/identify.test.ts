@@ -8,6 +8,7 @@ import {
   consensusLabelSchema,
   identificationSchema,
 } from '../../../contracts/artifacts/identification';
+import { labelSegments } from '../../../activities/identify/labelling/label-cache';
 import { getJson, getLines } from '../../../store';
 import {
   startFakeAnalyst,
@@ -162,9 +163,8 @@ describe('nothing is asked twice', () => {
     const { labelling } = await world.plan(await world.input(10));
     await world.label(labelling, 0);
     const { store } = world.fixture;
-    const [directory] = await store.list('labels-cache/parcels');
-    const [name] = await store.list(`labels-cache/parcels/${directory}`);
-    const path = store.localPath(`labels-cache/parcels/${directory}/${name}`);
+    const [segment] = await labelSegments(store, 'parcels');
+    const path = store.localPath(segment!);
     const text = await readFile(path, 'utf8');
     await writeFile(path, text.slice(0, -25));
     await expect(world.label(labelling, 0)).resolves.toMatchObject({ asked: 70 });

@@ -1,6 +1,6 @@
 import { layout, readSegment, type ArtifactStore } from '../../../store';
-import { callRecordSchema, type CallRecord } from '../../../activities/analyst/recorded-calls';
-import { readLabels } from '../../../activities/identify/labelling/label-cache';
+import { callRecordSchema, type CallRecord } from '../../../contracts/artifacts/call-record';
+import { labelSegments, readLabels } from '../../../activities/identify/labelling/label-cache';
 
 /** What a run has paid the analyst for. */
 export interface PaidCalls {
@@ -21,13 +21,8 @@ export async function readPaidCalls(store: ArtifactStore, runId: string, agent: 
     if (!name.startsWith('analyst-') || !name.endsWith('.jsonl')) continue;
     calls.push(...(await readSegment(store.segment(`${work}/${name}`), callRecordSchema)).values);
   }
-  for (const directory of await store.list(layout.labelsCache(agent))) {
-    const place = `${layout.labelsCache(agent)}/${directory}`;
-    for (const name of await store.list(place)) {
-      if (name.endsWith(`.${runId}.jsonl`))
-        for (const { call } of await readLabels(store, `${place}/${name}`)) calls.push(call);
-    }
-  }
+  for (const segment of await labelSegments(store, agent, runId))
+    for (const { call } of await readLabels(store, segment)) calls.push(call);
   const seen = new Set<string>();
   const paidTwice = new Set<string>();
   for (const { key } of calls) {
