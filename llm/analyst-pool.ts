@@ -12,6 +12,8 @@ export type AnalystFactory = (prepared: PreparedSpec, context: Pick<RunContext, 
 export interface AnalystSharing {
   /** The shared rate state of an endpoint, by a name made of its address and model. */
   sharedRateState?: (endpoint: string) => SharedRateState;
+  /** Called with a sentence when that fails, and when it serves again. */
+  onRateTrouble?: (sentence: string) => void;
   redactionSecret?: () => Promise<string>;
 }
 
@@ -21,7 +23,7 @@ export interface AnalystSharing {
  */
 export function createAnalystPool(
   apiKey: string,
-  { sharedRateState, redactionSecret }: AnalystSharing = {},
+  { sharedRateState, onRateTrouble, redactionSecret }: AnalystSharing = {},
 ): AnalystFactory {
   const analysts = new Map<string, Analyst>();
   return (prepared) => {
@@ -35,6 +37,7 @@ export function createAnalystPool(
       const rateState = sharedRateState?.(contentKey(baseUrl, model).slice(0, 16));
       const shared = {
         ...(rateState === undefined ? {} : { sharedRateState: rateState }),
+        ...(onRateTrouble === undefined ? {} : { onRateTrouble }),
         ...(redactionSecret === undefined ? {} : { redactionSecret }),
       };
       analysts.set(

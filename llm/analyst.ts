@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { RedactionSpec } from '../contracts/config/analyst-spec';
+import type { CallRecord } from '../contracts/artifacts/call-record';
 import type { BatchOptions } from './batch';
 import type { SharedRateState } from './rate/shared-rate-state';
 
@@ -33,6 +34,11 @@ export interface AnalystRequest<T> {
   signal?: AbortSignal;
   /** Whether the prompt shows a shortened episode; only counted. */
   shortened?: boolean;
+  /**
+   * Whether the call is counted when its record is written (`CallLedger`). Default: it is counted when it is answered,
+   * and a killed worker forgets it.
+   */
+  isRecorded?: boolean;
   /** While calls wait, the lowest number goes first. Default 0. */
   priority?: number;
   /**
@@ -97,6 +103,8 @@ export interface AnalystOptions {
   tokensPerMinute?: number | undefined;
   /** Where workers share what they know about the endpoint's rate. Default: this process alone. */
   sharedRateState?: SharedRateState;
+  /** Called with a sentence when the shared rate state fails, and when it serves again. */
+  onRateTrouble?: (sentence: string) => void;
   /** Which values are replaced before a prompt is sent. Default: none. */
   redaction?: RedactionSpec;
   /** The key of the placeholders' hashes; it comes from this machine's store. */
@@ -128,6 +136,22 @@ export interface Analyst {
   askBatch<T>(requests: readonly AnalystRequest<T>[], options?: BatchOptions): Promise<BatchAnswer<T>[]>;
   /** Writes what has been counted about the calls so far. */
   flushUsage(): Promise<void>;
+  /** Where recorded calls are counted. Absent: nobody counts them. */
+  readonly ledger?: CallLedger;
+}
+
+/**
+ * Counts recorded calls, each once, however often its writer was killed: the count remembers how many lines of a
+ * segment it holds.
+ */
+export interface CallLedger {
+  /**
+   * Says what a segment holds before its writer goes on. Lines that were written and not counted are counted now.
+   * @param lines number of lines of the segment, those without a readable record too.
+   */
+  opened(segment: string, calls: readonly CallRecord[], lines: number): Promise<void>;
+  /** Counts a call whose line has been appended to the segment. */
+  recorded(segment: string, call: CallRecord): void;
 }
 
 /** A question that got no valid answer, with what it cost. */

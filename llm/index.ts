@@ -6,6 +6,7 @@ export {
   type AnalystRequest,
   type AnalystUsage,
   type BatchAnswer,
+  type CallLedger,
   type MalformedDetail,
 } from './analyst';
 export { type AnalystFactory, createAnalystPool } from './analyst-pool';

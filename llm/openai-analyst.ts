@@ -46,11 +46,12 @@ class OpenAiAnalyst implements Analyst {
   constructor(private readonly options: AnalystOptions) {
     this.model = options.model;
     this.limiter = new ConcurrencyLimiter(options.concurrency);
-    const { requestsPerMinute, tokensPerMinute, sharedRateState } = options;
+    const { requestsPerMinute, tokensPerMinute, sharedRateState, onRateTrouble } = options;
     this.rateLimiter = new RateLimiter({
       requestsPerMinute,
       tokensPerMinute,
       ...(sharedRateState === undefined ? {} : { sharedState: sharedRateState }),
+      ...(onRateTrouble === undefined ? {} : { onTrouble: onRateTrouble }),
     });
     // We repeat calls ourselves: a call must keep its Idempotency-Key, and Temporal must see what fails.
     this.client = new OpenAI({

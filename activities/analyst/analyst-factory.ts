@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { log } from '@temporalio/activity';
 import { z } from 'zod';
 import { createAnalystPool, type AnalystFactory, type SharedRateState } from '../../llm';
 import { runAnalyst } from '../endpoints/run-analyst';
@@ -37,6 +38,15 @@ async function redactionSecret(store: ArtifactStore): Promise<string> {
   }
 }
 
+/** Writes to the worker's log. Calls to the analyst are made inside activities, except in measurements. */
+function warn(sentence: string): void {
+  try {
+    log.warn(sentence);
+  } catch {
+    process.emitWarning(sentence);
+  }
+}
+
 /**
  * Makes the factory of analyst clients, which share a rate limit over all workers, redact what they send, and count
  * against the budget of their run. `demoUrl` is where the demo analyst is now; null: there
@@ -49,6 +59,7 @@ export function createAnalystFactory(
 ): AnalystFactory {
   const pool = createAnalystPool(apiKey, {
     sharedRateState: (endpoint) => storedRateState(store, endpoint),
+    onRateTrouble: warn,
     redactionSecret: () => redactionSecret(store),
   });
   const meters = new Map<string, BudgetMeter>();

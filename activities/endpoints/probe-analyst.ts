@@ -64,8 +64,8 @@ async function listModels(
   if (status === 401 || status === 403) {
     throw failure(
       'Analyst.Unauthorised',
-      `The analyst at ${baseUrl} refused the API key (${status}). Set OPENAI_API_KEY to one that it accepts, ` +
-        `then \`whet retry RUN\`.`,
+      `The analyst at ${baseUrl} refused the API key (${status}): set OPENAI_API_KEY of the worker to one that it ` +
+        'accepts.',
     );
   }
   if (status === 408 || status === 429 || status >= 500)

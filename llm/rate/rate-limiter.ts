@@ -12,6 +12,8 @@ export interface RateLimiterOptions {
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
   sharedState?: SharedRateState;
+  /** Called with a sentence when the shared state fails, and when it serves again. */
+  onTrouble?: (sentence: string) => void;
 }
 
 interface Waiter {
@@ -35,10 +37,15 @@ const noObservations = (): RateObservations => ({
  */
 export class RateLimiter {
   private readonly sharedState: SharedRateState;
+  private readonly onTrouble: (sentence: string) => void;
+  /** Takes the place of the shared state while that fails; null while it serves. */
+  private ownState: SharedRateState | null = null;
   private readonly configured: Pick<RateObservations, 'requestCeiling' | 'tokenCeiling'>;
   private observed = noObservations();
   private waiters: Waiter[] = [];
   private limited: boolean;
+  /** The state at the last synchronisation. */
+  private last: RateState | null = null;
   private pausedUntil = 0;
   private requests = 0;
   private tokens = 0;
@@ -46,8 +53,9 @@ export class RateLimiter {
   private timer: NodeJS.Timeout | null = null;
   private lastSync = 0;
 
-  constructor({ requestsPerMinute, tokensPerMinute, sharedState }: RateLimiterOptions = {}) {
+  constructor({ requestsPerMinute, tokensPerMinute, sharedState, onTrouble }: RateLimiterOptions = {}) {
     this.sharedState = sharedState ?? inProcessRateState();
+    this.onTrouble = onTrouble ?? (() => undefined);
     const perSecond = (perMinute: number | undefined) => (perMinute === undefined ? null : perMinute / 60);
     this.configured = { requestCeiling: perSecond(requestsPerMinute), tokenCeiling: perSecond(tokensPerMinute) };
     this.limited = requestsPerMinute !== undefined || tokensPerMinute !== undefined;
@@ -130,8 +138,8 @@ export class RateLimiter {
   }
 
   /**
-   * Adds the observations to the shared state and takes the next portion. If the shared state cannot be changed, the
-   * observations are kept for the next time, and calls under a limit wait.
+   * Adds the observations to the shared state and takes the next portion. While the shared state cannot be read or
+   * changed, this process keeps the pace by itself, from what it knew last: a full disk must not stop the calls.
    */
   private async sync(): Promise<void> {
     this.syncing = true;
@@ -141,15 +149,27 @@ export class RateLimiter {
       requests: Math.max(0, this.waiters.length - Math.max(0, this.requests)),
       tokens: this.waiters.reduce((sum, { tokens }) => sum + tokens, 0),
     };
-    try {
-      const { state, result } = await updateRateState(this.sharedState, (before) => {
+    const take = (state: SharedRateState) =>
+      updateRateState(state, (before) => {
         const now = Date.now();
         const { state: after, ...granted } = takeFromBuckets(withObservations(before, observed, now), wanted, now);
         return { state: after, result: granted };
       });
-      this.adopt(state, result);
-    } catch {
-      this.observed = added(this.observed, observed);
+    try {
+      const taken = await take(this.sharedState);
+      if (this.ownState !== null) this.onTrouble('The shared pace of the analyst endpoint is kept again.');
+      this.ownState = null;
+      this.adopt(taken.state, taken.result);
+    } catch (error) {
+      if (this.ownState === null) {
+        this.ownState = inProcessRateState(this.last ?? undefined);
+        this.onTrouble(
+          `The shared pace of the analyst endpoint cannot be kept (${(error as Error).message}): ` +
+            'this worker keeps a pace of its own until it can.',
+        );
+      }
+      const taken = await take(this.ownState);
+      this.adopt(taken.state, taken.result);
     } finally {
       this.syncing = false;
       this.lastSync = Date.now();
@@ -160,6 +180,7 @@ export class RateLimiter {
   }
 
   private adopt(state: RateState, granted: { requests: number; tokens: number }): void {
+    this.last = state;
     this.limited = state.limit !== null || state.tokenCeiling !== null;
     this.pausedUntil = Math.max(this.pausedUntil, state.pausedUntil);
     this.requests = Math.max(0, this.requests) + granted.requests;
@@ -170,11 +191,3 @@ export class RateLimiter {
 
 const known = (ceilings: Pick<RateObservations, 'requestCeiling' | 'tokenCeiling'>) =>
   Object.fromEntries(Object.entries(ceilings).filter(([, value]) => value !== null));
-
-const added = (a: RateObservations, b: RateObservations): RateObservations => ({
-  accepted: a.accepted + b.accepted,
-  pushedBack: a.pushedBack + b.pushedBack,
-  pausedUntil: Math.max(a.pausedUntil, b.pausedUntil),
-  requestCeiling: a.requestCeiling ?? b.requestCeiling,
-  tokenCeiling: a.tokenCeiling ?? b.tokenCeiling,
-});

@@ -10,9 +10,9 @@ export interface SharedRateState {
   swap(value: unknown, expected: string | null): Promise<boolean>;
 }
 
-/** A rate state that one process keeps for itself. */
-export function inProcessRateState(): SharedRateState {
-  let held: { value: unknown; etag: string } | null = null;
+/** A rate state that one process keeps for itself. `initial`: what it knows at the beginning. */
+export function inProcessRateState(initial?: RateState): SharedRateState {
+  let held: { value: unknown; etag: string } | null = initial === undefined ? null : { value: initial, etag: '0' };
   let version = 0;
   return {
     read: async () => held,

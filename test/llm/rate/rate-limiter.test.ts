@@ -1,5 +1,5 @@
 // tier: integration
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/common';
@@ -68,4 +68,24 @@ test('a cancelled call leaves the line', async () => {
   const waiting = limiter.acquire(1, 0).then(() => limiter.acquire(1, 0, controller.signal));
   setTimeout(() => controller.abort(new CancelledFailure('stop')), 300);
   await expect(waiting).rejects.toThrow('stop');
+});
+
+test('without a shared state that can be read or written the calls go on, and it is said once', async () => {
+  const blocked = mkdtempSync(join(folder, 'blocked-'));
+  // A file where the folder of the documents would be.
+  writeFileSync(join(blocked, 'rates'), '');
+  const said: string[] = [];
+  const limiter = new RateLimiter({
+    requestsPerMinute: 6_000,
+    sharedState: storedRateState(new LocalStore(blocked), 'endpoint'),
+    onTrouble: (sentence) => said.push(sentence),
+  });
+  await Promise.all(Array.from({ length: 60 }, () => limiter.acquire(1, 0)));
+  expect(said).toEqual([expect.stringContaining('this worker keeps a pace of its own until it can')]);
+  rmSync(join(blocked, 'rates'));
+  while (said.length < 2) {
+    await limiter.acquire(1, 0);
+    limiter.accepted();
+  }
+  expect(said[1]).toBe('The shared pace of the analyst endpoint is kept again.');
 });
