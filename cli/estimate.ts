@@ -1,6 +1,6 @@
 import {
   type AnalystUse,
-  analystUseSchema,
+  parseAnalystUse,
   BATCH_PRICE,
   dollarsFor,
   pricesOf,
@@ -56,12 +56,19 @@ export async function readLastCallSizes(
 ): Promise<{ runId: string | null; sizes: Partial<Record<Kind, CallSize>> }> {
   const runs = (await store.list('runs')).filter((name) => name.startsWith(`run-${agent}-`)).reverse();
   for (const runId of runs) {
-    // An old run whose file is damaged says nothing about sizes; the run before it may.
-    const document = await store.readDocument(layout.analystUse(runId)).catch(() => null);
-    const use = analystUseSchema.safeParse(document?.value);
-    if (use.success && (use.data['label']?.calls ?? 0) > 0) return { runId, sizes: meansOf(use.data) };
+    const uses = await readUses(store, runId);
+    if ((uses['label']?.calls ?? 0) > 0) return { runId, sizes: meansOf(uses) };
   }
   return { runId: null, sizes: {} };
+}
+
+/** What a run has used; nothing when its file is damaged: the run before it may say something about sizes. */
+async function readUses(store: ArtifactStore, runId: string): Promise<AnalystUse> {
+  try {
+    return parseAnalystUse((await store.readDocument(layout.analystUse(runId)))?.value).uses;
+  } catch {
+    return {};
+  }
 }
 
 function meansOf(use: AnalystUse): Partial<Record<Kind, CallSize>> {

@@ -77,7 +77,11 @@ export class LocalSegment implements Segment {
     await this.queue;
     let number = 0;
     try {
-      const parts = createReadStream(this.path, { start: from, end: to - 1, highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
+      const parts = createReadStream(this.path, {
+        start: from,
+        end: to - 1,
+        highWaterMark: 1 << 20,
+      }) as AsyncIterable<Buffer>;
       for await (const { bytes, start, end, isComplete } of splitLines(parts, { from, maxBytes: MAX_LINE_BYTES })) {
         number++;
         if (!isComplete) break;

@@ -2,19 +2,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type AnalystPrices,
   type AnalystUse,
-  analystUseSchema,
+  type AnalystUseDocument,
   BATCH_KIND,
   type CallUse,
   dollarsForUse,
+  parseAnalystUse,
   pricesOf,
 } from '../../contracts/artifacts/analyst-use';
+import { type CallRecord, useOfRecord } from '../../contracts/artifacts/call-record';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { type BudgetSpec, budgetSpecSchema } from '../../contracts/config/analyst-spec';
 import { failure } from '../../contracts/typed-failure';
-import { type Analyst, type AnalystAnswer, type AnalystRequest, type BatchAnswer, type BatchOptions } from '../../llm';
+import {
+  contentKey,
+  type Analyst,
+  type AnalystAnswer,
+  type AnalystRequest,
+  type BatchAnswer,
+  type BatchOptions,
+  type CallLedger,
+} from '../../llm';
 import { layout, StoreConflictError, type ArtifactStore } from '../../store';
 
-/** Milliseconds between two writes of the counts. The counts since the last write are lost when a worker is killed. */
+/** Milliseconds between two writes of the counts. */
 const WRITE_MS = 1_000;
 
 const NOTHING: CallUse = {
@@ -48,8 +58,11 @@ const addAll = (a: AnalystUse, b: AnalystUse): AnalystUse => {
 
 /** Reads what a run has used of the analyst so far, by kind of call; empty before the first. */
 export async function readAnalystUse(store: ArtifactStore, runId: string): Promise<AnalystUse> {
-  return analystUseSchema.parse((await store.readDocument(layout.analystUse(runId)))?.value ?? {});
+  return (await readUse(store, runId)).uses;
 }
+
+const readUse = async (store: ArtifactStore, runId: string): Promise<AnalystUseDocument> =>
+  parseAnalystUse((await store.readDocument(layout.analystUse(runId)))?.value);
 
 /** Reads a run's budget: what `whet budget` set, else what agent.yaml says. */
 export async function readBudget(store: ArtifactStore, runId: string, spec: BudgetSpec): Promise<BudgetSpec> {
@@ -57,13 +70,30 @@ export async function readBudget(store: ArtifactStore, runId: string, spec: Budg
   return document === null ? spec : { ...spec, ...budgetSpecSchema.parse(document.value) };
 }
 
+/** A count that the document does not have yet. */
+interface PendingUse {
+  /** Segment that holds the call's line; null for a call without a record. */
+  segment: string | null;
+  use: AnalystUse;
+}
+
+/** Short name of a segment in the document. */
+const nameOf = (segment: string): string => contentKey(segment).slice(0, 16);
+
 /**
  * Counts what the analyst calls of one run use, in a document that all workers add to, and refuses the call that would
  * exceed the budget. Workers see each other's spending about a second late.
+ *
+ * The document says how many lines of each segment it counts. The counts that a killed worker had not written are
+ * therefore made up for when the segment is opened again, and no line counts twice.
  */
-export class BudgetMeter {
+export class BudgetMeter implements CallLedger {
   private shared: AnalystUse = {};
-  private own: AnalystUse = {};
+  private pending: PendingUse[] = [];
+  /** Sum of what is pending. */
+  private pendingUse: AnalystUse = {};
+  /** Lines of each open segment that the document counted when it was last read or written here. */
+  private readonly counted = new Map<string, number>();
   private budget: BudgetSpec | null = null;
   private running = 0;
   private lastWrite = Date.now();
@@ -85,6 +115,7 @@ export class BudgetMeter {
   metered(analyst: Analyst): Analyst {
     return {
       model: analyst.model,
+      ledger: this,
       ask: (request) => this.ask(analyst, request),
       askBatch: (requests, options) => this.askBatch(analyst, requests, options),
       flushUsage: async () => {
@@ -93,6 +124,21 @@ export class BudgetMeter {
         await analyst.flushUsage();
       },
     };
+  }
+
+  async opened(segment: string, calls: readonly CallRecord[], lines: number): Promise<void> {
+    if (lines === 0) return;
+    await this.writing.catch(() => undefined);
+    const name = nameOf(segment);
+    const counted = (await readUse(this.store, this.runId)).counted[name] ?? 0;
+    const pending = this.pending.filter((other) => other.segment === name).length;
+    this.counted.set(name, counted);
+    const uncounted = Math.min(lines - counted - pending, calls.length);
+    if (uncounted > 0) for (const call of calls.slice(-uncounted)) this.recorded(segment, call);
+  }
+
+  recorded(segment: string, call: CallRecord): void {
+    this.add({ segment: nameOf(segment), use: useOfRecord(call) ?? {} });
   }
 
   private async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
@@ -109,12 +155,14 @@ export class BudgetMeter {
       return await analyst.ask({
         ...request,
         keep: async (answer) => {
-          end(() => this.count(request, answer, false));
+          if (request.isRecorded !== true) end(() => this.count(request, answer, false));
           await request.keep?.(answer);
+          end();
         },
         keepRefusal: async (refusal) => {
-          end(() => this.count(request, refusal, true));
+          if (request.isRecorded !== true) end(() => this.count(request, refusal, true));
           await request.keepRefusal?.(refusal);
+          end();
         },
       });
     } finally {
@@ -132,9 +180,11 @@ export class BudgetMeter {
     try {
       const answers = await analyst.askBatch(requests, options);
       answers.forEach(({ answer, wasted }, i) => {
+        if (requests[i]?.isRecorded === true) return;
         const request = { ...(requests[i] as AnalystRequest<T>), kind: `${requests[i]?.kind}${BATCH_KIND}` };
         if (answer !== null) this.count(request, answer, false);
-        else if (wasted.promptTokens > 0) this.add(request.kind, { ...NOTHING, asks: 1, tries: 1, ...wasted });
+        else if (wasted.promptTokens > 0)
+          this.add({ segment: null, use: { [request.kind]: { ...NOTHING, asks: 1, tries: 1, ...wasted } } });
       });
       return answers;
     } finally {
@@ -157,11 +207,12 @@ export class BudgetMeter {
       shortened: request.shortened ? 1 : 0,
       redacted,
     };
-    this.add(request.kind, use);
+    this.add({ segment: null, use: { [request.kind]: use } });
   }
 
-  private add(kind: string, use: CallUse): void {
-    this.own[kind] = addUse(this.own[kind] ?? NOTHING, use);
+  private add(pending: PendingUse): void {
+    this.pending.push(pending);
+    this.pendingUse = addAll(this.pendingUse, pending.use);
     if (Date.now() - this.lastWrite > WRITE_MS) void this.write().catch(() => undefined);
   }
 
@@ -189,7 +240,7 @@ export class BudgetMeter {
   private excess(more: number): string | null {
     const { usd, tokens } = this.budget ?? {};
     if (usd === undefined && tokens === undefined) return null;
-    const use = addAll(this.shared, this.own);
+    const use = addAll(this.shared, this.pendingUse);
     const uses = Object.values(use);
     const calls = uses.reduce((sum, use) => sum + use.calls, 0);
     const withRunning = (spent: number) => spent * (1 + (calls === 0 ? 0 : (this.running + more) / calls));
@@ -219,15 +270,17 @@ export class BudgetMeter {
 
   private async writeNow(): Promise<void> {
     const key = layout.analystUse(this.runId);
-    const adding = { ...this.own };
-    if (Object.keys(adding).length === 0) return;
+    const adding = [...this.pending];
+    if (adding.length === 0) return;
     for (let attempt = 1; ; attempt++) {
       const document = await this.store.readDocument(key);
-      const sum = addAll(analystUseSchema.parse(document?.value ?? {}), adding);
+      const sum = this.sumWith(parseAnalystUse(document?.value), adding);
       try {
         await this.store.swapDocument(key, sum, document?.etag ?? null);
-        this.shared = sum;
-        this.own = minus(this.own, adding);
+        this.shared = sum.uses;
+        this.pending = this.pending.slice(adding.length);
+        this.pendingUse = this.pending.reduce<AnalystUse>((total, { use }) => addAll(total, use), {});
+        for (const { segment } of adding) if (segment !== null) this.counted.set(segment, sum.counted[segment] ?? 0);
         // A lowered budget takes effect here. A raised one does so when the old one is spent.
         this.budget = await readBudget(this.store, this.runId, this.spec.budget);
         return;
@@ -237,25 +290,24 @@ export class BudgetMeter {
       }
     }
   }
-}
 
-/** The counts that were added while `written` was being written. */
-function minus(now: AnalystUse, written: AnalystUse): AnalystUse {
-  const rest: AnalystUse = {};
-  for (const [kind, use] of Object.entries(now)) {
-    const before = written[kind];
-    if (before === use) continue;
-    rest[kind] = before === undefined ? use : subtractUse(use, before);
+  /**
+   * The document with the added counts. Lines that another worker has counted since we last saw the document, because
+   * it took us for dead and opened our segment, are left out.
+   */
+  private sumWith({ uses, counted }: AnalystUseDocument, adding: readonly PendingUse[]): AnalystUseDocument {
+    const after = { ...counted };
+    const countedByOthers = new Map<string, number>();
+    let sum = uses;
+    for (const { segment, use } of adding) {
+      if (segment !== null) {
+        const others = countedByOthers.get(segment) ?? (counted[segment] ?? 0) - (this.counted.get(segment) ?? 0);
+        countedByOthers.set(segment, others - 1);
+        if (others > 0) continue;
+        after[segment] = (after[segment] ?? 0) + 1;
+      }
+      sum = addAll(sum, use);
+    }
+    return { uses: sum, counted: after };
   }
-  return rest;
-}
-
-function subtractUse(a: CallUse, b: CallUse): CallUse {
-  const negated = Object.fromEntries(
-    Object.entries(b).map(([name, value]) => [name, typeof value === 'number' ? -value : value]),
-  ) as unknown as CallUse;
-  return addUse(a, {
-    ...negated,
-    redacted: Object.fromEntries(Object.entries(b.redacted).map(([rule, count]) => [rule, -count])),
-  });
 }

@@ -1,26 +1,13 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
+import { type CallRecord, callRecordSchema } from '../../contracts/artifacts/call-record';
 import type { Repetition } from '../../contracts/messages/repair';
 import { failure, isFailure } from '../../contracts/typed-failure';
 import { contentKey, type Analyst, type AnalystAnswer, type AnalystRequest, type MalformedDetail } from '../../llm';
-import { layout, readSegment, type ArtifactStore, type Segment } from '../../store';
+import { layout, readSegment, type ArtifactStore } from '../../store';
 import { warnOfDamage } from '../warn-of-damage';
-
-const count = z.int().nonnegative();
-
-/** The record of a billed call. All segments with such records together say what a run has paid for. */
-export const callRecordSchema = z.object({
-  kind: z.string(),
-  /** Content key of the call. Two records of a run have the same key only if a call was paid twice. */
-  key: z.string(),
-  model: z.string(),
-  /** Number of billed answers: 1 plus the re-asks. */
-  asks: count,
-  promptTokens: count,
-  completionTokens: count,
-  cachedTokens: count,
-});
-export type CallRecord = z.infer<typeof callRecordSchema>;
+import { Claim } from './claim';
+import { PaidSegment } from './paid-segment';
 
 const storedCallSchema = callRecordSchema.extend({
   promptSha256: z.string(),
@@ -32,10 +19,22 @@ type StoredCall = z.infer<typeof storedCallSchema>;
 
 /** Makes the record of an answer. */
 export function callRecord(
-  request: { kind: string; key: string },
-  answer: Pick<AnalystAnswer<unknown>, 'usage' | 'asks' | 'model'>,
+  request: { kind: string; key: string; shortened?: boolean },
+  answer: Omit<AnalystAnswer<unknown>, 'value'>,
+  isUnanswered = false,
 ): CallRecord {
-  return { kind: request.kind, key: request.key, model: answer.model, asks: answer.asks, ...answer.usage };
+  const { usage, asks, tries, model, redacted } = answer;
+  return {
+    kind: request.kind,
+    key: request.key,
+    model,
+    asks,
+    ...usage,
+    tries,
+    ...(isUnanswered && { unanswered: true }),
+    ...(request.shortened === true && { shortened: true }),
+    ...(Object.keys(redacted).length > 0 && { redacted }),
+  };
 }
 
 /** Adds up the tokens and answers of records. */
@@ -50,30 +49,56 @@ export function sumCalls(records: Iterable<CallRecord>) {
   return total;
 }
 
-/** Analyst calls of one activity. Their answers are kept in a segment, from which a retry takes them. */
+/** What an activity gives to the calls that it records. */
+export interface RecordedCallsOptions {
+  analyst: Analyst;
+  /** Ends waiting calls. */
+  signal: AbortSignal;
+  /** Shows people what the calls wait for; undefined removes it. */
+  setNote: (note: string | undefined) => void;
+  /** Given to an activity that `whet repair` executes again. It may allow recorded answers only. */
+  repetition: Repetition | undefined;
+}
+
+/** The calls of an activity so far, in the order in which they were answered. Damaged lines are left out. */
+export async function readRecordedCalls(store: ArtifactStore, runId: string, name: string): Promise<CallRecord[]> {
+  return (await readCalls(store, layout.work(runId, name))).values;
+}
+
+async function readCalls(store: ArtifactStore, key: string) {
+  const read = await readSegment(store.segment(key), storedCallSchema);
+  warnOfDamage(read.damaged);
+  return read;
+}
+
+/**
+ * Analyst calls of one activity. Their answers are kept in a segment, from which a retry takes them. Before the first
+ * question it claims the segment: an earlier attempt whose process was stopped, and goes on, asks nothing more.
+ */
 export class RecordedCalls {
+  private stored: StoredCall[] = [];
+  private claim: Promise<Claim> | null = null;
+  private readonly segment: PaidSegment;
+
   private constructor(
     private readonly store: ArtifactStore,
     private readonly runId: string,
-    private readonly segment: Segment,
-    private readonly stored: StoredCall[],
-    private readonly mayAsk: boolean,
-  ) {}
+    private readonly key: string,
+    private readonly options: RecordedCallsOptions,
+  ) {
+    this.segment = new PaidSegment(store, key, { ...options, ledger: options.analyst.ledger });
+  }
 
-  /**
-   * Opens `runs/<runId>/work/<name>.jsonl`; close it when the activity ends. An activity that `whet repair` executes
-   * again hands its `repetition` over, which may allow recorded answers only.
-   */
+  /** Opens `runs/<runId>/work/<name>.jsonl`; close it when the activity ends. */
   static async open(
     store: ArtifactStore,
     runId: string,
     name: string,
-    repetition?: Repetition,
+    options: RecordedCallsOptions,
   ): Promise<RecordedCalls> {
-    const segment = store.segment(layout.work(runId, name));
-    const { values: records, damaged } = await readSegment(segment, storedCallSchema);
-    warnOfDamage(damaged);
-    return new RecordedCalls(store, runId, segment, records, repetition?.mayAskAnalyst ?? true);
+    const calls = new RecordedCalls(store, runId, layout.work(runId, name), options);
+    await calls.read();
+    return calls;
   }
 
   /** All calls so far, in the order in which they were answered. */
@@ -83,56 +108,93 @@ export class RecordedCalls {
 
   /**
    * Takes the answer from the segment, else asks the analyst and writes its answer to the segment. Throws what
-   * `Analyst.ask` throws. An answer that stayed malformed is kept as an artifact, which the message names. Throws
-   * Analyst.NotRecorded when only recorded answers are allowed and there is none.
+   * `Analyst.ask` throws, ClaimLostError when a later attempt has taken over, and Analyst.NotRecorded when only
+   * recorded answers are allowed and there is none. An answer that stayed malformed is kept as an artifact, which
+   * the message names.
    */
-  async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<{ value: T; record: CallRecord }> {
-    const known = this.stored.find(({ key, malformed }) => key === request.key && malformed === undefined);
-    if (known) return { value: request.schema.parse(known.answer), record: known };
-    if (!this.mayAsk)
+  async ask<T>(request: Omit<AnalystRequest<T>, 'signal' | 'keep'>): Promise<{ value: T; record: CallRecord }> {
+    const known = this.answerTo(request);
+    if (known) return known;
+    if (this.options.repetition?.mayAskAnalyst === false)
       throw failure(
         'Analyst.NotRecorded',
         `No answer to this question (${request.kind}) is recorded in the run's work files, and repairing may not ask ` +
           'the analyst again without leave.',
       );
+    this.claim ??= this.takeClaim();
+    const claim = await this.claim;
+    const answered = this.answerTo(request);
+    if (answered) return answered;
+    await claim.confirm();
+    const { analyst, signal } = this.options;
+    let record: CallRecord | null = null;
     try {
-      const answer = await analyst.ask(request);
-      const record = await this.keep(request, answer, { answer: answer.value });
-      return { value: answer.value, record };
+      const { value } = await analyst.ask({
+        ...request,
+        isRecorded: true,
+        signal: AbortSignal.any([signal, claim.lost]),
+        keep: async (answer) => void (record = await this.keep(request, answer, { answer: answer.value })),
+      });
+      return { value, record: record as unknown as CallRecord };
     } catch (error) {
-      throw isFailure(error, 'Analyst.Malformed') ? await this.keepMalformed(analyst, request, error) : error;
+      if (!signal.aborted) claim.lost.throwIfAborted();
+      throw isFailure(error, 'Analyst.Malformed') ? await this.keepMalformed(request, error) : error;
     }
   }
 
-  close(): Promise<void> {
-    return this.segment.close();
+  async close(): Promise<void> {
+    await this.segment.close();
+    await (await this.claim?.catch(() => null))?.release();
+  }
+
+  private async read(): Promise<void> {
+    const { values, damaged } = await readCalls(this.store, this.key);
+    this.stored = values;
+    await this.options.analyst.ledger?.opened(this.key, values, values.length + damaged.count);
+  }
+
+  /** An earlier attempt may have answered until its claim was taken, so the segment is read again. */
+  private async takeClaim(): Promise<Claim> {
+    const claim = await Claim.take(this.store, this.key.replace(/\.jsonl$/, '.claim.json'), {
+      runId: this.runId,
+      questions: 1,
+      signal: this.options.signal,
+      // No other run has this segment.
+      onWait: () => undefined,
+    });
+    await this.read();
+    return claim;
+  }
+
+  private answerTo<T>({ key, schema }: Pick<AnalystRequest<T>, 'key' | 'schema'>) {
+    const known = this.stored.find((call) => call.key === key && call.malformed === undefined);
+    return known && { value: schema.parse(known.answer), record: known };
   }
 
   private async keep<T>(
-    request: AnalystRequest<T>,
-    answer: Pick<AnalystAnswer<T>, 'usage' | 'asks' | 'model'>,
+    request: Omit<AnalystRequest<T>, 'signal' | 'keep'>,
+    answer: Omit<AnalystAnswer<T>, 'value'>,
     extra: Pick<StoredCall, 'answer' | 'malformed'>,
   ): Promise<CallRecord> {
     const record: StoredCall = {
-      ...callRecord(request, answer),
+      ...callRecord(request, answer, extra.malformed !== undefined),
       promptSha256: contentKey(JSON.stringify(request.messages)),
       ...extra,
     };
-    await this.segment.append(record);
+    await this.segment.append(record, record);
     this.stored.push(record);
     return record;
   }
 
   private async keepMalformed<T>(
-    analyst: Analyst,
-    request: AnalystRequest<T>,
+    request: Omit<AnalystRequest<T>, 'signal' | 'keep'>,
     error: ApplicationFailure,
   ): Promise<ApplicationFailure> {
-    const { answer, usage, asks, problems } = error.details?.[0] as MalformedDetail;
+    const { answer, problems, ...cost } = error.details?.[0] as MalformedDetail;
     const kept = await this.store.put(`${layout.run(this.runId)}/work`, `malformed-${request.kind}.txt`, answer, {
       mediaType: 'text/plain',
     });
-    await this.keep(request, { usage, asks, model: analyst.model }, { answer: null, malformed: kept.key });
+    await this.keep(request, { ...cost, model: this.options.analyst.model }, { answer: null, malformed: kept.key });
     return failure('Analyst.Malformed', `${error.message} The last answer is kept as ${kept.key}.`, {
       cause: error,
       details: [{ key: request.key, problems, kept: kept.key }],

@@ -9,7 +9,7 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { ContrastInput, IdentifyResult } from '../../contracts/messages/identify-stage';
 import type { TokenUse } from '../../contracts/messages/run-context';
 import { changeDictionary, getJson, layout, putJson } from '../../store';
-import { RecordedCalls, sumCalls } from '../analyst/recorded-calls';
+import { readRecordedCalls, sumCalls } from '../analyst/recorded-calls';
 import { discoveryDetailSchema, DISCOVERY_WORK } from './discover-candidates';
 import type { IdentifyArtifacts } from './identify-artifacts';
 import { capabilityLabels, readTallies } from './labelling/tally';
@@ -130,12 +130,8 @@ async function evidenceQuotes(
     .flatMap(({ label, trajectory }) => quoteEvidence(label, file.at(trajectory)) ?? []);
 }
 
-async function discoverySpending({ store }: IdentifyArtifacts, runId: string) {
-  const calls = await RecordedCalls.open(store, runId, DISCOVERY_WORK);
-  const spent = sumCalls(calls.records);
-  await calls.close();
-  return spent;
-}
+const discoverySpending = async ({ store }: IdentifyArtifacts, runId: string) =>
+  sumCalls(await readRecordedCalls(store, runId, DISCOVERY_WORK));
 
 function plantedOf(
   { spec: { groundTruth } }: PreparedSpec,

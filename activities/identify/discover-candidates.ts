@@ -6,7 +6,7 @@ import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { DiscoveryResult, IdentifyInput } from '../../contracts/messages/identify-stage';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { RunContext } from '../../contracts/messages/run-context';
-import { contentKey, type Analyst } from '../../llm';
+import { contentKey } from '../../llm';
 import { layout, putJson, readDictionary, type ArtifactStore, type LineFile } from '../../store';
 import { RecordedCalls, sumCalls } from '../analyst/recorded-calls';
 import { startProgress } from '../progress';
@@ -48,7 +48,13 @@ export async function discoverCandidates(
   const dictionary: Dictionary = independent
     ? { agent: context.agent, entries: [] }
     : await frozenDictionary(store, context);
-  const calls = await RecordedCalls.open(store, context.runId, DISCOVERY_WORK, repetition);
+  const setNote = (note: string | undefined) => progress.setNote(note);
+  const calls = await RecordedCalls.open(store, context.runId, DISCOVERY_WORK, {
+    analyst,
+    signal,
+    setNote,
+    repetition,
+  });
   const progress = startProgress({ stage: 'identify', unit: 'discovery calls', total: chosen.length, heartbeat });
   try {
     let pool = knownCandidates(dictionary);
@@ -58,13 +64,7 @@ export async function discoverCandidates(
         pool,
       );
       const key = contentKey('discover', DISCOVER_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
-      const { value } = await calls.ask(analyst, {
-        kind: 'discover',
-        key,
-        messages,
-        schema: discoverAnswerSchema,
-        signal,
-      });
+      const { value } = await calls.ask({ kind: 'discover', key, messages, schema: discoverAnswerSchema });
       pool = poolCandidates(
         pool,
         value,
@@ -75,7 +75,7 @@ export async function discoverCandidates(
     // A single call was told to keep its names apart, so there is nothing to merge.
     const merged =
       chosen.length > 1 || dictionary.entries.length > 0
-        ? await mergePool(analyst, calls, pool, signal)
+        ? await mergePool(analyst.model, calls, pool)
         : { pool, merges: [] };
     const inState = (state: string) => dictionary.entries.filter((entry) => entry.state === state).map(({ id }) => id);
     const candidates = selectCandidates(merged.pool, maxCandidates, inState('lacking'), inState('fixed'));
@@ -119,12 +119,12 @@ function knownCandidates({ entries }: Dictionary): PooledCandidate[] {
   }));
 }
 
-async function mergePool(analyst: Analyst, calls: RecordedCalls, pool: PooledCandidate[], signal: AbortSignal) {
+async function mergePool(model: string, calls: RecordedCalls, pool: PooledCandidate[]) {
   // Known capabilities were told apart before, so there is something to merge only where new ones came.
   if (pool.length < 2 || pool.every(({ known }) => known)) return { pool, merges: [] as Merge[] };
   const messages = mergeMessages(pool);
-  const key = contentKey('merge', MERGE_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
-  const { value } = await calls.ask(analyst, { kind: 'merge', key, messages, schema: mergeAnswerSchema, signal });
+  const key = contentKey('merge', MERGE_PROMPT_VERSION, model, JSON.stringify(messages));
+  const { value } = await calls.ask({ kind: 'merge', key, messages, schema: mergeAnswerSchema });
   return mergeCandidates(pool, value);
 }
 

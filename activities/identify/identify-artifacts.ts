@@ -6,17 +6,21 @@ import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/tra
 import type { RunContext } from '../../contracts/messages/run-context';
 import type { AnalystFactory } from '../../llm';
 import { getJson, LineFile, lineFiles, RecentCache, type ArtifactStore } from '../../store';
+import type { ClaimTiming } from '../analyst/claim';
 import { labelPlanSchema, type Chunk, type LabelPlanDocument } from './labelling/label-plan';
 
 /** What the identify activities need. */
 export interface IdentifyDeps {
   store: ArtifactStore;
   analyst: AnalystFactory;
+  /** How claims of questions are renewed. Default: CLAIM_TIMING. */
+  claimTiming?: ClaimTiming;
 }
 
 /** Reads the artifacts of the identify activities. The few that hundreds of chunks share stay in memory. */
 export interface IdentifyArtifacts {
   store: ArtifactStore;
+  claimTiming: ClaimTiming | undefined;
   prepared(context: RunContext): Promise<PreparedSpec>;
   analyst: AnalystFactory;
   trajectories(ref: ArtifactRef): Promise<LineFile<Trajectory>>;
@@ -32,7 +36,7 @@ export interface IdentifyArtifacts {
 }
 
 /** Opens the artifacts of a store. */
-export function openIdentifyArtifacts({ store, analyst }: IdentifyDeps): IdentifyArtifacts {
+export function openIdentifyArtifacts({ store, analyst, claimTiming }: IdentifyDeps): IdentifyArtifacts {
   let priority = 0;
   const cache = new RecentCache<unknown>(12);
   const json = <T>(ref: ArtifactRef, schema: z.ZodType<T>) =>
@@ -40,6 +44,7 @@ export function openIdentifyArtifacts({ store, analyst }: IdentifyDeps): Identif
   return {
     store,
     analyst,
+    claimTiming,
     prepared: (context) => json(context.spec, preparedSpecSchema),
     trajectories: lineFiles(store, trajectorySchema),
     chunkTrajectories: async (ref, { bytes }) => new LineFile(await store.range(ref, bytes), trajectorySchema),

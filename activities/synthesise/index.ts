@@ -30,7 +30,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
         deps.store,
         context.runId,
         `analyst-synthesise-${capability.id}-${attempt}`,
-        repetition,
+        { analyst, signal, setNote: (note) => progress.setNote(note), repetition },
       );
       try {
         const messages = synthesisMessages(await readMaterial(input, prepared));
@@ -41,12 +41,11 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
           String(attempt),
           JSON.stringify(messages),
         );
-        const { value, record } = await calls.ask(analyst, {
+        const { value, record } = await calls.ask({
           kind: 'synthesise',
           key,
           messages,
           schema: synthesisAnswerSchema,
-          signal,
         });
         const source = await deps.store.put(
           layout.environments(context.runId, capability.id),

@@ -1,4 +1,4 @@
-import { analystUseSchema, dollarsForUse, pricesOf } from '../../contracts/artifacts/analyst-use';
+import { parseAnalystUse, dollarsForUse, pricesOf } from '../../contracts/artifacts/analyst-use';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import { type BudgetSpec, budgetSpecSchema } from '../../contracts/config/analyst-spec';
 import { MESSAGES } from '../../contracts/names';
@@ -45,7 +45,7 @@ export async function budgetCommand(
       );
     }
     const budget = changes ? await setBudget(store, runId, setting) : await currentBudget(store, runId);
-    const use = await readKept(store, layout.analystUse(runId), ({ value }) => analystUseSchema.parse(value), {});
+    const use = await readKept(store, layout.analystUse(runId), ({ value }) => parseAnalystUse(value).uses, {});
     const kinds = Object.values(use);
     const spent = {
       calls: kinds.reduce((sum, { calls }) => sum + calls, 0),

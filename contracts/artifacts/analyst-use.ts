@@ -20,6 +20,24 @@ export type CallUse = z.infer<typeof callUseSchema>;
 export const analystUseSchema = z.record(z.string(), callUseSchema);
 export type AnalystUse = z.infer<typeof analystUseSchema>;
 
+/**
+ * The document in which all workers of a run add up what it has used. Versions before 2026-11-22 wrote the uses alone.
+ */
+const analystUseDocumentSchema = z.strictObject({
+  uses: analystUseSchema,
+  /** By segment of recorded calls: how many of its lines are counted in `uses`. */
+  counted: z.record(z.string(), count),
+});
+export type AnalystUseDocument = z.infer<typeof analystUseDocumentSchema>;
+
+/** Reads the stored document; undefined stands for none. Throws ZodError when it is something else. */
+export function parseAnalystUse(stored: unknown): AnalystUseDocument {
+  const isEarlier = typeof stored !== 'object' || stored === null || !('uses' in stored);
+  return isEarlier
+    ? { uses: analystUseSchema.parse(stored ?? {}), counted: {} }
+    : analystUseDocumentSchema.parse(stored);
+}
+
 /** Part of the price that a call costs through the Batch API (OpenAI's discount). */
 export const BATCH_PRICE = 0.5;
 

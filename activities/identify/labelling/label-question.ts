@@ -1,3 +1,5 @@
+import { BATCH_KIND } from '../../../contracts/artifacts/analyst-use';
+import type { CallRecord } from '../../../contracts/artifacts/call-record';
 import type { Candidate } from '../../../contracts/artifacts/identification';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
 import {
@@ -107,12 +109,13 @@ export function labelRequest(
     schema: labelAnswerSchema,
     check: stepProblem(episode),
     shortened: episode.shortened,
+    isRecorded: true,
     ...rest,
   };
 }
 
 /** The line of the label segment that a valid answer becomes. */
-export function storedAnswer(question: Question, episode: Episode, answer: AnalystAnswer<LabelAnswer>): StoredLabel {
+function storedAnswer(question: Question, episode: Episode, answer: AnalystAnswer<LabelAnswer>): StoredLabel {
   const { label, reason, step } = answer.value;
   return {
     label: {
@@ -121,8 +124,14 @@ export function storedAnswer(question: Question, episode: Episode, answer: Analy
       step: label === 'NA' ? null : step,
       reason: reason.slice(0, MAX_REASON),
     },
-    call: record(question, answer),
+    call: record(question, episode, answer),
   };
+}
+
+/** As `storedAnswer`, for an answer of the Batch API. */
+export function storedBatchAnswer(...[question, episode, answer]: Parameters<typeof storedAnswer>): StoredLabel {
+  const stored = storedAnswer(question, episode, answer);
+  return { ...stored, call: { ...stored.call, kind: `${stored.call.kind}${BATCH_KIND}` } };
 }
 
 /**
@@ -139,10 +148,10 @@ export async function askQuestion(
     await analyst.ask({
       ...labelRequest(question, episode, rest),
       keep: (answer) => keep(storedAnswer(question, episode, answer)),
-      keepRefusal: ({ reason, usage, asks }) =>
+      keepRefusal: ({ reason, ...cost }) =>
         keep({
           label: { ...about(question, episode), label: null, step: null, reason: reason.slice(0, MAX_REASON) },
-          call: record(question, { usage, asks, model: analyst.model }),
+          call: record(question, episode, { ...cost, model: analyst.model }, true),
         }),
     });
   } catch (error) {
@@ -156,8 +165,13 @@ const about = ({ key, capability }: Question, { id }: Episode) => ({
   key,
 });
 
-function record({ callKey, wasted }: Question, answer: Pick<AnalystAnswer<unknown>, 'usage' | 'asks' | 'model'>) {
-  const call = callRecord({ kind: 'label', key: callKey }, answer);
+function record(
+  { callKey, wasted }: Question,
+  { shortened }: Episode,
+  answer: Omit<AnalystAnswer<unknown>, 'value'>,
+  isUnanswered = false,
+): CallRecord {
+  const call = callRecord({ kind: 'label', key: callKey, shortened }, answer, isUnanswered);
   if (wasted === undefined || wasted.promptTokens === 0) return call;
   return {
     ...call,
@@ -165,5 +179,6 @@ function record({ callKey, wasted }: Question, answer: Pick<AnalystAnswer<unknow
     promptTokens: call.promptTokens + wasted.promptTokens,
     completionTokens: call.completionTokens + wasted.completionTokens,
     cachedTokens: call.cachedTokens + wasted.cachedTokens,
+    wastedInBatch: wasted,
   };
 }

@@ -1,7 +1,8 @@
 // unit: a repeated activity takes recorded answers and asks for no new one unless it may.
 import { z } from 'zod';
 import { RecordedCalls } from '../../../activities/analyst/recorded-calls';
-import type { Analyst } from '../../../llm';
+import type { Repetition } from '../../../contracts/messages/repair';
+import type { Analyst, AnalystRequest } from '../../../llm';
 import { temporaryStore } from '../../store/temporary-store';
 
 const { store } = temporaryStore();
@@ -10,26 +11,33 @@ const request = (key: string) =>
 let asked = 0;
 const analyst = {
   model: 'm',
-  ask: async () => {
+  ask: async ({ keep }: AnalystRequest<string>) => {
     asked++;
-    return { value: 'yes', usage: { promptTokens: 1, completionTokens: 1, cachedTokens: 0 }, asks: 1, model: 'm' };
+    const usage = { promptTokens: 1, completionTokens: 1, cachedTokens: 0 };
+    const answer = { value: 'yes', usage, asks: 1, tries: 1, redacted: {}, model: 'm' };
+    await keep?.(answer);
+    return answer;
   },
 } as unknown as Analyst;
+const open = (repetition?: Repetition) => {
+  const { signal } = new AbortController();
+  return RecordedCalls.open(store, 'run-1', 'work', { analyst, signal, setNote: () => undefined, repetition });
+};
 
 test('an answer that is not recorded is only asked for with leave', async () => {
-  const first = await RecordedCalls.open(store, 'run-1', 'work');
-  await first.ask(analyst, request('a'));
+  const first = await open();
+  await first.ask(request('a'));
   await first.close();
-  const forbidden = await RecordedCalls.open(store, 'run-1', 'work', { scheduledAtMs: 0, mayAskAnalyst: false });
-  expect((await forbidden.ask(analyst, request('a'))).value).toBe('yes');
-  await expect(forbidden.ask(analyst, request('b'))).rejects.toMatchObject({
+  const forbidden = await open({ scheduledAtMs: 0, mayAskAnalyst: false });
+  expect((await forbidden.ask(request('a'))).value).toBe('yes');
+  await expect(forbidden.ask(request('b'))).rejects.toMatchObject({
     type: 'Analyst.NotRecorded',
     nonRetryable: true,
   });
   expect(asked).toBe(1);
   await forbidden.close();
-  const allowed = await RecordedCalls.open(store, 'run-1', 'work', { scheduledAtMs: 0, mayAskAnalyst: true });
-  await allowed.ask(analyst, request('b'));
+  const allowed = await open({ scheduledAtMs: 0, mayAskAnalyst: true });
+  await allowed.ask(request('b'));
   await allowed.close();
   expect(asked).toBe(2);
 });

@@ -1,3 +1,4 @@
+import { CLAIM_TIMING, type ClaimTiming } from '../../../activities/analyst/claim';
 import { createIdentifyActivities } from '../../../activities/identify';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
@@ -38,16 +39,21 @@ const impatient: AnalystFactory = ({ spec, analyst }) =>
 
 /** Synthetic trajectories in a store, and the identify activities against an endpoint. */
 export class IdentifyWorld {
-  readonly fixture = new RunFixture();
   readonly activities: ReturnType<typeof createIdentifyActivities>;
 
-  /** `analyst` opens the analysts on the world's store; default: a bare client that gives up soon. */
+  /**
+   * `analyst` opens the analysts on the world's store; default: a bare client that gives up soon. Worlds with one
+   * `fixture` are worker processes with one store.
+   */
   constructor(
     private readonly url: string,
     private readonly spec: Partial<AgentSpecInput> = {},
     analyst: (store: ArtifactStore) => AnalystFactory = () => impatient,
+    claimTiming: ClaimTiming = CLAIM_TIMING,
+    readonly fixture = new RunFixture(),
   ) {
-    this.activities = createIdentifyActivities({ store: this.fixture.store, analyst: analyst(this.fixture.store) });
+    const { store } = fixture;
+    this.activities = createIdentifyActivities({ store, analyst: analyst(store), claimTiming });
   }
 
   /** Input of the stage for a run over `episodes` synthetic trajectories. */
@@ -145,7 +151,7 @@ export class IdentifyWorld {
       totals,
       ...(independent && { independent }),
     });
-    return { discovery, plan: plans[0], plans, totals, result };
+    return { discovery, plan: plans[0], plans, tallies, totals, result };
   }
 
   private async context(runId: string, model: string): Promise<RunContext> {

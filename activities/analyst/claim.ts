@@ -1,0 +1,171 @@
+/** Claims: by them, runs and attempts agree who asks the analyst a question that several of them have. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { StoreConflictError, type ArtifactStore } from '../../store';
+
+const claimSchema = z.object({
+  /** Null: nobody asks at the moment. */
+  holder: z
+    .object({
+      runId: z.string(),
+      /** Made anew by each attempt of an activity. */
+      owner: z.string(),
+      /** Number of its questions when it began. */
+      questions: z.number(),
+    })
+    .nullable(),
+  /** Grows with each renewal, so that others see that the holder lives. */
+  renewals: z.number(),
+});
+type ClaimDocument = z.infer<typeof claimSchema>;
+
+/** How often claims are renewed and looked at. */
+export interface ClaimTiming {
+  /** Milliseconds between two renewals. */
+  renewMs: number;
+  /** Milliseconds between two looks at somebody else's claim. */
+  lookMs: number;
+  /** So many looks in a row without a renewal show that the holder is dead. */
+  deadAfterLooks: number;
+}
+
+/** A holder is given up after 20 s: longer than Temporal waits for a heartbeat of labelling. */
+export const CLAIM_TIMING: ClaimTiming = { renewMs: 3_000, lookMs: 1_000, deadAfterLooks: 20 };
+
+/** Who wants a claim, and how it waits. */
+export interface ClaimRequest {
+  runId: string;
+  questions: number;
+  /** Ends the waiting. */
+  signal: AbortSignal;
+  /** Called with the holder while another run has the claim. */
+  onWait: (holder: { runId: string; questions: number }) => void;
+  timing?: ClaimTiming;
+}
+
+/**
+ * A claim that this attempt holds. It is renewed until it is released. Its document is changed by conditional writes
+ * only: of two attempts, one sees that it has lost.
+ */
+export class Claim {
+  private readonly loss = new AbortController();
+  private readonly timer: NodeJS.Timeout;
+  private renewing: Promise<void> | null = null;
+  private renewedAt = performance.now();
+
+  private constructor(
+    private readonly store: ArtifactStore,
+    private readonly key: string,
+    private document: ClaimDocument,
+    /** Null: the document cannot be read or written, so the claim is not known to others. */
+    private etag: string | null,
+    private readonly timing: ClaimTiming,
+    /** Whether somebody held the claim before: since they were looked up, questions may have been answered. */
+    readonly wasHeld: boolean,
+  ) {
+    this.timer = setInterval(() => void this.renew(), timing.renewMs);
+    this.timer.unref();
+  }
+
+  /**
+   * Waits until nobody else holds the claim and takes it. Takes it at once from an earlier attempt of the same run, and
+   * from another run that has not renewed it for a while.
+   *
+   * A document that cannot be read or written, because the disk is full, stops nobody: the claim is then held without
+   * others knowing. Throws the signal's reason when that fires.
+   */
+  static async take(store: ArtifactStore, key: string, request: ClaimRequest): Promise<Claim> {
+    const { runId, questions, signal, timing = CLAIM_TIMING } = request;
+    const own = { runId, owner: randomUUID(), questions };
+    let [seen, looks] = [null as string | null, 0];
+    for (;;) {
+      const read = await readClaim(store, key);
+      if (read === null) return new Claim(store, key, { holder: own, renewals: 0 }, null, timing, true);
+      const { claim, etag } = read;
+      const other = claim.holder !== null && claim.holder.runId !== runId ? claim.holder : null;
+      looks = etag === seen ? looks + 1 : 0;
+      seen = etag;
+      if (other === null || looks >= timing.deadAfterLooks) {
+        const document = { holder: own, renewals: claim.renewals + 1 };
+        try {
+          const written = await store.swapDocument(key, document, etag);
+          return new Claim(store, key, document, written, timing, etag !== null);
+        } catch (error) {
+          if (!(error instanceof StoreConflictError)) return new Claim(store, key, document, null, timing, true);
+          continue;
+        }
+      }
+      request.onWait(other);
+      await sleep(timing.lookMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+    }
+  }
+
+  /** Fires when somebody else has taken the claim. */
+  get lost(): AbortSignal {
+    return this.loss.signal;
+  }
+
+  /**
+   * To be called before each question. An attempt whose process was stopped for a while finds out here whether somebody
+   * else has taken over. Rejects with the reason of `lost`.
+   */
+  async confirm(): Promise<void> {
+    if (performance.now() - this.renewedAt > 2 * this.timing.renewMs) await this.renew();
+    this.lost.throwIfAborted();
+  }
+
+  /** Gives the claim to whoever waits. Never rejects: a claim that stays behind is taken over. */
+  async release(): Promise<void> {
+    clearInterval(this.timer);
+    await this.renewing;
+    if (this.lost.aborted || this.etag === null) return;
+    const { renewals } = this.document;
+    await this.store.swapDocument(this.key, { holder: null, renewals: renewals + 1 }, this.etag).catch(() => undefined);
+  }
+
+  private renew(): Promise<void> {
+    this.renewing ??= this.renewNow().finally(() => (this.renewing = null));
+    return this.renewing;
+  }
+
+  private async renewNow(): Promise<void> {
+    if (this.etag === null || this.lost.aborted) return;
+    const next = { ...this.document, renewals: this.document.renewals + 1 };
+    try {
+      this.etag = await this.store.swapDocument(this.key, next, this.etag);
+      this.document = next;
+      this.renewedAt = performance.now();
+    } catch (error) {
+      // Another error, of a full disk for example, says nothing about who holds the claim.
+      if (!(error instanceof StoreConflictError)) return;
+      const holder = (await readClaim(this.store, this.key))?.claim.holder ?? null;
+      this.loss.abort(new ClaimLostError(this.key, holder?.runId === this.document.holder?.runId));
+    }
+  }
+}
+
+/** Another attempt or run has taken a claim. */
+export class ClaimLostError extends Error {
+  /** @param toOwnRun whether a later attempt of the same run has it, so that this one is over. */
+  constructor(
+    key: string,
+    readonly toOwnRun: boolean,
+  ) {
+    super(`${toOwnRun ? 'A later attempt of this run' : 'Another run'} asks these questions now (${key}).`);
+  }
+}
+
+/** A document that is no claim is nobody's. Null: it cannot be read. */
+async function readClaim(
+  store: ArtifactStore,
+  key: string,
+): Promise<{ claim: ClaimDocument; etag: string | null } | null> {
+  try {
+    const document = await store.readDocument(key);
+    const claim = claimSchema.safeParse(document?.value).data ?? { holder: null, renewals: 0 };
+    return { claim, etag: document?.etag ?? null };
+  } catch {
+    return null;
+  }
+}

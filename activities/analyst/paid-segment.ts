@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallRecord } from '../../contracts/artifacts/call-record';
+import type { CallLedger } from '../../llm';
+import type { ArtifactStore, Segment } from '../../store';
+
+/** Milliseconds until an append is repeated: the first time, and at most. */
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 15_000;
+
+/** How a segment of paid answers is written. */
+export interface PaidSegmentOptions {
+  /** Counts what is appended. Default: nobody. */
+  ledger: CallLedger | undefined;
+  /** Ends the waiting for a disk; the answers that wait are lost. */
+  signal: AbortSignal;
+  /** Shows people a line; undefined removes it. */
+  setNote: (note: string | undefined) => void;
+}
+
+/**
+ * The segment to which an activity appends paid answers. While the disk is full, an answer waits in memory and is
+ * appended when there is room: a repeated activity would pay for it again.
+ */
+export class PaidSegment {
+  private readonly segment: Segment;
+  private waiting = 0;
+  private reopening: Promise<void> | null = null;
+
+  constructor(
+    store: ArtifactStore,
+    readonly key: string,
+    private readonly options: PaidSegmentOptions,
+  ) {
+    this.segment = store.segment(key);
+  }
+
+  /**
+   * Appends a line with the record of its call and counts the call. Errors of the file system do not reject it: it
+   * repeats the append until it succeeds. Rejects with the signal's reason when that fires.
+   */
+  async append(line: unknown, call: CallRecord): Promise<void> {
+    try {
+      await this.segment.append(line);
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      await this.appendLater(line, error);
+    }
+    this.options.ledger?.recorded(this.key, call);
+  }
+
+  close(): Promise<void> {
+    return this.segment.close();
+  }
+
+  private async appendLater(line: unknown, first: Error): Promise<void> {
+    const { signal, setNote } = this.options;
+    this.waiting++;
+    let error = first;
+    try {
+      for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+        setNote(`answers that are paid for wait to be written to ${this.key}: ${error.message}`);
+        await sleep(wait, undefined, { signal }).catch(() => signal.throwIfAborted());
+        await this.reopen();
+        try {
+          return await this.segment.append(line);
+        } catch (again) {
+          if (!isSystemError(again)) throw again;
+          error = again;
+        }
+      }
+    } finally {
+      if (--this.waiting === 0) setNote(undefined);
+    }
+  }
+
+  /** The open file may be what fails. The next append opens it anew. */
+  private reopen(): Promise<void> {
+    this.reopening ??= this.segment
+      .close()
+      .catch(() => undefined)
+      .finally(() => (this.reopening = null));
+    return this.reopening;
+  }
+}
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && typeof (error as NodeJS.ErrnoException).code === 'string' && 'syscall' in error;
