@@ -10,6 +10,8 @@ export async function readDamageable<T>(path: string, remedy: string, read: () =
   try {
     return await read();
   } catch (error) {
+    // The store's own message says all of it, and how to go back to the version before.
+    if (error instanceof StoreCorruptError) throw new CliError(error.message, { type: error.type, cause: error });
     const reason = damage(error);
     if (reason === null) throw error;
     throw new CliError(`${path} is damaged: ${reason}. ${remedy}`, { type: 'Store.Corrupt', cause: error });
@@ -19,7 +21,6 @@ export async function readDamageable<T>(path: string, remedy: string, read: () =
 /** What is wrong with a document; null for an error that says nothing about its content. */
 function damage(error: unknown): string | null {
   if (error instanceof SyntaxError) return `it is not whole JSON (${error.message})`;
-  if (error instanceof StoreCorruptError) return error.message.replace(/\.$/, '');
   if (!(error instanceof z.ZodError)) return null;
   const [issue] = error.issues;
   return `${issue?.path.join('.') || 'the document'}: ${issue?.message ?? 'it does not have the expected form'}`;

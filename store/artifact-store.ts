@@ -2,11 +2,23 @@ import type { z } from 'zod';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { DamagedLines } from './damaged-lines';
 
-/** A document that is only replaced as a whole. `etag` is the sha256 of its bytes. */
+/** A document that is only replaced as a whole. */
 export interface StoredDocument {
   value: unknown;
-  etag: string;
+  /** What a change names to say on what it builds. Each write makes another one, also a write of the same value. */
+  version: string;
 }
+
+/** What an artifact's reference says beside its bytes. */
+export interface ArtifactOptions {
+  /** Default: by the extension of its name. */
+  mediaType?: string;
+  /** Number of its lines. */
+  records?: number;
+}
+
+/** Content of an artifact, in parts that follow each other. */
+export type ArtifactParts = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
 /** A file of the store, whatever it holds. */
 export interface StoredFile {
@@ -54,19 +66,22 @@ export interface Segment {
   close(): Promise<void>;
 }
 
-/** The store of all results. Keys are slash-separated paths, relative to the store's root. */
+/**
+ * The store of all results. Keys are slash-separated paths, relative to the store's root. Where the disk is full or
+ * does not work, all that writes throws StoreFullError or StoreUnavailableError.
+ */
 export interface ArtifactStore {
   /**
    * Writes an immutable artifact called `<directory>/<stem>-<first 12 hex of sha256><extension>` and returns its
    * reference. Writing the same bytes again changes nothing.
    */
-  put(
-    directory: string,
-    name: string,
-    data: string | Uint8Array,
-    options?: { mediaType?: string; records?: number },
-  ): Promise<ArtifactRef>;
-  /** Reads an artifact. Throws StoreCorruptError when its bytes do not match the reference. */
+  put(directory: string, name: string, data: string | Uint8Array, options?: ArtifactOptions): Promise<ArtifactRef>;
+  /** The same for content that comes in parts, of which only a few are held in memory. */
+  putParts(directory: string, name: string, parts: ArtifactParts, options?: ArtifactOptions): Promise<ArtifactRef>;
+  /**
+   * Reads an artifact. Like all that read one, throws StoreMissingError when it is not there, and StoreCorruptError
+   * when its bytes do not match the reference.
+   */
   get(ref: ArtifactRef): Promise<Buffer>;
   /**
    * Reads an artifact of which only the key is known. Throws StoreCorruptError when its bytes do not have the hash in
@@ -80,7 +95,7 @@ export interface ArtifactStore {
   range(ref: ArtifactRef, part: { start: number; end: number; sha256: string }): Promise<Buffer>;
   /**
    * Reads an artifact line by line, without holding all of it in memory. A line includes its line feed; `end` is the
-   * offset behind it. Throws StoreCorruptError after the last line when the bytes do not match the reference.
+   * offset behind it. Throws StoreCorruptError before the first line when the bytes do not match the reference.
    */
   lines(ref: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }>;
   /**
@@ -88,16 +103,16 @@ export interface ArtifactStore {
    * already, it only counts as modified now, so that `remove` leaves it.
    */
   adoptDirectory(directory: string, stem: string, sha256: string, sourcePath: string): Promise<string>;
-  /** Reads a mutable document; null when there is none. */
+  /** Reads a mutable document; null when there is none. Throws StoreCorruptError for a damaged one. */
   readDocument(key: string): Promise<StoredDocument | null>;
   /**
-   * Replaces a document if its etag is still `expected` (null: it must not exist), and returns the new etag. Throws
-   * StoreConflictError otherwise.
+   * Replaces a document if its version is still `expected` (null: it must not exist), and returns the new version. Of
+   * several writers with the same `expected` exactly one succeeds. Throws StoreConflictError otherwise.
    */
   swapDocument(key: string, value: unknown, expected: string | null): Promise<string>;
   /** Opens a segment. No file is made before the first append. */
   segment(key: string): Segment;
-  /** Names of the entries directly below a key, sorted; empty if there is no such key. */
+  /** Names of the entries directly below a key, documents among them, sorted; empty if there is no such key. */
   list(key: string): Promise<string[]>;
   /**
    * All files whose key begins with `prefix` and a slash, or all of the store for the empty prefix. Follows no symbolic

@@ -1,9 +1,47 @@
-/** The bytes of an artifact do not match its reference. */
+/** What is stored under a key is damaged: its bytes are not those that were written. */
 export class StoreCorruptError extends Error {
   readonly type = 'Store.Corrupt';
+}
+
+/** An artifact that a reference names is not in the store. */
+export class StoreMissingError extends Error {
+  readonly type = 'Store.Missing';
 }
 
 /** Somebody else changed the document since it was read. */
 export class StoreConflictError extends Error {
   readonly type = 'Promote.Conflict';
+}
+
+/** The disk of the store has no room left. */
+export class StoreFullError extends Error {
+  readonly type = 'Store.Full';
+}
+
+/** The disk of the store cannot be read or written, for another reason than room. */
+export class StoreUnavailableError extends Error {
+  readonly type = 'Store.Unavailable';
+}
+
+/** An error of the store that has a type in the catalogue of failures. */
+export type StoreError =
+  StoreCorruptError | StoreMissingError | StoreConflictError | StoreFullError | StoreUnavailableError;
+
+/** Whether an error is one of the store's own. */
+export const isStoreError = (error: unknown): error is StoreError =>
+  error instanceof StoreCorruptError ||
+  error instanceof StoreMissingError ||
+  error instanceof StoreConflictError ||
+  error instanceof StoreFullError ||
+  error instanceof StoreUnavailableError;
+
+/** The error of a damaged or missing artifact, with what to do. `what` is the end of a sentence about the artifact. */
+export function artifactError(kind: 'corrupt' | 'missing', key: string, what: string): Error {
+  const run = /^runs\/([^/]+)\//.exec(key)?.[1];
+  const remedy =
+    run === undefined
+      ? 'Restore it from a backup; whet repair RUN makes what belongs to a run again.'
+      : `whet repair ${run} makes its stage again.`;
+  const StoreError = kind === 'corrupt' ? StoreCorruptError : StoreMissingError;
+  return new StoreError(`Artifact ${key} ${what}. ${remedy}`);
 }

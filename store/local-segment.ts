@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import type { z } from 'zod';
 import type { Segment, SegmentLine, SegmentReading } from './artifact-store';
 import { DamagedLines } from './damaged-lines';
+import { onDisk } from './file-errors';
 import { isMissing } from './missing-files';
 import { splitLines } from './split-lines';
 
@@ -53,7 +54,7 @@ export class LocalSegment implements Segment {
     const batch: Batch = { lines: [line], written: Promise.resolve() };
     batch.written = this.queue.then(() => {
       this.batch = null;
-      return this.write(Buffer.from(batch.lines.join('')));
+      return onDisk(this.path, this.write(Buffer.from(batch.lines.join(''))));
     });
     this.batch = batch;
     // A failed append must not block later ones. Its own callers see the error.

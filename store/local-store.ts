@@ -1,14 +1,27 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { link, mkdir, open, readFile, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { open, readFile, readdir, rename, rm, utimes } from 'node:fs/promises';
 import { dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { ArtifactStore, Segment, StoredDocument, StoredFile } from './artifact-store';
-import { StoreConflictError, StoreCorruptError } from './errors';
+import type {
+  ArtifactOptions,
+  ArtifactParts,
+  ArtifactStore,
+  Segment,
+  StoredDocument,
+  StoredFile,
+} from './artifact-store';
+import { artifactError } from './errors';
+import { onDisk } from './file-errors';
+import { makeFolder, syncFolder } from './folders';
+import { documentOfFolder, LocalDocuments } from './local-documents';
 import { filesUnder, removeTree } from './local-removal';
 import { LocalSegment } from './local-segment';
-import { orIfMissing } from './missing-files';
-import { replaceFile } from './replace-file';
+import { isMissing, orIfMissing } from './missing-files';
+import { splitLines } from './split-lines';
+
+/** Bytes that are written at a time. */
+const PART_BYTES = 1 << 20;
 
 const MEDIA_TYPES: Record<string, string> = {
   '.json': 'application/json',
@@ -20,16 +33,27 @@ const MEDIA_TYPES: Record<string, string> = {
 
 const sha256Hex = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex');
 
-const corrupt = ({ key, sha256 }: Pick<ArtifactRef, 'key' | 'sha256'>) =>
-  new StoreCorruptError(
-    `Artifact ${key} does not match its sha256 ${sha256.slice(0, 12)}…: restore it, or delete it and run its ` +
-      'stage again.',
-  );
+/** sha256 of a file; null if there is none. */
+async function fileSha256(path: string): Promise<string | null> {
+  const hash = createHash('sha256');
+  try {
+    for await (const part of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>)
+      hash.update(part);
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+  return hash.digest('hex');
+}
+
+const NOT_ITS_HASH = 'does not have the bytes that its hash says';
 
 /**
  * Artifact store in a local directory. Files are written aside, synced and renamed, so that nobody reads half a file.
  */
 export class LocalStore implements ArtifactStore {
+  private readonly documents = new LocalDocuments((key) => this.localPath(key));
+
   constructor(private readonly root: string) {}
 
   localPath(key: string): string {
@@ -39,42 +63,67 @@ export class LocalStore implements ArtifactStore {
     return join(this.root, path);
   }
 
-  async put(
-    directory: string,
-    name: string,
-    data: string | Uint8Array,
-    options: { mediaType?: string; records?: number } = {},
-  ): Promise<ArtifactRef> {
+  put(directory: string, name: string, data: string | Uint8Array, options: ArtifactOptions = {}): Promise<ArtifactRef> {
     const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
-    const sha256 = sha256Hex(bytes);
-    const extension = extname(name);
-    const stem = name.slice(0, name.length - extension.length);
-    const key = `${directory}/${stem}-${sha256.slice(0, 12)}${extension}`;
-    const mediaType = options.mediaType ?? MEDIA_TYPES[extension] ?? 'application/octet-stream';
-    const ref: ArtifactRef = {
-      key,
-      sha256,
-      bytes: bytes.byteLength,
-      mediaType,
-      ...(options.records === undefined ? {} : { records: options.records }),
-    };
-    const existing = await readFile(this.localPath(key)).catch(() => null);
-    if (existing === null || sha256Hex(existing) !== sha256) await replaceFile(this.localPath(key), bytes);
-    return ref;
+    return onDisk(this.localPath(directory), this.putOnce(directory, name, bytes, options));
   }
 
-  async get(ref: ArtifactRef): Promise<Buffer> {
-    const data = await readFile(this.localPath(ref.key));
-    if (sha256Hex(data) !== ref.sha256) {
-      throw corrupt(ref);
+  /** Leaves a file alone that is there already: a repeated stage then needs no room. */
+  private async putOnce(
+    directory: string,
+    name: string,
+    data: Uint8Array,
+    options: ArtifactOptions,
+  ): Promise<ArtifactRef> {
+    const ref = artifactRef(directory, name, { sha256: sha256Hex(data), bytes: data.length }, options);
+    const isThere = (await fileSha256(this.localPath(ref.key)).catch(() => null)) === ref.sha256;
+    return isThere ? ref : this.writeArtifact(directory, name, [data], options);
+  }
+
+  putParts(directory: string, name: string, parts: ArtifactParts, options: ArtifactOptions = {}): Promise<ArtifactRef> {
+    return onDisk(this.localPath(directory), this.writeArtifact(directory, name, parts, options));
+  }
+
+  /** The name of an artifact is known when all of it is written: so it is written aside first. */
+  private async writeArtifact(
+    directory: string,
+    name: string,
+    parts: ArtifactParts,
+    options: ArtifactOptions,
+  ): Promise<ArtifactRef> {
+    await makeFolder(this.localPath(directory));
+    const temporary = this.localPath(`${directory}/${name}.${randomBytes(6).toString('hex')}.tmp`);
+    try {
+      const ref = artifactRef(directory, name, await writeParts(temporary, parts), options);
+      const path = this.localPath(ref.key);
+      const isThere = (await fileSha256(path).catch(() => null)) === ref.sha256;
+      if (!isThere) {
+        await rename(temporary, path);
+        await syncFolder(dirname(path));
+      }
+      return ref;
+    } finally {
+      await rm(temporary, { force: true }).catch(() => undefined);
     }
+  }
+
+  async get({ key, sha256 }: ArtifactRef): Promise<Buffer> {
+    const data = await this.readArtifact(key);
+    if (sha256Hex(data) !== sha256) throw artifactError('corrupt', key, NOT_ITS_HASH);
     return data;
   }
 
   async getNamed(key: string): Promise<Buffer> {
-    const data = await readFile(this.localPath(key));
+    const data = await this.readArtifact(key);
     const named = /-([0-9a-f]{12})\.[^./]+$/.exec(key)?.[1];
-    if (named === undefined || !sha256Hex(data).startsWith(named)) throw corrupt({ key, sha256: named ?? 'none' });
+    if (named === undefined || !sha256Hex(data).startsWith(named)) throw artifactError('corrupt', key, NOT_ITS_HASH);
+    return data;
+  }
+
+  private async readArtifact(key: string): Promise<Buffer> {
+    const path = this.localPath(key);
+    const data = await onDisk(path, orIfMissing(readFile(path), null));
+    if (data === null) throw artifactError('missing', key, 'is missing');
     return data;
   }
 
@@ -82,72 +131,45 @@ export class LocalStore implements ArtifactStore {
     { key }: ArtifactRef,
     { start, end, sha256 }: { start: number; end: number; sha256: string },
   ): Promise<Buffer> {
-    const file = await open(this.localPath(key));
-    try {
-      const data = Buffer.alloc(end - start);
-      const { bytesRead } = await file.read(data, 0, data.length, start);
-      if (bytesRead === data.length && sha256Hex(data) === sha256) return data;
-    } finally {
-      await file.close();
-    }
-    throw new StoreCorruptError(
-      `Bytes ${start} to ${end} of artifact ${key} are not what they were: restore it, or delete it and run its ` +
-        'stage again.',
-    );
+    const path = this.localPath(key);
+    const data = await onDisk(path, orIfMissing(readBytes(path, start, end), null));
+    if (data === null) throw artifactError('missing', key, 'is missing');
+    if (sha256Hex(data) !== sha256)
+      throw artifactError('corrupt', key, `has other bytes than were written at ${start} to ${end}`);
+    return data;
   }
 
-  async *lines(ref: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }> {
-    const hash = createHash('sha256');
-    let end = 0;
-    let rest: Buffer[] = [];
-    for await (const part of createReadStream(this.localPath(ref.key), {
-      highWaterMark: 1 << 20,
-    }) as AsyncIterable<Buffer>) {
-      hash.update(part);
-      let from = 0;
-      for (let at = part.indexOf(10); at !== -1; at = part.indexOf(10, from)) {
-        const line = Buffer.concat([...rest, part.subarray(from, at + 1)]);
-        rest = [];
-        from = at + 1;
-        yield { line, end: (end += line.length) };
-      }
-      if (from < part.length) rest.push(part.subarray(from));
-    }
-    const line = Buffer.concat(rest);
-    if (line.length > 0) yield { line, end: end + line.length };
-    if (hash.digest('hex') !== ref.sha256) throw corrupt(ref);
+  async *lines({ key, sha256 }: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }> {
+    const path = this.localPath(key);
+    // The hash is checked before the first line is returned: what is damaged is not even looked at.
+    const found = await onDisk(path, fileSha256(path));
+    if (found === null) throw artifactError('missing', key, 'is missing');
+    if (found !== sha256) throw artifactError('corrupt', key, NOT_ITS_HASH);
+    const parts = createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
+    for await (const { bytes, end, isComplete } of splitLines(parts, { withFeed: true }))
+      if (isComplete || (bytes as Buffer).length > 0) yield { line: bytes as Buffer, end };
   }
 
   async adoptDirectory(directory: string, stem: string, sha256: string, sourcePath: string): Promise<string> {
     const key = `${directory}/${stem}-${sha256.slice(0, 12)}`;
     const target = this.localPath(key);
-    await mkdir(dirname(target), { recursive: true });
+    await onDisk(target, makeFolder(dirname(target)));
     if (await touch(target)) return key;
-    await rename(sourcePath, target).catch((error: NodeJS.ErrnoException) => {
+    await onDisk(target, rename(sourcePath, target)).catch((error: NodeJS.ErrnoException) => {
       // Somebody may have just moved the same content there. The name contains the hash, so either copy will do.
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
     });
+    await onDisk(target, syncFolder(dirname(target)));
     await touch(target);
     return key;
   }
 
-  async readDocument(key: string): Promise<StoredDocument | null> {
-    const data = await orIfMissing(readFile(this.localPath(key)), null);
-    return data && { value: JSON.parse(data.toString('utf8')) as unknown, etag: sha256Hex(data) };
+  readDocument(key: string): Promise<StoredDocument | null> {
+    return this.documents.read(key);
   }
 
-  async swapDocument(key: string, value: unknown, expected: string | null): Promise<string> {
-    const path = this.localPath(key);
-    const data = Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
-    return this.withLock(path, async () => {
-      const current = (await this.readDocument(key))?.etag ?? null;
-      if (current !== expected)
-        throw new StoreConflictError(
-          `Document ${key} was changed by somebody else: read it again and repeat the change.`,
-        );
-      await replaceFile(path, data);
-      return sha256Hex(data);
-    });
+  swapDocument(key: string, value: unknown, expected: string | null): Promise<string> {
+    return this.documents.swap(key, value, expected);
   }
 
   segment(key: string): Segment {
@@ -155,7 +177,9 @@ export class LocalStore implements ArtifactStore {
   }
 
   async list(key: string): Promise<string[]> {
-    return (await orIfMissing(readdir(this.localPath(key)), [])).sort();
+    const names = await orIfMissing(readdir(this.localPath(key)), []);
+    const entries = names.filter((name) => !name.endsWith('.tmp')).map((name) => documentOfFolder(name) ?? name);
+    return [...new Set(entries)].sort();
   }
 
   async *listAll(prefix: string): AsyncIterable<StoredFile> {
@@ -168,37 +192,23 @@ export class LocalStore implements ArtifactStore {
     if (this.localPath(path) === this.localPath('')) throw new RangeError('The store as a whole cannot be removed.');
     return removeTree(this.root, path, unmodifiedSinceMs);
   }
+}
 
-  /**
-   * Runs the action with a lock file, made by link(2). A lock older than 10 s is taken to be of a process that died.
-   */
-  private async withLock<T>(path: string, action: () => Promise<T>): Promise<T> {
-    await mkdir(dirname(path), { recursive: true });
-    const lock = `${path}.lock`;
-    const own = `${lock}.${randomBytes(6).toString('hex')}`;
-    await (await open(own, 'wx')).close();
-    try {
-      for (let attempt = 0; ; attempt++) {
-        try {
-          await link(own, lock);
-          break;
-        } catch (error) {
-          if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-          const age = Date.now() - ((await stat(lock).catch(() => null))?.mtimeMs ?? Date.now());
-          if (age > 10_000) await rm(lock, { force: true });
-          else if (attempt > 500) throw new StoreConflictError(`Document ${path} is locked by somebody else.`);
-          else await new Promise((resolve) => setTimeout(resolve, 20));
-        }
-      }
-      try {
-        return await action();
-      } finally {
-        await rm(lock, { force: true });
-      }
-    } finally {
-      await rm(own, { force: true });
-    }
-  }
+function artifactRef(
+  directory: string,
+  name: string,
+  { sha256, bytes }: { sha256: string; bytes: number },
+  { mediaType, records }: ArtifactOptions,
+): ArtifactRef {
+  const extension = extname(name);
+  const stem = name.slice(0, name.length - extension.length);
+  return {
+    key: `${directory}/${stem}-${sha256.slice(0, 12)}${extension}`,
+    sha256,
+    bytes,
+    mediaType: mediaType ?? MEDIA_TYPES[extension] ?? 'application/octet-stream',
+    ...(records === undefined ? {} : { records }),
+  };
 }
 
 /** Sets the modification time of a file or directory to now. False if there is none. */
@@ -208,4 +218,45 @@ async function touch(path: string): Promise<boolean> {
     utimes(path, now, now).then(() => true),
     false,
   );
+}
+
+/** Writes a file of parts, down to the disk, and returns what it holds. */
+async function writeParts(path: string, parts: ArtifactParts): Promise<{ sha256: string; bytes: number }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const file = await open(path, 'wx');
+  try {
+    let held: Uint8Array[] = [];
+    let length = 0;
+    const flush = async () => {
+      const data = Buffer.concat(held);
+      [held, length] = [[], 0];
+      hash.update(data);
+      bytes += data.length;
+      await file.writeFile(data);
+    };
+    for await (const part of parts) {
+      const data = typeof part === 'string' ? Buffer.from(part, 'utf8') : part;
+      held.push(data);
+      length += data.length;
+      if (length >= PART_BYTES) await flush();
+    }
+    await flush();
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return { sha256: hash.digest('hex'), bytes };
+}
+
+/** The bytes of a file from `start` to `end`, fewer where the file is shorter. */
+async function readBytes(path: string, start: number, end: number): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    const data = Buffer.alloc(end - start);
+    const { bytesRead } = await file.read(data, 0, data.length, start);
+    return data.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }

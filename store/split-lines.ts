@@ -1,6 +1,6 @@
 /** A line of a file, or the rest behind the last line feed. */
 export interface RawLine {
-  /** Its bytes without the line feed; null when it is longer than the limit. */
+  /** Its bytes, without the line feed unless `withFeed`; null when it is longer than the limit. */
   bytes: Buffer | null;
   /** Where it begins, in bytes. */
   start: number;
@@ -17,7 +17,7 @@ export interface RawLine {
  */
 export async function* splitLines(
   parts: AsyncIterable<Buffer>,
-  { from = 0, maxBytes = Infinity }: { from?: number; maxBytes?: number } = {},
+  { from = 0, maxBytes = Infinity, withFeed = false }: { from?: number; maxBytes?: number; withFeed?: boolean } = {},
 ): AsyncGenerator<RawLine> {
   let start = from;
   let held: Buffer[] = [];
@@ -28,7 +28,7 @@ export async function* splitLines(
     else if (part.length > 0) held.push(part);
   };
   const line = (isComplete: boolean): RawLine => {
-    const end = start + length + (isComplete ? 1 : 0);
+    const end = start + length + (isComplete && !withFeed ? 1 : 0);
     const whole: RawLine = { bytes: length > maxBytes ? null : joined(held), start, end, isComplete };
     start = end;
     held = [];
@@ -38,7 +38,7 @@ export async function* splitLines(
   for await (const part of parts) {
     let at = 0;
     for (let feed = part.indexOf(10); feed !== -1; feed = part.indexOf(10, at)) {
-      hold(part.subarray(at, feed));
+      hold(part.subarray(at, withFeed ? feed + 1 : feed));
       at = feed + 1;
       yield line(true);
     }

@@ -2,7 +2,7 @@ import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
 import { failure } from '../contracts/typed-failure';
-import { StoreConflictError, StoreCorruptError } from '../store';
+import { diskError, isStoreError } from '../store';
 
 /**
  * Turns errors of the store, and of documents read from it, into failures with a type of FAILURES. The type decides
@@ -11,8 +11,9 @@ import { StoreConflictError, StoreCorruptError } from '../store';
  */
 export function toTypedFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure) return error;
-  if (error instanceof StoreCorruptError || error instanceof StoreConflictError)
-    return failure(error.type, error.message, { cause: error });
+  // A full disk is met by code of other libraries too, so errors of the operating system are looked at as well.
+  const storeError = isStoreError(error) ? error : diskError(error);
+  if (storeError !== null) return failure(storeError.type, storeError.message, { cause: storeError });
   // Requests and answers are checked where they arrive, so a document that fails its schema here is from the store.
   if (error instanceof z.ZodError) {
     return failure(

@@ -3,7 +3,7 @@ import { log } from '@temporalio/activity';
 import { z } from 'zod';
 import { createAnalystPool, type AnalystFactory, type SharedRateState } from '../../llm';
 import { runAnalyst } from '../endpoints/run-analyst';
-import { layout, StoreConflictError, type ArtifactStore } from '../../store';
+import { changeDocument, layout, StoreConflictError, type ArtifactStore } from '../../store';
 import { BudgetMeter } from './budget-meter';
 
 const secretSchema = z.object({ secret: z.string().min(32) });
@@ -27,15 +27,11 @@ export function storedRateState(store: ArtifactStore, endpoint: string): SharedR
 
 /** The key of the redaction placeholders' hashes. It is made once for a store, and never sent anywhere. */
 async function redactionSecret(store: ArtifactStore): Promise<string> {
-  for (;;) {
-    const document = await store.readDocument(layout.redactionSecret);
-    if (document !== null) return secretSchema.parse(document.value).secret;
-    await store
-      .swapDocument(layout.redactionSecret, { secret: randomBytes(32).toString('hex') }, null)
-      .catch((error: unknown) => {
-        if (!(error instanceof StoreConflictError)) throw error;
-      });
-  }
+  return changeDocument(store, layout.redactionSecret, (before) => {
+    if (before !== undefined) return { result: secretSchema.parse(before).secret };
+    const secret = randomBytes(32).toString('hex');
+    return { value: { secret }, result: secret };
+  });
 }
 
 /** Writes to the worker's log. Calls to the analyst are made inside activities, except in measurements. */

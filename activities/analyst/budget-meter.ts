@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type AnalystPrices,
   type AnalystUse,
@@ -22,7 +21,7 @@ import {
   type BatchOptions,
   type CallLedger,
 } from '../../llm';
-import { layout, StoreConflictError, type ArtifactStore } from '../../store';
+import { changeDocument, layout, type ArtifactStore } from '../../store';
 
 /** Milliseconds between two writes of the counts. */
 const WRITE_MS = 1_000;
@@ -272,23 +271,16 @@ export class BudgetMeter implements CallLedger {
     const key = layout.analystUse(this.runId);
     const adding = [...this.pending];
     if (adding.length === 0) return;
-    for (let attempt = 1; ; attempt++) {
-      const document = await this.store.readDocument(key);
-      const sum = this.sumWith(parseAnalystUse(document?.value), adding);
-      try {
-        await this.store.swapDocument(key, sum, document?.etag ?? null);
-        this.shared = sum.uses;
-        this.pending = this.pending.slice(adding.length);
-        this.pendingUse = this.pending.reduce<AnalystUse>((total, { use }) => addAll(total, use), {});
-        for (const { segment } of adding) if (segment !== null) this.counted.set(segment, sum.counted[segment] ?? 0);
-        // A lowered budget takes effect here. A raised one does so when the old one is spent.
-        this.budget = await readBudget(this.store, this.runId, this.spec.budget);
-        return;
-      } catch (error) {
-        if (!(error instanceof StoreConflictError) || attempt === 20) throw error;
-        await sleep(Math.random() * 20 * attempt);
-      }
-    }
+    const { uses, counted } = await changeDocument(this.store, key, (before) => {
+      const sum = this.sumWith(parseAnalystUse(before), adding);
+      return { value: sum, result: sum };
+    });
+    this.shared = uses;
+    this.pending = this.pending.slice(adding.length);
+    this.pendingUse = this.pending.reduce<AnalystUse>((total, { use }) => addAll(total, use), {});
+    for (const { segment } of adding) if (segment !== null) this.counted.set(segment, counted[segment] ?? 0);
+    // A lowered budget takes effect here. A raised one does so when the old one is spent.
+    this.budget = await readBudget(this.store, this.runId, this.spec.budget);
   }
 
   /**

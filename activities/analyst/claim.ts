@@ -59,7 +59,7 @@ export class Claim {
     private readonly key: string,
     private document: ClaimDocument,
     /** Null: the document cannot be read or written, so the claim is not known to others. */
-    private etag: string | null,
+    private version: string | null,
     private readonly timing: ClaimTiming,
     /** Whether somebody held the claim before: since they were looked up, questions may have been answered. */
     readonly wasHeld: boolean,
@@ -82,15 +82,15 @@ export class Claim {
     for (;;) {
       const read = await readClaim(store, key);
       if (read === null) return new Claim(store, key, { holder: own, renewals: 0 }, null, timing, true);
-      const { claim, etag } = read;
+      const { claim, version } = read;
       const other = claim.holder !== null && claim.holder.runId !== runId ? claim.holder : null;
-      looks = etag === seen ? looks + 1 : 0;
-      seen = etag;
+      looks = version === seen ? looks + 1 : 0;
+      seen = version;
       if (other === null || looks >= timing.deadAfterLooks) {
         const document = { holder: own, renewals: claim.renewals + 1 };
         try {
-          const written = await store.swapDocument(key, document, etag);
-          return new Claim(store, key, document, written, timing, etag !== null);
+          const written = await store.swapDocument(key, document, version);
+          return new Claim(store, key, document, written, timing, version !== null);
         } catch (error) {
           if (!(error instanceof StoreConflictError)) return new Claim(store, key, document, null, timing, true);
           continue;
@@ -119,9 +119,11 @@ export class Claim {
   async release(): Promise<void> {
     clearInterval(this.timer);
     await this.renewing;
-    if (this.lost.aborted || this.etag === null) return;
+    if (this.lost.aborted || this.version === null) return;
     const { renewals } = this.document;
-    await this.store.swapDocument(this.key, { holder: null, renewals: renewals + 1 }, this.etag).catch(() => undefined);
+    await this.store
+      .swapDocument(this.key, { holder: null, renewals: renewals + 1 }, this.version)
+      .catch(() => undefined);
   }
 
   private renew(): Promise<void> {
@@ -130,10 +132,10 @@ export class Claim {
   }
 
   private async renewNow(): Promise<void> {
-    if (this.etag === null || this.lost.aborted) return;
+    if (this.version === null || this.lost.aborted) return;
     const next = { ...this.document, renewals: this.document.renewals + 1 };
     try {
-      this.etag = await this.store.swapDocument(this.key, next, this.etag);
+      this.version = await this.store.swapDocument(this.key, next, this.version);
       this.document = next;
       this.renewedAt = performance.now();
     } catch (error) {
@@ -160,11 +162,11 @@ export class ClaimLostError extends Error {
 async function readClaim(
   store: ArtifactStore,
   key: string,
-): Promise<{ claim: ClaimDocument; etag: string | null } | null> {
+): Promise<{ claim: ClaimDocument; version: string | null } | null> {
   try {
     const document = await store.readDocument(key);
     const claim = claimSchema.safeParse(document?.value).data ?? { holder: null, renewals: 0 };
-    return { claim, etag: document?.etag ?? null };
+    return { claim, version: document?.version ?? null };
   } catch {
     return null;
   }

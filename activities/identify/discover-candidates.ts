@@ -7,7 +7,7 @@ import type { DiscoveryResult, IdentifyInput } from '../../contracts/messages/id
 import type { Repetition } from '../../contracts/messages/repair';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { contentKey } from '../../llm';
-import { layout, putJson, readDictionary, type ArtifactStore, type LineFile } from '../../store';
+import { changeDocument, layout, putJson, readDictionary, type ArtifactStore, type LineFile } from '../../store';
 import { RecordedCalls, sumCalls } from '../analyst/recorded-calls';
 import { startProgress } from '../progress';
 import { discoveryBatches, poolCandidates, selectCandidates, type PooledCandidate } from './discovery/candidate-pool';
@@ -100,11 +100,10 @@ export async function discoverCandidates(
  */
 async function frozenDictionary(store: ArtifactStore, { agent, runId }: RunContext): Promise<Dictionary> {
   const key = `${layout.run(runId)}/work/dictionary.json`;
-  const frozen = await store.readDocument(key);
-  if (frozen) return dictionarySchema.parse(frozen.value);
   const dictionary = await readDictionary(store, agent);
-  await store.swapDocument(key, dictionary, null);
-  return dictionary;
+  return changeDocument(store, key, (frozen) =>
+    frozen === undefined ? { value: dictionary, result: dictionary } : { result: dictionarySchema.parse(frozen) },
+  );
 }
 
 /** The pool that discovery begins with: capabilities of earlier runs, in the order of the dictionary. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type ArtifactStore, StoreConflictError } from '../../store';
+import { type ArtifactStore, changeDocument } from '../../store';
 import type { TargetProfile } from '../environment-checks/target-profile';
 import { profileFromJson, profileToJson, targetProfileJsonSchema } from './target-profile-json';
 
@@ -30,15 +30,18 @@ export class TargetProfileCache {
   }
 
   private async keptOrRead(key: string, read: () => Promise<TargetProfile>): Promise<TargetProfile> {
-    const kept = await this.store.readDocument(key);
     // A profile of another version does not parse, and is read again.
-    const written = targetProfileJsonSchema.safeParse(kept?.value);
-    if (written.success) return profileFromJson(written.data);
+    const known = (value: unknown) => {
+      const written = targetProfileJsonSchema.safeParse(value);
+      return written.success ? profileFromJson(written.data) : null;
+    };
+    const kept = known((await this.store.readDocument(key))?.value);
+    if (kept !== null) return kept;
     const profile = await read();
-    await this.store.swapDocument(key, profileToJson(profile), kept?.etag ?? null).catch((error: unknown) => {
-      // Another process was faster, and has kept the same profile.
-      if (!(error instanceof StoreConflictError)) throw error;
+    // Another process may have been faster, and has kept the same profile.
+    return changeDocument(this.store, key, (value) => {
+      const faster = known(value);
+      return faster === null ? { value: profileToJson(profile), result: profile } : { result: faster };
     });
-    return profile;
   }
 }

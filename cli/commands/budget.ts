@@ -2,13 +2,15 @@ import { parseAnalystUse, dollarsForUse, pricesOf } from '../../contracts/artifa
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import { type BudgetSpec, budgetSpecSchema } from '../../contracts/config/analyst-spec';
 import { MESSAGES } from '../../contracts/names';
-import { layout, LocalStore, StoreConflictError, type ArtifactStore, type StoredDocument } from '../../store';
+import { changeDocument, layout, LocalStore, type ArtifactStore, type StoredDocument } from '../../store';
 import type { Context } from '../context';
 import { readDamageable } from '../documents';
 import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
 import { readRunState } from '../view/run-state';
 import { waitingFor } from '../view/waiting-for';
+
+const DAMAGE_REMEDY = 'Restore it from a backup, or move it away.';
 
 /** Flags of `whet budget`. */
 export interface BudgetFlags {
@@ -83,22 +85,20 @@ const readKept = <T, A>(
   read: (document: StoredDocument) => T,
   absent: A,
 ): Promise<T | A> =>
-  readDamageable(store.localPath(key), 'Restore it from a backup, or move it away.', async () => {
+  readDamageable(store.localPath(key), DAMAGE_REMEDY, async () => {
     const document = await store.readDocument(key);
     return document === null ? absent : read(document);
   });
 
 async function setBudget(store: ArtifactStore, runId: string, setting: BudgetSpec): Promise<BudgetSpec> {
-  for (let attempt = 0; ; attempt++) {
-    const document = await readKept(store, layout.budget(runId), (kept) => kept, null);
-    const budget: BudgetSpec = { ...(await currentBudget(store, runId)), ...setting };
-    try {
-      await store.swapDocument(layout.budget(runId), budget, document?.etag ?? null);
-      return budget;
-    } catch (error) {
-      if (!(error instanceof StoreConflictError) || attempt === 5) throw error;
-    }
-  }
+  const key = layout.budget(runId);
+  const ofSpec = (await specOf(store, runId))?.spec.budget ?? {};
+  return readDamageable(store.localPath(key), DAMAGE_REMEDY, () =>
+    changeDocument(store, key, (before) => {
+      const budget: BudgetSpec = { ...budgetSpecSchema.parse(before ?? ofSpec), ...setting };
+      return { value: budget, result: budget };
+    }),
+  );
 }
 
 const pricesOfRun = async (store: ArtifactStore, runId: string) =>

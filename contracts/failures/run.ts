@@ -275,8 +275,29 @@ export const FAILURES = {
   'Store.Corrupt': {
     retryable: false,
     curedBy: 'operator',
-    meaning: 'An artifact does not match the hash in its name.',
-    remedy: '`whet repair RUN` restores the artifact or tells what to do; then `whet retry RUN`.',
+    meaning: 'What the store holds is damaged: an artifact does not match its hash, or a document is torn.',
+    remedy:
+      'The message names the file: `whet repair RUN` makes the artifacts of a run again or tells what to do; a ' +
+      'document goes back to its version before. Then `whet retry RUN`.',
+  },
+  'Store.Missing': {
+    retryable: false,
+    curedBy: 'operator',
+    meaning: 'An artifact of the run is no longer in the store.',
+    remedy: '`whet repair RUN` makes it again, or restore it from a backup; then `whet retry RUN`.',
+  },
+  'Store.Full': {
+    retryable: true,
+    curedBy: 'operator',
+    meaning: 'The disk of the store is full, or its quota is used up.',
+    remedy: 'Free space: the run goes on by itself. Where it waits for an answer by then, `whet retry RUN`.',
+  },
+  'Store.Unavailable': {
+    retryable: true,
+    curedBy: 'operator',
+    meaning: 'The disk of the store does not work: it cannot be read or is mounted read-only.',
+    remedy:
+      'Mend or mount it again: the run goes on by itself. Where it waits for an answer by then, `whet retry RUN`.',
   },
 } as const satisfies Record<string, RunFailure>;
 /** A type of `FAILURES`. */

@@ -5,20 +5,21 @@ import { newRateState, rateStateSchema, type RateState } from './rate-state';
  * document with compare-and-swap.
  */
 export interface SharedRateState {
-  read(): Promise<{ value: unknown; etag: string } | null>;
-  /** Replaces the document if its etag is still `expected`. Resolves with false if somebody else changed it first. */
+  read(): Promise<{ value: unknown; version: string } | null>;
+  /** Replaces the document if its version is still `expected`. Resolves with false if somebody else was faster. */
   swap(value: unknown, expected: string | null): Promise<boolean>;
 }
 
 /** A rate state that one process keeps for itself. `initial`: what it knows at the beginning. */
 export function inProcessRateState(initial?: RateState): SharedRateState {
-  let held: { value: unknown; etag: string } | null = initial === undefined ? null : { value: initial, etag: '0' };
-  let version = 0;
+  let held: { value: unknown; version: string } | null =
+    initial === undefined ? null : { value: initial, version: '0' };
+  let writes = 0;
   return {
     read: async () => held,
     swap: async (value, expected) => {
-      if ((held?.etag ?? null) !== expected) return false;
-      held = { value, etag: String(++version) };
+      if ((held?.version ?? null) !== expected) return false;
+      held = { value, version: String(++writes) };
       return true;
     },
   };
@@ -39,7 +40,7 @@ export async function updateRateState<T>(
     const held = await shared.read();
     const parsed = held === null ? null : rateStateSchema.safeParse(held.value);
     const changed = change(parsed?.data ?? newRateState(Date.now()));
-    if (await shared.swap(changed.state, held?.etag ?? null)) return changed;
+    if (await shared.swap(changed.state, held?.version ?? null)) return changed;
     await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * (attempt + 1)));
   }
   throw new Error(

@@ -110,7 +110,7 @@ export class GatewayFixture {
 
   async setRegistry(registry: Registry): Promise<void> {
     const key = layout.registry('desk');
-    await this.store.swapDocument(key, registry, (await this.store.readDocument(key))?.etag ?? null);
+    await this.store.swapDocument(key, registry, (await this.store.readDocument(key))?.version ?? null);
   }
 
   /** Polls until something holds; fails after five seconds. */

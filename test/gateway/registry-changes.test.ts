@@ -1,5 +1,4 @@
 // tier: integration
-import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type LocalStore,
@@ -11,6 +10,7 @@ import {
   startCanary,
 } from '../../store';
 import { FakeReplica } from '../fakes/replica';
+import { damageDocument } from '../helpers/stored-document';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 
 const versions = [versionOf(1, 'weigh'), versionOf(2, 'weigh'), versionOf(3, 'weigh')];
@@ -116,7 +116,7 @@ describe('the gateway and its registry', () => {
 
   it('keeps the last registry when the document is damaged', async () => {
     await started();
-    writeFileSync(fixture.store.localPath('registry/desk.json'), '{"agent": ');
+    damageDocument(fixture.store, 'registry/desk.json', '{"agent": ');
     await sleep(100);
     expect(await answeredBy()).toBe(adapterName('weigh', 1));
   });

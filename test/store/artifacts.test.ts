@@ -1,28 +1,14 @@
 // tier: integration
+/** What the artifacts of a local store do on disk. What all stores do is in conformance.ts. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { getJson, getLines, putJson, putLines, StoreCorruptError } from '../../store';
+import { StoreCorruptError } from '../../store';
 import { temporaryStore } from './temporary-store';
 
 const { folder, store } = temporaryStore();
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const damage = (key: string, text: string) => writeFileSync(join(folder, key), text);
-
-test('an artifact is named after its content and read back by its reference', async () => {
-  const ref = await store.put('runs/r1', 'notes.txt', 'häßlich', { mediaType: 'text/plain', records: 1 });
-  const hash = sha256('häßlich');
-  expect(ref).toEqual({
-    key: `runs/r1/notes-${hash.slice(0, 12)}.txt`,
-    sha256: hash,
-    bytes: 9,
-    mediaType: 'text/plain',
-    records: 1,
-  });
-  expect((await store.get(ref)).toString('utf8')).toBe('häßlich');
-  expect((await store.getNamed(ref.key)).toString('utf8')).toBe('häßlich');
-});
 
 test('the media type follows from the extension', async () => {
   const types = ['a.json', 'a.jsonl', 'a.html', 'a.py', 'a.svg', 'a'].map((name) => store.put('types', name, name));
@@ -73,40 +59,6 @@ test('writing a damaged artifact again restores it', async () => {
 test('a name without a hash cannot be checked, and is Store.Corrupt', async () => {
   damage('plain.txt', 'text');
   await expect(store.getNamed('plain.txt')).rejects.toMatchObject({ type: 'Store.Corrupt' });
-});
-
-test('a missing artifact is an error of the file system', async () => {
-  const ref = await store.put('gone', 'a.txt', 'text');
-  await expect(store.get({ ...ref, key: 'gone/other.txt' })).rejects.toMatchObject({ code: 'ENOENT' });
-});
-
-test('a range is checked against its own hash', async () => {
-  const ref = await store.put('range', 'a.txt', 'abcdef');
-  const part = { start: 2, end: 4, sha256: sha256('cd') };
-  expect((await store.range(ref, part)).toString()).toBe('cd');
-  for (const wrong of [
-    { ...part, sha256: sha256('xx') },
-    { start: 4, end: 9, sha256: sha256('ef') },
-  ])
-    await expect(store.range(ref, wrong)).rejects.toMatchObject({ type: 'Store.Corrupt' });
-});
-
-test('lines come with their line feeds and the offset behind each, across read blocks', async () => {
-  const long = 'l'.repeat((1 << 20) + 7);
-  const ref = await store.put('lines', 'a.jsonl', `one\n${long}\nlast`);
-  const lines = await collect(store.lines(ref));
-  expect(lines.map(({ line }) => line.length)).toEqual([4, long.length + 1, 4]);
-  expect(lines.map(({ end }) => end)).toEqual([4, 5 + long.length, 9 + long.length]);
-});
-
-test('JSON and lines go out and come back through their schemas', async () => {
-  const schema = z.strictObject({ n: z.number() });
-  const one = await putJson(store, 'json', 'one.json', { n: 1 });
-  expect(await getJson(store, one, schema)).toEqual({ n: 1 });
-  const many = await putLines(store, 'json', 'many.jsonl', [{ n: 1 }, { n: 2 }]);
-  expect(many.records).toBe(2);
-  expect(await getLines(store, many, schema)).toEqual([{ n: 1 }, { n: 2 }]);
-  await expect(getJson(store, one, z.strictObject({ m: z.number() }))).rejects.toThrow(z.ZodError);
 });
 
 test('a directory is moved into the store once', async () => {

@@ -1,86 +1,160 @@
 // tier: integration
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+/** What the documents of a local store do on disk. What all stores do is in conformance.ts. */
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { LocalStore, StoreConflictError } from '../../store';
-import { changeDocument } from '../../store/change-document';
+import { changeDocument, LocalStore, StoreConflictError } from '../../store';
 import { temporaryStore } from './temporary-store';
 
 const { folder, store } = temporaryStore();
-/** The same folder as another process would open it. */
 const other = new LocalStore(folder);
+const versionsOf = (key: string) => readdirSync(join(folder, `${key}.versions`)).sort();
+const contentOf = (key: string, version: string) => join(folder, `${key}.versions`, `content-${version}.json`);
+const plain = (key: string, text: string) => writeFileSync(join(folder, key), text);
 
-test('a document that is not there is null, and is made by a swap that expects none', async () => {
-  expect(await store.readDocument('a.json')).toBeNull();
-  const etag = await store.swapDocument('a.json', { n: 1 }, null);
-  expect(await other.readDocument('a.json')).toEqual({ value: { n: 1 }, etag });
-  expect(readFileSync(join(folder, 'a.json'), 'utf8')).toBe('{\n  "n": 1\n}\n');
-});
-
-test('a swap with the current etag replaces the document and returns the next etag', async () => {
-  const first = await store.swapDocument('b.json', 1, null);
-  const second = await store.swapDocument('b.json', 2, first);
-  expect(await store.readDocument('b.json')).toEqual({ value: 2, etag: second });
-});
-
-test('a swap with an old etag is a conflict, and changes nothing', async () => {
-  const first = await store.swapDocument('c.json', 1, null);
-  await store.swapDocument('c.json', 2, first);
-  for (const expected of [first, null]) {
-    const error = await store.swapDocument('c.json', 3, expected).catch((caught: unknown) => caught);
-    expect(error).toBeInstanceOf(StoreConflictError);
-    expect(error).toMatchObject({ type: 'Promote.Conflict', message: expect.stringContaining('c.json') as string });
-  }
-  expect((await store.readDocument('c.json'))?.value).toBe(2);
-});
-
-test('of two writers that swap the same document at once, one wins and the other sees a conflict', async () => {
-  const etag = await store.swapDocument('d.json', 'start', null);
-  const outcomes = await Promise.allSettled([
-    store.swapDocument('d.json', 'one', etag),
-    other.swapDocument('d.json', 'two', etag),
+test('a document is a folder with its content, the content before, and the head that names the version', async () => {
+  const versions = [await store.swapDocument('a.json', { n: 1 }, null)];
+  for (const n of [2, 3]) versions.push(await store.swapDocument('a.json', { n }, versions.at(-1)!));
+  expect(versionsOf('a.json')).toEqual([
+    `content-${versions[1]}.json`,
+    `content-${versions[2]}.json`,
+    `head-${versions[2]}`,
   ]);
-  const winner = outcomes.findIndex(({ status }) => status === 'fulfilled');
-  expect(outcomes[1 - winner]).toMatchObject({ status: 'rejected', reason: { type: 'Promote.Conflict' } });
-  expect((await store.readDocument('d.json'))?.value).toBe(['one', 'two'][winner]);
+  expect(readFileSync(contentOf('a.json', versions[2]!), 'utf8')).toBe('{\n  "n": 3\n}\n');
+  expect(versions[2]).toMatch(/^00000003-[0-9a-f]{16}-[0-9a-f]{12}$/);
 });
 
-test('writers that repeat their change after a conflict lose no update', async () => {
-  const add = (writer: LocalStore) =>
-    changeDocument(writer, 'count.json', (before) => {
-      const value = ((before as number | undefined) ?? 0) + 1;
-      return { value, result: value };
-    });
-  const results = await Promise.all([store, other, new LocalStore(folder), new LocalStore(folder)].map(add));
-  expect((await store.readDocument('count.json'))?.value).toBe(4);
-  expect(results.sort()).toEqual([1, 2, 3, 4]);
+test('a writer that was stopped for long overwrites nothing, and its content is removed', async () => {
+  const read = await store.swapDocument('stopped.json', 1, null);
+  let version = read;
+  for (const value of [2, 3]) version = await other.swapDocument('stopped.json', value, version);
+  await expect(store.swapDocument('stopped.json', 'late', read)).rejects.toBeInstanceOf(StoreConflictError);
+  expect((await other.readDocument('stopped.json'))?.value).toBe(3);
+  expect(versionsOf('stopped.json')).toHaveLength(3);
 });
 
-test('a change without a value writes nothing', async () => {
-  expect(await changeDocument(store, 'untouched.json', (before) => ({ result: before }))).toBeUndefined();
-  expect(existsSync(join(folder, 'untouched.json'))).toBe(false);
+test('the lock file of an older Whetstone, however old, is nobody’s business', async () => {
+  plain('locked.json.lock', '');
+  utimesSync(join(folder, 'locked.json.lock'), 1, 1);
+  await store.swapDocument('locked.json', 1, null);
+  expect(existsSync(join(folder, 'locked.json.lock'))).toBe(true);
 });
 
-test('a change that loses eight times gives up with the conflict', async () => {
-  const contested = Object.create(store) as LocalStore;
-  let swaps = 0;
-  contested.swapDocument = () => Promise.reject(new StoreConflictError(`lost ${++swaps}`));
-  await expect(changeDocument(contested, 'e.json', () => ({ value: 1, result: 1 }))).rejects.toThrow('lost 8');
-});
-
-test('an error of the change itself is passed on and leaves no lock behind', async () => {
-  const broken = changeDocument(store, 'f.json', () => {
-    throw new RangeError('no such version');
+describe('a plain file of an older Whetstone', () => {
+  test('is read as it is, and taken over by the first change', async () => {
+    plain('old.json', '{"n":1}');
+    const read = await store.readDocument('old.json');
+    expect(read?.value).toEqual({ n: 1 });
+    expect(readdirSync(folder).filter((name) => name.startsWith('old.json'))).toEqual(['old.json']);
+    await store.swapDocument('old.json', { n: 2 }, read!.version);
+    expect((await other.readDocument('old.json'))?.value).toEqual({ n: 2 });
+    expect(readdirSync(folder).filter((name) => name.startsWith('old.json'))).toEqual(['old.json.versions']);
+    expect(await store.list('')).toContain('old.json');
   });
-  await expect(broken).rejects.toThrow(RangeError);
-  await store.swapDocument('f.json', 1, null);
-  expect(readdirSync(folder).filter((name) => /\.(lock|tmp)/.test(name))).toEqual([]);
+
+  test('is taken over once, whoever tries', async () => {
+    plain('taken.json', '0');
+    const add = (writer: LocalStore) =>
+      changeDocument(writer, 'taken.json', (before) => ({ value: (before as number) + 1, result: null }));
+    await Promise.all(Array.from({ length: 10 }, () => add(new LocalStore(folder))));
+    expect((await store.readDocument('taken.json'))?.value).toBe(10);
+  });
+
+  test('that changed since it was read is not taken over', async () => {
+    plain('changed.json', '1');
+    const { version } = (await store.readDocument('changed.json'))!;
+    plain('changed.json', '2');
+    await expect(store.swapDocument('changed.json', 3, version)).rejects.toBeInstanceOf(StoreConflictError);
+    await expect(store.swapDocument('changed.json', 3, null)).rejects.toBeInstanceOf(StoreConflictError);
+  });
+
+  test.each(['', '{"n":', '\0\0\0'])('that holds %j is Store.Corrupt and not a stack', async (text) => {
+    plain('torn.json', text);
+    await expect(store.readDocument('torn.json')).rejects.toMatchObject({
+      type: 'Store.Corrupt',
+      message: expect.stringMatching(/^Document torn\.json is damaged: .*torn\.json is .*remove the file to/) as string,
+    });
+  });
 });
 
-test('the lock of a process that died is taken over after ten seconds', async () => {
-  const lock = join(folder, 'g.json.lock');
-  writeFileSync(lock, '');
-  const old = Date.now() / 1000 - 11;
-  utimesSync(lock, old, old);
-  await store.swapDocument('g.json', 1, null);
-  expect(existsSync(lock)).toBe(false);
+test('what killed writers leave is removed by later changes', async () => {
+  let version = await store.swapDocument('left.json', 1, null);
+  const stray = `00000002-0123456789abcdef-0123456789ab`;
+  writeFileSync(contentOf('left.json', stray), '"nobody');
+  version = await store.swapDocument('left.json', 2, version);
+  expect(versionsOf('left.json')).not.toContain(`content-${stray}.json`);
+  mkdirSync(join(folder, 'born.json.versions.0123456789ab.tmp'));
+  expect(await store.list('')).not.toContain('born.json.versions.0123456789ab.tmp');
+  await store.swapDocument('born.json', 1, null);
+  expect(readdirSync(folder).filter((name) => name.startsWith('born.json'))).toEqual(['born.json.versions']);
+});
+
+describe('a damaged document', () => {
+  const DAMAGES: Record<string, (path: string) => void> = {
+    empty: (path) => truncateSync(path, 0),
+    torn: (path) => truncateSync(path, 4),
+    'other JSON': (path) => writeFileSync(path, '{}'),
+    gone: (path) => rmSync(path),
+  };
+  test.each(Object.keys(DAMAGES))(
+    '(%s) is Store.Corrupt, and its message goes back to the version before',
+    async (how) => {
+      const key = `damaged ${how}.json`;
+      const first = await store.swapDocument(key, { n: 1 }, null);
+      const second = await store.swapDocument(key, { n: 2 }, first);
+      DAMAGES[how]!(contentOf(key, second));
+      const error = (await store.readDocument(key).catch((caught: unknown) => caught)) as Error;
+      expect(error).toMatchObject({ type: 'Store.Corrupt' });
+      expect(error.message).toContain(`Document ${key} is damaged: ${contentOf(key, second)} is`);
+      execFileSync('sh', ['-c', error.message.slice(error.message.indexOf(': mv ') + 2)]);
+      expect(await store.readDocument(key)).toEqual({ value: { n: 1 }, version: first });
+      await store.swapDocument(key, { n: 3 }, first);
+      expect((await store.readDocument(key))?.value).toEqual({ n: 3 });
+    },
+  );
+
+  test('without its head can be set back too', async () => {
+    const version = await store.swapDocument('headless.json', { n: 1 }, null);
+    rmSync(join(folder, 'headless.json.versions', `head-${version}`));
+    const error = (await store.readDocument('headless.json').catch((caught: unknown) => caught)) as Error;
+    expect(error.message).toContain('has no entry head-...');
+    execFileSync('sh', ['-c', error.message.slice(error.message.indexOf(': touch ') + 2)]);
+    expect((await store.readDocument('headless.json'))?.value).toEqual({ n: 1 });
+  });
+});
+
+describe('changeDocument', () => {
+  test('writes nothing for a change without a value', async () => {
+    expect(await changeDocument(store, 'untouched.json', (before) => ({ result: before }))).toBeUndefined();
+    expect(await store.list('')).not.toContain('untouched.json');
+  });
+
+  test('goes on after many lost races, until its time is over', async () => {
+    const contested = Object.create(store) as LocalStore;
+    let swaps = 0;
+    contested.swapDocument = () => Promise.reject(new StoreConflictError(`lost ${++swaps}`));
+    const change = () => ({ value: 1, result: 1 });
+    await expect(changeDocument(contested, 'e.json', change, 500)).rejects.toThrow(/^lost \d+$/);
+    contested.swapDocument = (...args) =>
+      ++swaps < 30 ? Promise.reject(new StoreConflictError('lost')) : store.swapDocument(...args);
+    swaps = 0;
+    expect(await changeDocument(contested, 'e.json', change)).toBe(1);
+  });
+
+  test('passes an error of the change on, and leaves nothing behind', async () => {
+    const broken = changeDocument(store, 'f.json', () => {
+      throw new RangeError('no such version');
+    });
+    await expect(broken).rejects.toThrow(RangeError);
+    expect(readdirSync(folder).filter((name) => name.startsWith('f.json'))).toEqual([]);
+  });
 });

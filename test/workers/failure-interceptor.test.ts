@@ -11,6 +11,19 @@ test('an artifact that does not match its hash is a failure that is not repeated
   });
 });
 
+test.each([
+  ['ENOSPC', 'Store.Full', 'The disk of the store is full: /s/x.json could not be written (ENOSPC). Free space'],
+  ['EDQUOT', 'Store.Full', 'is full'],
+  ['EIO', 'Store.Unavailable', 'does not work'],
+])('%s of the operating system is %s, which is repeated', (code, type, message) => {
+  const error = Object.assign(new Error(code), { code, path: '/s/x.json' });
+  expect(toTypedFailure(error)).toMatchObject({
+    type,
+    nonRetryable: false,
+    message: expect.stringContaining(message) as string,
+  });
+});
+
 test('a stored document of another form names the field', () => {
   const { error } = z.object({ reward: z.number() }).safeParse({ reward: 'much' });
   expect(toTypedFailure(error)).toMatchObject({ type: 'Store.Corrupt', message: expect.stringContaining('reward') });

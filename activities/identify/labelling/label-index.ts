@@ -141,7 +141,7 @@ export class LabelIndex {
    */
   private async fileIntoPage(generation: number, prefix: string, added: LabelPlaces): Promise<void> {
     for (let attempt = 1; ; attempt++) {
-      const { page, etag } = await this.read(generation, prefix);
+      const { page, version } = await this.read(generation, prefix);
       const entries = page.divided ? Object.fromEntries(added) : merged(page.entries, added);
       if (entries === null) return;
       const isFull = page.divided || Object.keys(entries).length > MOST_ENTRIES;
@@ -152,7 +152,7 @@ export class LabelIndex {
       }
       try {
         const after: Page = isFull ? { divided: true, entries: {} } : { divided: false, entries };
-        await this.store.swapDocument(this.pageKey(generation, prefix), after, etag);
+        await this.store.swapDocument(this.pageKey(generation, prefix), after, version);
         return;
       } catch (error) {
         if (!(error instanceof StoreConflictError) || attempt === MOST_TRIES) throw error;
@@ -161,12 +161,12 @@ export class LabelIndex {
     }
   }
 
-  private async read(generation: number, prefix: string): Promise<{ page: Page; etag: string | null }> {
+  private async read(generation: number, prefix: string): Promise<{ page: Page; version: string | null }> {
     const document = await this.document(this.pageKey(generation, prefix));
-    if (document === null) return { page: { divided: false, entries: {} }, etag: null };
+    if (document === null) return { page: { divided: false, entries: {} }, version: null };
     const page = pageSchema.safeParse(document.value);
     if (!page.success) throw new DamagedPageError(prefix);
-    return { page: page.data, etag: document.etag };
+    return { page: page.data, version: document.version };
   }
 
   private pageKey(generation: number, prefix: string): string {

@@ -1,5 +1,5 @@
 // tier: integration
-import { existsSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CancelledFailure } from '@temporalio/common';
 import { createAnalystFactory } from '../../../activities/analyst/analyst-factory';
@@ -13,6 +13,7 @@ import {
   type FakeAnalystRequest,
 } from '../../fakes/analyst-endpoint';
 import { syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';
+import { damageDocument, removeDocument } from '../../helpers/stored-document';
 import { IdentifyWorld } from './identify-world';
 
 const isLabel = (request: FakeAnalystRequest) => request.body.response_format?.json_schema.name === 'label';
@@ -105,7 +106,7 @@ describe('two runs of one agent at once', () => {
     await store.swapDocument(
       claim,
       { holder: { runId: 'run-1', owner: 'dead', questions: 70 }, renewals: 9 },
-      document!.etag,
+      document!.version,
     );
     await expect(world.label(second.labelling, 0)).resolves.toMatchObject({ asked: 40, reused: 30 });
     // The first run's next attempt finds all answers.
@@ -127,7 +128,7 @@ describe('two runs of one agent at once', () => {
     const take = async (renewals: number, holder: unknown) => {
       for (;;) {
         const document = await store.readDocument(claim);
-        const done = await store.swapDocument(claim, { holder, renewals }, document!.etag).catch(() => null);
+        const done = await store.swapDocument(claim, { holder, renewals }, document!.version).catch(() => null);
         if (done !== null) return;
       }
     };
@@ -162,11 +163,10 @@ describe('what is paid for', () => {
     const { labelling } = await world.plan(await world.input(10, 'run-1'));
     await world.label(labelling, 0);
     const { store } = world.fixture;
-    const counts = store.localPath('runs/run-1/analyst-use.json');
     const whole = await readAnalystUse(store, 'run-1');
     expect(whole.label).toMatchObject({ calls: 70, asks: 70, tries: 70 });
     // Killed before the counts of this chunk were written: the next worker makes up for them.
-    unlinkSync(counts);
+    removeDocument(store, 'runs/run-1/analyst-use.json');
     const worker = () => new IdentifyWorld(stub.url, {}, () => createAnalystFactory(store, 'x'), quick, world.fixture);
     await worker().label(labelling, 0);
     expect((await readAnalystUse(store, 'run-1')).label).toEqual(whole.label);
@@ -185,7 +185,7 @@ describe('what is paid for', () => {
       return null;
     };
     await expect(worker().label(labelling, 0, environment)).rejects.toBeInstanceOf(CancelledFailure);
-    unlinkSync(world.fixture.store.localPath('runs/run-1/analyst-use.json'));
+    removeDocument(world.fixture.store, 'runs/run-1/analyst-use.json');
     special = () => null;
     await expect(worker().label(labelling, 0)).rejects.toMatchObject({ type: 'Budget.Spent' });
     // Four calls may have been under way when the first worker ended.
@@ -222,13 +222,13 @@ describe('the label cache', () => {
     const [directory] = await store.list('labels-cache/parcels');
     const index = `labels-cache/parcels/${directory}/index`;
     for (const page of await store.list(`${index}/1`)) {
-      if (page !== 'complete.json' && page.endsWith('.json')) writeFileSync(store.localPath(`${index}/1/${page}`), '{');
+      if (page !== 'complete.json' && page.endsWith('.json')) damageDocument(store, `${index}/1/${page}`, '{');
     }
     expect((await world.identify(await mixture(2, 'mixed-1'))).totals).toMatchObject({ asked: 0, reused: 140 });
-    unlinkSync(store.localPath(`${index}/1/complete.json`));
-    unlinkSync(store.localPath(`${index}/2/complete.json`));
+    removeDocument(store, `${index}/1/complete.json`);
+    removeDocument(store, `${index}/2/complete.json`);
     expect((await world.identify(await mixture(2, 'mixed-2'))).totals).toMatchObject({ asked: 0, reused: 140 });
-    expect(existsSync(store.localPath(`${index}/3/complete.json`))).toBe(true);
+    expect(await store.readDocument(`${index}/3/complete.json`)).not.toBeNull();
   });
 
   test('gives the labels of segments as earlier versions named them', async () => {
