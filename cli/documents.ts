@@ -11,7 +11,8 @@ export async function readDamageable<T>(path: string, remedy: string, read: () =
     return await read();
   } catch (error) {
     // The store's own message says all of it, and how to go back to the version before.
-    if (error instanceof StoreCorruptError) throw new CliError(error.message, { type: error.type, cause: error });
+    if (error instanceof StoreCorruptError)
+      throw new CliError(`${path}: ${error.message}`, { type: error.type, cause: error });
     const reason = damage(error);
     if (reason === null) throw error;
     throw new CliError(`${path} is damaged: ${reason}. ${remedy}`, { type: 'Store.Corrupt', cause: error });

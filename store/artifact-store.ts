@@ -136,11 +136,12 @@ export async function getJson<T>(store: ArtifactStore, ref: ArtifactRef, schema:
 
 /** Reads an artifact as one JSON document per line and checks each. Throws ZodError when the schema refuses one. */
 export async function getLines<T>(store: ArtifactStore, ref: ArtifactRef, schema: z.ZodType<T>): Promise<T[]> {
-  const text = (await store.get(ref)).toString('utf8');
-  return text
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => schema.parse(JSON.parse(line)));
+  const values: T[] = [];
+  for await (const { line } of store.lines(ref)) {
+    const text = line.toString('utf8').trimEnd();
+    if (text !== '') values.push(schema.parse(JSON.parse(text)));
+  }
+  return values;
 }
 
 /** All lines of a segment that fit the schema, in the order in which they were written, and those that do not. */
@@ -154,15 +155,22 @@ export async function readSegment<T>(
   return { values, damaged: reading.damaged };
 }
 
-/** Writes values as one JSON document per line. */
-export function putLines(
+/** Writes values as one JSON document per line. They are taken one after the other, and never held all at once. */
+export async function putLines(
   store: ArtifactStore,
   directory: string,
   name: string,
-  values: readonly unknown[],
+  values: Iterable<unknown> | AsyncIterable<unknown>,
 ): Promise<ArtifactRef> {
-  const body = values.map((v) => `${JSON.stringify(v)}\n`).join('');
-  return store.put(directory, name, body, { mediaType: 'application/jsonl', records: values.length });
+  let records = 0;
+  async function* lines() {
+    for await (const value of values) {
+      records++;
+      yield `${JSON.stringify(value)}\n`;
+    }
+  }
+  const ref = await store.putParts(directory, name, lines(), { mediaType: 'application/jsonl' });
+  return { ...ref, records };
 }
 
 /** Writes a value as pretty-printed JSON. */

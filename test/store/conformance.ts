@@ -79,6 +79,23 @@ export function storeConformance(name: string, openStore: () => ArtifactStore): 
       await expect(getJson(store, one, z.strictObject({ m: z.number() }))).rejects.toThrow(z.ZodError);
     });
 
+    test('of lines that come one after the other, with the same name as when they come together', async () => {
+      async function* values() {
+        for (let n = 0; n < 5_000; n++) yield await Promise.resolve({ n, text: 'x'.repeat(1_000) });
+      }
+      const together = [];
+      for await (const value of values()) together.push(value);
+      const ref = await putLines(store, 'one by one', 'many.jsonl', values());
+      expect(await putLines(store, 'one by one', 'many.jsonl', together)).toEqual(ref);
+      expect(ref).toMatchObject({
+        records: 5_000,
+        sha256: sha256(together.map((v) => `${JSON.stringify(v)}\n`).join('')),
+      });
+      expect((await getLines(store, ref, z.object({ n: z.number() }))).map(({ n }) => n)).toEqual(
+        together.map(({ n }) => n),
+      );
+    });
+
     test('and says Store.Missing, with what to do, for one that is not there', async () => {
       const ref = { ...(await store.put('runs/r1/labels', 'a.txt', 'text')), key: 'runs/r1/labels/b-000000000000.txt' };
       const lines = async () => {
