@@ -10,21 +10,23 @@ const BROKEN = ['EIO', 'EROFS', 'ESTALE'];
  */
 export function diskError(error: unknown, path?: string): StoreError | null {
   if (isStoreError(error)) return error;
-  const { code, path: named } = (error ?? {}) as NodeJS.ErrnoException;
-  if (code === undefined) return null;
+  const { code = '', syscall, path: named } = (error ?? {}) as NodeJS.ErrnoException;
   const where = path ?? named ?? 'a file';
-  if (NO_ROOM.includes(code))
-    return new StoreFullError(
-      `The disk of the store is full: ${where} could not be written (${code}). Free space; the run goes on by itself.`,
-      { cause: error },
-    );
-  if (BROKEN.includes(code))
-    return new StoreUnavailableError(
-      `The disk of the store does not work: ${where} could not be read or written (${code}). Mend or mount it again; ` +
-        'the run goes on by itself.',
-      { cause: error },
-    );
-  return null;
+  const typed = NO_ROOM.includes(code)
+    ? new StoreFullError(
+        `The disk of the store is full: ${where} could not be written (${code}). Free space; the run goes on by ` +
+          'itself.',
+        { cause: error },
+      )
+    : BROKEN.includes(code)
+      ? new StoreUnavailableError(
+          `The disk of the store does not work: ${where} could not be read or written (${code}). Mend or mount it ` +
+            'again; the run goes on by itself.',
+          { cause: error },
+        )
+      : null;
+  // Commands of whet, which are no part of a run, have their own sentence for the system's code.
+  return typed && Object.assign(typed, { code, syscall, path: where });
 }
 
 /** The result of a file operation. Rejects with a typed error where the disk is at fault (see `diskError`). */
