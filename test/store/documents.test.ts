@@ -87,10 +87,10 @@ describe('a plain file of an older Whetstone', () => {
 });
 
 test('what killed writers leave is removed by later changes', async () => {
-  let version = await store.swapDocument('left.json', 1, null);
+  const version = await store.swapDocument('left.json', 1, null);
   const stray = `00000002-0123456789abcdef-0123456789ab`;
   writeFileSync(contentOf('left.json', stray), '"nobody');
-  version = await store.swapDocument('left.json', 2, version);
+  await store.swapDocument('left.json', 2, version);
   expect(versionsOf('left.json')).not.toContain(`content-${stray}.json`);
   mkdirSync(join(folder, 'born.json.versions.0123456789ab.tmp'));
   expect(await store.list('')).not.toContain('born.json.versions.0123456789ab.tmp');

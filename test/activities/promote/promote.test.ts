@@ -157,6 +157,9 @@ describe('promoteAdapters', () => {
     const value = await input();
     const contested = Object.create(fixture.store) as LocalStore;
     let swaps = 0;
+    // Each lost race takes ten seconds of the half minute for which a change is repeated.
+    const now0 = Date.now.bind(Date);
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now0() + swaps * 10_000);
     contested.swapDocument = () => {
       swaps += 1;
       return Promise.reject(new StoreConflictError('changed by somebody else'));
@@ -165,6 +168,7 @@ describe('promoteAdapters', () => {
       type: 'Promote.Conflict',
       nonRetryable: false,
     });
-    expect(swaps).toBe(8);
+    clock.mockRestore();
+    expect(swaps).toBeGreaterThan(2);
   });
 });
