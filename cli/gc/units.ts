@@ -60,7 +60,7 @@ export async function readInventory(files: AsyncIterable<StoredFile>): Promise<I
 
 type Place = Pick<Unit, 'kind' | 'key' | 'agent'>;
 
-/** Folders of units: how many parts of the key name one, whether the second is the agent, and whether it may be a file. */
+/** Folders of units: how many parts of the key name one, whether the second is the agent, whether it may be a file. */
 const FOLDERS: Record<string, { kind: UnitKind; parts: number; ofAgent: boolean; mayBeFile?: boolean }> = {
   runs: { kind: 'run', parts: 2, ofAgent: false },
   studies: { kind: 'study', parts: 2, ofAgent: false },

@@ -9,6 +9,7 @@ import { layout, type LocalStore } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
 import { storeAdapter } from '../../activities/train/store-adapter';
 import type { TrainingManifest } from '../../contracts/artifacts/training';
+import { toTypedFailure } from '../../workers/failure-interceptor';
 import type { QueueActivities } from '../helpers/temporal';
 import { type FakeOptions, fakeActivities } from './activities';
 
@@ -49,7 +50,9 @@ export function storingActivities({ store, salt = {}, before, ...options }: Stor
       queue[name] = async (input, repetition) => {
         calls.push(name);
         await before?.(name, input, repetition);
-        await readAll(store, input);
+        await readAll(store, input).catch((error: unknown) => {
+          throw toTypedFailure(error);
+        });
         if (name === 'trainAdapter') return train(store, input);
         const runId = runIdOf(input);
         const result = await fake(input);

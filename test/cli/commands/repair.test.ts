@@ -6,7 +6,8 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { repairCommand, type RepairFlags } from '../../../cli/commands/repair';
 import { createOutput } from '../../../cli/output';
 import { readSettings } from '../../../cli/settings';
-import { repairWorkflowId, TASK_QUEUES, WORKFLOWS } from '../../../contracts/names';
+import type { RunProgress } from '../../../contracts/messages/run';
+import { MESSAGES, repairWorkflowId, TASK_QUEUES, WORKFLOWS } from '../../../contracts/names';
 import { storingActivities, type StoringOptions } from '../../fakes/storing-activities';
 import { keepHistories } from '../../helpers/histories';
 import { startTemporal, withWorkers } from '../../helpers/temporal';
@@ -164,5 +165,35 @@ test('a directory in the place of an artifact, and a failing step, are reported 
     expect(result.repaired.filter(({ repaired }) => !repaired)).toHaveLength(2);
     expect(JSON.stringify(result.repaired)).toContain('compareArms is out of order');
     expect(exitCode).toBe(1);
+  });
+}, 120_000);
+
+test('a run that waits for a damaged artifact goes on after its repair', async () => {
+  const runId = `run-desk-${++count}`;
+  let damaged = false;
+  const { activities } = storingActivities({
+    store,
+    before: async (name, input) => {
+      if (name !== 'routeTasks' || damaged) return;
+      damaged = true;
+      truncateSync(path((input as { context: { spec: { key: string } } }).context.spec.key), 3);
+    },
+  });
+  await withWorkers(temporal, activities, async () => {
+    const handle = await temporal.client.workflow.start(WORKFLOWS.improvementRun, {
+      workflowId: runId,
+      taskQueue: TASK_QUEUES.orchestration,
+      args: [{ runId, agent: 'desk', specPath: '/agent.yaml' }],
+    });
+    for (;;) {
+      const { waitingFor } = await handle.query<RunProgress>(MESSAGES.progressQuery);
+      if (waitingFor !== null) break;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const { result, exitCode } = await repair(runId);
+    expect(result.repaired).toMatchObject([{ repaired: true }]);
+    expect(result.resumed).toEqual(['evaluate']);
+    expect(exitCode).toBeUndefined();
+    expect(await handle.result()).toMatchObject({ verdict: 'promoted' });
   });
 }, 120_000);
