@@ -98,10 +98,13 @@ const takes = ({ activity, asksAgain }: PlannedStep): string =>
     : `from ${REPEATABLE[activity.activity]?.takes ?? 'its inputs'}`;
 
 function foundText(runId: string, { artifacts, adapters, bytes }: Examination, damaged: readonly DamagedRow[]): string {
-  const checked = `${runId}: ${artifacts} artifacts (${inMegabytes(bytes)}) and ${adapters} adapters were compared with their hashes`;
+  const checked =
+    `${runId}: ${artifacts} artifacts (${inMegabytes(bytes)}) and ${adapters} adapters were compared with ` +
+    'their hashes';
   if (damaged.length === 0) return `${checked}. All are as the run left them.`;
   const rows = damaged.map(({ state, key, madeBy, repair }) => [state, key, madeBy ?? '', repair]);
-  return `${checked}. ${damaged.length} are not as the run left them:\n${table([['', 'key', 'made by', 'made again'], ...rows])}`;
+  const list = table([['', 'key', 'made by', 'made again'], ...rows]);
+  return `${checked}. ${damaged.length} are not as the run left them:\n${list}`;
 }
 
 /** What is not done without --yes; empty when nothing must be paid again. */
@@ -143,7 +146,9 @@ function nextLines(
   dryRun: boolean,
 ): string[] {
   if (dryRun) return wasDamaged ? [`Nothing was changed. Make them again: whet repair ${runId}`] : [];
-  const again = `A new run (whet run AGENT_YAML) makes everything anew and pays for no label that lies in the cache of ${agent ?? 'the agent'}.`;
+  const again =
+    'A new run (whet run AGENT_YAML) makes everything anew and pays for no label that lies in the cache of ' +
+    `${agent ?? 'the agent'}.`;
   if (resumed.length > 0) return [`${runId} goes on: ${resumed.join(', ')}`];
   if (lost.length > 0)
     return [`${lost.length} artifacts are still damaged. A backup that has them is as good as a repair. ${again}`];
@@ -151,6 +156,7 @@ function nextLines(
   return status === 'completed' || !wasDamaged
     ? []
     : [
-        `${runId} has ended (${status}), and a run that has ended does not go on. Its artifacts are whole again. ${again}`,
+        `${runId} has ended (${status}), and a run that has ended does not go on. Its artifacts are whole again. ` +
+          again,
       ];
 }
