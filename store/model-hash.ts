@@ -36,8 +36,8 @@ export interface HashOptions {
 
 /**
  * Hash of a model's or adapter's directory, equal to the one that the trainer computes (`whetstone.tree_hash`): sha256
- * over `name NUL sha256-hex LF` of each of its files, sorted by name. Rejects when the directory cannot be read, and with
- * the signal's reason.
+ * over `name NUL sha256-hex LF` of each of its files, sorted by name. Rejects when the directory cannot be read, and
+ * with the signal's reason.
  */
 export async function modelDirectorySha256(directory: string, options: HashOptions = {}): Promise<string> {
   const { hashes, onProgress, signal } = options;
@@ -65,8 +65,8 @@ export async function modelDirectorySha256(directory: string, options: HashOptio
 }
 
 /**
- * Says of each file of a damaged model or adapter directory what can be seen without knowing its content: a missing file
- * of weights, a truncated one, JSON that cannot be read. Empty when nothing can be seen.
+ * Says of each file of a damaged model or adapter directory what can be seen without knowing its content: a missing
+ * file of weights, a truncated one, JSON that cannot be read. Empty when nothing can be seen.
  */
 export async function damagedFiles(directory: string): Promise<string[]> {
   const names = await modelFiles(directory);
