@@ -3,7 +3,13 @@ import { readFile } from 'node:fs/promises';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import { failure } from '../contracts/typed-failure';
-import { EnvironmentKilled, type EnvironmentProcess, type OpenEnvironmentOptions, type SandboxError } from '../sandbox';
+import {
+  EnvironmentKilled,
+  type EnvironmentProcess,
+  type OpenEnvironmentOptions,
+  SandboxError,
+  SandboxUnavailable,
+} from '../sandbox';
 import type { ArtifactStore } from '../store';
 
 /** A running environment, as far as activities use it. */
@@ -72,6 +78,15 @@ export function ownerFailure(error: SandboxError, options: { nonRetryable?: bool
     `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`,
     { cause: error, ...options },
   );
+}
+
+/**
+ * The failure for an error of opening the owner's environment that comes from its source, such as an import that does
+ * not exist. Opening it again would fail again, so it is not retried. Null for every other error.
+ */
+export function sourceFault(error: unknown, { trust }: Pick<EnvironmentSource, 'trust'>): Error | null {
+  const isFault = error instanceof SandboxError && !error.retryable && !(error instanceof SandboxUnavailable);
+  return trust === 'owner' && isFault ? ownerFailure(error, { nonRetryable: true }) : null;
 }
 
 /** Reads a synthesised environment from the store; `name` is used in messages. Throws StoreCorruptError. */

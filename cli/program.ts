@@ -89,7 +89,9 @@ function addServiceCommands(program: Command): void {
 }
 
 function addRunCommands(program: Command): void {
-  add(program, 'validate <agent.yaml>', 'check an agent.yaml and start nothing').action(withContext(validateCommand));
+  add(program, 'validate <agent.yaml>', 'check an agent.yaml, import its environment and begin one episode')
+    .option('--no-run', 'execute nothing of the environment')
+    .action(withContext(validateCommand));
   add(program, 'run <agent.yaml>', 'start an improvement run')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
     .option('--follow', 'show its stages until it ends')

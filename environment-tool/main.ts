@@ -1,8 +1,8 @@
 /**
- * Entry point of `whet env check` and `whet env run`. The command line starts it as a process of its own: both need the
- * jail and the checks of `activities/`, which the command line does not import.
+ * Entry point of `whet env check`, `whet env run` and `whet validate`. The command line starts it as a process of its
+ * own: they need the jail and the checks of `activities/`, which the command line does not import.
  *
- *     node dist/environment-tool/main.js check FILE AGENT_YAML | play FILE SEED [--reference]
+ *     node dist/environment-tool/main.js check FILE AGENT_YAML | play FILE SEED [--reference] | try AGENT_YAML
  *
  * Standard output has one EnvironmentToolLine a line. Exit code 0: done, and every check passed. 1: a check failed.
  * 3: it could not be done; the last line says why.
@@ -11,9 +11,14 @@ import { SandboxError } from '../sandbox';
 import { checkEnvironment } from './check-environment';
 import { writeLine } from './output';
 import { playEpisode } from './play-episode';
+import { tryEnvironment } from './try-environment';
 
 async function main([command, file = '', ...rest]: string[]): Promise<number> {
   if (command === 'check') return (await checkEnvironment(file, rest[0] ?? '')) ? 0 : 1;
+  if (command === 'try') {
+    await tryEnvironment(file);
+    return 0;
+  }
   await playEpisode(file, Number(rest[0]), rest.includes('--reference'));
   return 0;
 }

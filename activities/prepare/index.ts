@@ -133,7 +133,7 @@ async function tryEnvironment(
       await environment.close();
     }
   } catch (error) {
-    throw error instanceof SandboxError ? ownerFailure(error) : error;
+    throw error instanceof SandboxError ? ownerFailure(error, { nonRetryable: !error.retryable }) : error;
   }
   return createHash('sha256').update(source).digest('hex');
 }

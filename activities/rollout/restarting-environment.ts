@@ -6,7 +6,7 @@ import {
   EnvironmentStartFailed,
   OutputFlood,
 } from '../../sandbox';
-import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../environment';
+import { type EnvironmentHandle, type EnvironmentSource, type OpenEnvironment, sourceFault } from '../environment';
 
 const PROCESS_FAULTS = [
   EnvironmentHung,
@@ -32,7 +32,10 @@ export class RestartingEnvironment {
     private readonly environment: EnvironmentSource,
   ) {}
 
-  /** Returns the running process. Rejects as `openEnvironment` does, and with EnvironmentClosed after `close`. */
+  /**
+   * Returns the running process. Rejects as `openEnvironment` does, and with EnvironmentClosed after `close`. A fault
+   * in the source of the owner's environment rejects with Environment.Failed, which is not retried.
+   */
   async running(): Promise<EnvironmentHandle> {
     for (;;) {
       if (this.closed) throw new EnvironmentClosed(`Environment ${this.environment.name} was closed.`);
@@ -40,7 +43,7 @@ export class RestartingEnvironment {
       const opening = this.current;
       const handle = await opening.catch((error: unknown) => {
         if (this.current === opening) this.current = null;
-        throw error;
+        throw sourceFault(error, this.environment) ?? error;
       });
       if (handle.alive) return handle;
       if (this.current === opening) {

@@ -1,17 +1,14 @@
-import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Certificate } from '../../contracts/artifacts/certificate';
 import { editCommand, MESSAGES } from '../../contracts/names';
-import type { EnvironmentToolLine } from '../../contracts/messages/environment-tool';
 import type { EditedEnvironment } from '../../contracts/messages/run';
 import { layout, LocalStore } from '../../store';
 import { defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
-import { projectRoot } from '../../contracts/project-root';
+import { runEnvironmentTool } from '../run-environment-tool';
 import { withTemporal } from '../temporal';
 import { readRunState } from '../view/run-state';
 
@@ -28,7 +25,7 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
     });
   const { path } = readAgent(agentPath);
   let certificate: Certificate | undefined;
-  const code = await runTool(['check', source, path], (line) => {
+  const code = await runEnvironmentTool(['check', source, path], (line) => {
     if (line.type === 'check')
       out.line(`${line.check.passed ? '✓' : '✗'} ${line.check.name.padEnd(18)} ${line.check.detail}`);
     if (line.type === 'certificate') ({ certificate } = line);
@@ -57,28 +54,31 @@ export async function envRunCommand(
     steps: [],
     reward: null,
   };
-  const code = await runTool(['play', source, String(seed), ...(reference === true ? ['--reference'] : [])], (line) => {
-    switch (line.type) {
-      case 'opening':
-        episode.messages = line.messages;
-        for (const { role, content } of line.messages) out.line(`${role}: ${content}`);
-        out.line(`tools: ${line.tools.map((tool) => tool.function.name).join(', ')}`);
-        if (reference !== true)
-          out.line('Moves, a line each: {"name": "...", "arguments": {...}} or {"text": "..."}; end with Ctrl-D.');
-        break;
-      case 'observation':
-        episode.steps.push({ move: line.move, observation: line.observation, done: line.done });
-        out.line(`> ${JSON.stringify(line.move)}\n${line.observation}${line.done ? '\n(the episode is over)' : ''}`);
-        break;
-      case 'end':
-        episode.reward = line.reward;
-        break;
-      case 'error':
-        out.line(line.message);
-        break;
-      default:
-    }
-  });
+  const code = await runEnvironmentTool(
+    ['play', source, String(seed), ...(reference === true ? ['--reference'] : [])],
+    (line) => {
+      switch (line.type) {
+        case 'opening':
+          episode.messages = line.messages;
+          for (const { role, content } of line.messages) out.line(`${role}: ${content}`);
+          out.line(`tools: ${line.tools.map((tool) => tool.function.name).join(', ')}`);
+          if (reference !== true)
+            out.line('Moves, a line each: {"name": "...", "arguments": {...}} or {"text": "..."}; end with Ctrl-D.');
+          break;
+        case 'observation':
+          episode.steps.push({ move: line.move, observation: line.observation, done: line.done });
+          out.line(`> ${JSON.stringify(line.move)}\n${line.observation}${line.done ? '\n(the episode is over)' : ''}`);
+          break;
+        case 'end':
+          episode.reward = line.reward;
+          break;
+        case 'error':
+          out.line(line.message);
+          break;
+        default:
+      }
+    },
+  );
   if (code !== 0) throw new CliError(`The episode of ${file} ended with code ${code}.`, { type: 'Env.Failed' });
   out.result(episode, `reward: ${episode.reward}`);
 }
@@ -160,22 +160,4 @@ function lastAttempt(folder: string): string | null {
     .map((name) => ({ path: join(folder, name), at: statSync(join(folder, name)).mtimeMs }))
     .sort((a, b) => b.at - a.at);
   return sources[0]?.path ?? null;
-}
-
-/** Runs `environment-tool` to its end and returns its exit code. @throws CliError when the tool reports a failure. */
-async function runTool(args: string[], onLine: (line: EnvironmentToolLine) => void): Promise<number> {
-  const script = join(projectRoot(), 'dist', 'environment-tool', 'main.js');
-  const child = spawn(process.execPath, ['--enable-source-maps', script, ...args], {
-    stdio: ['inherit', 'pipe', 'inherit'],
-  });
-  let failure: Extract<EnvironmentToolLine, { type: 'error' }> | null = null;
-  const ended = new Promise<number>((done) => child.once('close', (code) => done(code ?? 1)));
-  for await (const text of createInterface({ input: child.stdout })) {
-    const line = JSON.parse(text) as EnvironmentToolLine;
-    if (line.type === 'error' && line.failure !== undefined) failure = line;
-    else onLine(line);
-  }
-  const code = await ended;
-  if (failure !== null) throw new CliError(failure.message, { type: failure.failure ?? 'Env.Failed' });
-  return code;
 }

@@ -16,8 +16,8 @@ import { explainRun } from '../view/explain';
 type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
 
 /**
- * Starts an improvement run and returns its id, which is the workflow's id too. `modelSeed` is the seed of the model that
- * is served now; null: unknown, or it has none.
+ * Starts an improvement run and returns its id, which is the workflow's id too. `modelSeed` is the seed of the model
+ * that is served now; null: unknown, or it has none.
  * @throws CliError when the namespace is not ready for runs: the first step of the run would fail for ever.
  */
 export async function startRun(

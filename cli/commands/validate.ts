@@ -1,8 +1,38 @@
+import { dirname, resolve } from 'node:path';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
+import { runEnvironmentTool } from '../run-environment-tool';
+import { CliError } from '../errors';
 
-/** `whet validate AGENT_YAML`: checks the file and starts nothing; with --json prints it with all defaults. */
-export function validateCommand({ out }: Context, path: string): void {
+/** Flags of `whet validate`. */
+export interface ValidateFlags {
+  /** false: `--no-run`. */
+  run: boolean;
+}
+
+/**
+ * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and begins one episode;
+ * with --json prints the file with all defaults. `--no-run` executes nothing of the environment.
+ * @throws CliError (exit 2) with file, line and exception when the environment fails.
+ */
+export async function validateCommand({ out }: Context, path: string, { run }: ValidateFlags): Promise<void> {
   const { spec, path: absolute } = readAgent(path);
-  out.result({ path: absolute, spec }, `${absolute}: valid (agent ${spec.name})`);
+  const tools: string[] = [];
+  if (run) {
+    try {
+      await runEnvironmentTool(['try', absolute], (line) => {
+        if (line.type === 'opening') tools.push(...line.tools.map((tool) => tool.function.name));
+      });
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      const file = resolve(dirname(absolute), spec.environment.path);
+      throw new CliError(
+        `${absolute}: environment.path: ${file} fails before its first move: ${error.message}\n` +
+          'Correct it; `whet validate --no-run` checks agent.yaml alone.',
+        { exitCode: 2, type: 'Env.Failed', cause: error },
+      );
+    }
+  }
+  const played = run ? `, its environment starts; tools: ${tools.join(', ') || 'none'}` : '';
+  out.result({ path: absolute, spec }, `${absolute}: valid (agent ${spec.name}${played})`);
 }

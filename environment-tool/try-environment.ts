@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { loadAgentSpec } from '../loaders/agent-spec';
+import { openEnvironment } from '../sandbox';
+import { writeLine } from './output';
+
+/**
+ * Imports the owner's environment of an agent.yaml as a run does, and begins the episode of its first train task. Every
+ * request has the time limit of the profile. Throws SandboxError, with the traceback in its message, when it fails.
+ */
+export async function tryEnvironment(agentPath: string): Promise<void> {
+  const spec = loadAgentSpec(agentPath);
+  const path = resolve(dirname(agentPath), spec.environment.path);
+  const environment = await openEnvironment({ source: readFileSync(path, 'utf8'), trust: 'owner', name: path });
+  try {
+    const seed = spec.environment.trainSeeds.start;
+    const { tools } = await environment.describe();
+    const { messages } = await environment.reset('validate', seed);
+    writeLine({ type: 'opening', seed, tools, messages });
+  } finally {
+    await environment.close();
+  }
+}

@@ -1,0 +1,54 @@
+// tier: integration (the built command as a process)
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { RestartingEnvironment } from '../../../activities/rollout/restarting-environment';
+import { openEnvironment } from '../../../sandbox';
+import { fixture } from '../../activities/run-fixture';
+
+const folder = mkdtempSync(join(tmpdir(), 'whet-validate-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function validate(environment: string, ...flags: string[]): { status: number | null; stdout: string; stderr: string } {
+  const agent = join(folder, 'agent.yaml');
+  const ranges = 'trainSeeds: { start: 0, count: 40 }, heldOutSeeds: { start: 1000, count: 40 }';
+  writeFileSync(
+    agent,
+    `version: 1\nname: desk\nenvironment: { path: ${environment}, ${ranges} }\nmodel: { name: base, baseUrl: 'http://127.0.0.1:9/v1' }\n`,
+  );
+  return spawnSync(process.execPath, [resolve('dist/cli/main.js'), 'validate', agent, ...flags], {
+    env: { ...process.env, WHET_HOME: join(folder, 'home') },
+    encoding: 'utf8',
+  });
+}
+
+test('validate imports the environment and begins an episode', () => {
+  const { status, stdout } = validate(fixture('post_office.py'));
+  expect(stdout).toMatch(/valid \(agent desk, its environment starts; tools: \w+.*\)/);
+  expect(status).toBe(0);
+});
+
+test('validate names file, line and exception of an environment that cannot be imported, and --no-run leaves it out', () => {
+  const broken = join(folder, 'broken.py');
+  writeFileSync(broken, 'import json\nimport no_such_module\n');
+  const { status, stderr } = validate(broken);
+  expect(stderr).toContain(`environment.path: ${broken} fails before its first move: `);
+  expect(stderr).toContain("No module named 'no_such_module'");
+  expect(stderr).toMatch(/:2\b|line 2/);
+  expect(status).toBe(2);
+  const alone = validate(broken, '--no-run');
+  expect(alone.stdout).toMatch(/valid \(agent desk\)/);
+  expect(alone.status).toBe(0);
+});
+
+test('a run does not try again to import an environment that cannot be imported', async () => {
+  const source = { source: 'import no_such_module\n', trust: 'owner' as const, name: 'broken.py' };
+  const restarting = new RestartingEnvironment(openEnvironment, source);
+  await expect(restarting.running()).rejects.toMatchObject({
+    type: 'Environment.Failed',
+    nonRetryable: true,
+    message: expect.stringContaining("No module named 'no_such_module'"),
+  });
+  await restarting.close();
+});
