@@ -53,7 +53,7 @@ async function warmStarts(count: number): Promise<number[]> {
     times.push(performance.now() - began);
     await environment.close();
   }
-  pool.close();
+  await pool.close();
   return times;
 }
 

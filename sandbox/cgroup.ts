@@ -56,6 +56,8 @@ const MOUNT = '/sys/fs/cgroup';
 const NAME = /^whetstone-jail-(\d+)-\d+$/;
 /** Longest wait before another attempt to remove a group. After it, the group is left to the next start's sweep. */
 const LONGEST_WAIT_MS = 30_000;
+/** Longest wait that keeps the program alive: nobody would remove the group of a program that ends meanwhile. */
+const HELD_WAIT_MS = 400;
 let controllers: { layer: CgroupLayer; list: Controller[] } | undefined;
 /** Starts at random, because a group of an earlier process with the same process id may still be there. */
 let counter = Math.floor(Math.random() * 0x7fffffff);
@@ -259,7 +261,8 @@ function remove(path: string, waitMs = 50): void {
   try {
     rmdirSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' && waitMs < LONGEST_WAIT_MS)
-      setTimeout(() => remove(path, waitMs * 2), waitMs).unref();
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || waitMs >= LONGEST_WAIT_MS) return;
+    const timer = setTimeout(() => remove(path, waitMs * 2), waitMs);
+    if (waitMs > HELD_WAIT_MS) timer.unref();
   }
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { EnvironmentProcess } from './environment-process';
 import { EnvironmentKilled, EnvironmentStartFailed } from './errors';
 import { type LaunchedRuntime, launchRuntime } from './launch';
@@ -32,7 +33,8 @@ export class EnvironmentPool {
   private readonly wanted: number;
   private readonly idleMs: number;
   private readonly launch: typeof launchRuntime;
-  private starting = 0;
+  /** Starts that are under way. */
+  private readonly launches = new Set<Promise<void>>();
   private closed = false;
 
   constructor({ spares = 1, idleMs = 60_000, launch = launchRuntime }: EnvironmentPoolOptions = {}) {
@@ -60,10 +62,13 @@ export class EnvironmentPool {
     }
   }
 
-  /** Ends the jails that wait. Open environments belong to those who opened them. */
-  close(): void {
+  /**
+   * Ends the jails that wait. Resolves when they have ended: a program that ends before leaves their control groups
+   * behind. Open environments belong to those who opened them.
+   */
+  async close(): Promise<void> {
     this.closed = true;
-    for (const spare of [...this.spares]) this.end(spare);
+    await Promise.all([...this.launches, ...[...this.spares].map((spare) => this.end(spare))]);
   }
 
   /** Number of jails that wait. */
@@ -95,19 +100,20 @@ export class EnvironmentPool {
   }
 
   private refill(): void {
-    for (; !this.closed && this.spares.length + this.starting < this.wanted; this.starting++) {
+    while (!this.closed && this.spares.length + this.launches.size < this.wanted) {
       // A start that fails here is not reported. The next opening starts its own jail and reports what is wrong.
-      void this.launch(loadProfile(), 'jail')
+      const launch: Promise<void> = this.launch(loadProfile(), 'jail')
         .then((launched) => this.keep(launched))
         .catch(() => undefined)
-        .finally(() => this.starting--);
+        .finally(() => this.launches.delete(launch));
+      this.launches.add(launch);
     }
   }
 
-  private keep(launched: LaunchedRuntime): void {
+  private keep(launched: LaunchedRuntime): Promise<void> {
     const spare: Spare = {
       launched,
-      idleTimer: setTimeout(() => this.end(spare), this.idleMs).unref(),
+      idleTimer: setTimeout(() => void this.end(spare), this.idleMs).unref(),
       onExit: () => this.forget(spare),
     };
     launched.child.once('exit', spare.onExit);
@@ -117,14 +123,18 @@ export class EnvironmentPool {
     for (const stream of [launched.requests, launched.responses, launched.stdout, launched.stderr])
       (stream as { unref?: () => void }).unref?.();
     this.spares.push(spare);
-    if (this.closed) this.end(spare);
+    return this.closed ? this.end(spare) : Promise.resolve();
   }
 
-  private end(spare: Spare): void {
+  private async end(spare: Spare): Promise<void> {
+    const { child } = spare.launched;
+    const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null;
     // Removed at once, because a jail that is being killed must not be handed out.
     const place = this.spares.indexOf(spare);
     if (place !== -1) this.spares.splice(place, 1);
+    child.ref();
     spare.launched.kill();
+    await ended;
   }
 
   private forget(spare: Spare): void {

@@ -27,7 +27,7 @@ import { createTrainActivities } from '../activities/train';
 import { KubernetesBackend } from '../activities/train/kubernetes-backend';
 import { LocalBackend } from '../activities/train/local-backend';
 import { createValidationActivities } from '../activities/validate';
-import { EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
+import { type EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
 import { LocalStore } from '../store';
 import type { WorkerConfig } from './config';
 import type { TrainerReports } from './trainer-reports';
@@ -42,12 +42,15 @@ interface ActivitiesByQueue {
 
 /**
  * Creates the activities of every queue with what the configuration names. `reports` is where local trainers report;
- * null when this worker starts none.
+ * null when this worker starts none. `jails` belongs to the caller, who closes it.
  */
-export function createActivities(config: WorkerConfig, reports: TrainerReports | null): ActivitiesByQueue {
+export function createActivities(
+  config: WorkerConfig,
+  reports: TrainerReports | null,
+  jails: EnvironmentPool,
+): ActivitiesByQueue {
   const store = new LocalStore(config.storeRoot);
   const analyst = createAnalystFactory(store, config.analyst.apiKey ?? 'none', config.analyst.demoUrl);
-  const jails = new EnvironmentPool();
   const rollout: RolloutDeps = {
     store,
     openEnvironment: (environment) => jails.open(environment),

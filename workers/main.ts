@@ -6,6 +6,7 @@ import { keepLastWords } from '../contracts/last-words';
 import { WORKER_HEARTBEAT_MS } from '../contracts/limits';
 import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../contracts/names';
 import { ensureSearchAttributes } from '../contracts/search-attributes';
+import { EnvironmentPool } from '../sandbox';
 import { createActivities } from './activities';
 import { cancelledRunInterceptor } from './cancelled-runs';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
@@ -37,7 +38,8 @@ async function main(): Promise<void> {
   const connection = await NativeConnection.connect({ address: config.temporalAddress });
   if (config.queues.includes('orchestration')) await prepareNamespace(connection, config);
   const reports = config.queues.includes('jobs') ? await openTrainerReports(config) : null;
-  const activities = createActivities(config, reports);
+  const jails = new EnvironmentPool();
+  const activities = createActivities(config, reports, jails);
   const workers = await Promise.all(
     config.queues.map((kind) =>
       Worker.create({
@@ -65,6 +67,7 @@ async function main(): Promise<void> {
     ),
   );
   await Promise.all(workers.map((worker) => worker.run()));
+  await jails.close();
   await reports?.close();
 }
 

@@ -42,7 +42,7 @@ beforeEach(() => {
   });
 });
 afterEach(async () => {
-  pool.close();
+  await pool.close();
   await Promise.all(opened.splice(0).map((environment) => environment.close()));
   while (jailProcesses().length > 0) await new Promise((resolve) => setTimeout(resolve, 5));
 });
@@ -114,7 +114,7 @@ test('owners and profiles of their own start as ever', async () => {
 });
 
 test('jails that wait too long are ended, and a closed pool opens nothing', async () => {
-  pool.close();
+  await pool.close();
   await expect(open()).rejects.toThrow('closed');
   const launched: LaunchedRuntime[] = [];
   pool = new EnvironmentPool({
