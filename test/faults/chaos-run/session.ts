@@ -12,6 +12,7 @@ const NOTICE_MS = { least: 1_000, most: 3_000 };
 /** Silence after which a user asks why. */
 const ASK_WHY_MS = 60_000;
 const MOST_ANSWERS = 20;
+const WHOLE_RUN_MS = 1_200_000;
 /** Characters of a text that are shown at its beginning and at its end. */
 const SHOWN = 200;
 
@@ -47,6 +48,8 @@ export class Session {
   private starting: Promise<void> | null = null;
   private askedWhyAt = 0;
   private supervisorSeen = false;
+  /** The user has said `whet down`. */
+  private downByUser = false;
 
   constructor(
     readonly instance: Instance,
@@ -130,8 +133,10 @@ export class Session {
 
   /** Runs a command of `whet` and says how it ended. */
   async whet(...words: string[]): Promise<Finished> {
-    const finished = await this.instance.whet(words);
-    if (finished.timedOut) this.problem(`whet ${words.join(' ')} has not ended after ${seconds(COMMAND_MS)}`);
+    if (words[0] === 'down') this.downByUser = true;
+    const limitMs = words[0] === 'demo' ? WHOLE_RUN_MS : COMMAND_MS;
+    const finished = await this.instance.whet(words, limitMs);
+    if (finished.timedOut) this.problem(`whet ${words.join(' ')} has not ended after ${seconds(limitMs)}`);
     const text = (finished.code === 0 ? finished.stdout : finished.stderr || finished.stdout).trim();
     const said = shortened(text);
     this.say(`whet ${words.join(' ')}: ${finished.code}${said === '' ? '' : `, ${said}`}`);
@@ -163,10 +168,11 @@ export class Session {
     const wasKilled = this.instance.census.everSeen.some(
       ({ kind, pid }) => kind === 'supervisor' && this.killed.has(pid),
     );
-    if (!wasKilled) this.problem('the supervisor ended although nobody killed it');
+    if (!wasKilled && !this.downByUser) this.problem('the supervisor ended although nobody killed it');
     await sleep(NOTICE_MS.least + this.random.uniform() * (NOTICE_MS.most - NOTICE_MS.least));
     const commandKilled = () =>
       this.instance.census.everSeen.some(({ kind, pid }) => kind === 'command' && this.killed.has(pid));
+    this.downByUser = false;
     const up = await this.whet('up', this.instance.agent);
     if (up.code !== 0 && !up.timedOut && !commandKilled())
       this.problem(`whet up ended with ${up.code}: ${up.stderr || up.stdout}`);
