@@ -31,8 +31,8 @@ export async function hashBaseModel(store: ArtifactStore, directory: string, sta
 }
 
 /**
- * Checks that the directory of the base model still holds what it held when the run began. A worker that does not see the
- * directory, because only the trainers mount it, checks nothing: the trainer's manifest says what was trained on.
+ * Checks that the directory of the base model still holds what it held when the run began. A worker that does not see
+ * the directory, because only the trainers mount it, checks nothing: the trainer's manifest says what was trained on.
  * @throws Model.Changed.
  */
 export async function requireFrozenBaseModel(
@@ -54,7 +54,7 @@ export function baseModelChanged(modelPath: string, began: string, now: string):
   return failure(
     'Model.Changed',
     `The run began with the base model ${began.slice(0, 12)}… in ${modelPath} (model.path). The directory now holds ` +
-      `${now.slice(0, 12)}…. Put the first model back, then \`whet retry RUN\`; or cancel the run and start a new one.`,
+      `${now.slice(0, 12)}…. Put the first model back.`,
   );
 }
 

@@ -46,8 +46,8 @@ export async function refuseToStrandRuns(settings: Settings, plan: Plan): Promis
       'Choose one:',
       ...remedies.map((remedy) => `  go on with it: ${remedy}`),
       '  keep the new run apart: another state directory (WHET_HOME=DIR)',
-      '  start all the same: --ignore-open-runs. The runs above then wait, and lose nothing, until their model or analyst ' +
-        "is there again; cancel in Temporal's UI those that shall not go on.",
+      '  start all the same: --ignore-open-runs. The runs above then wait, and lose nothing, until their model or ' +
+        "analyst is there again; cancel in Temporal's UI those that shall not go on.",
     ].join('\n'),
     { type: 'Up.OpenRuns' },
   );

@@ -62,8 +62,7 @@ function changed({ baseUrl, name, path, sha256, served }: RunModel, now: string)
   return new ModelFault(
     'changed',
     `The run began with the model ${name}, ${began}. Now ${baseUrl} serves under this name ${now}. ` +
-      'Nothing that the other model answers is counted. Serve the first model again, then `whet retry RUN`; or cancel ' +
-      'the run and start a new one.',
+      'Nothing that the other model answers is counted.',
   );
 }
 

@@ -77,8 +77,8 @@ export class PolicyModel {
 
   /**
    * Makes sure that all answers so far came from the model that the run began with. Call it before a result is kept.
-   * Where every answer names its weights it costs nothing; else the server is asked for its list of models, once for all
-   * who wait.
+   * Where every answer names its weights it costs nothing; else the server is asked for its list of models, once for
+   * all who wait.
    */
   async confirm(): Promise<void> {
     if (this.answersNameWeights) return;

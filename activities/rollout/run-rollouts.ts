@@ -191,9 +191,7 @@ class RolloutSet {
     return failure(
       'Model.ContextTooShort',
       `${this.tooLongToOpen().size} of ${this.options.plans.length} episodes open with a prompt that is longer than the ` +
-        `context of ${name} at ${baseUrl}${length === null ? '' : ` (${length} tokens)`}. Serve the model with a longer ` +
-        'context, then `whet retry RUN`: these episodes are played again. Or shorten the opening of the environment and ' +
-        'start a new run.',
+        `context of ${name} at ${baseUrl}${length === null ? '' : ` (${length} tokens)`}.`,
     );
   }
 

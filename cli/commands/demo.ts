@@ -10,9 +10,8 @@ import { showEnd, startRun } from './run';
 
 /**
  * `whet demo [AGENT_YAML] [--seed N] [--keep] [--ignore-open-runs]`: starts the services, follows one improvement run
- * and shows its result.
- * It goes on with an unfinished run of the same agent and seed, if there is one. Afterwards it stops what it started,
- * unless `--keep` is given.
+ * and shows its result. It goes on with an unfinished run of the same agent and seed, if there is one. Afterwards it
+ * stops what it started, unless `--keep` is given.
  */
 export async function demoCommand(
   context: Context,

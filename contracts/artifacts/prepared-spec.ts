@@ -25,8 +25,8 @@ export const preparedSpecSchema = z.strictObject({
   modelPath: z.string(),
   baseModelSha256: z.string(),
   /**
-   * The base model in the words of its server when the run began. Every later attempt compares. Absent in runs of earlier
-   * versions, of which only the hash is compared.
+   * The base model in the words of its server when the run began. Every later attempt compares. Absent in runs of
+   * earlier versions, of which only the hash is compared.
    */
   servedModel: servedModelSchema.optional(),
   analyst: z.strictObject({ baseUrl: z.string(), model: z.string(), displayName: z.string() }),

@@ -16,8 +16,8 @@ export const chatMessageSchema = z.object({
 export type ChatMessage = z.infer<typeof chatMessageSchema>;
 
 /**
- * Why an episode ended. `context-length`: its conversation became longer than the model's context; without any answer of
- * the model, the opening alone was too long, and the episode has failed.
+ * Why an episode ended. `context-length`: its conversation became longer than the model's context; without any answer
+ * of the model, the opening alone was too long, and the episode has failed.
  */
 const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'context-length', 'environment-error'] as const;
 
@@ -47,8 +47,8 @@ export const trajectorySchema = z.strictObject({
     cachedTokens: z.number().int(),
   }),
   /**
-   * Always null; earlier versions wrote the sum of the sampled tokens' log probabilities (nats). Its last digits depend on
-   * the server's other requests, and the same seed must give the same bytes.
+   * Always null; earlier versions wrote the sum of the sampled tokens' log probabilities (nats). Its last digits depend
+   * on the server's other requests, and the same seed must give the same bytes.
    */
   logprob: z.number().nullable(),
   /** Ground truth of the environment, where it has any: for reports only, never shown to agent or analyst. */

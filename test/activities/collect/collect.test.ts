@@ -11,8 +11,6 @@ import { RunFixture } from '../run-fixture';
 describe('collectTrajectories', () => {
   let fixture: RunFixture;
   let server: FakePolicyServer;
-  /** Share of the episodes that the served model solves. */
-  let skill: number;
   const small = {
     path: 'parcel_desk.py',
     trainSeeds: { start: 0, count: 20 },
@@ -23,8 +21,7 @@ describe('collectTrajectories', () => {
 
   beforeEach(async () => {
     fixture = new RunFixture();
-    skill = 0.5;
-    server = await new FakePolicyServer(parcelPolicy(() => skill)).start();
+    server = await new FakePolicyServer(parcelPolicy(() => 0.5)).start();
   });
   afterEach(async () => {
     await server.stop();
@@ -340,45 +337,6 @@ describe('collectTrajectories', () => {
     server.interceptors.length = 0;
     const summary = await fixture.run(collectTrajectories, context);
     expect(summary.trajectories.sha256).toBe(whole.trajectories.sha256);
-  });
-
-  describe('when the model server changes', () => {
-    const FIRST = '0'.repeat(64);
-    test('no episode of another model counts, and the first model goes on to the undisturbed result', async () => {
-      const whole = await collect('run-2');
-      const context = await fixture.prepare(server.baseUrl, spec);
-      const { collectTrajectories } = createCollectActivities(fixture.deps);
-      server.weightsSha256 = FIRST;
-      server.delayMs = 5;
-      server.requests.length = 0;
-      const disturbed = fixture.run(collectTrajectories, context).catch((error: unknown) => error);
-      while (server.requests.length < 30) await new Promise((resolve) => setTimeout(resolve, 5));
-      await server.stop();
-      [server.weightsSha256, skill] = ['2'.repeat(64), 0];
-      await server.start();
-      expect(await disturbed).toMatchObject({ type: 'Model.Changed', nonRetryable: true });
-      await expect(fixture.run(collectTrajectories, context)).rejects.toMatchObject({ type: 'Model.Changed' });
-      [server.weightsSha256, skill] = [FIRST, 0.5];
-      const summary = await fixture.run(collectTrajectories, context);
-      expect(summary.trajectories.sha256).toBe(whole.trajectories.sha256);
-    });
-
-    test('its new address is found, when it is the one that the worker knows', async () => {
-      const context = await fixture.prepare('http://127.0.0.1:1/v1', spec);
-      const deps = { ...fixture.deps, endpoints: { modelUrl: `${server.baseUrl}/` } };
-      const summary = await fixture.run(createCollectActivities(deps).collectTrajectories, context);
-      expect(summary.episodes).toBe(40);
-    });
-
-    test('an address in agent.yaml stays', async () => {
-      const other = await new FakePolicyServer(() => ({})).start();
-      const model = { name: 'base', baseUrl: server.baseUrl };
-      const context = await fixture.prepare(server.baseUrl, { ...spec, model });
-      const deps = { ...fixture.deps, endpoints: { modelUrl: other.baseUrl } };
-      await fixture.run(createCollectActivities(deps).collectTrajectories, context);
-      expect(other.requests).toHaveLength(0);
-      await other.stop();
-    });
   });
 
   test('malformed arguments, made-up tools and text are answered as a desk would', async () => {
