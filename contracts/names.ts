@@ -23,7 +23,7 @@ export const SEARCH_ATTRIBUTES = {
  * What a run needs somebody for. `operator`, `owner`, `cluster`: a failure that these can cure. `approval`: the gate is
  * passed and the agent's owner wants to approve. `repeated-failure`: it goes on by itself as soon as what fails works.
  */
-export const WAITING_FOR = ['operator', 'owner', 'cluster', 'approval', 'repeated-failure'] as const;
+const WAITING_FOR = ['operator', 'owner', 'cluster', 'approval', 'repeated-failure'] as const;
 /** Value of the search attribute WhetWaiting. */
 export type WaitingFor = (typeof WAITING_FOR)[number];
 

@@ -4,7 +4,7 @@ export class StoreCorruptError extends Error {
 }
 
 /** An artifact that a reference names is not in the store. */
-export class StoreMissingError extends Error {
+class StoreMissingError extends Error {
   readonly type = 'Store.Missing';
 }
 

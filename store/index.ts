@@ -6,16 +6,14 @@ export {
   putLines,
   readSegment,
   type Segment,
-  type SegmentLine,
-  type SegmentReading,
   type StoredDocument,
   type StoredFile,
 } from './artifact-store';
 export { changeDocument } from './change-document';
 export { createFile } from './create-file';
-export { type DamagedLine, DamagedLines } from './damaged-lines';
+export { DamagedLines } from './damaged-lines';
 export { changeDictionary, readDictionary } from './dictionary';
-export { isStoreError, StoreConflictError, StoreCorruptError, StoreMissingError } from './errors';
+export { isStoreError, StoreConflictError, StoreCorruptError } from './errors';
 export { diskError } from './file-errors';
 export { layout } from './layout';
 export { LineFile, lineFiles, RecentCache } from './line-file';

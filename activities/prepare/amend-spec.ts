@@ -14,7 +14,7 @@ import { readPreparedSpec } from '../prepared-spec';
  * Fields of agent.yaml that a run takes over while it waits, each with everything below it: where its endpoints and
  * trainers are, and what they may use. All other fields say what the run measures, and stay as they were frozen.
  */
-export const AMENDABLE_FIELDS = [
+const AMENDABLE_FIELDS = [
   'model.baseUrl',
   'analyst.baseUrl',
   'analyst.model',

@@ -4,7 +4,7 @@ import type { RunHistory, ScheduledActivity } from './run-histories';
 import { REPEATABLE } from './repeatable';
 
 /** Where an artifact comes from. */
-export type Origin =
+type Origin =
   | { kind: 'activity'; activity: ScheduledActivity }
   /** A person gave it with `whet env edit`. */
   | { kind: 'person' }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { agentSpecSchema } from '../config/agent-spec';
 
 /** What a model server says of a model that it serves; null where it does not say. */
-export const servedModelSchema = z.strictObject({
+const servedModelSchema = z.strictObject({
   /** Hash of the directory that it loaded. Whetstone's policy server says it, other servers do not. */
   weightsSha256: z.string().nullable(),
   /** Where it loaded the model from, in the server's own words. */

@@ -59,11 +59,13 @@ describe('trainAdapter', () => {
   const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
     while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
   };
-  const started = () =>
-    until(
-      () =>
-        existsSync(fixture.store.localPath('runs/run-1/training')) && existsSync(join(directory(), 'progress.jsonl')),
+  const started = () => {
+    // The folder of all trainings is there for a moment before the folder of the first one.
+    const jobs = fixture.store.localPath('runs/run-1/training');
+    return until(
+      () => existsSync(jobs) && readdirSync(jobs).some((job) => existsSync(join(jobs, job, 'progress.jsonl'))),
     );
+  };
 
   test('writes the job, runs it and keeps the adapter under its hash', async () => {
     const adapter = await train();
