@@ -23,8 +23,8 @@ export interface Progress {
   /** Counts results. Call it after they are in the segment: a heartbeat must not count what a retry would repeat. */
   advance(count?: number): void;
   /**
-   * Sets the count, and the total where that was not known before, for work that is counted elsewhere. The rate starts at the first increase, because the time before
-   * was spent waiting and loading.
+   * Sets the count, and the total where that was not known before, for work that is counted elsewhere. The rate starts
+   * at the first increase, because the time before was spent waiting and loading.
    */
   setDone(done: number, total?: number): void;
   /** Sets the line for people, such as what the stage waits for; undefined restores the first note. */

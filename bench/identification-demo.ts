@@ -215,9 +215,8 @@ async function main(): Promise<void> {
       const result = await identifyOnce(identify, { ...input, independent: { firstRun: 0 } });
       const { ablations = [], contrasts } = await getJson(store, result.identification, identificationSchema);
       const arms = addScores(scores, ablations);
-      const undecided = contrasts
-        .filter(({ verdict }) => verdict === 'not-enough-data')
-        .map(({ capabilityId }) => capabilityId);
+      const open = contrasts.filter(({ verdict }) => verdict === 'not-enough-data');
+      const undecided = open.map(({ capabilityId }) => capabilityId);
       rows.push({ seed, successes: input.collected.successes, failures: input.collected.failures, arms, undecided });
       console.log(`seed ${seed} (${Math.round((Date.now() - began) / 1000)} s): ${JSON.stringify(rows.at(-1))}`);
     }

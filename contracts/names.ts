@@ -15,17 +15,16 @@ export const SEARCH_ATTRIBUTES = {
   agent: 'WhetAgent',
   stage: 'WhetStage',
   verdict: 'WhetVerdict',
-  /** One of WAITING_FOR, or empty: `WhetWaiting != ''` lists the runs that need somebody. */
+  /** A `WaitingFor`, or empty: `WhetWaiting != ''` lists the runs that need somebody. */
   waiting: 'WhetWaiting',
 } as const;
 
 /**
- * What a run needs somebody for. `operator`, `owner`, `cluster`: a failure that these can cure. `approval`: the gate is
- * passed and the agent's owner wants to approve. `repeated-failure`: it goes on by itself as soon as what fails works.
+ * What a run needs somebody for: the values of the search attribute WhetWaiting. `operator`, `owner`, `cluster`: a
+ * failure that these can cure. `approval`: the gate is passed and the agent's owner wants to approve. `repeated-
+ * failure`: it goes on by itself as soon as what fails works.
  */
-const WAITING_FOR = ['operator', 'owner', 'cluster', 'approval', 'repeated-failure'] as const;
-/** Value of the search attribute WhetWaiting. */
-export type WaitingFor = (typeof WAITING_FOR)[number];
+export type WaitingFor = 'operator' | 'owner' | 'cluster' | 'approval' | 'repeated-failure';
 
 /** Stages of a run, in the order of the paper. */
 export const STAGES = ['collect', 'identify', 'sharpen', 'evaluate', 'promote', 'report'] as const;

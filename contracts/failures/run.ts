@@ -79,8 +79,8 @@ export const FAILURES = {
     curedBy: 'operator',
     meaning: 'The analyst endpoint refused the API key.',
     remedy:
-      'Set OPENAI_API_KEY (and OPENAI_BASE_URL) of the worker to a key that the endpoint accepts. A run that waits goes ' +
-      'on after `whet retry RUN`; start a study, or a run that has ended, again.',
+      'Set OPENAI_API_KEY (and OPENAI_BASE_URL) of the worker to a key that the endpoint accepts. A run that waits ' +
+      'goes on after `whet retry RUN`; start a study, or a run that has ended, again.',
   },
   'Analyst.BadRequest': {
     retryable: false,
