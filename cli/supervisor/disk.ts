@@ -15,7 +15,7 @@ const MEANINGS: Record<string, string> = {
 };
 
 /** Whether an error of the file system says that a disk is full, quotas included. */
-export const isDiskFull = (error: unknown): boolean =>
+const isDiskFull = (error: unknown): boolean =>
   ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException | null)?.code ?? '');
 
 /**

@@ -121,7 +121,7 @@ export function crashWhileWriting(session: Session, path: string): void {
 }
 
 /** Processes of the first kinds that run, one of each kind. */
-export function pick({ instance, random }: Session, kinds: readonly ProcessKind[], count: number): KnownProcess[] {
+function pick({ instance, random }: Session, kinds: readonly ProcessKind[], count: number): KnownProcess[] {
   const running = instance.census.look();
   const draw = random.uniform();
   return kinds
