@@ -8,6 +8,7 @@ import { PORTS, type PortName } from '../../../cli/settings';
 import { readRunState } from '../../../cli/view/run-state';
 import { Census } from './census';
 import { DOOR_VARIABLE } from './door-log';
+import { jailGroups } from './jail-groups';
 import type { Look } from './movement';
 
 /** How a command of `whet` ended. */
@@ -34,6 +35,8 @@ export class Instance {
   readonly census: Census;
   readonly doorLog: string;
   readonly temporaryFiles: string;
+  /** Control groups of jails that were there before: a process id may come again. */
+  readonly groupsBefore: ReadonlySet<string> = new Set(jailGroups());
   /** Ports that the user set before. */
   readonly formerPorts: number[] = [];
   private connection: Promise<Connection> | null = null;

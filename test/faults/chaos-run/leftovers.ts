@@ -3,9 +3,8 @@ import { basename, join } from 'node:path';
 import { isRunning, type ProcessId } from '../../../cli/supervisor/processes';
 import { isFree } from '../../../cli/supervisor/ports';
 import type { Instance } from './instance';
+import { jailGroups } from './jail-groups';
 
-const CGROUPS = '/sys/fs/cgroup';
-const JAIL_GROUP = /^whetstone-jail-(\d+)-\d+$/;
 /** Files that only exist while something is written, locked or up. */
 const TEMPORARY = /(\.tmp|\.lock\.[0-9a-f]+|\.json\.lock|\.partial)$|^(up\.lock|supervisor\.json)$/;
 
@@ -20,7 +19,9 @@ export async function findLeftovers(instance: Instance): Promise<string[]> {
   );
   return [
     ...processes,
-    ...jailGroups(new Set(census.everSeen.map(({ pid }) => pid))).map((path) => `control group ${path}`),
+    ...jailGroups(new Set(census.everSeen.map(({ pid }) => pid)))
+      .filter((path) => !instance.groupsBefore.has(path))
+      .map((path) => `control group ${path}`),
     ...listening.flat(),
     ...filesBelow(temporaryFiles).flatMap((path) => describeTemporary(temporaryFiles, path)),
     ...filesBelow(home)
@@ -37,23 +38,6 @@ function describeTemporary(folder: string, path: string): string[] {
     return isRunning(owner) ? [`port claim ${basename(path)} of process ${owner.pid}`] : [];
   } catch {
     return [`torn port claim ${basename(path)}`];
-  }
-}
-
-function jailGroups(owners: ReadonlySet<number>, folder = CGROUPS, depth = 0): string[] {
-  return directoriesIn(folder).flatMap((name) => {
-    const path = join(folder, name);
-    const owner = JAIL_GROUP.exec(name)?.[1];
-    if (owner !== undefined) return owners.has(Number(owner)) ? [path] : [];
-    return depth < 4 ? jailGroups(owners, path, depth + 1) : [];
-  });
-}
-
-function directoriesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? entry.name : []));
-  } catch {
-    return [];
   }
 }
 
