@@ -14,10 +14,6 @@ const MEANINGS: Record<string, string> = {
   EIO: 'gives input and output errors',
 };
 
-/** Whether an error of the file system says that a disk is full, quotas included. */
-const isDiskFull = (error: unknown): boolean =>
-  ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException | null)?.code ?? '');
-
 /**
  * What is wrong with the disk of a directory, as a sentence with what to do; null when it can be written, or the
  * directory does not exist. It writes a small file and removes it: only that shows a quota, or a disk that became
