@@ -9,6 +9,7 @@ import type {
 } from '../contracts/messages/identify-stage';
 import { childWorkflowId, WORKFLOWS } from '../contracts/names';
 import { llm } from './activities';
+import { applicationFailureOf } from './failure-causes';
 import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';
 import { asMarkdown } from './one-line';
 import { OperatorGate, reportStatus, takeAnswers, WAITED_BEFORE } from './operator-gate';
@@ -106,8 +107,7 @@ async function labelCandidates(
       { ...input, candidates, run: (independent?.firstRun ?? 0) + run },
     ]),
   );
-  // Both in one step: a retry after too many unlabelled pairs must ask for those pairs again.
-  return perform(async () => {
+  const labelAndTally = async (): Promise<LabellingRun> => {
     const { context } = input;
     const labelling = { context, plan, trajectories: collected.trajectories, candidates };
     const labelled = await executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
@@ -125,5 +125,18 @@ async function labelCandidates(
       },
     ]);
     return { labelled, tallied };
-  });
+  };
+  // Both in one step: a retry after too many unlabelled pairs must ask for those pairs again.
+  return perform(() => repeatAfterLoss(labelAndTally));
+}
+
+/** Asks again what a damaged line took away after it was asked, without a person. */
+async function repeatAfterLoss<T>(label: () => Promise<T>): Promise<T> {
+  for (let repeats = 0; ; repeats++) {
+    try {
+      return await label();
+    } catch (error) {
+      if (repeats === 2 || applicationFailureOf(error)?.type !== 'Identify.LabelsLost') throw error;
+    }
+  }
 }

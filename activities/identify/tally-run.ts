@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Candidate, LabelRecord } from '../../contracts/artifacts/identification';
+import type { Candidate } from '../../contracts/artifacts/identification';
 import type { TallyInput, TallyResult } from '../../contracts/messages/identify-stage';
 import { failure } from '../../contracts/typed-failure';
 import { layout, putJson, type DamagedLines } from '../../store';
@@ -17,6 +17,7 @@ import { verdictRule } from './verdicts/verdict-rule';
  * their tally, and finds the candidates that need another run. The artifacts depend on the labels alone, not on the
  * order or the number of attempts in which they were asked.
  * @throws Identify.TooManyUnlabelled above `identify.maxUnlabelled`.
+ * @throws Identify.LabelsLost when the store has neither a label nor a refusal for a question of the plan.
  */
 export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput): Promise<TallyResult> {
   const { context, run: labellingRun } = input;
@@ -32,7 +33,14 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
     ids.push(id);
     seen.push({ success, task: task.seed });
   }
-  const { lines, codes, damaged } = await collectLabels(artifacts, input, candidates, ids);
+  const { lines, codes, damaged, lost } = await collectLabels(artifacts, input, candidates, ids);
+  if (lost > 0) {
+    throw failure(
+      'Identify.LabelsLost',
+      `${lost} of ${codes.length} labels were stored and cannot be read any more` +
+        `${damaged.length > 0 ? `: ${damaged.map((lines) => lines.describe()).join(' ')}` : '.'}`,
+    );
+  }
   const labels = await store.put(
     layout.labels(context.runId),
     `labels-run-${labellingRun}.jsonl`,
@@ -105,19 +113,16 @@ async function collectLabels(
   const cache = new LabelCache(artifacts.store, context.agent, plan.model);
   const places = new Map<string, readonly string[]>();
   const damagedBySegment = new Map<string, DamagedLines>();
+  let lost = 0;
   const progress = startProgress({ stage: 'identify', unit: 'merged chunks', total: plan.chunks.length, heartbeat });
   try {
     for (const chunk of plan.chunks) {
       if (cancellationSignal.aborted) throw cancellationSignal.reason;
-      const wanted: { key: string; record: LabelRecord; index: number }[] = [];
+      const wanted: { key: string; index: number }[] = [];
       for (let t = chunk.from; t < chunk.to; t++) {
         candidates.forEach((candidate, c) => {
           const key = labelKey(ids[t] as string, candidate, plan.model, plan.run);
-          wanted.push({
-            key,
-            record: missingLabel(ids[t] as string, candidate, key),
-            index: t * candidates.length + c,
-          });
+          wanted.push({ key, index: t * candidates.length + c });
         });
       }
       const { labels, ownPlaces, damaged } = await cache.known(
@@ -127,9 +132,10 @@ async function collectLabels(
       );
       for (const [id, names] of ownPlaces) places.set(id, names);
       for (const lines of damaged) damagedBySegment.set(lines.key, lines);
-      const records = wanted.map(({ key, record, index }) => {
-        const found = labels.get(key) ?? record;
-        codes[index] = labelCode(found.label);
+      const records = wanted.map(({ key, index }) => {
+        const found = labels.get(key);
+        if (found === undefined) lost++;
+        codes[index] = labelCode(found?.label ?? null);
         return `${JSON.stringify(found)}\n`;
       });
       lines.push(Buffer.from(records.join('')));
@@ -140,17 +146,5 @@ async function collectLabels(
   } finally {
     progress.stop();
   }
-  return { lines, codes, damaged: [...damagedBySegment.values()] };
-}
-
-/** The record of a label that is not in the cache: it counts as unlabelled, and does not go unnoticed. */
-function missingLabel(trajectoryId: string, capability: Candidate, key: string): LabelRecord {
-  return {
-    trajectoryId,
-    capabilityId: capability.id,
-    label: null,
-    step: null,
-    reason: 'No label is in the store.',
-    key,
-  };
+  return { lines, codes, damaged: [...damagedBySegment.values()], lost };
 }

@@ -134,6 +134,13 @@ export const FAILURES = {
     meaning: 'A larger share of the labels than identify.maxUnlabelled could not be obtained.',
     remedy: 'Read the unlabelled pairs in the labels artifact; use a stronger analyst model.',
   },
+  'Identify.LabelsLost': {
+    retryable: false,
+    curedBy: 'operator',
+    meaning:
+      'Labels that were asked and stored cannot be read any more, and were lost again after they were asked anew.',
+    remedy: 'Look at the disk of the store; `whet retry RUN` asks for the lost labels again.',
+  },
   'Study.NoTrajectories': {
     retryable: false,
     curedBy: 'nobody',

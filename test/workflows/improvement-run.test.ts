@@ -56,6 +56,21 @@ test('labels run after run, until no verdict is open any more', async () => {
   expect(identification.at(-1)).toBe('contrast:60');
 });
 
+test('labels that were lost after they were asked are asked again without a person', async () => {
+  const { activities, calls } = fakeActivities({ kept: [], chunks: 2 });
+  const tally = activities.llm.tallyRun;
+  let losses = 1;
+  activities.llm.tallyRun = async (input) => {
+    if (losses-- > 0) throw ApplicationFailure.nonRetryable('one label is gone', 'Identify.LabelsLost');
+    return tally!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result } = await start();
+    expect((await result()).verdict).toBe('nothing-to-sharpen');
+  });
+  expect(calls.filter((call) => call.startsWith('labelChunk'))).toHaveLength(4);
+});
+
 test('says how much of what was collected is live traffic, and how much could not be read', async () => {
   const { activities } = fakeActivities({ kept: [] });
   activities.sandbox.collectTrajectories = async () => ({ ...rollouts, live: 7, unreadable: 2 });

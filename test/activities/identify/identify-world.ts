@@ -16,7 +16,7 @@ import { getJson, layout, putJson, putLines, type ArtifactStore } from '../../..
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { RunFixture } from '../run-fixture';
 
-const NOTHING: LabelChunkResult = {
+export const NOTHING: LabelChunkResult = {
   asked: 0,
   reused: 0,
   unlabelled: 0,

@@ -14,7 +14,7 @@ import {
 } from '../../fakes/analyst-endpoint';
 import { syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { damageDocument, removeDocument } from '../../helpers/stored-document';
-import { IdentifyWorld } from './identify-world';
+import { IdentifyWorld, NOTHING } from './identify-world';
 
 const isLabel = (request: FakeAnalystRequest) => request.body.response_format?.json_schema.name === 'label';
 const labelCalls = () => stub.requests.filter(isLabel).length;
@@ -260,5 +260,34 @@ describe('the label cache', () => {
     const { totals, tallies } = await world.identify(await world.inputOf(episodes, 'night-2', 'm-1'));
     expect(totals).toMatchObject({ asked: 2, reused: 138 });
     expect(tallies[0]?.note).toContain(`2 damaged lines of the label cache asked again (${segment})`);
+  });
+
+  test('a label whose line is damaged after its chunk is asked again, and never counts as refused', async () => {
+    const { discovery, plan, labelling } = await world.plan(await world.input(20, 'night-1'));
+    const label = async () => {
+      for (let chunk = 0; chunk < plan.chunks; chunk++) await world.label(labelling, chunk);
+    };
+    const tally = () =>
+      world.fixture.run(world.activities.tallyRun, {
+        ...labelling,
+        run: 0,
+        discovered: discovery.candidates,
+        totals: NOTHING,
+        previous: null,
+      });
+    await label();
+    const before = labelCalls();
+    const { store } = world.fixture;
+    const [segment] = await labelSegments(store, 'parcels', 'night-1');
+    const lines = readFileSync(store.localPath(segment!), 'utf8').split('\n');
+    lines[3] = lines[3]!.slice(0, 40);
+    writeFileSync(store.localPath(segment!), lines.join('\n'));
+    await expect(tally()).rejects.toMatchObject({
+      type: 'Identify.LabelsLost',
+      message: expect.stringContaining(segment!) as string,
+    });
+    await label();
+    expect(labelCalls()).toBe(before + 1);
+    expect((await tally()).note).toContain('1 damaged line of the label cache asked again');
   });
 });
