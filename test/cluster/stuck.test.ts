@@ -137,11 +137,15 @@ describe('a stuck training says why', () => {
     const name = await podOf(input);
     await signalTrainer('SIGSTOP')(input);
     const poison = [
-      'import pathlib, sys, torch',
+      'import hashlib, json, pathlib, sys, torch',
       'path = sorted(pathlib.Path(sys.argv[1]).glob("iteration-*"))[-1] / "optimizer.pt"',
       'state = torch.load(path)',
       'for entry in state["state"].values(): entry["exp_avg"].fill_(torch.nan)',
       'torch.save(state, path)',
+      // As if the trainer itself had written it: a file that changed afterwards is not loaded.
+      'hashes = path.parent / "files.sha256.json"',
+      'named = json.loads(hashes.read_text()) | {path.name: hashlib.sha256(path.read_bytes()).hexdigest()}',
+      'hashes.write_text(json.dumps(named))',
     ].join('\n');
     execFileSync(python, ['-c', poison, join(fixture.directory(input.job, input.context.runId), 'checkpoints')]);
     await fixture.cluster.deletePod(fixture.namespace, name, 0);
