@@ -252,28 +252,29 @@ test('programs are looked up in absolute directories only', () => {
   expect(findProgram('sh', '/nonexistent:/bin')).toBe('/bin/sh');
 });
 
-(cgroupLayer() === 'none' ? test.skip : test)(
-  'a jail over its own memory limit is at fault; one that somebody kills is not',
-  async () => {
-    const greedy = hostileSource('held = b"x" * (200 << 20)\nreturn "held"');
-    const small = changed((profile) => (profile.cgroup.memoryBytes = 64 << 20));
-    const environment = await openEnvironment({ source: greedy, trust: 'synthesised', name: 'greedy', profile: small });
-    await environment.reset('e', 0);
-    await expect(environment.step('e', [{ name: 'go', arguments: {} }])).rejects.toMatchObject({
-      type: 'Sandbox.EnvironmentDied',
-      message: expect.stringContaining('more than its 64 MiB of memory') as string,
-    });
-    await environment.close();
+// Without a control group nothing can tell whose fault a kill was, and the memory of a jail has another limit.
+const withMemoryGroup = cgroupLayer() === 'none' ? test.skip : test;
+withMemoryGroup('a jail over its own memory limit is at fault', async () => {
+  const greedy = hostileSource('held = b"x" * (200 << 20)\nreturn "held"');
+  const small = changed((profile) => (profile.cgroup.memoryBytes = 64 << 20));
+  const environment = await openEnvironment({ source: greedy, trust: 'synthesised', name: 'greedy', profile: small });
+  await environment.reset('e', 0);
+  await expect(environment.step('e', [{ name: 'go', arguments: {} }])).rejects.toMatchObject({
+    type: 'Sandbox.EnvironmentDied',
+    message: expect.stringContaining('more than its 64 MiB of memory') as string,
+  });
+  await environment.close();
+});
 
-    const innocent = await open(small);
-    await innocent.reset('e', 0);
-    for (const pid of processesBelow(process.pid)) if (isRuntime(pid)) process.kill(pid, 'SIGKILL');
-    await expect(innocent.step('e', [{ name: 'go', arguments: {} }])).rejects.toMatchObject({
-      type: 'Sandbox.EnvironmentKilled',
-    });
-    await innocent.close();
-  },
-);
+test('a jail that somebody kills is not at fault', async () => {
+  const innocent = await open(loadProfile());
+  await innocent.reset('e', 0);
+  for (const pid of processesBelow(process.pid)) if (isRuntime(pid)) process.kill(pid, 'SIGKILL');
+  await expect(innocent.step('e', [{ name: 'go', arguments: {} }])).rejects.toMatchObject({
+    type: 'Sandbox.EnvironmentKilled',
+  });
+  await innocent.close();
+});
 
 /** Process ids of all descendants. */
 function processesBelow(root: number): number[] {

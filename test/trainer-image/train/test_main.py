@@ -7,7 +7,6 @@ import json
 import math
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -173,9 +172,9 @@ def test_a_full_disk_ends_with_its_own_code_and_a_whole_checkpoint(
     files = (finished / "checkpoints" / "iteration-0004").iterdir()
     # Room for one checkpoint and the small files, but not for the adapter beside it.
     size = 4096 * (sum(math.ceil(path.stat().st_size / 4096) for path in files) + 8)
-    mount = ["unshare", "-Urm", "sh", "-c", f'mount -t tmpfs -o size={size} t "$0" && exec "$@"', str(output)]
-    if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
-        pytest.skip("no user namespace to mount a small disk in")
+    # Root needs no user namespace; everybody else needs one, as the jail does.
+    namespaces = "-m" if os.geteuid() == 0 else "-Urm"
+    mount = ["unshare", namespaces, "sh", "-c", f'mount -t tmpfs -o size={size} t "$0" && exec "$@"', str(output)]
     keep = ["sh", "-c", '"$@"; code=$?; cp -r "$0" "$0-kept"; exit $code', str(output)]
     process = start_trainer(make_job(tiny_dir, output), tmp_path, prefix=[*mount, *keep])
     errors = process.communicate()[1]
