@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import type { CommandFailureType } from '../contracts/failures/command-line';
-import { projectRoot } from '../contracts/project-root';
+import { projectVersion } from '../contracts/project-version';
 import { CliError } from './errors';
 import { createProgram } from './program';
 import { explainSystemError } from './system-errors';
@@ -19,7 +17,7 @@ export async function runCommandLine(argv: string[], { stdout, stderr }: Streams
   const print = (value: unknown) => stdout.write(`${JSON.stringify(value, null, 2)}\n`);
   // With --json a program reads the output: usage errors become a document below, instead of text.
   const program = createProgram({
-    version: version(),
+    version: projectVersion(),
     ...(json && { output: { writeErr: () => undefined, writeOut: () => undefined } }),
   });
   try {
@@ -28,7 +26,7 @@ export async function runCommandLine(argv: string[], { stdout, stderr }: Streams
   } catch (error) {
     if (error instanceof CommanderError) {
       const asked = error.exitCode === 0;
-      if (json && error.code === 'commander.version') print({ version: version() });
+      if (json && error.code === 'commander.version') print({ version: projectVersion() });
       else if (json && asked) stdout.write(program.helpInformation());
       else if (json) print({ error: { type: 'Cli.Usage' satisfies CommandFailureType, message: usageMessage(error) } });
       return asked ? 0 : 2;
@@ -48,6 +46,3 @@ const usageMessage = ({ code, message }: CommanderError): string =>
   code === 'commander.help'
     ? 'A command is missing. `whet --help` lists the commands.'
     : message.replace(/^error: /, '');
-
-const version = (): string =>
-  (JSON.parse(readFileSync(join(projectRoot(), 'package.json'), 'utf8')) as { version: string }).version;
