@@ -47,7 +47,7 @@ export async function refuseToStrandRuns(settings: Settings, plan: Plan): Promis
       ...remedies.map((remedy) => `  go on with it: ${remedy}`),
       '  keep the new run apart: another state directory (WHET_HOME=DIR)',
       '  start all the same: --ignore-open-runs. The runs above then wait, and lose nothing, until their model or ' +
-        "analyst is there again; cancel in Temporal's UI those that shall not go on.",
+        'analyst is there again; `whet cancel RUN` ends one for good.',
     ].join('\n'),
     { type: 'Up.OpenRuns' },
   );
