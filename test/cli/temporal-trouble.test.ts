@@ -1,7 +1,7 @@
 // tier: integration (a real Temporal server that is stopped, killed, filled and emptied)
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,6 +18,7 @@ import { freePort } from '../../cli/supervisor/ports';
 import { withTemporal } from '../../cli/temporal';
 import { followRun } from '../../cli/view/follow';
 import { startOnSmallDisk } from '../helpers/full-disk';
+import { writeSmallAgent } from './small-agent';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-trouble-'));
 const database = join(folder, 'temporal.sqlite');
@@ -60,15 +61,7 @@ async function killServer(): Promise<void> {
 
 beforeAll(async () => {
   port = await freePort();
-  writeFileSync(join(folder, 'env.py'), '');
-  writeFileSync(
-    agentPath,
-    `version: 1
-name: desk
-environment: { path: env.py, trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 100 } }
-model: { name: base, baseUrl: 'http://127.0.0.1:1/v1' }
-`,
-  );
+  writeSmallAgent(folder);
   await startServer();
 });
 afterAll(async () => {

@@ -1,5 +1,5 @@
 // tier: integration
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,18 +12,10 @@ import { failure } from '../../../contracts/typed-failure';
 import { layout, LocalStore } from '../../../store';
 import { fakeActivities } from '../../fakes/activities';
 import { startTemporal, withWorkers } from '../../helpers/temporal';
+import { writeSmallAgent } from '../small-agent';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-budget-'));
-const agentPath = join(folder, 'agent.yaml');
-writeFileSync(join(folder, 'env.py'), '');
-writeFileSync(
-  agentPath,
-  `version: 1
-name: desk
-environment: { path: env.py, trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 100 } }
-model: { name: base, baseUrl: 'http://127.0.0.1:1/v1' }
-`,
-);
+const agentPath = writeSmallAgent(folder);
 const store = new LocalStore(join(folder, 'store'));
 
 let server: TestWorkflowEnvironment;
