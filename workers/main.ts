@@ -8,7 +8,6 @@ import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../contracts/nam
 import { ensureSearchAttributes } from '../contracts/search-attributes';
 import { EnvironmentPool } from '../sandbox';
 import { createActivities } from './activities';
-import { cancelledRunInterceptor } from './cancelled-runs';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
 import { readConfig, type WorkerConfig } from './config';
 import { openTrainerReports } from './trainer-reports';
@@ -53,12 +52,7 @@ async function main(): Promise<void> {
         defaultHeartbeatThrottleInterval: '1s',
         shutdownGraceTime: '10s',
         interceptors: {
-          activity: [
-            repeatedFailureInterceptor,
-            failureInterceptor,
-            // Only trainings cost enough to ask the server before each.
-            ...(kind === 'jobs' ? [cancelledRunInterceptor] : []),
-          ],
+          activity: [repeatedFailureInterceptor, failureInterceptor],
         },
         ...(kind === 'orchestration'
           ? { workflowBundle: { codePath: WORKFLOW_BUNDLE_PATH }, maxCachedWorkflows: 200, reuseV8Context: true }

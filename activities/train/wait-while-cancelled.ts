@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
+import { WORKFLOWS } from '../../contracts/names';
 import type { Clock } from '../clock';
 
 const POLL_MS = 1_000;
@@ -8,7 +9,8 @@ const CANCEL_REQUESTED: number = 3;
 
 /**
  * Holds an attempt up while its run is cancelled or has ended. Temporal delivers a cancellation only after a heartbeat
- * and after the workflows have handled it, and a worker that comes back would start trainers in between.
+ * and after the workflows have handled it, and a worker that comes back would start trainers in between. A repair may
+ * train for a run that is over: then only the repair itself counts.
  * @param runId workflow id of the run.
  * @throws the signal's reason once the cancellation arrives.
  */
@@ -21,7 +23,7 @@ async function isCancelled(runId: string): Promise<boolean> {
   try {
     const { client, info } = Context.current();
     const own = info.workflowExecution;
-    const ids: [string, string?][] = [[runId]];
+    const ids: [string, string?][] = info.workflowType === WORKFLOWS.repairArtifacts ? [] : [[runId]];
     if (own !== undefined) ids.push([own.workflowId, own.runId]);
     const described = await Promise.all(ids.map((id) => client.workflow.getHandle(...id).describe()));
     return described.some((one) => isUnwanted(one, info.activityId));
