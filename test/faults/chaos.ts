@@ -3,7 +3,16 @@
  * own, each disturbed by faults drawn from a seeded generator or by one scenario. Checks that each ends as the
  * undisturbed one or waits with a reason, that nothing is paid twice, and that `whet down` leaves nothing behind.
  */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -35,13 +44,16 @@ const USAGE = `Usage: test/faults/chaos [options]
   --minutes N       how long the faults of a run go on (4); afterwards it is left in peace
   --calm-minutes N  how long it may take from then on (10)
   --every A,B       shortest and longest pause between two faults, in seconds (3,15)
-  --work FOLDER     keep everything here; an undisturbed run that is there already is used again
+  --work FOLDER     keep everything here, with a line of results.jsonl for each run; an undisturbed run that is there
+                    already is used again
   --keep            keep the state directories (always with --work)`;
 
 /** Seed of the runs themselves. The undisturbed and all disturbed runs have the same. */
 const RUN_SEED = 1;
 /** An answer of the analyst takes this long, so that labelling has a middle in which something can be killed. */
 const LATENCY_MS = 100;
+/** What became of each run, a line as soon as it has ended. */
+const RESULTS = 'results.jsonl';
 
 interface Options {
   seed: number;
@@ -192,7 +204,9 @@ async function main(): Promise<number> {
     const calm = await undisturbed(options);
     for (const planned of plannedRuns(options)) {
       try {
-        results.push(await makeRun(options, calm, planned));
+        const result = await makeRun(options, calm, planned);
+        results.push(result);
+        appendFileSync(join(options.folder, RESULTS), `${JSON.stringify(result)}\n`);
       } catch (error) {
         // One that could not be begun, or whose result cannot be read, must not take the others with it.
         broken.push(`${planned.name}: ${(error as Error).message}`);

@@ -43,7 +43,8 @@ export class Session {
   /** false: the user leaves the services down, and leaves a run that waits alone. */
   userActs = true;
   private readonly began = Date.now();
-  private readonly killed = new Set<number>();
+  /** When each process was killed, by its id. Milliseconds since 1970. */
+  private readonly killed = new Map<number, number>();
   private workers: KnownProcess[] = [];
   private starting: Promise<void> | null = null;
   private askedWhyAt = 0;
@@ -115,7 +116,7 @@ export class Session {
     const hit = targets.filter(isRunning);
     for (const { pid, kind } of hit) {
       process.kill(pid, 'SIGKILL');
-      this.killed.add(pid);
+      this.killed.set(pid, Date.now());
       if (kind === 'worker') this.workerDeaths.push(Date.now());
     }
     this.disturbed(
@@ -170,11 +171,15 @@ export class Session {
     );
     if (!wasKilled && !this.downByUser) this.problem('the supervisor ended although nobody killed it');
     await sleep(NOTICE_MS.least + this.random.uniform() * (NOTICE_MS.most - NOTICE_MS.least));
-    const commandKilled = () =>
-      this.instance.census.everSeen.some(({ kind, pid }) => kind === 'command' && this.killed.has(pid));
+    const beganAt = Date.now();
+    // `whet up` cannot succeed when it is killed itself, or the supervisor that it waits for.
+    const wasStruck = () =>
+      this.instance.census.everSeen.some(
+        ({ kind, pid }) => ['command', 'supervisor'].includes(kind) && (this.killed.get(pid) ?? 0) >= beganAt,
+      );
     this.downByUser = false;
     const up = await this.whet('up', this.instance.agent);
-    if (up.code !== 0 && !up.timedOut && !commandKilled())
+    if (up.code !== 0 && !up.timedOut && !wasStruck())
       this.problem(`whet up ended with ${up.code}: ${up.stderr || up.stdout}`);
     this.starting = null;
   }
