@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RandomSource } from '../../../activities/statistics/random';
+import { keyOfAnswer } from './recorded-answer';
 
 /** Files of a store by pattern, the newest first. */
 export function filesOf(home: string, pattern: RegExp): string[] {
@@ -46,21 +47,30 @@ export const ARTIFACT =
 /** Weights of adapters. */
 export const ADAPTER = /^adapters\/.*\.safetensors$/;
 
-/** Cuts the last line in half, as a crash in the middle of a write does. */
-export function tearLastLine(path: string): void {
+/**
+ * Cuts the last line in half, as a crash in the middle of a write does. Returns the keys of the answers that are gone.
+ */
+export function tearLastLine(path: string): string[] {
   const text = readFileSync(path, 'utf8');
   const last = text.trimEnd().lastIndexOf('\n') + 1;
   truncateSync(path, Buffer.byteLength(text.slice(0, last)) + Math.floor((Buffer.byteLength(text) - last) / 2));
+  return keysOf([text.slice(last)]);
 }
 
-/** Cuts a line in the middle of the file in half and joins the rest to the next one, as a full disk does. */
-export function spoilLine(path: string): void {
+/**
+ * Cuts a line in the middle of the file in half and joins the rest to the next one, as a full disk does. Returns the
+ * keys of the answers that are gone.
+ */
+export function spoilLine(path: string): string[] {
   const lines = readFileSync(path, 'utf8').split('\n');
   const at = Math.floor((lines.length - 1) / 2);
-  const line = lines[at] ?? '';
-  lines.splice(at, 2, line.slice(0, line.length / 2) + (lines[at + 1] ?? ''));
+  const [line = '', next = ''] = lines.slice(at, at + 2);
+  lines.splice(at, 2, line.slice(0, line.length / 2) + next);
   writeFileSync(path, lines.join('\n'));
+  return keysOf([line, next]);
 }
+
+const keysOf = (lines: readonly string[]): string[] => lines.flatMap((line) => keyOfAnswer(line) ?? []);
 
 /** Cuts the file in half. */
 export function halve(path: string): void {

@@ -117,7 +117,7 @@ export async function fullDiskFor(session: Session, ms: number, victims: () => K
 export function crashWhileWriting(session: Session, path: string): void {
   const workers = session.instance.census.look().filter(({ kind }) => kind === 'worker');
   session.kill(workers, 'torn', path.slice(session.instance.home.length + 1));
-  tearLastLine(path);
+  session.lostAnswers(tearLastLine(path));
 }
 
 /** Processes of the first kinds that run, one of each kind. */

@@ -11,7 +11,11 @@ mkdirSync(join(segment, '..'), { recursive: true });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Calls of one key: when each was asked, and when its answer was delivered; null: it never was. */
-function count(calls: readonly [asked: number, delivered: number | null][], stored: number, excuses: Partial<Excuses>) {
+function count(
+  calls: readonly (readonly [asked: number, delivered: number | null])[],
+  stored: number,
+  excuses: Partial<Excuses>,
+) {
   const lines = calls.flatMap(([asked, delivered], call) => [
     { event: 'asked', call: String(call), at: asked, key: 'k' },
     ...(delivered === null
@@ -20,7 +24,7 @@ function count(calls: readonly [asked: number, delivered: number | null][], stor
   ]);
   writeFileSync(door, lines.map((line) => `${JSON.stringify(line)}\n`).join('') + '{"event":"ask');
   writeFileSync(segment, `${JSON.stringify({ label: {}, call: { key: 'k' } })}\n`.repeat(stored));
-  return countPayments(door, folder, { deaths: [], full: [], ...excuses }, new Set(['k', 'only calm']));
+  return countPayments(door, folder, { deaths: [], full: [], destroyed: [], ...excuses }, new Set(['k', 'only calm']));
 }
 
 test('a call whose answer was under way when its caller died is not paid twice', () => {
@@ -91,5 +95,21 @@ test('an answer that a full disk did not take is counted by itself', () => {
     ),
   ).toMatchObject({
     ...{ diskFull: 1, inFlight: 0, paidTwice: [], calls: 2, questions: 1, more: 0, fewer: 1 },
+  });
+});
+
+test('an answer that a fault destroyed is asked again once, and no other one', () => {
+  const twice = [
+    [0, 900],
+    [5_000, 5_100],
+  ] as const;
+  const at = 4_000;
+  expect(count(twice, 1, { deaths: [at], destroyed: [{ key: 'k', at }] })).toMatchObject({
+    destroyed: 1,
+    paidTwice: [],
+  });
+  expect(count(twice, 1, { deaths: [at], destroyed: [{ key: 'other', at }] }).paidTwice).toHaveLength(1);
+  expect(count([...twice, [9_000, 9_100]], 1, { deaths: [at], destroyed: [{ key: 'k', at }] })).toMatchObject({
+    ...{ destroyed: 1, paidTwice: [expect.any(String)] },
   });
 });

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DoorCall, readDoorLog } from './door-log';
+import { keyOfAnswer } from './recorded-answer';
 
 /** What the analyst was asked, as its provider counts it: a provider need not honour idempotency keys. */
 export interface Payments {
@@ -14,6 +15,8 @@ export interface Payments {
   inFlight: number;
   /** Repeated calls whose answer arrived while the disk was full, so that it could not be stored. */
   diskFull: number;
+  /** Repeated calls whose stored answer a fault had destroyed. */
+  destroyed: number;
   /** Calls without a key. */
   withoutKey: number;
   /** Questions that the undisturbed run did not ask, and questions that only it asked. */
@@ -30,6 +33,14 @@ export interface Excuses {
   deaths: readonly number[];
   /** Spans in which the disk was full. */
   full: readonly { from: number; to: number }[];
+  /** Stored answers that a fault destroyed. */
+  destroyed: readonly DestroyedAnswer[];
+}
+
+/** A stored answer that damage to a file took away. */
+export interface DestroyedAnswer {
+  key: string;
+  at: number;
 }
 
 /** Counts the calls of an instance at its provider's door. `calm`: keys that the undisturbed run asked. */
@@ -49,6 +60,7 @@ export function countPayments(
     paidTwice: [],
     inFlight: 0,
     diskFull: 0,
+    destroyed: 0,
     withoutKey: calls.filter(({ key }) => key === null).length,
     more: calm === null ? 0 : [...byKey.keys()].filter((key) => !calm.has(key)).length,
     fewer: calm === null ? 0 : [...calm].filter((key) => !byKey.has(key)).length,
@@ -58,6 +70,7 @@ export function countPayments(
       const before = asked[i] as DoorCall;
       const why = (stored.get(key) ?? 0) > 1 ? 'stored twice' : explain(before, call, excuses);
       if (why === null) payments.inFlight++;
+      else if (why === 'destroyed') payments.destroyed++;
       else if (why === 'full') payments.diskFull++;
       else payments.paidTwice.push(`${key.slice(0, 12)} at ${new Date(call.askedAt).toISOString()}: ${why}`);
     }
@@ -70,11 +83,15 @@ export function keysAsked(doorLog: string): Set<string> {
   return new Set(readDoorLog(doorLog).flatMap(({ key }) => key ?? []));
 }
 
-/** Null: the first answer was in flight when somebody died. `full`: the disk was full. Else why it should be there. */
-function explain(before: DoorCall, call: DoorCall, { deaths, full }: Excuses): string | null {
+/**
+ * Null: the first answer was in flight when somebody died. `full`: the disk was full. `destroyed`: its line was damaged.
+ * Else why it should be there.
+ */
+function explain(before: DoorCall, call: DoorCall, { deaths, full, destroyed }: Excuses): string | null {
   if (!before.delivered || before.endedAt === null || before.endedAt > call.askedAt) return null;
   const { endedAt } = before;
   if (full.some(({ from, to }) => endedAt >= from && endedAt <= to + STORING_MS)) return 'full';
+  if (destroyed.some(({ key, at }) => key === call.key && at >= endedAt && at <= call.askedAt)) return 'destroyed';
   const death = deaths.find((at) => at >= before.askedAt && at <= call.askedAt);
   if (death === undefined) return `answered ${call.askedAt - endedAt} ms before, and no worker died since it was asked`;
   return death - endedAt <= STORING_MS ? null : `answered ${death - endedAt} ms before the worker died`;
@@ -86,18 +103,9 @@ function storedAnswers(store: string): Map<string, number> {
   const files = existsSync(store) ? (readdirSync(store, { recursive: true }) as string[]) : [];
   for (const name of files.filter((path) => /(^labels-cache\/|\/work\/analyst-).*\.jsonl$/.test(path))) {
     for (const line of readFileSync(join(store, name), 'utf8').split('\n')) {
-      const key = keyOf(line);
+      const key = keyOfAnswer(line);
       if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
     }
   }
   return counts;
-}
-
-function keyOf(line: string): string | null {
-  try {
-    const record = JSON.parse(line) as { key?: string; call?: { key?: string } };
-    return record.call?.key ?? record.key ?? null;
-  } catch {
-    return null;
-  }
 }

@@ -110,7 +110,7 @@ export async function disturbedRun(
       session.problem(`the report counts ${counted} of ${calm.keys.length} answered analyst calls`);
     const down = await session.whet('down');
     if (down.code !== 0) session.problem(`whet down ended with ${down.code}: ${down.stderr}`);
-    const excuses = { deaths: session.workerDeaths, full: session.diskFull };
+    const excuses = { deaths: session.workerDeaths, full: session.diskFull, destroyed: session.destroyed };
     return {
       name,
       expected,

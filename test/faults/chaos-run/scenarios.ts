@@ -51,13 +51,16 @@ const killAll = (session: Session, ...kinds: ProcessKind[]): void =>
     'kill',
   );
 
+/** What is done to a file. Returns the keys of the analyst's answers that are gone, where it can take such away. */
+type Damage = (path: string) => string[] | void;
+
 /** Damages a file of the store that is there, once something matches. */
-async function damage(session: Session, pattern: RegExp, act: (path: string) => void, what: string): Promise<void> {
+async function damage(session: Session, pattern: RegExp, act: Damage, what: string): Promise<void> {
   const find = () => drawFile(session.instance.home, pattern, session.random);
   await session.until(() => session.hasEnded || find() !== null, LIMIT_MS);
   const path = find();
   if (path === null) return session.problem(`the scenario found no file that matches ${pattern}`);
-  act(path);
+  session.lostAnswers(act(path) ?? []);
   session.disturbed('damage', [what], path.slice(session.instance.home.length + 1));
 }
 

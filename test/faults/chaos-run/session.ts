@@ -5,6 +5,7 @@ import { adviceIn } from './advice';
 import type { KnownProcess } from './census';
 import { COMMAND_MS, type Finished, type Instance } from './instance';
 import { type Look, Movement } from './movement';
+import type { DestroyedAnswer } from './payments';
 
 const LOOK_MS = 250;
 /** A user notices that the services are gone, and starts them again, after this long. */
@@ -32,6 +33,8 @@ export class Session {
   readonly workerDeaths: number[] = [];
   /** Spans in which the disk was full. */
   readonly diskFull: { from: number; to: number }[] = [];
+  /** Stored answers that damage to files took away. */
+  readonly destroyed: DestroyedAnswer[] = [];
   /** What `whet why` said while the run did not move. */
   readonly reasons: string[] = [];
   runId = '';
@@ -124,6 +127,11 @@ export class Session {
       hit.map(({ kind }) => kind),
       note,
     );
+  }
+
+  /** Notes that damage took stored answers away, by their keys. */
+  lostAnswers(keys: readonly string[]): void {
+    this.destroyed.push(...keys.map((key) => ({ key, at: Date.now() })));
   }
 
   /** Notes a disturbance and says it. */

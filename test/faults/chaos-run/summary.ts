@@ -1,5 +1,6 @@
 import { table } from '../../../cli/output';
 import type { FaultRecord } from './movement';
+import type { Payments } from './payments';
 import type { Calm, Result } from './run';
 
 /** Whether a result shows a defect. `expected`: how its scenario ends when all is well. */
@@ -50,7 +51,7 @@ function runTable(results: readonly Result[], calm: Calm): string {
     `${result.seconds.toFixed(0)} s`,
     seconds(result.longestSilenceMs),
     String(result.payments.paidTwice.length),
-    `${result.payments.inFlight}${result.payments.diskFull === 0 ? '' : ` + ${result.payments.diskFull} disk`}`,
+    repeated(result.payments),
     `+${result.payments.more} −${result.payments.fewer}`,
     String(result.leftovers.length),
   ]);
@@ -77,6 +78,12 @@ function runTable(results: readonly Result[], calm: Calm): string {
     'left behind',
   ];
   return table([head, none, ...rows]);
+}
+
+/** Calls that were repeated for a reason: the answer was under way, the disk was full, the stored line was damaged. */
+function repeated({ inFlight, diskFull, destroyed }: Payments): string {
+  const others = Object.entries({ disk: diskFull, damaged: destroyed }).filter(([, count]) => count > 0);
+  return [inFlight, ...others.map(([why, count]) => `${count} ${why}`)].join(' + ');
 }
 
 function complaints(result: Result): string[] {
