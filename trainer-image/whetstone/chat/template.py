@@ -74,7 +74,10 @@ class Chat:
             source = next((entry["template"] for entry in source if entry["name"] == "default"), None)
         if not source:
             raise ModelError(f"{directory} has no chat template; save one with the tokenizer")
+        self.source: str = source
+        self.response_template: dict | None = config.get("response_template")
         self._template = _compile(source)
+        self._listed_ends = _listed_ends(directory)
         self._names = {
             name: _token_text(config.get(name)) for name in ("bos_token", "eos_token", "pad_token", "unk_token")
         }
@@ -87,19 +90,21 @@ class Chat:
         self._piece = lru_cache(CACHED_PIECES)(self._encode_piece)
         self.token_text = lru_cache(None)(lambda token: self._tokenizer.decode([token], skip_special_tokens=False))
 
-    def eos_ids(self) -> list[int]:
-        """A list with the id of the tokenizer's end-of-turn token; empty when the tokenizer names none."""
+    def end_ids(self) -> list[int]:
+        """Tokens that end a turn, ascending: those of the generation settings, of the config and of the tokenizer."""
         token = self._names.get("eos_token")
         number = self._tokenizer.token_to_id(token) if token else None
-        return [] if number is None else [number]
+        return sorted({*self._listed_ends, *([] if number is None else [number])})
 
     def render(self, messages: list[dict], tools: list[dict] | None) -> str:
         """The prompt's text, up to the point at which the assistant begins.
 
         `messages` and `tools` are in OpenAI's form. Raises jinja2.TemplateError when the template refuses them.
         """
+        # SmolLM3's template reads the tools under a name of its own.
+        named = {"xml_tools": tools} if tools and "xml_tools" in self.source else {}
         return self._template.render(
-            messages=messages, tools=tools, documents=None, add_generation_prompt=True, **self._names
+            messages=messages, tools=tools, documents=None, add_generation_prompt=True, **named, **self._names
         )
 
     def encode(self, text: str) -> list[int]:
@@ -125,3 +130,18 @@ class Chat:
 
 def _token_text(value: str | dict | None) -> str | None:
     return value.get("content") if isinstance(value, dict) else value
+
+
+def _listed_ends(directory: Path) -> list[int]:
+    """The end-of-sequence tokens in generation_config.json and config.json, which may each name several or none."""
+    found: list[int] = []
+    for name in ("generation_config.json", "config.json"):
+        if not (directory / name).exists():
+            continue
+        try:
+            listed = json.loads((directory / name).read_text()).get("eos_token_id")
+        except (ValueError, AttributeError) as error:
+            raise ModelError(f"{directory / name} cannot be read: {error}") from None
+        listed = listed if isinstance(listed, list) else [listed]
+        found += [one for one in listed if isinstance(one, int)]
+    return found

@@ -12,10 +12,11 @@ _SPACE = " \t\r\n"
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call as the model wrote it. `arguments` is the JSON object's own text, unchanged."""
+    """A call as the model wrote it. `arguments` is the JSON object's own text, unchanged; `id` may be empty."""
 
     name: str
     arguments: str
+    id: str = ""
 
 
 def parse_completion(text: str) -> tuple[str | None, list[ToolCall]]:

@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> None:
     try:
         chat = Chat(arguments.model)
         weights = Weights.read(arguments.model, arguments.device)
-        eos = tuple(sorted({*weights.shape.eos_ids, *chat.eos_ids()}))
+        eos = tuple(chat.end_ids())
         if not eos:
             _fail(f"{arguments.model}: neither the model nor the tokenizer names an end-of-turn token")
         weights.shape = dataclasses.replace(weights.shape, eos_ids=eos)

@@ -20,7 +20,7 @@ def collect(tiny: Path, adapter: Path, output: Path, environment: Path, **algori
         adapt(rollouts, adapter)
         run = rollouts._engine.run
         rollouts._engine.run = lambda requests: (prompts.extend(list(one.prompt) for one in requests), run(requests))
-        return rollouts.collect(3), prompts, rollouts._chat
+        return rollouts.collect(3), prompts, rollouts._renderer.chat
 
 
 def test_hints_are_read_by_a_share_and_not_in_what_is_learned(

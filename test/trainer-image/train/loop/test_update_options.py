@@ -8,6 +8,8 @@ import pytest
 import torch
 from fixtures.steps import open_rollouts, open_trainer, take_step
 from fixtures.trainer import FIXTURES, LETTERS
+from whetstone.chat import ToolCall
+from whetstone.chat.renderer import Reply
 from whetstone.engine import Weights
 from whetstone.train.loop.rollouts import Rollouts
 from whetstone.train.loss.loss_mask import TurnSpan
@@ -41,8 +43,9 @@ def test_only_decisions_are_in_the_loss(tiny_dir: Path, tmp_path: Path, monkeypa
 def test_references_are_rendered_as_rollouts_are(tiny_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     with open_rollouts(tiny_dir, tmp_path, [LETTERS, COACH]) as rollouts:
         found = rollouts._references.play([(1, 104), (1, 104), (1, 105), (0, 101)])
-        decode = rollouts._chat.decode
-        suffix = rollouts._suffix("tool", ["done with item 1"], True)
+        decode = rollouts._renderer.chat.decode
+        called = Reply("", None, (ToolCall("get_item", "{}"),), closed=True, begins_call=True)
+        suffix = rollouts._renderer.bridge(called, ["done with item 1"])
     assert len(found) == 1
     call = '<tool_call>{"name":"get_item","arguments":{"item":"4"}}</tool_call><|im_end|>'
     prompt = "<|im_start|>user\nput item 4 on shelf b please<|im_end|>\n<|im_start|>assistant\n"

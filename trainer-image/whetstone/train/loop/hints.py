@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from whetstone.chat import Chat
+from whetstone.chat.renderer import Renderer
 from whetstone.engine import derive_seed
 from whetstone.envs.process import EnvironmentProcess
 
@@ -23,12 +23,12 @@ class Hints:
         self,
         environments: list[EnvironmentProcess],
         tools: list[list[dict]],
-        chat: Chat,
+        renderer: Renderer,
         share: float,
         seed: int,
         limit: int,
     ) -> None:
-        self._environments, self._tools, self._chat = environments, tools, chat
+        self._environments, self._tools, self._renderer = environments, tools, renderer
         self._share, self._seed, self._limit = share, seed, limit
         self._notices = Notices()
         self._known = [bool(share) and environment.describe()["hasHints"] for environment in environments]
@@ -65,7 +65,7 @@ class Hints:
             if not hints.get(episode.task_seed):
                 continue
             messages = with_hints(episode.opening, hints[episode.task_seed])
-            shown = self._chat.encode(self._chat.render(messages, self._tools[episode.environment]))
+            shown = self._renderer.prompt(messages, self._tools[episode.environment])
             if len(shown) < self._limit:
                 episode.shown = shown
             else:

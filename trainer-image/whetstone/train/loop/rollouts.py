@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from whetstone.chat import TOOL_CALL_OPEN, Chat, parse_completion
+from whetstone.chat.renderer import Renderer, Reply
 from whetstone.engine import Engine, Request, derive_seed
 from whetstone.envs.process import EnvironmentProcess
 
@@ -18,8 +18,6 @@ from .hints import Hints
 LIVE = "live"
 # An iteration fails when more than this share of its rollouts ended in an exception of the environment.
 MAX_RAISED_SHARE = 0.5
-# Stands for a completion in a rendered conversation; no chat template writes it.
-_MARK = "\x02"
 
 
 class EnvironmentFailed(Exception):
@@ -35,20 +33,22 @@ class Rollouts:
     def __init__(
         self,
         engine: Engine,
-        chat: Chat,
+        renderer: Renderer,
         environments: list[EnvironmentProcess],
         algorithm: Algorithm,
         seed: int,
         task_seed_start: int,
     ) -> None:
-        self._engine, self._chat, self._environments = engine, chat, environments
+        self._engine, self._renderer, self._environments = engine, renderer, environments
         self._algorithm, self._seed, self._first_task = algorithm, seed, task_seed_start
         self._tools = [environment.describe()["tools"] for environment in environments]
-        self._suffixes: dict[tuple, tuple[list[int], list[int]]] = {}
-        self._end_text = chat.decode([engine.weights.shape.eos_ids[0]])
+        for environment, tools in zip(environments, self._tools, strict=True):
+            # Without `say` only calls do anything.
+            if tools and not environment.describe()["hasSay"]:
+                renderer.check_calls()
         limit = engine.length
-        self._hints = Hints(environments, self._tools, chat, algorithm.hintShare, seed, limit)
-        self._references = References(environments, self._tools, chat, self._end_text, limit)
+        self._hints = Hints(environments, self._tools, renderer, algorithm.hintShare, seed, limit)
+        self._references = References(environments, self._tools, renderer, limit)
 
     def collect(self, iteration: int) -> list[Episode]:
         """All episodes of an iteration (counted from 0), group by group. The same weights give the same episodes.
@@ -110,12 +110,9 @@ class Rollouts:
         def reset(episode: Episode) -> dict:
             return {"method": "reset", "params": {"episode": self._name(episode), "seed": episode.task_seed}}
 
-        prompts: dict[str, list[int]] = {}
         for episode, result in self._exchange([(episode, reset(episode)) for episode in episodes]):
-            text = self._chat.render(result["messages"], self._tools[episode.environment])
-            if text not in prompts:
-                prompts[text] = self._chat.encode(text)
-            episode.opening, episode.ids = result["messages"], list(prompts[text])
+            episode.opening = result["messages"]
+            episode.ids = self._renderer.prompt(episode.opening, self._tools[episode.environment])
             episode.prompt = len(episode.ids)
         if broken := next((episode for episode in episodes if episode.raised), None):
             raise EnvironmentFailed(f"reset({broken.task_seed}) failed: {broken.raised}")
@@ -127,34 +124,32 @@ class Rollouts:
         """One turn of every running episode: a completion, and the environment's answer to it."""
         requests = [self._request(iteration, episode) for episode in running]
         self._engine.run(requests)
+        replies: dict[int, Reply] = {}
         steps = []
         for episode, request in zip(running, requests, strict=True):
+            reply = self._renderer.read(request.prompt, request.tokens, self._tools[episode.environment], episode.turns)
+            replies[id(episode)] = reply
             episode.ids += request.tokens
             episode.sampled += [1] * len(request.tokens)
             episode.turns += 1
-            text = self._chat.decode(request.tokens)
-            text = text.removesuffix(self._end_text) if request.finish == "stop" else text
-            _, calls = parse_completion(text)
             end = len(episode.sampled)
-            episode.spans.append(TurnSpan(end - len(request.tokens), end, TOOL_CALL_OPEN in text))
+            episode.spans.append(TurnSpan(end - len(request.tokens), end, reply.begins_call))
             params: dict = {"episode": self._name(episode)}
-            if calls:
-                params["calls"] = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in calls]
+            if reply.calls:
+                params["calls"] = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in reply.calls]
             else:
-                params["text"] = text
-            steps.append((episode, {"method": "step", "params": params}, request.finish == "stop", bool(calls)))
-        ended = {id(episode): closed for episode, _, closed, _ in steps}
-        called = {id(episode): calls for episode, _, _, calls in steps}
-        for episode, result in self._exchange([(episode, request) for episode, request, _, _ in steps]):
+                params["text"] = reply.content
+            steps.append((episode, {"method": "step", "params": params}))
+        for episode, result in self._exchange(steps):
             if result["done"] or episode.turns >= self._algorithm.maxTurns:
                 episode.over = True
                 continue
-            suffix = self._suffix("tool" if called[id(episode)] else "user", result["observations"], ended[id(episode)])
-            if len(episode.read) + len(suffix) >= self._engine.length:
+            bridge = self._renderer.bridge(replies[id(episode)], result["observations"])
+            if len(episode.read) + len(bridge) >= self._engine.length:
                 episode.over = True
                 continue
-            episode.ids += suffix
-            episode.sampled += [0] * len(suffix)
+            episode.ids += bridge
+            episode.sampled += [0] * len(bridge)
 
     def _request(self, iteration: int, episode: Episode) -> Request:
         seed = derive_seed(self._seed, iteration, episode.group, episode.number, episode.turns)
@@ -165,20 +160,6 @@ class Rollouts:
             temperature=self._algorithm.temperature,
             adapter=LIVE,
         )
-
-    def _suffix(self, role: str, observations: list[str], closed: bool) -> list[int]:
-        """Tokens that the chat template puts between one completion and the next.
-
-        `role` is that of the observations. `closed`: the completion ended with its own end-of-turn token.
-        """
-        key = (role, *observations)
-        if key not in self._suffixes:
-            answers = [{"role": role, "content": observation} for observation in observations]
-            opening = [{"role": "user", "content": "x"}, {"role": "assistant", "content": _MARK}]
-            text = self._chat.render([*opening, *answers], None).partition(_MARK)[2]
-            after = text.removeprefix(self._end_text)
-            self._suffixes[key] = (self._chat.encode(text), self._chat.encode(after))
-        return self._suffixes[key][closed]
 
     def _score(self, episodes: list[Episode]) -> None:
         """Sets the rewards of all episodes. One that raised keeps reward 0 and is dropped from its process."""

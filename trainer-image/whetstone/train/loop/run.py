@@ -27,7 +27,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from whetstone.chat import Chat
+from whetstone.chat.renderer import Renderer
 from whetstone.engine import Engine, live_adapter
 from whetstone.envs.client import open_environment
 
@@ -86,7 +86,8 @@ def run_job(
         algorithm = job.algorithm
         base = base or BaseModel.read(Path(job.baseModel))
         engine = Engine(base.weights, algorithm.rollouts, exact=False)
-        rollouts = Rollouts(engine, Chat(Path(job.baseModel)), environments, algorithm, job.seed, job.taskSeedStart)
+        renderer = Renderer(Path(job.baseModel))
+        rollouts = Rollouts(engine, renderer, environments, algorithm, job.seed, job.taskSeedStart)
         config = make_config(algorithm, job.seed, store.root)
         trainer = AdapterTrainer(base.model, base.tokenizer, engine, rollouts, algorithm, config)
         checkpoint = store.latest()

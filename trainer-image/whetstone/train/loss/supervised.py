@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from trl.trainer.utils import pad
 
-from whetstone.chat import Chat, RawJson, parse_completion
+from whetstone.chat.renderer import Renderer
 from whetstone.engine import ModelError
 from whetstone.envs.process import EnvironmentProcess
 
@@ -31,15 +31,13 @@ class Reference:
 class References:
     """Plays reference solutions through the environments, one call in each turn, and renders them like rollouts.
 
-    `tools` are the tools of each environment. `end_text` closes a turn of the agent. `limit` is the model's length in
-    tokens.
+    `tools` are the tools of each environment. `limit` is the model's length in tokens.
     """
 
     def __init__(
-        self, environments: list[EnvironmentProcess], tools: list[list[dict]], chat: Chat, end_text: str, limit: int
+        self, environments: list[EnvironmentProcess], tools: list[list[dict]], renderer: Renderer, limit: int
     ) -> None:
-        self._environments, self._tools, self._chat = environments, tools, chat
-        self._end_text, self._limit = end_text, limit
+        self._environments, self._tools, self._renderer, self._limit = environments, tools, renderer, limit
         self._notices = Notices()
 
     def play(self, tasks: list[tuple[int, int]]) -> list[Reference]:
@@ -84,32 +82,22 @@ class References:
 
     def _render(self, place: int, messages: list[dict], calls: list[dict], played: dict) -> Reference:
         """One turn for each call that was played, as far as the model's length has room."""
-        messages, tools = list(messages), self._tools[place]
-        before = self._chat.render(messages, tools)
-        ids = self._chat.encode(before)
+        tools = self._tools[place]
+        ids = self._renderer.prompt(messages, tools)
         reference = Reference(ids, len(ids), [])
         for number, (call, observation) in enumerate(zip(calls, played["observations"], strict=False)):
-            arguments = RawJson(json.dumps(call["arguments"], separators=(",", ":"), ensure_ascii=False))
-            function = {"name": call["name"], "arguments": arguments}
-            messages += [
-                {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]},
-                {"role": "tool", "content": observation},
-            ]
-            text = self._chat.render(messages, tools)
-            turn, end, after = text.removeprefix(before).partition(self._end_text)
-            read = [(one.name, json.loads(one.arguments)) for one in parse_completion(turn)[1]]
-            if not text.startswith(before) or not end or read != [(call["name"], call["arguments"])]:
+            own = self._renderer.call_turn(call["name"], call["arguments"])
+            reply = self._renderer.read(reference.ids, own, tools, number)
+            if [(one.name, json.loads(one.arguments)) for one in reply.calls] != [(call["name"], call["arguments"])]:
                 raise ModelError(
-                    "supervisedWeight needs a chat template that writes a call as <tool_call>{...}</tool_call> and"
-                    f" keeps earlier turns as they were; this one writes {turn[:200]!r}"
+                    "supervisedWeight needs a chat template whose tool calls can be read again; this one writes"
+                    f" {self._renderer.chat.decode(own)[:200]!r}"
                 )
-            own = self._chat.encode(turn + end)
-            others = [] if number + 1 == len(played["observations"]) else self._chat.encode(after)
+            others = [] if number + 1 == len(played["observations"]) else self._renderer.bridge(reply, [observation])
             if len(reference.ids) + len(own) + len(others) >= self._limit:
                 break
             reference.ids += own + others
             reference.taught += [1] * len(own) + [0] * len(others)
-            before = text
         return reference
 
 

@@ -1,0 +1,63 @@
+"""Tier: integration. What becomes of a completion in a rollout: calls, ends of a turn, calls that cannot be sent."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from fixtures.families import FAMILIES, HERMES_CALL, make_checkpoint
+from fixtures.steps import open_rollouts
+from fixtures.trainer import FIXTURES
+from tokenizers import Tokenizer
+from transformers import LlamaConfig
+from whetstone.train.loop.episode import Episode
+from whetstone.train.loop.rollouts import Rollouts
+
+# Answers with a second turn, so that a rollout has a bridge.
+PATIENT = (FIXTURES / "lever_box.py").read_text().replace('"done": True', '"done": self.pulled()')
+PATIENT += """
+    def pulled(self):
+        self.pulls = getattr(self, 'pulls', 0) + 1
+        return self.pulls > 1
+"""
+
+
+@pytest.fixture(scope="module")
+def qwen_like(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Llama that writes as Qwen2.5 does: its end of a turn is not the lowest of its end tokens."""
+    family = dataclasses.replace(FAMILIES["qwen2.5"], config=LlamaConfig)
+    return make_checkpoint(family, tmp_path_factory.mktemp("qwen-like"))
+
+
+def play(rollouts: Rollouts, model: Path, text: str) -> list[Episode]:
+    """An iteration in which every completion is `text`."""
+    tokens = Tokenizer.from_file(str(model / "tokenizer.json")).encode(text, add_special_tokens=False).ids
+
+    def scripted(requests: list) -> None:
+        for request in requests:
+            request.tokens, request.finish = list(tokens), "stop"
+
+    rollouts._engine.run = scripted
+    return rollouts.collect(0)
+
+
+def test_a_call_reaches_the_environment_whatever_end_its_turn_has(qwen_like: Path, tmp_path: Path) -> None:
+    box = tmp_path / "patient.py"
+    box.write_text(PATIENT)
+    with open_rollouts(qwen_like, tmp_path, [box]) as rollouts:
+        episodes = play(rollouts, qwen_like, f"{HERMES_CALL}<|im_end|>")
+    assert {episode.turns for episode in episodes} == {2}
+    assert {episode.reward for episode in episodes} <= {0.0, 1.0}
+    assert 1.0 in {episode.reward for episode in episodes}
+    decode = Tokenizer.from_file(str(qwen_like / "tokenizer.json")).decode
+    text = decode(episodes[0].ids[episodes[0].prompt :], skip_special_tokens=False)
+    answer = "\n<|im_start|>user\n<tool_response>\nclunk\n</tool_response><|im_end|>\n<|im_start|>assistant\n"
+    assert text == f"{HERMES_CALL}<|im_end|>{answer}{HERMES_CALL}<|im_end|>"
+
+
+def test_a_call_with_nan_does_not_end_the_training(tiny_dir: Path, tmp_path: Path) -> None:
+    call = '<tool_call>{"name":"pull","arguments":{"lever":NaN}}</tool_call><|im_end|>'
+    with open_rollouts(tiny_dir, tmp_path, [FIXTURES / "lever_box.py"]) as rollouts:
+        episodes = play(rollouts, tiny_dir, call)
+    assert [(episode.raised, episode.reward) for episode in episodes] == [(None, 0.0)] * len(episodes)

@@ -1,0 +1,268 @@
+"""Conversations as the trainer's rollouts need them: prompts, replies read from their tokens, and what follows a reply.
+
+Prompts are rendered by the checkpoint's own chat template, as vLLM renders them, so that training reads what serving
+reads. Replies are read by transformers' response parser (dialects.py). A rollout grows by the tokens that were sampled
+and by those that the template puts between two turns; nothing that was sampled is rendered again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import jinja2
+
+from whetstone.engine import ModelError
+
+from .dialects import Dialect, dialect_of
+from .template import Chat, RawJson
+from .tool_calls import ToolCall, parse_completion
+
+# Stands for what the agent wrote in a rendered conversation; no chat template writes it.
+_MARK = "q7whetstone7mark7q"
+# The template writes `<|end|>` after an answer that the model ended with `<|return|>` (gpt-oss).
+_TURN_ENDS = ("<|end|>",)
+# Tokens at a prompt's end in which the library looks for what the template has begun to write for the agent.
+_OPENING_TOKENS = 64
+# Different answers of the environments whose tokens are kept.
+CACHED_BRIDGES = 4096
+# Objects and lists within each other in the arguments of a call. The protocol allows 64 in a request.
+MAX_ARGUMENT_LEVELS = 48
+# Different prompts whose tokens are kept: the rollouts of a group share one.
+CACHED_PROMPTS = 256
+_THOUGHT = re.compile(r"\s*<think>(.*?)(?:</think>\s*|$)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply of the agent. `reasoning` is None when it has none.
+
+    `closed`: it ended with a token that ends turns, rather than at the limit of tokens. `begins_call`: it calls a tool,
+    or at least begins a call that is not well-formed.
+    """
+
+    content: str
+    reasoning: str | None
+    calls: tuple[ToolCall, ...]
+    closed: bool
+    begins_call: bool
+
+
+class Renderer:
+    """Renders and reads the conversations of one checkpoint directory.
+
+    Raises ModelError when the directory has no readable tokenizer or no chat template.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.chat = Chat(directory)
+        self.end_ids = frozenset(self.chat.end_ids())
+        self.dialect: Dialect = dialect_of(self.chat.source, self.chat.response_template)
+        self._directory = directory
+        self._ends = [end for token in sorted(self.end_ids) if (end := self.chat.decode([token]))]
+        self._ends += [end for end in _TURN_ENDS if end in self.chat.source]
+        self._names_calls = re.search(r"tool_call_id|\bid\b", self.chat.source) is not None
+        self._encoded = lru_cache(CACHED_PROMPTS)(self.chat.encode)
+        self._bridge = lru_cache(CACHED_BRIDGES)(self._make_bridge)
+        if not self._ends:
+            raise ModelError(f"{directory} names no token that ends a turn: set eos_token_id in generation_config.json")
+
+    def prompt(self, messages: list[dict], tools: list[dict] | None) -> list[int]:
+        """Token ids of a conversation up to the point at which the agent begins. Raises ModelError."""
+        return list(self._encoded(self._render(messages, tools)))
+
+    def read(self, prompt: Sequence[int], completion: Sequence[int], tools: list[dict] | None, turn: int = 0) -> Reply:
+        """Reads a completion. `prompt` is what it continues; `turn` makes the ids of its calls unique in a rollout.
+
+        A completion whose calls are not well-formed is content as a whole.
+        """
+        closed = bool(completion) and completion[-1] in self.end_ids
+        own = list(completion[:-1] if closed else completion)
+        text = self.chat.decode(own)
+        begins = self.dialect.opens is not None and self.dialect.opens.search(text) is not None
+        if self.dialect.template is None:
+            content, reasoning, calls = self._read_hermes(prompt, text)
+        else:
+            end = self.chat.decode(completion[-1:]) if closed else ""
+            content, reasoning, calls = self._read_described(prompt, text, end, tools, begins)
+        if not all(_is_sendable(call.arguments) for call in calls):
+            content, reasoning, calls = text, None, []
+        return Reply(content, reasoning, _named(calls, turn), closed, begins)
+
+    def bridge(self, reply: Reply, observations: list[str]) -> list[int]:
+        """The tokens between a reply and the next one: its end unless it has one, the observations, the next opening.
+
+        Observations answer the reply's calls, or the user speaks when it made none. Raises ModelError.
+        """
+        # Without what the template does not write, so that rollouts with the same answer share a bridge.
+        calls = tuple(ToolCall(call.name, "{}", call.id if self._names_calls else "") for call in reply.calls)
+        return list(self._bridge(calls, tuple(observations))[reply.closed])
+
+    def call_turn(self, name: str, arguments: dict) -> list[int]:
+        """A turn in which the agent makes one call, as the template writes it, with its end. Raises ModelError."""
+        opening = [{"role": "user", "content": "x"}]
+        before = self._render(opening, None)
+        message = self._assistant((ToolCall(name, _compact(arguments), _call_id(0, 0)),))
+        after = [{"role": "tool", "name": name, "tool_call_id": _call_id(0, 0), "content": "x"}]
+        text = self._render([*opening, message, *after], None)
+        if not text.startswith(before):
+            raise self._unusable("does not continue its own opening of a turn")
+        turn = text.removeprefix(before)
+        at = turn.find(name)
+        _, end = self._end_after(turn, max(0, at))
+        return self.chat.encode(turn[:end])
+
+    def check_calls(self) -> None:
+        """Raises ModelError unless the template writes tool calls and tool messages, and its calls can be read."""
+        self.bridge(Reply("", None, (ToolCall("look", "{}", _call_id(0, 0)),), True, True), ["x"])
+        if self.dialect.opens is None:
+            raise self._unusable("writes tool calls in a form that is not known here")
+
+    def _read_hermes(self, prompt: Sequence[int], text: str) -> tuple[str, str | None, list[ToolCall]]:
+        reasoning = None
+        if self.dialect.thinks:
+            begun = self.chat.decode(list(prompt[-_OPENING_TOKENS:]))
+            if begun.rstrip().endswith("<think>"):
+                text = "<think>" + text
+            if found := _THOUGHT.match(text):
+                reasoning, text = found[1].strip() or None, text[found.end() :]
+        content, calls = parse_completion(text)
+        return content or "", reasoning, calls
+
+    def _read_described(
+        self, prompt: Sequence[int], text: str, end: str, tools: list[dict] | None, begins: bool
+    ) -> tuple[str, str | None, list[ToolCall]]:
+        from transformers.utils.chat_parsing import parse_response
+
+        begun = self.chat.decode(list(prompt[-_OPENING_TOKENS:]))
+        try:
+            message = parse_response(text + end, self.dialect.template, prefix=begun, tools=tools)
+            calls = _calls(message.get("tool_calls") or []) if begins and end else []
+            if begins and not calls:
+                return text, None, []
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return text, None, []
+        content = message.get("content") or ""
+        reasoning = message.get("reasoning_content") or message.get("thinking") or None
+        if not content and not reasoning and not calls:
+            return text, None, []
+        return content.removesuffix(end) if end else content, reasoning, calls
+
+    def _make_bridge(self, calls: tuple[ToolCall, ...], observations: tuple[str, ...]) -> tuple[list[int], list[int]]:
+        """The bridge after a reply without an end of its own, and after one with it."""
+        opening = {"role": "user", "content": "x"}
+        if not calls:
+            said = [opening, {"role": "assistant", "content": _MARK}]
+            text = self._render([*said, *({"role": "user", "content": one} for one in observations)], None)
+        else:
+            answers = [
+                {"role": "tool", "name": call.name, "tool_call_id": call.id, "content": observation}
+                for call, observation in zip(calls, observations, strict=False)
+            ]
+            try:
+                text = self._render([opening, self._marked(calls), *answers], None)
+            except ModelError:
+                # Some templates write only one call in a turn, yet the model may have made more.
+                text = self._render([opening, self._marked(calls[-1:]), *answers], None)
+        place = text.rfind(_MARK)
+        if place < 0:
+            raise self._unusable("leaves out what the agent says" if not calls else "leaves out tool calls")
+        start, end = self._end_after(text, place + len(_MARK))
+        mark = text[start:end]
+        # Encoded behind the end of the turn: some tokenizers begin a text with a token of their own.
+        whole, ending = self.chat.encode(mark + text[end:]), self.chat.encode(mark)
+        return whole, whole[len(ending) :]
+
+    def _marked(self, calls: tuple[ToolCall, ...]) -> dict:
+        *others, last = calls
+        return self._assistant((*others, ToolCall(last.name, _compact({"mark": _MARK}), last.id)))
+
+    def _assistant(self, calls: tuple[ToolCall, ...]) -> dict:
+        """A message with calls. A Hermes template that cannot write an object gets the arguments as JSON text."""
+        raw = self.dialect.template is None and not re.search(r"arguments\s*\|\s*tojson", self.chat.source)
+        written = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": RawJson(call.arguments) if raw else json.loads(call.arguments),
+                },
+            }
+            for call in calls
+        ]
+        return {"role": "assistant", "content": "", "tool_calls": written}
+
+    def _end_after(self, text: str, start: int) -> tuple[int, int]:
+        """Where the first end of a turn behind `start` begins and ends."""
+        found = [(at, -len(end)) for end in self._ends if (at := text.find(end, start)) >= 0]
+        if not found:
+            raise self._unusable(f"ends no turn with one of {self._ends}")
+        at, length = min(found)
+        return at, at - length
+
+    def _render(self, messages: list[dict], tools: list[dict] | None) -> str:
+        try:
+            return self.chat.render(messages, tools)
+        except (jinja2.TemplateError, TypeError) as error:
+            raise self._unusable(f"refuses a conversation: {error}") from None
+
+    def _unusable(self, why: str) -> ModelError:
+        return ModelError(
+            f"the chat template of {self._directory} {why}. Put one that fits beside the weights as"
+            " chat_template.jinja, and start the policy server with the same one"
+        )
+
+
+def _is_sendable(arguments: str) -> bool:
+    """False for arguments that an environment's protocol refuses: NaN, lone surrogates, or too many levels."""
+
+    def levels(value: object, room: int) -> bool:
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return room > 0 and all(levels(one, room - 1) for one in inner)
+
+    try:
+        value = json.loads(arguments)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return levels(value, MAX_ARGUMENT_LEVELS)
+
+
+def _compact(arguments: dict) -> str:
+    return json.dumps(arguments, separators=(",", ":"), ensure_ascii=False)
+
+
+def _call_id(turn: int, place: int) -> str:
+    """Nine letters and digits: Mistral's templates refuse any other form."""
+    return f"t{turn % 10_000:04d}c{place % 1000:03d}"
+
+
+def _named(calls: list[ToolCall], turn: int) -> tuple[ToolCall, ...]:
+    """The calls with the ids that the model gave them, or else with ids of ours."""
+    return tuple(
+        ToolCall(call.name, call.arguments, call.id or _call_id(turn, place)) for place, call in enumerate(calls)
+    )
+
+
+def _calls(parsed: object) -> list[ToolCall]:
+    """The library's calls in our form. Raises ValueError for one without a name or whose arguments are no object."""
+    if not isinstance(parsed, list):
+        raise ValueError("tool calls are no list")
+    calls = []
+    for entry in parsed:
+        function = entry.get("function", entry) if isinstance(entry, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
+            raise ValueError("a tool call has no name")
+        arguments = function.get("arguments")
+        arguments = {} if arguments is None else arguments
+        if not isinstance(arguments, dict):
+            raise ValueError("the arguments of a tool call are no object")
+        given = function.get("id")
+        known = given if isinstance(given, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", given) else ""
+        calls.append(ToolCall(function["name"], _compact(arguments), known))
+    return calls
