@@ -15,6 +15,7 @@ const SIMPLE_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
  *
  *     [0] user: first line
  *         following lines
+ *     [1] assistant thinks: Ana has to be found first
  *     [1] assistant calls find_user: {"name":"Ana Ruiz"}
  *     [2] tool: {"user":"U12"}
  *
@@ -35,7 +36,11 @@ function renderMessage(message: ChatMessage, index: number, options: RenderOptio
     message.content !== null && (message.content !== '' || calls.length === 0)
       ? block(`[${index}] ${message.role}`, message.content, options)
       : '';
+  const thoughts = message.reasoning_content
+    ? block(`[${index}] ${message.role} thinks`, message.reasoning_content, options)
+    : '';
   return (
+    thoughts +
     text +
     calls
       .map(({ function: f }) =>

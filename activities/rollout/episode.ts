@@ -189,6 +189,7 @@ class EpisodeRecord {
   finish: Trajectory['finish'] = 'turn-limit';
   reward = 0;
   steps = 0;
+  private cutReplies = 0;
   private promptTokens = 0;
   private completionTokens = 0;
 
@@ -203,7 +204,14 @@ class EpisodeRecord {
       .slice(0, MAX_CALLS_PER_TURN)
       .map((call, index): ToolCall => ({ id: `call_${turn}_${index}`, type: 'function', function: call }));
     const content = answer.content === '' && calls.length > 0 ? null : answer.content;
-    this.messages.push({ role: 'assistant', content, ...(calls.length > 0 ? { tool_calls: calls } : {}) });
+    this.messages.push({
+      role: 'assistant',
+      content,
+      // Goes back to the server with the next turn: templates of reasoning models write it between two calls.
+      ...(answer.reasoning !== null && { reasoning_content: answer.reasoning }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    });
+    if (answer.cut) this.cutReplies++;
     this.promptTokens += answer.promptTokens;
     this.completionTokens += answer.completionTokens;
     return calls;
@@ -211,7 +219,7 @@ class EpisodeRecord {
 
   toTrajectory(): Trajectory {
     const { seed, split, trial, model, samplingSeed } = this.plan;
-    const { messages, reward, finish, steps, tags, diagnostics } = this;
+    const { messages, reward, finish, steps, cutReplies, tags, diagnostics } = this;
     const task = { seed, split };
     return {
       id: trajectoryId({ task, trial, model, messages }),
@@ -224,6 +232,7 @@ class EpisodeRecord {
       success: finish !== 'environment-error' && !isTooLongToOpen({ finish, messages }) && reward >= this.successReward,
       finish,
       steps,
+      ...(cutReplies > 0 && { cutReplies }),
       // The real numbers of cachedTokens and logprob depend on the server's other requests, and the same seed must give
       // the same bytes.
       usage: { promptTokens: this.promptTokens, completionTokens: this.completionTokens, cachedTokens: 0 },

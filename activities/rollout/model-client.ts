@@ -23,6 +23,10 @@ export interface ChatRequest {
 /** The answer to a ChatRequest. */
 export interface ChatAnswer {
   content: string | null;
+  /** What the model wrote before its answer, where the server tells it apart; else null. */
+  reasoning: string | null;
+  /** Whether the answer ended at the limit of tokens rather than at its own end. */
+  cut: boolean;
   toolCalls: { name: string; arguments: string }[];
   promptTokens: number;
   completionTokens: number;
@@ -51,8 +55,12 @@ const completionSchema = z.object({
       z.object({
         message: z.object({
           content: z.string().nullish(),
+          // vLLM has used either name; other servers may mean something else by them.
+          reasoning_content: z.string().nullish().catch(null),
+          reasoning: z.string().nullish().catch(null),
           tool_calls: z.array(z.object({ function: z.object({ name: z.string(), arguments: z.string() }) })).nullish(),
         }),
+        finish_reason: z.string().nullish().catch(null),
         logprobs: z
           .object({ content: z.array(tokenSchema.extend({ top_logprobs: z.array(tokenSchema).nullish() })).nullish() })
           .nullish(),
@@ -123,9 +131,11 @@ export class HttpModelClient implements ModelClient {
           `${z.prettifyError(parsed.error).slice(0, 300)}`,
       );
     const { choices, usage, system_fingerprint: fingerprint } = parsed.data;
-    const { message, logprobs } = choices[0]!;
+    const { message, logprobs, finish_reason: finish } = choices[0]!;
     return {
       content: message.content ?? null,
+      reasoning: (message.reasoning_content ?? message.reasoning) || null,
+      cut: finish === 'length',
       toolCalls: (message.tool_calls ?? []).map((call) => call.function),
       promptTokens: usage?.prompt_tokens ?? 0,
       completionTokens: usage?.completion_tokens ?? 0,

@@ -16,12 +16,14 @@ export async function storeRollouts(
 ): Promise<RolloutSummary> {
   const all = [...trajectories, ...live];
   const tooLong = trajectories.filter(isTooLongToOpen).length;
+  const cut = trajectories.filter(({ cutReplies }) => cutReplies !== undefined).length;
   const successes = all.filter((trajectory) => trajectory.success).length;
   return {
     trajectories: await putLines(store, directory, name, all),
     episodes: all.length,
     ...(live.length > 0 && { live: live.length }),
     ...(tooLong > 0 && { tooLong }),
+    ...(cut > 0 && { cut }),
     successes,
     failures: all.length - successes,
     promptTokens: trajectories.reduce((sum, { usage }) => sum + usage.promptTokens, 0),

@@ -10,6 +10,8 @@ const toolCallSchema = z.object({
 export const chatMessageSchema = z.object({
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   content: z.string().nullable(),
+  /** What a reasoning model wrote before its answer, where the server tells it apart. */
+  reasoning_content: z.string().optional(),
   tool_calls: z.array(toolCallSchema).optional(),
   tool_call_id: z.string().optional(),
 });
@@ -41,6 +43,8 @@ export const trajectorySchema = z.strictObject({
   finish: z.enum(FINISH_REASONS),
   /** Tool calls made. */
   steps: z.number().int().nonnegative(),
+  /** Replies that were cut at `maxCompletionTokens` or at the end of the model's context. Absent: none. */
+  cutReplies: z.number().int().positive().optional(),
   usage: z.strictObject({
     promptTokens: z.number().int(),
     completionTokens: z.number().int(),
@@ -65,6 +69,8 @@ export interface RolloutSummary {
   live?: number;
   /** Of those, episodes whose opening alone was longer than the model's context. Absent: none. */
   tooLong?: number;
+  /** Of those, rollouts with a reply that was cut at the limit of tokens. Absent: none. */
+  cut?: number;
   /** Lines of live traffic that are no trajectories and were left out. Absent: none. */
   unreadable?: number;
   successes: number;

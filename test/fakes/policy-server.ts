@@ -16,6 +16,9 @@ export interface WireRequest {
 /** What the fake's policy says to one request. */
 export interface FakeAnswer {
   content?: string;
+  reasoning?: string;
+  /** The answer ended at the limit of tokens. */
+  cut?: boolean;
   calls?: { name: string; arguments: Record<string, unknown> | string }[];
   /** Probabilities of labels at the first position. */
   labels?: Record<string, number>;
@@ -125,7 +128,7 @@ export class FakePolicyServer {
   }
 }
 
-function completion(request: WireRequest, { content, calls, labels }: FakeAnswer): unknown {
+function completion(request: WireRequest, { content, reasoning, cut, calls, labels }: FakeAnswer): unknown {
   const alternatives = Object.entries(labels ?? {}).map(([token, probability]) => ({
     token,
     logprob: Math.log(probability),
@@ -137,10 +140,11 @@ function completion(request: WireRequest, { content, calls, labels }: FakeAnswer
     choices: [
       {
         index: 0,
-        finish_reason: calls ? 'tool_calls' : 'stop',
+        finish_reason: cut ? 'length' : calls ? 'tool_calls' : 'stop',
         message: {
           role: 'assistant',
           content: content ?? null,
+          ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
           ...(calls
             ? {
                 tool_calls: calls.map((call, index) => ({

@@ -68,6 +68,25 @@ describe('collectTrajectories', () => {
     ).toBe(true);
   });
 
+  test('reasoning is kept and goes back to the server, and replies that were cut are counted', async () => {
+    const plain = parcelPolicy(() => 0.5);
+    await server.stop();
+    server = await new FakePolicyServer((request) => ({
+      ...plain(request),
+      reasoning: `thought ${request.messages.length}`,
+      cut: request.messages.length > 2 && request.seed % 2 === 0,
+    })).start();
+    const summary = await collect();
+    const trajectories = await getLines(fixture.store, summary.trajectories, trajectorySchema);
+    for (const { messages, samplingSeed, cutReplies } of trajectories) {
+      expect(messages.flatMap((message) => message.reasoning_content ?? [])).toEqual(['thought 2', 'thought 4']);
+      expect(cutReplies).toBe(samplingSeed % 2 === 1 ? 1 : undefined);
+    }
+    const second = server.requests.find(({ messages }) => messages.length === 4);
+    expect(second?.messages[2]).toMatchObject({ role: 'assistant', reasoning_content: 'thought 2' });
+    expect(summary.cut).toBe(trajectories.filter(({ samplingSeed }) => samplingSeed % 2 === 1).length);
+  });
+
   test('heartbeats count the rollouts', async () => {
     await collect();
     expect(fixture.heartbeats[0]).toMatchObject({ stage: 'collect', unit: 'rollouts', done: 0, total: 40 });
