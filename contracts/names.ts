@@ -75,6 +75,9 @@ export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 /** The label that is always last in the router's menu: no adapter. */
 export const NONE_LABEL = 'none';
 
+/** What the trial of a run's trainers is called where a stage or a capability would stand. */
+export const TRIAL = 'trial';
+
 /** Id of the workflow that repairs a run. One at a time may do so. */
 export const repairWorkflowId = (runId: string): string => `${runId}/repair`;
 

@@ -15,6 +15,8 @@ export const TRAINER_EXIT_CODES = {
   locked: 75,
   /** For a long time no worker said that it still wants the result. The trainer saved a checkpoint before. */
   unattended: 76,
+  /** A trial found that something is missing where the trainer runs: a GPU, the base model, the jail. */
+  unfit: 78,
   /** The trainer was stopped by SIGTERM, after it had saved a checkpoint. */
   stopped: 143,
 } as const;
@@ -38,6 +40,7 @@ export const FATAL_EXIT_CODES = [
   TRAINER_EXIT_CODES.gpuOutOfMemory,
   TRAINER_EXIT_CODES.diskFull,
   TRAINER_EXIT_CODES.unattended,
+  TRAINER_EXIT_CODES.unfit,
   126,
   127,
 ];
@@ -51,6 +54,7 @@ export const EXIT_CODE_FAILURES: Readonly<Record<number, FailureType>> = {
   [TRAINER_EXIT_CODES.diverged]: 'Trainer.Diverged',
   [TRAINER_EXIT_CODES.gpuOutOfMemory]: 'Trainer.GpuOutOfMemory',
   [TRAINER_EXIT_CODES.diskFull]: 'Trainer.DiskFull',
+  [TRAINER_EXIT_CODES.unfit]: 'Trainer.CannotStart',
 };
 
 const CAUSES: Readonly<Record<number, string>> = {
@@ -62,6 +66,7 @@ const CAUSES: Readonly<Record<number, string>> = {
   [TRAINER_EXIT_CODES.environmentKilled]: 'something outside the jail killed the process of an environment',
   [TRAINER_EXIT_CODES.diskFull]: 'the disk of its directory is full',
   [TRAINER_EXIT_CODES.unattended]: 'no worker attended to it for a long time',
+  [TRAINER_EXIT_CODES.unfit]: 'something that a training needs is missing where it ran',
   [TRAINER_EXIT_CODES.stopped]: 'it was told to stop and saved a checkpoint',
 };
 

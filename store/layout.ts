@@ -6,6 +6,8 @@ export const layout = {
   capabilities: (runId: string) => `runs/${runId}/capabilities`,
   environments: (runId: string, capabilityId: string) => `runs/${runId}/environments/${capabilityId}`,
   training: (runId: string, job: string) => `runs/${runId}/training/${job}`,
+  /** Directory of a trial of the run's trainers. */
+  trial: (runId: string, name: string) => `runs/${runId}/trial/${name}`,
   /**
    * Folder of pack `number` of a group of trainings that may share a trainer; it holds what belongs to that trainer.
    */

@@ -64,6 +64,31 @@ export async function modelDirectorySha256(directory: string, options: HashOptio
   return total.digest('hex');
 }
 
+/** A file of a model with its size and, where it is small, its hash. */
+export interface ModelFile {
+  name: string;
+  bytes: number;
+  sha256: string | null;
+}
+
+/**
+ * Lists the files of a model's directory. Only files of at most `hashedBytes` are read for their hash, so that it takes
+ * no time however large the model is. Rejects when the directory cannot be read.
+ */
+export async function listModelFiles(directory: string, hashedBytes: number): Promise<ModelFile[]> {
+  const files: ModelFile[] = [];
+  for (const name of await modelFiles(directory)) {
+    const path = join(directory, name);
+    const { size } = await stat(path);
+    files.push({
+      name,
+      bytes: size,
+      sha256: size <= hashedBytes ? await fileSha256(path, undefined, () => undefined) : null,
+    });
+  }
+  return files;
+}
+
 /**
  * Says of each file of a damaged model or adapter directory what can be seen without knowing its content: a missing
  * file of weights, a truncated one, JSON that cannot be read. Empty when nothing can be seen.

@@ -5,6 +5,7 @@ import {
   condition,
   executeChild,
   isCancellation,
+  patched,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -22,6 +23,7 @@ import { takeRunAnswers } from './run-answers';
 import { RunGates } from './run-gates';
 import { RunProgressTable } from './run-progress-table';
 import type { sharpenCapability } from './sharpen-capability';
+import { startTrial } from './trainer-trial';
 
 /** What the stages of one run share. */
 interface Run {
@@ -84,14 +86,20 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     preparation.prepareRun.executeWithOptions({ summary: 'check agent.yaml, model, analyst and jail' }, [run.input]);
   const plan = await gates.perform('prepare', prepare, { mayEnd: true });
   run.plan = plan;
-  const collected = await table.run(
-    'collect',
-    () => gates.perform('collect', () => collect(plan), { mayEnd: true }),
-    describeCollected,
-  );
+  const trial = patched('trial-job') ? startTrial(plan, run) : null;
+  const collected = await table
+    .run('collect', () => gates.perform('collect', () => collect(plan), { mayEnd: true }), describeCollected)
+    .catch(async (error: unknown) => {
+      await trial?.abandon();
+      throw error;
+    });
   const identified = await table.run(
     'identify',
-    () => gates.perform('identify', () => identify(plan, collected)),
+    async () => {
+      // Identification is the first stage that pays the analyst.
+      await trial?.passed();
+      return gates.perform('identify', () => identify(plan, collected));
+    },
     describeIdentified,
   );
   const sharpened = await table.run('sharpen', () => sharpenAll(run, plan, collected, identified), describeSharpened);

@@ -46,6 +46,8 @@ export class RunProgressTable {
   private texts: Record<string, string> = {};
   /** Activities of the stage that runs which fail again and again. */
   private failing: Record<string, RepeatedFailure> = {};
+  /** Keys of parts that go on beside the stages: their lines stay when a stage ends. */
+  private readonly beside = new Set<string>();
   private readonly waits: Record<string, RunWait> = {};
   /** Value of the search attribute; null in runs of an earlier version, which had none. */
   private waitingFor: WaitingFor | '' | null;
@@ -92,6 +94,12 @@ export class RunProgressTable {
     if (waitingFor === null) delete this.waits[key];
     else this.waits[key] = { key, reason: oneLine(waitingFor, MAX_DETAIL), sinceMs: Date.now(), who };
     this.show();
+  }
+
+  /** Keeps the line of a part that goes on beside the stages, until the returned function is called. */
+  keepLine(key: string): () => void {
+    this.beside.add(key);
+    return () => void this.beside.delete(key);
   }
 
   /** Takes over that an activity fails again and again, or no longer. */
@@ -165,7 +173,7 @@ export class RunProgressTable {
     row.detail = oneLine(detail, MAX_DETAIL);
     row.seconds = row.startedMs === null ? 0 : (Date.now() - row.startedMs) / 1000;
     // They belong to the stage that has ended.
-    this.texts = {};
+    this.texts = Object.fromEntries(Object.entries(this.texts).filter(([key]) => this.beside.has(key)));
     this.failing = {};
     this.show();
   }

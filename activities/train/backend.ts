@@ -1,13 +1,19 @@
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
-import type { TrainingManifest } from '../../contracts/artifacts/training';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import type { Progress } from '../progress';
 import type { TrainerGroup } from './trainer-group';
 import type { PlannedJob } from './training-job';
 
-/** One training as a backend sees it. */
-export interface Training {
-  input: TrainInput;
+/** What a trainer is started for: a training, or the trial that comes before all trainings of a run. */
+export interface Purpose<Manifest> {
+  kind: 'training' | 'trial';
+  /** Reads the manifest in a directory, with which the trainer says that it is done; null while there is none. */
+  readManifest: (directory: string) => Promise<Manifest | null>;
+}
+
+/** One training, or the trial, as a backend sees it. */
+export interface Training<Manifest = unknown> extends Purpose<Manifest> {
+  input: Pick<TrainInput, 'context' | 'job'>;
   prepared: PreparedSpec;
   planned: PlannedJob;
   /** The trainings that share its trainer, this one included. Without packing it is the only one. */
@@ -31,7 +37,7 @@ export interface TrainingBackend {
    * Waits for the training's manifest. Attaches to the group's trainer if one runs, and starts one if none does.
    * @throws Trainer.* when the training failed. When the signal is aborted: its reason, and the trainer goes on.
    */
-  train(training: Training): Promise<TrainingManifest>;
+  train<Manifest>(training: Training<Manifest>): Promise<Manifest>;
   /**
    * Stops the group's trainer; it saves a checkpoint if its grace period is long enough. Resolves when its resources
    * are free.

@@ -1,6 +1,8 @@
 import { rename } from 'node:fs/promises';
-import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import type { TrainedAdapter, TrialManifest } from '../../contracts/artifacts/training';
 import type { JobActivities } from '../../contracts/messages/activities';
+import type { RunContext } from '../../contracts/messages/run-context';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { failure } from '../../contracts/typed-failure';
 import type { ArtifactStore } from '../../store';
@@ -12,6 +14,8 @@ import { storeAdapter } from './store-adapter';
 import type { TrainingBackend } from './backend';
 import { trainToCompletion } from './train-to-completion';
 import { planTraining } from './training-job';
+import { planTrial } from './trial/plan-trial';
+import { tryTrainer } from './trial/try-trainer';
 
 /** What the training activities need. */
 interface TrainDeps {
@@ -31,6 +35,14 @@ export function createTrainActivities({
   clock = systemClock,
   atOnce = Infinity,
 }: TrainDeps): JobActivities {
+  const backendOf = ({ spec }: PreparedSpec): TrainingBackend => {
+    const backend = backends[spec.training.backend];
+    if (backend !== undefined) return backend;
+    throw failure(
+      'Trainer.ClusterRefused',
+      'training.backend is kubernetes, but this worker has no cluster: set KUBECONFIG, or run it in the cluster.',
+    );
+  };
   return {
     /**
      * Trains one adapter and stores it. Resumes at the furthest point: takes an existing manifest, attaches to a
@@ -41,13 +53,7 @@ export function createTrainActivities({
      */
     async trainAdapter(input: TrainInput): Promise<TrainedAdapter> {
       const prepared = await readPreparedSpec(store, input.context.spec);
-      const backend = backends[prepared.spec.training.backend];
-      if (backend === undefined) {
-        throw failure(
-          'Trainer.ClusterRefused',
-          'training.backend is kubernetes, but this worker has no cluster: set KUBECONFIG, or run it in the cluster.',
-        );
-      }
+      const backend = backendOf(prepared);
       await requireFrozenBaseModel(store, prepared, 'sharpen');
       const planned = await planTraining(store, prepared, input, backend.jailProfile);
       const manifest = await trainToCompletion({ store, clock, atOnce }, backend, { input, prepared, planned });
@@ -62,6 +68,20 @@ export function createTrainActivities({
       // The adapter is there twice by now, so nothing goes on from a checkpoint any more.
       await removeCheckpoints(planned.directory);
       return adapter;
+    },
+
+    /**
+     * Lets a trainer try what a training of the run needs, on the same backend and in the same kind of pod: image,
+     * store, base model, jail and GPUs. So what is wrong there is found before anything is paid for. Takes what an
+     * earlier attempt found; cancelling it stops the trainer.
+     * @throws Trainer.*, Model.Changed.
+     */
+    async tryTraining(context: RunContext): Promise<TrialManifest> {
+      const prepared = await readPreparedSpec(store, context.spec);
+      const backend = backendOf(prepared);
+      await requireFrozenBaseModel(store, prepared, 'collect');
+      const planned = await planTrial(store, prepared, context, backend.jailProfile);
+      return tryTrainer(clock, backend, { context, prepared, planned });
     },
   };
 }

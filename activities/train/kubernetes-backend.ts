@@ -1,4 +1,3 @@
-import type { TrainingManifest } from '../../contracts/artifacts/training';
 import type { Cluster } from '../../k8s/cluster';
 import { jobFilePath } from '../../k8s/group-member';
 import { buildJob } from '../../k8s/job-manifest';
@@ -52,7 +51,7 @@ export class KubernetesBackend implements TrainingBackend {
     this.watches = new ClusterWatches(options.openCluster);
   }
 
-  async train(training: Training): Promise<TrainingManifest> {
+  async train<Manifest>(training: Training<Manifest>): Promise<Manifest> {
     const { clock, reports } = this.options;
     const { group, planned, input, signal } = training;
     // An earlier attempt's trainer may have finished it.

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { ApplicationFailure } from '@temporalio/common';
 import { EXIT_CODE_FAILURES, LOCKED_EXIT_CODE } from '../../k8s/exit-codes';
-import type { TrainingManifest } from '../../contracts/artifacts/training';
 import { jobFilePath } from '../../k8s/group-member';
 import { jobName } from '../../k8s/names';
 import type { Clock } from '../clock';
@@ -10,6 +9,7 @@ import { type TrainerGroup, memberNames, isShared, remainingMembers } from './tr
 import { memberOutcome } from './packs/member-outcome';
 import { issueTokens, type LocalReports } from './reports/local-reporting';
 import { checkpointedIterations } from './checkpoints';
+import { noteOf } from './describe-training';
 import { recordPackFailure } from './packs/pack-failure';
 import { forgetStarts, MAX_STARTS_WITHOUT_PROGRESS, recordStart, startsWithoutProgress } from './start-record';
 import { stuckFailure, type TrainerEnd, trainerFailure } from './trainer-failure';
@@ -49,7 +49,7 @@ export class LocalBackend implements TrainingBackend {
     this.jailProfile = options.jailProfile;
   }
 
-  async train(training: Training): Promise<TrainingManifest> {
+  async train<Manifest>(training: Training<Manifest>): Promise<Manifest> {
     const { reports } = this.options;
     const job = jobName(training.input.job, training.planned.key);
     const stopReports = reports?.inbox.expect(job, async (token) => reports.tokens.check(token, job));
@@ -60,10 +60,9 @@ export class LocalBackend implements TrainingBackend {
     }
   }
 
-  private async watch(training: Training, job: string): Promise<TrainingManifest> {
+  private async watch<Manifest>(training: Training<Manifest>, job: string): Promise<Manifest> {
     const { group, progress, signal } = training;
     const { clock, reports } = this.options;
-    const name = training.input.job;
     const tracker = trackProgress(training, () => reports?.inbox.latest(job) ?? null);
     const shared = isShared(group) ? `, with a trainer shared by ${memberNames(group)}` : '';
     // How an earlier trainer ended belongs to an earlier attempt. This one attaches to a running trainer or starts one.
@@ -85,7 +84,7 @@ export class LocalBackend implements TrainingBackend {
       const last = await tracker.read();
       if (last) {
         progress.setDone(last.iteration);
-        progress.setNote(`train ${name}, reward ${last.reward.toFixed(2)}${shared}`);
+        progress.setNote(`${noteOf(training)}, reward ${last.reward.toFixed(2)}${shared}`);
       }
       if (manifest) return manifest;
       if (isOurs && state.status !== 'running') {
@@ -153,17 +152,17 @@ async function lastEnd({ group }: Training): Promise<TrainerEnd> {
 
 /** The failure of a trainer that ended. After one that waits for a person its starts are counted anew. */
 async function ended(training: Training): Promise<ApplicationFailure> {
-  const failure = trainerFailure(training.input.job, await lastEnd(training));
+  const failure = trainerFailure(training, await lastEnd(training));
   if (failure.nonRetryable === true) await forgetStarts(training.group.directory);
   return failure;
 }
 
 /** The failure of a trainer that makes no progress from start to start; null while it may be started once more. */
 async function stuck(training: Training): Promise<ApplicationFailure | null> {
-  const { group, input } = training;
+  const { group } = training;
   const end = await lastEnd(training);
   if (end.starts < MAX_STARTS_WITHOUT_PROGRESS || (end.code !== null && end.code in EXIT_CODE_FAILURES)) return null;
-  const failure = stuckFailure(input.job, end);
+  const failure = stuckFailure(training, end);
   // The members of a pack fail with it one after the other, and each starts in another pack.
   if (isShared(group)) await recordPackFailure(group, { type: 'Trainer.Failed', message: failure.message });
   else await forgetStarts(group.directory);

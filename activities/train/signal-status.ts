@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { MESSAGES } from '../../contracts/names';
-import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import type { Reason } from '../../k8s/training-snapshot';
+import type { Training } from './backend';
 
 /** Most characters of a status in the run's progress table. */
 const MAX_LENGTH = 300;
@@ -11,8 +11,12 @@ const MAX_LENGTH = 300;
  * reason, because every signal lengthens the run's history. A signal that fails is dropped: the heartbeat says the
  * same.
  */
-export async function signalStatus({ context, job }: TrainInput, { kind, message }: Reason): Promise<void> {
-  const text = kind === 'Training' ? 'training' : `training: ${kind}, ${message}`.slice(0, MAX_LENGTH);
+export async function signalStatus(
+  { kind: purpose, input: { context, job } }: Pick<Training, 'kind' | 'input'>,
+  { kind, message }: Reason,
+): Promise<void> {
+  const said = kind === 'Training' ? 'training' : `training: ${kind}, ${message}`;
+  const text = (purpose === 'trial' ? `${kind}, ${message}` : said).slice(0, MAX_LENGTH);
   try {
     await Context.current()
       .client.workflow.getHandle(context.runId)

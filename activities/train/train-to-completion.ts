@@ -2,6 +2,7 @@ import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { TrainingManifest } from '../../contracts/artifacts/training';
 import { failure } from '../../contracts/typed-failure';
+import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import type { GroupMember } from '../../k8s/group-member';
 import type { ArtifactStore } from '../../store';
 import type { Clock } from '../clock';
@@ -9,7 +10,8 @@ import { startProgress } from '../progress';
 import type { Training, TrainingBackend } from './backend';
 import { attend } from './attendance';
 import { isAbandoned } from './is-abandoned';
-import { takeManifest } from './manifest-file';
+import { noteOf, trainingOf } from './describe-training';
+import { readManifest, takeManifest } from './manifest-file';
 import { readTrainingFailure } from './packs/member-files';
 import { PackMembership } from './packs/pack-membership';
 import { packingKey } from './packs/packing-key';
@@ -21,7 +23,7 @@ import { writeJobFiles } from './training-job';
 import { waitWhileCancelled } from './wait-while-cancelled';
 
 /** A training that has no trainer group yet. */
-type PlannedTraining = Omit<Training, 'group' | 'progress' | 'signal'>;
+type PlannedTraining = Pick<Training, 'prepared' | 'planned'> & { input: TrainInput };
 
 interface Deps {
   store: ArtifactStore;
@@ -50,30 +52,41 @@ export async function trainToCompletion(
     unit: 'iterations',
     total: job.algorithm.iterations,
     done: (await lastIteration(directory))?.iteration ?? 0,
-    note: `train ${input.job}`,
+    note: noteOf({ kind: 'training', input }),
     everyMs: 500,
     heartbeat: (details) => context.heartbeat(details),
   });
   const group = groupOfOne({ capability: input.job, directoryKey: planned.key, directory });
-  const training: Training = { ...plannedTraining, group, progress, signal: context.cancellationSignal };
+  const training = {
+    ...plannedTraining,
+    kind: 'training' as const,
+    readManifest,
+    group,
+    progress,
+    signal: context.cancellationSignal,
+  };
   const membership = prepared.spec.training.packing > 1 ? packMembership(deps, backend, training) : null;
   try {
     const done = await takeManifest(directory, (sentence) => {
       log.warn(sentence);
       progress.setNote(sentence);
     });
-    return done ?? (await train(deps.clock, backend, training, membership));
+    return done ?? (await runTrainer(deps.clock, backend, training, membership));
   } finally {
     progress.stop();
   }
 }
 
-async function train(
+/**
+ * Writes the job files, lets the backend run a trainer for them, and returns the manifest. A trainer that nobody waits
+ * for any more is stopped, unless other members of its pack need it.
+ */
+export async function runTrainer<Manifest>(
   clock: Clock,
   backend: TrainingBackend,
-  training: Training,
-  membership: PackMembership | null,
-): Promise<TrainingManifest> {
+  training: Training<Manifest>,
+  membership: PackMembership | null = null,
+): Promise<Manifest> {
   let { group } = training;
   let stopAttending = (): void => undefined;
   try {
@@ -103,11 +116,12 @@ async function train(
 }
 
 /** The failure of an attempt that could not write its own files; null for any other error. */
-function fullDisk(error: unknown, { planned, input }: Training): ApplicationFailure | null {
+function fullDisk(error: unknown, training: Training): ApplicationFailure | null {
+  const { planned } = training;
   const { code } = error as NodeJS.ErrnoException;
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return null;
   const message = `The disk of ${planned.directory} is full (${(error as Error).message}).`;
-  return failure('Trainer.DiskFull', `${message} The training of ${input.job} is tried again every minute.`, {
+  return failure('Trainer.DiskFull', `${message} ${trainingOf(training)} is tried again every minute.`, {
     cause: error as Error,
     nextRetryDelay: DISK_RETRY,
   });
@@ -121,7 +135,11 @@ async function isFinal(error: unknown, { planned }: Training): Promise<boolean> 
   );
 }
 
-function packMembership({ store, clock, atOnce }: Deps, backend: TrainingBackend, training: Training): PackMembership {
+function packMembership(
+  { store, clock, atOnce }: Deps,
+  backend: TrainingBackend,
+  training: Training & { input: TrainInput },
+): PackMembership {
   const { input, prepared, planned, group, progress } = training;
   const { packing, packingWaitSeconds } = prepared.spec.training;
   // A pack cannot have more members than the run has trainings.
@@ -144,8 +162,8 @@ function packMembership({ store, clock, atOnce }: Deps, backend: TrainingBackend
         atOnce < maxMembers ? `${waitsFor}; this worker trains only ${atOnce} at once (WHET_TRAINERS)` : waitsFor;
       const reason = { kind: 'Queued', message, sinceMs } as const;
       progress.setReason(reason);
-      progress.setNote(`train ${input.job}: Queued, ${message}`);
-      if (!signalled) await signalStatus(input, reason);
+      progress.setNote(`${noteOf(training)}: Queued, ${message}`);
+      if (!signalled) await signalStatus(training, reason);
       signalled = true;
     },
   });

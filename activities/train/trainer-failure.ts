@@ -4,6 +4,7 @@ import { FAILURES, type FailureType } from '../../contracts/failures/run';
 import { EXIT_CODE_FAILURES, FATAL_EXIT_CODES, howItEnded } from '../../k8s/exit-codes';
 import { failure } from '../../contracts/typed-failure';
 import type { Training } from './backend';
+import { retryOf, trainerOf } from './describe-training';
 import { memberNames } from './trainer-group';
 
 /** How a trainer of this machine ended. */
@@ -22,9 +23,13 @@ export interface TrainerEnd {
 /** Wait before a start after a full disk, which does not empty itself within seconds. */
 export const DISK_RETRY = '60 seconds';
 
-/** What happens after a failure, as a sentence with a space before it; empty where the failure itself says it. */
-function whatHappensNext(type: FailureType, iterations: number): string {
-  if (!FAILURES[type].retryable) return ' `whet retry` goes on from the last checkpoint, once the cause is gone.';
+/** What a failure needs of a training to name it. */
+type Named = Pick<Training, 'kind' | 'input'>;
+
+/** What happens after a failure, as a sentence with a space before it. */
+function whatHappensNext(training: Named, type: FailureType, iterations: number): string {
+  if (!FAILURES[type].retryable) return ` ${retryOf(training)}, once the cause is gone.`;
+  if (training.kind === 'trial') return type === 'Trainer.DiskFull' ? ' It is tried again every minute.' : '';
   const from = iterations === 0 ? 'from the beginning, since it has no checkpoint yet' : 'from its last checkpoint';
   return type === 'Trainer.DiskFull' ? ` It is started again every minute, ${from}.` : ` It is started again ${from}.`;
 }
@@ -33,23 +38,27 @@ const typeOf = (code: number | null): FailureType =>
   (code === null ? undefined : EXIT_CODE_FAILURES[code]) ?? 'Trainer.Died';
 
 /** The failure of a trainer that ended without a manifest and is started again, unless its type waits for a person. */
-export function trainerFailure(job: string, { code, log, logPath, iterations }: TrainerEnd): ApplicationFailure {
+export function trainerFailure(training: Named, { code, log, logPath, iterations }: TrainerEnd): ApplicationFailure {
   const type = typeOf(code);
-  const next = whatHappensNext(type, iterations);
+  const next = whatHappensNext(training, type, iterations);
   return failure(
     type,
-    `The trainer of ${job} ${howItEnded(code)} and left no manifest.${next} Its log is ${logPath}.${quoted(log)}`,
+    `${trainerOf(training)} ${howItEnded(code)} and left no manifest.${next} Its log is ${logPath}.${quoted(log)}`,
     type === 'Trainer.DiskFull' ? { nextRetryDelay: DISK_RETRY } : {},
   );
 }
 
 /** The failure of a trainer that was started again and again and made no checkpoint: it waits for a person. */
-export function stuckFailure(job: string, { code, log, logPath, iterations, starts }: TrainerEnd): ApplicationFailure {
-  const since = iterations === 0 ? 'without making a checkpoint' : 'without reaching another checkpoint';
+export function stuckFailure(
+  training: Named,
+  { code, log, logPath, iterations, starts }: TrainerEnd,
+): ApplicationFailure {
+  const reached = iterations === 0 ? 'without making a checkpoint' : 'without reaching another checkpoint';
+  const since = training.kind === 'trial' ? 'and did not end by itself' : reached;
   return failure(
     'Trainer.Failed',
-    `The trainer of ${job} was started ${starts} times ${since}; the last one ${howItEnded(code)}. ` +
-      `\`whet retry\` goes on from the last checkpoint. Its log is ${logPath}.${quoted(log)}`,
+    `${trainerOf(training)} was started ${starts} times ${since}; the last one ${howItEnded(code)}. ` +
+      `${retryOf(training)}. Its log is ${logPath}.${quoted(log)}`,
   );
 }
 

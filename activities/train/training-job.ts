@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
-import { type TrainingJob, trainingJobSchema } from '../../contracts/artifacts/training';
+import { type TrainingJob, trainingJobSchema, type TrialJob } from '../../contracts/artifacts/training';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { type ArtifactStore, layout, replaceFile } from '../../store';
@@ -12,7 +12,7 @@ export interface PlannedJob {
   key: string;
   /** Absolute. */
   directory: string;
-  job: TrainingJob;
+  job: TrainingJob | TrialJob;
   /** Environment sources by file name. */
   sources: Map<string, Buffer>;
 }
@@ -31,7 +31,7 @@ export async function planTraining(
   jailProfile: string,
 ): Promise<PlannedJob> {
   const { runId, seed } = input.context;
-  const { training, environment } = prepared.spec;
+  const { training } = prepared.spec;
   const iterations = Math.max(1, Math.round(training.iterations * input.budgetFactor));
   const identity = JSON.stringify([input.environments.map(({ id, source }) => [id, source.sha256]), iterations]);
   const key = layout.training(runId, `${input.job}-${sha256(identity).slice(0, 12)}`);
@@ -43,25 +43,42 @@ export async function planTraining(
     sources.set(file, await store.get(source));
     environments.push({ id, path: join(directory, 'environments', file), sha256: source.sha256 });
   }
-  const job = trainingJobSchema.parse({
-    jobId: `${runId}/${input.job}`,
-    seed: Number.parseInt(sha256(`${seed}:${input.job}`).slice(0, 8), 16) >>> 1,
-    baseModel: prepared.modelPath,
-    environments,
+  const name = input.job;
+  const job = jobFile(prepared, { runId, name, seed, environments, iterations, directory, jailProfile });
+  return { key, directory, job, sources };
+}
+
+/** The job file of one training of a run, or of its trial. */
+export function jobFile(
+  { spec: { training, environment }, modelPath, sandbox }: PreparedSpec,
+  of: Pick<TrainingJob, 'environments' | 'jailProfile'> & {
+    runId: string;
+    /** The job's name in the run. */
+    name: string;
+    /** The run's. */
+    seed: number;
+    iterations: number;
+    directory: string;
+  },
+): TrainingJob {
+  return trainingJobSchema.parse({
+    jobId: `${of.runId}/${of.name}`,
+    seed: Number.parseInt(sha256(`${of.seed}:${of.name}`).slice(0, 8), 16) >>> 1,
+    baseModel: modelPath,
+    environments: of.environments,
     taskSeedStart: SYNTHETIC_SEEDS.training,
-    outputDir: directory,
-    isolation: prepared.sandbox.mode === 'jail' ? 'jail' : 'process',
-    jailProfile,
+    outputDir: of.directory,
+    isolation: sandbox.mode === 'jail' ? 'jail' : 'process',
+    jailProfile: of.jailProfile,
     threads: training.threads,
     checkpointEvery: training.checkpointEvery,
     algorithm: algorithmSchema.parse({
       ...training,
-      iterations,
+      iterations: of.iterations,
       maxTurns: environment.maxTurns,
-      warmupIterations: Math.min(training.warmupIterations, iterations),
+      warmupIterations: Math.min(training.warmupIterations, of.iterations),
     }),
   });
-  return { key, directory, job, sources };
 }
 
 /** Writes the job file and the environments; the same bytes each time. The job file comes last. */
@@ -70,6 +87,7 @@ export async function writeJobFiles({ directory, job, sources }: PlannedJob): Pr
   await replaceFile(join(directory, 'job.json'), `${JSON.stringify(job, null, 2)}\n`);
 }
 
-function sha256(text: string): string {
+/** Sha256 of a text in hex. */
+export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

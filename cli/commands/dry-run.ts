@@ -1,3 +1,4 @@
+import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { LocalStore, readLiveTraces } from '../../store';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
@@ -6,6 +7,14 @@ import { table } from '../output';
 
 const whole = (value: number) => Math.round(value).toLocaleString('en-US');
 const dollars = (usd: number | null) => (usd === null ? '–' : `$${usd.toFixed(2)}`);
+
+/** Where the trial of a run would take place, and what it would try there. */
+function describeTrial({ backend, kubernetes }: AgentSpec['training']): string {
+  if (backend === 'local' || kubernetes === undefined) return 'a process of the worker that trains nothing';
+  const { gpus, gpuResource } = kubernetes.resources;
+  const devices = gpus === 0 ? 'without a GPU' : `with ${gpus} ${gpuResource}`;
+  return `a Job in namespace ${kubernetes.namespace} with image ${kubernetes.image}, ${devices}, that trains nothing`;
+}
 
 /** `whet run AGENT_YAML --dry-run`: calls, tokens and cost of each stage; starts nothing. */
 export async function dryRunCommand({ settings, out }: Context, path: string): Promise<void> {
@@ -53,6 +62,7 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
         `${key}: ${lines === 1 ? 'a line is' : `${lines} lines are`} not a trajectory; ` +
         'the run would leave out what cannot be read.',
     ),
+    `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`,
     'Nothing was started.',
   ];
   out.result({ agent: spec.name, ...estimate, budget, overBudget: over.length > 0, unreadable }, text.join('\n'));

@@ -24,6 +24,7 @@ const DOING: Record<string, string> = {
   synthesiseEnvironment: 'asking the analyst for a training environment',
   validateEnvironment: 'validating an environment in the jail',
   calibrateEnvironment: 'calibrating an environment with the base model',
+  tryTraining: 'trying whether a trainer can work',
   trainAdapter: 'training an adapter',
   routeTasks: 'routing the held-out tasks',
   rollOutArm: 'rolling out on the held-out tasks',

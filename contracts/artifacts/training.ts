@@ -18,6 +18,38 @@ export const trainingJobSchema = z.strictObject({
 });
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
 
+/**
+ * The job file of a trial: that of a training, and what else has to be there. A trainer that knows no trials refuses it
+ * and says which versions do not fit together.
+ */
+export const trialJobSchema = trainingJobSchema.extend({
+  trial: z.strictObject({
+    /** GPUs that torch must see; with 0 the trainer does not load torch. */
+    gpus: z.number().int().nonnegative(),
+    /** Files of the base model; the small ones with their hash. Empty where the worker does not see it. */
+    modelFiles: z.array(z.strictObject({ name: z.string(), bytes: z.number(), sha256: z.string().nullable() })),
+  }),
+});
+export type TrialJob = z.infer<typeof trialJobSchema>;
+
+/** What a trial leaves last: what a trainer finds where it runs. */
+export const trialManifestSchema = z.object({
+  jobId: z.string(),
+  trainerVersion: z.string(),
+  pythonVersion: z.string(),
+  /** Versions of the libraries that a training imports. */
+  packages: z.record(z.string(), z.string()),
+  /** CUDA or ROCm that torch was built for; null when no GPU was asked for. */
+  platformVersion: z.string().nullable(),
+  devices: z.array(z.object({ name: z.string(), memoryBytes: z.number(), capability: z.string() })),
+  /** Files of the base model that were compared. */
+  modelFiles: z.number().int(),
+  /** Whether every layer of the jail was tried and held. */
+  jail: z.boolean(),
+  seconds: z.number(),
+});
+export type TrialManifest = z.infer<typeof trialManifestSchema>;
+
 /** A line of progress.jsonl. */
 export const trainingProgressSchema = z.object({
   iteration: z.number().int(),

@@ -255,9 +255,12 @@ export const FAILURES = {
   'Trainer.CannotStart': {
     retryable: false,
     curedBy: 'cluster',
-    meaning: 'The pod could not be started: its image, a volume, or its configuration.',
+    meaning:
+      'A trainer could not be started, or lacks something where it runs: its image, a volume, a GPU, the base model, ' +
+      'the jail, or its configuration.',
     remedy:
-      'Correct what the message names (image, pull secret, volume, service account), then `whet retry RUN CAPABILITY`.',
+      'Correct what the message names (image, pull secret, volume, service account, GPUs). Then `whet retry RUN`, or ' +
+      '`whet retry RUN --spec agent.yaml` after a change of training.kubernetes.',
   },
   'Trainer.ClusterRefused': {
     retryable: false,

@@ -45,7 +45,7 @@ import type {
   ValidationResult,
 } from './sharpen-stage';
 import type { RolloutSummary } from '../artifacts/trajectory';
-import type { TrainedAdapter } from '../artifacts/training';
+import type { TrainedAdapter, TrialManifest } from '../artifacts/training';
 
 /** Queue `whet-orchestration`: short, local, no model calls. */
 export interface OrchestrationActivities {
@@ -107,4 +107,9 @@ export interface JobActivities {
    * Throws Trainer.*.
    */
   trainAdapter(input: TrainInput): Promise<TrainedAdapter>;
+  /**
+   * Starts a trainer as a training does and lets it try what a training needs: image, store, base model, jail, GPUs.
+   * Returns what it found. Throws Trainer.*, Model.Changed.
+   */
+  tryTraining(context: RunContext): Promise<TrialManifest>;
 }

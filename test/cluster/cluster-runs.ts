@@ -19,6 +19,8 @@ export const pause = (ms: number): Promise<void> => new Promise((resolve) => set
 export interface LiveRun {
   /** What `whet why` prints. */
   why(): Promise<string>;
+  /** The calls of the fakes, in order; `labelChunk:0` is the first to the analyst. */
+  calls: readonly string[];
   /**
    * Waits until the output of `whet why` matches. Returns the output and the seconds that it took; throws after
    * `withinSeconds`, with the last output.
@@ -27,6 +29,14 @@ export interface LiveRun {
   /** Waits for the end of the run; throws when it failed. */
   end(): Promise<void>;
   cancel(): Promise<void>;
+}
+
+/** What a test may change of a run. */
+export interface DuringOptions {
+  /** Where trainers report. Default: nowhere. */
+  reportUrl?: string | null;
+  /** Whether the trial before the training is real, too. Default: a fake that passes. */
+  trial?: boolean;
 }
 
 export class ClusterRuns {
@@ -46,10 +56,10 @@ export class ClusterRuns {
   async during(
     input: TrainInput,
     action: (run: LiveRun) => Promise<void>,
-    reportUrl: string | null = null,
+    { reportUrl = null, trial = false }: DuringOptions = {},
   ): Promise<void> {
     const environment = this.environment as TestWorkflowEnvironment;
-    const fakes = fakeActivities({ kept: [input.job] }).activities;
+    const { activities: fakes, calls } = fakeActivities({ kept: [input.job] });
     const { context } = input;
     const activities = {
       ...fakes,
@@ -87,7 +97,7 @@ export class ClusterRuns {
           };
         },
       },
-      jobs: this.fixture.activities(reportUrl),
+      jobs: { ...this.fixture.activities(reportUrl), ...(trial ? {} : { tryTraining: fakes.jobs.tryTraining }) },
     };
     await withWorkers(environment, activities, async () => {
       const { client } = environment;
@@ -99,6 +109,7 @@ export class ClusterRuns {
       const why = async () => explainRun(await readRunState(client, context.runId)).join('\n');
       const run: LiveRun = {
         why,
+        calls,
         until: async (pattern, withinSeconds) => {
           const begun = Date.now();
           let said = '';

@@ -39,7 +39,11 @@ describe('the demo on a cluster', () => {
   const writeAgent = (backend: Backend, home: string): void => {
     const spec = parse(readFileSync(AGENT, 'utf8')) as AgentSpecInput;
     const models = join(home, 'models');
-    const { volumes = [], ...rest } = fixture.kubernetes({ store: { hostPath: join(home, 'store') } });
+    const { volumes = [], ...rest } = fixture.kubernetes({
+      store: { hostPath: join(home, 'store') },
+      // The GPUs of the test cluster are numbers without devices, as the trial of the run would find.
+      resources: { cpu: '100m', memory: '2Gi', gpus: 0 },
+    });
     const kubernetes = { ...rest, volumes: [...volumes, { hostPath: models, mountPath: models }] };
     const training = { ...spec.training, backend, ...(backend === 'local' ? {} : { kubernetes }) };
     writeFileSync(agentFile(backend), stringify({ ...spec, training }));

@@ -47,6 +47,8 @@ describe('a stuck training says why', () => {
     kubernetes?: Partial<KubernetesInput>;
     modelPath?: string;
     reportUrl?: string;
+    /** The trial is real, and what it finds must be found before the analyst is asked. */
+    trial?: boolean;
     /** Called before the run starts. */
     before?: () => Promise<unknown>;
     /** Called when the first iterations are done. The minute counts from its end. */
@@ -66,6 +68,7 @@ describe('a stuck training says why', () => {
     kubernetes,
     modelPath,
     reportUrl,
+    trial = false,
     before,
     inject,
     reason,
@@ -98,6 +101,7 @@ describe('a stuck training says why', () => {
         pendingCure = null;
         if (then === 'recovers') await run.end();
         else if (then instanceof RegExp) await run.until(then, 180);
+        if (trial) expect(run.calls).not.toContain('labelChunk:0');
         process.stdout.write(`${name}: ${seconds.toFixed(1)} s, ${sentence}\n`);
         rows.push([
           name,
@@ -106,7 +110,7 @@ describe('a stuck training says why', () => {
           sentence.slice(0, 230),
         ]);
       };
-      await runs.during(input, look, reportUrl ?? null);
+      await runs.during(input, look, { reportUrl: reportUrl ?? null, trial });
     }, 480_000);
 
   const jobOf = async (input: TrainInput) => {
@@ -187,6 +191,13 @@ describe('a stuck training says why', () => {
     void execFileSync(join(root, 'scripts', 'cluster.sh'), [name, action], { stdio: ['ignore', 'ignore', 'inherit'] });
   const quota = { metadata: { name: 'none' }, spec: { hard: { pods: '0' } } };
 
+  scenario({
+    name: 'trial-image',
+    kubernetes: { image: 'registry.invalid/whetstone/absent:1', limits: { imageMinutes: 0.2 } },
+    trial: true,
+    reason: /trial of a trainer: ImagePull, .*(resolve|pull)/s,
+    then: /trial: Trainer\.CannotStart: .*could not be pulled/s,
+  });
   scenario({
     name: 'missing-image',
     kubernetes: { image: 'registry.invalid/whetstone/absent:1' },

@@ -3,7 +3,7 @@
  * calls.
  */
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
-import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import type { TrainedAdapter, TrialManifest } from '../../contracts/artifacts/training';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
 import type { CapabilityBrief, RunContext } from '../../contracts/messages/run-context';
@@ -38,6 +38,19 @@ const adapterOf = (job: string): TrainedAdapter => ({
   seconds: 1,
   finalReward: 0.9,
 });
+
+/** What a trainer found where it runs. */
+export const trial: TrialManifest = {
+  jobId: 'run/trial',
+  trainerVersion: '0.1.0',
+  pythonVersion: '3.13.0',
+  packages: { torch: '2.15.0' },
+  platformVersion: '13.0',
+  devices: Array(2).fill({ name: 'GPU', memoryBytes: 80e9, capability: '9.0' }),
+  modelFiles: 3,
+  jail: true,
+  seconds: 1,
+};
 
 const noLabels: LabelChunkResult = {
   asked: 10,
@@ -180,6 +193,10 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
         rollOutArm: async ({ arm, kind }) => ({ arm, kind, rollouts }),
       },
       jobs: {
+        tryTraining: async () => {
+          seen('tryTraining');
+          return trial;
+        },
         trainAdapter: async ({ job, budgetFactor }) => {
           seen(`train:${job}:${budgetFactor}`);
           return adapterOf(job);

@@ -1,7 +1,7 @@
 /**
  * Fake of a Kubernetes cluster, for tests of what several watchers of one Job do: a Job's container is a process of
  * this machine, running the fake trainer. Keeps Job and pod status as the Job controller does under our policy; knows
- * no scheduler, images or events. The real one: test/cluster.
+ * no scheduler or events, and of images only that `absent` cannot be pulled. The real one: test/cluster.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -41,8 +41,16 @@ export class FakeCluster {
     const entry: Running = { job: made, pods: [], process: null, failures: 0 };
     this.jobs.set(name, entry);
     this.made.push(made);
-    this.startPod(entry);
+    if (made.spec?.suspend !== true) this.startPod(entry);
     return made;
+  }
+
+  /** What Kueue does when it admits the newest Job. */
+  admit(): void {
+    const entry = [...this.jobs.values()].at(-1);
+    if (entry === undefined) throw new Error('There is no Job.');
+    entry.job = { ...entry.job, spec: { ...entry.job.spec!, suspend: false } };
+    this.startPod(entry);
   }
 
   async deleteJob(_namespace: string, name: string, uid: string): Promise<void> {
@@ -103,8 +111,13 @@ export class FakeCluster {
         { name: 'trainer', image: '', imageID: '', ready: true, restartCount: 0, state },
       ];
     };
-    status({ running: { startedAt: new Date() } });
     entry.pods = [...entry.pods, pod];
+    if (container.image === 'absent') {
+      pod.status!.phase = 'Pending';
+      status({ waiting: { reason: 'ImagePullBackOff', message: 'absent: not found' } });
+      return;
+    }
+    status({ running: { startedAt: new Date() } });
     const env = Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value ?? uid]));
     entry.process = spawn('python3', [this.python.script, ...(container.args ?? [])], {
       env: { ...process.env, ...env, PYTHONPATH: this.python.path },

@@ -9,6 +9,7 @@ import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
 import type { Training } from '../backend';
 import { DISK_RETRY } from '../trainer-failure';
 import { checkpointedIterations } from '../checkpoints';
+import { retryOf, trainingOf } from '../describe-training';
 import { recordPackFailure } from '../packs/pack-failure';
 import { isShared, memberNames } from '../trainer-group';
 import { recordOutcome } from './record-outcome';
@@ -88,20 +89,20 @@ function failureOf(
   { type, message }: FailAction,
   { jobClient, training, snapshot, reason }: ActionContext,
 ): ApplicationFailure {
-  const { group, input } = training;
+  const { group } = training;
   const isTrainers = isShared(group) && !isOwnFailure(reason);
-  const what = isTrainers ? `The trainer shared by ${memberNames(group)}` : `The training of ${input.job}`;
+  const what = isTrainers ? `The trainer shared by ${memberNames(group)}` : trainingOf(training);
   const { retryable } = FAILURES[type];
   const ended = retryable ? 'ended' : 'was given up';
   const next = retryable
-    ? 'It is started again from its last checkpoint.'
-    : '`whet retry` goes on from its last checkpoint, once the cause is gone.';
+    ? `It is started again${training.kind === 'trial' ? '' : ' from its last checkpoint'}.`
+    : `${retryOf(training)}, once the cause is gone.`;
   const pod = newestPod(snapshot.pods)?.metadata?.name;
   const job = pod === undefined ? jobClient.fullName : `${jobClient.fullName}, pod ${pod}`;
   const files = `log, events and outcome are in ${group.directory}/cluster`;
   return failure(
     type,
-    `${what} ${ended} (${reason.kind}): ${message} ${next} Its Job is ${job}; ${files}.`,
+    `${what} ${ended} (${reason.kind}): ${message.replace(/[.\s]+$/, '')}. ${next} Its Job is ${job}; ${files}.`,
     type === 'Trainer.DiskFull' ? { nextRetryDelay: DISK_RETRY } : {},
   );
 }

@@ -1,5 +1,6 @@
 import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
 import type { Training } from '../backend';
+import { noteOf } from '../describe-training';
 import { signalStatus } from '../signal-status';
 
 /** Reports a training's reason: in every heartbeat, and to the run's progress table when its kind changes. */
@@ -12,7 +13,7 @@ export class StatusReporter {
 
   /** @param snapshot for the progress; null when the API did not answer. */
   async report(reason: Reason, snapshot: TrainingSnapshot | null): Promise<void> {
-    const { input, progress } = this.training;
+    const { progress } = this.training;
     const changed = this.last?.kind !== reason.kind;
     if (changed) this.sinceMs = Date.now();
     this.last = reason;
@@ -21,7 +22,7 @@ export class StatusReporter {
     progress.setReason({ ...reason, sinceMs: this.sinceMs });
     const seconds = trainer?.secondsLeft;
     const left = seconds && reason.kind === 'Training' ? `, about ${Math.ceil(seconds)} s left` : '';
-    progress.setNote(`train ${input.job}: ${reason.kind}, ${reason.message}${left}`);
-    if (changed) await signalStatus(input, reason);
+    progress.setNote(`${noteOf(this.training)}: ${reason.kind}, ${reason.message}${left}`);
+    if (changed) await signalStatus(this.training, reason);
   }
 }

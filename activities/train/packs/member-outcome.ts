@@ -1,9 +1,7 @@
 import { basename } from 'node:path';
-import type { TrainingManifest } from '../../../contracts/artifacts/training';
 import { failure } from '../../../contracts/typed-failure';
 import type { Training } from '../backend';
 import { fileNames } from '../files';
-import { readManifest } from '../manifest-file';
 import { trainingFailure } from '../trainer-failure';
 import { isShared, leftFolder, memberNames } from '../trainer-group';
 import { readTrainingFailure } from './member-files';
@@ -16,9 +14,9 @@ import { readPackFailure } from './pack-failure';
  *   another
  *   attempt has taken the training out of it.
  */
-export async function memberOutcome(training: Training): Promise<TrainingManifest | null> {
+export async function memberOutcome<Manifest>(training: Training<Manifest>): Promise<Manifest | null> {
   const { input, planned, group } = training;
-  const manifest = await readManifest(planned.directory);
+  const manifest = await training.readManifest(planned.directory);
   if (manifest !== null || !isShared(group)) return manifest;
   const own = await readTrainingFailure(planned.directory);
   if (own !== null) throw trainingFailure(training, own);

@@ -191,6 +191,7 @@ describe('trainAdapter', () => {
     [68, 'Trainer.GpuOutOfMemory', true],
     [69, 'Trainer.Died', false],
     [74, 'Trainer.DiskFull', false],
+    [78, 'Trainer.CannotStart', true],
     [1, 'Trainer.Died', false],
     [143, 'Trainer.Died', false],
   ])('exit code %i is %s', async (code, type, nonRetryable) => {

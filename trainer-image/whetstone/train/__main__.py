@@ -3,8 +3,8 @@
 Exit codes: 0 done (also when it was done before), 64 bad job file, 65 environment failed, 66 diverged (a number that is
 not finite, or a collapse), 67 the GPU failed, 68 its memory was too small, 69 something outside the jail killed an
 environment, 74 the disk is full, 75 another trainer holds the output directory, 76 no worker attended to the job for
-long, 143 stopped by SIGTERM after a checkpoint, or cancelled. Of several jobs: 0 when all are done or cancelled, 143
-when SIGTERM stopped them, else the largest code.
+long, 78 a trial found that something is missing here, 143 stopped by SIGTERM after a checkpoint, or cancelled. Of
+several jobs: 0 when all are done or cancelled, 143 when SIGTERM stopped them, else the largest code.
 """
 
 from __future__ import annotations
@@ -37,8 +37,16 @@ def main(argv: list[str] | None = None) -> int:
     from .multi.open_jobs import open_jobs
     from .output.failure import end_with_failure
     from .output.store import Locked
+    from .trial.request import read_trial
 
+    # Ask the driver whether there is a GPU, not CUDA: a process that has started CUDA cannot be forked.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     try:
+        trial = read_trial(arguments.job[0], os.environ.get("WHET_WORKER_VERSION")) if len(arguments.job) == 1 else None
+        if trial is not None:
+            from .trial.run import run_trial
+
+            return run_trial(trial, STARTED)
         jobs, codes = open_jobs(arguments.job, dict(os.environ))
     except JobError as error:
         return end_with_failure(BAD_JOB, error)
@@ -51,8 +59,6 @@ def main(argv: list[str] | None = None) -> int:
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    # Ask the driver whether there is a GPU, not CUDA: a process that has started CUDA cannot be forked.
-    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     # The OpenMP runtime reads it when torch is loaded.
     os.environ["OMP_NUM_THREADS"] = str(jobs[0].job.threads)
     # Imports make no garbage, and collecting would take a quarter of their time.

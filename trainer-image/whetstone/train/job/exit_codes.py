@@ -10,6 +10,8 @@ ENVIRONMENT_KILLED = 69
 DISK_FULL = 74
 # No worker has attended to the job for a long time; a checkpoint was saved before.
 UNATTENDED = 76
+# The trial of a trainer found that the place where it runs lacks something: a GPU, the base model, the jail.
+UNFIT = 78
 # A fault of the trainer itself.
 FAULT = 1
 # Added to a signal's number, as a shell does it: the exit code of a process that the signal ended.

@@ -6,10 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from whetstone import __version__
-
-from ..job import JobError, TrainingJob, UnknownField, check_inputs, parse_job
+from ..job import JobError, TrainingJob, check_inputs
 from ..job.exit_codes import BAD_JOB, DISK_FULL
+from ..job.versions import parse_job_of
 from ..output.disk import DiskFull
 from ..output.failure import end_cancelled, end_with_failure
 from ..output.reports import report_address
@@ -39,7 +38,9 @@ def open_jobs(paths: list[Path], environment: dict[str, str]) -> tuple[list[Open
         try:
             text = path.read_text()
             jobs.append(_parse(text, environment.get("WHET_WORKER_VERSION")))
-        except (JobError, OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            codes.append(end_with_failure(BAD_JOB, _unreadable(path, error)))
+        except (JobError, UnicodeDecodeError) as error:
             codes.append(end_with_failure(BAD_JOB, error if len(paths) == 1 else f"{path}: {error}"))
     _agree(jobs)
     try:
@@ -59,6 +60,13 @@ def open_jobs(paths: list[Path], environment: dict[str, str]) -> tuple[list[Open
             continue
         opened.append(OpenJob(job, store))
     return _ready(opened, codes)
+
+
+def _unreadable(path: Path, error: OSError) -> str:
+    return (
+        f"the job file {path} cannot be read here: {error.strerror}; the trainer must see the store where the worker "
+        "has it, in a cluster by training.kubernetes.store"
+    )
 
 
 def _ready(opened: list[OpenJob], codes: list[int]) -> tuple[list[OpenJob], list[int]]:
@@ -90,10 +98,7 @@ def _code_before_start(job: TrainingJob, store: OutputStore) -> int | None:
 def _parse(text: str, worker_version: str | None) -> TrainingJob:
     """Parses a job. A JobError is also written to the job's output directory, unless another job has that."""
     try:
-        try:
-            return parse_job(text)
-        except UnknownField as error:
-            raise JobError(f"{error}. {_versions(worker_version)}") from None
+        return parse_job_of(text, worker_version)
     except JobError as error:
         try:
             root = Path(json.loads(text)["outputDir"])
@@ -104,20 +109,6 @@ def _parse(text: str, worker_version: str | None) -> TrainingJob:
             # The text names no output directory: the message on stderr and the exit code must do.
             pass
         raise
-
-
-def _versions(worker: str | None) -> str:
-    """Both versions, and what to do when the job file has a field that this trainer does not know."""
-    if worker == __version__:
-        return (
-            f"Worker and trainer both have version {__version__} but are of different builds: build the trainer image "
-            "from the sources of the worker"
-        )
-    return (
-        f"The worker ({f'version {worker}' if worker else 'of unknown version'}) is newer than this trainer (version "
-        f"{__version__}): set training.kubernetes.image to the trainer image of the worker's version, or use the "
-        "worker's own trainer"
-    )
 
 
 def _agree(jobs: list[TrainingJob]) -> None:

@@ -127,6 +127,11 @@ class OutputStore:
         return False
 
     @property
+    def has_manifest(self) -> bool:
+        """True when there is a manifest, of whatever form."""
+        return self._manifest.exists()
+
+    @property
     def cancelled(self) -> bool:
         """True when a file `cancel` is there, by which the worker says that nobody waits for this adapter any more."""
         return (self.root / "cancel").exists()

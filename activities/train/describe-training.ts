@@ -1,0 +1,19 @@
+import type { Training } from './backend';
+
+type Described = Pick<Training, 'kind' | 'input'>;
+
+/** What a failure calls the trainer of a training, at the beginning of a sentence. */
+export const trainerOf = ({ kind, input }: Described): string =>
+  kind === 'trial' ? 'The trial of a trainer' : `The trainer of ${input.job}`;
+
+/** What a failure calls a training, at the beginning of a sentence. */
+export const trainingOf = ({ kind, input }: Described): string =>
+  kind === 'trial' ? 'The trial of a trainer' : `The training of ${input.job}`;
+
+/** What a heartbeat says that the activity does. */
+export const noteOf = ({ kind, input }: Described): string =>
+  kind === 'trial' ? 'trial of a trainer' : `train ${input.job}`;
+
+/** What `whet retry` does once the cause of a failure is gone, as a clause. */
+export const retryOf = ({ kind }: Described): string =>
+  kind === 'trial' ? '`whet retry` tries again' : '`whet retry` goes on from the last checkpoint';

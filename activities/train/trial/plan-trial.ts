@@ -1,0 +1,63 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
+import { type TrialJob, trialJobSchema } from '../../../contracts/artifacts/training';
+import type { RunContext } from '../../../contracts/messages/run-context';
+import { TRIAL } from '../../../contracts/names';
+import { type ArtifactStore, layout } from '../../../store';
+import { listModelFiles } from '../../../store/model-hash';
+import { jobFile, type PlannedJob, sha256 } from '../training-job';
+
+/** Files of the base model up to this size are compared by content, larger ones by their size alone. */
+const HASHED_BYTES = 1 << 20;
+/** What stands for an environment: the trainer compares its hash, and so sees whether this is the worker's store. */
+const ENVIRONMENT = '# Written by the worker. No environment: a trial trains nothing.\n';
+
+/**
+ * What a trainer is asked to try: the job of a training with the run's own options, but nothing to train in. The
+ * directory is named after all that is tried, so that a changed spec is tried anew and a retry finds what was tried.
+ */
+export async function planTrial(
+  store: ArtifactStore,
+  prepared: PreparedSpec,
+  { runId, seed }: RunContext,
+  jailProfile: string,
+): Promise<PlannedJob> {
+  const { training } = prepared.spec;
+  const identity = JSON.stringify([training, prepared.baseModelSha256, prepared.sandbox.mode, jailProfile]);
+  const key = layout.trial(runId, sha256(identity).slice(0, 12));
+  const directory = store.localPath(key);
+  const file = `${TRIAL}.py`;
+  const environment = { id: TRIAL, path: join(directory, 'environments', file), sha256: sha256(ENVIRONMENT) };
+  const { iterations } = training;
+  const job: TrialJob = trialJobSchema.parse({
+    ...jobFile(prepared, {
+      runId,
+      name: TRIAL,
+      seed,
+      environments: [environment],
+      iterations,
+      directory,
+      jailProfile,
+    }),
+    trial: { gpus: visibleGpus(prepared), modelFiles: await modelFilesOf(prepared) },
+  });
+  return { key, directory, job, sources: new Map([[file, Buffer.from(ENVIRONMENT)]]) };
+}
+
+/** GPUs that torch must see. A trainer of this machine asks for none and takes what is there. */
+function visibleGpus({ spec: { training } }: PreparedSpec): number {
+  if (training.backend === 'local' || training.kubernetes === undefined) return 0;
+  const { gpus, gpuResource } = training.kubernetes.resources;
+  // CUDA shows a process one slice of a divided GPU, however many it was given.
+  return /\/mig-/.test(gpuResource) ? Math.min(gpus, 1) : gpus;
+}
+
+/** The files of the base model; none where only the trainers see them. */
+async function modelFilesOf({ modelPath }: PreparedSpec): Promise<TrialJob['trial']['modelFiles']> {
+  const isVisible = await access(join(modelPath, 'config.json')).then(
+    () => true,
+    () => false,
+  );
+  return isVisible ? listModelFiles(modelPath, HASHED_BYTES) : [];
+}

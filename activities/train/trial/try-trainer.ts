@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { Context, log } from '@temporalio/activity';
+import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
+import { type TrialManifest, trialManifestSchema } from '../../../contracts/artifacts/training';
+import type { RunContext } from '../../../contracts/messages/run-context';
+import { TRIAL } from '../../../contracts/names';
+import { projectVersion } from '../../../contracts/project-version';
+import { readIfExists } from '../../../store';
+import type { Clock } from '../../clock';
+import { startProgress } from '../../progress';
+import type { Training, TrainingBackend } from '../backend';
+import { noteOf } from '../describe-training';
+import { runTrainer } from '../train-to-completion';
+import { groupOfOne } from '../trainer-group';
+import type { PlannedJob } from '../training-job';
+
+/** What `tryTrainer` is given. */
+interface TrialRequest {
+  context: RunContext;
+  prepared: PreparedSpec;
+  planned: PlannedJob;
+}
+
+/**
+ * Lets the backend run a trainer that tries what it needs and trains nothing. Returns what it found; when an earlier
+ * attempt left that, no trainer is started. Heartbeats meanwhile.
+ * @throws Trainer.*, or CancelledFailure.
+ */
+export async function tryTrainer(
+  clock: Clock,
+  backend: TrainingBackend,
+  { context, prepared, planned }: TrialRequest,
+): Promise<TrialManifest> {
+  const { heartbeat, cancellationSignal: signal } = Context.current();
+  const { key, directory } = planned;
+  const input = { context, job: TRIAL };
+  const note = noteOf({ kind: 'trial', input });
+  const progress = startProgress({ stage: 'collect', unit: 'trials', total: 1, note, everyMs: 500, heartbeat });
+  const training: Training<TrialManifest> = {
+    kind: 'trial',
+    readManifest,
+    input,
+    prepared,
+    planned,
+    group: groupOfOne({ capability: TRIAL, directoryKey: key, directory }),
+    progress,
+    signal,
+  };
+  try {
+    const found = (await readManifest(directory)) ?? (await runTrainer(clock, backend, training));
+    if (found.trainerVersion !== projectVersion())
+      log.warn(`The trainer has version ${found.trainerVersion}, this worker ${projectVersion()}.`);
+    return found;
+  } finally {
+    progress.stop();
+  }
+}
+
+async function readManifest(directory: string): Promise<TrialManifest | null> {
+  const text = await readIfExists(join(directory, 'manifest.json'));
+  return text === null ? null : trialManifestSchema.parse(JSON.parse(text));
+}

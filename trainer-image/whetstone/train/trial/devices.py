@@ -1,0 +1,82 @@
+"""Whether torch can compute on the GPUs that were asked for. Importing this module does not load torch."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from .place import Unfit
+
+if TYPE_CHECKING:
+    import torch
+
+# Of the matrices: large enough for a real kernel, and every sum of ones below 2**24 is exact in every float.
+SIZE = 512
+
+
+def usable_devices(asked: int) -> list[dict]:
+    """Name, memory and compute capability of each GPU, after a multiplication on it. Empty when none was asked for.
+
+    Raises Unfit when there are fewer than asked for or one cannot be used, and torch's error when a device fails.
+    """
+    if asked == 0:
+        return []
+    import torch
+
+    found, said = _count(torch)
+    build = f"torch {torch.__version__} ({_platform(torch)})"
+    if found < asked:
+        raise Unfit(
+            f"{'1 GPU was' if asked == 1 else f'{asked} GPUs were'} asked for (training.kubernetes.resources), {build} sees "
+            f"{found}{said}; use a trainer image whose CUDA the driver of the node supports, and look at the node's "
+            "device plugin"
+        )
+    return [_try(torch, index, build) for index in range(found)]
+
+
+def platform_version() -> str | None:
+    """The CUDA or ROCm version that torch was built for; None for a build without GPUs. Loads torch."""
+    import torch
+
+    return torch.version.cuda or torch.version.hip
+
+
+def _platform(module: torch) -> str:
+    if module.version.cuda:
+        return f"built for CUDA {module.version.cuda}"
+    return f"built for ROCm {module.version.hip}" if module.version.hip else "built without GPUs"
+
+
+def _count(module: torch) -> tuple[int, str]:
+    """How many devices can be used, and what the library says where there are none."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            # It says why there is no device, where is_available only says that there is none.
+            module.cuda.init()
+            return module.cuda.device_count(), ""
+        except (RuntimeError, AssertionError) as error:
+            words = [str(error).splitlines()[0], *(str(warning.message).splitlines()[0] for warning in caught)]
+            return 0, f" ({'; '.join(words)})"
+
+
+def _try(module: torch, index: int, build: str) -> dict:
+    from ..loop.device_faults import device_exit_code
+
+    properties = module.cuda.get_device_properties(index)
+    name = f"GPU {index} ({properties.name})"
+    try:
+        ones = module.ones(SIZE, SIZE, device=f"cuda:{index}")
+        right = bool(((ones @ ones) == SIZE).all().item())
+    except RuntimeError as error:
+        # A fault of the device and a full memory have exit codes of their own.
+        if device_exit_code(error) is not None:
+            raise
+        raise Unfit(f"{name} cannot be used by {build}: {str(error).splitlines()[0]}") from None
+    if not right:
+        raise Unfit(f"{name} computes wrongly: a product of two matrices of ones is not {SIZE} everywhere")
+    return {
+        "name": properties.name,
+        "memoryBytes": properties.total_memory,
+        "capability": f"{properties.major}.{properties.minor}",
+    }

@@ -1,0 +1,54 @@
+"""What a trial is asked to try: a job file with one more field, `trial` (docs/protocols.md, section 6).
+
+A trainer that is too old for trials refuses that field and says which versions of worker and image do not fit together.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..job import JobError, TrainingJob
+from ..job.versions import parse_job_of
+
+FIELD = "trial"
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A file of the base model as the run began with it. `sha256` is None where reading the file would take long."""
+
+    name: str
+    bytes: int
+    sha256: str | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The job whose options, directory, model and jail are tried, and what else has to be there.
+
+    `gpus` is the number of devices that torch must see; 0 asks for none, and torch is then not loaded. `modelFiles` is
+    empty where the worker does not see the base model.
+    """
+
+    job: TrainingJob
+    gpus: int
+    modelFiles: list[ModelFile]
+
+
+def read_trial(path: Path, worker_version: str | None) -> Trial | None:
+    """The trial of a job file; None when the file holds no trial or cannot be read. Raises JobError."""
+    try:
+        raw = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(raw, dict) or FIELD not in raw:
+        return None
+    asked = raw.pop(FIELD)
+    job = parse_job_of(json.dumps(raw), worker_version)
+    try:
+        files = [ModelFile(str(file["name"]), int(file["bytes"]), file["sha256"]) for file in asked["modelFiles"]]
+        return Trial(job, int(asked["gpus"]), files)
+    except (KeyError, TypeError, ValueError) as error:
+        raise JobError(f"{FIELD} is not what this trainer knows as a trial: {error!r}") from None

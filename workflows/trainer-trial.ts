@@ -1,0 +1,74 @@
+import { CancellationScope, isCancellation } from '@temporalio/workflow';
+import type { TrialManifest } from '../contracts/artifacts/training';
+import type { RunPlan } from '../contracts/messages/run';
+import { TRIAL } from '../contracts/names';
+import { jobs } from './activities';
+import type { RunGates } from './run-gates';
+import type { RunProgressTable } from './run-progress-table';
+
+/** What the trial needs of its run. */
+interface TriedRun {
+  table: RunProgressTable;
+  gates: RunGates;
+  /** Parts that may be skipped although they do not wait, each with what leaves it out. */
+  skippable: Map<string, () => void>;
+}
+
+/** The trial of a trainer, which goes on beside the first stage. */
+export interface TrainerTrial {
+  /** Resolves when it has passed, or a person has skipped it. Throws when the run is cancelled. */
+  passed(): Promise<void>;
+  /** Stops it, because the run ends. Resolves when its trainer is gone. Never throws. */
+  abandon(): Promise<void>;
+}
+
+/**
+ * Starts a trainer that tries what a training needs and trains nothing. It costs no call of the analyst, and neither
+ * does the first stage, so both run side by side. A failure makes the run wait for a person, who may also skip it, at
+ * any time: in a busy cluster it may be queued for long.
+ */
+export function startTrial(plan: RunPlan, { table, gates, skippable }: TriedRun): TrainerTrial {
+  const run = CancellationScope.current();
+  const scope = new CancellationScope();
+  const dropLine = table.keepLine(TRIAL);
+  // The context is read for each attempt: `whet retry RUN --spec` changes it.
+  const tried = () => jobs.tryTraining.executeWithOptions({ summary: 'trial of a trainer' }, [plan.context]);
+  skippable.set(TRIAL, () => scope.cancel());
+  const ended = scope
+    .run(() => gates.performUnlessSkipped(TRIAL, tried))
+    .then(
+      (found) => showEnd(table, found),
+      (error: unknown) => {
+        // Skipped by a person while it ran.
+        if (isCancellation(error) && !run.consideredCancelled) return showEnd(table, null);
+        return { error };
+      },
+    )
+    .finally(() => {
+      skippable.delete(TRIAL);
+      dropLine();
+    });
+  return {
+    async passed() {
+      const failed = await ended;
+      if (failed !== null) throw failed.error;
+    },
+    async abandon() {
+      scope.cancel();
+      await ended;
+    },
+  };
+}
+
+function showEnd(table: RunProgressTable, found: TrialManifest | null): null {
+  table.update({ key: TRIAL, text: found === null ? 'skipped by a person' : describe(found), waitingFor: null });
+  return null;
+}
+
+/** `passed on 2 x NVIDIA H100 80GB HBM3, torch 2.15.0, trainer 0.1.0`. */
+function describe({ devices, packages, trainerVersion }: TrialManifest): string {
+  const names = [...new Set(devices.map(({ name }) => name))];
+  const gpus = names.map((name) => `${devices.filter((device) => device.name === name).length} x ${name}`);
+  const where = gpus.length === 0 ? '' : ` on ${gpus.join(', ')}`;
+  return `passed${where}, torch ${packages['torch'] ?? '?'}, trainer ${trainerVersion}`;
+}
