@@ -70,6 +70,12 @@ export class Cluster {
     return found(this.batch.readNamespacedJob({ namespace, name }));
   }
 
+  /** Lists the trainer Jobs of a namespace. */
+  async listJobs(namespace: string): Promise<V1Job[]> {
+    const ours = { namespace, labelSelector: TRAINER_SELECTOR };
+    return (await answered(this.batch.listNamespacedJob(ours))).items;
+  }
+
   /** Creates or changes a Job by server-side apply. With `validateOnly` the server only checks it (dry run). */
   async applyJob(job: V1Job, { validateOnly = false } = {}): Promise<V1Job> {
     const request = {

@@ -30,6 +30,8 @@ export const layout = {
   budget: (runId: string) => `runs/${runId}/budget.json`,
   /** The rate state of an analyst endpoint, shared by all workers. */
   rate: (endpoint: string) => `rates/${endpoint}.json`,
+  /** A file for each Kubernetes namespace in which the store has had trainings. */
+  trainingNamespaces: 'training-namespaces',
   /** Hashes of the files of base models, so that a model of many gigabytes is read once. */
   modelFileHashes: 'model-file-hashes.json',
   redactionSecret: 'redaction-secret.json',

@@ -29,6 +29,7 @@ import { LocalBackend } from '../activities/train/local-backend';
 import { createValidationActivities } from '../activities/validate';
 import { type EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
 import { LocalStore } from '../store';
+import type { Cluster } from '../k8s/cluster';
 import type { WorkerConfig } from './config';
 import type { TrainerReports } from './trainer-reports';
 
@@ -92,13 +93,17 @@ export function createActivities(
         kubernetes: new KubernetesBackend({
           clock: systemClock,
           storeRoot: config.storeRoot,
-          // Loaded when a training needs it: the client is large, and most workers have no cluster.
-          openCluster: async () => (await import('../k8s/cluster.js')).openCluster(),
+          openCluster: openDefaultCluster,
           reports: reports?.podUrl ? { inbox: reports.inbox, url: reports.podUrl } : null,
         }),
       },
     }),
   };
+}
+
+/** The cluster that this worker finds. Loaded when it is needed: the client is large, and most workers have none. */
+export async function openDefaultCluster(): Promise<Cluster> {
+  return (await import('../k8s/cluster.js')).openCluster();
 }
 
 /** Starts the owner's environment and asks for its tools. */

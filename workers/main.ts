@@ -1,16 +1,21 @@
 /**
  * Entry point of a worker process: `node dist/workers/main.js [--queues orchestration,llm,sandbox,jobs]`. Wiring only.
  */
+import { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { keepLastWords } from '../contracts/last-words';
 import { WORKER_HEARTBEAT_MS } from '../contracts/limits';
 import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../contracts/names';
 import { ensureSearchAttributes } from '../contracts/search-attributes';
+import { stopOrphanJobs } from '../activities/train/orphans/stop-jobs';
+import { stopOrphanProcesses } from '../activities/train/orphans/stop-processes';
+import { readRunStatus } from '../activities/train/orphans/run-over';
 import { EnvironmentPool } from '../sandbox';
-import { createActivities } from './activities';
+import { createActivities, openDefaultCluster } from './activities';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
 import { readConfig, type WorkerConfig } from './config';
 import { openTrainerReports } from './trainer-reports';
+import { sweepOrphans } from './orphan-sweep';
 import { failureInterceptor } from './failure-interceptor';
 import { repeatedFailureInterceptor } from './repeated-failures';
 
@@ -60,9 +65,22 @@ async function main(): Promise<void> {
       }),
     ),
   );
+  const stopSweeps = config.queues.includes('jobs') ? sweepTrainers(connection, config) : () => undefined;
   await Promise.all(workers.map((worker) => worker.run()));
+  stopSweeps();
   await jails.close();
   await reports?.close();
+}
+
+/** Looks for trainers whose run has ended, until the returned function is called. */
+function sweepTrainers(connection: NativeConnection, config: WorkerConfig): () => void {
+  const client = new Client({ connection, namespace: config.temporalNamespace });
+  const read = (runId: string) => readRunStatus(client, runId);
+  const stops = [
+    sweepOrphans('trainers', () => stopOrphanProcesses(config.storeRoot, read)),
+    sweepOrphans('trainer Jobs', () => stopOrphanJobs(config.storeRoot, openDefaultCluster, read)),
+  ];
+  return () => stops.forEach((stop) => stop());
 }
 
 /**

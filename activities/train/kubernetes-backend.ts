@@ -16,6 +16,7 @@ import { readRestarts } from './cluster/restart-record';
 import { StatusReporter } from './cluster/status-reporter';
 import { isOver, POLL_MS, TrainerJobClient } from './cluster/trainer-job-client';
 import { memberOutcome } from './packs/member-outcome';
+import { rememberNamespace } from './orphans/namespaces';
 import { trackProgress } from './progress-tracker';
 import { podTokenCheck } from './reports/pod-token';
 import type { ReportInbox } from './reports/report-inbox';
@@ -59,6 +60,7 @@ export class KubernetesBackend implements TrainingBackend {
     if (done !== null) return done;
     const spec = kubernetesSpecOf(training);
     const { cluster, watch, release } = await this.watches.acquire(spec.namespace);
+    await rememberNamespace(this.options.storeRoot, spec.namespace);
     const jobClient = this.jobClient(cluster, training);
     const checkToken = podTokenCheck(cluster, spec.namespace);
     const reportName = jobName(input.job, planned.key);

@@ -141,7 +141,7 @@ async function readTail(path: string, bytes: number): Promise<string> {
 }
 
 /** Parses `/proc/<pid>/stat`. The name in parentheses may hold anything, so fields are counted from its end. */
-function parseStat(line: string): { pid: number; state: string; start: string } | null {
+export function parseStat(line: string): { pid: number; state: string; start: string } | null {
   const close = line.lastIndexOf(')');
   if (close < 0) return null;
   const fields = line

@@ -33,6 +33,10 @@ export class FakeCluster {
     return this.jobs.get(name)?.job ?? null;
   }
 
+  async listJobs(): Promise<V1Job[]> {
+    return [...this.jobs.values()].map(({ job }) => job);
+  }
+
   async applyJob(job: V1Job): Promise<V1Job> {
     const name = job.metadata?.name ?? '';
     const existing = this.jobs.get(name);

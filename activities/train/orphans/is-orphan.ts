@@ -1,0 +1,40 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ReadRunStatus } from './run-over';
+
+/**
+ * Silence after which nobody follows a training. Its workers touch the file `attended` every minute; the time is long
+ * because the clocks of two machines may differ.
+ */
+const SILENT_MS = 15 * 60_000;
+
+/** Directories of trainings and trials in the store, and the run that each belongs to. */
+const RUN_OF = /^runs\/(.+?)\/(?:training|trial)\//;
+
+/** The run of a directory's key in the store; null when it is no directory of a training. */
+export function runOfKey(key: string): string | null {
+  return RUN_OF.exec(key)?.[1] ?? null;
+}
+
+/**
+ * Whether nobody wants a trainer any more, because its run has ended. A run that this Temporal does not know may belong
+ * to another one that shares the store: then its trainer is left alone as long as a worker follows it.
+ * @param directories absolute paths of the trainings that it runs.
+ * @throws when Temporal does not answer.
+ */
+export async function isOrphan(
+  runId: string,
+  directories: readonly string[],
+  readStatus: ReadRunStatus,
+): Promise<boolean> {
+  const status = await readStatus(runId);
+  if (status !== 'unknown') return status === 'over';
+  const silent = await Promise.all(directories.map(isSilent));
+  return silent.length > 0 && silent.every(Boolean);
+}
+
+/** False where the file is missing: an earlier version's worker writes none. */
+async function isSilent(directory: string): Promise<boolean> {
+  const attended = await stat(join(directory, 'attended')).catch(() => null);
+  return attended !== null && Date.now() - attended.mtimeMs > SILENT_MS;
+}

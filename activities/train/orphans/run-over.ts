@@ -1,0 +1,28 @@
+import { WorkflowNotFoundError } from '@temporalio/common';
+import type { Client } from '@temporalio/client';
+import { repairWorkflowId } from '../../../contracts/names';
+
+/** Whether somebody may still want the trainers of a run. `unknown`: this Temporal does not know the run. */
+export type RunStatus = 'open' | 'over' | 'unknown';
+
+/** Asks for the status of a run. Rejects when Temporal does not answer. */
+export type ReadRunStatus = (runId: string) => Promise<RunStatus>;
+
+/**
+ * Reads whether a run is open, or its repair, which may train for a run that has ended.
+ * @throws the error of Temporal's client when it does not answer.
+ */
+export async function readRunStatus(client: Client, runId: string): Promise<RunStatus> {
+  const [run, repair] = await Promise.all([statusOf(client, runId), statusOf(client, repairWorkflowId(runId))]);
+  return run === 'open' || repair === 'open' ? 'open' : run;
+}
+
+async function statusOf(client: Client, workflowId: string): Promise<RunStatus> {
+  try {
+    const { status } = await client.workflow.getHandle(workflowId).describe();
+    return status.name === 'RUNNING' || status.name === 'PAUSED' ? 'open' : 'over';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'unknown';
+    throw error;
+  }
+}

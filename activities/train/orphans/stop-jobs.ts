@@ -1,0 +1,50 @@
+import { dirname, join } from 'node:path';
+import type { V1Job } from '@kubernetes/client-node';
+import type { Cluster } from '../../../k8s/cluster';
+import { ANNOTATIONS } from '../../../k8s/names';
+import { isOver } from '../cluster/trainer-job-client';
+import { exists } from '../files';
+import { isOrphan, runOfKey } from './is-orphan';
+import { usedNamespaces } from './namespaces';
+import type { ReadRunStatus } from './run-over';
+
+/**
+ * Deletes the Jobs of trainers whose run has ended, queued ones too, in every namespace in which this store has had
+ * trainings: each trainer saves a checkpoint within its grace period. Jobs of other stores are left alone. The cluster
+ * is opened only where there are such namespaces.
+ * @returns the runs whose Jobs were deleted.
+ * @throws when Temporal or the cluster does not answer.
+ */
+export async function stopOrphanJobs(
+  storeRoot: string,
+  openCluster: () => Promise<Cluster>,
+  readStatus: ReadRunStatus,
+): Promise<string[]> {
+  const namespaces = await usedNamespaces(storeRoot);
+  if (namespaces.length === 0) return [];
+  const cluster = await openCluster();
+  const stopped = new Set<string>();
+  for (const namespace of namespaces) {
+    for (const job of await cluster.listJobs(namespace)) {
+      const runId = await runOf(job, storeRoot);
+      if (runId === null || !(await isOrphan(runId, directoriesOf(job), readStatus))) continue;
+      await cluster.deleteJob(namespace, job.metadata?.name ?? '', job.metadata?.uid ?? '');
+      stopped.add(runId);
+    }
+  }
+  return [...stopped];
+}
+
+/** The run of a Job that has not ended and was made for this store; null for any other. */
+async function runOf(job: V1Job, storeRoot: string): Promise<string | null> {
+  if (isOver(job) || job.metadata?.deletionTimestamp !== undefined) return null;
+  const key = job.metadata?.annotations?.[ANNOTATIONS.directory] ?? '';
+  const runId = runOfKey(key);
+  // Another store may be mounted at the same path elsewhere: only ours has the directory.
+  return runId !== null && (await exists(join(storeRoot, key))) ? runId : null;
+}
+
+function directoriesOf(job: V1Job): string[] {
+  const words = job.spec?.template.spec?.containers[0]?.args ?? [];
+  return words.flatMap((word, index) => (words[index - 1] === '--job' ? [dirname(word)] : []));
+}

@@ -1,0 +1,82 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseStat } from '../trainer-process';
+import { isOrphan, runOfKey } from './is-orphan';
+import type { ReadRunStatus } from './run-over';
+
+/** Time that a trainer gets to save its checkpoint: nobody waits for its end. */
+const GRACE_MS = 60_000;
+const POLL_MS = 250;
+
+/** A process of a trainer: the shell around it, the trainer itself, or a fork for one of several trainings. */
+interface TrainerProcess {
+  pid: number;
+  /** Start time in clock ticks, which tells it from a later process with the same number. */
+  start: string;
+  runId: string;
+  /** Absolute paths of the trainings that it was started with. */
+  directories: string[];
+}
+
+/**
+ * Stops the trainers of this machine whose run has ended: each saves a checkpoint, and what still runs after the grace
+ * time is killed. The trainers of other stores are left alone.
+ * @returns the runs whose trainers were stopped.
+ * @throws when Temporal does not answer; then nothing is stopped.
+ */
+export async function stopOrphanProcesses(
+  storeRoot: string,
+  readStatus: ReadRunStatus,
+  graceMs = GRACE_MS,
+): Promise<string[]> {
+  const orphans: TrainerProcess[] = [];
+  for (const found of await trainerProcesses(storeRoot))
+    if (await isOrphan(found.runId, found.directories, readStatus)) orphans.push(found);
+  await signalAll(orphans, 'SIGTERM');
+  for (const end = Date.now() + graceMs; Date.now() < end && (await anyRuns(orphans));)
+    await sleep(POLL_MS, undefined, { ref: false });
+  await signalAll(orphans, 'SIGKILL');
+  return [...new Set(orphans.map(({ runId }) => runId))];
+}
+
+async function trainerProcesses(storeRoot: string): Promise<TrainerProcess[]> {
+  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found = await Promise.all(pids.map((pid) => trainerProcess(pid, storeRoot)));
+  return found.filter((one) => one !== null);
+}
+
+async function trainerProcess(pid: number, storeRoot: string): Promise<TrainerProcess | null> {
+  const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
+  const directories = words.flatMap((word, index) => (words[index - 1] === '--job' ? [dirname(word)] : []));
+  const runs = new Set(directories.map((directory) => runOfKey(relative(storeRoot, directory))));
+  const [runId] = runs;
+  if (runs.size !== 1 || runId === undefined || runId === null) return null;
+  const start = await startOf(pid);
+  return start === null ? null : { pid, start, runId, directories };
+}
+
+/** Start time of a process; null when it does not run. */
+async function startOf(pid: number): Promise<string | null> {
+  const stat = parseStat(await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''));
+  return stat === null || stat.state === 'Z' || stat.state === 'X' ? null : stat.start;
+}
+
+const runs = async ({ pid, start }: TrainerProcess): Promise<boolean> => (await startOf(pid)) === start;
+
+async function anyRuns(processes: readonly TrainerProcess[]): Promise<boolean> {
+  return (await Promise.all(processes.map(runs))).some(Boolean);
+}
+
+async function signalAll(processes: readonly TrainerProcess[], signal: NodeJS.Signals): Promise<void> {
+  for (const one of processes) {
+    if (!(await runs(one))) continue;
+    try {
+      process.kill(one.pid, signal);
+    } catch (error) {
+      // It has ended by itself, or is another user's.
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Time between two sweeps. */
+const EVERY_MS = 60_000;
+
+/** Stops what nobody wants any more. Returns the runs whose trainers it stopped. */
+type Sweep = () => Promise<string[]>;
+
+/**
+ * Sweeps now and every minute until the returned function is called: a run that was terminated, or cancelled while no
+ * worker lived, tells nobody to stop its trainers. A sweep that fails is made again the next time, because Temporal or
+ * the cluster may not answer; it is said once.
+ * @param name what a sweep looks at, for the log.
+ */
+export function sweepOrphans(name: string, sweep: Sweep, everyMs = EVERY_MS): () => void {
+  const stop = new AbortController();
+  void repeat(name, sweep, everyMs, stop.signal);
+  return () => stop.abort();
+}
+
+async function repeat(name: string, sweep: Sweep, everyMs: number, signal: AbortSignal): Promise<void> {
+  let said = '';
+  while (!signal.aborted) {
+    try {
+      for (const runId of await sweep())
+        console.log(`Stopped the ${name} of ${runId}: nobody waits for them any more.`);
+      said = '';
+    } catch (error) {
+      const { message } = error as Error;
+      if (message !== said) console.error(`The ${name} of runs that have ended could not be looked for: ${message}`);
+      said = message;
+    }
+    await sleep(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
