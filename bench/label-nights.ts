@@ -30,13 +30,16 @@ interface Options {
   padding: number;
 }
 
-/** What one night cost: planning, and labelling with its lookups. */
+/** What one night cost: planning, labelling with its lookups, and apart from them the tally. */
 interface Night extends StoreReads {
   asked: number;
   reused: number;
   /** Processor seconds of planning and labelling; other work on the machine does not count. */
   seconds: number;
-  /** Seconds from the start to the end of the tally, which files the labels. */
+  /** Reads and bytes of the tally, which collects the labels and files them. */
+  tallyReads: number;
+  tallyBytes: number;
+  /** Seconds from the start to the end of the tally. */
   tallySeconds: number;
 }
 
@@ -107,7 +110,12 @@ async function labelNight(
   const totals = { asked, reused, unlabelled: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
   const tallyBegan = performance.now();
   await runActivity(activities.tallyRun, { ...labelling, run: 0, discovered: candidates, totals, previous: null });
-  return { ...measured, tallySeconds: (performance.now() - tallyBegan) / 1000 };
+  return {
+    ...measured,
+    tallyReads: reads.reads - measured.reads,
+    tallyBytes: reads.bytes - measured.bytes,
+    tallySeconds: (performance.now() - tallyBegan) / 1000,
+  };
 }
 
 function prepared(): PreparedSpec {
@@ -146,6 +154,8 @@ function ratios(nights: readonly Night[]) {
     reads: ratio('reads'),
     bytes: ratio('bytes'),
     seconds: ratio('seconds'),
+    tallyReads: ratio('tallyReads'),
+    tallyBytes: ratio('tallyBytes'),
     tallySeconds: ratio('tallySeconds'),
     asked: ratio('asked'),
   };
@@ -165,7 +175,8 @@ async function series(options: Options, isReusing: boolean) {
       if (night <= 3 || night % 10 === 0 || night === options.nights)
         console.log(
           `night ${night}: ${cost.asked} asked, ${cost.reused} reused, ${cost.reads} reads, ` +
-            `${(cost.bytes / 1e6).toFixed(2)} MB, ${cost.seconds.toFixed(2)} s, tally ${cost.tallySeconds.toFixed(2)} s`,
+            `${(cost.bytes / 1e6).toFixed(2)} MB, ${cost.seconds.toFixed(2)} s; tally ${cost.tallyReads} reads, ` +
+            `${(cost.tallyBytes / 1e6).toFixed(2)} MB, ${cost.tallySeconds.toFixed(2)} s`,
         );
     }
     return { ...ratios(nights), second: nights[1], last: nights.at(-1) };

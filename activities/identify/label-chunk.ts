@@ -106,11 +106,11 @@ async function askWhatIsMissing(work: ChunkWork): Promise<KnownLabels> {
   const { artifacts, input, cache, chunk, questions, progress, segment } = work;
   const { runId } = input.context;
   const { cancellationSignal: signal, info } = Context.current();
-  const wanted = new Set(questions.map(({ key }) => key));
+  const wanted = new Map(questions.map(({ key, trajectoryId }) => [key, trajectoryId]));
   const mustAsk = ({ labels }: KnownLabels, { key }: Question) =>
     info.attempt === 1 ? (labels.get(key)?.label ?? null) === null : !labels.has(key);
   const read = async () => {
-    const known = await cache.known(chunk, runId, wanted);
+    const known = await cache.known(chunk, runId, wanted, signal);
     await work.analyst.ledger?.opened(
       segment.key,
       known.own.map(({ call }) => call),
@@ -200,8 +200,9 @@ async function askInBatch(
 /** Makes the labels of a chunk that ends early findable. Where that fails, those labels may be asked again one day. */
 async function fileLabels({ cache, chunk, input }: ChunkWork): Promise<void> {
   try {
-    const { ownPlaces } = await cache.known(chunk, input.context.runId, new Set());
-    await cache.index(new AbortController().signal).file(ownPlaces);
+    const { signal } = new AbortController();
+    const { own } = await cache.known(chunk, input.context.runId, new Map(), signal);
+    await cache.index(signal).file(own.map(({ label }) => label));
   } catch (error) {
     Context.current().log.warn('the labels of a chunk that ended early could not be filed', { error });
   }

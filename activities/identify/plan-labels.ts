@@ -9,6 +9,7 @@ import { contentKey } from '../../llm';
 import { layout } from '../../store';
 import { startProgress } from '../progress';
 import type { IdentifyArtifacts } from './identify-artifacts';
+import { writeFoundLabels } from './labelling/found-labels';
 import { LabelCache, labelKey, labelSetName } from './labelling/label-cache';
 import type { Chunk, LabelPlanDocument } from './labelling/label-plan';
 import { LABEL_PROMPT_VERSION } from './prompts/label';
@@ -27,9 +28,9 @@ const idSchema = trajectorySchema.pick({ id: true }).strip();
 /**
  * Activity: cuts one labelling run (trajectories x candidates) into chunks of about `identify.chunkCalls` labels. All
  * candidates of a trajectory are in the same chunk. The plan says for each chunk where its trajectories lie in the file
- * and where earlier improvement runs left labels of them. The file is read as a stream, so memory grows with the number
- * of trajectories and not with their length. What planning reads of the label cache depends on these trajectories, not
- * on how many the cache has.
+ * and where the labels lie that earlier improvement runs have paid for. The file is read as a stream, so memory grows
+ * with the number of trajectories and not with their length. What planning reads of the label cache depends on these
+ * trajectories, not on how many the cache has.
  */
 export async function planLabels(
   artifacts: IdentifyArtifacts,
@@ -79,14 +80,11 @@ export async function planLabels(
     if (frozen !== undefined) {
       sourcesSchema.parse(frozen).forEach((sources, i) => Object.assign(chunks[i] ?? {}, { sources }));
     } else if (repetition === undefined) {
-      const cache = new LabelCache(store, context.agent, model);
-      const places = await cache.index(signal).find(idsOf.flat(), () => {
-        progress.setNote('building the index of the labels of earlier runs, once');
-      });
-      chunks.forEach((chunk, i) => {
-        const found = (idsOf[i] ?? []).flatMap((id) => places.get(id) ?? []);
-        chunk.sources = cache.sourcesAt(found, labellingRun);
-      });
+      const index = new LabelCache(store, context.agent, model).index(signal);
+      const onBuild = () => progress.setNote('building the index of the labels of earlier runs, once');
+      const keysOf = (id: string) => candidates.map(keyOf(id));
+      const places = await writeFoundLabels({ store, context, labellingRun, index, onBuild, keysOf }, idsOf);
+      places.forEach((place, i) => Object.assign(chunks[i] ?? {}, { sources: place === null ? [] : [place] }));
       const sources = chunks.map((chunk) => chunk.sources);
       if (sources.flat().length > 0) await store.swapDocument(sourcesKey, sources, null);
     }

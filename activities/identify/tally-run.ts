@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Candidate } from '../../contracts/artifacts/identification';
+import type { Candidate, LabelRecord } from '../../contracts/artifacts/identification';
 import type { TallyInput, TallyResult } from '../../contracts/messages/identify-stage';
 import { failure } from '../../contracts/typed-failure';
 import { layout, putJson, type DamagedLines } from '../../store';
@@ -11,6 +11,9 @@ import { undecidedCandidates } from './verdicts/contrast-candidates';
 import { labelCode } from './verdicts/label-codes';
 import { trajectoryOutcomes } from './verdicts/task-sums';
 import { verdictRule } from './verdicts/verdict-rule';
+
+/** Labels that are made findable for later runs at a time. All at once would fill the memory. */
+const FILED_AT_ONCE = 100_000;
 
 /**
  * Activity: closes one labelling run. It collects the labels from the cache in the order of the plan, writes them and
@@ -89,13 +92,14 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
   };
 }
 
-/** Says which lines of the label cache could not be read; empty when all could. Their labels were asked again. */
+/** Says which lines of the label cache could not be read; empty when all could. Their labels are in the index, or were
+ * asked again. */
 function damageNote(damaged: readonly DamagedLines[]): string {
   const [first] = damaged;
   if (first === undefined) return '';
   const lines = damaged.reduce((sum, { count }) => sum + count, 0);
   const more = damaged.length > 1 ? ` and ${damaged.length - 1} other files` : '';
-  return `; ${lines} damaged ${lines === 1 ? 'line' : 'lines'} of the label cache asked again (${first.key}${more})`;
+  return `; ${lines} damaged ${lines === 1 ? 'line' : 'lines'} of the label cache set aside (${first.key}${more})`;
 }
 
 /** The labels of one labelling run, trajectory by trajectory: as lines of JSON and as codes. */
@@ -111,26 +115,31 @@ async function collectLabels(
   // Bytes, not strings: hundreds of thousands of strings would keep the garbage collector busy.
   const lines: Buffer[] = [];
   const cache = new LabelCache(artifacts.store, context.agent, plan.model);
-  const places = new Map<string, readonly string[]>();
+  let paidFor: LabelRecord[] = [];
   const damagedBySegment = new Map<string, DamagedLines>();
   let lost = 0;
   const progress = startProgress({ stage: 'identify', unit: 'merged chunks', total: plan.chunks.length, heartbeat });
   try {
     for (const chunk of plan.chunks) {
       if (cancellationSignal.aborted) throw cancellationSignal.reason;
-      const wanted: { key: string; index: number }[] = [];
+      const wanted: { key: string; id: string; index: number }[] = [];
       for (let t = chunk.from; t < chunk.to; t++) {
         candidates.forEach((candidate, c) => {
-          const key = labelKey(ids[t] as string, candidate, plan.model, plan.run);
-          wanted.push({ key, index: t * candidates.length + c });
+          const id = ids[t] as string;
+          wanted.push({ key: labelKey(id, candidate, plan.model, plan.run), id, index: t * candidates.length + c });
         });
       }
-      const { labels, ownPlaces, damaged } = await cache.known(
+      const { labels, own, damaged } = await cache.known(
         chunk,
         context.runId,
-        new Set(wanted.map(({ key }) => key)),
+        new Map(wanted.map(({ key, id }) => [key, id])),
+        cancellationSignal,
       );
-      for (const [id, names] of ownPlaces) places.set(id, names);
+      paidFor.push(...own.map(({ label }) => label));
+      if (paidFor.length >= FILED_AT_ONCE) {
+        await cache.index(cancellationSignal).file(paidFor);
+        paidFor = [];
+      }
       for (const lines of damaged) damagedBySegment.set(lines.key, lines);
       const records = wanted.map(({ key, index }) => {
         const found = labels.get(key);
@@ -142,7 +151,7 @@ async function collectLabels(
       progress.advance();
     }
     progress.setNote('making the labels findable for later runs');
-    await cache.index(cancellationSignal).file(places);
+    await cache.index(cancellationSignal).file(paidFor);
   } finally {
     progress.stop();
   }

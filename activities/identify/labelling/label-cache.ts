@@ -9,13 +9,19 @@ import { layout, readSegment, type ArtifactStore, type DamagedLines } from '../.
 import { callRecordSchema } from '../../../contracts/artifacts/call-record';
 import { warnOfDamage } from '../../warn-of-damage';
 import { LABEL_PROMPT_VERSION } from '../prompts/label';
-import { LabelIndex, type LabelPlaces } from './label-index';
-import { formatPlace, joinedPlaces, parsePlace, type LabelPlace } from './label-place';
+import { LabelIndex } from './label-index';
+import { parsePlace, type LabelPlace } from './label-place';
 import type { Chunk } from './label-plan';
 
 /** A line of a label segment: the label and what it cost, in one line, so that no crash can come between them. */
 const storedLabelSchema = z.object({ label: labelRecordSchema, call: callRecordSchema });
 export type StoredLabel = z.infer<typeof storedLabelSchema>;
+
+/** What counts of a line that another improvement run paid for. */
+const foundLabelSchema = storedLabelSchema.pick({ label: true });
+
+/** Labels of the segments that are filed together when the index is built. */
+const LABELS_AT_ONCE = 100_000;
 
 /**
  * Content key of a label; each key is asked once. The labelling runs of an identification are independent of each
@@ -44,8 +50,6 @@ export interface KnownLabels {
   labels: Map<string, LabelRecord>;
   /** All lines of this improvement run's own segment that could be read. */
   own: StoredLabel[];
-  /** Where the labels in them lie, by trajectory. */
-  ownPlaces: LabelPlaces;
   /** Lines of the own segment, damaged ones too. */
   ownLines: number;
   /** By key: how many calls gave no valid label. */
@@ -81,57 +85,64 @@ export class LabelCache {
     return `${this.setDirectory(chunk.set ?? chunk.hash.slice(0, 16))}/claim.json`;
   }
 
-  /** The index of the trajectories that have labels. Its operations end when the signal is aborted. */
+  /** The labels of all trajectories, by trajectory. Its operations end when the signal is aborted. */
   index(signal: AbortSignal): LabelIndex {
-    return new LabelIndex(this.store, `${this.directory}/index`, () => this.everyPlace(), signal);
-  }
-
-  /** The places that the index named, as a chunk's plan has them: those with labels of this labelling run. */
-  sourcesAt(places: Iterable<string>, labellingRun: number): string[] {
-    const ofThisRun = [...places].filter((place) => !place.startsWith('sets/') || place.includes(`.r${labellingRun}/`));
-    return joinedPlaces(new Set(ofThisRun)).map((place) =>
-      formatPlace({ ...place, segment: `${this.directory}/${place.segment}` }),
-    );
+    return new LabelIndex(this.store, `${this.directory}/pages`, () => this.everyLabel(), signal);
   }
 
   /**
    * Labels of a chunk that are in the cache already. They come from the own segment of this improvement run, from those
-   * of others about the same trajectories, and from the plan's sources. `wanted` are the chunk's keys; of several
-   * labels with one key the first counts, own ones first.
+   * of others about the same trajectories, and from the plan's sources; where one of these is damaged, from the index.
+   * `wanted` are the chunk's keys, each with its trajectory; of several labels with one key the first counts, own ones
+   * first.
    *
    * A record without a label counts only while no record has one, and only in the improvement run that wrote it: the
    * next improvement run asks again.
    */
-  async known(chunk: Chunk, runId: string, wanted: ReadonlySet<string>): Promise<KnownLabels> {
+  async known(
+    chunk: Chunk,
+    runId: string,
+    wanted: ReadonlyMap<string, string>,
+    signal: AbortSignal,
+  ): Promise<KnownLabels> {
     const ownSegment = this.segment(chunk, runId);
-    const { labels: own, places, damaged } = await this.read({ segment: ownSegment, start: 0, end: Infinity });
+    const { values: own, damaged } = await readSegment(this.store.segment(ownSegment), storedLabelSchema);
     const known: KnownLabels = {
       labels: new Map(),
       own,
-      ownPlaces: places,
       ownLines: own.length + damaged.count,
       refusals: new Map(),
       damaged: [damaged],
     };
     const { labels, refusals } = known;
-    const keep = ({ label }: StoredLabel) => {
+    const keep = (label: LabelRecord) => {
       if (wanted.has(label.key) && (labels.get(label.key)?.label ?? null) === null) labels.set(label.key, label);
     };
-    const countRefusal = ({ label }: StoredLabel) => {
-      if (label.label === null) refusals.set(label.key, (refusals.get(label.key) ?? 0) + 1);
+    const countRefusal = ({ key, label }: LabelRecord) => {
+      if (label === null) refusals.set(key, (refusals.get(key) ?? 0) + 1);
     };
-    own.forEach(keep);
-    own.forEach(countRefusal);
-    const isComplete = () => labels.size === wanted.size && [...labels.values()].every(({ label }) => label !== null);
-    const sources = [...(await this.sameSet(chunk)), ...chunk.sources.map(parsePlace)];
-    for (const source of sources) {
+    const keepOfOthers = (others: readonly LabelRecord[]) => {
+      others.filter(({ label }) => label !== null).forEach(keep);
+      others.forEach(countRefusal);
+    };
+    own.forEach(({ label }) => keep(label));
+    own.forEach(({ label }) => countRefusal(label));
+    const isMissing = (key: string) => (labels.get(key)?.label ?? null) === null;
+    const isComplete = () => ![...wanted.keys()].some(isMissing);
+    let isDamaged = false;
+    for (const source of [...(await this.sameSet(chunk)), ...chunk.sources.map(parsePlace)]) {
       if (isComplete()) break;
       if (source.segment === ownSegment) continue;
       const others = await this.read(source);
       known.damaged.push(others.damaged);
-      others.labels.filter(({ label }) => label.label !== null).forEach(keep);
-      others.labels.forEach(countRefusal);
+      isDamaged ||= !others.isWhole;
+      keepOfOthers(others.labels);
     }
+    if (isDamaged && !isComplete()) {
+      const ids = new Set([...wanted].flatMap(([key, id]) => (isMissing(key) ? [id] : [])));
+      keepOfOthers([...(await this.index(signal).find([...ids])).values()].flat());
+    }
+    known.damaged.forEach(warnOfDamage);
     known.damaged = known.damaged.filter(({ count }) => count > 0);
     return known;
   }
@@ -150,30 +161,27 @@ export class LabelCache {
 
   /** Labels of a place, in the order in which they were written. A damaged line is no label. */
   private async read({ segment, start, end }: LabelPlace) {
-    const reading = this.store.segment(segment).read(storedLabelSchema, start, end);
-    const labels: StoredLabel[] = [];
-    const found = new Map<string, LabelPlace>();
-    for await (const { value, ...line } of reading) {
-      labels.push(value);
-      const { trajectoryId, label } = value.label;
-      if (label === null) continue;
-      const place = found.get(trajectoryId);
-      if (place) place.end = line.end;
-      else found.set(trajectoryId, { segment: segment.slice(this.directory.length + 1), ...line });
-    }
-    warnOfDamage(reading.damaged);
-    const places: LabelPlaces = new Map([...found].map(([id, place]) => [id, [formatPlace(place)]]));
-    return { labels, places, damaged: reading.damaged };
+    const reading = this.store.segment(segment).read(foundLabelSchema, start, end);
+    const labels: LabelRecord[] = [];
+    for await (const { value } of reading) labels.push(value.label);
+    const isWhole = reading.damaged.count === 0 && (end === Infinity || reading.end === end);
+    return { labels, damaged: reading.damaged, isWhole };
   }
 
-  /** The places of all labels, those of earlier versions too. Reads everything. */
-  private async everyPlace(): Promise<LabelPlaces> {
-    const all = new Map<string, string[]>();
+  /** All labels in portions, those of earlier versions too. Reads everything. */
+  private async *everyLabel(): AsyncGenerator<LabelRecord[]> {
+    let portion: LabelRecord[] = [];
     for (const segment of await segmentsBelow(this.store, this.directory)) {
-      const { places } = await this.read({ segment, start: 0, end: Infinity });
-      for (const [id, names] of places) all.set(id, [...(all.get(id) ?? []), ...names]);
+      const { labels, damaged } = await this.read({ segment, start: 0, end: Infinity });
+      warnOfDamage(damaged);
+      portion.push(...labels);
+      if (portion.length < LABELS_AT_ONCE) continue;
+      yield portion;
+      portion = [];
     }
-    return all;
+    yield portion;
+    // Pages of an earlier version, which named places of labels.
+    await this.store.remove(`${this.directory}/index`, Date.now());
   }
 }
 

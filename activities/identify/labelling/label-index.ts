@@ -1,18 +1,23 @@
 /**
- * The index of an agent's label cache: where labels of a trajectory lie (docs/adr/0013). It is made of pages,
- * so that the cost of a lookup does not grow with the history. It holds nothing that the label segments do not, and is
- * built again when a part of it is damaged.
+ * The index of an agent's label cache: the labels of a trajectory, found by its id (docs/adr/0013). It is made of small
+ * pages, so that the cost of a lookup does not grow with the history. It holds nothing that the label segments do not,
+ * and is built again when a part of it is damaged.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { labelRecordSchema, type LabelRecord } from '../../../contracts/artifacts/identification';
 import { StoreConflictError, StoreCorruptError, type ArtifactStore } from '../../../store';
 import { inParallel } from '../../in-parallel';
-import { withPlaces } from './label-place';
 
-/** A page begins with this many hex digits of the trajectory ids. */
-const DIGITS = 3;
-/** A page with more trajectories divides by the next digit. */
-const MOST_ENTRIES = 48;
+/**
+ * A page begins with this many hex digits of the trajectory ids. So many pages that one has few trajectories: who looks
+ * up one trajectory reads little of others.
+ */
+const DIGITS = 4;
+/** Pages whose ids begin with the same digits, this many of them, lie in one folder. */
+const FOLDER_DIGITS = 2;
+/** A page with more characters divides by the next digit. */
+const MOST_CHARACTERS = 32_768;
 /** Part of a trajectory's id by which pages know it, in hex digits. */
 const ENTRY_DIGITS = 16;
 /** Pages that are read or written at the same time. */
@@ -21,16 +26,17 @@ const PARALLEL = 16;
 /** How often the change of a page is tried when others change it at the same time. */
 const MOST_TRIES = 20;
 
+/** Labels of one trajectory by their keys. */
+const entrySchema = z.record(z.string(), labelRecordSchema.omit({ trajectoryId: true, key: true }));
+type Entry = z.infer<typeof entrySchema>;
+
 const pageSchema = z.object({
   /** The entries are in the pages with one digit more. */
   divided: z.boolean(),
-  /** By the beginning of a trajectory's id: the places where labels of it lie. */
-  entries: z.record(z.string(), z.array(z.string()).readonly()),
+  /** By the beginning of a trajectory's id. */
+  entries: z.record(z.string(), entrySchema),
 });
 type Page = z.infer<typeof pageSchema>;
-
-/** Trajectory ids with the places where labels of them lie, as `formatPlace` writes them. */
-export type LabelPlaces = ReadonlyMap<string, readonly string[]>;
 
 /** A page of the index cannot be read. */
 class DamagedPageError extends Error {}
@@ -44,41 +50,44 @@ const orIfDamaged =
 
 /** The index in one folder of the store. */
 export class LabelIndex {
+  /** The generation that lookups read; undefined as long as nobody has looked. */
+  private current: number | null | undefined;
+
   /**
    * @param directory of the index.
-   * @param everything gives the places of all labels, for a new index. It may be slow.
+   * @param everything gives all labels of the segments in portions, for a new index. It may be slow.
    * @param signal ends every operation when it is aborted.
    */
   constructor(
     private readonly store: ArtifactStore,
     private readonly directory: string,
-    private readonly everything: () => Promise<LabelPlaces>,
+    private readonly everything: () => AsyncIterable<readonly LabelRecord[]>,
     readonly signal: AbortSignal,
   ) {}
 
   /**
-   * The places where labels of these trajectories may lie. Where there is no whole index, builds one first.
+   * The labels of these trajectories, by trajectory. Where there is no whole index, builds one first.
    * @param onBuild is called before that.
    */
-  async find(ids: readonly string[], onBuild: () => void): Promise<Map<string, readonly string[]>> {
-    const { current } = await this.generations();
+  async find(ids: readonly string[], onBuild: () => void = () => undefined): Promise<Map<string, LabelRecord[]>> {
+    this.current ??= (await this.generations()).current;
     try {
-      if (current !== null) return await this.lookUp(current, ids);
+      if (this.current !== null) return await this.lookUp(this.current, ids);
     } catch (error) {
       if (!(error instanceof DamagedPageError)) throw error;
     }
     onBuild();
-    const places = await this.build();
-    return new Map(ids.flatMap((id) => (places.has(id) ? [[id, places.get(id) ?? []]] : [])));
+    this.current = await this.build();
+    return this.lookUp(this.current, ids);
   }
 
   /**
-   * Notes where labels lie. What the index has already is not written again. A generation that somebody is building
-   * gets the note as well: its builder may have read the segments before these labels were there.
+   * Files labels. What the index has already is not written again. A generation that somebody is building gets them as
+   * well: its builder may have read the segments before these labels were there.
    */
-  async file(places: LabelPlaces): Promise<void> {
+  async file(labels: readonly LabelRecord[]): Promise<void> {
     const { all, current } = await this.generations();
-    for (const generation of all.filter((number) => number >= (current ?? 0))) await this.fileInto(generation, places);
+    for (const generation of all.filter((number) => number >= (current ?? 0))) await this.fileInto(generation, labels);
   }
 
   private async generations(): Promise<{ all: number[]; current: number | null }> {
@@ -91,15 +100,14 @@ export class LabelIndex {
     return { all, current: null };
   }
 
-  private async build(): Promise<LabelPlaces> {
+  private async build(): Promise<number> {
     const { all } = await this.generations();
     const generation = (all[0] ?? 0) + 1;
     const directory = `${this.directory}/${generation}`;
     await this.write(`${directory}/begun.json`);
-    const places = await this.everything();
-    await this.fileInto(generation, places);
+    for await (const labels of this.everything()) await this.fileInto(generation, labels);
     await this.write(`${directory}/complete.json`);
-    return places;
+    return generation;
   }
 
   /** Several builders may build the same generation: they write the same into it. */
@@ -111,13 +119,17 @@ export class LabelIndex {
     }
   }
 
-  private async lookUp(generation: number, ids: readonly string[]): Promise<Map<string, readonly string[]>> {
-    const found = new Map<string, readonly string[]>();
+  private async lookUp(generation: number, ids: readonly string[]): Promise<Map<string, LabelRecord[]>> {
+    const found = new Map<string, LabelRecord[]>();
     const look = async (prefix: string, wanted: readonly string[]): Promise<void> => {
       const { page } = await this.read(generation, prefix);
       for (const id of wanted) {
-        const places = page.entries[entryOf(id)];
-        if (places !== undefined) found.set(id, places);
+        const entry = page.entries[entryOf(id)];
+        if (entry === undefined) continue;
+        found.set(
+          id,
+          Object.entries(entry).map(([key, label]) => ({ ...label, trajectoryId: id, key })),
+        );
       }
       if (page.divided) for (const [longer, some] of byPrefix(wanted, prefix.length + 1)) await look(longer, some);
     };
@@ -125,13 +137,15 @@ export class LabelIndex {
     return found;
   }
 
-  private fileInto(generation: number, places: LabelPlaces): Promise<void> {
-    const added = new Map([...places].map(([id, names]) => [entryOf(id), names]));
+  private fileInto(generation: number, labels: readonly LabelRecord[]): Promise<void> {
+    const added: Page['entries'] = {};
+    for (const { trajectoryId, key, ...label } of labels) {
+      const entry = (added[entryOf(trajectoryId)] ??= {});
+      if (isMore(label, entry[key])) entry[key] = label;
+    }
     // A page that cannot be read is left out: who looks it up builds a new generation from the segments.
-    return inParallel(byPrefix([...added.keys()], DIGITS), PARALLEL, this, ([prefix, entries]) =>
-      this.fileIntoPage(generation, prefix, new Map(entries.map((entry) => [entry, added.get(entry) ?? []]))).catch(
-        orIfDamaged(undefined),
-      ),
+    return inParallel(byPrefix(Object.keys(added), DIGITS), PARALLEL, this, ([prefix, entries]) =>
+      this.fileIntoPage(generation, prefix, pick(added, entries)).catch(orIfDamaged(undefined)),
     );
   }
 
@@ -139,15 +153,15 @@ export class LabelIndex {
    * Adds entries to a page. An overfull page is divided: first its entries go to the longer prefixes, then it says so.
    * Who reads in between finds them here.
    */
-  private async fileIntoPage(generation: number, prefix: string, added: LabelPlaces): Promise<void> {
+  private async fileIntoPage(generation: number, prefix: string, added: Page['entries']): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const { page, version } = await this.read(generation, prefix);
-      const entries = page.divided ? Object.fromEntries(added) : merged(page.entries, added);
+      const entries = page.divided ? added : merged(page.entries, added);
       if (entries === null) return;
-      const isFull = page.divided || Object.keys(entries).length > MOST_ENTRIES;
+      const isFull = page.divided || isOverfull(entries);
       if (isFull) {
         for (const [longer, some] of byPrefix(Object.keys(entries), prefix.length + 1))
-          await this.fileIntoPage(generation, longer, new Map(some.map((entry) => [entry, entries[entry] ?? []])));
+          await this.fileIntoPage(generation, longer, pick(entries, some));
         if (page.divided) return;
       }
       try {
@@ -170,7 +184,7 @@ export class LabelIndex {
   }
 
   private pageKey(generation: number, prefix: string): string {
-    return `${this.directory}/${generation}/${prefix}.json`;
+    return `${this.directory}/${generation}/${prefix.slice(0, FOLDER_DIGITS)}/${prefix}.json`;
   }
 
   private async document(key: string) {
@@ -197,16 +211,27 @@ function byPrefix(ids: readonly string[], digits: number): [string, string[]][] 
   return [...groups];
 }
 
-/** Entries with the added places; null if all of them are there. */
-function merged(entries: Page['entries'], added: LabelPlaces): Page['entries'] | null {
+/** Entries with the added labels; null if all of them are there. */
+function merged(entries: Page['entries'], added: Page['entries']): Page['entries'] | null {
   const after = { ...entries };
   let isChanged = false;
-  for (const [entry, names] of added) {
-    const before = after[entry] ?? [];
-    const together = withPlaces(before, names);
-    if (together.join() === before.join()) continue;
-    after[entry] = together;
+  for (const [id, labels] of Object.entries(added)) {
+    const before = after[id] ?? {};
+    const more = Object.entries(labels).filter(([key, label]) => isMore(label, before[key]));
+    if (more.length === 0) continue;
+    after[id] = { ...before, ...Object.fromEntries(more) };
     isChanged = true;
   }
   return isChanged ? after : null;
 }
+
+/** Of several labels with one key the first counts, a refusal only as long as there is no label. */
+const isMore = ({ label }: Entry[string], before: Entry[string] | undefined): boolean =>
+  before === undefined || (before.label === null && label !== null);
+
+/** A page of one trajectory cannot be divided. */
+const isOverfull = (entries: Page['entries']): boolean =>
+  Object.keys(entries).length > 1 && JSON.stringify(entries).length > MOST_CHARACTERS;
+
+const pick = (entries: Page['entries'], ids: readonly string[]): Page['entries'] =>
+  Object.fromEntries(ids.map((id) => [id, entries[id] ?? {}]));

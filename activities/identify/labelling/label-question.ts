@@ -26,6 +26,7 @@ export interface Question {
   callKey: string;
   /** Index of the trajectory in the chunk. */
   trajectory: number;
+  trajectoryId: string;
   capability: Candidate;
   /** Tokens spent on an invalid answer that the Batch API gave before. */
   wasted?: AnalystUsage;
@@ -45,7 +46,7 @@ export function questionsOf(
     const { id } = file.at(trajectory);
     for (const capability of candidates) {
       const key = labelKey(id, capability, model, run);
-      questions.push({ key, callKey: key, trajectory, capability });
+      questions.push({ key, callKey: key, trajectory, trajectoryId: id, capability });
     }
   }
   return questions;

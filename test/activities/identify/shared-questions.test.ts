@@ -1,5 +1,5 @@
 // tier: integration
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CancelledFailure } from '@temporalio/common';
 import { createAnalystFactory } from '../../../activities/analyst/analyst-factory';
@@ -13,6 +13,7 @@ import {
   type FakeAnalystRequest,
 } from '../../fakes/analyst-endpoint';
 import { syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';
+import { LocalStore } from '../../../store';
 import { damageDocument, removeDocument } from '../../helpers/stored-document';
 import { IdentifyWorld, NOTHING } from './identify-world';
 
@@ -220,9 +221,10 @@ describe('the label cache', () => {
     await nights(2);
     const { store } = world.fixture;
     const [directory] = await store.list('labels-cache/parcels');
-    const index = `labels-cache/parcels/${directory}/index`;
-    for (const page of await store.list(`${index}/1`)) {
-      if (page !== 'complete.json' && page.endsWith('.json')) damageDocument(store, `${index}/1/${page}`, '{');
+    const index = `labels-cache/parcels/${directory}/pages`;
+    for (const folder of (await store.list(`${index}/1`)).filter((name) => !name.endsWith('.json'))) {
+      for (const page of await store.list(`${index}/1/${folder}`))
+        damageDocument(store, `${index}/1/${folder}/${page}`, '{');
     }
     expect((await world.identify(await mixture(2, 'mixed-1'))).totals).toMatchObject({ asked: 0, reused: 140 });
     removeDocument(store, `${index}/1/complete.json`);
@@ -231,24 +233,53 @@ describe('the label cache', () => {
     expect(await store.readDocument(`${index}/3/complete.json`)).not.toBeNull();
   });
 
+  test('a mixture of old trajectories reads one file of labels, whatever nights they come from', async () => {
+    await nights(2);
+    const { store } = world.fixture;
+    const segments = new Set<string>();
+    const read = jest.spyOn(store, 'segment').mockImplementation((key) => {
+      segments.add(key);
+      return LocalStore.prototype.segment.call(store, key);
+    });
+    await world.identify(await mixture(2, 'mixed'));
+    read.mockRestore();
+    const ofOthers = [...segments].filter((key) => /night-\d/.test(key));
+    expect(ofOthers).toEqual([]);
+    expect([...segments].filter((key) => key.includes('/found-'))).toHaveLength(1);
+  });
+
+  test('takes the labels from the index where the file that collects them is damaged', async () => {
+    await nights(2);
+    const before = labelCalls();
+    const { store } = world.fixture;
+    const { plan, labelling } = await world.plan(await mixture(2, 'mixed'));
+    const [found] = (await store.list('runs/mixed/labels')).filter((name) => name.startsWith('found-'));
+    writeFileSync(store.localPath(`runs/mixed/labels/${found}`), 'torn');
+    for (let chunk = 0; chunk < plan.chunks; chunk++)
+      await expect(world.label(labelling, chunk)).resolves.toMatchObject({ asked: 0 });
+    expect(labelCalls()).toBe(before);
+  });
+
   test('gives the labels of segments as earlier versions named them', async () => {
     await nights(2);
     const { store } = world.fixture;
     const [directory] = await store.list('labels-cache/parcels');
     const place = store.localPath(`labels-cache/parcels/${directory}`);
-    const { renameSync, rmSync } = await import('node:fs');
     const segments = await labelSegments(store, 'parcels');
     segments.forEach((segment, i) => {
       renameSync(store.localPath(segment), `${place}/${String(i).padStart(16, '0')}.night-${i}.jsonl`);
     });
     rmSync(`${place}/sets`, { recursive: true });
-    rmSync(`${place}/index`, { recursive: true });
+    rmSync(`${place}/pages`, { recursive: true });
     const before = labelCalls();
     expect((await world.identify(await mixture(2, 'mixed'))).totals).toMatchObject({ asked: 0, reused: 140 });
     expect(labelCalls()).toBe(before);
   });
 
-  test('sets damaged lines aside: their labels are asked again, and the run says how many and where', async () => {
+  test.each([
+    ['taken from the index', 0],
+    ['asked again where the index is gone', 2],
+  ])('sets damaged lines aside: their labels are %s, and the run says how many and where', async (_, asked) => {
     await nights(1);
     const { store } = world.fixture;
     const [segment] = await labelSegments(store, 'parcels', 'night-1');
@@ -256,10 +287,11 @@ describe('the label cache', () => {
     lines[3] = lines[3]!.slice(0, 40);
     lines[5] = '{"label":{}}';
     writeFileSync(store.localPath(segment!), lines.join('\n'));
+    if (asked > 0) rmSync(store.localPath(`${dirname(dirname(dirname(segment!)))}/pages`), { recursive: true });
     const episodes = Array.from({ length: 20 }, (_, i) => syntheticEpisode(100 + i));
     const { totals, tallies } = await world.identify(await world.inputOf(episodes, 'night-2', 'm-1'));
-    expect(totals).toMatchObject({ asked: 2, reused: 138 });
-    expect(tallies[0]?.note).toContain(`2 damaged lines of the label cache asked again (${segment})`);
+    expect(totals).toMatchObject({ asked, reused: 140 - asked });
+    expect(tallies[0]?.note).toContain(`2 damaged lines of the label cache set aside (${segment})`);
   });
 
   test('a label whose line is damaged after its chunk is asked again, and never counts as refused', async () => {
@@ -288,6 +320,6 @@ describe('the label cache', () => {
     });
     await label();
     expect(labelCalls()).toBe(before + 1);
-    expect((await tally()).note).toContain('1 damaged line of the label cache asked again');
+    expect((await tally()).note).toContain('1 damaged line of the label cache set aside');
   });
 });
