@@ -93,11 +93,12 @@ function placesOf(key: string): Place[] {
 
 /**
  * The file or folder of a key that a writer puts aside and renames or removes at once: it stays when the writer is
- * killed or the disk is full. Null when the key has none.
+ * killed or the disk is full. So does the lock of a document by an earlier version. Null when the key has none. Other
+ * locks, such as that of a trainer, belong to what they guard: without its file a second holder could take one.
  */
 function temporaryPart(parts: readonly string[]): string | null {
   const at = parts.findIndex(
-    (part) => /\.tmp$|[^.]\.lock(\.[0-9a-f]{12})?$/.test(part) || /^adopted-[0-9a-f]{12}$/.test(part),
+    (part) => /\.tmp$|\.json\.lock(\.[0-9a-f]{12})?$/.test(part) || /^adopted-[0-9a-f]{12}$/.test(part),
   );
   return at < 0 ? null : parts.slice(0, at + 1).join('/');
 }

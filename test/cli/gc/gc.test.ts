@@ -245,6 +245,20 @@ test('everything that is old and not reachable goes', async () => {
   }
 });
 
+test('the lock of a trainer stays with its training, whatever its age', async () => {
+  const population = new Population(1);
+  const { id } = population.runs.find(({ open }) => open)!;
+  const lock = `runs/${id}/training/x/trainer.lock`;
+  population.write(lock, '', 100);
+  population.write('registry/desk.json.lock', '', 100);
+  population.ageFolders();
+  const { plan } = await population.collect();
+  const temporary = plan.goes.filter(({ kind }) => kind === 'temporary file').map(({ key }) => key);
+  expect(temporary.filter((key) => key.includes('.lock'))).toEqual(['registry/desk.json.lock']);
+  expect(existsSync(join(population.folder, lock))).toBe(true);
+  population.dispose();
+});
+
 test('a collection that is killed at any point leaves everything that is reachable', async () => {
   for (const seed of SEEDS.slice(0, 8)) {
     const population = new Population(seed);
