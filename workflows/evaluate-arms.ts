@@ -124,7 +124,7 @@ async function evaluateMixed({ plan, skippable }: EvaluationStage, sharpened: Sh
     if (!patched(patch)) throw error;
     const reason = arm.consideredCancelled
       ? 'A person skipped it.'
-      : `${failure?.type ?? 'Error'}: ${oneLine(messageOf(error), MAX_REASON)}`;
+      : `${failure?.type || 'Error'}: ${oneLine(messageOf(error), MAX_REASON)}`;
     return { mixed: null, arm: null, failure: reason };
   } finally {
     skippable.delete('mixed');

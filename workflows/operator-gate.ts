@@ -95,7 +95,7 @@ export class OperatorGate {
     if (!waitedBefore && !patched('every-failure-waits')) throw error;
     const text = oneLine(messageOf(error), MAX_REASON);
     const who = known === null || known.curedBy === 'nobody' ? 'operator' : known.curedBy;
-    return { reason: `${failure?.type ?? 'Error'}: ${text}${known ? ` — ${known.remedy}` : ''}`, who };
+    return { reason: `${failure?.type || 'Error'}: ${text}${known ? ` — ${known.remedy}` : ''}`, who };
   }
 }
 

@@ -32,6 +32,6 @@ async function repeat({ activity, queue, input, repetition, summary }: RepairSte
     if (!(error instanceof ActivityFailure)) throw error;
     const failure = applicationFailureOf(error);
     if (failure === null && !(error.cause instanceof TimeoutFailure)) throw error;
-    return { failure: { type: failure?.type ?? null, message: failure?.message ?? rootCause(error) ?? error.message } };
+    return { failure: { type: failure?.type || null, message: failure?.message ?? rootCause(error) ?? error.message } };
   }
 }

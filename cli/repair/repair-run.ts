@@ -131,7 +131,7 @@ async function verify(
     return {
       key,
       repaired: false,
-      reason: `${activity.activity} failed: ${type === null ? '' : `${type}: `}${message}`,
+      reason: `${activity.activity} failed: ${type ? `${type}: ` : ''}${message}`,
     };
   }
   const { artifacts, adapters } = artifactsIn(outcome.result);
