@@ -107,6 +107,7 @@ function addRunCommands(program: Command): void {
     );
   add(program, 'ls', 'list runs, the newest first')
     .option('--agent <name>', 'only of this agent')
+    .option('--waiting', 'what needs somebody: why, since when, for whom, and the commands that answer it')
     .option('--limit <n>', 'at most so many', positiveNumber, 20)
     .action(withContext(lsCommand));
   add(program, 'status [run]', "a run's stages; without a run, the services")

@@ -1,9 +1,12 @@
-import { SEARCH_ATTRIBUTES, WORKFLOWS } from '../../contracts/names';
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import { SEARCH_ATTRIBUTES, type WaitingFor, WORKFLOWS } from '../../contracts/names';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { duration, table } from '../output';
 import { withTemporal } from '../temporal';
-import { agentOf } from '../view/run-state';
+import { agentOf, readProgress } from '../view/run-state';
+import { waitingForOf, type WaitingRow, waitingRuns } from '../view/waiting-runs';
+import { sinceText, WAITS_FOR, waitsOf } from '../view/waits';
 
 /** A run in the list. */
 interface RunRow {
@@ -12,44 +15,89 @@ interface RunRow {
   status: string;
   stage: string | null;
   verdict: string | null;
+  /** Whom it waits for; null when it does not wait. */
+  waitingFor: WaitingFor | null;
+  /** Since when its longest wait lasts; null when it does not wait, or when no worker says. */
+  waitingSince: string | null;
   startedAt: string;
   seconds: number;
 }
 
-/** `whet ls [--agent NAME] [--limit N]`: runs, the newest first. */
-export async function lsCommand(
-  { settings, out }: Context,
-  { agent, limit }: { agent?: string; limit: number },
-): Promise<void> {
+/** Flags of `whet ls`. */
+export interface LsFlags {
+  agent?: string;
+  waiting?: boolean;
+  limit: number;
+}
+
+/**
+ * `whet ls [--agent NAME] [--limit N]`: runs, the newest first. With `--waiting` everything that needs somebody, in
+ * the runs that have not ended: the longest wait first, with the commands that answer it.
+ */
+export async function lsCommand(context: Context, { agent, waiting, limit }: LsFlags): Promise<void> {
   if (agent !== undefined && !/^[a-z0-9-]+$/.test(agent)) {
     throw new CliError(`--agent ${JSON.stringify(agent)}: an agent's name has lower-case letters, digits and dashes.`, {
       exitCode: 2,
     });
   }
+  const { settings, out } = context;
   await withTemporal(settings, async ({ client }) => {
+    if (waiting === true) {
+      const rows = (await waitingRuns(client, agent)).slice(0, limit);
+      out.result(rows, waitingText(rows, Date.now()));
+      return;
+    }
     const ofAgent = agent === undefined ? '' : ` AND ${SEARCH_ATTRIBUTES.agent} = '${agent}'`;
     const query = `WorkflowType = '${WORKFLOWS.improvementRun}'${ofAgent}`;
-    const rows: RunRow[] = [];
+    const found: WorkflowExecutionInfo[] = [];
     for await (const info of client.workflow.list({ query })) {
-      const attribute = (name: string) => (info.searchAttributes[name] as string[] | undefined)?.[0] ?? null;
-      rows.push({
-        runId: info.workflowId,
-        agent: agentOf(info),
-        status: info.status.name.toLowerCase(),
-        stage: attribute(SEARCH_ATTRIBUTES.stage),
-        verdict: attribute(SEARCH_ATTRIBUTES.verdict),
-        startedAt: info.startTime.toISOString(),
-        seconds: ((info.closeTime ?? new Date()).getTime() - info.startTime.getTime()) / 1000,
-      });
-      if (rows.length >= limit) break;
+      found.push(info);
+      if (found.length >= limit) break;
     }
+    const rows = await Promise.all(found.map((info) => rowOf(client, info)));
     const text = rows.map((r) => [
       r.runId,
       r.status,
       r.stage ?? '',
-      r.status === 'running' ? '' : (r.verdict ?? ''),
+      r.status === 'running' ? waitText(r, Date.now()) : (r.verdict ?? ''),
       duration(r.seconds),
     ]);
     out.result(rows, rows.length === 0 ? 'No runs.' : table([['run', 'status', 'stage', 'verdict', 'time'], ...text]));
   });
+}
+
+async function rowOf(client: Client, info: WorkflowExecutionInfo): Promise<RunRow> {
+  const attribute = (name: string) => (info.searchAttributes[name] as string[] | undefined)?.[0] ?? null;
+  const waitingFor = waitingForOf(info);
+  const progress = waitingFor === null ? null : await readProgress(client, info.workflowId);
+  const waits = progress === null ? [] : waitsOf(info.workflowId, progress);
+  return {
+    runId: info.workflowId,
+    agent: agentOf(info),
+    status: info.status.name.toLowerCase(),
+    stage: attribute(SEARCH_ATTRIBUTES.stage),
+    verdict: attribute(SEARCH_ATTRIBUTES.verdict),
+    waitingFor,
+    waitingSince: waits.map(({ since }) => since ?? '').sort()[0] ?? null,
+    startedAt: info.startTime.toISOString(),
+    seconds: ((info.closeTime ?? new Date()).getTime() - info.startTime.getTime()) / 1000,
+  };
+}
+
+function waitText({ waitingFor, waitingSince }: RunRow, now: number): string {
+  if (waitingFor === null) return '';
+  const time = waitingSince === null ? '' : `, ${duration((now - Date.parse(waitingSince)) / 1000)}`;
+  return `waits ${WAITS_FOR[waitingFor]}${time}`;
+}
+
+/** Each wait as a paragraph: a reason is too long for a column. */
+function waitingText(rows: readonly WaitingRow[], now: number): string {
+  if (rows.length === 0) return 'No run waits for anybody.';
+  const paragraphs = rows.map(({ runId, key, stage, who, since, reason, commands }) => {
+    const where = [stage, key].filter((name, i, all) => name !== null && all.indexOf(name) === i).join(', ');
+    const time = since === null ? '' : `, ${sinceText(Date.parse(since), now)}`;
+    const head = `${runId}${where === '' ? '' : ` (${where})`} waits ${WAITS_FOR[who]}${time}`;
+    return [head, `  ${reason}`, ...commands.map((command) => `  $ ${command}`)].join('\n');
+  });
+  return paragraphs.join('\n\n');
 }

@@ -1,5 +1,6 @@
 import { HEARTBEAT_MS } from '../../contracts/limits';
 import { STAGES } from '../../contracts/names';
+import type { RunProgress } from '../../contracts/messages/run';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import { remedyFor } from '../errors';
 import { duration } from '../output';
@@ -7,6 +8,7 @@ import { LONG_POLL_MS } from '../pollers';
 import type { LocalServices } from '../local-services';
 import type { PendingActivity, RunState } from './run-state';
 import type { QueueWorker } from './task-queue-workers';
+import { failingText, sinceText, WAITS_FOR } from './waits';
 
 /** Silence after which a worker counts as gone: its next poll is late. */
 const POLLER_SILENT_MS = LONG_POLL_MS + 10_000;
@@ -165,8 +167,7 @@ export function explainRun(state: RunState, local: LocalServices | null = null):
   const sentences: string[] = [...(local?.trouble ?? [])];
   const { progress } = state;
   const current = progress?.stages.find((s) => s.status === 'running' || s.status === 'paused');
-  if (progress?.waitingFor)
-    sentences.push(...progress.waitingFor.split('\n').map((reason) => `It waits for a person. ${reason}`));
+  if (progress?.waitingFor) sentences.push(...waitSentences(progress, progress.waitingFor, state.now));
   else if (current)
     sentences.push(
       `It is in stage ${STAGES.indexOf(current.name) + 1} of ${STAGES.length}, ` +
@@ -178,6 +179,17 @@ export function explainRun(state: RunState, local: LocalServices | null = null):
   sentences.push(...state.activities.map((activity) => explainActivity(activity, state)));
   if (sentences.length === 0) sentences.push('It is between two steps; ask again in a moment.');
   return sentences;
+}
+
+/** What needs a person, and since when; beside it what fails, which is otherwise in the line of its stage. */
+function waitSentences({ waits = [], failing = [] }: RunProgress, waitingFor: string, now: number): string[] {
+  if (waits.length === 0) return waitingFor.split('\n').map((reason) => `It waits for a person. ${reason}`);
+  return [
+    ...waits.map(
+      ({ key, reason, sinceMs, who }) => `It waits ${WAITS_FOR[who]}, ${sinceText(sinceMs, now)}. ${key}: ${reason}`,
+    ),
+    ...failing.map((one) => `Trouble ${sinceText(one.sinceMs, now)}. ${one.key}: ${failingText(one)}`),
+  ];
 }
 
 function explainEnd(state: RunState): string[] {

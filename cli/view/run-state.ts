@@ -214,7 +214,8 @@ function pendingStep(description: WorkflowExecutionDescription): PendingWorkflow
   ];
 }
 
-async function readProgress(client: Client, runId: string): Promise<RunProgress | null> {
+/** What a run's worker says of it; null when none answers within two seconds. */
+export async function readProgress(client: Client, runId: string): Promise<RunProgress | null> {
   try {
     // Two seconds: without a worker, the server would let the query wait for half a minute.
     return await client.withDeadline(Date.now() + 2_000, () =>

@@ -63,6 +63,19 @@ const counted = (done: number, total: number) => ({
 });
 
 describe('why', () => {
+  test('says since when and for whom each thing waits, and what fails beside it', () => {
+    const waiting = {
+      ...progress('sharpen', 'refunds: no environment'),
+      waits: [{ key: 'refunds', reason: 'No environment.', sinceMs: NOW - 725_000, who: 'owner' as const }],
+      failing: [{ key: 'postcodes trainAdapter', attempts: 7, sinceMs: NOW - 60_000, reason: 'no node' }],
+    };
+    expect(explainRun(state({ progress: waiting }))).toEqual([
+      "It waits for the agent's owner, since 2027-01-15 07:47 UTC (12 min 05 s). refunds: No environment.",
+      'Trouble since 2027-01-15 07:59 UTC (1 min 00 s). postcodes trainAdapter: 7 attempts have failed. ' +
+        'The last one: no node',
+    ]);
+  });
+
   test('says how far a running activity is', () => {
     const text = explainRun(state({ activities: [activity({ progress: counted(412, 1400) })] })).join('\n');
     expect(text).toContain('stage 2 of 6, identify');

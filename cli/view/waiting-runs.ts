@@ -1,0 +1,54 @@
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import { SEARCH_ATTRIBUTES, type WaitingFor, WORKFLOWS } from '../../contracts/names';
+import { agentOf, readProgress } from './run-state';
+import { type Wait, WAITS_FOR, waitsOf } from './waits';
+
+/** Something that waits, and its run. */
+export interface WaitingRow extends Wait {
+  runId: string;
+  agent: string | null;
+  /** The stage that the run is in. */
+  stage: string | null;
+}
+
+/** Runs that are asked at the same time how far they are. */
+const AT_ONCE = 8;
+
+/**
+ * Everything that waits in the runs of all agents or of one, the longest wait first. What waits in a run is known to
+ * its worker; of a run without one only the search attribute says that it waits.
+ * @param agent a name that was checked: it goes into the query.
+ */
+export async function waitingRuns(client: Client, agent: string | undefined): Promise<WaitingRow[]> {
+  const values = Object.keys(WAITS_FOR).map((who) => `'${who}'`);
+  const query = [
+    `WorkflowType = '${WORKFLOWS.improvementRun}'`,
+    "ExecutionStatus = 'Running'",
+    `${SEARCH_ATTRIBUTES.waiting} IN (${values.join(', ')})`,
+    ...(agent === undefined ? [] : [`${SEARCH_ATTRIBUTES.agent} = '${agent}'`]),
+  ].join(' AND ');
+  const runs: WorkflowExecutionInfo[] = [];
+  for await (const info of client.workflow.list({ query })) runs.push(info);
+  const rows: WaitingRow[] = [];
+  for (let i = 0; i < runs.length; i += AT_ONCE)
+    rows.push(...(await Promise.all(runs.slice(i, i + AT_ONCE).map((info) => rowsOf(client, info)))).flat());
+  return rows.sort((a, b) => (a.since ?? '').localeCompare(b.since ?? ''));
+}
+
+/** Whom a run in a list waits for; null when it does not. */
+export function waitingForOf({ status, searchAttributes }: WorkflowExecutionInfo): WaitingFor | null {
+  const [who] = (searchAttributes[SEARCH_ATTRIBUTES.waiting] as string[] | undefined) ?? [];
+  return status.name === 'RUNNING' && who !== undefined && Object.hasOwn(WAITS_FOR, who) ? (who as WaitingFor) : null;
+}
+
+async function rowsOf(client: Client, info: WorkflowExecutionInfo): Promise<WaitingRow[]> {
+  const runId = info.workflowId;
+  const [stage = null] = (info.searchAttributes[SEARCH_ATTRIBUTES.stage] as string[] | undefined) ?? [];
+  const run = { runId, agent: agentOf(info), stage };
+  const progress = await readProgress(client, runId);
+  // A run that somebody has answered since the list was made waits no more.
+  if (progress !== null) return waitsOf(runId, progress).map((wait) => ({ ...run, ...wait }));
+  const who = waitingForOf(info) ?? 'operator';
+  const reason = `No worker answers, so nobody can say why: start one with \`whet up\`, then ask \`whet why ${runId}\`.`;
+  return [{ ...run, key: null, who, since: null, reason, commands: [] }];
+}

@@ -1,0 +1,62 @@
+import type { RepeatedFailure, RunProgress, RunWait } from '../../contracts/messages/run';
+import type { WaitingFor } from '../../contracts/names';
+import { duration } from '../output';
+
+/** Whom a run waits for, as the end of a sentence that begins with "It waits". */
+export const WAITS_FOR: Record<WaitingFor, string> = {
+  operator: 'for the operator',
+  owner: "for the agent's owner",
+  cluster: 'for the cluster',
+  approval: 'for an approval',
+  'repeated-failure': 'until what fails works again',
+};
+
+/** Something that waits in a run. */
+export interface Wait {
+  /** What `whet retry RUN KEY` calls it; null where no worker says. */
+  key: string | null;
+  who: WaitingFor;
+  /** As an ISO date; null where no worker says. */
+  since: string | null;
+  reason: string;
+  /** The commands that answer it. Empty where it goes on by itself. */
+  commands: string[];
+}
+
+/** What waits in a run, the longest wait first: what needs a person, then what fails again and again. */
+export function waitsOf(runId: string, { waits = [], failing = [] }: RunProgress): Wait[] {
+  const bySince = (a: { sinceMs: number }, b: { sinceMs: number }) => a.sinceMs - b.sinceMs;
+  return [
+    ...[...waits].sort(bySince).map((wait) => ({
+      key: wait.key,
+      who: wait.who,
+      since: new Date(wait.sinceMs).toISOString(),
+      reason: wait.reason,
+      commands: commandsIn(runId, wait),
+    })),
+    ...[...failing].sort(bySince).map((one) => ({
+      key: one.key,
+      who: 'repeated-failure' as const,
+      since: new Date(one.sinceMs).toISOString(),
+      reason: failingText(one),
+      commands: [],
+    })),
+  ];
+}
+
+/** That an activity fails again and again, without the time since when. */
+export const failingText = ({ attempts, reason }: Pick<RepeatedFailure, 'attempts' | 'reason'>): string =>
+  `${attempts} attempts have failed. The last one: ${reason}`;
+
+/** The commands that a wait's reason names; they stand in it as a person types them. */
+function commandsIn(runId: string, { key, reason }: RunWait): string[] {
+  const literal = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const command = new RegExp(`whet (?:env )?[a-z]+ ${literal(runId)}(?: ${literal(key)})?(?![\\w-])`, 'g');
+  return [...new Set([...reason.matchAll(command)].map(([text]) => text))];
+}
+
+/** `since 2026-03-01 14:03 UTC (12 min 05 s)`. */
+export function sinceText(sinceMs: number, now: number): string {
+  const then = `${new Date(sinceMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  return `since ${then} (${duration(Math.max(0, now - sinceMs) / 1000)})`;
+}
