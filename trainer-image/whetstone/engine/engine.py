@@ -29,9 +29,10 @@ class Request:
     """One completion to generate, and its result as it grows.
 
     `adapter` is a loaded adapter's name or None. `temperature` 0 is greedy. `choices` restricts the completion to one
-    of these token sequences. `top_logprobs` None asks for no log-probabilities, 0 for those of the sampled tokens only.
-    Log-probabilities are in nats and belong to the distribution before temperature and `choices`. `tokens` includes the
-    end-of-turn token when it was sampled. `finish` becomes "stop", "length" or "aborted".
+    of these token sequences. `stop` are the ids that end it; None: the model's own. `top_logprobs` None asks for no
+    log-probabilities, 0 for those of the sampled tokens only. Log-probabilities are in nats and belong to the
+    distribution before temperature and `choices`. `tokens` includes the end-of-turn token when it was sampled. `finish`
+    becomes "stop", "length" or "aborted".
     """
 
     prompt: list[int]
@@ -40,6 +41,7 @@ class Request:
     temperature: float = 1.0
     adapter: str | None = None
     choices: list[list[int]] | None = None
+    stop: tuple[int, ...] | None = None
     top_logprobs: int | None = None
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -224,7 +226,7 @@ class Engine:
             if request._trie is not None:
                 stop = request._trie.advance(token)
             else:
-                stop = token in eos
+                stop = token in (eos if request.stop is None else request.stop)
             if stop or len(request.tokens) >= request.max_tokens:
                 self._end(request, "stop" if stop else "length")
                 ended.append(request)

@@ -40,6 +40,9 @@ def changed(job: dict, path: str, value: object) -> dict:
         ("environments", {}, "list of environments"),
         ("environments", [{"id": "a", "path": "/x"}], r"environments\[0\]\.sha256 is missing"),
         ("isolation", "none", "'jail' or 'process'"),
+        ("sampler", "sglang", 'sampler is "sglang"; it must be one of engine, vllm, managed'),
+        ("sampler", "vllm", 'samplerUrl is ""; it must be an address'),
+        ("samplerUrl", "http://vllm:8000", "when sampler is vllm, else left out"),
         ("threads", 0, "threads is 0"),
         ("checkpointEvery", 0, "checkpointEvery is 0"),
         ("taskSeedStart", 2**53, "taskSeedStart"),
@@ -89,6 +92,15 @@ def test_later_options_are_in_the_hash_only_while_they_differ_from_their_default
     before = parse_job(json.dumps(raw)).sha256
     assert parse_job(json.dumps(changed(raw, "algorithm.hintShare", 0))).sha256 == before
     assert parse_job(json.dumps(changed(raw, "algorithm.hintShare", 0.25))).sha256 != before
+
+
+def test_the_sampler_is_in_the_hash_and_its_address_is_not(tmp_path: Path) -> None:
+    raw = make_job(tmp_path, tmp_path / "out")
+    engine = parse_job(json.dumps(raw)).sha256
+    assert parse_job(json.dumps({**raw, "sampler": "engine"})).sha256 == engine
+    served = [{**raw, "sampler": "vllm", "samplerUrl": f"http://vllm-{number}:8000"} for number in (1, 2)]
+    first, second = (parse_job(json.dumps(job)).sha256 for job in served)
+    assert first == second != engine
 
 
 def test_inputs_must_be_what_the_job_says(tiny_dir: Path, tmp_path: Path) -> None:

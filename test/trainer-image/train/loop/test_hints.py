@@ -17,9 +17,14 @@ def collect(tiny: Path, adapter: Path, output: Path, environment: Path, **algori
     """Episodes of iteration 3 and the prompts that the engine was given."""
     prompts = []
     with open_rollouts(tiny, output, [environment], **algorithm) as rollouts:
-        adapt(rollouts, adapter)
-        run = rollouts._engine.run
-        rollouts._engine.run = lambda requests: (prompts.extend(list(one.prompt) for one in requests), run(requests))
+        adapt(rollouts, tiny, adapter)
+        sample = rollouts._sampler.sample
+
+        def noted(requests):
+            prompts.extend(one.prompt for one in requests)
+            return sample(requests)
+
+        rollouts._sampler.sample = noted
         return rollouts.collect(3), prompts, rollouts._renderer.chat
 
 
@@ -65,7 +70,7 @@ def test_environment_without_hints_is_said_once(
     tiny_dir: Path, adapter_dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     with open_rollouts(tiny_dir, tmp_path, [LETTERS], hintShare=1.0) as rollouts:
-        adapt(rollouts, adapter_dirs[0])
+        adapt(rollouts, tiny_dir, adapter_dirs[0])
         first, _ = rollouts.collect(0), rollouts.collect(1)
     assert capsys.readouterr().err == "whetstone.train: environment letters has no hints; it trains without\n"
     assert not any(episode.shown for episode in first)

@@ -11,6 +11,7 @@ from fixtures.steps import open_rollouts
 from fixtures.trainer import FIXTURES
 from tokenizers import Tokenizer
 from transformers import LlamaConfig
+from whetstone.sampling import Sample
 from whetstone.train.loop.episode import Episode
 from whetstone.train.loop.rollouts import Rollouts
 
@@ -34,11 +35,7 @@ def play(rollouts: Rollouts, model: Path, text: str) -> list[Episode]:
     """An iteration in which every completion is `text`."""
     tokens = Tokenizer.from_file(str(model / "tokenizer.json")).encode(text, add_special_tokens=False).ids
 
-    def scripted(requests: list) -> None:
-        for request in requests:
-            request.tokens, request.finish = list(tokens), "stop"
-
-    rollouts._engine.run = scripted
+    rollouts._sampler.sample = lambda requests: [Sample(list(tokens), None, "stop") for _ in requests]
     return rollouts.collect(0)
 
 

@@ -7,6 +7,8 @@ BAD_JOB, ENVIRONMENT_FAILED, DIVERGED, LOCKED, STOPPED = 64, 65, 66, 75, 143
 GPU_FAULT, GPU_OUT_OF_MEMORY = 67, 68
 # Something outside the jail killed the process of an environment.
 ENVIRONMENT_KILLED = 69
+# The sampler lacks something that the training needs, or answers wrongly.
+SAMPLER_REFUSED = 70
 DISK_FULL = 74
 # No worker has attended to the job for a long time; a checkpoint was saved before.
 UNATTENDED = 76

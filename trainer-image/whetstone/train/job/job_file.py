@@ -22,6 +22,9 @@ ALWAYS_HASHED = frozenset(
     " warmupIterations maxGradNorm dropConstantGroups".split()
 )
 
+# What rollouts are sampled from: the engine in this process, a vLLM server, or one that the trainer starts.
+SAMPLERS = ("engine", "vllm", "managed")
+
 
 @dataclass(frozen=True)
 class EnvironmentRef:
@@ -38,6 +41,7 @@ class TrainingJob:
 
     Paths are absolute. Every group of rollouts has a task seed of its own, counted up from `taskSeedStart`. `isolation`
     is 'jail' or 'process', `threads` the processor threads, `checkpointEvery` the iterations between checkpoints.
+    `sampler` is one of SAMPLERS, `samplerUrl` the address of the server when it is 'vllm'.
 
     Raises JobError for a value that breaks a rule.
     """
@@ -53,6 +57,8 @@ class TrainingJob:
     threads: int
     checkpointEvery: int
     algorithm: Algorithm = field(default_factory=Algorithm)
+    sampler: str = "engine"
+    samplerUrl: str = ""
 
     def __post_init__(self) -> None:
         def check(name: str, holds: bool, rule: str) -> None:
@@ -67,6 +73,10 @@ class TrainingJob:
             "taskSeedStart", 0 <= self.taskSeedStart and last <= MAX_SEED, f"0 or more, with all seeds under {MAX_SEED}"
         )
         check("isolation", self.isolation in ("jail", "process"), "'jail' or 'process'")
+        check("sampler", self.sampler in SAMPLERS, f"one of {', '.join(SAMPLERS)}")
+        has_address = self.samplerUrl.startswith(("http://", "https://"))
+        rule = "an address such as http://vllm:8000 when sampler is vllm, else left out"
+        check("samplerUrl", has_address if self.sampler == "vllm" else not self.samplerUrl, rule)
         for name, row in JOB_OPTIONS.items():
             check(name, row.allows(getattr(self, name)), row.rule)
         for name in ("baseModel", "outputDir"):
@@ -78,6 +88,10 @@ class TrainingJob:
     def sha256(self) -> str:
         """Hash of the job's canonical JSON (sorted keys, no spaces), without later options at their defaults."""
         document = dataclasses.asdict(self)
+        # Where the same server is reached says nothing about the adapter.
+        del document["samplerUrl"]
+        if self.sampler == "engine":
+            del document["sampler"]
         for entry in dataclasses.fields(Algorithm):
             if entry.name not in ALWAYS_HASHED and getattr(self.algorithm, entry.name) == entry.default:
                 del document["algorithm"][entry.name]

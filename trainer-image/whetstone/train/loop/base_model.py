@@ -6,27 +6,53 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from transformers import AutoTokenizer, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from whetstone.engine import Weights
+from whetstone.engine import ModelError, Weights
+
+# Of the files of a model whose second copy does not matter: 32 million parameters in float32.
+SMALL_BYTES = 128 * 2**20
 
 
 @dataclass
 class BaseModel:
-    """The engine's weights, TRL's model and its tokenizer.
+    """TRL's model, its tokenizer, and the engine's weights of it where the engine reads the checkpoint.
 
     An instance takes one adapter. Processes forked after `read` have an instance each, and share its memory because
     nothing writes to the weights.
     """
 
-    weights: Weights
-    model: LlamaForCausalLM
-    tokenizer: PreTrainedTokenizerFast
+    weights: Weights | None
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
 
     @classmethod
-    def read(cls, directory: Path) -> BaseModel:
-        """Loads a checkpoint directory, onto the GPU where there is one. Raises ModelError when it cannot."""
+    def read(cls, directory: Path, sampler: str = "engine") -> BaseModel:
+        """Loads a checkpoint directory, onto the GPU where there is one.
+
+        The engine's weights are a second copy. A sampler other than the engine needs none; small models have it all
+        the same, since it makes their updates faster. Raises ModelError when the directory cannot be read.
+        """
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        weights = Weights.read(directory, device)
-        model = LlamaForCausalLM.from_pretrained(directory, dtype=torch.float32)
+        weights = _engine_weights(directory, device, sampler)
+        model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
         return cls(weights, model, AutoTokenizer.from_pretrained(directory))
+
+
+def _engine_weights(directory: Path, device: str, sampler: str) -> Weights | None:
+    if sampler == "engine":
+        try:
+            return Weights.read(directory, device)
+        except ModelError as error:
+            raise ModelError(
+                f"{error}. Set training.sampler to vllm, with training.samplerUrl, or to managed: vLLM samples from"
+                " models of other families"
+            ) from error
+    small = sum(file.stat().st_size for file in directory.glob("*.safetensors")) <= SMALL_BYTES
+    if not small:
+        return None
+    try:
+        weights = Weights.read(directory, device)
+    except ModelError:
+        return None
+    return weights if weights.merge else None

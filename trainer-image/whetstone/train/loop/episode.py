@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+
+from whetstone.sampling import Sample
 
 from ..loss.loss_mask import TurnSpan
 
@@ -12,7 +15,8 @@ class Episode:
     """A rollout of a task. `group` numbers the task within the iteration, `number` the rollout within its group.
 
     `ids` are the tokens of prompt and completion, and `prompt` is the number of the former. `sampled`
-    `[len(ids) - prompt]` is 1 for each token that the agent sampled; `spans` are its turns there. `shown` is the prompt
+    `[len(ids) - prompt]` is 1 for each token that the agent sampled, and `logprobs` of the same length has
+    the sampler's log-probabilities of these (see `add_sample`); `spans` are its turns there. `shown` is the prompt
     with hints, which the engine reads in place of the plain one; empty when the episode has no hints. `raised` is the
     exception of the environment that ended the episode.
     """
@@ -26,11 +30,30 @@ class Episode:
     ids: list[int] = field(default_factory=list)
     prompt: int = 0
     sampled: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
     spans: list[TurnSpan] = field(default_factory=list)
     turns: int = 0
     over: bool = False
     raised: str | None = None
     reward: float = 0.0
+
+    def add_sample(self, sample: Sample) -> None:
+        """Adds a turn of the agent.
+
+        Its log-probabilities are NaN, which TRL reads as unknown, where the sampler gives none, and in an episode with
+        hints: there they belong to a prompt that the update does not see.
+        """
+        self.ids += sample.tokens
+        self.sampled += [1] * len(sample.tokens)
+        unknown = sample.logprobs is None or self.shown
+        self.logprobs += [math.nan] * len(sample.tokens) if unknown else sample.logprobs
+        self.turns += 1
+
+    def add_given(self, tokens: list[int]) -> None:
+        """Adds tokens that the agent did not sample: answers of the environment, marks of the chat template."""
+        self.ids += tokens
+        self.sampled += [0] * len(tokens)
+        self.logprobs += [0.0] * len(tokens)
 
     @property
     def read(self) -> list[int]:

@@ -1,12 +1,13 @@
-"""Rollouts of many turns: the engine generates the agent's turns, the environments answer them."""
+"""Rollouts of many turns: the sampler generates the agent's turns, the environments answer them."""
 
 from __future__ import annotations
 
 import json
 
 from whetstone.chat.renderer import Renderer, Reply
-from whetstone.engine import Engine, Request, derive_seed
+from whetstone.engine import derive_seed
 from whetstone.envs.process import EnvironmentProcess
+from whetstone.sampling import Sampler, SampleRequest
 
 from ..job import Algorithm
 from ..loss.loss_mask import TurnSpan
@@ -14,8 +15,6 @@ from ..loss.supervised import Reference, References
 from .episode import Episode
 from .hints import Hints
 
-# Name under which the engine holds the adapter that is being trained.
-LIVE = "live"
 # An iteration fails when more than this share of its rollouts ended in an exception of the environment.
 MAX_RAISED_SHARE = 0.5
 
@@ -25,28 +24,29 @@ class EnvironmentFailed(Exception):
 
 
 class Rollouts:
-    """Collects the episodes of one iteration at a time, with the adapter that the engine holds as LIVE.
+    """Collects the episodes of one iteration at a time, with the adapter that the sampler got last.
 
     `seed` decides every random draw. The first task has the seed `task_seed_start`.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        sampler: Sampler,
         renderer: Renderer,
         environments: list[EnvironmentProcess],
         algorithm: Algorithm,
         seed: int,
         task_seed_start: int,
     ) -> None:
-        self._engine, self._renderer, self._environments = engine, renderer, environments
+        self._sampler, self._renderer, self._environments = sampler, renderer, environments
         self._algorithm, self._seed, self._first_task = algorithm, seed, task_seed_start
+        self._stop = tuple(sorted(renderer.end_ids))
         self._tools = [environment.describe()["tools"] for environment in environments]
         for environment, tools in zip(environments, self._tools, strict=True):
             # Without `say` only calls do anything.
             if tools and not environment.describe()["hasSay"]:
                 renderer.check_calls()
-        limit = engine.length
+        limit = sampler.length
         self._hints = Hints(environments, self._tools, renderer, algorithm.hintShare, seed, limit)
         self._references = References(environments, self._tools, renderer, limit)
 
@@ -117,23 +117,23 @@ class Rollouts:
         if broken := next((episode for episode in episodes if episode.raised), None):
             raise EnvironmentFailed(f"reset({broken.task_seed}) failed: {broken.raised}")
         longest = max(episode.prompt for episode in episodes)
-        if longest >= self._engine.length:
-            raise EnvironmentFailed(f"a task's opening has {longest} tokens; the model takes {self._engine.length}")
+        limit = self._sampler.length
+        if longest >= limit:
+            setting = self._sampler.length_setting
+            raise EnvironmentFailed(f"a task's opening has {longest} tokens; the model takes {limit}: {setting}")
 
     def _turn(self, iteration: int, running: list[Episode]) -> None:
         """One turn of every running episode: a completion, and the environment's answer to it."""
         requests = [self._request(iteration, episode) for episode in running]
-        self._engine.run(requests)
+        samples = self._sampler.sample(requests)
         replies: dict[int, Reply] = {}
         steps = []
-        for episode, request in zip(running, requests, strict=True):
-            reply = self._renderer.read(request.prompt, request.tokens, self._tools[episode.environment], episode.turns)
+        for episode, request, sample in zip(running, requests, samples, strict=True):
+            reply = self._renderer.read(request.prompt, sample.tokens, self._tools[episode.environment], episode.turns)
             replies[id(episode)] = reply
-            episode.ids += request.tokens
-            episode.sampled += [1] * len(request.tokens)
-            episode.turns += 1
+            episode.add_sample(sample)
             end = len(episode.sampled)
-            episode.spans.append(TurnSpan(end - len(request.tokens), end, reply.begins_call))
+            episode.spans.append(TurnSpan(end - len(sample.tokens), end, reply.begins_call))
             params: dict = {"episode": self._name(episode)}
             if reply.calls:
                 params["calls"] = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in reply.calls]
@@ -145,21 +145,15 @@ class Rollouts:
                 episode.over = True
                 continue
             bridge = self._renderer.bridge(replies[id(episode)], result["observations"])
-            if len(episode.read) + len(bridge) >= self._engine.length:
+            if len(episode.read) + len(bridge) >= self._sampler.length:
                 episode.over = True
                 continue
-            episode.ids += bridge
-            episode.sampled += [0] * len(bridge)
+            episode.add_given(bridge)
 
-    def _request(self, iteration: int, episode: Episode) -> Request:
+    def _request(self, iteration: int, episode: Episode) -> SampleRequest:
         seed = derive_seed(self._seed, iteration, episode.group, episode.number, episode.turns)
-        return Request(
-            list(episode.read),
-            self._algorithm.maxCompletionTokens,
-            seed=seed,
-            temperature=self._algorithm.temperature,
-            adapter=LIVE,
-        )
+        algorithm = self._algorithm
+        return SampleRequest(list(episode.read), algorithm.maxCompletionTokens, algorithm.temperature, seed, self._stop)
 
     def _score(self, episodes: list[Episode]) -> None:
         """Sets the rewards of all episodes. One that raised keeps reward 0 and is dropped from its process."""

@@ -16,46 +16,40 @@ import gc
 import math
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
 import torch
 from datasets import Dataset
-from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainerCallback
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from whetstone.chat.renderer import Renderer
-from whetstone.engine import Engine, live_adapter
+from whetstone.engine import live_adapter
 from whetstone.envs.client import open_environment
+from whetstone.sampling import Sampler, SamplerInterrupted
+from whetstone.sampling.managed_server import ManagedServer
 
 from ..job import Algorithm, TrainingJob
-from ..loss.divergence import Diverged, check_reward
+from ..loss.divergence import Diverged
 from ..loss.loss_mask import loss_mask
 from ..loss.minibatches import minibatches, token_mean
 from ..loss.prefix_tree import PrefixTreeBatch, PrefixTreePolicy
 from ..loss.supervised import is_supervised, supervised_inputs
-from ..output.disk import DiskFull
-from ..output.reports import Reporter
 from ..output.result import save_result
 from ..output.store import OutputStore
 from .base_model import BaseModel
-from .episode import Episode, unaided
-from .rollouts import LIVE, Rollouts
+from .episode import Episode
+from .iteration_end import IterationEnd, NextSlot, alone
+from .open_sampler import managed_server, open_sampler
+from .rollouts import Rollouts
+from .sampler_mismatch import correct_for_sampler, sampler_mismatch
+from .sampler_probe import probe_sampler
 from .trl_settings import make_config, make_lora, quiet_libraries
 
 # Mean divergence from the base model, in nats a token, beyond which GRPO cannot repair the policy.
 COLLAPSE_KL = 25.0
-
-# Gives back this job's compute slot and waits for the next one. False as soon as its argument, a function, says True.
-NextSlot = Callable[[Callable[[], bool]], bool]
-
-
-def alone(stopped: Callable[[], bool]) -> bool:
-    """The NextSlot of a job that shares its process with no other: there is always a slot."""
-    return not stopped()
 
 
 def run_job(
@@ -65,42 +59,57 @@ def run_job(
     started: float,
     base: BaseModel | None = None,
     next_slot: NextSlot = alone,
+    server: ManagedServer | None = None,
 ) -> bool:
     """Trains until the manifest is written, or until a checkpoint after which it has to leave.
 
     True: the manifest is there. False: `stop` was set, the job was cancelled, or nobody attends to it. `started` is the
     perf_counter value at which the process began, in seconds. `base` is read when it is not given. `next_slot` is for
-    jobs that share the cores with others.
+    jobs that share the cores with others, `server` for those that share a managed sampler.
 
     Raises SandboxError and EnvironmentFailed for the environments, Diverged for the optimisation, ModelError for the
-    base model, Locked when another trainer has taken over the output directory, DiskFull.
+    base model, SamplerRefused and SamplerGone for the sampler, Locked when another trainer has taken over the output
+    directory, DiskFull.
     """
     torch.set_num_threads(job.threads)
     # On the CPU every kernel in use has a deterministic form. A kernel that has none raises an error.
     torch.use_deterministic_algorithms(True, warn_only=torch.cuda.is_available())
+
+    def leaves() -> bool:
+        return stop.is_set() or store.cancelled or store.unattended
+
     with contextlib.ExitStack() as open_things, quiet_libraries():
+        if job.sampler == "managed" and server is None:
+            # First, because it takes minutes; what follows is done meanwhile.
+            server = open_things.enter_context(managed_server([job], store.root))
         environments = [
             open_things.enter_context(open_environment(e.path, job.isolation, job.jailProfile or None))
             for e in job.environments
         ]
         algorithm = job.algorithm
-        base = base or BaseModel.read(Path(job.baseModel))
-        engine = Engine(base.weights, algorithm.rollouts, exact=False)
+        base = base or BaseModel.read(Path(job.baseModel), job.sampler)
+        sampler = open_things.enter_context(open_sampler(job, store, base, leaves, server))
         renderer = Renderer(Path(job.baseModel))
-        rollouts = Rollouts(engine, renderer, environments, algorithm, job.seed, job.taskSeedStart)
+        rollouts = Rollouts(sampler, renderer, environments, algorithm, job.seed, job.taskSeedStart)
         config = make_config(algorithm, job.seed, store.root)
-        trainer = AdapterTrainer(base.model, base.tokenizer, engine, rollouts, algorithm, config)
+        trainer = AdapterTrainer(base, sampler, rollouts, algorithm, config)
         checkpoint = store.latest()
         lines = store.rewind(checkpoint[1] if checkpoint else 0)
         trainer.remove_callback(PrinterCallback)
-        trainer.add_callback(IterationEnd(job, store, trainer, lines, stop, next_slot))
+        trainer.add_callback(IterationEnd(job, store, trainer, lines, leaves, next_slot))
         # Later garbage collections need not look at the libraries' million objects. At exit they must, or extension
         # modules report the objects as leaks.
         gc.freeze()
         open_things.callback(gc.unfreeze)
         startup = time.perf_counter() - started
         if len(lines) < algorithm.iterations and not (stop.is_set() or store.cancelled):
-            trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
+            try:
+                trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
+            except SamplerInterrupted:
+                # It has to leave while it waits for the sampler. What it has learned so far is kept.
+                if trainer.state.global_step:
+                    store.save_checkpoint(trainer.state.global_step, trainer.save_state)
+                return False
         elif checkpoint:
             trainer._load_from_checkpoint(str(checkpoint[0]))
         if len(lines) < algorithm.iterations:
@@ -114,7 +123,7 @@ class AdapterTrainer(GRPOTrainer):
 
     TRL computes the advantages, the loss and its clipping, and runs optimiser and schedule. Replaced are
 
-    - generation: our engine plays the rollouts, with the live adapter loaded before each iteration;
+    - generation: a sampler plays the rollouts, with the live adapter published before each iteration;
     - the order of a batch: TRL shuffles it, which changes nothing but the rounding;
     - for small models the log-probabilities (loss/prefix_tree.py).
 
@@ -125,36 +134,39 @@ class AdapterTrainer(GRPOTrainer):
 
     def __init__(
         self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerFast,
-        engine: Engine,
+        base: BaseModel,
+        sampler: Sampler,
         rollouts: Rollouts,
         algorithm: Algorithm,
         config: GRPOConfig,
     ) -> None:
-        self._engine, self._rollouts, self._algorithm = engine, rollouts, algorithm
-        self._scale = algorithm.alpha / algorithm.rank
+        self._sampler, self._rollouts, self._algorithm = sampler, rollouts, algorithm
         self._episodes: list[Episode] = []
         self._tree_policy: PrefixTreePolicy | None = None
         self.seconds_generation = 0.0
         self.step_loss = 0.0
         self.step_kl = 0.0
+        self.step_mismatch: dict[str, float] | None = None
+        self._probed = False
         rows = {"prompt": [str(number) for number in range(algorithm.groups * algorithm.iterations)]}
         super().__init__(
-            model=model,
+            model=base.model,
             reward_funcs=_reward,
             args=config,
             train_dataset=Dataset.from_dict(rows),
-            processing_class=tokenizer,
+            processing_class=base.tokenizer,
             # TRL adds the adapter: for a model that has one already it would keep a second one as the reference.
             peft_config=make_lora(algorithm),
             rollout_func=lambda prompts, _: self._collect(len(prompts)),
         )
-        # Refers to the parameters themselves, so that it is the current adapter at any time.
-        self._live = live_adapter(self.model, self._scale)
-        self._live.check(engine.weights.shape, "adapter")
-        if engine.weights.merge:
-            self._tree_policy = PrefixTreePolicy(engine.weights, self._live.parts, self._scale, algorithm.temperature)
+        if base.weights is not None:
+            # Refers to the parameters themselves, so that it is the current adapter at any time.
+            live = live_adapter(self.model, algorithm.alpha / algorithm.rank)
+            live.check(base.weights.shape, "adapter")
+            if base.weights.merge:
+                self._tree_policy = PrefixTreePolicy(base.weights, live.parts, live.scale, algorithm.temperature)
+        if sampler.reports_logprobs:
+            correct_for_sampler(self)
 
     @property
     def episodes(self) -> list[Episode]:
@@ -209,6 +221,7 @@ class AdapterTrainer(GRPOTrainer):
             self.beta = 0.0
         inputs = self._generate_and_score_completions(generation_batch)
         self.beta = beta
+        self.step_mismatch = sampler_mismatch(self, inputs)
         if self._algorithm.dropConstantGroups:
             inputs = self._without_constant_groups(inputs)
         return inputs
@@ -216,7 +229,10 @@ class AdapterTrainer(GRPOTrainer):
     def _collect(self, count: int) -> dict:
         """TRL's rollout function: prompts, completions with the environment's tokens masked, rewards."""
         start = time.perf_counter()
-        self._engine.put_adapter(LIVE, self._live)
+        if not self._probed:
+            probe_sampler(self._sampler, self.model, self.processing_class, self._algorithm.temperature)
+            self._probed = True
+        self._sampler.publish(self.model)
         # The operations of a small model's decoding are too short to be shared between threads.
         threads = torch.get_num_threads()
         torch.set_num_threads(1 if self._tree_policy else threads)
@@ -228,7 +244,7 @@ class AdapterTrainer(GRPOTrainer):
         return {
             "prompt_ids": [episode.ids[: episode.prompt] for episode in episodes],
             "completion_ids": [episode.ids[episode.prompt :] for episode in episodes],
-            "logprobs": None,
+            "logprobs": [episode.logprobs for episode in episodes] if self._sampler.reports_logprobs else None,
             "env_mask": [
                 loss_mask(episode.sampled, episode.spans, self._algorithm.decisionTurnsOnly) for episode in episodes
             ],
@@ -284,6 +300,9 @@ class AdapterTrainer(GRPOTrainer):
             return super()._get_per_token_logps_and_entropies(
                 model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
             )
+        if not torch.is_grad_enabled():
+            # The trainer's own log-probabilities of what another sampler drew, before the batch is cut.
+            self._batch = PrefixTreeBatch.of_rows(input_ids, attention_mask, logits_to_keep)
         logps = self._batch.logprobs(self._tree_policy, adapted=True)
         # Entropies are not computed here: TRL only reports them. A loss that needs them must add them to the tree.
         return logps, torch.zeros_like(logps), None
@@ -300,8 +319,8 @@ class AdapterTrainer(GRPOTrainer):
 
         The loss does not show it: rollouts of a broken adapter all earn the same, and then no loss is computed.
         """
-        for factors in self._live.parts.values():
-            if not all(bool(torch.isfinite(factor).all()) for factor in factors):
+        for parameter in self.model.parameters():
+            if parameter.requires_grad and not bool(torch.isfinite(parameter).all()):
                 raise Diverged(
                     f"the adapter holds numbers that are not finite after iteration {self.state.global_step}"
                 )
@@ -320,74 +339,3 @@ class AdapterTrainer(GRPOTrainer):
 def _reward(completions: list, env_reward: list[float], **_: object) -> list[float]:
     """TRL's reward function: the environments have given the rewards already."""
     return env_reward
-
-
-class IterationEnd(TrainerCallback):
-    """What follows each optimiser step. `lines` are the progress lines so far; on_log adds to them."""
-
-    def __init__(
-        self,
-        job: TrainingJob,
-        store: OutputStore,
-        trainer: AdapterTrainer,
-        lines: list[dict],
-        stop: Event,
-        next_slot: NextSlot,
-    ) -> None:
-        self._job, self._store, self._trainer, self._lines = job, store, trainer, lines
-        self._stop, self._next_slot = stop, next_slot
-        self._reporter = Reporter(job.outputDir)
-        self._elapsed_before = lines[-1]["secondsElapsed"] if lines else 0.0
-        self._start = self._step_start = self._last_end = time.perf_counter()
-
-    def on_train_begin(self, args, state, control, **_):
-        self._start = self._last_end = time.perf_counter()
-
-    def on_step_begin(self, args, state, control, **_):
-        self._step_start = time.perf_counter()
-
-    def on_log(self, args, state, control, logs=None, **_):
-        """Transformers calls it once an iteration, after the optimiser's step, with the gradient's norm.
-
-        Raises Diverged when the adapter is not finite or the reward has collapsed.
-        """
-        if not logs or "grad_norm" not in logs or state.global_step <= len(self._lines):
-            return
-        now = time.perf_counter()
-        trainer, algorithm, environments = self._trainer, self._job.algorithm, len(self._job.environments)
-        trainer.check_adapter()
-        episodes = trainer.episodes
-        rewards = torch.tensor([episode.reward for episode in unaided(episodes)], dtype=torch.float64)
-        line = {
-            "iteration": state.global_step,
-            "iterations": algorithm.iterations,
-            "reward": rewards.mean().item(),
-            "rewardStd": rewards.std(correction=0).item(),
-            "loss": trainer.step_loss,
-            "kl": trainer.step_kl,
-            "gradNorm": float(logs["grad_norm"]),
-            "completionTokens": sum(sum(episode.sampled) for episode in episodes),
-            "secondsGeneration": round(trainer.seconds_generation, 4),
-            "secondsUpdate": round(now - self._step_start - trainer.seconds_generation, 4),
-            "secondsElapsed": round(self._elapsed_before + now - self._start, 4),
-        }
-        self._lines.append(line)
-        self._store.add_progress(line)
-        check_reward([one["reward"] for one in self._lines], algorithm.groups, environments, algorithm.rewardCollapse)
-        left = algorithm.iterations - state.global_step
-        # From the end of one iteration to the end of the next, since the wait for a compute slot counts, too.
-        self._reporter.tell(line, round(left * (now - self._last_end), 1))
-        self._last_end = now
-        if state.global_step % self._job.checkpointEvery == 0:
-            try:
-                self._store.save_checkpoint(state.global_step, self._trainer.save_state)
-            except DiskFull as error:
-                # The older checkpoints are whole, and the next one may find room again.
-                self._store.notices.tell("disk", f"{error.strerror}; training goes on without it")
-        if self._leaves() or (left and not self._next_slot(self._leaves)):
-            self._store.save_checkpoint(state.global_step, self._trainer.save_state)
-            control.should_training_stop = True
-
-    def _leaves(self) -> bool:
-        """True when this process has to end: it was told to stop, the job was cancelled, or no worker wants it."""
-        return self._stop.is_set() or self._store.cancelled or self._store.unattended

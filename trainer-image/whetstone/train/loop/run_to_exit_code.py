@@ -6,6 +6,8 @@ from threading import Event
 
 from whetstone.engine import ModelError
 from whetstone.envs.errors import SandboxError
+from whetstone.sampling import SamplerGone, SamplerRefused
+from whetstone.sampling.managed_server import ManagedServer
 
 from ..job import TrainingJob
 from ..job.exit_codes import (
@@ -15,6 +17,7 @@ from ..job.exit_codes import (
     ENVIRONMENT_FAILED,
     ENVIRONMENT_KILLED,
     LOCKED,
+    SAMPLER_REFUSED,
     STOPPED,
     UNATTENDED,
 )
@@ -24,8 +27,9 @@ from ..output.failure import end_cancelled, end_with_failure
 from ..output.store import Locked, OutputStore
 from .base_model import BaseModel
 from .device_faults import device_exit_code
+from .iteration_end import NextSlot, alone
 from .rollouts import EnvironmentFailed
-from .run import NextSlot, alone, run_job
+from .run import run_job
 
 
 def run_to_exit_code(
@@ -35,13 +39,14 @@ def run_to_exit_code(
     started: float,
     base: BaseModel | None = None,
     next_slot: NextSlot = alone,
+    server: ManagedServer | None = None,
 ) -> int:
     """Runs the job and returns its exit code. A failure is written to the output directory, too.
 
     The arguments are those of run_job.
     """
     try:
-        if run_job(job, store, stop, started, base, next_slot):
+        if run_job(job, store, stop, started, base, next_slot, server):
             return 0
         if store.cancelled:
             return end_cancelled(store)
@@ -51,6 +56,8 @@ def run_to_exit_code(
     except (EnvironmentFailed, SandboxError) as error:
         killed = isinstance(error, SandboxError) and error.type == "Sandbox.EnvironmentKilled"
         return end_with_failure(ENVIRONMENT_KILLED if killed else ENVIRONMENT_FAILED, error, store)
+    except (SamplerRefused, SamplerGone) as error:
+        return end_with_failure(SAMPLER_REFUSED, error, store)
     except DiskFull as error:
         return end_with_failure(DISK_FULL, error.strerror, store)
     except Diverged as error:

@@ -186,6 +186,18 @@ class PrefixTreeBatch:
         self._numbers = torch.tensor([numbers[node] for node in nodes], device=mask.device)
         self._shape, self._flat = mask.shape, mask.flatten().nonzero()[:, 0]
 
+    @classmethod
+    def of_rows(cls, ids: torch.Tensor, attention: torch.Tensor, completion: int) -> PrefixTreeBatch:
+        """The batch whose last `completion` columns are completions, of each of whose tokens it is needed."""
+        split = ids.shape[1] - completion
+        inputs = {
+            "prompt_ids": ids[:, :split],
+            "prompt_mask": attention[:, :split],
+            "completion_ids": ids[:, split:],
+            "completion_mask": attention[:, split:],
+        }
+        return cls(inputs, inputs["completion_mask"])
+
     def logprobs(self, policy: PrefixTreePolicy, adapted: bool) -> torch.Tensor:
         """Log-probabilities at the places of the mask and zero elsewhere, `[rows, completion]`, in nats."""
         values = policy.logprobs(self._tree, self._targets, adapted=adapted)

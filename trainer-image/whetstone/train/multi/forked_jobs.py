@@ -24,9 +24,12 @@ from whetstone.engine import ModelError
 from whetstone.envs.errors import SandboxError
 from whetstone.envs.jail import load_profile
 from whetstone.envs.jail_probe_client import require_jail
+from whetstone.sampling import SamplerRefused
+from whetstone.sampling.managed_server import ManagedServer
 
-from ..job.exit_codes import BAD_JOB, FAULT, SIGNALLED, STOPPED
+from ..job.exit_codes import BAD_JOB, FAULT, SAMPLER_REFUSED, SIGNALLED, STOPPED
 from ..loop.base_model import BaseModel
+from ..loop.open_sampler import managed_server
 from ..loop.run_to_exit_code import run_to_exit_code
 from ..loop.trl_settings import quiet_libraries
 from ..output.failure import end_with_failure
@@ -54,13 +57,23 @@ class ForkedJobs:
 
     def run(self) -> list[int]:
         """Trains all jobs and returns their exit codes, in order."""
+        if self._jobs[0].job.sampler != "managed":
+            return self._run(None)
+        try:
+            with managed_server([one.job for one in self._jobs], self._jobs[0].store.root) as server:
+                return self._run(server)
+        except SamplerRefused as error:
+            return [end_with_failure(SAMPLER_REFUSED, error, one.store) for one in self._jobs]
+
+    def _run(self, server: ManagedServer | None) -> list[int]:
         # The math libraries must have no threads of their own yet, since a fork does not inherit them.
         torch.set_num_threads(1)
         base = None
         if not torch.cuda.is_available():
             try:
                 with quiet_libraries():
-                    base = BaseModel.read(Path(self._jobs[0].job.baseModel))
+                    first = self._jobs[0].job
+                    base = BaseModel.read(Path(first.baseModel), first.sampler)
             except ModelError as error:
                 return [end_with_failure(BAD_JOB, error, job.store) for job in self._jobs]
         self._probe_jail()
@@ -71,7 +84,7 @@ class ForkedJobs:
         slots = ComputeSlots(max(1, usable_cores() // self._jobs[0].job.threads))
         codes = [STOPPED] * len(self._jobs)
         for number in range(len(self._jobs)):
-            self._fork(number, slots, base, shared)
+            self._fork(number, slots, base, server, shared)
         while self._running:
             for number in slots.wait():
                 codes[number] = self._reap(number)
@@ -86,7 +99,9 @@ class ForkedJobs:
             with contextlib.suppress(SandboxError):
                 require_jail(load_profile(job.jailProfile or None))
 
-    def _fork(self, number: int, slots: ComputeSlots, base: BaseModel | None, shared: float) -> None:
+    def _fork(
+        self, number: int, slots: ComputeSlots, base: BaseModel | None, server: ManagedServer | None, shared: float
+    ) -> None:
         """Starts the process of a job. `shared` are the seconds that all jobs have spent together, starting up."""
         slot = slots.join(number)
         sys.stdout.flush()
@@ -94,20 +109,27 @@ class ForkedJobs:
         pid = os.fork()
         if pid == 0:
             slots.close_in_fork()
-            self._run_in_fork(self._jobs[number], base, slot, shared)
+            self._run_in_fork(self._jobs[number], base, server, slot, shared)
         self._running[number] = pid
         slot.close()
         if self._stop.is_set():
             # The signal came after the fork and before its process id was noted.
             os.kill(pid, signal.SIGTERM)
 
-    def _run_in_fork(self, opened: OpenJob, base: BaseModel | None, slot: ComputeSlot, shared: float) -> None:
+    def _run_in_fork(
+        self,
+        opened: OpenJob,
+        base: BaseModel | None,
+        server: ManagedServer | None,
+        slot: ComputeSlot,
+        shared: float,
+    ) -> None:
         """Runs a job in its forked process, and ends the process with the job's exit code."""
         code = FAULT
         try:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() == self._parent:
-                code = self._train(opened, base, slot, shared)
+                code = self._train(opened, base, server, slot, shared)
         except Exception as error:
             traceback.print_exc()
             end_with_failure(FAULT, f"job {opened.job.jobId} ended with {type(error).__name__}: {error}", opened.store)
@@ -117,10 +139,18 @@ class ForkedJobs:
             sys.stderr.flush()
             os._exit(code)
 
-    def _train(self, opened: OpenJob, base: BaseModel | None, slot: ComputeSlot, shared: float) -> int:
+    def _train(
+        self,
+        opened: OpenJob,
+        base: BaseModel | None,
+        server: ManagedServer | None,
+        slot: ComputeSlot,
+        shared: float,
+    ) -> int:
         if not slot.next(self._stop.is_set):
             return STOPPED
-        return run_to_exit_code(opened.job, opened.store, self._stop, time.perf_counter() - shared, base, slot.next)
+        started = time.perf_counter() - shared
+        return run_to_exit_code(opened.job, opened.store, self._stop, started, base, slot.next, server)
 
     def _reap(self, number: int) -> int:
         """Collects the process of a job that has ended and returns the job's exit code."""

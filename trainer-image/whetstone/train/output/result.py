@@ -14,6 +14,9 @@ from .store import OutputStore
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+# Of each progress line the manifest keeps these; the last one is there unless the engine sampled.
+CURVE = ("iteration", "reward", "kl", "loss", "samplerMismatch")
+
 
 def save_result(
     job: TrainingJob, store: OutputStore, model: PreTrainedModel, lines: list[dict], startup: float
@@ -22,7 +25,7 @@ def save_result(
 
     `lines` are all progress lines of the job, `startup` the seconds before the first iteration. Raises Fenced.
     """
-    adapter_sha256 = store.save_adapter(lambda directory: _write_adapter(job, model, directory))
+    adapter_sha256 = store.save_adapter(lambda directory: write_adapter(job, model, directory))
     elapsed = lines[-1]["secondsElapsed"]
     store.save_manifest(
         {
@@ -40,14 +43,14 @@ def save_result(
                 "startup": round(startup, 3),
             },
             "completionTokens": sum(line["completionTokens"] for line in lines),
-            "curve": [{key: line[key] for key in ("iteration", "reward", "kl", "loss")} for line in lines],
+            "curve": [{key: line[key] for key in CURVE if key in line} for line in lines],
             "finalReward": sum(line["reward"] for line in lines[-5:]) / len(lines[-5:]),
             "environmentSha256": [environment.sha256 for environment in job.environments],
         }
     )
 
 
-def _write_adapter(job: TrainingJob, model: PreTrainedModel, directory: Path) -> None:
+def write_adapter(job: TrainingJob, model: PreTrainedModel, directory: Path) -> None:
     """Saves in PEFT's format, with the same bytes for the same adapter: no path of this machine, lists in order."""
     model.save_pretrained(str(directory))
     path = directory / "adapter_config.json"

@@ -6,6 +6,7 @@ written.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import io
@@ -13,6 +14,7 @@ import json
 import os
 import secrets
 import shutil
+import sys
 from pathlib import Path
 
 from whetstone.tree_hash import tree_sha256
@@ -24,6 +26,8 @@ from .disk import DiskFull, disk_full_named
 from .notices import Notices
 
 FAILURE = "failure.json"
+# What the training waits for, as a sentence.
+WAITING = "waiting"
 DAMAGED_MANIFEST = "manifest.damaged.json"
 
 
@@ -90,6 +94,7 @@ class OutputStore:
             raise JobError(f"{self.root} holds another job; give this one a directory of its own")
         _replace(self._fence, self._token)
         _replace(mark, job.sha256)
+        (self.root / WAITING).unlink(missing_ok=True)
         self.notices = Notices()
         self._unwritten: list[dict] = []
         self._attendance = Attendance(self.root)
@@ -144,6 +149,17 @@ class OutputStore:
         minutes = f"{self._attendance.minutes:g} minutes"
         self.notices.tell("attendance", f"no worker has attended to {self.root} for {minutes}, so training ends here")
         return True
+
+    def tell_waiting(self, sentence: str | None) -> None:
+        """Says what the training waits for, in the log and in the file `waiting` while it lasts. None: it goes on."""
+        path = self.root / WAITING
+        if sentence is None:
+            path.unlink(missing_ok=True)
+            print(f"whetstone.train: {self.root.name} goes on", file=sys.stderr, flush=True)
+        else:
+            print(f"whetstone.train: {self.root.name} is {sentence}", file=sys.stderr, flush=True)
+            with contextlib.suppress(DiskFull):
+                _replace(path, sentence)
 
     def clear_failure(self) -> None:
         """Removes the failure.json of an earlier attempt."""

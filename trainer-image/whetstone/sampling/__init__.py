@@ -1,0 +1,14 @@
+"""What rollouts are sampled from: the engine in this process, or a vLLM server over HTTP (docs/training.md)."""
+
+from .engine_sampler import EngineSampler
+from .sampler import Sample, Sampler, SampleRequest, SamplerGone, SamplerInterrupted, SamplerRefused
+
+__all__ = [
+    "EngineSampler",
+    "Sample",
+    "SampleRequest",
+    "Sampler",
+    "SamplerGone",
+    "SamplerInterrupted",
+    "SamplerRefused",
+]

@@ -1,0 +1,71 @@
+"""The sampler in the trainer's own process: the engine, which reads plain Llama checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from whetstone.engine import Adapter, Engine, Request, live_adapter
+
+from .sampler import Sample, SampleRequest
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+
+
+class EngineSampler:
+    """Samples with the engine. Its samples have no log-probabilities: the engine computes what the trainer computes."""
+
+    reports_logprobs = False
+    length_setting = "choose a model with longer positions"
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._adapter: str | None = None
+
+    @property
+    def length(self) -> int:
+        """The engine's longest sequence, in tokens."""
+        return self._engine.length
+
+    def publish(self, model: PeftModel) -> str:
+        """Puts the model's live adapter into the engine, in place of the one before."""
+        config = model.peft_config["default"]
+        return self.put(live_adapter(model, config.lora_alpha / config.r))
+
+    def put(self, adapter: Adapter) -> str:
+        """Like `publish`, for an adapter of the engine."""
+        # Dropped and put even when it is the same: what the engine has cached for it depends on nothing but its puts.
+        if self._adapter is not None:
+            self._engine.drop_adapter(self._adapter)
+        self._adapter = _name(adapter)
+        self._engine.put_adapter(self._adapter, adapter)
+        return self._adapter
+
+    def sample(self, requests: list[SampleRequest]) -> list[Sample]:
+        """Completions of the requests. The same adapter, requests and order give the same tokens."""
+        asked = [
+            Request(
+                one.prompt,
+                one.max_tokens,
+                seed=one.seed,
+                temperature=one.temperature,
+                adapter=self._adapter,
+                stop=one.stop,
+            )
+            for one in requests
+        ]
+        self._engine.run(asked)
+        return [Sample(one.tokens, None, one.finish or "") for one in asked]
+
+    def close(self) -> None:
+        """Nothing to give up."""
+
+
+def _name(adapter: Adapter) -> str:
+    digest = hashlib.sha256(repr(adapter.scale).encode())
+    for key, factors in adapter.parts.items():
+        digest.update(repr(key).encode())
+        for factor in factors:
+            digest.update(factor.detach().cpu().contiguous().numpy())
+    return f"live@{digest.hexdigest()[:16]}"

@@ -1,0 +1,74 @@
+"""The interface between rollouts and whatever generates their tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+
+
+class SamplerRefused(Exception):
+    """The sampler cannot serve this training; the message says what to change, with the flag or variable."""
+
+
+class SamplerGone(Exception):
+    """The sampler keeps failing, though it answers; the message has its own words."""
+
+
+class SamplerInterrupted(Exception):
+    """The training has to end while the sampler is waited for."""
+
+
+@dataclass(frozen=True)
+class SampleRequest:
+    """One completion to sample.
+
+    `prompt` are token ids. `temperature` 0 is greedy. `stop` are the token ids that end a completion, besides
+    `max_tokens` and the sampler's length.
+    """
+
+    prompt: list[int]
+    max_tokens: int
+    temperature: float
+    seed: int
+    stop: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sampled completion.
+
+    `tokens` end with the stop token when `finish` is 'stop'; otherwise `finish` is 'length'. `logprobs` `[tokens]` are
+    the log-probabilities, in nats, with which the tokens were drawn, that is at the request's temperature. None: the
+    sampler computes what the trainer computes, so the trainer's own serve.
+    """
+
+    tokens: list[int]
+    logprobs: list[float] | None
+    finish: str
+
+
+class Sampler(Protocol):
+    """Samples completions with the adapter that was published last.
+
+    `length` is the longest sequence, in tokens, prompt included; `length_setting` says how to get a longer one.
+    `reports_logprobs` says whether samples have log-probabilities of their own.
+    """
+
+    length: int
+    length_setting: str
+    reports_logprobs: bool
+
+    def publish(self, model: PeftModel) -> str:
+        """Makes the model's adapter the one that samples come from.
+
+        Returns its name, which carries the hash of its weights: another adapter never gets the same name.
+        """
+
+    def sample(self, requests: list[SampleRequest]) -> list[Sample]:
+        """Completions of the requests, in order. Raises SamplerRefused, SamplerGone and SamplerInterrupted."""
+
+    def close(self) -> None:
+        """Gives up what the sampler holds for this training. Idempotent."""

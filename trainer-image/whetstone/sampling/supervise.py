@@ -1,0 +1,96 @@
+"""Keeps a server up for as long as the parent process lives: `python supervise.py`, with a plan as JSON on stdin.
+
+It imports nothing of the package, so that it starts in a moment and needs little memory. It ends with exit code 1 when
+the server has ended three times in a row within ten minutes, since then something is wrong with its command. On
+SIGTERM, which the kernel also sends when the parent dies, it ends the server's whole process group.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+PR_SET_PDEATHSIG = 1
+# Its start alone takes minutes on a small machine.
+SOON_SECONDS = 600.0
+MOST_SOON_ENDS = 3
+RESTART_SECONDS = 1.0
+POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The server's command, the file for its output, and the seconds that it has to end on SIGTERM."""
+
+    command: list[str]
+    log: str
+    grace: float
+
+
+def end_group(process: subprocess.Popen, grace: float) -> None:
+    """Ends a process that leads a group, and all others of its group."""
+    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            return
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            process.poll()
+            if not _group_lives(process.pid):
+                return
+            time.sleep(POLL_SECONDS)
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def end_with_parent(parent: int) -> None:
+    """In a new process, before its program starts: the kernel sends it SIGTERM when the process `parent` dies."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def main() -> int:
+    """Supervises until SIGTERM (0), or until the server cannot be kept up (1)."""
+    plan = Plan(**json.load(sys.stdin))
+    stop: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
+    soon, own = 0, os.getpid()
+    while not stop:
+        started = time.monotonic()
+        with open(plan.log, "ab") as log:
+            server = subprocess.Popen(
+                plan.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=lambda: end_with_parent(own),
+            )
+        while server.poll() is None and not stop:
+            time.sleep(POLL_SECONDS)
+        # Its helpers do not outlive it: they hold the port, or memory of the GPU.
+        end_group(server, plan.grace)
+        soon = soon + 1 if time.monotonic() - started < SOON_SECONDS else 0
+        if soon >= MOST_SOON_ENDS and not stop:
+            return 1
+        if not stop:
+            time.sleep(RESTART_SECONDS)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""The sampler behind HTTP: a vLLM server, which several trainings may share."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from whetstone.tree_hash import tree_sha256
+
+from .sampler import Sample, SampleRequest, SamplerGone, SamplerInterrupted, SamplerRefused
+from .vllm_server import AdapterMissing, Unreachable, VllmServer
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+
+Answer = TypeVar("Answer")
+# Completions asked for at once; vLLM itself queues what it has no room for.
+CONCURRENCY = 256
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.25, 10.0
+# An outage that lasts longer is told.
+TOLD_AFTER_SECONDS = 3.0
+# A server that answers but fails the same request so often in a row, or forgets the adapter, is broken.
+MOST_FAILURES = 20
+
+
+class VllmSampler:
+    """Samples with a server, with each adapter under a name that no other adapter ever gets.
+
+    `prefix` begins the names of this training's adapters. Adapters are written to folders in `folder`, which the server
+    must see by the same path. `write(model, directory)` writes one in PEFT's format, with the same bytes for the same
+    weights. `leaves()` says that the training has to end. `tell` gets a sentence while the server is waited for, and
+    None afterwards.
+
+    The constructor waits for the server and raises SamplerRefused when it lacks something, SamplerInterrupted.
+    """
+
+    reports_logprobs = True
+    length_setting = "start the sampler with a larger --max-model-len"
+
+    def __init__(
+        self,
+        server: VllmServer,
+        prefix: str,
+        folder: Path,
+        write: Callable[[PeftModel, Path], None],
+        leaves: Callable[[], bool],
+        tell: Callable[[str | None], None],
+    ) -> None:
+        self._server, self._prefix, self._folder, self._write = server, prefix, folder, write
+        self._leaves, self._tell = leaves, tell
+        self._adapter: str | None = None
+        self._rank = 0
+        self._lock = threading.Lock()
+        self._given_up = threading.Event()
+        self._told = False
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        self._base = self._patiently(server.model)
+        self.length = self._base.length
+        # Those that an earlier process of this training left behind.
+        for name in self._patiently(server.adapters):
+            if name.startswith(prefix):
+                self._patiently(lambda name=name: server.unload(name))
+
+    def publish(self, model: PeftModel) -> str:
+        """Writes the model's adapter and loads it under a new name; then the one before is unloaded.
+
+        The name is that of the files' content, so blocks that the server has cached for it stay valid.
+        """
+        temporary = self._folder / ".adapter"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        self._write(model, temporary)
+        name = f"{self._prefix}{tree_sha256(temporary)[:16]}"
+        if name == self._adapter:
+            return name
+        directory = self._folder / name
+        shutil.rmtree(directory, ignore_errors=True)
+        temporary.rename(directory)
+        before, self._adapter = self._adapter, name
+        self._rank = model.peft_config["default"].r
+        self._patiently(self._load)
+        if before is not None:
+            self._remove(before)
+        return name
+
+    def sample(self, requests: list[SampleRequest]) -> list[Sample]:
+        """Completions of the requests, asked for side by side.
+
+        A server that dies meanwhile is waited for; it gets the adapter again, and what it has not answered is asked
+        again.
+        """
+        if self._adapter is None:
+            raise ValueError("no adapter is published yet")
+        return self._complete(self._adapter, requests)
+
+    def sample_base(self, requests: list[SampleRequest]) -> list[Sample]:
+        """Completions of the base model, without an adapter."""
+        return self._complete(self._base.name, requests)
+
+    def close(self) -> None:
+        """Unloads this training's adapter, if the server answers, and removes its files."""
+        if self._adapter is not None:
+            self._remove(self._adapter)
+            self._adapter = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._server.close()
+
+    def _complete(self, model: str, requests: list[SampleRequest]) -> list[Sample]:
+        fitting = [self._fitted(one) for one in requests]
+        with ThreadPoolExecutor(max(1, min(CONCURRENCY, len(requests))), "sampler") as pool:
+            asked = [pool.submit(self._patiently, lambda one=one: self._server.complete(model, one)) for one in fitting]
+            try:
+                return [one.result() for one in asked]
+            except BaseException:
+                self._given_up.set()
+                for one in asked:
+                    one.cancel()
+                raise
+
+    def _fitted(self, request: SampleRequest) -> SampleRequest:
+        """The request, with its `max_tokens` cut to the room that the prompt leaves. Raises ValueError without room."""
+        room = self.length - len(request.prompt)
+        if not request.prompt or room < 1:
+            raise ValueError(f"the prompt has {len(request.prompt)} tokens, the model takes 1 to {self.length - 1}")
+        if request.max_tokens <= room:
+            return request
+        return SampleRequest(request.prompt, room, request.temperature, request.seed, request.stop)
+
+    def _load(self) -> None:
+        self._server.load(self._adapter, str(self._folder / self._adapter), self._rank)
+
+    def _remove(self, name: str) -> None:
+        """Unloads an adapter that is not needed any more. A server that is gone has forgotten it anyway."""
+        with contextlib.suppress(Unreachable, SamplerRefused, SamplerGone):
+            self._server.unload(name)
+        shutil.rmtree(self._folder / name, ignore_errors=True)
+
+    def _patiently(self, ask: Callable[[], Answer]) -> Answer:
+        """The answer to a request, however long the server is away.
+
+        A server that is healthy and fails the request MOST_FAILURES times in a row raises SamplerGone.
+        """
+        start, wait, failures = time.monotonic(), FIRST_WAIT_SECONDS, 0
+        while True:
+            try:
+                answer = ask()
+            except Unreachable as error:
+                why = str(error)
+                failures = failures + 1 if self._server.is_healthy() else 0
+            except AdapterMissing as error:
+                if self._adapter is None:
+                    raise SamplerRefused(f"the sampler at {self._server.url} changed its base model: {error}") from None
+                why, failures = str(error), failures + 1
+                with contextlib.suppress(Unreachable), self._lock:
+                    self._load()
+                    wait = FIRST_WAIT_SECONDS
+            else:
+                self._answered()
+                return answer
+            if failures >= MOST_FAILURES:
+                raise SamplerGone(
+                    f"the sampler at {self._server.url} failed {failures} times in a row: {why}. Behind one address"
+                    " there may be only one server, since each holds adapters of its own"
+                )
+            if time.monotonic() - start > TOLD_AFTER_SECONDS:
+                self._waiting(why)
+            self._sleep(wait * random.uniform(0.75, 1.25))
+            wait = min(2 * wait, LONGEST_WAIT_SECONDS)
+
+    def _sleep(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if self._given_up.wait(min(left, 0.5)) or self._leaves():
+                raise SamplerInterrupted("the training ends while it waits for the sampler")
+
+    def _waiting(self, why: str) -> None:
+        with self._lock:
+            if not self._told:
+                self._told = True
+                self._tell(f"waiting for the sampler at {self._server.url} ({why})")
+
+    def _answered(self) -> None:
+        if self._told:
+            with self._lock:
+                self._told = False
+                self._tell(None)

@@ -1,0 +1,208 @@
+"""A vLLM server as the trainer needs it, over HTTP: one method for each request, and errors that say what to change.
+
+Written against vLLM 0.32. Tokens travel as ids in both directions (`/v1/completions` with `return_token_ids`), which
+every server has; `/inference/v1/generate` needs a flag.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+import httpx2
+
+from .sampler import Sample, SampleRequest, SamplerGone, SamplerRefused
+
+# Ranks that --max-lora-rank takes.
+RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+ADAPTERS = "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in its environment and --enable-lora"
+# Of one completion: a start, and a time for each token that holds on a server with many others to serve.
+ANSWER_SECONDS, TOKEN_SECONDS = 300.0, 1.0
+CONNECT_SECONDS = 5.0
+# A peer that is gone without a word is noticed after half a minute, however long an answer may take.
+KEEP_ALIVE = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
+]
+
+
+class Unreachable(Exception):
+    """The server does not answer, or is not ready; asking again may help."""
+
+
+class AdapterMissing(Exception):
+    """The server does not hold the adapter: it has started anew."""
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """The base model that a server serves: its name there, and its longest sequence in tokens."""
+
+    name: str
+    length: int
+
+
+class VllmServer:
+    """Requests to the server at `url` (without `/v1`), at most `connections` at once, from any thread.
+
+    Every method raises Unreachable, SamplerRefused, and SamplerGone for what only the server's own words explain.
+    """
+
+    def __init__(self, url: str, connections: int, key: str | None = None) -> None:
+        self.url = url.rstrip("/").removesuffix("/v1")
+        limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
+        self._client = httpx2.Client(
+            base_url=self.url,
+            transport=httpx2.HTTPTransport(limits=limits, socket_options=KEEP_ALIVE),
+            timeout=httpx2.Timeout(60.0, connect=CONNECT_SECONDS, pool=None),
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+        )
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+    def is_healthy(self) -> bool:
+        """True when the server answers that it is ready."""
+        try:
+            return self._client.get("/health", timeout=CONNECT_SECONDS).status_code == 200
+        except httpx2.TransportError:
+            return False
+
+    def model(self) -> ServedModel:
+        """The base model."""
+        for card in self._cards():
+            if not card.get("parent"):
+                length = card.get("max_model_len")
+                if not isinstance(length, int):
+                    raise SamplerRefused(
+                        f"the sampler at {self.url} does not say how long a sequence may be (max_model_len in"
+                        " /v1/models): it is no vLLM, or one before 0.12"
+                    )
+                return ServedModel(card["id"], length)
+        raise SamplerRefused(f"the sampler at {self.url} serves no base model: see its /v1/models")
+
+    def adapters(self) -> list[str]:
+        """Names of the adapters that it holds."""
+        return [card["id"] for card in self._cards() if card.get("parent")]
+
+    def load(self, name: str, directory: str, rank: int) -> None:
+        """Loads an adapter of this rank. One that is there by that name already stays."""
+        answer = self._ask("POST", "/v1/load_lora_adapter", {"lora_name": name, "lora_path": directory})
+        words = _words(answer)
+        if answer.status_code == 200 or (answer.status_code == 400 and "already been loaded" in words):
+            return
+        if answer.status_code == 404 and "No adapter found" in words:
+            raise SamplerRefused(
+                f"the sampler at {self.url} finds no adapter in {directory}: it must see this folder by the same path;"
+                " mount the store's volume into its pod as it is mounted into the trainer's"
+            )
+        if answer.status_code in (404, 405):
+            raise SamplerRefused(f"the sampler at {self.url} takes no adapters while it runs: start it with {ADAPTERS}")
+        if "max_lora_rank" in words or "LoRA rank" in words:
+            fitting = next((one for one in RANKS if one >= rank), rank)
+            raise SamplerRefused(
+                f"the sampler at {self.url} takes only adapters of a lower rank than this training's, which is {rank}:"
+                f" start it with --max-lora-rank {fitting}, or lower training.rank"
+            )
+        if "LoRA is not enabled" in words or "enable_lora" in words:
+            raise SamplerRefused(f"the sampler at {self.url} was started without adapters: start it with {ADAPTERS}")
+        raise SamplerGone(f"the sampler at {self.url} could not load an adapter: {words}")
+
+    def unload(self, name: str) -> None:
+        """Removes an adapter; nothing happens when it is not there."""
+        self._ask("POST", "/v1/unload_lora_adapter", {"lora_name": name})
+
+    def complete(self, model: str, request: SampleRequest) -> Sample:
+        """Samples one completion. Raises AdapterMissing when there is no such model."""
+        answer = self._ask(
+            "POST",
+            "/v1/completions",
+            {
+                "model": model,
+                "prompt": request.prompt,
+                "max_tokens": request.max_tokens,
+                "temperature": request.temperature,
+                "seed": request.seed,
+                "stop_token_ids": list(request.stop),
+                # Only what the request says ends a completion, and nothing that generation_config.json of the model
+                # recommends changes what is sampled: the trainer takes the plain distribution at this temperature.
+                "ignore_eos": True,
+                "top_p": 1.0,
+                "top_k": 0,
+                "min_p": 0.0,
+                "repetition_penalty": 1.0,
+                "presence_penalty": 0.0,
+                "frequency_penalty": 0.0,
+                "logprobs": 0,
+                "return_token_ids": True,
+                "skip_special_tokens": False,
+            },
+            seconds=ANSWER_SECONDS + TOKEN_SECONDS * request.max_tokens,
+        )
+        if answer.status_code == 404 and "does not exist" in _words(answer):
+            raise AdapterMissing(_words(answer))
+        if answer.status_code != 200:
+            raise SamplerRefused(f"the sampler at {self.url} refuses a completion: {_words(answer)}")
+        return self._read(answer.json(), request)
+
+    def _read(self, body: dict, request: SampleRequest) -> Sample:
+        choice = body["choices"][0]
+        tokens, seen = choice.get("token_ids"), choice.get("prompt_token_ids")
+        values = (choice.get("logprobs") or {}).get("token_logprobs")
+        if not tokens or seen is None:
+            raise SamplerRefused(
+                f"the sampler at {self.url} answers no token ids (return_token_ids): it is no vLLM, or one before 0.12"
+            )
+        if values is None or len(values) != len(tokens):
+            raise SamplerRefused(
+                f"the sampler at {self.url} answers {0 if values is None else len(values)} log-probabilities for"
+                f" {len(tokens)} tokens: start it with --max-logprobs 1 or more, without speculative decoding"
+            )
+        if seen != request.prompt:
+            raise SamplerGone(
+                f"the sampler at {self.url} read {len(seen)} prompt tokens that are not the {len(request.prompt)} that"
+                " it was asked with"
+            )
+        if choice.get("finish_reason") not in ("stop", "length"):
+            raise SamplerGone(f"the sampler at {self.url} ended a completion with {choice.get('finish_reason')!r}")
+        return Sample(tokens, values, choice["finish_reason"])
+
+    def _cards(self) -> list[dict]:
+        answer = self._ask("GET", "/v1/models")
+        if answer.status_code != 200:
+            raise SamplerRefused(
+                f"there is no OpenAI API at {self.url}: /v1/models answers {answer.status_code} ({_words(answer)});"
+                " training.samplerUrl must be the address of a vLLM server"
+            )
+        return answer.json()["data"]
+
+    def _ask(self, method: str, path: str, body: dict | None = None, seconds: float = 60.0) -> httpx2.Response:
+        timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS, pool=None)
+        try:
+            answer = self._client.request(method, path, json=body, timeout=timeout)
+        except httpx2.TransportError as error:
+            raise Unreachable(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+        if answer.status_code in (401, 403):
+            raise SamplerRefused(
+                f"the sampler at {self.url} wants an API key: name a file that holds it in WHET_SAMPLER_AUTH_FILE, in"
+                " the trainer's environment"
+            )
+        if answer.status_code in (408, 429, 502, 503, 504):
+            raise Unreachable(f"HTTP status {answer.status_code}: {_words(answer)}")
+        if answer.status_code == 500 and path == "/v1/completions":
+            # Also what a server answers whose engine has died, before it ends.
+            raise Unreachable(f"HTTP status 500: {_words(answer)}")
+        return answer
+
+
+def _words(answer: httpx2.Response) -> str:
+    """What the server says about an error, in one line."""
+    try:
+        error = answer.json().get("error", answer.text)
+        words = error.get("message", "") if isinstance(error, dict) else str(error)
+    except (ValueError, AttributeError):
+        words = answer.text
+    return " ".join(str(words).split())[:500]

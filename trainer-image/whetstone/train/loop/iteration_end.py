@@ -1,0 +1,100 @@
+"""What follows each iteration: progress line, stopping rule, report, checkpoint, and the wait for a compute slot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+from transformers import TrainerCallback
+
+from ..job import TrainingJob
+from ..loss.divergence import check_reward
+from ..output.disk import DiskFull
+from ..output.reports import Reporter
+from ..output.store import OutputStore
+from .episode import unaided
+
+if TYPE_CHECKING:
+    from .run import AdapterTrainer
+
+# Gives back this job's compute slot and waits for the next one. False as soon as its argument, a function, says True.
+NextSlot = Callable[[Callable[[], bool]], bool]
+
+
+def alone(stopped: Callable[[], bool]) -> bool:
+    """The NextSlot of a job that shares its process with no other: there is always a slot."""
+    return not stopped()
+
+
+class IterationEnd(TrainerCallback):
+    """What follows each optimiser step. `lines` are the progress lines so far; on_log adds to them.
+
+    `leaves()` is true when this process has to end.
+    """
+
+    def __init__(
+        self,
+        job: TrainingJob,
+        store: OutputStore,
+        trainer: AdapterTrainer,
+        lines: list[dict],
+        leaves: Callable[[], bool],
+        next_slot: NextSlot,
+    ) -> None:
+        self._job, self._store, self._trainer, self._lines = job, store, trainer, lines
+        self._leaves, self._next_slot = leaves, next_slot
+        self._reporter = Reporter(job.outputDir)
+        self._elapsed_before = lines[-1]["secondsElapsed"] if lines else 0.0
+        self._start = self._step_start = self._last_end = time.perf_counter()
+
+    def on_train_begin(self, args, state, control, **_):
+        self._start = self._last_end = time.perf_counter()
+
+    def on_step_begin(self, args, state, control, **_):
+        self._step_start = time.perf_counter()
+
+    def on_log(self, args, state, control, logs=None, **_):
+        """Transformers calls it once an iteration, after the optimiser's step, with the gradient's norm.
+
+        Raises Diverged when the adapter is not finite or the reward has collapsed.
+        """
+        if not logs or "grad_norm" not in logs or state.global_step <= len(self._lines):
+            return
+        now = time.perf_counter()
+        trainer, algorithm, environments = self._trainer, self._job.algorithm, len(self._job.environments)
+        trainer.check_adapter()
+        episodes = trainer.episodes
+        rewards = torch.tensor([episode.reward for episode in unaided(episodes)], dtype=torch.float64)
+        line = {
+            "iteration": state.global_step,
+            "iterations": algorithm.iterations,
+            "reward": rewards.mean().item(),
+            "rewardStd": rewards.std(correction=0).item(),
+            "loss": trainer.step_loss,
+            "kl": trainer.step_kl,
+            "gradNorm": float(logs["grad_norm"]),
+            "completionTokens": sum(sum(episode.sampled) for episode in episodes),
+            "secondsGeneration": round(trainer.seconds_generation, 4),
+            "secondsUpdate": round(now - self._step_start - trainer.seconds_generation, 4),
+            "secondsElapsed": round(self._elapsed_before + now - self._start, 4),
+        }
+        if trainer.step_mismatch is not None:
+            line["samplerMismatch"] = trainer.step_mismatch
+        self._lines.append(line)
+        self._store.add_progress(line)
+        check_reward([one["reward"] for one in self._lines], algorithm.groups, environments, algorithm.rewardCollapse)
+        left = algorithm.iterations - state.global_step
+        # From the end of one iteration to the end of the next, since the wait for a compute slot counts, too.
+        self._reporter.tell(line, round(left * (now - self._last_end), 1))
+        self._last_end = now
+        if state.global_step % self._job.checkpointEvery == 0:
+            try:
+                self._store.save_checkpoint(state.global_step, self._trainer.save_state)
+            except DiskFull as error:
+                # The older checkpoints are whole, and the next one may find room again.
+                self._store.notices.tell("disk", f"{error.strerror}; training goes on without it")
+        if self._leaves() or (left and not self._next_slot(self._leaves)):
+            self._store.save_checkpoint(state.global_step, self._trainer.save_state)
+            control.should_training_stop = True

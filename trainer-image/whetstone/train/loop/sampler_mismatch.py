@@ -1,0 +1,42 @@
+"""Sampler and trainer round differently: TRL's importance-sampling correction, and how far the two lie apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .run import AdapterTrainer
+
+
+class _Published:
+    """Stands where TRL keeps its own vLLM client, whose weights it would bring up to date: `publish` does that."""
+
+    def sync_weights(self) -> None:
+        """Nothing to bring up to date."""
+
+
+def correct_for_sampler(trainer: AdapterTrainer) -> None:
+    """Makes TRL correct for a sampler whose log-probabilities are not the trainer's.
+
+    TRL does so only with a vLLM of its own, so it is told that there is one, once its constructor, which would connect
+    to it, is through. A rollout whose probability differs by more than `vllm_importance_sampling_clip_max` (3 times) is
+    left out of the loss; the others are weighted with the ratio.
+    """
+    trainer.use_vllm = True
+    trainer.vllm_generation = _Published()
+    trainer._last_loaded_step = -1
+
+
+def sampler_mismatch(trainer: AdapterTrainer, inputs: dict) -> dict[str, float] | None:
+    """How far the log-probabilities of the last batch lie apart, in nats a token; None without a correction.
+
+    `clipped` is the share of rollouts that the correction left out. Rollouts with hints count in none of the three.
+    """
+    if "importance_sampling_ratio" not in inputs:
+        return None
+    metrics = trainer._metrics["train"]
+    return {
+        "mean": metrics["sampling/sampling_logp_difference/mean"][-1],
+        "max": metrics["sampling/sampling_logp_difference/max"][-1],
+        "clipped": (inputs["importance_sampling_ratio"] == 0).float().mean().item(),
+    }
