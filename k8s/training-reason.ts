@@ -121,7 +121,14 @@ function pendingReason(pod: V1Pod, { events }: TrainingSnapshot): Reason | null 
   };
 }
 
-function runningReason({ trainer }: TrainingSnapshot, pod: V1Pod, { stalledMs }: ReasonLimits, nowMs: number): Reason {
+function runningReason(
+  { trainer, waiting }: TrainingSnapshot,
+  pod: V1Pod,
+  { stalledMs }: ReasonLimits,
+  nowMs: number,
+): Reason {
+  // It is alive, and another pod would wait, too.
+  if (waiting) return { kind: 'Training', message: waiting };
   const started = pod.status?.containerStatuses?.[0]?.state?.running?.startedAt;
   const startedMs = started ? new Date(started).getTime() : nowMs;
   // startedAt is in whole seconds.

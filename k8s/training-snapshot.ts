@@ -13,6 +13,8 @@ export interface TrainingSnapshot {
   contactMs: number;
   /** How far the trainer is; null before its first iteration. */
   trainer: TrainerProgress | null;
+  /** What the running trainer says that it waits for, a server outside the cluster's knowledge; absent: nothing. */
+  waiting?: string | null;
 }
 
 /** How far a trainer is, from progress.jsonl and its reports. */

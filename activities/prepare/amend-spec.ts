@@ -34,6 +34,7 @@ const AMENDABLE_FIELDS = [
   'training.kubernetes',
   'training.threads',
   'training.checkpointEvery',
+  'training.samplerUrl',
   'training.packing',
   'training.packingWaitSeconds',
 ] as const;

@@ -131,7 +131,13 @@ async function readTrained(
   { name, sha256, key, rollouts, seconds, manifest }: TrainedAdapter,
 ): Promise<Trained> {
   const { curve, completionTokens } = await getJson(store, manifest, trainingManifestSchema);
-  const points = curve.map(({ iteration, reward, kl, loss }) => ({ iteration, reward, kl, loss }));
+  const points = curve.map(({ iteration, reward, kl, loss, samplerMismatch }) => ({
+    iteration,
+    reward,
+    kl,
+    loss,
+    ...(samplerMismatch && { samplerMismatch }),
+  }));
   return { trained: { name, sha256, key, rollouts, seconds, curve: points }, completionTokens };
 }
 

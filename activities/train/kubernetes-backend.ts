@@ -17,6 +17,7 @@ import { StatusReporter } from './cluster/status-reporter';
 import { isOver, POLL_MS, TrainerJobClient } from './cluster/trainer-job-client';
 import { memberOutcome } from './packs/member-outcome';
 import { rememberNamespace } from './orphans/namespaces';
+import { readWaiting } from './progress-file';
 import { trackProgress } from './progress-tracker';
 import { podTokenCheck } from './reports/pod-token';
 import type { ReportInbox } from './reports/report-inbox';
@@ -75,7 +76,8 @@ export class KubernetesBackend implements TrainingBackend {
       let missingMs = UNSEEN_MS;
       for (;;) {
         const known = watch.snapshot(job.metadata?.uid ?? '');
-        const snapshot: TrainingSnapshot = { ...known, trainer: await progress.read() };
+        const waiting = await readWaiting(planned.directory);
+        const snapshot: TrainingSnapshot = { ...known, trainer: await progress.read(), waiting };
         const manifest = await memberOutcome(training).catch(async (error: Error) => {
           await record(snapshot, { kind: 'CodeError', message: error.message });
           throw error;

@@ -21,6 +21,7 @@ import {
   isTrainerOf,
   trainerState,
 } from './trainer-process';
+import { readWaiting } from './progress-file';
 import { trackProgress } from './progress-tracker';
 
 /** What training on this machine needs. */
@@ -86,6 +87,8 @@ export class LocalBackend implements TrainingBackend {
         progress.setDone(last.iteration);
         progress.setNote(`${noteOf(training)}, reward ${last.reward.toFixed(2)}${shared}`);
       }
+      const waiting = await readWaiting(training.planned.directory);
+      if (waiting !== null) progress.setNote(`train ${training.input.job}: ${waiting}`);
       if (manifest) return manifest;
       if (isOurs && state.status !== 'running') {
         const isLocked = state.status === 'ended' && state.code === LOCKED_EXIT_CODE;

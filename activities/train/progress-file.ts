@@ -2,6 +2,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TrainingProgress, trainingProgressSchema } from '../../contracts/artifacts/training';
 
+/** Most characters of what a trainer says that it waits for; the words of a server are among them. */
+const MAX_SENTENCE = 500;
+
 /** Reads the complete lines of progress.jsonl, oldest first. A line that is being written is left out. */
 export async function readProgressLines(directory: string): Promise<TrainingProgress[]> {
   const text = await readFile(join(directory, 'progress.jsonl'), 'utf8').catch(() => '');
@@ -18,6 +21,14 @@ export async function readProgressLines(directory: string): Promise<TrainingProg
 /** Reads the newest complete line of progress.jsonl; null when there is none. */
 export async function lastIteration(directory: string): Promise<TrainingProgress | null> {
   return (await readProgressLines(directory)).at(-1) ?? null;
+}
+
+/** What the trainer waits for, as a sentence, while it can do nothing else; null while it works. */
+export async function readWaiting(directory: string): Promise<string | null> {
+  return readFile(join(directory, 'waiting'), 'utf8').then(
+    (sentence) => sentence.slice(0, MAX_SENTENCE),
+    () => null,
+  );
 }
 
 /** When progress.jsonl last changed, in milliseconds since 1970; null when there is none. */

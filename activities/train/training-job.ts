@@ -78,6 +78,7 @@ export function jobFile(
       maxTurns: environment.maxTurns,
       warmupIterations: Math.min(training.warmupIterations, of.iterations),
     }),
+    ...(training.sampler === 'engine' ? {} : { sampler: training.sampler, samplerUrl: training.samplerUrl }),
   });
 }
 

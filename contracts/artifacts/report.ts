@@ -27,6 +27,14 @@ const trainedSchema = z.strictObject({
         reward: z.number().describe('Mean reward of its rollouts.'),
         kl: z.number().describe('KL divergence from the base model, nats per token.'),
         loss: z.number().describe("GRPO's loss."),
+        samplerMismatch: z
+          .strictObject({
+            mean: z.number().describe('Mean distance, nats per token.'),
+            max: z.number().describe('Largest distance, nats.'),
+            clipped: z.number().describe('Share of the rollouts that the correction left out of the update.'),
+          })
+          .optional()
+          .describe('Log-probabilities of the sampler and of the trainer; absent when the engine sampled.'),
       }),
     )
     .describe('One point for each iteration.'),

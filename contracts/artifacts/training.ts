@@ -15,6 +15,9 @@ export const trainingJobSchema = z.strictObject({
   threads: jobOptions.threads.unwrap(),
   checkpointEvery: jobOptions.checkpointEvery.unwrap(),
   algorithm: z.strictObject(required(algorithmOptions)),
+  /** Absent: the engine, so that a job of an earlier release has the same bytes. */
+  sampler: z.enum(['vllm', 'managed']).optional(),
+  samplerUrl: z.string().optional(),
 });
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
 
@@ -50,6 +53,12 @@ export const trialManifestSchema = z.object({
 });
 export type TrialManifest = z.infer<typeof trialManifestSchema>;
 
+/**
+ * How far the log-probabilities of sampler and trainer lie apart, in nats a token: mean and maximum, and the share of
+ * rollouts that the correction for it leaves out of the update. Absent: the engine samples.
+ */
+const samplerMismatchSchema = z.object({ mean: z.number(), max: z.number(), clipped: z.number() });
+
 /** A line of progress.jsonl. */
 export const trainingProgressSchema = z.object({
   iteration: z.number().int(),
@@ -63,6 +72,7 @@ export const trainingProgressSchema = z.object({
   secondsGeneration: z.number(),
   secondsUpdate: z.number(),
   secondsElapsed: z.number(),
+  samplerMismatch: samplerMismatchSchema.optional(),
 });
 export type TrainingProgress = z.infer<typeof trainingProgressSchema>;
 
@@ -100,7 +110,15 @@ export const trainingManifestSchema = z.object({
   rollouts: z.number().int(),
   seconds: z.object({ total: z.number(), generation: z.number(), update: z.number(), startup: z.number() }),
   completionTokens: z.number().int(),
-  curve: z.array(z.object({ iteration: z.number(), reward: z.number(), kl: z.number(), loss: z.number() })),
+  curve: z.array(
+    z.object({
+      iteration: z.number(),
+      reward: z.number(),
+      kl: z.number(),
+      loss: z.number(),
+      samplerMismatch: samplerMismatchSchema.optional(),
+    }),
+  ),
   finalReward: z.number(),
   environmentSha256: z.array(z.string()),
 });

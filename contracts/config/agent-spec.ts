@@ -80,6 +80,17 @@ const trainingSchema = z
       .default(32)
       .describe('Rank of the LoRA adapter, one of those that vLLM serves.'),
     ...jobOptions,
+    sampler: z
+      .enum(['engine', 'vllm', 'managed'])
+      .default('engine')
+      .describe(
+        'What rollouts are sampled from: the engine in the trainer (plain Llamas), the vLLM server at samplerUrl, ' +
+          'or a vLLM server that the trainer starts.',
+      ),
+    samplerUrl: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('Address of the vLLM server, as the trainer reaches it; needed by sampler vllm.'),
     packing: z
       .number()
       .int()
@@ -103,6 +114,14 @@ const trainingSchema = z
   .refine(({ backend, kubernetes }) => backend !== 'kubernetes' || kubernetes !== undefined, {
     error: 'backend kubernetes needs this section, with at least image and store',
     path: ['kubernetes'],
+  })
+  .refine(({ sampler, samplerUrl }) => sampler !== 'vllm' || samplerUrl !== undefined, {
+    error: 'sampler vllm needs the address of the server, such as http://vllm:8000',
+    path: ['samplerUrl'],
+  })
+  .refine(({ sampler, samplerUrl }) => sampler === 'vllm' || samplerUrl === undefined, {
+    error: 'only sampler vllm has an address; set sampler to vllm or leave this out',
+    path: ['samplerUrl'],
   })
   .prefault({});
 

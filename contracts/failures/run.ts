@@ -181,6 +181,13 @@ export const FAILURES = {
     meaning: 'The training environment failed inside the trainer.',
     remedy: 'Read the last lines of the trainer log named in the message.',
   },
+  'Trainer.SamplerRefused': {
+    retryable: false,
+    curedBy: 'owner',
+    meaning: 'The server that the trainer samples from lacks something, or answers wrongly.',
+    remedy:
+      'Start it with the flag or variable that the message names, or correct training.samplerUrl; then whet retry.',
+  },
   'Trainer.Diverged': {
     retryable: false,
     curedBy: 'owner',

@@ -76,6 +76,7 @@ test.each([
   [64, 'Trainer.JobInvalid'],
   [65, 'Trainer.EnvironmentFailed'],
   [66, 'Trainer.Diverged'],
+  [70, 'Trainer.SamplerRefused'],
   [1, 'Trainer.Failed'],
 ])('exit code %i fails at once as %s', (code, type) => {
   expect(action('CodeError', 0, { snapshot: { pods: [pod({ phase: 'Failed', state: ended(code) })] } })).toMatchObject({

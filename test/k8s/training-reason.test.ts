@@ -136,6 +136,18 @@ const TABLE: [string, Partial<TrainingSnapshot>, Reason['kind'], RegExp][] = [
     /no iteration for 700 s/,
   ],
   [
+    'a trainer that waits for its sampler',
+    { pods: [pod({ state: running(900) })], trainer: trainer(700), waiting: 'waiting for the sampler at http://vllm' },
+    'Training',
+    /^waiting for the sampler at http:\/\/vllm$/,
+  ],
+  [
+    'a trainer that waits for its sampler before its first iteration',
+    { pods: [pod({ state: running(900) })], waiting: 'waiting for the sampler at http://vllm' },
+    'Training',
+    /^waiting for the sampler/,
+  ],
+  [
     'iterations that take long',
     { pods: [pod({ state: running(900) })], trainer: trainer(700, 12, 100_000) },
     'Training',

@@ -43,6 +43,21 @@ test.each([
     /agent\.yaml: colour: unknown field\. Known here: version, name, /,
   ],
   [
+    'a sampler that needs an address',
+    `${good}training: { sampler: vllm }\n`,
+    /training\.samplerUrl: .*sampler vllm needs the address of the server, such as http:\/\/vllm:8000/,
+  ],
+  [
+    'an address that no sampler uses',
+    `${good}training: { sampler: managed, samplerUrl: 'http://vllm:8000' }\n`,
+    /training\.samplerUrl: .*only sampler vllm has an address/,
+  ],
+  [
+    'an address that is none',
+    `${good}training: { sampler: vllm, samplerUrl: 'ftp://vllm' }\n`,
+    /training\.samplerUrl: "ftp:\/\/vllm" is not allowed/,
+  ],
+  [
     'a value outside a list',
     `${good}training: { rank: 7 }\n`,
     /training\.rank: 7 is not allowed\. Allowed: 1, 8, 16, 32, 64, 128\./,

@@ -184,6 +184,7 @@ function curvesFigure(
   const ends = trained.map(
     ({ name, adapter }) => `${name} from ${decimal(average(adapter, 'first'))} to ${decimal(average(adapter, 'last'))}`,
   );
+  const sampledElsewhere = trained.some(({ adapter }) => adapter.curve.some((point) => point.samplerMismatch));
   return figure(runId, {
     id,
     title,
@@ -197,7 +198,15 @@ function curvesFigure(
       ),
     )}`,
     data: {
-      head: ['Adapter', 'Reward, first fifth', 'last fifth', 'Rollouts', 'Time', 'Final KL'],
+      head: [
+        'Adapter',
+        'Reward, first fifth',
+        'last fifth',
+        'Rollouts',
+        'Time',
+        'Final KL',
+        ...(sampledElsewhere ? ['Sampler mismatch, mean', 'most', 'Left out'] : []),
+      ],
       rows: trained.map(({ name, adapter }) => [
         name,
         decimal(average(adapter, 'first')),
@@ -205,10 +214,23 @@ function curvesFigure(
         count(adapter.rollouts),
         duration(adapter.seconds),
         decimal(adapter.curve.at(-1)?.kl ?? 0, 3),
+        ...(sampledElsewhere ? mismatch(adapter) : []),
       ]),
     },
     sources: refs,
   });
+}
+
+/** How far sampler and trainer lie apart: mean and most over the iterations in nats a token, share left out. */
+function mismatch({ curve }: TrainedReport): string[] {
+  const points = curve.flatMap(({ samplerMismatch }) => samplerMismatch ?? []);
+  if (points.length === 0) return ['–', '–', '–'];
+  const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  return [
+    decimal(mean(points.map((point) => point.mean)), 5),
+    decimal(Math.max(...points.map((point) => point.max)), 3),
+    percent(mean(points.map((point) => point.clipped))),
+  ];
 }
 
 /** Mean reward over the first or last fifth of the iterations, because single iterations are noisy. */

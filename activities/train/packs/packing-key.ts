@@ -8,7 +8,7 @@ import type { TrainingJob } from '../../../contracts/artifacts/training';
  */
 export function packingKey(
   { spec: { training } }: PreparedSpec,
-  { baseModel, threads, isolation, jailProfile }: TrainingJob,
+  { baseModel, threads, isolation, jailProfile, sampler, samplerUrl }: TrainingJob,
 ): string {
   const common = [
     training.backend,
@@ -18,6 +18,8 @@ export function packingKey(
     threads,
     isolation,
     jailProfile,
+    // Not for the engine, so that a pack of an earlier release keeps its key.
+    ...(sampler === undefined ? [] : [sampler, samplerUrl ?? null]),
   ];
   return createHash('sha256').update(JSON.stringify(common)).digest('hex').slice(0, 8);
 }
