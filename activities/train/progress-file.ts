@@ -26,7 +26,7 @@ export async function lastIteration(directory: string): Promise<TrainingProgress
 /** What the trainer waits for, as a sentence, while it can do nothing else; null while it works. */
 export async function readWaiting(directory: string): Promise<string | null> {
   return readFile(join(directory, 'waiting'), 'utf8').then(
-    (sentence) => sentence.slice(0, MAX_SENTENCE),
+    (sentence) => sentence.replace(/\p{Cc}+/gu, ' ').slice(0, MAX_SENTENCE),
     () => null,
   );
 }

@@ -53,18 +53,18 @@ def open_sampler(
         return leaves()
 
     url, key = (server.url, server.key) if server is not None else (job.samplerUrl, _key())
-    sampler = VllmSampler(
-        VllmServer(url, CONCURRENCY, key),
-        f"whet-{job.sha256[:12]}-",
-        store.root / "sampler",
-        write,
-        has_to_end,
-        store.tell_waiting,
-    )
-    try:
+    with contextlib.ExitStack() as open_things:
+        open_things.callback(store.clear_waiting)
+        sampler = VllmSampler(
+            VllmServer(url, CONCURRENCY, key),
+            f"whet-{job.sha256[:12]}-",
+            store.root / "sampler",
+            write,
+            has_to_end,
+            store.tell_waiting,
+        )
+        open_things.callback(sampler.close)
         yield sampler
-    finally:
-        sampler.close()
 
 
 def _key() -> str | None:

@@ -6,7 +6,7 @@ from threading import Event
 
 from whetstone.engine import ModelError
 from whetstone.envs.errors import SandboxError
-from whetstone.sampling import SamplerGone, SamplerRefused
+from whetstone.sampling import SamplerGone, SamplerInterrupted, SamplerRefused
 from whetstone.sampling.managed_server import ManagedServer
 
 from ..job import TrainingJob
@@ -48,9 +48,9 @@ def run_to_exit_code(
     try:
         if run_job(job, store, stop, started, base, next_slot, server):
             return 0
-        if store.cancelled:
-            return end_cancelled(store)
-        return UNATTENDED if store.unattended and not stop.is_set() else STOPPED
+        return _left(store, stop)
+    except SamplerInterrupted:
+        return _left(store, stop)
     except ModelError as error:
         return end_with_failure(BAD_JOB, error, store)
     except (EnvironmentFailed, SandboxError) as error:
@@ -69,3 +69,10 @@ def run_to_exit_code(
         if code is None:
             raise
         return end_with_failure(code, error, store)
+
+
+def _left(store: OutputStore, stop: Event) -> int:
+    """The exit code of a training that had to leave before its end."""
+    if store.cancelled:
+        return end_cancelled(store)
+    return UNATTENDED if store.unattended and not stop.is_set() else STOPPED

@@ -94,7 +94,7 @@ class OutputStore:
             raise JobError(f"{self.root} holds another job; give this one a directory of its own")
         _replace(self._fence, self._token)
         _replace(mark, job.sha256)
-        (self.root / WAITING).unlink(missing_ok=True)
+        self.clear_waiting()
         self.notices = Notices()
         self._unwritten: list[dict] = []
         self._attendance = Attendance(self.root)
@@ -152,14 +152,17 @@ class OutputStore:
 
     def tell_waiting(self, sentence: str | None) -> None:
         """Says what the training waits for, in the log and in the file `waiting` while it lasts. None: it goes on."""
-        path = self.root / WAITING
         if sentence is None:
-            path.unlink(missing_ok=True)
+            self.clear_waiting()
             print(f"whetstone.train: {self.root.name} goes on", file=sys.stderr, flush=True)
         else:
             print(f"whetstone.train: {self.root.name} is {sentence}", file=sys.stderr, flush=True)
             with contextlib.suppress(DiskFull):
-                _replace(path, sentence)
+                _replace(self.root / WAITING, sentence)
+
+    def clear_waiting(self) -> None:
+        """Removes what an earlier `tell_waiting` said."""
+        (self.root / WAITING).unlink(missing_ok=True)
 
     def clear_failure(self) -> None:
         """Removes the failure.json of an earlier attempt."""
