@@ -57,6 +57,8 @@ class VllmServer:
             base_url=self.url,
             transport=httpx2.HTTPTransport(limits=limits, socket_options=KEEP_ALIVE),
             timeout=httpx2.Timeout(60.0, connect=CONNECT_SECONDS, pool=None),
+            # A proxy that the environment names has no way to this machine's own servers.
+            trust_env=httpx2.URL(self.url).host not in ("127.0.0.1", "localhost", "::1"),
             headers={"Authorization": f"Bearer {key}"} if key else {},
         )
 
