@@ -45,7 +45,7 @@ def test_a_managed_server_goes_with_its_trainer_and_comes_back_after_a_crash(tmp
 
     model = make_model(tmp_path_factory.mktemp("managed"), kv_heads=1, tied=True, heads=2, positions=1024)
     output = tmp_path / "out"
-    job = {**make_job(model, output, [slow(tmp_path)], iterations=10, checkpointEvery=1), "sampler": "managed"}
+    job = {**make_job(model, output, [slow(tmp_path)], iterations=10), "checkpointEvery": 1, "sampler": "managed"}
 
     def iterations() -> int:
         return len(read_curve(output)) if (output / "progress.jsonl").exists() else 0

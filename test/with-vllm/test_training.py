@@ -115,7 +115,7 @@ def test_two_trainings_on_one_server_are_those_of_two_servers(url: str, model: P
 
 def test_a_training_waits_for_a_server_that_is_away_and_says_so(url: str, model: Path, tmp_path: Path) -> None:
     cable, output = Cable(urlsplit(url).port), tmp_path / "out"
-    job = make_vllm_job(model, output, cable.url, [slow(tmp_path)], iterations=6, checkpointEvery=100)
+    job = {**make_vllm_job(model, output, cable.url, [slow(tmp_path)], iterations=6), "checkpointEvery": 100}
     process = start_trainer(job, tmp_path / "job")
     wait_for_iteration(output, 1, process)
     cable.pull()

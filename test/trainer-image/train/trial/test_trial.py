@@ -196,9 +196,7 @@ def test_device_is_used_and_described() -> None:
 
 def test_device_that_torch_was_not_built_for() -> None:
     error = RuntimeError("CUDA error: no kernel image is available for execution on the device\nmore")
-    with pytest.raises(
-        Unfit, match=r"^GPU 0 \(H100\) cannot be used by torch 2.0: .*no kernel image.*device$"
-    ):
+    with pytest.raises(Unfit, match=r"^GPU 0 \(H100\) cannot be used by torch 2.0: .*no kernel image.*device$"):
         _try(Device(error), 0, "torch 2.0")
 
 
