@@ -33,7 +33,11 @@ class Cable:
             if self._pulled:
                 near.close()
                 continue
-            far = socket.create_connection(("127.0.0.1", self._target))
+            try:
+                far = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                near.close()
+                continue
             self._open |= {near, far}
             for source, sink in ((near, far), (far, near)):
                 threading.Thread(target=self._forward, args=(source, sink), daemon=True).start()
