@@ -28,7 +28,7 @@ const SHARED_ROOMS = ['analyst', 'charts', 'endpoints', 'environment-checks', 'h
 
 /** Parts of gateway/ from the lowest to the highest: a part imports what stands in rows before it (docs/gateway.md). */
 const GATEWAY_ORDER = [
-  ['log.ts', 'fnv1a.ts', 'opentelemetry.ts', 'process-config.ts', 'http'],
+  ['log.ts', 'opentelemetry.ts', 'process-config.ts', 'http'],
   ['clients.ts', 'conversations.ts', 'registry-poller.ts'],
   ['upstream'],
   ['routing'],

@@ -16,6 +16,7 @@ import { deployedSettings, HttpModelClient, samplingSeed } from '../activities/r
 import { inParallel } from '../activities/in-parallel';
 import { type Evaluation, routingRecordSchema } from '../contracts/artifacts/evaluation';
 import type { RegistryVersion } from '../contracts/artifacts/registry';
+import { routerChoiceSchema } from '../contracts/artifacts/router';
 import type { Trajectory } from '../contracts/artifacts/trajectory';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import type { GatewayConfigInput } from '../contracts/config/gateway-config';
@@ -53,10 +54,15 @@ function evaluationOf(store: LocalStore, spec: AgentSpec, { runId, adapters }: R
   const routing = lines(join(folder, files.find((file) => file.startsWith('routing-')) ?? '')).map((line) =>
     routingRecordSchema.parse(line),
   );
+  const choice = files.find((file) => file.startsWith('router-choice-'));
+  const routerChoice =
+    choice === undefined ? undefined : routerChoiceSchema.parse(JSON.parse(readFileSync(join(folder, choice), 'utf8')));
   return evaluateTable(pairOutcomes(arms, spec.evaluation.trials), {
     capabilities: adapters.map(({ capabilityId: id, summary }) => ({ id, name: id, summary })),
     adapters: adapters.map((adapter) => adapter as never),
     routing,
+    routerChoice,
+    readsTags: spec.groundTruth !== undefined,
     bootstrapSamples: spec.evaluation.bootstrapSamples,
     confidence: spec.evaluation.confidence,
     seed: spec.seed,
@@ -122,16 +128,13 @@ function printTables({ base, bestSingle, routed, oracle, router }: Evaluation, g
     console.log(
       `${name.padEnd(14)} ${percent(rate).padStart(9)} ${percent(oracle.passRate.estimate - rate).padStart(12)}`,
     );
-  if (router.calibration === undefined) return;
-  const { temperature, threshold, errorBefore, errorAfter, reliability } = router.calibration;
-  console.log(
-    `\nrouter: temperature ${temperature}, threshold ${threshold}, ` +
-      `calibration error ${percent(errorBefore)} before, ${percent(errorAfter)} after`,
-  );
-  for (const { from, to, tasks, meanProbability, right } of reliability) {
+  if (router.choice?.reliability === undefined) return;
+  const { right, error, steps } = router.choice.reliability;
+  console.log(`\nrouter ${router.choice.chosen}: ${percent(right)} right, calibration error ${percent(error)}`);
+  for (const step of steps) {
     console.log(
-      `  ${from.toFixed(1)} to ${to.toFixed(1)}: ${String(tasks).padStart(4)} tasks, ` +
-        `said ${percent(meanProbability)}, right ${percent(right)}`,
+      `  ${step.from.toFixed(1)} to ${step.to.toFixed(1)}: ${String(step.tasks).padStart(4)} tasks, ` +
+        `said ${percent(step.meanProbability)}, right ${percent(step.right)}`,
     );
   }
 }

@@ -1,6 +1,7 @@
 import type { Registry } from '../contracts/artifacts/registry';
 import type { GatewayAgent, GatewayConfig } from '../contracts/config/gateway-config';
-import type { ArtifactStore } from '../store';
+import { routerSchema } from '../contracts/artifacts/router';
+import { type ArtifactStore, getJson } from '../store';
 import { ServedAgent } from './agents/served-agent';
 import { CanaryMonitor } from './canary/canary-monitor';
 import { DecisionCache } from './conversations';
@@ -105,7 +106,12 @@ export class Gateway {
     return new ServedAgent(
       settings,
       replicas,
-      createRouter(router, { replicas, baseModel, examples }),
+      createRouter(router, {
+        replicas,
+        baseModel,
+        examples,
+        readJudgedRouter: (artifact) => getJson(store, artifact, routerSchema),
+      }),
       this.decisions,
       this.metrics,
       () => this.kick(replicas),

@@ -15,6 +15,8 @@ import type { RunGates } from './run-gates';
 export interface EvaluationOutcome {
   arms: ArmRollouts[];
   routing: ArtifactRef;
+  /** The router that was judged. Null in runs from before routers competed. */
+  router: ArtifactRef | null;
   /** Null where the plan has no mixed adapter, fewer than two were trained, or the arm was left out. */
   mixed: TrainedAdapter | null;
   comparison: CompareResult;
@@ -24,6 +26,8 @@ export interface EvaluationOutcome {
 export interface EvaluationStage {
   plan: RunPlan;
   gates: RunGates;
+  /** JSONL of Trajectory: the base model on the train tasks. */
+  trajectories: ArtifactRef;
   /** Parts that may be skipped although they do not wait, each with what leaves it out. */
   skippable: Map<string, () => void>;
 }
@@ -56,18 +60,31 @@ export async function evaluateArms(
   // The mixed adapter trains while the policy server works on the other arms.
   const mixedArm = plan.mixedAdapter && trained.length > 1 ? evaluateMixed(stage, sharpened) : Promise.resolve(null);
   const otherArms = (async () => {
+    const router = patched('routers-compete')
+      ? await perform(() =>
+          sandbox.chooseRouter.executeWithOptions({ summary: 'routers compete on train tasks' }, [
+            {
+              context: plan.context,
+              adapters,
+              capabilities,
+              trajectories: stage.trajectories,
+              labels: identified.labels,
+            },
+          ]),
+        )
+      : null;
     const { routing } = await perform(() =>
       sandbox.routeTasks.executeWithOptions({ summary: 'route held-out tasks' }, [
-        { context: plan.context, capabilities },
+        { context: plan.context, capabilities, ...(router && { router: router.router }) },
       ]),
     );
     const arms = [await perform(() => rollOut(plan, 'base', 'base', []))];
     for (const adapter of adapters) arms.push(await perform(() => rollOut(plan, adapter.name, 'adapter', [adapter])));
     arms.push(await perform(() => rollOut(plan, 'routed', 'routed', adapters, routing)));
-    return { arms, routing };
+    return { arms, routing, router };
   })();
   await allOf<unknown>([mixedArm, otherArms]);
-  const [withMixed, { arms, routing }] = [await mixedArm, await otherArms];
+  const [withMixed, { arms, routing, router }] = [await mixedArm, await otherArms];
   const all = withMixed?.arm ? [...arms, withMixed.arm] : arms;
   const mixedFailure = withMixed?.failure ?? null;
   const comparison = await perform(() =>
@@ -78,12 +95,13 @@ export async function evaluateArms(
         capabilities,
         adapters,
         routing,
+        ...(router && { routerChoice: router.choice }),
         identification: identified.identification,
         ...(mixedFailure !== null && { mixedFailure }),
       },
     ]),
   );
-  return { arms: all, routing, mixed: withMixed?.mixed ?? null, comparison };
+  return { arms: all, routing, router: router?.router ?? null, mixed: withMixed?.mixed ?? null, comparison };
 }
 
 function rollOut(

@@ -103,7 +103,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     describeIdentified,
   );
   const sharpened = await table.run('sharpen', () => sharpenAll(run, plan, collected, identified), describeSharpened);
-  const evaluated = await evaluate(run, plan, identified, sharpened);
+  const evaluated = await evaluate(run, plan, collected, identified, sharpened);
   const promotedVersion = await promote(run, plan, sharpened, evaluated);
   const verdict = outcomeOf(evaluated, promotedVersion);
   const facts = {
@@ -205,6 +205,7 @@ function sharpenAll(
 async function evaluate(
   { table, gates, skippable }: Run,
   plan: RunPlan,
+  { trajectories }: RolloutSummary,
   identified: IdentifyResult,
   sharpened: SharpenResult[],
 ): Promise<EvaluationOutcome | null> {
@@ -214,7 +215,7 @@ async function evaluate(
   }
   return table.run(
     'evaluate',
-    () => evaluateArms({ plan, gates, skippable }, identified, sharpened),
+    () => evaluateArms({ plan, gates, skippable, trajectories }, identified, sharpened),
     ({ comparison }) => comparison.summary,
   );
 }
@@ -234,6 +235,7 @@ async function promote(
     table.skip('promote', evaluated?.comparison.gateReasons.join(' ') ?? 'nothing to promote');
     return null;
   }
+  const { router } = evaluated;
   const { evaluation } = evaluated.comparison;
   const trained = sharpened.filter((s) => s.adapter !== null);
   const promoteAdapters = () =>
@@ -243,6 +245,7 @@ async function promote(
         adapters: trained.flatMap((s) => (s.adapter === null ? [] : [s.adapter])),
         capabilities: trained.map((s) => s.capability),
         evaluation,
+        ...(router && { router }),
       },
     ]);
   const promotion = await table.run(

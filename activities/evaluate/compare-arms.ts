@@ -1,8 +1,9 @@
 import { type Evaluation, evaluationSchema, routingRecordSchema } from '../../contracts/artifacts/evaluation';
+import { routerChoiceSchema } from '../../contracts/artifacts/router';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { CompareInput, CompareResult } from '../../contracts/messages/evaluate-stage';
 import { failure } from '../../contracts/typed-failure';
-import { type ArtifactStore, getLines, layout, putJson } from '../../store';
+import { type ArtifactStore, getJson, getLines, layout, putJson } from '../../store';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 import { readPreparedSpec } from '../prepared-spec';
 import { evaluateTable } from './evaluate-table';
@@ -29,6 +30,7 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
       for (const { arm, rollouts } of input.arms)
         arms.push({ name: arm, outcomes: await getLines(store, rollouts.trajectories, outcomeSchema) });
       const routing = await getLines(store, input.routing, routingRecordSchema);
+      const routerChoice = input.routerChoice && (await getJson(store, input.routerChoice, routerChoiceSchema));
       const { trials, bootstrapSamples, confidence } = spec.evaluation;
       try {
         const evaluation = evaluationSchema.parse(
@@ -36,6 +38,8 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
             capabilities: input.capabilities,
             adapters: input.adapters,
             routing,
+            routerChoice,
+            readsTags: spec.groundTruth !== undefined,
             bootstrapSamples,
             confidence,
             seed: input.context.seed,

@@ -1,9 +1,10 @@
 import type { Arm, Evaluation, Interval, RoutingRecord } from '../../contracts/artifacts/evaluation';
+import type { RouterChoice } from '../../contracts/artifacts/router';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
+import { NONE_LABEL } from '../../contracts/names';
 import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from '../statistics/bootstrap';
 import { mean } from '../statistics/mean';
-import { calibrateRouter } from './calibrate-router';
 import { evaluationCaveats } from './caveats';
 import { oracleRates } from './oracle';
 import { armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome-table';
@@ -16,6 +17,13 @@ export interface EvaluateOptions {
   /** Trained adapters; the arm of each has its served name. */
   adapters: readonly TrainedAdapter[];
   routing: readonly RoutingRecord[];
+  /** How the router was chosen; absent in runs from before routers competed. */
+  routerChoice?: RouterChoice | undefined;
+  /**
+   * Whether the environment's ground truth may be read: only where deficits were planted, and for figures that decide
+   * nothing.
+   */
+  readsTags: boolean;
   bootstrapSamples: number;
   confidence: number;
   /** The same seed and table give the same figures, to the last digit. */
@@ -39,7 +47,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
   const routed = armTable(table, 'routed');
   const single = options.adapters.map((adapter) => armTable(table, adapter.name));
   const mixed = table.arms.get('mixed');
-  const { attainable, ceiling } = oracleRates(table, [base, ...single]);
+  const { attainable, ceiling } = oracleRates(table, [base, ...single], routedGroups(table, options.routing));
   const baseRates = taskRates(base);
   const routedRates = taskRates(routed);
 
@@ -67,10 +75,9 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     Interval | undefined,
   ];
   const { selectionBias, ...regression } = regressionAgainstBase(base, routed, bootstrap);
-  const kinds = taskKinds(table);
+  const kinds = options.readsTags ? taskKinds(table) : table.seeds.map(() => UNTAGGED);
   const expected = expectedChoices(table, kinds, options.adapters, bootstrap);
   const oracleCeiling = mean(ceiling);
-  const calibration = calibrateRouter(table, kinds, options.capabilities, options.adapters, options.routing, expected);
   return {
     tasks: table.seeds.length,
     trials: table.trials,
@@ -90,7 +97,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     byTag: compareByKind(kinds, baseRates, routedRates, bootstrap),
     router: {
       ...routerQuality(table, kinds, options.capabilities, options.routing, expected),
-      ...(calibration && { calibration }),
+      ...(options.routerChoice && { choice: options.routerChoice }),
     },
     caveats: evaluationCaveats({
       table,
@@ -102,6 +109,12 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
       samples: bootstrap.samples,
     }),
   };
+}
+
+/** The arm that the router gave each task to, which it decides by the opening alone. */
+function routedGroups({ seeds }: OutcomeTable, routing: readonly RoutingRecord[]): string[] {
+  const chosen = new Map(routing.map(({ seed, capabilityId }) => [seed, capabilityId]));
+  return seeds.map((seed) => chosen.get(seed) ?? NONE_LABEL);
 }
 
 interface ArmSource {

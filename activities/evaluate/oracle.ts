@@ -1,8 +1,8 @@
 import { mean } from '../statistics/mean';
 import { type ArmTable, type OutcomeTable, taskRates } from './outcome-table';
 
-/** Fewest other tasks of the same kind. With fewer, the rates of all other tasks are used instead. */
-const MIN_SAME_KIND = 5;
+/** Fewest other tasks of the same group. With fewer, the rates of all other tasks are used instead. */
+const MIN_SAME_GROUP = 5;
 
 /** How many trials the rate on other tasks counts for, beside the task's own remaining trials. */
 const PRIOR_TRIALS = 1;
@@ -28,22 +28,24 @@ export interface OracleRates {
  * The obvious estimate, the best arm of each task by the trials at hand, is too high for agents that sample: the
  * maximum of noisy rates exceeds the maximum of the true rates, more so with few trials and many arms. It is reported
  * as `ceiling`. The main figure is cross-fitted instead: for each task and trial, the arm is chosen by the task's
- * *other* trials together with the arm's rate on *other* tasks with the same tags (one pseudo-trial, which also breaks
+ * *other* trials together with the arm's rate on *other* tasks of the same group (one pseudo-trial, which also breaks
  * ties), and scored on the trial that the choice did not see. Such a score is an unbiased figure for its own choices,
  * and no choice beats the best one, so on average it lies at or below the true oracle. A routed system can therefore
  * come out slightly above it by chance.
+ *
+ * `groups` are tasks that are alike as far as their openings tell, such as those that the router gives to the same arm.
+ * They may not come from outcomes.
  */
-export function oracleRates(table: OutcomeTable, arms: readonly ArmTable[]): OracleRates {
+export function oracleRates(table: OutcomeTable, arms: readonly ArmTable[], groups: readonly string[]): OracleRates {
   const rates = arms.map(taskRates);
-  const kinds = table.tags.map((tags) => tags.join('\n'));
-  const sums = sumsByKind(kinds, rates);
-  const everything = { tasks: kinds.length, sums: rates.map((r) => r.reduce((a, b) => a + b, 0)) };
+  const sums = sumsByGroup(groups, rates);
+  const everything = { tasks: groups.length, sums: rates.map((r) => r.reduce((a, b) => a + b, 0)) };
 
   const attainable: number[] = [];
   const ceiling: number[] = [];
   for (let task = 0; task < table.seeds.length; task++) {
-    const sameKind = sums.get(kinds[task] as string);
-    const source = sameKind !== undefined && sameKind.tasks > MIN_SAME_KIND ? sameKind : everything;
+    const sameGroup = sums.get(groups[task] as string);
+    const source = sameGroup !== undefined && sameGroup.tasks > MIN_SAME_GROUP ? sameGroup : everything;
     const priors = arms.map((_, a) =>
       source.tasks > 1 ? ((source.sums[a] as number) - rateOf(rates, a, task)) / (source.tasks - 1) : 0,
     );
@@ -66,16 +68,16 @@ export function oracleRates(table: OutcomeTable, arms: readonly ArmTable[]): Ora
 
 const rateOf = (rates: readonly number[][], arm: number, task: number): number => rates[arm]?.[task] ?? 0;
 
-function sumsByKind(
-  kinds: readonly string[],
+function sumsByGroup(
+  groups: readonly string[],
   rates: readonly number[][],
 ): Map<string, { tasks: number; sums: number[] }> {
   const sums = new Map<string, { tasks: number; sums: number[] }>();
-  kinds.forEach((kind, task) => {
-    const entry = sums.get(kind) ?? { tasks: 0, sums: rates.map(() => 0) };
+  groups.forEach((group, task) => {
+    const entry = sums.get(group) ?? { tasks: 0, sums: rates.map(() => 0) };
     entry.tasks += 1;
     rates.forEach((_, a) => (entry.sums[a] = (entry.sums[a] as number) + rateOf(rates, a, task)));
-    sums.set(kind, entry);
+    sums.set(group, entry);
   });
   return sums;
 }

@@ -11,13 +11,15 @@ import { readPreparedSpec } from '../prepared-spec';
 import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { servedAdapters } from '../rollout/served-adapter';
+import { createChooseRouter } from './choose-router';
 import { createRouteTasks } from './route-tasks';
 
 /** The activities of the stage `evaluate` that talk to the policy model. */
 export function createEvaluationRolloutActivities(
   deps: RolloutDeps,
-): Pick<SandboxActivities, 'routeTasks' | 'rollOutArm'> {
+): Pick<SandboxActivities, 'chooseRouter' | 'routeTasks' | 'rollOutArm'> {
   return {
+    chooseRouter: createChooseRouter(deps),
     routeTasks: createRouteTasks(deps),
 
     /**

@@ -1,89 +1,35 @@
-import { createHash } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
-import { type RoutingRecord, routingRecordSchema } from '../../contracts/artifacts/evaluation';
+import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { type CompetitionRouter, routerSchema } from '../../contracts/artifacts/router';
 import type { RoutingInput, RoutingResult } from '../../contracts/messages/evaluate-stage';
-import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
-import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
+import type { CapabilityBrief } from '../../contracts/messages/run-context';
+import { openRouter } from '../../contracts/routing/choose-arm';
 import { SandboxError } from '../../sandbox';
-import { layout, putLines, readSegment } from '../../store';
+import { getJson, layout, putLines } from '../../store';
 import { ownerFailure, readOwnerEnvironment } from '../environment';
-import { inParallel } from '../in-parallel';
+import { mapInParallel } from '../in-parallel';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
-import { warnOfDamage } from '../warn-of-damage';
-import { runModel } from '../endpoints/run-model';
-import { PolicyModel } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
+import { askMenu } from './ask-menu';
 
-/**
- * Makes the activity `routeTasks`: asks the base model, once for each held-out task, which capability the task needs.
- * Each decision is stored as it comes, so a retry asks only for the rest.
- */
+/** Makes the activity `routeTasks`: which arm the run's router gives each held-out task to. */
 export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
-  return async ({ context: { runId, spec: specRef }, capabilities }) => {
-    const { store, clock } = deps;
-    const prepared = await readPreparedSpec(store, specRef);
-    const { environment, model, evaluation } = prepared.spec;
-    const context = Context.current();
-    const menu = routerMenu(capabilities);
-    const menuHash = createHash('sha256').update(JSON.stringify(menu)).digest('hex').slice(0, 12);
-    const segment = store.segment(layout.work(runId, `routing-${menuHash}`));
-    const { values: records, damaged } = await readSegment(segment, routingRecordSchema);
-    warnOfDamage(damaged);
-    const decided = new Map(records.map((record) => [record.seed, record]));
-    const seeds = Array.from(
-      { length: environment.heldOutSeeds.count },
-      (_, index) => environment.heldOutSeeds.start + index,
-    );
-    const progress = startProgress({
-      stage: 'evaluate',
-      unit: 'routings',
-      total: seeds.length,
-      done: decided.size,
-      everyMs: 500,
-      heartbeat: (details) => context.heartbeat(details),
+  return async ({ context: { runId, spec }, capabilities, router: routerRef }) => {
+    const { store } = deps;
+    const prepared = await readPreparedSpec(store, spec);
+    // Runs that began before routers competed have the paper's router.
+    const router = routerRef ? await getJson(store, routerRef, routerSchema) : likeliestLabel(capabilities);
+    const chooser = openRouter(router);
+    const openings = await heldOutOpenings(deps, prepared);
+    const answers = chooser.menu && (await askMenu(deps, { runId, prepared, capabilities: chooser.menu, openings }));
+    const decisions = [...openings].map(([seed, opening]): RoutingRecord => {
+      const answer = answers?.get(seed) ?? null;
+      const { capabilityId, probability } = chooser.choose(opening, answer);
+      const { probabilities, coveredMass } = answer ?? { probabilities: [probability], coveredMass: 1 };
+      return { seed, capabilityId, probabilities, coveredMass };
     });
-    const stop = new AbortController();
-    const signal = AbortSignal.any([context.cancellationSignal, stop.signal]);
-    // Every call in flight listens to the signal. Node would take more than ten listeners for a leak.
-    setMaxListeners(0, signal);
-    const policy = new PolicyModel({
-      client: deps.model,
-      clock,
-      model: runModel(prepared, deps.endpoints),
-      adapters: [],
-      signal,
-      onTrouble: (note) => progress.setNote(note),
-    });
-    const ownEnvironment = await openOwnerEnvironment(deps, await readOwnerEnvironment(prepared));
-    try {
-      const undecided = seeds.filter((seed) => !decided.has(seed));
-      await inParallel(undecided, evaluation.concurrency, { signal, stop }, async (seed) => {
-        const task = await firstUserMessage(ownEnvironment, seed);
-        const answer = await policy.chat({
-          model: model.name,
-          messages: [{ role: 'user', content: routerPrompt(task, menu) }],
-          temperature: 0,
-          seed: 0,
-          maxTokens: 1,
-          topLogprobs: ROUTER_TOP_LOGPROBS,
-          choice: menu.map(({ label }) => label),
-        });
-        const record = routingDecision(seed, menu, answer);
-        await policy.confirm();
-        await segment.append(record);
-        decided.set(seed, record);
-        progress.advance();
-      });
-    } catch (error) {
-      if (error instanceof SandboxError) throw ownerFailure(error);
-      throw error;
-    } finally {
-      progress.stop();
-      await Promise.all([ownEnvironment.close(), segment.close()]);
-    }
-    const decisions = seeds.map((seed): RoutingRecord => decided.get(seed)!);
     return {
       routing: await putLines(store, layout.evaluation(runId), 'routing.jsonl', decisions),
       tasks: decisions.length,
@@ -91,18 +37,46 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
   };
 }
 
-async function openOwnerEnvironment(
-  { openEnvironment }: RolloutDeps,
-  environment: Parameters<RolloutDeps['openEnvironment']>[0],
-): ReturnType<RolloutDeps['openEnvironment']> {
+const likeliestLabel = (capabilities: CapabilityBrief[]): CompetitionRouter => ({
+  kind: 'logits',
+  leftOut: [],
+  capabilities: capabilities.map(({ id, summary }) => ({ id, summary })),
+  temperature: 1,
+  threshold: 0,
+});
+
+/** What each held-out task opens with. Throws what the owner's environment fails with. */
+async function heldOutOpenings(deps: RolloutDeps, prepared: PreparedSpec): Promise<Map<number, string>> {
+  const { start, count } = prepared.spec.environment.heldOutSeeds;
+  const context = Context.current();
+  const progress = startProgress({
+    stage: 'evaluate',
+    unit: 'openings',
+    total: count,
+    heartbeat: (details) => context.heartbeat(details),
+  });
   try {
-    return await openEnvironment(environment);
+    const environment = await deps.openEnvironment(await readOwnerEnvironment(prepared));
+    try {
+      const seeds = Array.from({ length: count }, (_, place) => start + place);
+      const signal = context.cancellationSignal;
+      const openings = await mapInParallel(seeds, prepared.spec.evaluation.concurrency, signal, async (seed) => {
+        const opening = await openingOfTask(environment, seed);
+        progress.advance();
+        return opening;
+      });
+      return new Map(seeds.map((seed, place) => [seed, openings[place]!]));
+    } finally {
+      await environment.close();
+    }
   } catch (error) {
     throw error instanceof SandboxError ? ownerFailure(error) : error;
+  } finally {
+    progress.stop();
   }
 }
 
-async function firstUserMessage(
+async function openingOfTask(
   environment: Awaited<ReturnType<RolloutDeps['openEnvironment']>>,
   seed: number,
 ): Promise<string> {

@@ -1,5 +1,6 @@
 import { evaluationSchema } from '../../contracts/artifacts/evaluation';
 import type { RegistryVersion } from '../../contracts/artifacts/registry';
+import { routerSchema } from '../../contracts/artifacts/router';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { PromoteInput, PromoteResult } from '../../contracts/messages/evaluate-stage';
 import { failure } from '../../contracts/typed-failure';
@@ -20,21 +21,27 @@ export function createPromoteActivities({
 }: PromoteDeps): Pick<OrchestrationActivities, 'promoteAdapters'> {
   return {
     /**
-     * Adds the adapters as a new active version. A repeated call for the same run returns the existing version. The
+     * Adds the adapters that help, with the router that they were judged with, as a new active version. A repeated call for the same run returns the existing version. The
      * workflow has checked the gate and the approval before. Throws Promote.Conflict (retryable) when others keep
      * changing the registry.
      */
-    async promoteAdapters({ context, adapters, capabilities, evaluation }: PromoteInput): Promise<PromoteResult> {
+    async promoteAdapters({
+      context,
+      adapters,
+      capabilities,
+      evaluation,
+      router,
+    }: PromoteInput): Promise<PromoteResult> {
       const { baseModelSha256 } = await readPreparedSpec(store, context.spec);
-      const { routedMinusBase, router } = await getJson(store, evaluation, evaluationSchema);
-      const { temperature, threshold } = router.calibration ?? {};
+      const { routedMinusBase } = await getJson(store, evaluation, evaluationSchema);
+      const judged = router && (await getJson(store, router, routerSchema));
+      const helping = adapters.filter(({ capabilityId }) => !judged?.leftOut.includes(capabilityId));
       const summaries = new Map(capabilities.map((capability) => [capability.id, capability.summary]));
       const version: Omit<RegistryVersion, 'version'> = {
         runId: context.runId,
         createdAt: now().toISOString(),
         baseModelSha256,
-        // In the order of the router's menu, in which the router was measured.
-        adapters: adapters.map(({ name, capabilityId, key, sha256 }) => ({
+        adapters: helping.map(({ name, capabilityId, key, sha256 }) => ({
           name,
           capabilityId,
           summary: summaries.get(capabilityId) ?? capabilityId,
@@ -42,7 +49,7 @@ export function createPromoteActivities({
           sha256,
         })),
         routedMinusBase,
-        ...(temperature === undefined || threshold === undefined ? {} : { router: { temperature, threshold } }),
+        ...(router && judged && { judgedRouter: { kind: judged.kind, artifact: router } }),
       };
       try {
         return {

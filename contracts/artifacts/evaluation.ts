@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { routerChoiceSchema } from './router';
 
 /** An estimate with its interval. Shares are in [0, 1], differences in [-1, 1]. */
 export const intervalSchema = z.strictObject({
@@ -34,7 +35,9 @@ export const evaluationSchema = z.strictObject({
     'The adapter with the highest pass rate when it answers every task. Picked by the result, so its rate is ' +
       'slightly flattered.',
   ),
-  routed: armSchema.describe('The base model routes each task to one adapter or to itself.'),
+  routed: armSchema.describe(
+    "The run's router gives each task to one adapter or to base, exactly as it will be served.",
+  ),
   oracle: armSchema.describe(
     'What perfect routing over base and adapters can be shown to reach: the arm is chosen without the trial it ' +
       'is scored on. A lower bound.',
@@ -112,52 +115,16 @@ export const evaluationSchema = z.strictObject({
           "Mean probability that the model's raw distribution put on the menu's letters; below 0.5 the router " +
             'is unreliable.',
         ),
-      calibration: z
-        .strictObject({
-          temperature: z
-            .number()
-            .positive()
-            .describe('Divides the log probabilities of the labels; above 1 the router was too sure of itself.'),
-          threshold: z
-            .number()
-            .min(0)
-            .max(1)
-            .describe('Below this calibrated probability the gateway leaves a conversation to base; 0: never.'),
-          fittedOn: z
-            .number()
-            .int()
-            .describe(
-              'Tasks that temperature and threshold were fitted on; the other half is what the rest is measured on.',
-            ),
-          measuredOn: z.number().int().describe('Tasks of the other half with one right choice.'),
-          errorBefore: z.number().describe('Expected calibration error of the probabilities as they are.'),
-          errorAfter: z.number().describe('Expected calibration error after the temperature.'),
-          thresholdGain: z
-            .number()
-            .describe(
-              'Gain in pass rate by abstaining, per task that went to an adapter; measured, not extrapolated: ' +
-                'base ran every task.',
-            ),
-          reliability: z
-            .array(
-              z.strictObject({
-                from: z.number().describe('Lowest probability of this step.'),
-                to: z.number().describe('Highest probability of this step.'),
-                tasks: z.number().int().describe('Tasks whose best option lies in this step.'),
-                meanProbability: z.number().describe('Mean calibrated probability of their best option.'),
-                right: z.number().describe('Share of them whose best option is the right one.'),
-              }),
-            )
-            .describe('Reliability diagram after the temperature; steps without tasks are left out.'),
-        })
+      choice: routerChoiceSchema
         .optional()
-        .describe('How the gateway reads the probabilities; absent with too few tasks that have one right choice.'),
+        .describe('How the router was chosen on the train tasks; absent in runs from before routers competed.'),
+      calibration: z.unknown().optional().describe('Only in old runs.'),
       accuracy: z
         .number()
         .nullable()
         .describe('Share of tasks with at most one tag that went to the expected choice; null without tags.'),
     })
-    .describe('How the base model chose among adapters.'),
+    .describe('How tasks were given to adapters.'),
   caveats: z.array(z.string()).describe('Sentences that must be read with these figures.'),
 });
 export type Evaluation = z.infer<typeof evaluationSchema>;

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { artifactRefSchema } from './artifact-ref';
 import { intervalSchema } from './evaluation';
+import { COMPETING_ROUTERS } from './router';
 
 const registryAdapterSchema = z.strictObject({
   name: z.string(),
@@ -30,8 +32,10 @@ const registryVersionSchema = z.strictObject({
   baseModelSha256: z.string(),
   adapters: z.array(registryAdapterSchema),
   routedMinusBase: intervalSchema,
-  /** Absent when the evaluation fitted none. Then probabilities are used as they are, and the router never abstains. */
+  /** Only in versions from before routers competed, whose router is `logits`. */
   router: routerCalibrationSchema.optional(),
+  /** The router that the version was judged with, and its `router.json`. Absent in older versions. */
+  judgedRouter: z.strictObject({ kind: z.enum(COMPETING_ROUTERS), artifact: artifactRefSchema }).optional(),
 });
 export type RegistryVersion = z.infer<typeof registryVersionSchema>;
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { agentNameSchema } from './agent-name';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 import { IDENTIFY_ARMS } from '../artifacts/identification';
+import { COMPETING_ROUTERS } from '../artifacts/router';
 import { kubernetesSpecSchema } from './kubernetes-spec';
 import { algorithmOptions, jobOptions } from './training-options';
 
@@ -233,6 +234,17 @@ export const agentSpecSchema = z.strictObject({
         .describe(
           'Also train one adapter on all environments mixed, with as many rollouts as all the others together.',
         ),
+      router: z
+        .enum(['auto', ...COMPETING_ROUTERS])
+        .default('auto')
+        .describe('Kind of router. `auto`: the kinds compete on the train tasks. `base`: no adapter is ever chosen.'),
+      routingRollouts: z
+        .number()
+        .int()
+        .min(0)
+        .max(100_000)
+        .default(500)
+        .describe('Most rollouts on train tasks that are bought to compare routers.'),
     })
     .prefault({}),
   gate: z

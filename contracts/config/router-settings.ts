@@ -25,12 +25,16 @@ const labelQuestion = {
     .describe("When the labels of the menu have less probability than this, the router's answer is not believed."),
 };
 
-const logitsSettingsSchema = z
+const promotedSettingsSchema = z
   .strictObject({
     // The discriminator of a union has no default of its own in zod. An optional literal also matches a missing `kind`.
-    kind: z.literal('logits').optional().default('logits'),
-    ...labelQuestion,
+    kind: z.literal('promoted').optional().default('promoted'),
+    ...timeLimit,
   })
+  .describe('The router that the version was judged with. Any other kind serves what nobody has judged.');
+
+const logitsSettingsSchema = z
+  .strictObject({ kind: z.literal('logits'), ...labelQuestion })
   .describe('The base model reads the task and one line per capability, and picks a label.');
 
 const shortlistSettingsSchema = z
@@ -69,8 +73,9 @@ const fixedSettingsSchema = z
   })
   .describe('Every conversation gets the same capability. For comparisons.');
 
-/** Settings of a router of any kind; `kind` is `logits` when it is absent. */
+/** Settings of a router of any kind; `kind` is `promoted` when it is absent. */
 export const routerSettingsSchema = z.discriminatedUnion('kind', [
+  promotedSettingsSchema,
   logitsSettingsSchema,
   shortlistSettingsSchema,
   mixtureSettingsSchema,

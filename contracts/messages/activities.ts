@@ -9,6 +9,8 @@ import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type {
   EvaluationArmInput,
   ArmRollouts,
+  ChooseRouterInput,
+  ChooseRouterResult,
   CompareInput,
   CompareResult,
   PromoteInput,
@@ -94,6 +96,8 @@ export interface SandboxActivities {
   validateEnvironment(input: EnvironmentInput): Promise<ValidationResult>;
   /** Rolls out the base model in an environment and measures how hard it is. */
   calibrateEnvironment(input: CalibrationInput): Promise<CalibrationOutcome>;
+  /** Lets the kinds of routers compete on the train tasks, and writes the winner. */
+  chooseRouter(input: ChooseRouterInput): Promise<ChooseRouterResult>;
   /** Asks the router about every held-out task. */
   routeTasks(input: RoutingInput): Promise<RoutingResult>;
   /** Rolls out one arm on the held-out tasks. */

@@ -26,10 +26,34 @@ export interface ArmRollouts {
   rollouts: RolloutSummary;
 }
 
-/** Input of `routeTasks`: the capabilities among which the router chooses. */
+/** Input of `chooseRouter`: what routers can learn from, and the arms that they choose among. */
+export interface ChooseRouterInput {
+  context: RunContext;
+  adapters: TrainedAdapter[];
+  capabilities: CapabilityBrief[];
+  /** JSONL of Trajectory: the base model on the train tasks. */
+  trajectories: ArtifactRef;
+  /** JSONL of ConsensusLabel. */
+  labels: ArtifactRef;
+}
+
+/** The router that the competition chose. */
+export interface ChooseRouterResult {
+  /** JSON of CompetitionRouter. */
+  router: ArtifactRef;
+  /** JSON of RouterChoice. */
+  choice: ArtifactRef;
+  /** One line for people. */
+  summary: string;
+}
+
+/** Input of `routeTasks`. */
 export interface RoutingInput {
   context: RunContext;
+  /** The capabilities among which the router chooses. */
   capabilities: CapabilityBrief[];
+  /** JSON of CompetitionRouter. Absent in runs from before routers competed. */
+  router?: ArtifactRef;
 }
 
 /** The router's choice for every held-out task. */
@@ -47,6 +71,8 @@ export interface CompareInput {
   adapters: TrainedAdapter[];
   /** JSONL of RoutingRecord. */
   routing: ArtifactRef;
+  /** JSON of RouterChoice. Absent in runs from before routers competed. */
+  routerChoice?: ArtifactRef;
   /** JSON of Identification. */
   identification: ArtifactRef;
   /** Why the mixed adapter was left out and is no arm; absent otherwise. */
@@ -71,6 +97,8 @@ export interface PromoteInput {
   capabilities: CapabilityBrief[];
   /** JSON of Evaluation. */
   evaluation: ArtifactRef;
+  /** JSON of CompetitionRouter. Absent in runs from before routers competed. */
+  router?: ArtifactRef;
 }
 
 /** The version that the registry gave the promoted adapters. */

@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { z } from 'zod';
-import { fnv1a } from '../fnv1a';
+import { fnv1a } from '../../contracts/routing/fnv1a';
 
 /** Turns texts into vectors of length 1. The more similar two texts, the larger their inner product. */
 export type Embed = (texts: readonly string[], signal: AbortSignal) => Promise<Float32Array[]>;

@@ -1,4 +1,6 @@
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { RegistryVersion } from '../../contracts/artifacts/registry';
+import type { CompetitionRouter } from '../../contracts/artifacts/router';
 import type { ReplicaSet } from '../upstream/replica-set';
 import type { ExampleIndex } from './example-index';
 import type { AdapterWeight } from './merged-adapter';
@@ -43,4 +45,6 @@ export interface RouterDeps {
   /** Served name of the base model. */
   baseModel: string;
   examples: ExampleIndex;
+  /** Reads the router that a version was judged with. Rejects when it cannot be read. */
+  readJudgedRouter: (artifact: ArtifactRef) => Promise<CompetitionRouter>;
 }

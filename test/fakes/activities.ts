@@ -189,6 +189,11 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
             completionTokens: 1,
           };
         },
+        chooseRouter: async () => ({
+          router: artifact('router.json'),
+          choice: artifact('router-choice.json'),
+          summary: 'router labels: +40.0 points',
+        }),
         routeTasks: async () => ({ routing: artifact('routing.jsonl'), tasks: 400 }),
         rollOutArm: async ({ arm, kind }) => ({ arm, kind, rollouts }),
       },

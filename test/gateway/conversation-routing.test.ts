@@ -112,7 +112,7 @@ describe('a version with a calibrated router', () => {
   it('does not believe an answer with too little mass on the labels', async () => {
     const fixture = await new GatewayFixture().start({
       registry: { versions: [versionOf(1, 'weigh')] },
-      agent: { router: { minCoveredMass: 0.93 } },
+      agent: { router: { kind: 'logits', minCoveredMass: 0.93 } },
     });
     expect((await fixture.chat('need:weigh')).headers.get('x-whet-route')).toBe('unreliable');
     await fixture.stop();

@@ -25,12 +25,14 @@ describe('the settings of a router', () => {
       { version: 1, agents: [{ name: 'desk', baseModel: 'b', replicas: ['http://x/v1'], router }] },
       'gateway.yaml',
     ).agents[0]?.router;
+  const promoted = { kind: 'promoted', timeoutMs: 150 };
   const logits = { kind: 'logits', timeoutMs: 150, minCoveredMass: 0 };
 
   it.each([
-    ['no router', undefined, logits],
-    ['no kind', {}, logits],
-    ['no kind, but settings of logits', { timeoutMs: 9 }, { ...logits, timeoutMs: 9 }],
+    ['no router', undefined, promoted],
+    ['no kind', {}, promoted],
+    ['no kind, but a setting', { timeoutMs: 9 }, { ...promoted, timeoutMs: 9 }],
+    ['logits', { kind: 'logits' }, logits],
     ['shortlist', { kind: 'shortlist' }, { ...logits, kind: 'shortlist', neighbours: 8 }],
     ['mixture', { kind: 'mixture', topP: 0.5 }, { ...logits, kind: 'mixture', topP: 0.5 }],
     ['fixed', { kind: 'fixed', capability: 'weigh' }, { kind: 'fixed', capability: 'weigh' }],
@@ -46,7 +48,7 @@ describe('the settings of a router', () => {
       { kind: 'logits', topP: 0.9 },
       'topP: unknown field. Known here: kind, timeoutMs, minCoveredMass.',
     ],
-    ['topP without a kind', { topP: 0.9 }, 'topP: unknown field. Known here: kind, timeoutMs, minCoveredMass.'],
+    ['topP without a kind', { topP: 0.9 }, 'topP: unknown field. Known here: kind, timeoutMs.'],
     [
       'topP under shortlist',
       { kind: 'shortlist', topP: 0.9 },

@@ -1,6 +1,7 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
+import type { RouterChoice } from '../../../contracts/artifacts/router';
 import { reliabilityPlot } from '../../charts/reliability';
 import { bothLayouts } from '../../charts/svg';
 import { count, percent, plural, points, typeset } from '../../html/format';
@@ -9,17 +10,12 @@ import { dataTable } from '../../html/table';
 import { wilson } from '../../statistics/intervals';
 import { figure } from '../figure';
 
-type Calibration = NonNullable<Evaluation['router']['calibration']>;
-
-const TOO_FEW_TASKS = markup`<p>
-      Too few tasks have one right choice to say how far the router's probabilities can be trusted.
-    </p>`;
-
-/** What better routing could still gain, and how far the router's probabilities can be trusted. */
+/** What better routing could still gain, how the router was chosen, and how far its probabilities can be trusted. */
 export function routerQuality(report: Report, evaluation: Evaluation, sources: ArtifactRef[]): Markup {
-  const { calibration } = evaluation.router;
+  const { choice } = evaluation.router;
   return markup`${regretTable(evaluation)}
-    ${calibration === undefined ? TOO_FEW_TASKS : reliabilityFigure(report.runId, calibration, sources)}`;
+    ${choice && competitionTable(choice)}
+    ${choice?.reliability && reliabilityFigure(report.runId, choice.reliability, sources)}`;
 }
 
 function regretTable({ base, bestSingle, mixed, routed, oracle }: Evaluation): Markup {
@@ -55,27 +51,52 @@ function regretTable({ base, bestSingle, mixed, routed, oracle }: Evaluation): M
     })}`;
 }
 
-function reliabilityFigure(runId: string, calibration: Calibration, sources: ArtifactRef[]): Markup {
-  const { temperature, threshold, errorBefore, errorAfter, fittedOn, measuredOn, reliability } = calibration;
-  const steps = reliability.map((step) => ({
-    ...step,
-    ...wilson(step.right, step.tasks),
-    stated: step.meanProbability,
-  }));
+function competitionTable(choice: RouterChoice): Markup {
+  const { chosen, pinned, trainTasks, compared, rollouts, budget, competitors, adapters } = choice;
+  const why = pinned
+    ? `agent.yaml names the router ${chosen}.`
+    : `The router ${chosen} was chosen: the simplest within one standard error of the best.`;
+  const left = adapters.filter(({ leftOut }) => leftOut);
+  const withoutThem = left.map(
+    ({ capabilityId, tasks, gain }) =>
+      `${capabilityId} is left out: on ${plural(tasks, 'task')} that it was given, ${points(gain)} against base.`,
+  );
+  return markup`<h3 id="routers">How the router was chosen</h3>
+    <p>
+      ${typeset(
+        `${why} The kinds were compared on ${count(compared)} of ${plural(trainTasks, 'train task')}, with ` +
+          `${plural(rollouts, 'rollout')} (at most ${count(budget)}) where their decisions differ. ` +
+          `Each decided on tasks that it had not learned from. ${withoutThem.join(' ')}`,
+      )}
+    </p>
+    ${dataTable({
+      head: ['Router', 'Against base', 'Standard error', 'Behind the best', 'Standard error', 'To adapters'],
+      rows: competitors.map((kind) => [
+        `${kind.kind}${kind.kind === chosen ? ' (chosen)' : kind.left ? ' (fell behind)' : ''}`,
+        points(kind.gain),
+        points(kind.standardError),
+        points(kind.behind),
+        points(kind.behindError),
+        percent(kind.routed, 0),
+      ]),
+    })}`;
+}
+
+function reliabilityFigure(
+  runId: string,
+  { tasks, right, error, steps: bins }: NonNullable<RouterChoice['reliability']>,
+  sources: ArtifactRef[],
+): Markup {
+  const steps = bins.map((step) => ({ ...step, ...wilson(step.right, step.tasks), stated: step.meanProbability }));
   const stated = steps.map(
     (s) => `stated ${percent(s.stated)}, right ${percent(s.right)} of ${plural(s.tasks, 'task')}`,
   );
-  const abstains =
-    threshold > 0
-      ? `Below ${percent(threshold, 0)} the gateway leaves a conversation to the base model.`
-      : 'The gateway never abstains: no threshold paid.';
   return figure(runId, {
     id: 'reliability',
     title: "Whether the router's probabilities can be trusted",
     takeaway:
-      `Calibration error ${percent(errorBefore)} as it came, ${percent(errorAfter)} after a temperature of ` +
-      `${temperature.toFixed(2)}, fitted on ${plural(fittedOn, 'task')} and measured on ${count(measuredOn)} others. ` +
-      abstains,
+      `${percent(right)} of ${plural(tasks, 'train task')} went where their labels say. ` +
+      `The calibration error is ${percent(error)}.`,
     body: bothLayouts((layout) => reliabilityPlot(steps, layout, `Reliability diagram: ${stated.join('; ')}.`)),
     data: {
       head: ['Probability', 'Tasks', 'Stated', 'Right', 'Interval'],

@@ -43,8 +43,15 @@ describe('compareArms', () => {
   beforeEach(() => (fixture = new RunFixture()));
   afterEach(() => fixture.dispose());
 
-  async function input(outcomes: { name: string; outcomes: Outcome[] }[], trials = 2): Promise<CompareInput> {
-    const context = await fixture.prepare('http://127.0.0.1:1', { evaluation: { trials, bootstrapSamples: 1000 } });
+  async function input(
+    outcomes: { name: string; outcomes: Outcome[] }[],
+    trials = 2,
+    groundTruth?: { planted: string[] },
+  ): Promise<CompareInput> {
+    const context = await fixture.prepare('http://127.0.0.1:1', {
+      evaluation: { trials, bootstrapSamples: 1000 },
+      ...(groundTruth && { groundTruth }),
+    });
     const { store } = fixture;
     const rollouts = async (name: string, lines: Outcome[]): Promise<RolloutSummary> => ({
       trajectories: await putLines(store, layout.evaluation('run-1'), `arm-${name}.jsonl`, lines),
@@ -87,7 +94,7 @@ describe('compareArms', () => {
   const compare = (value: CompareInput) => createCompareActivities({ store: fixture.store }).compareArms(value);
 
   it('finds the gain, the expected choices and nothing lost, and passes the gate', async () => {
-    const result = await compare(await input(drawOutcomes(KINDS, 300, 2, 1)));
+    const result = await compare(await input(drawOutcomes(KINDS, 300, 2, 1), 2, { planted: ['verify'] }));
     const evaluation = await getJson(fixture.store, result.evaluation, evaluationSchema);
     expect(evaluation.tasks).toBe(300);
     expect(evaluation.base.episodes).toBe(600);
@@ -113,6 +120,19 @@ describe('compareArms', () => {
     expect(result.summary).toMatch(
       /^base \d+\.\d %, best single \d+\.\d %, routed \d+\.\d %, difference \+\d+\.\d points \(\+\d+\.\d to \+\d+\.\d points\)$/,
     );
+  });
+
+  it('reads no tags of an agent whose deficits were not planted, and decides the same', async () => {
+    const outcomes = drawOutcomes(KINDS, 300, 2, 1);
+    const planted = await compare(await input(outcomes, 2, { planted: ['verify'] }));
+    const plain = await compare(await input(outcomes));
+    const evaluation = await getJson(fixture.store, plain.evaluation, evaluationSchema);
+    expect([evaluation.byTag, evaluation.router.expected, evaluation.router.accuracy]).toEqual([[], [], null]);
+    expect([plain.gatePassed, plain.gateReasons, plain.summary]).toEqual([
+      planted.gatePassed,
+      planted.gateReasons,
+      planted.summary,
+    ]);
   });
 
   it('says why there is no mixed adapter to compare with', async () => {

@@ -7,7 +7,11 @@ import { drawTable, type Kind } from './population';
 
 const oracleOf = (kinds: Kind[], tasks: number, trials: number, seed: number) => {
   const table = drawTable(kinds, tasks, trials, seed);
-  const { attainable, ceiling } = oracleRates(table, [...table.arms.values()]);
+  const { attainable, ceiling } = oracleRates(
+    table,
+    [...table.arms.values()],
+    table.tags.map((tags) => tags.join()),
+  );
   return { attainable: mean(attainable), ceiling: mean(ceiling) };
 };
 

@@ -3,6 +3,7 @@
  */
 import { evaluateTable } from '../../../activities/evaluate/evaluate-table';
 import type { Evaluation, RoutingRecord } from '../../../contracts/artifacts/evaluation';
+import type { RouterChoice } from '../../../contracts/artifacts/router';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { randomSource } from '../../../activities/statistics/random';
 import { drawTable, type Kind } from './population';
@@ -103,5 +104,56 @@ export function sampleEvaluation(tasks = 240, seed = 3): Evaluation {
     };
   });
   const capabilities = SKILLS.map(({ id, name, summary }) => ({ id, name, summary }));
-  return evaluateTable(table, { capabilities, adapters, routing, bootstrapSamples: 1000, confidence: 0.95, seed });
+  return evaluateTable(table, {
+    capabilities,
+    adapters,
+    routing,
+    routerChoice: sampleRouterChoice(),
+    readsTags: true,
+    bootstrapSamples: 1000,
+    confidence: 0.95,
+    seed,
+  });
+}
+
+/** How a router may have been chosen: `labels`, with one adapter left out. */
+function sampleRouterChoice(): RouterChoice {
+  const row = (kind: RouterChoice['chosen'], gain: number, behind: number, left: boolean) => ({
+    kind,
+    gain,
+    standardError: 0.03,
+    behind,
+    behindError: 0.01,
+    routed: kind === 'base' ? 0 : 0.7,
+    left,
+  });
+  return {
+    chosen: 'labels',
+    pinned: false,
+    trainTasks: 300,
+    compared: 240,
+    rollouts: 480,
+    budget: 500,
+    competitors: [
+      row('base', 0, 0.4, true),
+      row('labels', 0.39, 0.005, false),
+      row('neighbours', 0.3, 0.1, true),
+      row('logits', 0.395, 0, false),
+    ],
+    adapters: SKILLS.map(({ id }, i) => ({
+      capabilityId: id,
+      tasks: 40,
+      gain: i === 0 ? -0.02 : 0.6,
+      leftOut: i === 0,
+    })),
+    reliability: {
+      tasks: 300,
+      right: 0.94,
+      error: 0.03,
+      steps: [
+        { from: 0.5, to: 0.6, tasks: 60, meanProbability: 0.56, right: 0.8 },
+        { from: 0.9, to: 1, tasks: 240, meanProbability: 0.97, right: 0.98 },
+      ],
+    },
+  };
 }

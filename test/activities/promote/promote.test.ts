@@ -20,6 +20,7 @@ import { sampleEvaluation } from '../evaluate/sample-evaluation';
 import { RunFixture } from '../run-fixture';
 
 const EVALUATION = sampleEvaluation(120);
+const ROUTER = { kind: 'base', leftOut: [] };
 const HASH = 'b'.repeat(64);
 const now = () => new Date('2026-11-21T03:00:00Z');
 const version = (runId: string) => ({
@@ -117,6 +118,7 @@ describe('promoteAdapters', () => {
       evaluation,
       adapters: [adapter],
       capabilities: [{ id: 'verify', name: 'Verify', summary: 'verify the customer before a refund' }],
+      router: await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', ROUTER),
     };
   }
 
@@ -144,13 +146,21 @@ describe('promoteAdapters', () => {
             },
           ],
           routedMinusBase: EVALUATION.routedMinusBase,
-          router: {
-            temperature: EVALUATION.router.calibration?.temperature,
-            threshold: EVALUATION.router.calibration?.threshold,
-          },
+          judgedRouter: { kind: 'base', artifact: value.router },
         },
       ],
     });
+  });
+
+  it('leaves out the adapters that the router leaves out', async () => {
+    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
+    const value = await input();
+    const router = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', {
+      ...ROUTER,
+      leftOut: ['verify'],
+    });
+    await promoteAdapters({ ...value, router });
+    expect((await readRegistry(fixture.store, 'parcels')).versions[0]?.adapters).toEqual([]);
   });
 
   it('lets Temporal try again when others keep changing the registry', async () => {

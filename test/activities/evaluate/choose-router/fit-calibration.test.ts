@@ -1,8 +1,7 @@
 // tier: unit
-import { fitTemperature, fitThreshold } from '../../../activities/evaluate/calibrate-router';
-import { randomSource } from '../../../activities/statistics/random';
-import { calibrated, calibratedChoice } from '../../../contracts/routing/routing-decision';
-import { sampleEvaluation } from './sample-evaluation';
+import { fitTemperature, fitThreshold } from '../../../../activities/evaluate/choose-router/fit-calibration';
+import { randomSource } from '../../../../activities/statistics/random';
+import { calibrated, calibratedChoice } from '../../../../contracts/routing/routing-decision';
 
 /** Tasks whose right choice is drawn from the true probabilities; the router says them sharpened by a temperature. */
 function overconfident(temperature: number, tasks = 4_000) {
@@ -67,12 +66,4 @@ describe('the threshold', () => {
       abstained: true,
     });
   });
-});
-
-it('an evaluation carries it with its reliability diagram, measured on the half that it was not fitted on', () => {
-  const { calibration } = sampleEvaluation().router;
-  expect(calibration).toMatchObject({ fittedOn: expect.any(Number), measuredOn: expect.any(Number) });
-  expect(calibration!.fittedOn + calibration!.measuredOn).toBeLessThanOrEqual(240);
-  expect(calibration!.reliability.reduce((sum, { tasks }) => sum + tasks, 0)).toBe(calibration!.measuredOn);
-  expect(sampleEvaluation(30).router.calibration).toBeUndefined();
 });

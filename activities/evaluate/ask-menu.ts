@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { Context } from '@temporalio/activity';
+import { type RoutingRecord, routingRecordSchema } from '../../contracts/artifacts/evaluation';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
+import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
+import { layout, readSegment } from '../../store';
+import { runModel } from '../endpoints/run-model';
+import { inParallel } from '../in-parallel';
+import { startProgress } from '../progress';
+import { PolicyModel } from '../rollout';
+import type { RolloutDeps } from '../rollout/rollout-deps';
+import { warnOfDamage } from '../warn-of-damage';
+
+/** What the base model is asked about. */
+export interface MenuQuestions {
+  runId: string;
+  prepared: PreparedSpec;
+  capabilities: readonly { id: string; summary: string }[];
+  /** Tasks with the text that each opens with. */
+  openings: ReadonlyMap<number, string>;
+}
+
+/**
+ * Asks the base model about each task, once, which capability of the menu it calls for. Each answer is stored as it
+ * comes, so that a retry asks only for the rest. Must run inside an activity.
+ */
+export async function askMenu(
+  { store, clock, model: client, endpoints }: RolloutDeps,
+  { runId, prepared, capabilities, openings }: MenuQuestions,
+): Promise<Map<number, RoutingRecord>> {
+  const { model, evaluation } = prepared.spec;
+  const context = Context.current();
+  const menu = routerMenu(capabilities);
+  const menuHash = createHash('sha256').update(JSON.stringify(menu)).digest('hex').slice(0, 12);
+  const segment = store.segment(layout.work(runId, `routing-${menuHash}`));
+  const { values: records, damaged } = await readSegment(segment, routingRecordSchema);
+  warnOfDamage(damaged);
+  const answered = new Map(records.map((record) => [record.seed, record]));
+  const unanswered = [...openings.keys()].filter((seed) => !answered.has(seed));
+  const progress = startProgress({
+    stage: 'evaluate',
+    unit: 'routings',
+    total: openings.size,
+    done: openings.size - unanswered.length,
+    everyMs: 500,
+    heartbeat: (details) => context.heartbeat(details),
+  });
+  const stop = new AbortController();
+  const signal = AbortSignal.any([context.cancellationSignal, stop.signal]);
+  // Every call in flight listens to the signal. Node would take more than ten listeners for a leak.
+  setMaxListeners(0, signal);
+  const policy = new PolicyModel({
+    client,
+    clock,
+    model: runModel(prepared, endpoints),
+    adapters: [],
+    signal,
+    onTrouble: (note) => progress.setNote(note),
+  });
+  try {
+    await inParallel(unanswered, evaluation.concurrency, { signal, stop }, async (seed) => {
+      const answer = await policy.chat({
+        model: model.name,
+        messages: [{ role: 'user', content: routerPrompt(openings.get(seed)!, menu) }],
+        temperature: 0,
+        seed: 0,
+        maxTokens: 1,
+        topLogprobs: ROUTER_TOP_LOGPROBS,
+        choice: menu.map(({ label }) => label),
+      });
+      const record = routingDecision(seed, menu, answer);
+      await policy.confirm();
+      await segment.append(record);
+      answered.set(seed, record);
+      progress.advance();
+    });
+  } finally {
+    progress.stop();
+    await segment.close();
+  }
+  return answered;
+}

@@ -1,0 +1,204 @@
+/**
+ * The comparison of routers on train tasks. Routers are compared only where they decide differently, so rollouts are
+ * bought only there.
+ */
+import {
+  type CompetingRouter,
+  COMPETING_ROUTERS,
+  type Competitor,
+  type RouterChoice,
+} from '../../../contracts/artifacts/router';
+import { NONE_LABEL } from '../../../contracts/names';
+import { randomSource } from '../../statistics/random';
+import { mean } from '../../statistics/mean';
+import type { KnownOutcomes } from './known-outcomes';
+
+/** Decisions of one kind of router, each by a router that did not see its task. */
+export interface Decisions {
+  kind: CompetingRouter;
+  /** Capability, or `none`, for each task. */
+  chosen: readonly string[];
+}
+
+/** An arm that has to be played on a task. */
+export interface MissingArm {
+  seed: number;
+  capabilityId: string;
+}
+
+/** A kind this many standard errors behind the best is given no more rollouts. */
+const FAR_BEHIND = 2;
+
+/** Fewest tasks from which an adapter is left out. */
+const LEAST_TASKS = 5;
+
+/** The order in which tasks are looked at. Drawn, so that every beginning of it is a random sample. */
+export function taskOrder(tasks: number, seed: number): number[] {
+  const random = randomSource(seed);
+  const order = Array.from({ length: tasks }, (_, i) => i);
+  for (let i = tasks - 1; i > 0; i--) {
+    const j = random.below(i + 1);
+    [order[i], order[j]] = [order[j] as number, order[i] as number];
+  }
+  return order;
+}
+
+/**
+ * The arms to play next, and how many tasks of the order can be compared after that. Tasks on which all decisions agree
+ * cost nothing. It ends before the task whose arms no longer fit into `budget`, counted in arms.
+ */
+export function armsToPlay(
+  decisions: readonly Decisions[],
+  order: readonly number[],
+  seeds: readonly number[],
+  known: KnownOutcomes,
+  budget: number,
+): { missing: MissingArm[]; compared: number } {
+  const missing: MissingArm[] = [];
+  for (const [place, task] of order.entries()) {
+    const seed = seeds[task] as number;
+    const arms = [...new Set(decisions.map(({ chosen }) => chosen[task] as string))];
+    const unknown = arms.length < 2 ? [] : arms.filter((arm) => known.rate(seed, arm) === null);
+    if (missing.length + unknown.length > budget) return { missing, compared: place };
+    missing.push(...unknown.map((capabilityId) => ({ seed, capabilityId })));
+  }
+  return { missing, compared: order.length };
+}
+
+/** Two kinds compared over tasks: mean difference of pass rates, and its standard error. */
+export interface Difference {
+  estimate: number;
+  standardError: number;
+}
+
+/** `a` minus `b` over tasks of which the outcomes are known wherever the two differ. */
+export function difference(
+  a: Decisions,
+  b: Decisions,
+  tasks: readonly number[],
+  seeds: readonly number[],
+  known: KnownOutcomes,
+): Difference {
+  const values = tasks.map((task) => {
+    const [one, other] = [a.chosen[task] as string, b.chosen[task] as string];
+    if (one === other) return 0;
+    const seed = seeds[task] as number;
+    return (known.rate(seed, one) ?? 0) - (known.rate(seed, other) ?? 0);
+  });
+  const estimate = values.length === 0 ? 0 : mean(values);
+  const variance =
+    values.length < 2 ? 0 : values.reduce((sum, v) => sum + (v - estimate) ** 2, 0) / (values.length - 1);
+  return { estimate, standardError: values.length === 0 ? 0 : Math.sqrt(variance / values.length) };
+}
+
+/** The kind with the highest pass rate; the simpler of two that are equal. */
+export function bestOf(
+  decisions: readonly Decisions[],
+  tasks: readonly number[],
+  seeds: readonly number[],
+  known: KnownOutcomes,
+): Decisions {
+  return decisions.reduce((best, kind) => (difference(kind, best, tasks, seeds, known).estimate > 0 ? kind : best));
+}
+
+/** The kinds that are not far behind the best. */
+export function survivors(
+  decisions: readonly Decisions[],
+  tasks: readonly number[],
+  seeds: readonly number[],
+  known: KnownOutcomes,
+): Decisions[] {
+  const best = bestOf(decisions, tasks, seeds, known);
+  return decisions.filter((kind) => {
+    const { estimate, standardError } = difference(best, kind, tasks, seeds, known);
+    return kind === best || estimate <= FAR_BEHIND * standardError;
+  });
+}
+
+/**
+ * The simplest kind within one standard error of the best. Base is chosen only where it is better than all others: a
+ * gain that these few tasks do not prove is for the held-out tasks to judge.
+ */
+export function chooseKind(
+  decisions: readonly Decisions[],
+  tasks: readonly number[],
+  seeds: readonly number[],
+  known: KnownOutcomes,
+): Decisions {
+  const bySimplicity = [...decisions].sort(
+    (a, b) => COMPETING_ROUTERS.indexOf(a.kind) - COMPETING_ROUTERS.indexOf(b.kind),
+  );
+  const base = bySimplicity.find(({ kind }) => kind === 'base');
+  const rivals = bySimplicity.filter(({ kind }) => kind !== 'base');
+  if (rivals.length === 0) return bySimplicity[0]!;
+  const best = bestOf(rivals, tasks, seeds, known);
+  if (base !== undefined && difference(base, best, tasks, seeds, known).estimate > 0) return base;
+  const isNear = (kind: Decisions) => {
+    const { estimate, standardError } = difference(best, kind, tasks, seeds, known);
+    return estimate <= standardError;
+  };
+  return rivals.find(isNear) ?? best;
+}
+
+/** Each adapter through a kind's decisions, and whether it loses there. */
+export function adaptersThrough(
+  { chosen }: Decisions,
+  capabilityIds: readonly string[],
+  tasks: readonly number[],
+  seeds: readonly number[],
+  known: KnownOutcomes,
+): RouterChoice['adapters'] {
+  return capabilityIds.map((capabilityId) => {
+    const gains = tasks.flatMap((task) => {
+      if (chosen[task] !== capabilityId) return [];
+      const seed = seeds[task] as number;
+      const rate = known.rate(seed, capabilityId);
+      return rate === null ? [] : [rate - (known.rate(seed, NONE_LABEL) ?? 0)];
+    });
+    const gain = gains.length === 0 ? 0 : mean(gains);
+    return { capabilityId, tasks: gains.length, gain, leftOut: gains.length >= LEAST_TASKS && gain < 0 };
+  });
+}
+
+/** A kind without the adapters that lose through it, and their capabilities. */
+export interface Pruned {
+  decisions: Decisions;
+  leftOut: readonly string[];
+}
+
+/** Sends to base what a kind gives to adapters that lose there. */
+export function withoutLosers(
+  kind: Decisions,
+  capabilityIds: readonly string[],
+  tasks: readonly number[],
+  seeds: readonly number[],
+  known: KnownOutcomes,
+): Pruned {
+  const leftOut = adaptersThrough(kind, capabilityIds, tasks, seeds, known)
+    .filter((adapter) => adapter.leftOut)
+    .map(({ capabilityId }) => capabilityId);
+  const chosen = kind.chosen.map((arm) => (leftOut.includes(arm) ? NONE_LABEL : arm));
+  return { decisions: { kind: kind.kind, chosen }, leftOut };
+}
+
+/** A row of the report. `compared` are the tasks on which `kind` can be compared with base and with the best. */
+export function competitorRow(
+  kind: Decisions,
+  rivals: { base: Decisions; best: Decisions },
+  compared: { withBase: readonly number[]; withBest: readonly number[] },
+  seeds: readonly number[],
+  known: KnownOutcomes,
+  left: boolean,
+): Competitor {
+  const gain = difference(kind, rivals.base, compared.withBase, seeds, known);
+  const behind = difference(rivals.best, kind, compared.withBest, seeds, known);
+  return {
+    kind: kind.kind,
+    gain: gain.estimate,
+    standardError: gain.standardError,
+    behind: behind.estimate,
+    behindError: behind.standardError,
+    routed: mean(kind.chosen.map((arm) => (arm === NONE_LABEL ? 0 : 1))),
+    left,
+  };
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { Context } from '@temporalio/activity';
+import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
+import type { TrainedAdapter } from '../../../contracts/artifacts/training';
+import type { RunContext } from '../../../contracts/messages/run-context';
+import { NONE_LABEL } from '../../../contracts/names';
+import { layout } from '../../../store';
+import { runModel } from '../../endpoints/run-model';
+import { readOwnerEnvironment } from '../../environment';
+import { deployedSettings, runRollouts, samplingSeed } from '../../rollout';
+import type { RolloutDeps } from '../../rollout/rollout-deps';
+import { servedAdapters } from '../../rollout/served-adapter';
+import type { MissingArm } from './competition';
+import type { KnownOutcomes } from './known-outcomes';
+
+/** Trials of an arm on a task. The outcome of one trial says too little (DARS, arXiv 2606.06924). */
+export const ARM_TRIALS = 2;
+
+/** The run whose arms are played. */
+export interface ArmPlayers {
+  context: RunContext;
+  prepared: PreparedSpec;
+  adapters: readonly TrainedAdapter[];
+}
+
+/** Plays arms on train tasks and notes how they did. Each round keeps its rollouts in a work file of its own. */
+export async function playArms(
+  deps: RolloutDeps,
+  { context: { runId, seed: runSeed }, prepared, adapters }: ArmPlayers,
+  missing: readonly MissingArm[],
+  known: KnownOutcomes,
+): Promise<void> {
+  if (missing.length === 0) return;
+  const { model, evaluation } = prepared.spec;
+  const served = await servedAdapters(deps.store, adapters);
+  const nameOf = new Map([
+    [NONE_LABEL, model.name],
+    ...adapters.map(({ capabilityId, name }): [string, string] => [capabilityId, name]),
+  ]);
+  const arms = [...nameOf.keys()];
+  const plans = missing.flatMap(({ seed, capabilityId }) =>
+    Array.from({ length: ARM_TRIALS }, (_, trial) => ({
+      seed,
+      split: 'train' as const,
+      // A set of rollouts tells its episodes apart by task and trial.
+      trial: arms.indexOf(capabilityId) * ARM_TRIALS + trial,
+      model: nameOf.get(capabilityId)!,
+      samplingSeed: samplingSeed(runSeed, seed, trial),
+    })),
+  );
+  const used = new Set(plans.map((plan) => plan.model));
+  const inputs = createHash('sha256').update(JSON.stringify(plans)).digest('hex').slice(0, 12);
+  const { trajectories } = await runRollouts(deps, {
+    plans,
+    environment: await readOwnerEnvironment(prepared),
+    settings: deployedSettings(prepared.spec),
+    model: runModel(prepared, deps.endpoints),
+    adapters: served.filter(({ name }) => used.has(name)),
+    concurrency: evaluation.concurrency,
+    workKey: layout.work(runId, `routers-${inputs}`),
+    stage: 'evaluate',
+    note: 'comparing routers',
+    signal: Context.current().cancellationSignal,
+  });
+  for (const { task, trial, success } of trajectories)
+    known.add(task.seed, arms[Math.floor(trial / ARM_TRIALS)]!, success);
+}

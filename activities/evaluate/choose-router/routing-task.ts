@@ -1,0 +1,65 @@
+import type { ConsensusLabel } from '../../../contracts/artifacts/identification';
+import type { RoutingRecord } from '../../../contracts/artifacts/evaluation';
+import type { Trajectory } from '../../../contracts/artifacts/trajectory';
+
+/** An opening with the needs that its labels name. */
+export interface LabelledOpening {
+  opening: string;
+  /** Trained capabilities that the task calls for, whether the agent showed them or not. */
+  needs: readonly string[];
+}
+
+/** A train task that routers are compared on. */
+export interface RoutingTask extends LabelledOpening {
+  seed: number;
+  /** Passes (1) and failures (0) of the base model. */
+  basePasses: readonly number[];
+  /** What the base model says to the menu; null where it is not asked. */
+  answer: RoutingRecord | null;
+}
+
+/** What identification left, for routers. */
+export interface LabelledTasks {
+  /** Train tasks, by seed. */
+  tasks: RoutingTask[];
+  /** Openings that no task can be played of: live traffic. */
+  live: LabelledOpening[];
+}
+
+/** Text that a conversation opens with: its first user message. */
+export const openingOf = ({ messages }: Pick<Trajectory, 'messages'>): string =>
+  messages.find(({ role }) => role === 'user')?.content ?? '';
+
+/**
+ * The tasks and openings of the collected trajectories that have labels. A label other than NA says that the task calls
+ * for the capability. A capability that any trial of a task calls for is a need of the task.
+ */
+export async function labelledTasks(
+  trajectories: AsyncIterable<Trajectory> | Iterable<Trajectory>,
+  labels: Iterable<ConsensusLabel>,
+  capabilityIds: readonly string[],
+): Promise<LabelledTasks> {
+  const trained = new Set(capabilityIds);
+  const needs = new Map<string, string[]>();
+  for (const { trajectoryId, capabilityId, label } of labels) {
+    if (!trained.has(capabilityId) || label === null) continue;
+    const known = needs.get(trajectoryId) ?? [];
+    needs.set(trajectoryId, label === 'NA' ? known : [...known, capabilityId]);
+  }
+  const tasks = new Map<number, RoutingTask>();
+  const live: LabelledOpening[] = [];
+  for await (const trajectory of trajectories) {
+    const own = needs.get(trajectory.id);
+    const opening = openingOf(trajectory);
+    if (trajectory.task.split === 'train') {
+      const { seed } = trajectory.task;
+      const task = tasks.get(seed) ?? { seed, opening, needs: [], basePasses: [], answer: null };
+      tasks.set(seed, {
+        ...task,
+        needs: [...new Set([...task.needs, ...(own ?? [])])].sort(),
+        basePasses: [...task.basePasses, trajectory.success ? 1 : 0],
+      });
+    } else if (own !== undefined) live.push({ opening, needs: own });
+  }
+  return { tasks: [...tasks.values()].sort((a, b) => a.seed - b.seed), live };
+}

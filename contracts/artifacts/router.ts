@@ -1,0 +1,137 @@
+import { z } from 'zod';
+
+/** Kinds of routers that compete, the simplest first. */
+export const COMPETING_ROUTERS = ['base', 'labels', 'neighbours', 'logits'] as const;
+/** One of `COMPETING_ROUTERS`. */
+export type CompetingRouter = (typeof COMPETING_ROUTERS)[number];
+
+const sparseVectorSchema = z.strictObject({
+  positions: z
+    .array(z.number().int().nonnegative())
+    .readonly()
+    .describe('Positions that are not 0, in ascending order.'),
+  values: z.array(z.number()).readonly().describe('Their values.'),
+});
+
+const vocabularySchema = z
+  .strictObject({
+    terms: z
+      .array(z.number().int().nonnegative())
+      .readonly()
+      .describe('Hashes of words and word pairs, in ascending order.'),
+    weights: z.array(z.number()).readonly().describe('Inverse document frequency of each.'),
+  })
+  .describe('What an opening is turned into numbers by.');
+
+/** A logistic regression. */
+export const linearModelSchema = z.strictObject({
+  bias: z.number(),
+  weights: sparseVectorSchema,
+});
+export type LinearModel = z.infer<typeof linearModelSchema>;
+
+const needModelsSchema = z
+  .array(z.strictObject({ capabilityId: z.string(), model: linearModelSchema }))
+  .describe('Probability that a task calls for each capability.');
+
+const leftOut = z
+  .array(z.string())
+  .describe('Capabilities whose tasks the base model gets, because their adapter lost more tasks than it gained.');
+
+/** `router.json`: which adapter, or base, gets a conversation. It is judged and served as it stands here. */
+export const routerSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('base'), leftOut }).describe('Every conversation gets the base model.'),
+  z
+    .strictObject({
+      kind: z.literal('labels'),
+      leftOut,
+      vocabulary: vocabularySchema,
+      needs: needModelsSchema,
+    })
+    .describe('A logistic regression, learned from the labels of identification, says what a task calls for.'),
+  z
+    .strictObject({
+      kind: z.literal('neighbours'),
+      leftOut,
+      vocabulary: vocabularySchema,
+      count: z.number().int().positive().describe('Nearest openings that vote.'),
+      examples: z
+        .array(
+          z.strictObject({
+            opening: sparseVectorSchema,
+            needs: z.array(z.string()).describe('Capabilities that its labels say it calls for.'),
+          }),
+        )
+        .describe('Labelled openings.'),
+    })
+    .describe('The most similar labelled openings vote.'),
+  z
+    .strictObject({
+      kind: z.literal('logits'),
+      leftOut,
+      capabilities: z
+        .array(z.strictObject({ id: z.string(), summary: z.string() }))
+        .describe('What the menu offers the base model.'),
+      temperature: z.number().positive().describe('Divides the log probabilities of the labels.'),
+      threshold: z
+        .number()
+        .min(0)
+        .max(1)
+        .describe('Below this calibrated probability the base model gets the conversation.'),
+    })
+    .describe('The base model reads a menu and answers with a label (paper, section 5).'),
+]);
+export type CompetitionRouter = z.infer<typeof routerSchema>;
+
+/** One kind in `router-choice.json`. */
+const competitorSchema = z.strictObject({
+  kind: z.enum(COMPETING_ROUTERS).describe('The kind.'),
+  gain: z.number().describe('Pass rate minus that of base on the train tasks that were compared.'),
+  standardError: z.number().describe('Standard error of the gain.'),
+  behind: z.number().describe('Pass rate of the best kind minus its own.'),
+  behindError: z.number().describe('Standard error of that difference, paired over tasks.'),
+  routed: z.number().describe('Share of train tasks that it gives to an adapter.'),
+  left: z.boolean().describe('It fell behind, and no further rollouts were bought for it.'),
+});
+export type Competitor = z.infer<typeof competitorSchema>;
+
+/** `router-choice.json`: how the router was chosen. */
+export const routerChoiceSchema = z.strictObject({
+  chosen: z.enum(COMPETING_ROUTERS).describe('The simplest kind within one standard error of the best.'),
+  pinned: z.boolean().describe('agent.yaml names the kind.'),
+  trainTasks: z.number().int().describe('Train tasks with an opening and labels.'),
+  compared: z.number().int().describe('Of those, tasks on which every kind that was left could be compared.'),
+  rollouts: z.number().int().describe('Rollouts bought for the comparison.'),
+  budget: z.number().int().describe('Most rollouts allowed.'),
+  competitors: z.array(competitorSchema).describe('The kinds, the simplest first.'),
+  adapters: z
+    .array(
+      z.strictObject({
+        capabilityId: z.string().describe('Its capability.'),
+        tasks: z.number().int().describe('Compared tasks that the chosen router gives to it.'),
+        gain: z.number().describe('Its pass rate minus that of base on these tasks.'),
+        leftOut: z.boolean().describe('It loses there, so base gets its tasks.'),
+      }),
+    )
+    .describe('Each adapter through the chosen router.'),
+  reliability: z
+    .strictObject({
+      tasks: z.number().int().describe('Train tasks that it was measured on, each by a router that did not see it.'),
+      right: z.number().describe('Share of them that went where their labels say.'),
+      error: z.number().describe('Expected calibration error: mean distance of probability and share right.'),
+      steps: z
+        .array(
+          z.strictObject({
+            from: z.number().describe('Lowest probability of this step.'),
+            to: z.number().describe('Highest probability of this step.'),
+            tasks: z.number().int().describe('Tasks whose choice lies in this step.'),
+            meanProbability: z.number().describe('Mean probability of their choices.'),
+            right: z.number().describe('Share of them that went where their labels say.'),
+          }),
+        )
+        .describe('Reliability diagram; steps without tasks are left out.'),
+    })
+    .optional()
+    .describe("Whether the chosen router's probabilities can be trusted; absent for `base`."),
+});
+export type RouterChoice = z.infer<typeof routerChoiceSchema>;

@@ -1,0 +1,116 @@
+/** Which arm gets a conversation. Evaluation and the gateway call the same function. */
+import type { RoutingRecord } from '../artifacts/evaluation';
+import type { CompetitionRouter, LinearModel } from '../artifacts/router';
+import { NONE_LABEL } from '../names';
+import { openingVectors, sparseProduct, type SparseVector } from './opening-features';
+import { calibratedChoice } from './routing-decision';
+
+/** A router's choice for one conversation. */
+export interface ArmChoice {
+  /** A capability, or `none` for the base model. */
+  capabilityId: string;
+  /** How sure the router is, in [0, 1]. */
+  probability: number;
+  /** Why, in one or two words, for the header x-whet-route. */
+  reason: 'routed' | 'abstained' | 'left-out';
+}
+
+/** A router that is ready to choose. */
+export interface ArmChooser {
+  /** The menu for the base model, whose answer `choose` needs; null for routers that ask nobody. */
+  menu: readonly { id: string; summary: string }[] | null;
+  /**
+   * The choice for a conversation that opens with this text. `answer` is what the base model said to the menu.
+   * @throws TypeError without the answer that the router needs.
+   */
+  choose(opening: string, answer: RoutingRecord | null): ArmChoice;
+}
+
+/** A need is served when it is more likely than not. */
+const LEAST_PROBABILITY = 0.5;
+
+/** Reads a router. */
+export function openRouter(router: CompetitionRouter): ArmChooser {
+  const left = new Set(router.leftOut);
+  const choose = chooserOf(router);
+  return {
+    menu: router.kind === 'logits' ? router.capabilities : null,
+    choose: (opening, answer) => {
+      const choice = choose(opening, answer);
+      return left.has(choice.capabilityId) ? { ...choice, capabilityId: NONE_LABEL, reason: 'left-out' } : choice;
+    },
+  };
+}
+
+function chooserOf(router: CompetitionRouter): ArmChooser['choose'] {
+  switch (router.kind) {
+    case 'base':
+      return () => ({ capabilityId: NONE_LABEL, probability: 1, reason: 'routed' });
+    case 'labels': {
+      const needsOf = needReader(router);
+      return (opening) => likeliestNeed(needsOf(opening));
+    }
+    case 'neighbours': {
+      const vectorOf = openingVectors(router.vocabulary);
+      return (opening) => vote(vectorOf(opening), router);
+    }
+    case 'logits':
+      return (_, answer) => {
+        if (answer === null) throw new TypeError('The router `logits` needs the answer of the base model.');
+        const { capabilityId, probability, abstained } = calibratedChoice(answer, router);
+        return { capabilityId, probability, reason: abstained ? 'abstained' : 'routed' };
+      };
+  }
+}
+
+/** A capability with a probability. */
+interface Scored {
+  capabilityId: string;
+  probability: number;
+}
+
+function needReader({ vocabulary, needs }: Extract<CompetitionRouter, { kind: 'labels' }>) {
+  const vectorOf = openingVectors(vocabulary);
+  return (opening: string): Scored[] => {
+    const vector = vectorOf(opening);
+    return needs.map(({ capabilityId, model }) => ({ capabilityId, probability: linearProbability(model, vector) }));
+  };
+}
+
+/** 1 / (1 + exp(-(bias + w · x))). */
+export const linearProbability = ({ bias, weights }: LinearModel, vector: SparseVector): number =>
+  1 / (1 + Math.exp(-(bias + sparseProduct(weights, vector))));
+
+/** The likeliest need, or `none` when each is less likely than not. */
+function likeliestNeed(needs: readonly Scored[]): ArmChoice {
+  const best = needs.reduce<Scored | null>((a, b) => (a === null || b.probability > a.probability ? b : a), null);
+  if (best === null) return { capabilityId: NONE_LABEL, probability: 1, reason: 'routed' };
+  return best.probability > LEAST_PROBABILITY
+    ? { ...best, reason: 'routed' }
+    : { capabilityId: NONE_LABEL, probability: 1 - best.probability, reason: 'routed' };
+}
+
+/** A labelled opening. */
+interface Example {
+  opening: SparseVector;
+  needs: readonly string[];
+}
+
+/** The capability, or `none`, with the most votes of the nearest openings, each as heavy as it is similar. */
+function vote(vector: SparseVector, { examples, count }: { examples: readonly Example[]; count: number }): ArmChoice {
+  const nearest = examples
+    .map((example, place) => ({ example, place, similarity: sparseProduct(example.opening, vector) }))
+    .sort((a, b) => b.similarity - a.similarity || a.place - b.place)
+    .slice(0, count);
+  const votes = new Map<string, number>();
+  let total = 0;
+  for (const { example, similarity } of nearest) {
+    total += similarity;
+    for (const need of example.needs.length > 0 ? example.needs : [NONE_LABEL])
+      votes.set(need, (votes.get(need) ?? 0) + similarity);
+  }
+  const best = [...votes].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0];
+  // Without a word in common nothing is known of the task.
+  if (best === undefined || total === 0) return { capabilityId: NONE_LABEL, probability: 0, reason: 'abstained' };
+  return { capabilityId: best[0], probability: Math.min(1, best[1] / total), reason: 'routed' };
+}

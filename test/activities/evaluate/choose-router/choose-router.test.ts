@@ -1,0 +1,147 @@
+// tier: integration (real environment runtime, fake model server).
+import { createCollectActivities } from '../../../../activities/collect';
+import { createEvaluationRolloutActivities } from '../../../../activities/evaluate/roll-out-arm';
+import { type RouterChoice, routerChoiceSchema, routerSchema } from '../../../../contracts/artifacts/router';
+import { routingRecordSchema } from '../../../../contracts/artifacts/evaluation';
+import type { TrainedAdapter } from '../../../../contracts/artifacts/training';
+import { trajectorySchema } from '../../../../contracts/artifacts/trajectory';
+import type { RunContext } from '../../../../contracts/messages/run-context';
+import { getJson, getLines, putLines } from '../../../../store';
+import { type FakeAnswer, FakePolicyServer, type WireRequest } from '../../../fakes/policy-server';
+import { RunFixture } from '../../run-fixture';
+import { storedAdapter } from '../stored-adapter';
+
+const STAMPS: Record<string, number> = { plain: 1, heavy: 2, light: 3 };
+const kindOf = (text: string) => /the (\w+) parcel/.exec(text)![1]!;
+
+describe('the competition of routers', () => {
+  let fixture: RunFixture;
+  let server: FakePolicyServer;
+  let adapters: TrainedAdapter[];
+  /** What a model knows how to send. */
+  let knows: (model: string) => string[];
+  /** Label that the base model gives to every task, and its probability. */
+  let label: { name: string; probability: number };
+  const capabilities = ['heavy', 'light'].map((id) => ({ id, name: id, summary: `${id} parcels` }));
+
+  beforeEach(async () => {
+    fixture = new RunFixture();
+    adapters = [await storedAdapter(fixture, 'heavy'), await storedAdapter(fixture, 'light')];
+    knows = (model) => (model === 'base' ? ['plain'] : [model.split('@')[0]!]);
+    label = { name: 'C', probability: 0.9 };
+    server = await new FakePolicyServer(answer).start();
+  });
+  afterEach(async () => {
+    await server.stop();
+    await fixture.dispose();
+  });
+
+  function answer({ structured_outputs, model, messages }: WireRequest): FakeAnswer {
+    if (structured_outputs) return { content: label.name, labels: { [label.name]: label.probability } };
+    const kind = kindOf(messages.find(({ role }) => role === 'user')!.content!);
+    return { calls: [{ name: 'send', arguments: { stamps: knows(model).includes(kind) ? STAMPS[kind]! : 9 } }] };
+  }
+
+  const spec = (evaluation: object = {}) => ({
+    environment: {
+      path: 'three_parcels.py',
+      trainSeeds: { start: 0, count: 60 },
+      heldOutSeeds: { start: 1000, count: 12 },
+      maxTurns: 2,
+    },
+    collect: { trials: 1 },
+    evaluation: { trials: 1, concurrency: 8, ...evaluation },
+  });
+
+  /** Collects, labels each trajectory by its kind, and lets the routers compete. */
+  async function compete(context: RunContext, mislabelled = 0) {
+    const { trajectories } = await fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
+    const found = await getLines(fixture.store, trajectories, trajectorySchema);
+    const labels = found.flatMap(({ id, messages }, place) =>
+      capabilities.map((capability) => {
+        const isNeeded = kindOf(messages[0]!.content!) === capability.id;
+        const label = isNeeded !== place < mislabelled ? ('LACKING' as const) : ('NA' as const);
+        return {
+          trajectoryId: id,
+          capabilityId: capability.id,
+          label,
+          step: null,
+          reason: '',
+          votes: { NA: 0, PRESENT: 0, LACKING: 1 },
+        };
+      }),
+    );
+    const input = {
+      context,
+      adapters,
+      capabilities,
+      trajectories,
+      labels: await putLines(fixture.store, 'runs/run-1/labels', 'labels.jsonl', labels),
+    };
+    const { chooseRouter } = createEvaluationRolloutActivities(fixture.deps);
+    return { input, result: await fixture.run(chooseRouter, input) };
+  }
+  const choiceOf = async ({ choice }: { choice: Parameters<typeof getJson>[1] }): Promise<RouterChoice> =>
+    getJson(fixture.store, choice, routerChoiceSchema);
+
+  it('learns from labels what the base model cannot say, and routes held-out tasks by it', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec(), 'three_parcels.py');
+    const { result } = await compete(context, 3);
+    const choice = await choiceOf(result);
+    expect(choice).toMatchObject({ chosen: 'labels', pinned: false, trainTasks: 60, compared: 60 });
+    expect(choice.competitors.find(({ kind }) => kind === 'logits')).toMatchObject({ left: true, routed: 0 });
+    expect(choice.competitors.find(({ kind }) => kind === 'labels')!.gain).toBeGreaterThan(0.5);
+    expect(choice.rollouts).toBeLessThanOrEqual(choice.budget);
+    expect(result.summary).toMatch(/^router labels: \+\d\d\.\d points/);
+
+    const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
+    const before = server.requests.length;
+    const { routing } = await fixture.run(routeTasks, { context, capabilities, router: result.router });
+    // The chosen router asks nobody.
+    expect(server.requests).toHaveLength(before);
+    const records = await getLines(fixture.store, routing, routingRecordSchema);
+    expect(records.map(({ seed, capabilityId }) => [seed, capabilityId])).toEqual(
+      Array.from({ length: 12 }, (_, i) => [1000 + i, ['none', 'heavy', 'light'][(1000 + i) % 3]]),
+    );
+  });
+
+  it('buys nothing twice and makes the same router when it is repeated', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec(), 'three_parcels.py');
+    const { input, result } = await compete(context);
+    const asked = server.requests.length;
+    const { chooseRouter } = createEvaluationRolloutActivities(fixture.deps);
+    expect(await fixture.run(chooseRouter, input)).toEqual(result);
+    expect(server.requests).toHaveLength(asked);
+  });
+
+  it('stays within its budget', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec({ routingRollouts: 30 }), 'three_parcels.py');
+    const choice = await choiceOf((await compete(context)).result);
+    expect(choice.rollouts).toBeLessThanOrEqual(30);
+    expect(choice.rollouts).toBeGreaterThan(0);
+    const free = await fixture.prepare(server.baseUrl, spec({ routingRollouts: 0 }), 'three_parcels.py', 'run-2');
+    const unpaid = await choiceOf((await compete(free)).result);
+    expect(unpaid.rollouts).toBe(0);
+    expect(unpaid.chosen).not.toBe('base');
+  });
+
+  it('leaves an adapter out through which tasks are lost', async () => {
+    // Labels say that plain parcels want the adapter `light`, which cannot send them.
+    knows = (model) => ({ base: ['plain', 'light'] })[model] ?? ['heavy'];
+    const context = await fixture.prepare(server.baseUrl, spec(), 'three_parcels.py');
+    const { result } = await compete(context);
+    const choice = await choiceOf(result);
+    expect(choice.adapters).toMatchObject([
+      { capabilityId: 'heavy', leftOut: false },
+      { capabilityId: 'light', leftOut: true, gain: -1 },
+    ]);
+    expect((await getJson(fixture.store, result.router, routerSchema)).leftOut).toEqual(['light']);
+  });
+
+  it('takes the kind that agent.yaml names', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec({ router: 'logits' }), 'three_parcels.py');
+    const { result } = await compete(context);
+    expect(await choiceOf(result)).toMatchObject({ chosen: 'logits', pinned: true });
+    expect((await getJson(fixture.store, result.router, routerSchema)).kind).toBe('logits');
+  });
+});

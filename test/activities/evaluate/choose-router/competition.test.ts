@@ -1,0 +1,90 @@
+// tier: unit
+import {
+  adaptersThrough,
+  armsToPlay,
+  chooseKind,
+  type Decisions,
+  difference,
+  survivors,
+  taskOrder,
+} from '../../../../activities/evaluate/choose-router/competition';
+import { KnownOutcomes } from '../../../../activities/evaluate/choose-router/known-outcomes';
+
+const seeds = Array.from({ length: 200 }, (_, i) => 100 + i);
+const everyTask = seeds.map((_, i) => i);
+const decided = (kind: Decisions['kind'], chosen: (task: number) => string): Decisions => ({
+  kind,
+  chosen: everyTask.map(chosen),
+});
+const base = decided('base', () => 'none');
+const right = decided('labels', (task) => (task % 2 ? 'a' : 'none'));
+const wrong = decided('logits', () => 'a');
+
+/** Base passes the even tasks, adapter `a` the odd ones. */
+function played(): KnownOutcomes {
+  const known = new KnownOutcomes(
+    seeds.map((seed) => ({ seed, opening: '', needs: [], basePasses: [seed % 2 ? 0 : 1], answer: null })),
+  );
+  for (const seed of seeds) known.add(seed, 'a', seed % 2 === 1);
+  return known;
+}
+
+test('the order of tasks is a permutation that the seed decides', () => {
+  const order = taskOrder(50, 7);
+  expect([...order].sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, i) => i));
+  expect(order).toEqual(taskOrder(50, 7));
+  expect(order).not.toEqual(taskOrder(50, 8));
+});
+
+describe('what is bought', () => {
+  const nothing = () =>
+    new KnownOutcomes(seeds.map((seed) => ({ seed, opening: '', needs: [], basePasses: [1], answer: null })));
+
+  it('is nothing where all agree, or where the outcome is known', () => {
+    expect(armsToPlay([right, right], everyTask, seeds, nothing(), 500)).toEqual({ missing: [], compared: 200 });
+    expect(armsToPlay([base, right], everyTask, seeds, played(), 0)).toEqual({ missing: [], compared: 200 });
+  });
+
+  it('is the arms of a beginning of the order, as far as the budget goes', () => {
+    const { missing, compared } = armsToPlay([base, right], everyTask, seeds, nothing(), 10);
+    expect(missing.map(({ seed }) => seed)).toEqual([101, 103, 105, 107, 109, 111, 113, 115, 117, 119]);
+    expect(missing.every(({ capabilityId }) => capabilityId === 'a')).toBe(true);
+    expect(compared).toBe(21);
+  });
+});
+
+describe('the choice', () => {
+  it('drops what is far behind and takes the best', () => {
+    const known = played();
+    expect(difference(right, base, everyTask, seeds, known)).toMatchObject({ estimate: 0.5 });
+    expect(survivors([base, right, wrong], everyTask, seeds, known)).toEqual([right]);
+    expect(chooseKind([base, right, wrong], everyTask, seeds, known)).toBe(right);
+  });
+
+  it('takes the simpler of two that are alike, whatever their order', () => {
+    const alike = decided('neighbours', (task) => right.chosen[task]!);
+    expect(chooseKind([alike, right], everyTask, seeds, played()).kind).toBe('labels');
+  });
+
+  it('is base only where base is the best: too little data are no reason to give the gain away', () => {
+    const few = [0, 1, 3, 5];
+    expect(chooseKind([base, right], few.slice(0, 2), seeds, played())).toBe(right);
+    expect(chooseKind([base, wrong], [0, 2], seeds, played())).toBe(base);
+  });
+
+  it('without any compared task is the simplest that uses the adapters', () => {
+    expect(chooseKind([base, right, wrong], [], seeds, played())).toBe(right);
+  });
+});
+
+test('an adapter that loses the tasks it is given is left out, not one of which too little is known', () => {
+  const known = played();
+  const harms = decided('labels', (task) => (task % 2 ? 'a' : 'b'));
+  for (const seed of seeds) known.add(seed, 'b', false);
+  expect(adaptersThrough(harms, ['a', 'b', 'c'], everyTask, seeds, known)).toEqual([
+    { capabilityId: 'a', tasks: 100, gain: 1, leftOut: false },
+    { capabilityId: 'b', tasks: 100, gain: -1, leftOut: true },
+    { capabilityId: 'c', tasks: 0, gain: 0, leftOut: false },
+  ]);
+  expect(adaptersThrough(harms, ['b'], [0, 2, 4], seeds, known)[0]).toMatchObject({ tasks: 3, leftOut: false });
+});

@@ -1,0 +1,81 @@
+// tier: unit
+import { routerSchema } from '../../../contracts/artifacts/router';
+import { openRouter } from '../../../contracts/routing/choose-arm';
+import { fitVocabulary, openingVectors, sparseProduct } from '../../../contracts/routing/opening-features';
+
+const OPENINGS = ['refund my order', 'refund the order', 'where is my order', 'where is the parcel'];
+const vocabulary = fitVocabulary(OPENINGS);
+const vectorOf = openingVectors(vocabulary);
+
+describe('an opening as a vector', () => {
+  it('keeps words and pairs that two openings have, as hashes, and has length 1', () => {
+    // refund, my, order, the, where, is, "my order", "where is".
+    expect(vocabulary.terms).toHaveLength(8);
+    const vector = vectorOf('REFUND the unknown!');
+    expect(vector.positions).toHaveLength(2);
+    expect(Math.hypot(...vector.values)).toBeCloseTo(1);
+    expect(sparseProduct(vector, vector)).toBeCloseTo(1);
+  });
+
+  it('is empty where nothing is known, and bounded where the text is long', () => {
+    expect(vectorOf('xyz').positions).toEqual([]);
+    expect(sparseProduct(vectorOf(''), vectorOf('refund'))).toBe(0);
+    expect(vectorOf('refund '.repeat(1_000_000)).positions.length).toBeLessThan(3);
+  });
+});
+
+describe('a router', () => {
+  const refund = { bias: -1, weights: { positions: vectorOf('refund').positions, values: [4] } };
+
+  it('labels: serves a need that is more likely than not', () => {
+    const { choose, menu } = openRouter({
+      kind: 'labels',
+      leftOut: [],
+      vocabulary,
+      needs: [{ capabilityId: 'refunds', model: refund }],
+    });
+    expect(menu).toBeNull();
+    expect(choose('refund', null)).toMatchObject({ capabilityId: 'refunds', reason: 'routed' });
+    expect(choose('where is my order', null)).toMatchObject({ capabilityId: 'none', reason: 'routed' });
+  });
+
+  it('sends what a left-out adapter would get to base', () => {
+    const { choose } = openRouter({
+      kind: 'labels',
+      leftOut: ['refunds'],
+      vocabulary,
+      needs: [{ capabilityId: 'refunds', model: refund }],
+    });
+    expect(choose('refund', null)).toMatchObject({ capabilityId: 'none', reason: 'left-out' });
+  });
+
+  it('neighbours: the nearest openings vote, and nothing in common is base', () => {
+    const examples = OPENINGS.map((opening) => ({
+      opening: vectorOf(opening),
+      needs: opening.startsWith('refund') ? ['refunds'] : [],
+    }));
+    const { choose } = openRouter({ kind: 'neighbours', leftOut: [], vocabulary, count: 2, examples });
+    expect(choose('refund an order', null).capabilityId).toBe('refunds');
+    expect(choose('where is it', null).capabilityId).toBe('none');
+    expect(choose('bonjour', null)).toEqual({ capabilityId: 'none', probability: 0, reason: 'abstained' });
+  });
+
+  it('logits: abstains below its threshold, and cannot choose without the answer', () => {
+    const { choose, menu } = openRouter({
+      kind: 'logits',
+      leftOut: [],
+      capabilities: [{ id: 'refunds', summary: 'verify before a refund' }],
+      temperature: 1,
+      threshold: 0.7,
+    });
+    expect(menu).toEqual([{ id: 'refunds', summary: 'verify before a refund' }]);
+    const answer = { seed: 0, capabilityId: 'refunds', probabilities: [0.6, 0.4], coveredMass: 1 };
+    expect(choose('', answer)).toEqual({ capabilityId: 'none', probability: 0.6, reason: 'abstained' });
+    expect(() => choose('', null)).toThrow('needs the answer');
+  });
+
+  it('is refused where a field is unknown or a kind is missing', () => {
+    expect(routerSchema.safeParse({ kind: 'base', leftOut: [], more: 1 }).success).toBe(false);
+    expect(routerSchema.safeParse({ leftOut: [] }).success).toBe(false);
+  });
+});

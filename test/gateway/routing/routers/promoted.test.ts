@@ -1,0 +1,43 @@
+// tier: integration
+import type { CompetitionRouter } from '../../../../contracts/artifacts/router';
+import { fitVocabulary, openingVectors } from '../../../../contracts/routing/opening-features';
+import { layout, putJson } from '../../../../store';
+import { adapterName, GatewayFixture, versionOf } from '../../gateway-fixture';
+
+const vocabulary = fitVocabulary(['stamp it', 'stamp this', 'hello you', 'hello there']);
+const stamp = openingVectors(vocabulary)('stamp').positions;
+
+/** Gives an opening with the word `stamp` to the capability, and any other to base. */
+const byWord = (capabilityId: string, leftOut: string[] = []): CompetitionRouter => ({
+  kind: 'labels',
+  leftOut,
+  vocabulary,
+  needs: [{ capabilityId, model: { bias: -2, weights: { positions: stamp, values: [9] } } }],
+});
+
+describe('the router promoted', () => {
+  const fixture = new GatewayFixture();
+  afterAll(() => fixture.stop());
+
+  it('serves each version with the router that it was judged with, and asks no model server where that asks none', async () => {
+    const judged = async (version: number, router: CompetitionRouter) => ({
+      ...versionOf(version, 'stamp', 'weigh'),
+      judgedRouter: {
+        kind: router.kind,
+        artifact: await putJson(fixture.store, layout.evaluation(`run-${version}`), 'router.json', router),
+      },
+    });
+    const [one, two] = [await judged(1, byWord('stamp')), await judged(2, byWord('weigh'))];
+    await fixture.start({ registry: { versions: [one, two], active: 1 } });
+    const route = async (text: string) => {
+      const { headers } = await fixture.chat(text);
+      return [headers.get('x-whet-adapter'), headers.get('x-whet-route')];
+    };
+    expect(await route('please stamp it')).toEqual([adapterName('stamp', 1), 'routed']);
+    expect(await route('hello')).toEqual(['base', 'routed']);
+    await fixture.setRegistry({ agent: 'desk', active: 2, versions: [one, two] });
+    await fixture.until(() => fixture.agent.replicas.all[0]!.routable.has(adapterName('weigh', 2)));
+    expect(await route('please stamp this')).toEqual([adapterName('weigh', 2), 'routed']);
+    expect(fixture.replicas[0]!.requests.some(({ body }) => body.structured_outputs !== undefined)).toBe(false);
+  });
+});
