@@ -21,9 +21,9 @@ export function createPromoteActivities({
 }: PromoteDeps): Pick<OrchestrationActivities, 'promoteAdapters'> {
   return {
     /**
-     * Adds the adapters that help, with the router that they were judged with, as a new active version. A repeated call for the same run returns the existing version. The
-     * workflow has checked the gate and the approval before. Throws Promote.Conflict (retryable) when others keep
-     * changing the registry.
+     * Adds the adapters that help, with the router that they were judged with, as a new active version. A repeated call
+     * for the same run returns the existing version. The workflow has checked the gate and the approval before. Throws
+     * Promote.Conflict (retryable) when others keep changing the registry.
      */
     async promoteAdapters({
       context,

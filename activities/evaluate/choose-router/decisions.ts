@@ -20,9 +20,9 @@ export async function crossFit(kind: Decisions['kind'], fit: Fit, labelled: Labe
   const choices: ArmChoice[] = [];
   for (let fold = 0; fold < FOLDS; fold++) {
     const seen = tasks.filter((_, place) => foldOf(place) !== fold);
-    const { choose } = openRouter(await fit({ ...labelled, tasks: seen }));
+    const chooser = openRouter(await fit({ ...labelled, tasks: seen }));
     tasks.forEach((task, place) => {
-      if (foldOf(place) === fold) choices[place] = choose(task.opening, task.answer);
+      if (foldOf(place) === fold) choices[place] = chooser.choose(task.opening, task.answer);
     });
   }
   return { kind, choices, chosen: choices.map(({ capabilityId }) => capabilityId) };

@@ -7,7 +7,8 @@ import { mean } from '../../statistics/mean';
 const BINS = 10;
 
 /**
- * How far a router's probabilities can be trusted, by what the labels of each task call for. The choices must come from routers that did not see their tasks.
+ * How far a router's probabilities can be trusted, by what the labels of each task call for. The choices must come
+ * from routers that did not see their tasks.
  */
 export function routerReliability(
   { kind, choices }: { kind: RouterChoice['chosen']; choices: readonly ArmChoice[] },
