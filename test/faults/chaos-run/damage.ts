@@ -1,4 +1,5 @@
 import {
+  type Dirent,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -8,19 +9,36 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import type { RandomSource } from '../../../activities/statistics/random';
 import { keyOfAnswer } from './recorded-answer';
 
-/** Files of a store by pattern, the newest first. */
+/** Files of a store by pattern, the newest first. The store may change meanwhile. */
 export function filesOf(home: string, pattern: RegExp): string[] {
   const store = join(home, 'store');
-  const names = existsSync(store) ? (readdirSync(store, { recursive: true }) as string[]) : [];
-  return names
-    .filter((name) => pattern.test(name))
-    .map((name) => join(store, name))
-    .filter((path) => statSync(path).isFile() && statSync(path).size > 0)
-    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  return filesBelow(store)
+    .filter((path) => pattern.test(relative(store, path)))
+    .flatMap((path) => {
+      const stat = statSync(path, { throwIfNoEntry: false });
+      return stat === undefined || stat.size === 0 ? [] : { path, at: stat.mtimeMs };
+    })
+    .sort((a, b) => b.at - a.at)
+    .map(({ path }) => path);
+}
+
+/** All files below a folder. Folders that are gone when they are looked into have none. */
+function filesBelow(folder: string): string[] {
+  let entries: Dirent[];
+  try {
+    entries = readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+  return entries.flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? filesBelow(path) : entry.isFile() ? [path] : [];
+  });
 }
 
 /** One of the files that match, drawn; null when there is none. */
