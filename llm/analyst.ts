@@ -90,6 +90,11 @@ export interface AnalystOptions {
   /** How often a malformed answer is asked again, with its problems. */
   maxReasks: number;
   timeoutMs: number;
+  /**
+   * How long an answer that is under way is waited for when its caller is cancelled, in milliseconds: it is paid for.
+   * Default 10,000.
+   */
+  answerGraceMs?: number;
   /** How often one call is sent when the endpoint fails or asks to slow down, before `ask` rejects. Default 8. */
   maxTries?: number;
   /** Longest wait, in milliseconds, before a repetition; a longer Retry-After is left to Temporal. Default 30 000. */

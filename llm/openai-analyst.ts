@@ -17,6 +17,7 @@ import type {
   BatchAnswer,
   MalformedDetail,
 } from './analyst';
+import { afterGrace } from './answer-grace';
 import { runBatch, type BatchOptions } from './batch';
 import { checkAnswer } from './check-answer';
 import { toAnalystFailure, type AnalystFailureDetail } from './errors';
@@ -235,9 +236,10 @@ class OpenAiAnalyst implements Analyst {
     messages: readonly AnalystMessage[],
   ): Promise<ChatCompletion> {
     throwIfCancelled(request.signal);
+    const underWay = afterGrace(request.signal, this.options.answerGraceMs ?? 10_000);
     try {
       const { data, response } = await this.client.chat.completions
-        .create(this.body(request, messages), { headers: { 'Idempotency-Key': key }, signal: request.signal })
+        .create(this.body(request, messages), { headers: { 'Idempotency-Key': key }, signal: underWay.signal })
         .withResponse();
       if (!isCompletion(data)) throw this.noCompletion(response.status, data);
       this.rateLimiter.accepted(response.headers);
@@ -247,6 +249,8 @@ class OpenAiAnalyst implements Analyst {
       if (error instanceof ApplicationFailure) throw error;
       if (error instanceof APIUserAbortError) throw new CancelledFailure('The call to the analyst was cancelled.');
       throw toAnalystFailure(error, { endpoint: this.options.baseUrl, model: this.model });
+    } finally {
+      underWay.dispose();
     }
   }
 

@@ -11,7 +11,7 @@ const LONGEST_WAIT_MS = 15_000;
 export interface PaidSegmentOptions {
   /** Counts what is appended. Default: nobody. */
   ledger: CallLedger | undefined;
-  /** Ends the waiting for a disk; the answers that wait are lost. */
+  /** Ends the waiting for a disk, after a last try; what cannot be written then is lost. */
   signal: AbortSignal;
   /** Shows people a line; undefined removes it. */
   setNote: (note: string | undefined) => void;
@@ -59,7 +59,7 @@ export class PaidSegment {
     try {
       for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
         setNote(`answers that are paid for wait to be written to ${this.key}: ${error.message}`);
-        await sleep(wait, undefined, { signal }).catch(() => signal.throwIfAborted());
+        await sleep(wait, undefined, { signal }).catch(() => undefined);
         await this.reopen();
         try {
           return await this.segment.append(line);
@@ -67,6 +67,7 @@ export class PaidSegment {
           if (!isSystemError(again)) throw again;
           error = again;
         }
+        signal.throwIfAborted();
       }
     } finally {
       if (--this.waiting === 0) setNote(undefined);

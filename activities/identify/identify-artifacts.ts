@@ -7,6 +7,7 @@ import type { RunContext } from '../../contracts/messages/run-context';
 import type { AnalystFactory } from '../../llm';
 import { getJson, LineFile, lineFiles, RecentCache, type ArtifactStore } from '../../store';
 import type { ClaimTiming } from '../analyst/claim';
+import { OneAttempt } from '../analyst/one-attempt';
 import { labelPlanSchema, type Chunk, type LabelPlanDocument } from './labelling/label-plan';
 
 /** What the identify activities need. */
@@ -33,6 +34,8 @@ export interface IdentifyArtifacts {
   plan(ref: ArtifactRef): Promise<LabelPlanDocument>;
   /** A number that grows with each call. Requests of the chunk that began first have the lowest, and are sent first. */
   nextPriority(): number;
+  /** The attempts at a chunk in this process. */
+  attempts: OneAttempt;
 }
 
 /** Opens the artifacts of a store. */
@@ -51,5 +54,6 @@ export function openIdentifyArtifacts({ store, analyst, claimTiming }: IdentifyD
     candidates: (ref) => json(ref, z.array(candidateSchema)),
     plan: (ref) => json(ref, labelPlanSchema),
     nextPriority: () => ++priority,
+    attempts: new OneAttempt(),
   };
 }

@@ -40,7 +40,7 @@ interface ChunkWork {
 /**
  * Activity: labels one chunk of the plan.
  *
- * Each label is written to the chunk's segment before it counts. A retry, or another improvement run of the agent, asks
+ * Each label is written to the chunk's segment before it counts. An earlier attempt in this process ends first. A retry, or another improvement run of the agent, asks
  * only what is not there. While another run asks about the same trajectories, this one waits for its answers. When the
  * analyst fails for good, the answers under way are stored before the failure is thrown.
  *
@@ -66,6 +66,7 @@ export async function labelChunk(
   const progress = startProgress({ stage: 'identify', unit: 'labels', total: questions.length, heartbeat });
   const key = cache.segment(chunk, context.runId);
   const setNote = (note: string | undefined) => progress.setNote(note);
+  let leave = (): void => undefined;
   const work: ChunkWork = {
     artifacts,
     input,
@@ -81,6 +82,7 @@ export async function labelChunk(
     priority: artifacts.nextPriority(),
   };
   try {
+    leave = await artifacts.attempts.begin(key, signal);
     const { own, labels } = await askWhatIsMissing(work);
     const { promptTokens, completionTokens, cachedTokens } = sumCalls(own.map(({ call }) => call));
     const asked = new Set(own.map(({ label }) => label.key)).size;
@@ -90,6 +92,7 @@ export async function labelChunk(
     progress.stop();
     await work.segment.close();
     await analyst.flushUsage();
+    leave();
   }
 }
 

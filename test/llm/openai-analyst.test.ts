@@ -173,8 +173,28 @@ test.each([
   expect(requests).toHaveLength(1);
 });
 
-test('a cancelled activity abandons its call', async () => {
-  const { analyst, requests } = await analystThatHears(['hang']);
+test('a cancelled activity gets the answer that is under way, and sends nothing more', async () => {
+  let answer = (_: FakeAnalystAnswer): void => undefined;
+  const held = new Promise<FakeAnalystAnswer>((resolve) => (answer = resolve));
+  stub = await startFakeAnalyst(() => held);
+  const options = { baseUrl: stub.url, apiKey: 'key-1', model: 'm-1', concurrency: 1, maxReasks: 0, timeoutMs: 5_000 };
+  const analyst = createAnalyst({ ...options, answerGraceMs: 60_000 });
+  const controller = new AbortController();
+  const kept: unknown[] = [];
+  const keep = async ({ value }: { value: unknown }) => void kept.push(value);
+  const asked = analyst.ask({ ...request({ signal: controller.signal }), keep });
+  const waiting = analyst.ask(request({ signal: controller.signal, key: 'b'.repeat(64) }));
+  while (stub.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  controller.abort(new CancelledFailure('the run was cancelled'));
+  await expect(waiting).rejects.toThrow('the run was cancelled');
+  answer(GOOD);
+  await asked;
+  expect(kept).toEqual([{ label: 'A', step: 3 }]);
+  expect(stub.requests).toHaveLength(1);
+});
+
+test('a cancelled activity abandons a call whose answer does not come', async () => {
+  const { analyst, requests } = await analystThatHears(['hang'], { answerGraceMs: 1 });
   const controller = new AbortController();
   const asked = analyst.ask(request({ signal: controller.signal }));
   while (requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));

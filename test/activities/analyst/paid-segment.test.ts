@@ -39,3 +39,25 @@ test('paid answers wait while the disk is full, and are written and counted once
   expect(counted).toEqual(['a', 'b', 'c']);
   expect(notes.at(-1)).toBeUndefined();
 });
+
+test('a cancelled activity tries once more to write the answers that wait', async () => {
+  const path = store.localPath('cancelled.jsonl');
+  symlinkSync('/dev/full', path);
+  const controller = new AbortController();
+  const notes: (string | undefined)[] = [];
+  const segment = new PaidSegment(store, 'cancelled.jsonl', {
+    ledger: undefined,
+    signal: controller.signal,
+    setNote: (note) => void notes.push(note),
+  });
+  const written = segment.append({ key: 'a' }, call('a'));
+  while (notes.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  unlinkSync(path);
+  controller.abort(new Error('the attempt is over'));
+  await written;
+  expect(readFileSync(path, 'utf8')).toBe('{"key":"a"}\n');
+  await segment.close();
+  unlinkSync(path);
+  symlinkSync('/dev/full', path);
+  await expect(segment.append({ key: 'b' }, call('b'))).rejects.toThrow('the attempt is over');
+});

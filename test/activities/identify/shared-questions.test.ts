@@ -144,18 +144,37 @@ describe('two runs of one agent at once', () => {
     expect(labelCalls()).toBeLessThanOrEqual(70 + before);
   });
 
-  test('an attempt that a later one of its run has replaced ends', async () => {
+  test('an attempt that a later one of its run, in another process, has replaced ends', async () => {
     const { isHeld, open } = gate();
     const { labelling } = await world.plan(await world.input(10, 'run-1'));
     const stopped = world.label(labelling, 0);
+    const { fixture } = world;
+    const other = new IdentifyWorld(stub.url, {}, (store) => createAnalystFactory(store, 'x'), quick, fixture);
     const outcome = stopped.catch((error: unknown) => error);
     await until(isHeld);
     special = () => null;
-    await expect(world.label(labelling, 0)).resolves.toMatchObject({ asked: 70 });
+    await expect(other.label(labelling, 0)).resolves.toMatchObject({ asked: 70 });
     open();
     expect(await outcome).toMatchObject({ message: expect.stringContaining('A later attempt of this run') });
     // Eight were under way when the second attempt began.
     expect(labelCalls()).toBeLessThanOrEqual(70 + 8);
+  });
+
+  test('an attempt waits for the one before in its process, which keeps the answers that are under way', async () => {
+    const { isHeld, open } = gate();
+    const { labelling } = await world.plan(await world.input(10, 'run-1'));
+    const environment = world.fixture.activity();
+    const before = world.label(labelling, 0, environment);
+    const outcome = before.catch((error: unknown) => error);
+    await until(isHeld);
+    // Temporal has not heard of it for a while: it starts the next attempt, then tells this one that it is over.
+    const next = world.label(labelling, 0);
+    environment.cancel('NOT_FOUND');
+    special = () => null;
+    open();
+    expect(await outcome).toBeInstanceOf(CancelledFailure);
+    await expect(next).resolves.toMatchObject({ asked: 70 });
+    expect(labelCalls()).toBe(70);
   });
 });
 

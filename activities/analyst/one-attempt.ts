@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Longer than an attempt takes to hear that it is over and to store the answers that are under way. */
+const LONGEST_WAIT_MS = 60_000;
+
+/**
+ * Lets the attempts of one piece of work follow each other within a process. Temporal starts the next attempt when it
+ * has not heard of the one before for a while, for example because its own disk was full. The one before still lives
+ * then, and holds answers that are paid for: it stores them before it ends.
+ */
+export class OneAttempt {
+  private readonly running = new Map<string, Promise<void>>();
+
+  /**
+   * Waits until the attempt before has ended, at most a minute. The result says that this one has ended.
+   * @throws the reason of the signal when that fires.
+   */
+  async begin(work: string, signal: AbortSignal): Promise<() => void> {
+    const before = this.running.get(work);
+    let end = (): void => undefined;
+    const mine = new Promise<void>((resolve) => (end = resolve));
+    this.running.set(work, mine);
+    const leave = () => {
+      if (this.running.get(work) === mine) this.running.delete(work);
+      end();
+    };
+    if (before !== undefined) {
+      const timeUp = new AbortController();
+      const either = AbortSignal.any([signal, timeUp.signal]);
+      await Promise.race([before, sleep(LONGEST_WAIT_MS, undefined, { signal: either }).catch(() => undefined)]);
+      timeUp.abort();
+      if (signal.aborted) {
+        leave();
+        throw signal.reason;
+      }
+    }
+    return leave;
+  }
+}
