@@ -94,6 +94,7 @@ export async function stopFor(session: Session, victim: KnownProcess, ms: number
 export async function fullDiskFor(session: Session, ms: number, victims: () => KnownProcess[]): Promise<void> {
   const { home } = session.instance;
   const from = Date.now();
+  session.fullSince = from;
   session.disturbed('disk', ['disk'], `full for ${(ms / 1000).toFixed(0)} s`);
   let waiting: KnownProcess[] | null = null;
   try {
@@ -109,6 +110,7 @@ export async function fullDiskFor(session: Session, ms: number, victims: () => K
   } finally {
     freeDisk(home);
     session.diskFull.push({ from, to: Date.now() });
+    session.fullSince = null;
     session.say('the disk has room again');
   }
 }

@@ -45,6 +45,12 @@ interface Use {
   calls: number;
 }
 
+/** The outcome without who paid for the labels: of two runs of one agent, one asks and the other reuses the answers. */
+export function withoutCosts({ tokens: _tokens, identification = '{}', ...outcome }: Outcome): Outcome {
+  const { calls: _calls, usage: _usage, ...found } = JSON.parse(identification) as Record<string, unknown>;
+  return { ...outcome, identification: JSON.stringify(found) };
+}
+
 /** Names of the parts that differ, each with both values where they are short. */
 export function differences(calm: Outcome, disturbed: Outcome): string[] {
   const parts = [...new Set([...Object.keys(calm), ...Object.keys(disturbed)])];

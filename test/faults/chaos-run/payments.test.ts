@@ -113,3 +113,17 @@ test('an answer that a fault destroyed is asked again once, and no other one', (
     ...{ destroyed: 1, paidTwice: [expect.any(String)] },
   });
 });
+
+test('what two runs ask for themselves is counted by itself, and what one of them stores twice is paid twice', () => {
+  const twice = [
+    [0, 900],
+    [5_000, 5_100],
+  ] as const;
+  const work = (run: string) => join(folder, 'store', 'runs', run, 'work', 'analyst-discover.jsonl');
+  for (const run of ['a', 'b']) mkdirSync(join(work(run), '..'), { recursive: true });
+  for (const run of ['a', 'b']) writeFileSync(work(run), '{"key":"k"}\n');
+  expect(count(twice, 0, {})).toMatchObject({ otherRun: 1, paidTwice: [] });
+  writeFileSync(work('b'), '{"key":"k"}\n{"key":"k"}\n');
+  expect(count(twice, 0, {})).toMatchObject({ otherRun: 0, paidTwice: [expect.stringContaining('stored twice')] });
+  rmSync(join(folder, 'store', 'runs'), { recursive: true });
+});

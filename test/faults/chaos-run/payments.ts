@@ -17,6 +17,8 @@ export interface Payments {
   diskFull: number;
   /** Repeated calls whose stored answer a fault had destroyed. */
   destroyed: number;
+  /** Calls of discovery and synthesis that another run of the same seed made too: these belong to a run, labels to all. */
+  otherRun: number;
   /** Calls without a key. */
   withoutKey: number;
   /** Questions that the undisturbed run did not ask, and questions that only it asked. */
@@ -61,15 +63,19 @@ export function countPayments(
     inFlight: 0,
     diskFull: 0,
     destroyed: 0,
+    otherRun: 0,
     withoutKey: calls.filter(({ key }) => key === null).length,
     more: calm === null ? 0 : [...byKey.keys()].filter((key) => !calm.has(key)).length,
     fewer: calm === null ? 0 : [...calm].filter((key) => !byKey.has(key)).length,
   };
   for (const [key, asked] of byKey) {
+    const places = stored.get(key) ?? new Map<string, number>();
+    const isStoredTwice = [...places.values()].some((count) => count > 1);
     for (const [i, call] of asked.slice(1).entries()) {
       const before = asked[i] as DoorCall;
-      const why = (stored.get(key) ?? 0) > 1 ? 'stored twice' : explain(before, call, excuses);
-      if (why === null) payments.inFlight++;
+      const why = isStoredTwice ? 'stored twice' : explain(before, call, excuses);
+      if (i + 1 < places.size && !isStoredTwice) payments.otherRun++;
+      else if (why === null) payments.inFlight++;
       else if (why === 'destroyed') payments.destroyed++;
       else if (why === 'full') payments.diskFull++;
       else payments.paidTwice.push(`${key.slice(0, 12)} at ${new Date(call.askedAt).toISOString()}: ${why}`);
@@ -97,14 +103,19 @@ function explain(before: DoorCall, call: DoorCall, { deaths, full, destroyed }: 
   return death - endedAt <= STORING_MS ? null : `answered ${death - endedAt} ms before the worker died`;
 }
 
-/** How often the answer of each call is stored, by its key. */
-function storedAnswers(store: string): Map<string, number> {
-  const counts = new Map<string, number>();
+const LABELS = 'labels';
+
+/** How often the answer of each call is stored: by its key, then by the run whose work file has it, or with the labels. */
+function storedAnswers(store: string): Map<string, Map<string, number>> {
+  const counts = new Map<string, Map<string, number>>();
   const files = existsSync(store) ? (readdirSync(store, { recursive: true }) as string[]) : [];
   for (const name of files.filter((path) => /(^labels-cache\/|\/work\/analyst-).*\.jsonl$/.test(path))) {
     for (const line of readFileSync(join(store, name), 'utf8').split('\n')) {
       const key = keyOfAnswer(line);
-      if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
+      if (key === null) continue;
+      const place = /^runs\/([^/]+)\//.exec(name)?.[1] ?? LABELS;
+      const places = counts.get(key) ?? new Map<string, number>();
+      counts.set(key, places.set(place, (places.get(place) ?? 0) + 1));
     }
   }
   return counts;

@@ -5,7 +5,7 @@ import { type Fault, draw } from './faults';
 import type { Instance } from './instance';
 import { findLeftovers } from './leftovers';
 import type { FaultRecord } from './movement';
-import { callsInReport, differences, type Outcome, readOutcome } from './outcome';
+import { callsInReport, differences, type Outcome, readOutcome, withoutCosts } from './outcome';
 import { countPayments, keysAsked, type Payments } from './payments';
 import { Session } from './session';
 
@@ -104,8 +104,12 @@ export async function disturbedRun(
     const end = session.hasEnded ? endedAs(session) : waitsOpenly(session, why) ? 'waits' : 'stuck';
     const seconds = (Date.now() - began) / 1000;
     const compared = end === 'same' ? [session.runId, ...session.alsoCompare] : [];
-    const found = compared.flatMap((runId) => differences(calm.outcome, readOutcome(instance.home, runId)));
-    const counted = end === 'same' ? callsInReport(instance.home, session.runId) : null;
+    const isShared = session.alsoCompare.length > 0;
+    const comparable = (outcome: Outcome) => (isShared ? withoutCosts(outcome) : outcome);
+    const found = compared.flatMap((runId) =>
+      differences(comparable(calm.outcome), comparable(readOutcome(instance.home, runId))),
+    );
+    const counted = end === 'same' && !isShared ? callsInReport(instance.home, session.runId) : null;
     if (counted !== null && counted < calm.keys.length)
       session.problem(`the report counts ${counted} of ${calm.keys.length} answered analyst calls`);
     const down = await session.whet('down');

@@ -31,6 +31,8 @@ export class Session {
   readonly problems: string[] = [];
   /** Times at which a worker died, milliseconds since 1970. */
   readonly workerDeaths: number[] = [];
+  /** Since when the disk is full, milliseconds since 1970; null: it has room. */
+  fullSince: number | null = null;
   /** Spans in which the disk was full. */
   readonly diskFull: { from: number; to: number }[] = [];
   /** Stored answers that damage to files took away. */
@@ -185,9 +187,12 @@ export class Session {
       this.instance.census.everSeen.some(
         ({ kind, pid }) => ['command', 'supervisor'].includes(kind) && (this.killed.get(pid) ?? 0) >= beganAt,
       );
+    // On a full disk it refuses, and must say so.
+    const wasFull = () => this.fullSince !== null || this.diskFull.some(({ to }) => to >= beganAt);
+    const saysFull = ({ stdout, stderr }: Finished) => /disk of WHET_HOME .* is full/.test(stderr + stdout);
     this.downByUser = false;
     const up = await this.whet('up', this.instance.agent);
-    if (up.code !== 0 && !up.timedOut && !wasStruck())
+    if (up.code !== 0 && !up.timedOut && !wasStruck() && !(wasFull() && saysFull(up)))
       this.problem(`whet up ended with ${up.code}: ${up.stderr || up.stdout}`);
     this.starting = null;
   }

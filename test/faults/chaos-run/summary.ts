@@ -80,9 +80,14 @@ function runTable(results: readonly Result[], calm: Calm): string {
   return table([head, none, ...rows]);
 }
 
-/** Calls that were repeated for a reason: the answer was under way, the disk was full, the stored line was damaged. */
-function repeated({ inFlight, diskFull, destroyed }: Payments): string {
-  const others = Object.entries({ disk: diskFull, damaged: destroyed }).filter(([, count]) => count > 0);
+/**
+ * Calls that were repeated for a reason: the answer was under way, the disk was full, the stored line was damaged, or
+ * another run asked the same.
+ */
+function repeated({ inFlight, diskFull, destroyed, otherRun }: Payments): string {
+  const others = Object.entries({ disk: diskFull, damaged: destroyed, 'other run': otherRun }).filter(
+    ([, count]) => count > 0,
+  );
   return [inFlight, ...others.map(([why, count]) => `${count} ${why}`)].join(' + ');
 }
 
