@@ -40,9 +40,10 @@ interface ChunkWork {
 /**
  * Activity: labels one chunk of the plan.
  *
- * Each label is written to the chunk's segment before it counts. An earlier attempt in this process ends first. A retry, or another improvement run of the agent, asks
+ * Each label is written to the chunk's segment before it counts. A retry, or another improvement run of the agent, asks
  * only what is not there. While another run asks about the same trajectories, this one waits for its answers. When the
- * analyst fails for good, the answers under way are stored before the failure is thrown.
+ * analyst fails for good, or the attempt is cancelled, the answers under way are stored first; the next attempt waits
+ * for that in its process.
  *
  * Where the analyst gave no valid label, automatic retries do not ask again. The first attempt does: if the chunk was
  * labelled before, a person has said `retry`, which schedules it anew.
@@ -90,9 +91,7 @@ export async function labelChunk(
     return { asked, reused: questions.length - asked, unlabelled, promptTokens, completionTokens, cachedTokens };
   } finally {
     progress.stop();
-    await work.segment.close();
-    await analyst.flushUsage();
-    leave();
+    await work.segment.close().finally(() => analyst.flushUsage().finally(leave));
   }
 }
 
