@@ -1,5 +1,5 @@
 // Tier: integration (real processes, fake trainer).
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApplicationFailure } from '@temporalio/common';
 import { systemClock } from '../../../activities/clock';
@@ -8,7 +8,9 @@ import { LocalBackend } from '../../../activities/train/local-backend';
 import { trainerState } from '../../../activities/train/trainer-process';
 import { trainingJobSchema, trainingManifestSchema } from '../../../contracts/artifacts/training';
 import type { TrainInput } from '../../../contracts/messages/sharpen-stage';
-import { getJson } from '../../../store';
+import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
+import { getJson, layout, putJson } from '../../../store';
+import { modelDirectorySha256 } from '../../../store/model-hash';
 import { RunFixture } from '../run-fixture';
 
 const root = join(__dirname, '..', '..', '..');
@@ -102,6 +104,26 @@ describe('trainAdapter', () => {
     expect(existsSync(join(directory(), 'manifest.damaged.json'))).toBe(true);
     // What is in the store needs no checkpoint any more.
     expect(existsSync(join(directory(), 'checkpoints'))).toBe(false);
+  });
+
+  test('another base model than the run began with is Model.Changed, whether the worker or the trainer reads it', async () => {
+    const model = join(fixture.folder, 'model');
+    mkdirSync(model);
+    writeFileSync(join(model, 'config.json'), '{}');
+    const prepared = await getJson(fixture.store, input.context.spec, preparedSpecSchema);
+    const on = async (changes: Partial<typeof prepared>): Promise<TrainInput> => {
+      const spec = await putJson(fixture.store, layout.run('run-1'), 'spec.json', { ...prepared, ...changes });
+      return { ...input, context: { ...input.context, spec } };
+    };
+    const frozen = await on({ modelPath: model, baseModelSha256: await modelDirectorySha256(model) });
+    writeFileSync(join(model, 'config.json'), '{"layers":2}');
+    const changed = { type: 'Model.Changed', nonRetryable: true };
+    await expect(train(undefined, frozen)).rejects.toMatchObject(changed);
+    expect(existsSync(fixture.store.localPath('runs/run-1/training'))).toBe(false);
+    // The worker does not see the directory. What was trained is set aside, so that a retry trains anew.
+    const unseen = await on({ baseModelSha256: '1'.repeat(64) });
+    await expect(train(undefined, unseen)).rejects.toMatchObject(changed);
+    expect(directory()).toMatch(/-on-0{12}-\d+$/);
   });
 
   test('the worker attends to its trainer, and tells it its version', async () => {
