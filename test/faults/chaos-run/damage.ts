@@ -90,14 +90,16 @@ export function spoilLine(path: string): string[] {
 
 const keysOf = (lines: readonly string[]): string[] => lines.flatMap((line) => keyOfAnswer(line) ?? []);
 
-/** Cuts the file in half. */
-export function halve(path: string): void {
+/** Cuts the file in half. It has no answers of the analyst. */
+export function halve(path: string): string[] {
   truncateSync(path, Math.floor(statSync(path).size / 2));
+  return [];
 }
 
-/** Removes the file. */
-export function remove(path: string): void {
+/** Removes the file. It has no answers of the analyst. */
+export function remove(path: string): string[] {
   rmSync(path);
+  return [];
 }
 
 /** Replaces the file by an empty one, or by the first half of what is there. */

@@ -51,8 +51,8 @@ const killAll = (session: Session, ...kinds: ProcessKind[]): void =>
     'kill',
   );
 
-/** What is done to a file. Returns the keys of the analyst's answers that are gone, where it can take such away. */
-type Damage = (path: string) => string[] | void;
+/** What is done to a file. Returns the keys of the analyst's answers that are gone. */
+type Damage = (path: string) => string[];
 
 /** Damages a file of the store that is there, once something matches. */
 async function damage(session: Session, pattern: RegExp, act: Damage, what: string): Promise<void> {
@@ -60,7 +60,7 @@ async function damage(session: Session, pattern: RegExp, act: Damage, what: stri
   await session.until(() => session.hasEnded || find() !== null, LIMIT_MS);
   const path = find();
   if (path === null) return session.problem(`the scenario found no file that matches ${pattern}`);
-  session.lostAnswers(act(path) ?? []);
+  session.lostAnswers(act(path));
   session.disturbed('damage', [what], path.slice(session.instance.home.length + 1));
 }
 
@@ -89,7 +89,7 @@ const damageScenario = (
   what: string,
   stage: string,
   pattern: RegExp,
-  act: (path: string) => void,
+  act: Damage,
 ): Scenario => ({
   name,
   what: `${what} in ${stage}`,
