@@ -84,13 +84,7 @@ const diskScenario = (suffix: string, stage: string, kinds: readonly ProcessKind
   },
 });
 
-const damageScenario = (
-  name: string,
-  what: string,
-  stage: string,
-  pattern: RegExp,
-  act: Damage,
-): Scenario => ({
+const damageScenario = (name: string, what: string, stage: string, pattern: RegExp, act: Damage): Scenario => ({
   name,
   what: `${what} in ${stage}`,
   async script(session) {
