@@ -16,7 +16,7 @@ export { changeDictionary, readDictionary } from './dictionary';
 export { isStoreError, StoreConflictError, StoreCorruptError } from './errors';
 export { diskError } from './file-errors';
 export { layout } from './layout';
-export { LineFile, lineFiles, RecentCache } from './line-file';
+export { LineFile, RecentCache } from './line-file';
 export { type LiveTraces, readLiveTraces } from './live-traces';
 export { LocalStore } from './local-store';
 export { isMissing, orIfMissing, readIfExists } from './missing-files';
@@ -36,3 +36,4 @@ export {
   type Transition,
 } from './registry';
 export { replaceFile } from './replace-file';
+export { type StoredLines, storedLines } from './stored-lines';

@@ -1,11 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { z } from 'zod';
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { ArtifactStore } from './artifact-store';
 
 /**
- * A line-delimited artifact in memory. It is held as bytes, and a line is parsed when it is asked for: as objects, ten
- * thousand trajectories would take ten times as much memory.
+ * A part of a line-delimited artifact in memory; a whole one is read with `StoredLines`. It is held as bytes, and a
+ * line is parsed when it is asked for: as objects, trajectories would take ten times as much memory.
  */
 export class LineFile<T> {
   private readonly ends: number[] = [];
@@ -60,17 +58,4 @@ export class RecentCache<V> {
     }
     return entry;
   }
-}
-
-/**
- * Makes a reader of line-delimited artifacts of one schema. It keeps the last few in memory, because the chunks of one
- * fan-out read the same artifact.
- */
-export function lineFiles<T>(
-  store: ArtifactStore,
-  schema: z.ZodType<T>,
-  capacity = 2,
-): (ref: ArtifactRef) => Promise<LineFile<T>> {
-  const cache = new RecentCache<LineFile<T>>(capacity);
-  return (ref) => cache.get(ref.sha256, async () => new LineFile(await store.get(ref), schema));
 }

@@ -19,6 +19,7 @@ import {
   type EpisodePlan,
   EnvironmentUnusable,
   MAX_PROCESS_FAULTS,
+  loadRollouts,
   type RolloutResults,
   runRollouts,
   samplingSeed,
@@ -177,7 +178,7 @@ async function rollOutUntilCertain(
       note: `calibrate ${capability.id}`,
       signal: Context.current().cancellationSignal,
     });
-    const rolledOut = onlyPlanned(all, plans);
+    const rolledOut = onlyPlanned(await loadRollouts(all), plans);
     onPortion(rolledOut);
     const lost = rolledOut.faults.filter((fault) => fault.lost);
     // `rollOut` holds each portion to this limit; here it holds for all portions together.

@@ -4,7 +4,7 @@ import type { Interval } from '../../contracts/artifacts/evaluation';
 import { consensusLabelSchema } from '../../contracts/artifacts/identification';
 import { type ChatMessage, type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput } from '../../contracts/messages/sharpen-stage';
-import { type ArtifactStore, lineFiles } from '../../store';
+import { type ArtifactStore, storedLines } from '../../store';
 import { wordsOf } from '../environment-checks/words';
 import { type RandomSource, randomSource } from '../statistics/random';
 
@@ -43,12 +43,12 @@ export async function estimateTransfer(
 ): Promise<TransferEstimate | null> {
   if (synthetic.length === 0) return null;
   const needing = new Set<string>();
-  for await (const { capabilityId, label, trajectoryId } of await lineFiles(store, consensusLabelSchema)(labels)) {
+  for await (const { capabilityId, label, trajectoryId } of await storedLines(store, consensusLabelSchema)(labels)) {
     signal.throwIfAborted();
     if (capabilityId === capability.id && (label === 'PRESENT' || label === 'LACKING')) needing.add(trajectoryId);
   }
   const target: Trajectory[] = [];
-  for await (const trajectory of await lineFiles(store, trajectorySchema)(trajectories)) {
+  for await (const trajectory of await storedLines(store, trajectorySchema)(trajectories)) {
     signal.throwIfAborted();
     if (needing.has(trajectory.id)) target.push(trajectory);
   }

@@ -52,7 +52,12 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
       const { trajectories: live, unreadable } = await readLive(deps, agent, prepared.spec, plans.length, repetition);
       const leftOut = unreadable.reduce((sum, { lines }) => sum + lines, 0);
       const summary = {
-        ...(await storeRollouts(deps.store, layout.trajectories(runId), 'collected.jsonl', rolledOut, live)),
+        ...(await storeRollouts(deps.store, rolledOut, {
+          directory: layout.trajectories(runId),
+          name: 'collected.jsonl',
+          stage: 'collect',
+          live,
+        })),
         ...(leftOut > 0 && { unreadable: leftOut }),
       };
       if (Math.min(summary.successes, summary.failures) < identify.minEachOutcome)

@@ -67,7 +67,11 @@ export function createEvaluationRolloutActivities(
       return {
         arm,
         kind,
-        rollouts: await storeRollouts(deps.store, layout.evaluation(runId), `${fileName}.jsonl`, rolledOut),
+        rollouts: await storeRollouts(deps.store, rolledOut, {
+          directory: layout.evaluation(runId),
+          name: `${fileName}.jsonl`,
+          stage: 'evaluate',
+        }),
       };
     },
   };

@@ -125,9 +125,14 @@ async function evidenceQuotes(
   { failures }: Consensus,
 ): Promise<EvidenceQuote[]> {
   const file = await artifacts.trajectories(input.trajectories);
-  return candidates
-    .flatMap(({ id }) => bestEvidence(failures.get(id) ?? [], input.context.seed))
-    .flatMap(({ label, trajectory }) => quoteEvidence(label, file.at(trajectory)) ?? []);
+  const quotes: EvidenceQuote[] = [];
+  for (const { id } of candidates) {
+    for (const { label, trajectory } of bestEvidence(failures.get(id) ?? [], input.context.seed)) {
+      const quote = quoteEvidence(label, await file.at(trajectory));
+      if (quote !== null) quotes.push(quote);
+    }
+  }
+  return quotes;
 }
 
 const discoverySpending = async ({ store }: IdentifyArtifacts, runId: string) =>

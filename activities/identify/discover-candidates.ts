@@ -7,7 +7,7 @@ import type { DiscoveryResult, IdentifyInput } from '../../contracts/messages/id
 import type { Repetition } from '../../contracts/messages/repair';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { contentKey } from '../../llm';
-import { changeDocument, layout, putJson, readDictionary, type ArtifactStore, type LineFile } from '../../store';
+import { changeDocument, layout, putJson, readDictionary, type ArtifactStore, type StoredLines } from '../../store';
 import { RecordedCalls, sumCalls } from '../analyst/recorded-calls';
 import { startProgress } from '../progress';
 import { discoveryBatches, poolCandidates, selectCandidates, type PooledCandidate } from './discovery/candidate-pool';
@@ -59,10 +59,7 @@ export async function discoverCandidates(
   try {
     let pool = knownCandidates(dictionary);
     for (const batch of chosen) {
-      const messages = discoverMessages(
-        batch.map(({ index }) => file.at(index)),
-        pool,
-      );
+      const messages = discoverMessages(await Promise.all(batch.map(({ index }) => file.at(index))), pool);
       const key = contentKey('discover', DISCOVER_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
       const { value } = await calls.ask({ kind: 'discover', key, messages, schema: discoverAnswerSchema });
       pool = poolCandidates(
@@ -131,7 +128,7 @@ async function mergePool(model: string, calls: RecordedCalls, pool: PooledCandid
  * Ids and indices of the failures. The trajectories themselves are parsed again when their batch is shown, so that not
  * all of them are held in memory.
  */
-async function failedOf(file: LineFile<Trajectory>): Promise<{ id: string; index: number }[]> {
+async function failedOf(file: StoredLines<Trajectory>): Promise<{ id: string; index: number }[]> {
   const failed: { id: string; index: number }[] = [];
   let index = 0;
   for await (const { id, success } of file) {

@@ -5,7 +5,7 @@ import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { RunContext } from '../../contracts/messages/run-context';
 import type { AnalystFactory } from '../../llm';
-import { getJson, LineFile, lineFiles, RecentCache, type ArtifactStore } from '../../store';
+import { getJson, LineFile, RecentCache, storedLines, type ArtifactStore, type StoredLines } from '../../store';
 import type { ClaimTiming } from '../analyst/claim';
 import { OneAttempt } from '../analyst/one-attempt';
 import { labelPlanSchema, type Chunk, type LabelPlanDocument } from './labelling/label-plan';
@@ -24,7 +24,7 @@ export interface IdentifyArtifacts {
   claimTiming: ClaimTiming | undefined;
   prepared(context: RunContext): Promise<PreparedSpec>;
   analyst: AnalystFactory;
-  trajectories(ref: ArtifactRef): Promise<LineFile<Trajectory>>;
+  trajectories(ref: ArtifactRef): Promise<StoredLines<Trajectory>>;
   /**
    * The trajectories of one chunk, without reading the others.
    * @throws StoreCorruptError when they are not those that were planned.
@@ -49,7 +49,7 @@ export function openIdentifyArtifacts({ store, analyst, claimTiming }: IdentifyD
     analyst,
     claimTiming,
     prepared: (context) => json(context.spec, preparedSpecSchema),
-    trajectories: lineFiles(store, trajectorySchema),
+    trajectories: storedLines(store, trajectorySchema),
     chunkTrajectories: async (ref, { bytes }) => new LineFile(await store.range(ref, bytes), trajectorySchema),
     candidates: (ref) => json(ref, z.array(candidateSchema)),
     plan: (ref) => json(ref, labelPlanSchema),

@@ -39,7 +39,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     createdAt: createdAt.toISOString(),
     seed: input.context.seed,
     verdict: input.verdict,
-    notes: reportNotes(prepared, evaluation),
+    notes: reportNotes(prepared, evaluation, damagedLinesOf(input)),
     analyst: analyst.displayName,
     sandbox: sandbox.detail ? `${sandbox.mode}: ${sandbox.detail}` : sandbox.mode,
     baseModel: { name: spec.model.name, sha256: prepared.baseModelSha256 },
@@ -234,3 +234,6 @@ export function figureSources(input: ReportInput, report: ArtifactRef): FigureSo
     manifests: trainedAdapters(input).map(({ name, manifest }) => ({ adapter: name, ref: manifest })),
   };
 }
+
+const damagedLinesOf = ({ collected, arms }: ReportInput): number =>
+  [collected, ...arms.map(({ rollouts }) => rollouts)].reduce((sum, { damagedLines = 0 }) => sum + damagedLines, 0);

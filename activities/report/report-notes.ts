@@ -5,10 +5,14 @@ import { sentenceList } from '../html/format';
 /** First words of the note that generated code ran without a jail. The page shows that note as an alarm. */
 export const UNSAFE_NOTE = 'Unsafe sandbox:';
 
-/** Caveats that must be read with the numbers of a report, the gravest first. */
+/**
+ * Caveats that must be read with the numbers of a report, the gravest first.
+ * @param damagedLines lines of the rollouts' work files that were set aside.
+ */
 export function reportNotes(
   { spec, analyst, sandbox, servedModel }: PreparedSpec,
   evaluation: Evaluation | null,
+  damagedLines = 0,
 ): string[] {
   const notes: string[] = [];
   if (sandbox.mode === 'unsafe') {
@@ -38,6 +42,11 @@ export function reportNotes(
         'loaded; compared were the name, the place and the context length that it gives, all through the run.',
     );
   }
+  if (damagedLines > 0)
+    notes.push(
+      `Damaged lines of work files were set aside (${damagedLines}), ` +
+        'and what stood there was made again. The figures do not suffer, but the disk of the store may.',
+    );
   return [...notes, ...(evaluation?.caveats ?? [])];
 }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
-import { type ArtifactStore, readSegment, type Segment } from '../../store';
+import type { ArtifactStore, DamagedLines, Segment } from '../../store';
 import { warnOfDamage } from '../warn-of-damage';
+import { isTooLongToOpen } from './episode';
 
 const lineSchema = z.object({
   /** Wall time of the set so far, over all attempts. */
@@ -24,54 +25,117 @@ export interface EpisodeFault {
   lost: boolean;
 }
 
-/** The finished episodes of a set of rollouts, in memory and in the activity's work file. */
+/** What is remembered of a finished episode. */
+interface Finished {
+  seed: number;
+  trial: number;
+  fault: string | null;
+  isLost: boolean;
+  isTooLong: boolean;
+  /** Where its line lies in the work file; null for a line that this attempt wrote, until it is looked for. */
+  place: { start: number; end: number } | null;
+}
+
+/**
+ * The finished episodes of a set of rollouts. Their trajectories stay in the activity's work file: of a long set they
+ * would not fit in memory.
+ */
 export class FinishedEpisodes {
-  private constructor(
-    private readonly segment: Segment,
-    private readonly lines: Map<string, Line>,
-    /** Wall time of earlier attempts. */
-    readonly secondsBefore: number,
-  ) {}
+  private readonly episodes = new Map<string, Finished>();
+  /** Offset up to which the places of lines are known. */
+  private end = 0;
+  private before = 0;
+
+  private constructor(private readonly segment: Segment) {}
 
   /** Reads the episodes of earlier attempts. One whose line is damaged is not finished, and is run again. */
   static async open(store: ArtifactStore, key: string): Promise<FinishedEpisodes> {
-    const segment = store.segment(key);
-    const { values: lines, damaged } = await readSegment(segment, lineSchema);
+    const finished = new FinishedEpisodes(store.segment(key));
+    const damaged = await finished.findPlaces();
     warnOfDamage(damaged);
-    const byTask = new Map(lines.map((line) => [keyOf(line.trajectory.task.seed, line.trajectory.trial), line]));
-    return new FinishedEpisodes(segment, byTask, Math.max(0, ...lines.map((line) => line.seconds)));
+    finished.damagedLines = damaged.count;
+    return finished;
+  }
+
+  /** Lines of earlier attempts that could not be read. */
+  damagedLines = 0;
+
+  /** Wall time of earlier attempts. */
+  get secondsBefore(): number {
+    return this.before;
   }
 
   /** Number of finished episodes. */
   get size(): number {
-    return this.lines.size;
+    return this.episodes.size;
   }
 
   /** Whether an episode is finished. */
   has({ seed, trial }: { seed: number; trial: number }): boolean {
-    return this.lines.has(keyOf(seed, trial));
+    return this.episodes.has(keyOf(seed, trial));
   }
 
   /** Adds a finished episode. It is in the work file when this resolves. */
   async add(trajectory: Trajectory, fault: string | null, seconds: number): Promise<void> {
     const line: Line = { seconds, fault, trajectory };
     await this.segment.append(line);
-    this.lines.set(keyOf(trajectory.task.seed, trajectory.trial), line);
+    this.remember(line, null);
   }
 
-  /** All trajectories and faults, sorted by seed and trial, so that the order does not depend on speed. */
-  sorted(): { trajectories: Trajectory[]; faults: EpisodeFault[] } {
-    const lines = [...this.lines.values()].sort(
-      (a, b) => a.trajectory.task.seed - b.trajectory.task.seed || a.trajectory.trial - b.trajectory.trial,
-    );
-    const faults = lines.flatMap(({ fault, trajectory: { task, trial, messages } }) =>
-      fault === null ? [] : [{ seed: task.seed, trial, sentence: fault, lost: messages.length === 0 }],
-    );
-    return { trajectories: lines.map((line) => line.trajectory), faults };
+  /** Seed and trial of the episodes whose opening is longer than the model's context. */
+  get tooLongToOpen(): { seed: number; trial: number }[] {
+    return [...this.episodes.values()].filter(({ isTooLong }) => isTooLong);
   }
 
-  /** Closes the work file. */
+  /** The faults, sorted by seed and trial. */
+  get faults(): EpisodeFault[] {
+    return this.sorted().flatMap(({ seed, trial, fault, isLost }) =>
+      fault === null ? [] : [{ seed, trial, sentence: fault, lost: isLost }],
+    );
+  }
+
+  /** All trajectories, sorted by seed and trial, so that the order does not depend on speed. Read one by one. */
+  async *trajectories(): AsyncGenerator<Trajectory> {
+    await this.findPlaces();
+    for (const { seed, trial, place } of this.sorted()) {
+      let found: Trajectory | null = null;
+      if (place !== null)
+        for await (const { value } of this.segment.read(lineSchema, place.start, place.end)) found = value.trajectory;
+      // Nobody but this activity writes the file, so somebody has damaged it since. A retry runs the episode again.
+      if (found === null) throw new Error(`The line of seed ${seed}, trial ${trial} in the work file was damaged.`);
+      yield found;
+    }
+  }
+
+  /** Closes the work file. Its trajectories can still be read. */
   close(): Promise<void> {
     return this.segment.close();
+  }
+
+  /** Goes through the lines behind those whose places are known. The last one of an episode counts. */
+  private async findPlaces(): Promise<DamagedLines> {
+    const reading = this.segment.read(lineSchema, this.end);
+    for await (const { value, start, end } of reading) {
+      this.remember(value, { start, end });
+      this.before = Math.max(this.before, value.seconds);
+    }
+    this.end = reading.end;
+    return reading.damaged;
+  }
+
+  private remember({ trajectory, fault }: Line, place: Finished['place']): void {
+    const { task, trial, messages } = trajectory;
+    this.episodes.set(keyOf(task.seed, trial), {
+      seed: task.seed,
+      trial,
+      fault,
+      isLost: messages.length === 0,
+      isTooLong: isTooLongToOpen(trajectory),
+      place,
+    });
+  }
+
+  private sorted(): Finished[] {
+    return [...this.episodes.values()].sort((a, b) => a.seed - b.seed || a.trial - b.trial);
   }
 }

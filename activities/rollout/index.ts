@@ -2,6 +2,12 @@ export { deployedSettings, type EpisodePlan } from './episode';
 export { HttpModelClient } from './model-client';
 export { modelFailure, ModelFault } from './model-errors';
 export { PolicyModel } from './policy-model';
-export { EnvironmentUnusable, MAX_PROCESS_FAULTS, runRollouts, type RolloutResults } from './run-rollouts';
+export {
+  EnvironmentUnusable,
+  loadRollouts,
+  MAX_PROCESS_FAULTS,
+  runRollouts,
+  type RolloutResults,
+} from './run-rollouts';
 export { samplingSeed } from './sampling-seed';
 export { storeRollouts } from './store-rollouts';

@@ -9,7 +9,7 @@ import { type EnvironmentSource, ownerFailure } from '../environment';
 import { type Progress, startProgress } from '../progress';
 import { RestartingEnvironment, isProcessFault } from './restarting-environment';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
-import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, isTooLongToOpen, runEpisode } from './episode';
+import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
 import { inParallel } from '../in-parallel';
 import type { RunModel } from '../endpoints/run-model';
 import { PolicyModel } from './policy-model';
@@ -34,7 +34,19 @@ export interface RolloutOptions {
   signal: AbortSignal;
 }
 
-/** The results of a set of rollouts. */
+/** The results of a set of rollouts. Their trajectories are in the work file. */
+export interface FinishedRollouts {
+  /** Reads them from the work file, one by one, sorted by seed, then trial. */
+  trajectories: () => AsyncIterable<Trajectory>;
+  episodes: number;
+  /** Wall time, including attempts that did not finish. */
+  seconds: number;
+  faults: EpisodeFault[];
+  /** Lines of earlier attempts that could not be read; their episodes were run again. */
+  damagedLines: number;
+}
+
+/** The results of a set of rollouts, in memory. */
 export interface RolloutResults {
   /** Sorted by seed, then trial. */
   trajectories: Trajectory[];
@@ -44,6 +56,13 @@ export interface RolloutResults {
    * Faults of a synthesised environment, in the same order. A fault of the owner's environment fails the set instead.
    */
   faults: EpisodeFault[];
+}
+
+/** Loads the results of a small set into memory. */
+export async function loadRollouts({ trajectories, seconds, faults }: FinishedRollouts): Promise<RolloutResults> {
+  const loaded: Trajectory[] = [];
+  for await (const trajectory of trajectories()) loaded.push(trajectory);
+  return { trajectories: loaded, seconds, faults };
 }
 
 /** If more episodes than this end the environment's process, the set is given up. */
@@ -68,7 +87,7 @@ export class EnvironmentUnusable extends Error {
 }
 
 /**
- * Runs an episode for every plan, with heartbeats, and returns all trajectories. Each finished one is written to the
+ * Runs an episode for every plan, with heartbeats. Each finished one is written to the
  * work file before it is counted, so that a retry runs only the rest. Must run inside an activity.
  *
  * When the environment's process hangs or dies, all its episodes are lost, and nobody can tell which one caused it.
@@ -79,20 +98,23 @@ export class EnvironmentUnusable extends Error {
  * @throws ApplicationFailure `Model.*`, `Environment.*`; EnvironmentUnusable; EnvironmentKilled (synthesised); the
  *   signal's reason.
  */
-export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): Promise<RolloutResults> {
+export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): Promise<FinishedRollouts> {
   const { clock } = deps;
-  const work = await FinishedEpisodes.open(deps.store, options.workKey);
   const note = options.note === undefined ? {} : { note: options.note };
   const context = Context.current();
   const progress = startProgress({
     stage: options.stage,
     unit: 'rollouts',
     total: options.plans.length,
-    done: work.size,
     everyMs: HEARTBEAT_MS,
     heartbeat: (details) => context.heartbeat(details),
     ...note,
   });
+  const work = await FinishedEpisodes.open(deps.store, options.workKey).catch((error: unknown) => {
+    progress.stop();
+    throw error;
+  });
+  progress.setDone(work.size);
   const restarting = new RestartingEnvironment(deps.openEnvironment, options.environment);
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
@@ -112,8 +134,16 @@ export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): P
     progress.stop();
     await Promise.all([restarting.close(), work.close()]);
   }
-  return { ...work.sorted(), seconds: seconds() };
+  return finishedRollouts(work, seconds());
 }
+
+const finishedRollouts = (work: FinishedEpisodes, seconds: number): FinishedRollouts => ({
+  trajectories: () => work.trajectories(),
+  episodes: work.size,
+  seconds,
+  faults: work.faults,
+  damagedLines: work.damagedLines,
+});
 
 const episodeKey = ({ seed, trial }: { seed: number; trial: number }): string => `${seed}:${trial}`;
 
@@ -167,7 +197,7 @@ class RolloutSet {
         if (!isProcessFault(error) || isOutsideFault(error) || this.signal.aborted || this.isOwners) throw error;
         lost.push((error as SandboxError).message);
         if (lost.length > MAX_PROCESS_FAULTS)
-          throw new EnvironmentUnusable(lost, { ...this.work.sorted(), seconds: this.seconds() });
+          throw new EnvironmentUnusable(lost, await loadRollouts(finishedRollouts(this.work, this.seconds())));
         await this.keep(abandonedEpisode(plan), lost.at(-1)!);
       }
     });
@@ -180,8 +210,7 @@ class RolloutSet {
    */
   private tooLongToOpen(): ReadonlySet<string> {
     if (!this.isOwners) return new Set();
-    const { trajectories } = this.work.sorted();
-    const tooLong = trajectories.filter(isTooLongToOpen).map(({ task, trial }) => episodeKey({ ...task, trial }));
+    const tooLong = this.work.tooLongToOpen.map(episodeKey);
     return new Set(tooLong.length > this.options.plans.length / 2 ? tooLong : []);
   }
 

@@ -1,33 +1,69 @@
+import { Context } from '@temporalio/activity';
 import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
+import type { StageName } from '../../contracts/names';
 import { type ArtifactStore, putLines } from '../../store';
+import { startProgress } from '../progress';
 import { isTooLongToOpen } from './episode';
-import type { RolloutResults } from './run-rollouts';
+import type { FinishedRollouts } from './run-rollouts';
+
+/** Where the trajectories of a set of rollouts go. */
+export interface RolloutsArtifact {
+  directory: string;
+  name: string;
+  /** The stage that shows how far the writing is. */
+  stage: StageName;
+  /** Trajectories of live traffic; they come last. */
+  live?: readonly Trajectory[];
+}
 
 /**
- * Writes trajectories as an artifact, those of live traffic last, and returns their summary. Tokens and seconds count
- * the rollouts only.
+ * Writes trajectories as an artifact, one by one and with heartbeats, and returns their summary. Tokens and seconds
+ * count the rollouts only.
  */
 export async function storeRollouts(
   store: ArtifactStore,
-  directory: string,
-  name: string,
-  { trajectories, seconds }: RolloutResults,
-  live: readonly Trajectory[] = [],
+  { trajectories, episodes, seconds, damagedLines }: FinishedRollouts,
+  { directory, name, stage, live = [] }: RolloutsArtifact,
 ): Promise<RolloutSummary> {
-  const all = [...trajectories, ...live];
-  const tooLong = trajectories.filter(isTooLongToOpen).length;
-  const cut = trajectories.filter(({ cutReplies }) => cutReplies !== undefined).length;
-  const successes = all.filter((trajectory) => trajectory.success).length;
-  return {
-    trajectories: await putLines(store, directory, name, all),
-    episodes: all.length,
-    ...(live.length > 0 && { live: live.length }),
-    ...(tooLong > 0 && { tooLong }),
-    ...(cut > 0 && { cut }),
-    successes,
-    failures: all.length - successes,
-    promptTokens: trajectories.reduce((sum, { usage }) => sum + usage.promptTokens, 0),
-    completionTokens: trajectories.reduce((sum, { usage }) => sum + usage.completionTokens, 0),
-    seconds: Math.round(seconds * 100) / 100,
-  };
+  const { heartbeat } = Context.current();
+  const sums = { episodes: 0, successes: 0, tooLong: 0, cut: 0, promptTokens: 0, completionTokens: 0 };
+  const progress = startProgress({ stage, unit: 'trajectories written', total: episodes + live.length, heartbeat });
+  async function* all() {
+    for await (const trajectory of trajectories()) {
+      count(trajectory);
+      if (isTooLongToOpen(trajectory)) sums.tooLong++;
+      if (trajectory.cutReplies !== undefined) sums.cut++;
+      sums.promptTokens += trajectory.usage.promptTokens;
+      sums.completionTokens += trajectory.usage.completionTokens;
+      yield trajectory;
+    }
+    for (const trajectory of live) {
+      count(trajectory);
+      yield trajectory;
+    }
+  }
+  function count({ success }: Trajectory): void {
+    sums.episodes++;
+    progress.advance();
+    if (success) sums.successes++;
+  }
+  try {
+    const ref = await putLines(store, directory, name, all());
+    const { successes, tooLong, cut, promptTokens, completionTokens } = sums;
+    return {
+      trajectories: ref,
+      episodes: sums.episodes,
+      ...(live.length > 0 && { live: live.length }),
+      ...(tooLong > 0 && { tooLong }),
+      ...(cut > 0 && { cut }),
+      ...(damagedLines > 0 && { damagedLines }),
+      successes,
+      failures: sums.episodes - successes,
+      promptTokens,
+      completionTokens,
+      seconds: Math.round(seconds * 100) / 100,
+    };
+  } finally {
+    progress.stop();
+  }
 }

@@ -7,7 +7,7 @@ import { type StabilityStudy, stabilityStudySchema } from '../../contracts/artif
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { StudyPlan, StudyRecord, StudyResult } from '../../contracts/messages/identify-stage';
-import { type ArtifactStore, getJson, layout, lineFiles, putJson, replaceFile } from '../../store';
+import { type ArtifactStore, getJson, layout, storedLines, putJson, replaceFile } from '../../store';
 import { standaloneSvg } from '../charts/standalone-svg';
 import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match-capabilities';
 import { prepareStudy, type PrepareStudyDeps } from './prepare-study';
@@ -101,7 +101,7 @@ async function assembleStudy(
 async function lackingOf(store: ArtifactStore, labels: ArtifactRef): Promise<Map<string, Set<number>>> {
   const lacking = new Map<string, Set<number>>();
   const indexOf = new Map<string, number>();
-  for await (const { trajectoryId, capabilityId, label } of await lineFiles(store, consensusLabelSchema)(labels)) {
+  for await (const { trajectoryId, capabilityId, label } of await storedLines(store, consensusLabelSchema)(labels)) {
     if (!indexOf.has(trajectoryId)) indexOf.set(trajectoryId, indexOf.size);
     if (label === 'LACKING')
       lacking.set(capabilityId, (lacking.get(capabilityId) ?? new Set()).add(indexOf.get(trajectoryId) as number));

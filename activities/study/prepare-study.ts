@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
 import { dirname } from 'node:path';
 import { Context } from '@temporalio/activity';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
@@ -7,7 +7,7 @@ import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts
 import { type RolloutSummary, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { StudyInput, StudyPlan } from '../../contracts/messages/identify-stage';
 import { failure } from '../../contracts/typed-failure';
-import { type ArtifactStore, layout, LineFile, putJson } from '../../store';
+import { type ArtifactStore, layout, putJson, storedLines } from '../../store';
 import { probeAnalyst } from '../endpoints/probe-analyst';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
 
@@ -73,24 +73,29 @@ async function findSource(store: ArtifactStore, agent: string, wanted: string | 
 }
 
 async function summary(store: ArtifactStore, key: string): Promise<RolloutSummary> {
-  const data = await readFile(store.localPath(key));
-  const file = new LineFile(data, trajectorySchema);
-  let successes = 0;
-  for await (const { success } of file) if (success) successes++;
-  const trajectories: ArtifactRef = {
-    key,
-    sha256: createHash('sha256').update(data).digest('hex'),
-    bytes: data.length,
-    mediaType: 'application/jsonl',
-    records: file.length,
-  };
+  const trajectories: ArtifactRef = { key, ...(await hashOf(store.localPath(key))), mediaType: 'application/jsonl' };
+  let [episodes, successes] = [0, 0];
+  for await (const { success } of await storedLines(store, trajectorySchema)(trajectories)) {
+    episodes++;
+    if (success) successes++;
+  }
   return {
-    trajectories,
-    episodes: file.length,
+    trajectories: { ...trajectories, records: episodes },
+    episodes,
     successes,
-    failures: file.length - successes,
+    failures: episodes - successes,
     promptTokens: 0,
     completionTokens: 0,
     seconds: 0,
   };
+}
+
+async function hashOf(path: string): Promise<Pick<ArtifactRef, 'sha256' | 'bytes'>> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const part of createReadStream(path) as AsyncIterable<Buffer>) {
+    hash.update(part);
+    bytes += part.length;
+  }
+  return { sha256: hash.digest('hex'), bytes };
 }

@@ -4,10 +4,10 @@ import {
   identificationSchema,
 } from '../../contracts/artifacts/identification';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
-import { trajectorySchema } from '../../contracts/artifacts/trajectory';
+import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { SynthesisInput } from '../../contracts/messages/sharpen-stage';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
-import { getJson, lineFiles, type ArtifactStore } from '../../store';
+import { getJson, storedLines, type ArtifactStore } from '../../store';
 import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
 import { chooseEvidence, sampleTarget } from './evidence';
 import type { SynthesisMaterial } from './prompt';
@@ -27,8 +27,8 @@ export interface MaterialDeps {
  * Throws RangeError for a capability that the identification does not have. Line files are read once per worker.
  */
 export function materialReader(deps: MaterialDeps) {
-  const trajectoriesOf = lineFiles(deps.store, trajectorySchema);
-  const labelsOf = lineFiles(deps.store, consensusLabelSchema);
+  const trajectoriesOf = storedLines(deps.store, trajectorySchema);
+  const labelsOf = storedLines(deps.store, consensusLabelSchema);
 
   return async function readMaterial(input: SynthesisInput, prepared: PreparedSpec): Promise<SynthesisMaterial> {
     const { context, capability } = input;
@@ -39,7 +39,9 @@ export function materialReader(deps: MaterialDeps) {
     const trajectories = await trajectoriesOf(input.trajectories);
     const success = new Map<string, boolean>();
     const indexOf = new Map<string, number>();
+    const others: Trajectory[] = [];
     for await (const trajectory of trajectories) {
+      if (others.length < SAMPLED_TRAJECTORIES) others.push(trajectory);
       indexOf.set(trajectory.id, indexOf.size);
       success.set(trajectory.id, trajectory.success);
     }
@@ -48,12 +50,11 @@ export function materialReader(deps: MaterialDeps) {
       if (label.capabilityId === capability.id) own.push(label);
     }
     const chosen = chooseEvidence(own, success, context.seed);
-    const evidence = chosen.map((label) => ({
-      label,
-      trajectory: trajectories.at(indexOf.get(label.trajectoryId) as number),
-    }));
-    const others = Array.from({ length: Math.min(SAMPLED_TRAJECTORIES, trajectories.length) }, (_, i) =>
-      trajectories.at(i),
+    const evidence = await Promise.all(
+      chosen.map(async (label) => ({
+        label,
+        trajectory: await trajectories.at(indexOf.get(label.trajectoryId) as number),
+      })),
     );
     const { tools } = await deps.describeTarget(prepared);
     return {

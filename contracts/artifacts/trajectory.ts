@@ -73,6 +73,8 @@ export interface RolloutSummary {
   cut?: number;
   /** Lines of live traffic that are no trajectories and were left out. Absent: none. */
   unreadable?: number;
+  /** Lines of the work file that were damaged and set aside; their rollouts were made again. Absent: none. */
+  damagedLines?: number;
   successes: number;
   failures: number;
   promptTokens: number;

@@ -2,7 +2,16 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { createFile, LineFile, lineFiles, putLines, readIfExists, RecentCache, replaceFile } from '../../store';
+import {
+  createFile,
+  LineFile,
+  putLines,
+  readIfExists,
+  RecentCache,
+  replaceFile,
+  StoreCorruptError,
+  storedLines,
+} from '../../store';
 import { temporaryStore } from './temporary-store';
 
 const { folder, store } = temporaryStore();
@@ -44,12 +53,17 @@ test('a line outside of a line file, and one that its schema refuses, are errors
   expect(() => file.at(0)).toThrow(z.ZodError);
 });
 
-test('line files of one artifact are opened once', async () => {
-  const ref = await putLines(store, 'cached', 'a.jsonl', [{ n: 1 }]);
-  const open = lineFiles(store, schema);
-  const first = await open(ref);
-  writeFileSync(store.localPath(ref.key), 'damaged');
-  expect(await open(ref)).toBe(first);
+test('stored lines are read from the store each time: in order, one by one, and never when they are damaged', async () => {
+  const ref = await putLines(store, 'stored', 'a.jsonl', [{ n: 1 }, { n: 2 }, { n: 3 }]);
+  const lines = await storedLines(store, schema)(ref);
+  const all: number[] = [];
+  for await (const { n } of lines) all.push(n);
+  expect(all).toEqual([1, 2, 3]);
+  expect([await lines.at(2), await lines.at(0)]).toEqual([{ n: 3 }, { n: 1 }]);
+  await expect(lines.at(3)).rejects.toThrow(RangeError);
+  writeFileSync(store.localPath(ref.key), readFileSync(store.localPath(ref.key), 'utf8').replace('2', '7'));
+  expect(await lines.at(0)).toEqual({ n: 1 });
+  await expect(lines.at(1)).rejects.toBeInstanceOf(StoreCorruptError);
 });
 
 test('a recent cache forgets the key used longest ago, and what failed to load', async () => {

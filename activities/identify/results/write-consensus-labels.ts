@@ -1,8 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
-import { type Candidate, type ConsensusLabel, labelRecordSchema } from '../../../contracts/artifacts/identification';
-import { layout, lineFiles } from '../../../store';
+import {
+  type Candidate,
+  type ConsensusLabel,
+  type LabelRecord,
+  labelRecordSchema,
+} from '../../../contracts/artifacts/identification';
+import { layout, putLines, storedLines } from '../../../store';
 import { startProgress } from '../../progress';
 import type { IdentifyArtifacts } from '../identify-artifacts';
 import type { TalliedRun } from '../labelling/tally';
@@ -10,8 +15,8 @@ import type { TrajectoryOutcomes } from '../verdicts/task-sums';
 import { consensusVote } from './consensus-vote';
 import type { LackingFailure } from './evidence-quotes';
 
-/** Lines that are turned into bytes at a time. */
-const BLOCK_LINES = 1_000;
+/** Trajectories after which other work of the process gets its turn. */
+const TRAJECTORIES_AT_ONCE = 64;
 
 /** What the labelling runs say together. */
 export interface Consensus {
@@ -35,33 +40,28 @@ export async function writeConsensusLabels(
   trajectories: { ids: readonly string[]; outcomes: TrajectoryOutcomes },
 ): Promise<Consensus> {
   const { ids, outcomes } = trajectories;
-  const open = lineFiles(artifacts.store, labelRecordSchema, Math.max(1, runs.length));
-  const files = await Promise.all(runs.map(({ labels }) => open(labels)));
+  const open = storedLines(artifacts.store, labelRecordSchema, Math.max(1, runs.length));
+  const files = await Promise.all(runs.map(async ({ labels }) => (await open(labels))[Symbol.asyncIterator]()));
   // A candidate whose verdict was final early has labels in the first runs only. `places` has its column in each.
   const places = candidates.map(({ id }) =>
     runs.map(({ capabilities }) => capabilities.indexOf(id)).filter((place) => place >= 0),
   );
   const lacking = new Map(candidates.map(({ id }) => [id, new Set<number>()]));
   const failures = new Map(candidates.map(({ id }) => [id, [] as LackingFailure[]]));
-  const bytes: Buffer[] = [];
-  let lines: string[] = [];
-  const flush = () => {
-    bytes.push(Buffer.from(lines.join('')));
-    lines = [];
-  };
   const progress = startProgress({
     stage: 'identify',
     unit: 'contrasted trajectories',
     total: ids.length,
     heartbeat: Context.current().heartbeat,
   });
-  try {
+  async function* consensusLabels(): AsyncGenerator<ConsensusLabel> {
     for (const [t, trajectoryId] of ids.entries()) {
+      const records = await Promise.all(runs.map((run, r) => take(files[r], run.capabilities.length)));
       for (const [c, { id: capabilityId }] of candidates.entries()) {
-        const lineOf = (run: number) => t * (runs[run]?.capabilities.length ?? 0) + (places[c]?.[run] ?? 0);
-        const { label, votes, run } = consensusVote((places[c] ?? []).map((_, r) => runs[r]?.codes[lineOf(r)] ?? 0));
+        const codeOf = (run: number) => t * (runs[run]?.capabilities.length ?? 0) + (places[c]?.[run] ?? 0);
+        const { label, votes, run } = consensusVote((places[c] ?? []).map((_, r) => runs[r]?.codes[codeOf(r)] ?? 0));
         // Where no run has a label, the record of the first run says why.
-        const record = files[run ?? 0]?.at(lineOf(run ?? 0));
+        const record = records[run ?? 0]?.[places[c]?.[run ?? 0] ?? 0];
         const consensus: ConsensusLabel = {
           trajectoryId,
           capabilityId,
@@ -70,26 +70,33 @@ export async function writeConsensusLabels(
           reason: record?.reason ?? 'No run has a label.',
           votes,
         };
-        lines.push(`${JSON.stringify(consensus)}\n`);
         if (label === 'LACKING') {
           lacking.get(capabilityId)?.add(t);
           if (outcomes.success[t] === 0) failures.get(capabilityId)?.push({ label: consensus, trajectory: t });
         }
+        yield consensus;
       }
       progress.advance();
-      if (lines.length >= BLOCK_LINES) {
-        flush();
-        // Lets heartbeats and other activities of the process run.
-        await setImmediate();
-      }
+      // Lets heartbeats and other activities of the process run.
+      if (t % TRAJECTORIES_AT_ONCE === 0) await setImmediate();
     }
+  }
+  try {
+    const labels = await putLines(artifacts.store, layout.labels(runId), 'labels.jsonl', consensusLabels());
+    return { labels, lacking, failures };
   } finally {
     progress.stop();
+    await Promise.all(files.map((file) => file.return(undefined)));
   }
-  flush();
-  const labels = await artifacts.store.put(layout.labels(runId), 'labels.jsonl', Buffer.concat(bytes), {
-    mediaType: 'application/jsonl',
-    records: ids.length * candidates.length,
-  });
-  return { labels, lacking, failures };
+}
+
+/** The next `count` records; fewer at the end. */
+async function take(records: AsyncIterator<LabelRecord> | undefined, count: number): Promise<LabelRecord[]> {
+  const taken: LabelRecord[] = [];
+  while (taken.length < count) {
+    const next = await records?.next();
+    if (next === undefined || next.done) break;
+    taken.push(next.value);
+  }
+  return taken;
 }
