@@ -22,6 +22,20 @@ const WHO: Record<WaitingFor, string> = {
   'repeated-failure': 'goes on by itself',
 };
 
+/** `waiting` for a stage before it, and for a person, would read the same. */
+const STATUS_TEXT: Record<RunProgress['stages'][number]['status'], string> = {
+  waiting: 'to\u00a0come',
+  running: 'running',
+  paused: 'waits',
+  done: 'done',
+  skipped: 'skipped',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
+
+/** A space that does not break: the UI puts no space between the columns of a table. */
+const GAP = '\u00a0';
+
 interface Row {
   name: StageName;
   status: 'waiting' | 'running' | 'done' | 'skipped' | 'failed' | 'cancelled';
@@ -181,10 +195,11 @@ export class RunProgressTable {
   private show(): void {
     const { stages } = this.progress();
     const rows = stages.map(({ name, status, seconds, detail }) => {
-      const time = seconds === null ? '' : `${seconds.toFixed(1)} s`;
-      return `| ${name} | ${status} | ${time} | ${asMarkdown(detail)} |`;
+      const time = seconds === null ? '' : `${seconds.toFixed(1)}${GAP}s`;
+      const cells = [name, STATUS_TEXT[status], time].map((cell) => `${cell}${GAP}${GAP}`);
+      return `| ${cells.join(' | ')} | ${asMarkdown(detail)} |`;
     });
-    const head = `**${this.agent}** · ${this.runId}\n\n| stage | status | time | detail |\n|---|---|---|---|`;
+    const head = `**${this.agent}** · ${this.runId}\n\n| stage | status | time | detail |\n|:--|:--|:--|:--|`;
     const waits = this.waiting.map(
       ({ key, reason, sinceMs, who }) =>
         `- **${asMarkdown(key)}**, ${WHO[who]}, since ${timeOf(sinceMs)}: ${asMarkdown(reason)}`,
