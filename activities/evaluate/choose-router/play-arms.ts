@@ -62,6 +62,6 @@ export async function playArms(
     note: 'comparing routers',
     signal: Context.current().cancellationSignal,
   });
-  for (const { task, trial, success } of trajectories)
+  for await (const { task, trial, success } of trajectories())
     known.add(task.seed, arms[Math.floor(trial / ARM_TRIALS)]!, success);
 }
