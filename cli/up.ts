@@ -8,6 +8,7 @@ import { CliError } from './errors';
 import { refuseToStrandRuns } from './open-runs';
 import { duration, type Output } from './output';
 import type { Settings } from './settings';
+import { jailGroupFolders, removeLeftJailGroups } from './supervisor/jail-groups';
 import { logTail } from './supervisor/log-tail';
 import { makePlan, type Plan } from './supervisor/plan';
 import { holderOf, lockAddress, tryLock } from './supervisor/kernel-lock';
@@ -131,9 +132,14 @@ export function down(settings: Settings, out: Output): Promise<string[]> {
     const ran = state?.services.filter((s) => s.process !== null && isRunning(s.process)).map((s) => s.name) ?? [];
     // The kernel knows the supervisor even where it is stopped and its state is damaged.
     const supervisor = state?.supervisor ?? holderOf(supervisorLock(settings.home));
+    const jailGroups = [
+      ...processesOfHome(settings.home).flatMap(({ pid }) => jailGroupFolders(pid)),
+      ...jailGroupFolders(),
+    ];
     // The supervisor stops its services in order; a minute is longer than all their grace periods together.
     if (supervisor !== null) await endProcesses([supervisor], 60_000);
     await endLeftovers(settings, out);
+    await removeLeftJailGroups(jailGroups);
     return ran;
   });
 }
