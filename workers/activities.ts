@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import { projectRoot } from '../contracts/project-root';
 import type {
   JobActivities,
@@ -14,7 +13,7 @@ import { createCollectActivities } from '../activities/collect';
 import type { RolloutDeps } from '../activities/rollout/rollout-deps';
 import { createCompareActivities } from '../activities/evaluate/compare-arms';
 import { createEvaluationRolloutActivities } from '../activities/evaluate/roll-out-arm';
-import { readOwnerEnvironment } from '../activities/environment';
+import { describeOwnerEnvironment } from '../activities/environment';
 import { createIdentifyActivities } from '../activities/identify';
 import { createAmendActivities } from '../activities/prepare/amend-spec';
 import { createPrepareActivities } from '../activities/prepare';
@@ -70,7 +69,11 @@ export function createActivities(
     },
     llm: {
       ...createIdentifyActivities({ store, analyst }),
-      ...createSynthesiseActivities({ store, analyst, describeTarget }),
+      ...createSynthesiseActivities({
+        store,
+        analyst,
+        describeTarget: (prepared) => describeOwnerEnvironment(openEnvironment, prepared),
+      }),
     },
     sandbox: {
       ...createCollectActivities(rollout),
@@ -104,14 +107,4 @@ export function createActivities(
 /** The cluster that this worker finds. Loaded when it is needed: the client is large, and most workers have none. */
 export async function openDefaultCluster(): Promise<Cluster> {
   return (await import('../k8s/cluster.js')).openCluster();
-}
-
-/** Starts the owner's environment and asks for its tools. */
-async function describeTarget(prepared: PreparedSpec) {
-  const environment = await openEnvironment(await readOwnerEnvironment(prepared));
-  try {
-    return await environment.describe();
-  } finally {
-    await environment.close();
-  }
 }

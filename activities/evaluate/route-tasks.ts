@@ -7,7 +7,7 @@ import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { openRouter } from '../../contracts/routing/choose-arm';
 import { SandboxError } from '../../sandbox';
 import { getJson, layout, putLines } from '../../store';
-import { ownerFailure, readOwnerEnvironment } from '../environment';
+import { openOwnerEnvironment, ownerFailure, readOwnerEnvironment } from '../environment';
 import { mapInParallel } from '../in-parallel';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
@@ -56,7 +56,7 @@ async function heldOutOpenings(deps: RolloutDeps, prepared: PreparedSpec): Promi
     heartbeat: (details) => context.heartbeat(details),
   });
   try {
-    const environment = await deps.openEnvironment(await readOwnerEnvironment(prepared));
+    const environment = await openOwnerEnvironment(deps.openEnvironment, await readOwnerEnvironment(prepared));
     try {
       const seeds = Array.from({ length: count }, (_, place) => start + place);
       const signal = context.cancellationSignal;

@@ -1,0 +1,42 @@
+// Tier: integration (a real process of the agent's own environment).
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describeOwnerEnvironment } from '../../activities/environment';
+import { createEvaluationRolloutActivities } from '../../activities/evaluate/roll-out-arm';
+import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import type { RunContext } from '../../contracts/messages/run-context';
+import { openEnvironment } from '../../sandbox';
+import { getJson, layout, putJson } from '../../store';
+import { RunFixture } from './run-fixture';
+
+describe("an agent's own environment that cannot be imported", () => {
+  let fixture: RunFixture;
+  beforeEach(() => void (fixture = new RunFixture()));
+  afterEach(() => fixture.dispose());
+
+  /** A run whose environment imports what is no longer there: its own file has not changed. */
+  async function prepare(): Promise<RunContext> {
+    const context = await fixture.prepare('http://127.0.0.1:9/v1');
+    const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
+    const source = 'import no_such_module\n';
+    const environmentPath = join(fixture.folder, 'broken.py');
+    writeFileSync(environmentPath, source);
+    const environmentSha256 = createHash('sha256').update(source).digest('hex');
+    const changed = { ...prepared, environmentPath, environmentSha256 };
+    return { ...context, spec: await putJson(fixture.store, layout.run('run-1'), 'spec.json', changed) };
+  }
+  const waits = { type: 'Environment.Failed', nonRetryable: true, message: expect.stringContaining('no_such_module') };
+
+  test('makes synthesis wait', async () => {
+    const { spec } = await prepare();
+    const prepared = await getJson(fixture.store, spec, preparedSpecSchema);
+    await expect(describeOwnerEnvironment(openEnvironment, prepared)).rejects.toMatchObject(waits);
+  });
+
+  test('makes routing wait', async () => {
+    const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
+    const capabilities = [{ id: 'stamps', name: 'Stamps', summary: 'puts stamps on' }];
+    await expect(fixture.run(routeTasks, { context: await prepare(), capabilities })).rejects.toMatchObject(waits);
+  });
+});
