@@ -179,7 +179,10 @@ export const FAILURES = {
     retryable: false,
     curedBy: 'owner',
     meaning: 'The training environment failed inside the trainer.',
-    remedy: 'Read the last lines of the trainer log named in the message.',
+    remedy:
+      'Read the last lines of the trainer log in the message. `whet env edit RUN CAPABILITY` corrects the environment ' +
+      'and trains in the new one; after another cause, such as a missing layer of the jail, ' +
+      '`whet retry RUN CAPABILITY` goes on from the last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',
   },
   'Trainer.SamplerRefused': {
     retryable: false,
@@ -237,7 +240,10 @@ export const FAILURES = {
     curedBy: 'cluster',
     meaning: 'The trainer ran without finishing an iteration, and so did those that replaced it.',
     remedy:
-      'Look at the node and the log beside the job; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+      'Look at the log that the message names, and at the node: `kubectl describe node NODE` (GPU, disk, network file ' +
+      'system). Where its iterations are rightly slow, raise limits.stalledMinutes or limits.startMinutes under ' +
+      'training.kubernetes. `whet retry RUN CAPABILITY`, with `--spec agent.yaml` after a change, goes on from the ' +
+      'last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',
   },
   'Trainer.Disrupted': {
     retryable: false,
