@@ -4,6 +4,7 @@ import { z } from 'zod';
 interface OptionSchema {
   type: string;
   default: unknown;
+  enum?: string[];
   description?: string;
   minimum?: number;
   maximum?: number;
@@ -26,8 +27,9 @@ export function optionTable(options: z.ZodRawShape): string {
 }
 
 /** The values that an option takes, in words: `1 or more`, `above 0`, `0 to 1`. */
-function values({ type, minimum, maximum, exclusiveMinimum, exclusiveMaximum }: OptionSchema): string {
+function values({ type, enum: choices, minimum, maximum, exclusiveMinimum, exclusiveMaximum }: OptionSchema): string {
   if (type === 'boolean') return 'true, false';
+  if (choices) return choices.join(', ');
   const least = type === 'integer' && exclusiveMinimum !== undefined ? exclusiveMinimum + 1 : minimum;
   const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
   if (least !== undefined && most !== undefined) return `${least} to ${most}`;

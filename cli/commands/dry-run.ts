@@ -1,4 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
+import { bytesOfQuantity, estimateTrainerMemory, type TrainerMemory } from '../../contracts/trainer-memory';
 import { LocalStore, readLiveTraces } from '../../store';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
@@ -16,9 +20,43 @@ function describeTrial({ backend, kubernetes }: AgentSpec['training']): string {
   return `a Job in namespace ${kubernetes.namespace} with image ${kubernetes.image}, ${devices}, that trains nothing`;
 }
 
+/** The base model's config.json; null where there is none yet, as for a model that a recipe makes. */
+function readModelConfig({ model }: AgentSpec, folder: string): unknown {
+  if (model.path === undefined) return null;
+  try {
+    return JSON.parse(readFileSync(join(resolve(folder, model.path), 'config.json'), 'utf8')) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+
+/** What a trainer needs of memory, and whether that is more than it would get. */
+function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[] {
+  const { weights, adapter, activations, cache, total } = memory;
+  const gpu = training.backend === 'kubernetes' && (training.kubernetes?.resources.gpus ?? 0) > 0;
+  const given =
+    training.backend === 'local' ? totalmem() : bytesOfQuantity(training.kubernetes?.resources.memory ?? '');
+  const parts =
+    `weights ${gigabytes(weights)}, LoRA with its optimiser ${gigabytes(adapter)}, ` +
+    `activations at most ${gigabytes(activations)}`;
+  const where = training.backend === 'local' ? 'on this machine' : '(training.kubernetes.resources.memory)';
+  return [
+    `Memory of a trainer, estimated from config.json: at most ${gigabytes(total)} (${parts}` +
+      `${cache > 0 ? `, cache ${gigabytes(cache)}` : ''})${gpu ? ', to be compared with that of the GPU' : ''}.`,
+    ...(!gpu && given !== null && total > given
+      ? [
+          `It has ${gigabytes(given)} ${where}: lower training.updateTokens, or set training.gradientCheckpointing` +
+            `${weights + adapter > given ? '; the weights alone do not fit' : ''}.`,
+        ]
+      : []),
+  ];
+}
+
 /** `whet run AGENT_YAML --dry-run`: calls, tokens and cost of each stage; starts nothing. */
 export async function dryRunCommand({ settings, out }: Context, path: string): Promise<void> {
-  const { spec } = readAgent(path);
+  const { spec, path: specPath } = readAgent(path);
   const store = new LocalStore(settings.storeRoot);
   const { trajectories: live, unreadable } = await readLiveTraces(
     store,
@@ -28,6 +66,8 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     Date.now(),
   );
   const estimate = estimateRun(spec, await readLastCallSizes(store, spec.name), live.length);
+  const onGpu = spec.training.backend === 'kubernetes' && (spec.training.kubernetes?.resources.gpus ?? 0) > 0;
+  const memory = estimateTrainerMemory(readModelConfig(spec, dirname(specPath)), spec, onGpu);
   const { budget } = spec;
   const over = [
     ...(budget.usd !== undefined && estimate.usd !== null && estimate.usd > budget.usd ? [`$${budget.usd}`] : []),
@@ -62,8 +102,12 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
         `${key}: ${lines === 1 ? 'a line is' : `${lines} lines are`} not a trajectory; ` +
         'the run would leave out what cannot be read.',
     ),
+    ...(memory === null ? [] : describeMemory(spec, memory)),
     `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`,
     'Nothing was started.',
   ];
-  out.result({ agent: spec.name, ...estimate, budget, overBudget: over.length > 0, unreadable }, text.join('\n'));
+  out.result(
+    { agent: spec.name, ...estimate, memory, budget, overBudget: over.length > 0, unreadable },
+    text.join('\n'),
+  );
 }

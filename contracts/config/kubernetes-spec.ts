@@ -50,7 +50,13 @@ export const kubernetesSpecSchema = z.strictObject({
     .strictObject({
       cpu: quantity.default('2'),
       memory: quantity.default('8Gi').describe('Also the limit: a trainer above it is killed.'),
-      gpus: z.number().int().nonnegative().default(1),
+      gpus: z
+        .number()
+        .int()
+        .min(0)
+        .max(1, 'must be 0 or 1: a trainer uses one GPU, and the others would be paid for and idle')
+        .default(1)
+        .describe('0 or 1: a trainer uses one GPU.'),
       gpuResource: z.string().default('nvidia.com/gpu'),
     })
     .prefault({}),

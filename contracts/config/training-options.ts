@@ -63,6 +63,35 @@ export const algorithmOptions = {
     .lt(1)
     .default(0.5)
     .describe('Stop when the mean reward falls below this share of its best, by more than chance; 0: never.'),
+  lossType: z
+    .enum(['dapo', 'grpo', 'dr_grpo', 'bnpo'])
+    .default('dapo')
+    .describe('How the loss is averaged: over tokens (dapo, bnpo), rollouts (grpo), or a constant (dr_grpo).'),
+  learningRateSchedule: z
+    .enum(['constant', 'linear', 'cosine'])
+    .default('constant')
+    .describe('Course of the learning rate after the warm-up: constant, or falling to 0.'),
+  maxKl: z
+    .number()
+    .positive()
+    .default(25)
+    .describe('Stop when the policy is further from the base model, in nats a token.'),
+  hintBaseline: z
+    .boolean()
+    .default(false)
+    .describe('Compare rollouts with hints only with each other, and those without likewise.'),
+  maskTruncated: z
+    .boolean()
+    .default(false)
+    .describe('Leave rollouts that were cut at a limit of tokens out of the loss.'),
+  gradientCheckpointing: z
+    .boolean()
+    .default(false)
+    .describe('Compute activations again in the backward pass: less memory, about a third more time.'),
+  attention: z
+    .enum(['auto', 'eager', 'sdpa', 'flash_attention_2'])
+    .default('auto')
+    .describe("Implementation of attention in the update; auto: transformers' choice."),
 };
 
 /** Options that stand in the job file itself, beside `algorithm`. */

@@ -206,8 +206,8 @@ describe('a stuck training says why', () => {
   });
   scenario({
     name: 'no-gpu',
-    kubernetes: { resources: { gpus: 99 } },
-    reason: /: Unschedulable, .*Insufficient nvidia.com\/gpu/,
+    kubernetes: { resources: { gpuResource: 'example.com/gpu' } },
+    reason: /: Unschedulable, .*Insufficient example.com\/gpu/,
     then: 'waits',
   });
   scenario({

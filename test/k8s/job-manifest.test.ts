@@ -62,9 +62,9 @@ test('AppArmor is left to the cluster, or set to what the spec names', () => {
 });
 
 test('limits equal requests, except for the CPU', () => {
-  expect(containerOf({ resources: { cpu: '4', memory: '32Gi', gpus: 2 } }).resources).toEqual({
-    requests: { cpu: '4', memory: '32Gi', 'nvidia.com/gpu': '2' },
-    limits: { memory: '32Gi', 'nvidia.com/gpu': '2' },
+  expect(containerOf({ resources: { cpu: '4', memory: '32Gi', gpus: 1 } }).resources).toEqual({
+    requests: { cpu: '4', memory: '32Gi', 'nvidia.com/gpu': '1' },
+    limits: { memory: '32Gi', 'nvidia.com/gpu': '1' },
   });
   expect(containerOf({ resources: { gpus: 0 } }).resources!.limits).toEqual({ memory: '8Gi' });
 });

@@ -54,3 +54,10 @@ def test_ranges(schema: dict, rule: str, allowed: list[float], refused: list[flo
     assert row.rule == rule
     assert all(row.allows(value) for value in allowed)
     assert not any(row.allows(value) for value in refused)
+
+
+def test_words() -> None:
+    row = Option.read({"type": "string", "enum": ["dapo", "grpo"], "default": "dapo"})
+    assert (row.kind, row.default, row.rule) == (str, "dapo", "one of dapo, grpo")
+    assert row.allows("grpo")
+    assert not row.allows("ppo")

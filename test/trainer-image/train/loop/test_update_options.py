@@ -12,6 +12,8 @@ from whetstone.chat import ToolCall
 from whetstone.chat.renderer import Reply
 from whetstone.engine import Weights
 from whetstone.train.loop.rollouts import Rollouts
+from whetstone.train.loss.advantages import own_baselines
+from whetstone.train.loss.divergence import Diverged
 from whetstone.train.loss.loss_mask import TurnSpan
 
 COACH = FIXTURES / "coach.py"
@@ -86,9 +88,11 @@ def test_supervised_loss_is_the_cross_entropy_of_the_references(
         assert torch.allclose(ours, theirs, atol=1e-4, rtol=1e-3)
 
 
-def one_step(tiny: Path, output: Path, tokens: int) -> tuple[list[torch.Tensor], float, float, list[int]]:
+def one_step(
+    tiny: Path, output: Path, tokens: int, **options: object
+) -> tuple[list[torch.Tensor], float, float, list[int]]:
     """Gradients, loss, KL and the rows of each pass."""
-    with open_trainer(tiny, output, [COACH], updateTokens=tokens, supervisedWeight=0.5) as trainer:
+    with open_trainer(tiny, output, [COACH], updateTokens=tokens, supervisedWeight=0.5, **options) as trainer:
         passes, compute = [], trainer.compute_loss
 
         def counted(model, inputs, *rest, **more):
@@ -115,3 +119,70 @@ def test_minibatches_make_the_same_step(
         assert other_loss == pytest.approx(loss, abs=1e-5)
         assert other_kl == pytest.approx(kl, abs=1e-5)
         assert all(torch.allclose(one, other, atol=1e-5, rtol=0) for one, other in zip(gradients, others, strict=True))
+
+
+@pytest.mark.parametrize("loss", ["grpo", "dr_grpo", "bnpo"])
+def test_minibatches_make_the_same_step_with_every_loss(loss: str, tiny_dir: Path, tmp_path: Path) -> None:
+    gradients, whole, _, passes = one_step(tiny_dir, tmp_path, 0, lossType=loss)
+    others, parts, _, more = one_step(tiny_dir, tmp_path, 200, lossType=loss)
+    assert len(more) > len(passes)
+    assert parts == pytest.approx(whole, abs=1e-5)
+    assert any(bool(one.abs().max() > 0) for one in gradients)
+    assert all(torch.allclose(one, other, atol=1e-5, rtol=0) for one, other in zip(gradients, others, strict=True))
+
+
+def test_the_loss_type_changes_the_step(tiny_dir: Path, tmp_path: Path) -> None:
+    ours, theirs = (one_step(tiny_dir, tmp_path, 0, lossType=loss)[0] for loss in ("dapo", "dr_grpo"))
+    assert not all(torch.allclose(one, other, atol=1e-6) for one, other in zip(ours, theirs, strict=True))
+
+
+def test_rollouts_with_hints_have_a_baseline_of_their_own() -> None:
+    kinds = [(0, True), (0, True), (0, False), (0, False), (1, True)]
+    own = own_baselines([1.0, 1.0, 0.5, 0.0, 1.0], kinds, scaled=True)
+    assert own[:2].tolist() == [0, 0]
+    assert own[2] == -own[3] > 0.7
+    assert own[4] == 0
+    assert own_baselines([1.0, 1.0, 0.5, 0.0, 1.0], kinds, scaled=False).tolist() == [0, 0, 0.25, -0.25, 0]
+
+
+def test_hinted_groups_without_a_difference_of_their_own_are_dropped(
+    tiny_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collected = Rollouts.collect
+
+    def hints_decide(self, iteration: int):
+        episodes = collected(self, iteration)
+        for episode in episodes:
+            episode.reward = 1.0 if episode.shown else 0.0
+        return episodes
+
+    monkeypatch.setattr(Rollouts, "collect", hints_decide)
+    for own, rows in ((False, 8), (True, None)):
+        with open_trainer(tiny_dir, tmp_path, [COACH], hintShare=0.5, hintBaseline=own) as trainer:
+            inputs = trainer._prepare_inputs([{"prompt": ""}] * 8)
+        assert (inputs and len(inputs["prompt_ids"])) == rows
+
+
+def test_rollouts_that_were_cut_teach_nothing_where_asked(tiny_dir: Path, tmp_path: Path) -> None:
+    sizes = {}
+    for mask in (False, True):
+        with open_trainer(tiny_dir, tmp_path, [COACH], maskTruncated=mask, dropConstantGroups=False) as trainer:
+            inputs = trainer._prepare_inputs([{"prompt": ""}] * 8)
+        sizes[mask] = len(inputs["prompt_ids"]) if inputs else 0
+        whole = sum(not episode.truncated for episode in trainer.episodes)
+    assert sizes == {False: 8, True: whole}
+    assert whole < 8
+
+
+def test_the_policy_may_move_only_so_far(tiny_dir: Path, tmp_path: Path) -> None:
+    with open_trainer(tiny_dir, tmp_path, [COACH], maxKl=1e-6) as trainer:
+        with pytest.raises(Diverged, match=r"nats a token away.*maxKl is 1e-06"):
+            take_step(trainer)
+
+
+def test_a_step_with_checkpointing_is_the_same(tiny_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Weights.__init__, "__defaults__", ("cpu", 0))
+    plain = one_step(tiny_dir, tmp_path, 0)
+    again = one_step(tiny_dir, tmp_path, 0, gradientCheckpointing=True, attention="eager")
+    assert again[1] == pytest.approx(plain[1], abs=1e-5)
+    assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(plain[0], again[0], strict=True))

@@ -15,12 +15,15 @@ from typing import Any
 from .errors import require
 
 TABLE = Path(__file__).with_name("options.json")
-KINDS = {"integer": int, "number": float, "boolean": bool}
+KINDS = {"integer": int, "number": float, "boolean": bool, "string": str}
 
 
 @dataclass(frozen=True)
 class Option:
-    """One row of the table: an option's Python type, its default, and the bounds of its range (None: no bound)."""
+    """One row of the table: an option's Python type, its default, and its range.
+
+    None stands for no bound; `choices` are the values of an option that is a word.
+    """
 
     kind: type
     default: Any
@@ -28,6 +31,7 @@ class Option:
     most: float | None
     above: float | None
     below: float | None
+    choices: tuple[str, ...] | None = None
 
     @classmethod
     def read(cls, schema: dict) -> Option:
@@ -36,10 +40,20 @@ class Option:
         least, above = schema.get("minimum"), schema.get("exclusiveMinimum")
         if kind is int and above is not None:
             least, above = above + 1, None
-        return cls(kind, kind(schema["default"]), least, schema.get("maximum"), above, schema.get("exclusiveMaximum"))
+        return cls(
+            kind,
+            kind(schema["default"]),
+            least,
+            schema.get("maximum"),
+            above,
+            schema.get("exclusiveMaximum"),
+            tuple(schema["enum"]) if "enum" in schema else None,
+        )
 
-    def allows(self, value: float) -> bool:
+    def allows(self, value: float | str) -> bool:
         """True when a value of the option's type lies in its range."""
+        if self.choices is not None:
+            return value in self.choices
         return (
             (self.least is None or value >= self.least)
             and (self.above is None or value > self.above)
@@ -49,7 +63,9 @@ class Option:
 
     @property
     def rule(self) -> str:
-        """The range in words: 'from 1 to 512', 'above 0', '0 or more, below 1'."""
+        """The range in words: 'from 1 to 512', 'above 0', '0 or more, below 1', 'one of dapo, grpo'."""
+        if self.choices is not None:
+            return f"one of {', '.join(self.choices)}"
         if self.least is not None and self.most is not None:
             return f"from {self.least} to {self.most}"
         words = [
@@ -109,6 +125,13 @@ class Algorithm:
     supervisedWeight: float = option("supervisedWeight")
     updateTokens: int = option("updateTokens")
     rewardCollapse: float = option("rewardCollapse")
+    lossType: str = option("lossType")
+    learningRateSchedule: str = option("learningRateSchedule")
+    maxKl: float = option("maxKl")
+    hintBaseline: bool = option("hintBaseline")
+    maskTruncated: bool = option("maskTruncated")
+    gradientCheckpointing: bool = option("gradientCheckpointing")
+    attention: str = option("attention")
 
     def __post_init__(self) -> None:
         for name, row in ALGORITHM_OPTIONS.items():

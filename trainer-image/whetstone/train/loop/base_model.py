@@ -10,6 +10,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 
 from whetstone.engine import ModelError, Weights
 
+from .base_checks import check_base
+
 # Of the files of a model whose second copy does not matter: 32 million parameters in float32.
 SMALL_BYTES = 128 * 2**20
 
@@ -33,9 +35,12 @@ class BaseModel:
         The engine's weights are a second copy. A sampler other than the engine needs none; small models have it all
         the same, since it makes their updates faster. Raises ModelError when the directory cannot be read.
         """
+        check_base(directory)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         weights = _engine_weights(directory, device, sampler)
-        model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
+        # The engine computes in float32, and the update must agree with it. PEFT keeps LoRA in float32 in either case.
+        half = device == "cuda" and weights is None
+        model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.bfloat16 if half else torch.float32)
         return cls(weights, model, AutoTokenizer.from_pretrained(directory))
 
 

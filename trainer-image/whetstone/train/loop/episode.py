@@ -18,7 +18,8 @@ class Episode:
     `[len(ids) - prompt]` is 1 for each token that the agent sampled, and `logprobs` of the same length has
     the sampler's log-probabilities of these (see `add_sample`); `spans` are its turns there. `shown` is the prompt
     with hints, which the engine reads in place of the plain one; empty when the episode has no hints. `raised` is the
-    exception of the environment that ended the episode.
+    exception of the environment that ended the episode. `truncated`: a reply was cut at the limit of tokens, or there
+    was no room for the next one. `failed_calls` counts turns that begin a call which is not well-formed.
     """
 
     group: int
@@ -35,6 +36,8 @@ class Episode:
     turns: int = 0
     over: bool = False
     raised: str | None = None
+    truncated: bool = False
+    failed_calls: int = 0
     reward: float = 0.0
 
     def add_sample(self, sample: Sample) -> None:

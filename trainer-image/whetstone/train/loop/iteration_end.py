@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,6 +16,7 @@ from ..output.disk import DiskFull
 from ..output.reports import Reporter
 from ..output.store import OutputStore
 from .episode import unaided
+from .iteration_record import rollout_figures, write_samples
 
 if TYPE_CHECKING:
     from .run import AdapterTrainer
@@ -76,12 +78,15 @@ class IterationEnd(TrainerCallback):
             "kl": trainer.step_kl,
             "gradNorm": float(logs["grad_norm"]),
             "completionTokens": sum(sum(episode.sampled) for episode in episodes),
+            **rollout_figures(episodes),
+            **trainer.step_figures,
             "secondsGeneration": round(trainer.seconds_generation, 4),
             "secondsUpdate": round(now - self._step_start - trainer.seconds_generation, 4),
             "secondsElapsed": round(self._elapsed_before + now - self._start, 4),
         }
         if trainer.step_mismatch is not None:
             line["samplerMismatch"] = trainer.step_mismatch
+        write_samples(Path(self._job.outputDir), state.global_step, episodes, trainer.decode)
         self._lines.append(line)
         self._store.add_progress(line)
         check_reward([one["reward"] for one in self._lines], algorithm.groups, environments, algorithm.rewardCollapse)

@@ -77,6 +77,10 @@ class Rollouts:
             )
         return episodes
 
+    def decode(self, ids: list[int]) -> str:
+        """The text of tokens, special tokens included."""
+        return self._renderer.chat.decode(ids)
+
     def references(self, episodes: list[Episode]) -> list[Reference]:
         """Reference solutions of the episodes' tasks. Raises what References.play raises."""
         return self._references.play([(episode.environment, episode.task_seed) for episode in episodes])
@@ -133,6 +137,8 @@ class Rollouts:
             replies[id(episode)] = reply
             episode.add_sample(sample)
             end = len(episode.sampled)
+            episode.truncated |= not reply.closed
+            episode.failed_calls += reply.begins_call and not reply.calls
             episode.spans.append(TurnSpan(end - len(sample.tokens), end, reply.begins_call))
             params: dict = {"episode": self._name(episode)}
             if reply.calls:
@@ -146,7 +152,7 @@ class Rollouts:
                 continue
             bridge = self._renderer.bridge(replies[id(episode)], result["observations"])
             if len(episode.read) + len(bridge) >= self._sampler.length:
-                episode.over = True
+                episode.over = episode.truncated = True
                 continue
             episode.add_given(bridge)
 

@@ -32,9 +32,11 @@ from whetstone.sampling import Sampler, SamplerInterrupted
 from whetstone.sampling.managed_server import ManagedServer
 
 from ..job import Algorithm, TrainingJob
+from ..loss.advantages import own_baselines
 from ..loss.divergence import Diverged
 from ..loss.loss_mask import loss_mask
 from ..loss.minibatches import minibatches, token_mean
+from ..loss.part_weight import part_weight
 from ..loss.prefix_tree import PrefixTreeBatch, PrefixTreePolicy
 from ..loss.supervised import is_supervised, supervised_inputs
 from ..output.result import save_result
@@ -42,14 +44,12 @@ from ..output.store import OutputStore
 from .base_model import BaseModel
 from .episode import Episode
 from .iteration_end import IterationEnd, NextSlot, alone
+from .iteration_record import measured_figures
 from .open_sampler import managed_server, open_sampler
 from .rollouts import Rollouts
 from .sampler_mismatch import correct_for_sampler, sampler_mismatch
 from .sampler_probe import probe_sampler
-from .trl_settings import make_config, make_lora, quiet_libraries
-
-# Mean divergence from the base model, in nats a token, beyond which GRPO cannot repair the policy.
-COLLAPSE_KL = 25.0
+from .trl_settings import choose_attention, make_config, make_lora, quiet_libraries, scales_rewards
 
 
 def run_job(
@@ -146,8 +146,13 @@ class AdapterTrainer(GRPOTrainer):
         self.seconds_generation = 0.0
         self.step_loss = 0.0
         self.step_kl = 0.0
+        # What TRL measured in the last step.
+        self.step_figures: dict[str, float] = {}
+        # Rollouts and tokens of the last step.
+        self._step_size = (0, 0)
         self.step_mismatch: dict[str, float] | None = None
         self._probed = False
+        choose_attention(base.model, algorithm)
         rows = {"prompt": [str(number) for number in range(algorithm.groups * algorithm.iterations)]}
         super().__init__(
             model=base.model,
@@ -176,7 +181,8 @@ class AdapterTrainer(GRPOTrainer):
     def training_step(self, model, inputs, num_items_in_batch=None) -> torch.Tensor:
         """One iteration up to the gradient; returns the loss. Raises Diverged when the policy has come apart."""
         model.train()
-        before = len(self._metrics["train"]["kl"])
+        metrics = self._metrics["train"]
+        before = {name: len(values) for name, values in metrics.items()}
         parts = self._parts(inputs)
         loss = None
         for part in parts:
@@ -185,22 +191,28 @@ class AdapterTrainer(GRPOTrainer):
         if loss is None:
             loss = torch.zeros((), device=self.accelerator.device)
         self.step_loss = loss.item()
-        self.step_kl = token_mean(self._metrics["train"]["kl"][before:], parts)
+        self.step_kl = token_mean(metrics["kl"][before.get("kl", 0) :], parts)
+        self.step_figures = measured_figures(metrics, before)
+        if self._tree_policy is not None:
+            # The prefix tree computes none.
+            self.step_figures.pop("entropy", None)
         where = f"at iteration {self.state.global_step + 1}"
         if not math.isfinite(self.step_loss) or not math.isfinite(self.step_kl):
             raise Diverged(
                 f"the loss is {self.step_loss} and the KL divergence {self.step_kl} {where}; lower the learning rate"
             )
-        if self.step_kl > COLLAPSE_KL:
+        if self.step_kl > self._algorithm.maxKl:
             raise Diverged(
                 f"the policy is {self.step_kl:.1f} nats a token away from the base model {where}, so it has collapsed;"
-                " lower the learning rate or raise klBeta"
+                f" lower the learning rate or raise klBeta (maxKl is {self._algorithm.maxKl:g})"
             )
         return loss
 
     def _parts(self, generation_batch: list[dict]) -> list[dict]:
         """What the step learns from: minibatches of rollouts, then of reference solutions. May be empty."""
         inputs, algorithm = self._prepare_inputs(generation_batch), self._algorithm
+        if inputs:
+            self._step_size = len(inputs["completion_ids"]), int(inputs["num_items_in_batch"])
         parts = minibatches(inputs, algorithm.updateTokens) if inputs else []
         if algorithm.supervisedWeight:
             references = self._rollouts.references(self._episodes)
@@ -222,9 +234,16 @@ class AdapterTrainer(GRPOTrainer):
         inputs = self._generate_and_score_completions(generation_batch)
         self.beta = beta
         self.step_mismatch = sampler_mismatch(self, inputs)
-        if self._algorithm.dropConstantGroups:
-            inputs = self._without_constant_groups(inputs)
-        return inputs
+        if self._algorithm.hintBaseline:
+            rewards = [episode.reward for episode in self._episodes]
+            advantages = own_baselines(rewards, self._kinds(), scales_rewards(self._algorithm))
+            inputs["advantages"] = advantages.to(inputs["advantages"])
+        return self._without_lessons(inputs)
+
+    def _kinds(self) -> list[tuple[int, bool]]:
+        """What each rollout is compared with: its group, with a baseline of their own for those with hints."""
+        apart = self._algorithm.hintBaseline
+        return [(episode.group, apart and bool(episode.shown)) for episode in self._episodes]
 
     def _collect(self, count: int) -> dict:
         """TRL's rollout function: prompts, completions with the environment's tokens masked, rewards."""
@@ -245,18 +264,32 @@ class AdapterTrainer(GRPOTrainer):
             "prompt_ids": [episode.ids[: episode.prompt] for episode in episodes],
             "completion_ids": [episode.ids[episode.prompt :] for episode in episodes],
             "logprobs": [episode.logprobs for episode in episodes] if self._sampler.reports_logprobs else None,
-            "env_mask": [
-                loss_mask(episode.sampled, episode.spans, self._algorithm.decisionTurnsOnly) for episode in episodes
-            ],
+            "env_mask": [self._mask(episode) for episode in episodes],
             "env_reward": [episode.reward for episode in episodes],
         }
 
-    def _without_constant_groups(self, inputs: dict) -> dict | None:
-        """The rows of groups whose rewards differ; None when there is no such group."""
-        rewards: dict[int, set[float]] = {}
-        for episode in self._episodes:
-            rewards.setdefault(episode.group, set()).add(episode.reward)
-        kept = [row for row, episode in enumerate(self._episodes) if len(rewards[episode.group]) > 1]
+    def _mask(self, episode: Episode) -> list[int]:
+        """1 for each token of the completion that the update learns from."""
+        if self._algorithm.maskTruncated and episode.truncated:
+            return [0] * len(episode.sampled)
+        return loss_mask(episode.sampled, episode.spans, self._algorithm.decisionTurnsOnly)
+
+    def _without_lessons(self, inputs: dict) -> dict | None:
+        """The rows that teach something; None when there is none.
+
+        Left out are cut rollouts, with `maskTruncated`, and with `dropConstantGroups` those whose rewards do not differ
+        from what they are compared with.
+        """
+        algorithm, kinds = self._algorithm, self._kinds()
+        rewards: dict[tuple[int, bool], set[float]] = {}
+        for kind, episode in zip(kinds, self._episodes, strict=True):
+            rewards.setdefault(kind, set()).add(episode.reward)
+        kept = [
+            row
+            for row, (kind, episode) in enumerate(zip(kinds, self._episodes, strict=True))
+            if not (algorithm.dropConstantGroups and len(rewards[kind]) < 2)
+            and not (algorithm.maskTruncated and episode.truncated)
+        ]
         if not kept:
             return None
         if len(kept) == len(self._episodes):
@@ -279,7 +312,9 @@ class AdapterTrainer(GRPOTrainer):
         if self._tree_policy is not None and self.beta != 0.0:
             with torch.no_grad():
                 inputs["ref_per_token_logps"] = self._batch.logprobs(self._tree_policy, adapted=False)
-        return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        weight = part_weight(self._algorithm.lossType, inputs, *self._step_size)
+        return loss if weight == 1 else loss * weight
 
     def _cross_entropy(self, model, inputs: dict, mask: torch.Tensor) -> torch.Tensor:
         """This minibatch's part of the mean negative log-probability of the references' tokens, in nats.
@@ -313,6 +348,10 @@ class AdapterTrainer(GRPOTrainer):
         if norm is not None and not math.isfinite(float(norm)):
             raise Diverged(f"the gradient's norm is {float(norm)} at iteration {self.state.global_step + 1}")
         return norm
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of tokens, as the policy reads them."""
+        return self._rollouts.decode(ids)
 
     def check_adapter(self) -> None:
         """Raises Diverged when a number of the adapter is not finite.

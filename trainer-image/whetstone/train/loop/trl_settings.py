@@ -8,9 +8,20 @@ from pathlib import Path
 
 import torch
 from peft import LoraConfig
+from transformers import PreTrainedModel
 from trl import GRPOConfig
 
+from whetstone.engine import ModelError
+
 from ..job import Algorithm
+
+# Transformers' names of the schedules, each with a warm-up.
+SCHEDULES = {"constant": "constant_with_warmup", "linear": "linear", "cosine": "cosine"}
+
+
+def scales_rewards(algorithm: Algorithm) -> bool:
+    """Whether advantages are divided by the standard deviation of their group; Dr. GRPO leaves that out."""
+    return algorithm.lossType != "dr_grpo"
 
 
 def make_config(algorithm: Algorithm, seed: int, output: Path) -> GRPOConfig:
@@ -22,19 +33,22 @@ def make_config(algorithm: Algorithm, seed: int, output: Path) -> GRPOConfig:
         num_generations=algorithm.rolloutsPerGroup,
         max_steps=algorithm.iterations,
         learning_rate=algorithm.learningRate,
-        lr_scheduler_type="constant_with_warmup",
+        lr_scheduler_type=SCHEDULES[algorithm.learningRateSchedule],
         warmup_steps=algorithm.warmupIterations,
         beta=algorithm.klBeta,
+        # The load of a router that does not train is nothing to be trained.
+        router_aux_loss_coef=0.0,
         epsilon=algorithm.clip,
         temperature=algorithm.temperature,
         max_grad_norm=algorithm.maxGradNorm,
         max_completion_length=algorithm.maxCompletionTokens * algorithm.maxTurns,
-        loss_type="dapo",
-        scale_rewards="group",
+        loss_type=algorithm.lossType,
+        scale_rewards="group" if scales_rewards(algorithm) else "none",
         shuffle_dataset=False,
         seed=seed % 2**32,
         bf16=False,
-        gradient_checkpointing=False,
+        gradient_checkpointing=algorithm.gradientCheckpointing,
+        gradient_checkpointing_kwargs={"use_reentrant": False} if algorithm.gradientCheckpointing else None,
         use_cpu=not torch.cuda.is_available(),
         dataloader_pin_memory=False,
         ignore_data_skip=True,
@@ -45,6 +59,19 @@ def make_config(algorithm: Algorithm, seed: int, output: Path) -> GRPOConfig:
         report_to="none",
         disable_tqdm=True,
     )
+
+
+def choose_attention(model: PreTrainedModel, algorithm: Algorithm) -> None:
+    """Sets the implementation of attention that the options name. Raises ModelError when it is not there."""
+    if algorithm.attention == "auto":
+        return
+    try:
+        model.set_attn_implementation(algorithm.attention)
+    except (ImportError, ValueError) as error:
+        raise ModelError(
+            f"attention {algorithm.attention} cannot be used with {type(model).__name__} here: {error}. Set"
+            " training.attention to auto"
+        ) from None
 
 
 def make_lora(algorithm: Algorithm) -> LoraConfig:

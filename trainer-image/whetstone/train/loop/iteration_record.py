@@ -1,0 +1,87 @@
+"""What an iteration shows beside its reward: lengths, cut replies, failed calls, clipping, and rollouts to read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .episode import Episode
+
+# Rollouts of an iteration that are kept to be read, and the characters of each; the middle of a longer one is left out.
+SHOWN_ROLLOUTS, SHOWN_CHARACTERS = 4, 6000
+# What could move a terminal's cursor, hide text or turn its direction.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+# TRL's names of what it measures in the loss, and ours.
+MEASURED = {"entropy": "entropy", "clip_ratio/region_mean": "clippedShare"}
+
+
+def rollout_figures(episodes: list[Episode]) -> dict[str, float]:
+    """Figures of an iteration's rollouts: tokens that the agent sampled, shares that were cut or raised, failed calls.
+
+    `failedCallShare` is the share of turns that begin a call which is not well-formed.
+    """
+    lengths = [sum(episode.sampled) for episode in episodes]
+    turns = sum(episode.turns for episode in episodes)
+    return {
+        "meanTokens": round(sum(lengths) / len(lengths), 2),
+        "maxTokens": max(lengths),
+        "meanTurns": round(turns / len(episodes), 3),
+        "truncatedShare": sum(episode.truncated for episode in episodes) / len(episodes),
+        "raisedShare": sum(episode.raised is not None for episode in episodes) / len(episodes),
+        "failedCallShare": round(sum(episode.failed_calls for episode in episodes) / max(1, turns), 4),
+    }
+
+
+def measured_figures(metrics: dict[str, list[float]], before: dict[str, int]) -> dict[str, float]:
+    """Means of what TRL measured since `before`, which gives the number of earlier values by TRL's name."""
+    found = {}
+    for theirs, ours in MEASURED.items():
+        values = metrics.get(theirs, [])[before.get(theirs, 0) :]
+        if values:
+            found[ours] = sum(values) / len(values)
+    return found
+
+
+def write_samples(directory: Path, iteration: int, episodes: list[Episode], decode: Callable[[list[int]], str]) -> None:
+    """Writes some rollouts of an iteration to `samples/iteration-NNNN.json`, best and worst of its first groups.
+
+    A file that cannot be written is left out: the training does not need it.
+    """
+    shown = []
+    for group in range(SHOWN_ROLLOUTS // 2):
+        members = sorted((one for one in episodes if one.group == group), key=lambda one: one.reward)
+        shown += [members[-1], members[0]] if len(members) > 1 else members
+    rows = [
+        {
+            "task": episode.task_seed,
+            "reward": episode.reward,
+            "truncated": episode.truncated,
+            "hints": bool(episode.shown),
+            "raised": episode.raised and readable(episode.raised),
+            "prompt": readable(decode(episode.ids[: episode.prompt])),
+            "completion": readable(decode(episode.ids[episode.prompt :])),
+        }
+        for episode in shown
+    ]
+    folder = directory / "samples"
+    try:
+        folder.mkdir(exist_ok=True)
+        temporary = folder / f".iteration-{iteration:04d}.json"
+        temporary.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+        os.replace(temporary, folder / f"iteration-{iteration:04d}.json")
+    except OSError:
+        return
+
+
+def readable(text: str) -> str:
+    """The text without characters that a terminal would act on, and without the middle of a long one."""
+    clean = _CONTROL.sub("\ufffd", text)
+    if len(clean) <= SHOWN_CHARACTERS:
+        return clean
+    half = SHOWN_CHARACTERS // 2
+    return f"{clean[:half]}\n[… {len(clean) - 2 * half} characters left out …]\n{clean[-half:]}"
