@@ -189,7 +189,7 @@ describe('a trial on a cluster', () => {
   }, 120_000);
 
   test('one slice of a divided GPU is all that torch has to see', async () => {
-    const resources = { gpus: 2, gpuResource: 'nvidia.com/mig-1g.10gb' };
+    const resources = { gpus: 1, gpuResource: 'nvidia.com/mig-1g.10gb' };
     await expect(attempt(await prepare(onCluster({ resources })))).rejects.toMatchObject({
       type: 'Trainer.CannotStart',
     });
