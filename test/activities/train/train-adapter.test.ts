@@ -33,6 +33,7 @@ describe('trainAdapter', () => {
   afterEach(async () => {
     delete process.env['FAKE_TRAINER'];
     delete process.env['FAKE_SECONDS'];
+    delete process.env['FAKE_HOLD'];
     await fixture.dispose();
   });
 
@@ -68,6 +69,10 @@ describe('trainAdapter', () => {
       () => existsSync(jobs) && readdirSync(jobs).some((job) => existsSync(join(jobs, job, 'progress.jsonl'))),
     );
   };
+
+  /** The trainer makes half of its iterations, and ends only after `release`, however slow this machine is. */
+  const hold = () => (process.env['FAKE_HOLD'] = 'stamps');
+  const release = () => writeFileSync(join(directory(), 'go'), '');
 
   test('writes the job, runs it and keeps the adapter under its hash', async () => {
     const adapter = await train();
@@ -127,11 +132,13 @@ describe('trainAdapter', () => {
   });
 
   test('the worker attends to its trainer, and tells it its version', async () => {
+    hold();
     const running = train();
     await started();
     expect(existsSync(join(directory(), 'attended'))).toBe(true);
     const pid = readFileSync(join(directory(), 'starts.txt'), 'utf8').trim();
     expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).toMatch(/WHET_WORKER_VERSION=\d/);
+    release();
     await running;
   });
 
@@ -141,6 +148,7 @@ describe('trainAdapter', () => {
   });
 
   test('the next attempt takes over the trainer of a worker that died', async () => {
+    hold();
     const lost = fixture.activity();
     const first = train(lost);
     await started();
@@ -148,6 +156,7 @@ describe('trainAdapter', () => {
     lost.cancel('WORKER_SHUTDOWN');
     await expect(first).rejects.toThrow('WORKER_SHUTDOWN');
     expect((await trainerState(directory())).status).toBe('running');
+    release();
     await train();
     expect(starts()).toBe(1);
   });
@@ -169,6 +178,7 @@ describe('trainAdapter', () => {
   });
 
   test('the same holds when the shell around the trainer is killed with it', async () => {
+    hold();
     const failure = train();
     await started();
     const state = await trainerState(directory());
@@ -223,6 +233,7 @@ describe('trainAdapter', () => {
   });
 
   test('cancellation stops the trainer after its checkpoint', async () => {
+    hold();
     const activity = fixture.activity();
     const running = train(activity);
     await started();
@@ -253,12 +264,14 @@ describe('trainAdapter', () => {
   test('the trainer does not get what looks like a secret', async () => {
     process.env['SOME_API_KEY'] = 'x';
     try {
+      hold();
       const running = train();
       await started();
       const pid = readFileSync(join(directory(), 'starts.txt'), 'utf8').trim();
       const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
       expect(environment).toContain('PYTHONPATH=');
       expect(environment).not.toContain('SOME_API_KEY');
+      release();
       await running;
     } finally {
       delete process.env['SOME_API_KEY'];
