@@ -27,9 +27,9 @@ def usable_devices(asked: int) -> list[dict]:
     build = f"torch {torch.__version__} ({_platform(torch)})"
     if found < asked:
         raise Unfit(
-            f"{'1 GPU was' if asked == 1 else f'{asked} GPUs were'} asked for (training.kubernetes.resources), {build} sees "
-            f"{found}{said}; use a trainer image whose CUDA the driver of the node supports, and look at the node's "
-            "device plugin"
+            f"{'1 GPU was' if asked == 1 else f'{asked} GPUs were'} asked for (training.kubernetes.resources), "
+            f"{build} sees {found}{said}; use a trainer image whose CUDA the driver of the node supports, and look at "
+            "the node's device plugin"
         )
     return [_try(torch, index, build) for index in range(found)]
 
