@@ -180,7 +180,8 @@ export const FAILURES = {
     curedBy: 'owner',
     meaning: 'The training environment failed inside the trainer.',
     remedy:
-      'Read the last lines of the trainer log in the message. `whet env edit RUN CAPABILITY` corrects the environment ' +
+      'Read the last lines of the trainer log in the message. `whet env edit RUN CAPABILITY` corrects the ' +
+      'environment ' +
       'and trains in the new one; after another cause, such as a missing layer of the jail, ' +
       '`whet retry RUN CAPABILITY` goes on from the last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',
   },
@@ -240,7 +241,8 @@ export const FAILURES = {
     curedBy: 'cluster',
     meaning: 'The trainer ran without finishing an iteration, and so did those that replaced it.',
     remedy:
-      'Look at the log that the message names, and at the node: `kubectl describe node NODE` (GPU, disk, network file ' +
+      'Look at the log that the message names, and at the node: `kubectl describe node NODE` (GPU, disk, ' +
+      'network file ' +
       'system). Where its iterations are rightly slow, raise limits.stalledMinutes or limits.startMinutes under ' +
       'training.kubernetes. `whet retry RUN CAPABILITY`, with `--spec agent.yaml` after a change, goes on from the ' +
       'last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',

@@ -17,7 +17,7 @@ export interface Payments {
   diskFull: number;
   /** Repeated calls whose stored answer a fault had destroyed. */
   destroyed: number;
-  /** Calls of discovery and synthesis that another run of the same seed made too: these belong to a run, labels to all. */
+  /** Calls of discovery and synthesis that another run of the same seed made too. They belong to a run, labels to all. */
   otherRun: number;
   /** Calls without a key. */
   withoutKey: number;
@@ -90,7 +90,7 @@ export function keysAsked(doorLog: string): Set<string> {
 }
 
 /**
- * Null: the first answer was in flight when somebody died. `full`: the disk was full. `destroyed`: its line was damaged.
+ * Null: the first answer was in flight when somebody died. `full`: the disk was full. `destroyed`: a damaged line.
  * Else why it should be there.
  */
 function explain(before: DoorCall, call: DoorCall, { deaths, full, destroyed }: Excuses): string | null {
@@ -105,7 +105,7 @@ function explain(before: DoorCall, call: DoorCall, { deaths, full, destroyed }: 
 
 const LABELS = 'labels';
 
-/** How often the answer of each call is stored: by its key, then by the run whose work file has it, or with the labels. */
+/** How often the answer of each call is stored: by its key, then by the run whose work file has it, or the labels. */
 function storedAnswers(store: string): Map<string, Map<string, number>> {
   const counts = new Map<string, Map<string, number>>();
   const files = existsSync(store) ? (readdirSync(store, { recursive: true }) as string[]) : [];
