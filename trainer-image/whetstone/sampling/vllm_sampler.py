@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from whetstone.tree_hash import tree_sha256
 
 from .sampler import Sample, SampleRequest, SamplerGone, SamplerInterrupted, SamplerRefused
-from .vllm_server import AdapterMissing, Unreachable, VllmServer
+from .vllm_server import AdapterMissing, Busy, Unreachable, VllmServer
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -154,7 +154,8 @@ class VllmSampler:
                 answer = ask()
             except Unreachable as error:
                 why = str(error)
-                failures = failures + 1 if self._server.is_healthy() else 0
+                if not isinstance(error, Busy):
+                    failures = failures + 1 if self._server.is_healthy() else 0
             except AdapterMissing as error:
                 if self._adapter is None:
                     raise SamplerRefused(f"the sampler at {self._server.url} changed its base model: {error}") from None

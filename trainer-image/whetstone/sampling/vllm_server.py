@@ -13,6 +13,7 @@ import httpx2
 
 from .sampler import Sample, SampleRequest, SamplerGone, SamplerRefused
 
+LOAD = "/v1/load_lora_adapter"
 # Ranks that --max-lora-rank takes.
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 ADAPTERS = "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in its environment and --enable-lora"
@@ -30,6 +31,10 @@ KEEP_ALIVE = [
 
 class Unreachable(Exception):
     """The server does not answer, or is not ready; asking again may help."""
+
+
+class Busy(Unreachable):
+    """The server, or what stands before it, has too much to do."""
 
 
 class AdapterMissing(Exception):
@@ -92,7 +97,7 @@ class VllmServer:
 
     def load(self, name: str, directory: str, rank: int) -> None:
         """Loads an adapter of this rank. One that is there by that name already stays."""
-        answer = self._ask("POST", "/v1/load_lora_adapter", {"lora_name": name, "lora_path": directory})
+        answer = self._ask("POST", LOAD, {"lora_name": name, "lora_path": directory})
         words = _words(answer)
         if answer.status_code == 200 or (answer.status_code == 400 and "already been loaded" in words):
             return
@@ -111,6 +116,8 @@ class VllmServer:
             )
         if "LoRA is not enabled" in words or "enable_lora" in words:
             raise SamplerRefused(f"the sampler at {self.url} was started without adapters: start it with {ADAPTERS}")
+        if answer.status_code >= 500:
+            raise Unreachable(f"HTTP status {answer.status_code}: {words}")
         raise SamplerGone(f"the sampler at {self.url} could not load an adapter: {words}")
 
     def unload(self, name: str) -> None:
@@ -196,10 +203,11 @@ class VllmServer:
                 " the trainer's environment"
             )
         if answer.status_code in (408, 429, 502, 503, 504):
-            raise Unreachable(f"HTTP status {answer.status_code}: {_words(answer)}")
-        if answer.status_code == 500 and path == "/v1/completions":
+            raise Busy(f"HTTP status {answer.status_code}: {_words(answer)}")
+        # What `load` is refused with says which flag is missing.
+        if answer.status_code >= 500 and path != LOAD:
             # Also what a server answers whose engine has died, before it ends.
-            raise Unreachable(f"HTTP status 500: {_words(answer)}")
+            raise Unreachable(f"HTTP status {answer.status_code}: {_words(answer)}")
         return answer
 
 
