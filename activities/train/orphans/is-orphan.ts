@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import type { ReadRunStatus } from './run-over';
 
 /**
- * Silence after which nobody follows a training. Its workers touch the file `attended` every minute; the time is long
- * because the clocks of two machines may differ.
+ * Silence after which nobody follows a training of a run that this Temporal does not know. Its workers touch the file
+ * `attended` every minute. A trainer itself ends after an hour without them, so this is for what outlives that: the
+ * workers may be replaced meanwhile, and the clocks of two machines may differ.
  */
-const SILENT_MS = 15 * 60_000;
+const SILENT_MS = 90 * 60_000;
 
 /** Directories of trainings and trials in the store, and the run that each belongs to. */
 const RUN_OF = /^runs\/(.+?)\/(?:training|trial)\//;

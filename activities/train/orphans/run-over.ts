@@ -17,10 +17,13 @@ export async function readRunStatus(client: Client, runId: string): Promise<RunS
   return run === 'open' || repair === 'open' ? 'open' : run;
 }
 
+/** Any other status, such as one of a newer Temporal, may be that of a run that goes on. */
+const OVER: ReadonlySet<string> = new Set(['COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT']);
+
 async function statusOf(client: Client, workflowId: string): Promise<RunStatus> {
   try {
     const { status } = await client.workflow.getHandle(workflowId).describe();
-    return status.name === 'RUNNING' || status.name === 'PAUSED' ? 'open' : 'over';
+    return OVER.has(status.name) ? 'over' : 'open';
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'unknown';
     throw error;

@@ -24,14 +24,18 @@ export async function stopOrphanJobs(
   if (namespaces.length === 0) return [];
   const cluster = await openCluster();
   const stopped = new Set<string>();
-  for (const namespace of namespaces) {
+  const failures: unknown[] = [];
+  const sweep = async (namespace: string) => {
     for (const job of await cluster.listJobs(namespace)) {
       const runId = await runOf(job, storeRoot);
       if (runId === null || !(await isOrphan(runId, directoriesOf(job), readStatus))) continue;
       await cluster.deleteJob(namespace, job.metadata?.name ?? '', job.metadata?.uid ?? '');
       stopped.add(runId);
     }
-  }
+  };
+  // A namespace that is closed to this worker by now must not keep the others from being swept.
+  for (const namespace of namespaces) await sweep(namespace).catch((error: unknown) => void failures.push(error));
+  if (failures.length > 0) throw failures[0];
   return [...stopped];
 }
 
