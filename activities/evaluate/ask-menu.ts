@@ -4,14 +4,17 @@ import { Context } from '@temporalio/activity';
 import { type RoutingRecord, routingRecordSchema } from '../../contracts/artifacts/evaluation';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
-import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
+import { ROUTER_TOP_LOGPROBS, type RouterAnswer, routingDecision } from '../../contracts/routing/routing-decision';
 import { layout, readSegment } from '../../store';
 import { runModel } from '../endpoints/run-model';
 import { inParallel } from '../in-parallel';
 import { startProgress } from '../progress';
 import { PolicyModel } from '../rollout';
+import { answerOrNull } from '../rollout/episode';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { warnOfDamage } from '../warn-of-damage';
+
+const NO_ANSWER: RouterAnswer = { content: null, firstToken: [] };
 
 /** What the base model is asked about. */
 export interface MenuQuestions {
@@ -61,16 +64,19 @@ export async function askMenu(
   });
   try {
     await inParallel(unanswered, evaluation.concurrency, { signal, stop }, async (seed) => {
-      const answer = await policy.chat({
-        model: model.name,
-        messages: [{ role: 'user', content: routerPrompt(openings.get(seed)!, menu) }],
-        temperature: 0,
-        seed: 0,
-        maxTokens: 1,
-        topLogprobs: ROUTER_TOP_LOGPROBS,
-        choice: menu.map(({ label }) => label),
-      });
-      const record = routingDecision(seed, menu, answer);
+      const answer = await answerOrNull(() =>
+        policy.chat({
+          model: model.name,
+          messages: [{ role: 'user', content: routerPrompt(openings.get(seed)!, menu) }],
+          temperature: 0,
+          seed: 0,
+          maxTokens: 1,
+          topLogprobs: ROUTER_TOP_LOGPROBS,
+          choice: menu.map(({ label }) => label),
+        }),
+      );
+      // A task that is longer than the model's context is for base, as it is in the gateway when its router fails.
+      const record = routingDecision(seed, menu, answer ?? NO_ANSWER);
       await policy.confirm();
       await segment.append(record);
       answered.set(seed, record);

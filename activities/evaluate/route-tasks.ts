@@ -5,6 +5,7 @@ import { type CompetitionRouter, routerSchema } from '../../contracts/artifacts/
 import type { RoutingInput, RoutingResult } from '../../contracts/messages/evaluate-stage';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { openRouter } from '../../contracts/routing/choose-arm';
+import { openingText } from '../../contracts/routing/opening-text';
 import { SandboxError } from '../../sandbox';
 import { getJson, layout, putLines } from '../../store';
 import { openOwnerEnvironment, ownerFailure, readOwnerEnvironment } from '../environment';
@@ -83,5 +84,5 @@ async function openingOfTask(
   const episode = `route-${seed}`;
   const { messages } = await environment.reset(episode, seed);
   await environment.drop(episode);
-  return (messages.find(({ role }) => role === 'user') ?? messages.at(-1))!.content;
+  return openingText(messages);
 }

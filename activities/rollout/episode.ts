@@ -136,7 +136,7 @@ async function playEpisode(
 }
 
 /** The model's answer; null when the conversation is too long for it. */
-async function answerOrNull(chat: () => Promise<ChatAnswer>): Promise<ChatAnswer | null> {
+export async function answerOrNull(chat: () => Promise<ChatAnswer>): Promise<ChatAnswer | null> {
   try {
     return await chat();
   } catch (error) {

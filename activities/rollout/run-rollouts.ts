@@ -87,8 +87,8 @@ export class EnvironmentUnusable extends Error {
 }
 
 /**
- * Runs an episode for every plan, with heartbeats. Each finished one is written to the
- * work file before it is counted, so that a retry runs only the rest. Must run inside an activity.
+ * Runs an episode for every plan, with heartbeats. Each finished one is written to the work file before it is counted,
+ * so that a retry runs only the rest. Must run inside an activity.
  *
  * When the environment's process hangs or dies, all its episodes are lost, and nobody can tell which one caused it.
  * They are run again one by one. An episode that does it again ends as `environment-error` (synthesised environment) or

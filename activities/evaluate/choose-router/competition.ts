@@ -29,7 +29,7 @@ export interface MissingArm {
 /** A kind this many standard errors behind the best is given no more rollouts. */
 const FAR_BEHIND = 2;
 
-/** Fewest tasks from which an adapter is left out. */
+/** Fewest tasks from which an adapter is left out, or a kind leaves. */
 const LEAST_TASKS = 5;
 
 /** The order in which tasks are looked at. Drawn, so that every beginning of it is a random sample. */
@@ -110,8 +110,9 @@ export function survivors(
 ): Decisions[] {
   const best = bestOf(decisions, tasks, seeds, known);
   return decisions.filter((kind) => {
+    const differing = tasks.filter((task) => kind.chosen[task] !== best.chosen[task]);
     const { estimate, standardError } = difference(best, kind, tasks, seeds, known);
-    return kind === best || estimate <= FAR_BEHIND * standardError;
+    return differing.length < LEAST_TASKS || estimate <= FAR_BEHIND * standardError;
   });
 }
 
@@ -160,12 +161,6 @@ export function adaptersThrough(
   });
 }
 
-/** A kind without the adapters that lose through it, and their capabilities. */
-export interface Pruned {
-  decisions: Decisions;
-  leftOut: readonly string[];
-}
-
 /** Sends to base what a kind gives to adapters that lose there. */
 export function withoutLosers(
   kind: Decisions,
@@ -173,12 +168,12 @@ export function withoutLosers(
   tasks: readonly number[],
   seeds: readonly number[],
   known: KnownOutcomes,
-): Pruned {
+): Decisions {
   const leftOut = adaptersThrough(kind, capabilityIds, tasks, seeds, known)
     .filter((adapter) => adapter.leftOut)
     .map(({ capabilityId }) => capabilityId);
   const chosen = kind.chosen.map((arm) => (leftOut.includes(arm) ? NONE_LABEL : arm));
-  return { decisions: { kind: kind.kind, chosen }, leftOut };
+  return { kind: kind.kind, chosen };
 }
 
 /** A row of the report. `compared` are the tasks on which `kind` can be compared with base and with the best. */

@@ -3,7 +3,7 @@ import type { CapabilityBrief } from '../../../contracts/messages/run-context';
 import { type ArmChoice, openRouter } from '../../../contracts/routing/choose-arm';
 import { fitVocabulary } from '../../../contracts/routing/opening-features';
 import type { Decisions } from './competition';
-import { chooseRidge, fitLabels, fitLogits, fitNeighbours, foldOf, FOLDS } from './fit-routers';
+import { chooseRidge, fitLabels, fitLogits, fitNeighbours, FOLDS, drawFolds } from './fit-routers';
 import type { LabelledTasks } from './routing-task';
 
 /** Makes a router from the tasks that it may see. */
@@ -15,14 +15,20 @@ export interface CrossFitted extends Decisions {
 }
 
 /** Decisions on all tasks, each by a router that was fitted without the task's fold. */
-export async function crossFit(kind: Decisions['kind'], fit: Fit, labelled: LabelledTasks): Promise<CrossFitted> {
+export async function crossFit(
+  kind: Decisions['kind'],
+  fit: Fit,
+  labelled: LabelledTasks,
+  seed: number,
+): Promise<CrossFitted> {
   const { tasks } = labelled;
+  const folds = drawFolds(tasks.length, seed);
   const choices: ArmChoice[] = [];
   for (let fold = 0; fold < FOLDS; fold++) {
-    const seen = tasks.filter((_, place) => foldOf(place) !== fold);
+    const seen = tasks.filter((_, place) => folds[place] !== fold);
     const chooser = openRouter(await fit({ ...labelled, tasks: seen }));
     tasks.forEach((task, place) => {
-      if (foldOf(place) === fold) choices[place] = chooser.choose(task.opening, task.answer);
+      if (folds[place] === fold) choices[place] = chooser.choose(task.opening, task.answer);
     });
   }
   return { kind, choices, chosen: choices.map(({ capabilityId }) => capabilityId) };
@@ -36,11 +42,15 @@ export class RouterFits {
   ) {}
 
   /** Chooses the ridge that all fits share. */
-  static async prepare(labelled: LabelledTasks, capabilities: readonly CapabilityBrief[]): Promise<RouterFits> {
+  static async prepare(
+    labelled: LabelledTasks,
+    capabilities: readonly CapabilityBrief[],
+    seed: number,
+  ): Promise<RouterFits> {
     const openings = [...labelled.tasks, ...labelled.live];
     const vocabulary = fitVocabulary(openings.map(({ opening }) => opening));
     const ids = capabilities.map(({ id }) => id);
-    return new RouterFits(capabilities, await chooseRidge(openings, vocabulary, ids));
+    return new RouterFits(capabilities, await chooseRidge(openings, vocabulary, ids, seed));
   }
 
   private get ids(): string[] {

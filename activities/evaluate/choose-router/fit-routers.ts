@@ -10,39 +10,45 @@ import {
 } from '../../../contracts/routing/opening-features';
 import { routerMenu } from '../../../contracts/routing/router-prompt';
 import { fitTemperature, fitThreshold } from './fit-calibration';
+import { taskOrder } from './competition';
 import { crossEntropy, fitLogistic, type Observation } from './logistic-regression';
 import type { LabelledOpening, RoutingTask } from './routing-task';
 
 /** Ridges to choose from; the best one for the needs of an agent depends on how many openings it has. */
 const RIDGES = [0.003, 0.01, 0.03, 0.1, 0.3, 1] as const;
 const NEIGHBOURS = 5;
-
-/** Lets heartbeats through between two fits. */
-const breathe = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** A gateway compares each opening with all examples, within a millisecond or two. */
+const MOST_EXAMPLES = 2_000;
+const MOST_EXAMPLE_TERMS = 100;
 
 /** Share of labelled openings that a fit does not see, as one of FOLDS parts. */
 export const FOLDS = 5;
 
-/** Part of a task, by its place in the order of seeds: neighbours in that order are often alike. */
-export const foldOf = (place: number): number => place % FOLDS;
+/** The fold of each of `count` tasks. Drawn, since an environment may deal its kinds of tasks out in turn. */
+export function drawFolds(count: number, seed: number): number[] {
+  const folds: number[] = [];
+  taskOrder(count, seed).forEach((task, place) => (folds[task] = place % FOLDS));
+  return folds;
+}
 
 /** The ridge under which the needs of openings that a fit did not see are least surprising. */
 export async function chooseRidge(
   openings: readonly LabelledOpening[],
   vocabulary: Vocabulary,
   capabilityIds: readonly string[],
+  seed: number,
 ): Promise<number> {
+  const folds = drawFolds(openings.length, seed);
   const rows = openings.map(observationOf(openingVectors(vocabulary)));
   let best: { ridge: number; loss: number } | null = null;
   for (const ridge of RIDGES) {
     let loss = 0;
     for (const id of capabilityIds)
       for (let fold = 0; fold < FOLDS; fold++) {
-        await breathe();
-        const seen = rows.filter((_, place) => foldOf(place) !== fold).map((row) => row(id));
-        const unseen = rows.filter((_, place) => foldOf(place) === fold).map((row) => row(id));
+        const seen = rows.filter((_, place) => folds[place] !== fold).map((row) => row(id));
+        const unseen = rows.filter((_, place) => folds[place] === fold).map((row) => row(id));
         if (unseen.length === 0) continue;
-        const model = fitLogistic(seen, vocabulary.terms.length, ridge);
+        const model = await fitLogistic(seen, vocabulary.terms.length, ridge);
         loss +=
           unseen.length *
           crossEntropy(
@@ -72,9 +78,8 @@ async function fitNeeds(
   const rows = openings.map(observationOf(openingVectors(vocabulary)));
   const models: { capabilityId: string; model: LinearModel }[] = [];
   for (const capabilityId of capabilityIds) {
-    await breathe();
     const observations = rows.map((row) => row(capabilityId));
-    models.push({ capabilityId, model: fitLogistic(observations, vocabulary.terms.length, ridge) });
+    models.push({ capabilityId, model: await fitLogistic(observations, vocabulary.terms.length, ridge) });
   }
   return models;
 }
@@ -98,14 +103,24 @@ export async function fitLabels(
 export function fitNeighbours(openings: readonly LabelledOpening[]): CompetitionRouter {
   const vocabulary = fitVocabulary(openings.map(({ opening }) => opening));
   const vectorOf = openingVectors(vocabulary);
-  const examples = openings.map(({ opening, needs }) => ({ opening: rounded(vectorOf(opening)), needs: [...needs] }));
+  const examples = openings
+    .slice(0, MOST_EXAMPLES)
+    .map(({ opening, needs }) => ({ opening: heaviest(vectorOf(opening)), needs: [...needs] }));
   return { kind: 'neighbours', leftOut: [], vocabulary, count: NEIGHBOURS, examples };
 }
 
-const rounded = ({ positions, values }: SparseVector) => ({
-  positions: [...positions],
-  values: values.map((value) => Math.round(value * 1e4) / 1e4),
-});
+/** The heaviest terms of a vector, rounded. */
+function heaviest({ positions, values }: SparseVector): { positions: number[]; values: number[] } {
+  const kept = positions
+    .map((position, i) => ({ position, value: values[i] as number }))
+    .sort((a, b) => b.value - a.value || a.position - b.position)
+    .slice(0, MOST_EXAMPLE_TERMS)
+    .sort((a, b) => a.position - b.position);
+  return {
+    positions: kept.map(({ position }) => position),
+    values: kept.map(({ value }) => Math.round(value * 1e4) / 1e4),
+  };
+}
 
 /**
  * The router `logits`, its temperature and threshold fitted on what the labels of these tasks call for. A task with

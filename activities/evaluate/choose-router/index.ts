@@ -10,7 +10,7 @@ import {
 } from '../../../contracts/artifacts/router';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import type { ChooseRouterInput, ChooseRouterResult } from '../../../contracts/messages/evaluate-stage';
-import { getLines, layout, putJson } from '../../../store';
+import { layout, putJson, storedLines } from '../../../store';
 import { startProgress } from '../../progress';
 import { readPreparedSpec } from '../../prepared-spec';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
@@ -23,7 +23,6 @@ import {
   chooseKind,
   competitorRow,
   type Decisions,
-  type Pruned,
   survivors,
   taskOrder,
   withoutLosers,
@@ -43,10 +42,12 @@ export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput
     const { context, adapters, capabilities } = input;
     const prepared = await readPreparedSpec(store, context.spec);
     const { router: pinned, routingRollouts: budget } = prepared.spec.evaluation;
-    const labelled = await labelledTasks(
-      await getLines(store, input.trajectories, trajectorySchema),
-      await getLines(store, input.labels, consensusLabelSchema),
-      capabilities.map(({ id }) => id),
+    const labelled = await withHeartbeats('reading the labelled tasks', async () =>
+      labelledTasks(
+        await storedLines(store, trajectorySchema)(input.trajectories),
+        await storedLines(store, consensusLabelSchema)(input.labels),
+        capabilities.map(({ id }) => id),
+      ),
     );
     const kinds = pinned === 'auto' ? null : pinned;
     if (kinds === null || kinds === 'logits') {
@@ -54,7 +55,9 @@ export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput
       const answers = await askMenu(deps, { runId: context.runId, prepared, capabilities, openings });
       for (const task of labelled.tasks) task.answer = answers.get(task.seed) ?? null;
     }
-    const fits = await withHeartbeats('fitting routers', () => RouterFits.prepare(labelled, capabilities));
+    const fits = await withHeartbeats('fitting routers', () =>
+      RouterFits.prepare(labelled, capabilities, context.seed),
+    );
     const competition = new Competition(deps, { context, prepared, adapters }, labelled, fits, budget);
     await competition.hold(kinds);
     const { router, choice } = await competition.result(kinds);
@@ -87,7 +90,7 @@ class Competition {
   private readonly seeds: readonly number[];
   private readonly order: readonly number[];
   private readonly all: CrossFitted[] = [];
-  private pruned: Pruned[] = [];
+  private pruned: Decisions[] = [];
   private left: Decisions[] = [];
   /** Tasks on which all kinds can be compared, and those on which the kinds that were left can. */
   private comparedFirst: number[] = [];
@@ -115,8 +118,7 @@ class Competition {
     this.pruned = this.all.map((kind) =>
       withoutLosers(kind, this.capabilityIds, this.comparedFirst, this.seeds, this.known),
     );
-    const decisions = this.pruned.map((kind) => kind.decisions);
-    this.left = survivors(decisions, this.comparedFirst, this.seeds, this.known);
+    this.left = survivors(this.pruned, this.comparedFirst, this.seeds, this.known);
     this.comparedLast = await this.play(this.left, this.budget);
   }
 
@@ -125,7 +127,9 @@ class Competition {
   }
 
   private crossFit(kind: CompetingRouter): Promise<CrossFitted> {
-    return withHeartbeats(`fitting router ${kind}`, () => crossFit(kind, this.fits[kind], this.labelled));
+    return withHeartbeats(`fitting router ${kind}`, () =>
+      crossFit(kind, this.fits[kind], this.labelled, this.players.context.seed),
+    );
   }
 
   /** Buys rollouts until the budget, and returns the tasks on which these decisions can be compared. */
@@ -141,14 +145,11 @@ class Competition {
   async result(pinned: CompetingRouter | null): Promise<{ router: CompetitionRouter; choice: RouterChoice }> {
     const { left, comparedFirst, comparedLast, seeds, known } = this;
     const kind = pinned ?? chooseKind(left, comparedLast, seeds, known).kind;
-    const { decisions, leftOut } = this.pruned.find((pruned) => pruned.decisions.kind === kind)!;
-    const before = adaptersThrough(this.crossFitted(kind), this.capabilityIds, comparedFirst, seeds, known);
-    const adapters = adaptersThrough(decisions, this.capabilityIds, comparedLast, seeds, known).map((adapter, place) =>
-      leftOut.includes(adapter.capabilityId) ? before[place]! : adapter,
-    );
+    // Only the first round plays every task that is given to an adapter; the last one plays those that are contested.
+    const adapters = adaptersThrough(this.crossFitted(kind), this.capabilityIds, comparedFirst, seeds, known);
     const router = await withHeartbeats(`fitting router ${kind}`, () => this.fits[kind](this.labelled));
-    const losers = adapters.filter((adapter) => adapter.leftOut).map(({ capabilityId }) => capabilityId);
-    return { router: { ...router, leftOut: losers }, choice: this.describe(kind, pinned !== null, adapters) };
+    const leftOut = adapters.filter((adapter) => adapter.leftOut).map(({ capabilityId }) => capabilityId);
+    return { router: { ...router, leftOut }, choice: this.describe(kind, pinned !== null, adapters) };
   }
 
   private crossFitted(kind: CompetingRouter): CrossFitted {
@@ -167,7 +168,7 @@ class Competition {
       compared: comparedLast.length,
       rollouts: this.played * ARM_TRIALS,
       budget: this.budget,
-      competitors: this.pruned.map(({ decisions: kind }) =>
+      competitors: this.pruned.map((kind) =>
         competitorRow(
           kind,
           { base, best },
@@ -183,7 +184,7 @@ class Competition {
   }
 }
 
-/** One line for people: `router labels: 480 rollouts, +38.2 points against base on 512 train tasks`. */
+/** One line for people: `router labels: +38.2 points against base on train tasks (512 tasks, 480 rollouts bought)`. */
 function routerSummary({ chosen, competitors, rollouts, trainTasks }: RouterChoice): string {
   const gain = competitors.find(({ kind }) => kind === chosen)?.gain ?? 0;
   const points = `${gain < 0 ? '−' : '+'}${Math.abs(gain * 100).toFixed(1)} points`;

@@ -22,18 +22,22 @@ const BIAS_RIDGE = 1e-3;
 /**
  * The logistic regression with the least Σ trials · cross-entropy + ridge/2 · |w|². Newton's method with conjugate
  * gradients (as in LIBLINEAR's trust-region solver, Lin, Weng and Keerthi 2008), with halved steps where a full step
- * would not go down. The problem is strictly convex, so the fit does not depend on where it starts.
+ * would not go down. It gives other work of the process its turn between steps. The problem is strictly convex, so the fit does not depend on where it starts.
  *
  * `width` is the number of features. Without observations every probability is 0.5.
  */
-export function fitLogistic(observations: readonly Observation[], width: number, ridge: number): LinearModel {
+export async function fitLogistic(
+  observations: readonly Observation[],
+  width: number,
+  ridge: number,
+): Promise<LinearModel> {
   const problem = new Problem(observations, width, ridge);
   let point = new Float64Array(width + 1);
   let loss = problem.loss(point);
   for (let step = 0; step < MOST_STEPS; step++) {
     const gradient = problem.gradient(point);
     if (gradient.every((value) => Math.abs(value) < TOLERANCE)) break;
-    const direction = conjugateGradients(problem.curvature(point), gradient);
+    const direction = await conjugateGradients(problem.curvature(point), gradient);
     const next = lineSearch(problem, point, direction, loss);
     if (next === null) break;
     [point, loss] = [next.point, next.loss];
@@ -119,14 +123,21 @@ class Problem {
   }
 }
 
+/** Lets the heartbeats of this process through. */
+const breathe = () => new Promise<void>((resolve) => setImmediate(resolve));
+
 /** Solves H d = -gradient approximately, to a residual of a tenth of the gradient. */
-function conjugateGradients(curvature: (v: Float64Array) => Float64Array, gradient: Float64Array): Float64Array {
+async function conjugateGradients(
+  curvature: (v: Float64Array) => Float64Array,
+  gradient: Float64Array,
+): Promise<Float64Array> {
   const solution = new Float64Array(gradient.length);
   let residual = gradient.map((value) => -value);
   let search = residual;
   let size = dot(residual, residual);
   const enough = size * 0.01;
   for (let step = 0; step < MOST_CONJUGATE_STEPS && size > enough; step++) {
+    await breathe();
     const bent = curvature(search);
     const length = size / dot(search, bent);
     solution.forEach((value, i) => (solution[i] = value + length * (search[i] as number)));

@@ -1,6 +1,7 @@
 import type { ConsensusLabel } from '../../../contracts/artifacts/identification';
 import type { RoutingRecord } from '../../../contracts/artifacts/evaluation';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
+import { openingText } from '../../../contracts/routing/opening-text';
 
 /** An opening with the needs that its labels name. */
 export interface LabelledOpening {
@@ -26,22 +27,18 @@ export interface LabelledTasks {
   live: LabelledOpening[];
 }
 
-/** Text that a conversation opens with: its first user message. */
-export const openingOf = ({ messages }: Pick<Trajectory, 'messages'>): string =>
-  messages.find(({ role }) => role === 'user')?.content ?? '';
-
 /**
  * The tasks and openings of the collected trajectories that have labels. A label other than NA says that the task calls
  * for the capability. A capability that any trial of a task calls for is a need of the task.
  */
 export async function labelledTasks(
-  trajectories: AsyncIterable<Trajectory> | Iterable<Trajectory>,
-  labels: Iterable<ConsensusLabel>,
+  trajectories: AsyncIterable<Trajectory>,
+  labels: AsyncIterable<ConsensusLabel>,
   capabilityIds: readonly string[],
 ): Promise<LabelledTasks> {
   const trained = new Set(capabilityIds);
   const needs = new Map<string, string[]>();
-  for (const { trajectoryId, capabilityId, label } of labels) {
+  for await (const { trajectoryId, capabilityId, label } of labels) {
     if (!trained.has(capabilityId) || label === null) continue;
     const known = needs.get(trajectoryId) ?? [];
     needs.set(trajectoryId, label === 'NA' ? known : [...known, capabilityId]);
@@ -50,16 +47,18 @@ export async function labelledTasks(
   const live: LabelledOpening[] = [];
   for await (const trajectory of trajectories) {
     const own = needs.get(trajectory.id);
-    const opening = openingOf(trajectory);
+    const opening = openingText(trajectory.messages);
+    // Without any label nothing is known of its needs; no label is not the label NA.
+    if (own === undefined) continue;
     if (trajectory.task.split === 'train') {
       const { seed } = trajectory.task;
       const task = tasks.get(seed) ?? { seed, opening, needs: [], basePasses: [], answer: null };
       tasks.set(seed, {
         ...task,
-        needs: [...new Set([...task.needs, ...(own ?? [])])].sort(),
+        needs: [...new Set([...task.needs, ...own])].sort(),
         basePasses: [...task.basePasses, trajectory.success ? 1 : 0],
       });
-    } else if (own !== undefined) live.push({ opening, needs: own });
+    } else live.push({ opening, needs: own });
   }
   return { tasks: [...tasks.values()].sort((a, b) => a.seed - b.seed), live };
 }

@@ -110,15 +110,16 @@ function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactR
   });
   const accuracy =
     router.accuracy === null ? '' : `It was right for ${percent(router.accuracy)} of the tasks with at most one need. `;
+  const asksModel = (router.choice?.chosen ?? 'logits') === 'logits';
   const map = { rows: kinds.map(kindName), columns, tasks, expected, columnTitle: 'chosen by the router' };
   return figure(report.runId, {
     id: 'router',
     title: 'Where the router sent the tasks',
     takeaway:
-      `The base model chose one letter of a menu for each task. ${accuracy}Framed cells are the right choice: ` +
+      `${asksModel ? 'The base model chose one letter of a menu for each task.' : `The router ${router.choice!.chosen} chose by the words of each task.`} ${accuracy}Framed cells are the right choice: ` +
       "the adapter that raises this kind's pass rate most when it answers alone, " +
       'or none where no adapter raises it significantly. ' +
-      `On average ${percent(router.meanCoveredMass)} of the model's probability lay on the menu's letters.`,
+      (asksModel ? `On average ${percent(router.meanCoveredMass)} of its probability lay on the menu's letters.` : ''),
     body: markup`${bothLayouts((layout) => heatMap(map, layout, heatDescription(kinds, columns, tasks)))}
       <ul class="legend${columns.length <= MOST_NAMED && ' only-narrow'}">
         ${columns.map((column) => markup`<li><strong>${column.short}</strong> ${column.name}</li>`)}
