@@ -98,7 +98,7 @@ describe('trainers of this machine', () => {
     const directory = await orphan();
     expect(await stopOrphanProcesses(fixture.folder, unknown)).toEqual([]);
     expect((await trainerState(directory)).status).toBe('running');
-    const longAgo = new Date(Date.now() - 3_600_000);
+    const longAgo = new Date(Date.now() - 2 * 3_600_000);
     utimesSync(join(directory, 'attended'), longAgo, longAgo);
     expect(await stopOrphanProcesses(fixture.folder, unknown)).toEqual(['run-1']);
   });
