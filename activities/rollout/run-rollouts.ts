@@ -115,6 +115,7 @@ export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): P
     throw error;
   });
   progress.setDone(work.size);
+  context.heartbeat(progress.snapshot());
   const restarting = new RestartingEnvironment(deps.openEnvironment, options.environment);
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
