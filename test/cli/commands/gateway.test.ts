@@ -27,7 +27,7 @@ describe('the configuration of `whet gateway`', () => {
       port: 8477,
       host: '127.0.0.1',
       agents: [
-        { name: 'orders-desk', replicas: ['http://127.0.0.1:8300/v1'], router: { kind: 'logits', timeoutMs: 150 } },
+        { name: 'orders-desk', replicas: ['http://127.0.0.1:8300/v1'], router: { kind: 'promoted', timeoutMs: 150 } },
       ],
     });
     expect(gatewayConfig(settings, [AGENT], { upstream: ['http://a/v1', 'http://b/v1'], port: 0 })).toMatchObject({
