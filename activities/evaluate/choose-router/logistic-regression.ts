@@ -22,7 +22,8 @@ const BIAS_RIDGE = 1e-3;
 /**
  * The logistic regression with the least Σ trials · cross-entropy + ridge/2 · |w|². Newton's method with conjugate
  * gradients (as in LIBLINEAR's trust-region solver, Lin, Weng and Keerthi 2008), with halved steps where a full step
- * would not go down. It gives other work of the process its turn between steps. The problem is strictly convex, so the fit does not depend on where it starts.
+ * would not go down. It gives other work of the process its turn between steps. The problem is strictly convex, so the
+ * fit does not depend on where it starts.
  *
  * `width` is the number of features. Without observations every probability is 0.5.
  */

@@ -17,7 +17,7 @@ export interface Payments {
   diskFull: number;
   /** Repeated calls whose stored answer a fault had destroyed. */
   destroyed: number;
-  /** Calls of discovery and synthesis that another run of the same seed made too. They belong to a run, labels to all. */
+  /** Discovery and synthesis that another run of the same seed asked for too. They belong to a run, labels to all. */
   otherRun: number;
   /** Calls without a key. */
   withoutKey: number;
