@@ -24,7 +24,7 @@ const vocabularySchema = z
   .describe('What an opening is turned into numbers by.');
 
 /** A logistic regression. */
-export const linearModelSchema = z.strictObject({
+const linearModelSchema = z.strictObject({
   bias: z.number(),
   weights: sparseVectorSchema,
 });
