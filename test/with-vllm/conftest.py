@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "trainer-image"))
-
-from vllm_process import VllmProcess  # noqa: E402
+from fixtures.tiny_model import make_model
+from vllm_process import VllmProcess
 
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint whose attention heads are as wide as vLLM wants them on a processor."""
-    from fixtures.tiny_model import make_model
-
     return make_model(tmp_path_factory.mktemp("model"), kv_heads=1, tied=True, heads=2, positions=1024)
 
 
