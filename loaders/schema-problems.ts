@@ -15,6 +15,9 @@ export const schemaProblems = (error: z.ZodError, raw: unknown, schema: z.ZodTyp
 
 type Issue = z.core.$ZodIssue;
 
+/** A message ends up in logs and in Temporal; what stands before the @ of an address does not. */
+const withoutPasswords = (text: string): string => text.replace(/:\/\/[^\s"/?#]*@/g, '://…@');
+
 function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] {
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
@@ -25,7 +28,7 @@ function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] 
     }));
   }
   const value = valueAt(raw, issue.path);
-  const found = value === undefined ? 'is missing' : `${JSON.stringify(value)} is not allowed`;
+  const found = value === undefined ? 'is missing' : `${withoutPasswords(JSON.stringify(value))} is not allowed`;
   return [{ path, message: `${found}. ${allowed(issue)}` }];
 }
 

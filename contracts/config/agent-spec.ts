@@ -90,6 +90,9 @@ const trainingSchema = z
       ),
     samplerUrl: z
       .url({ protocol: /^https?$/ })
+      .refine((url) => !/^https?:\/\/[^/?#]*@/i.test(url), {
+        error: 'an address without a user name and password; a key goes into the file WHET_SAMPLER_AUTH_FILE',
+      })
       .optional()
       .describe('Address of the vLLM server, as the trainer reaches it; needed by sampler vllm.'),
     packing: z

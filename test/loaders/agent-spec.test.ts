@@ -58,6 +58,11 @@ test.each([
     /training\.samplerUrl: "ftp:\/\/vllm" is not allowed/,
   ],
   [
+    'an address with a password, which is not repeated',
+    `${good}training: { sampler: vllm, samplerUrl: 'http://me:hush@vllm:8000' }\n`,
+    /training\.samplerUrl: (?!.*hush).*an address without a user name and password/,
+  ],
+  [
     'a value outside a list',
     `${good}training: { rank: 7 }\n`,
     /training\.rank: 7 is not allowed\. Allowed: 1, 8, 16, 32, 64, 128\./,

@@ -21,6 +21,8 @@ INSTALLED = Path(__file__).resolve().parents[3] / ".toolchain" / "vllm" / "bin" 
 GPU_SHARE = 0.4
 # Time that the server's processes have to end before they are killed.
 GRACE_SECONDS = 15.0
+# Of the server's log in a failure, in characters.
+MOST_WORDS = 1_500
 
 
 @dataclass(frozen=True)
@@ -121,13 +123,16 @@ class ManagedServer:
         return state in "ZX"
 
     def last_words(self) -> str:
-        """The last lines of the server's log that name an error."""
+        """The last lines of the server's log that name an error, at most MOST_WORDS characters.
+
+        They travel far, and a crash may print what a customer wrote.
+        """
         try:
             lines = self.log.read_text(errors="replace").splitlines()[-400:]
         except OSError:
             return ""
         telling = [line for line in lines if "Error" in line or "error" in line] or lines
-        return "\n".join(telling[-6:])
+        return "\n".join(telling[-6:])[-MOST_WORDS:]
 
     def close(self) -> None:
         """Ends the server and waits for it. Idempotent."""
