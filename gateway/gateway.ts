@@ -1,6 +1,7 @@
 import type { Registry } from '../contracts/artifacts/registry';
 import type { GatewayAgent, GatewayConfig } from '../contracts/config/gateway-config';
-import { routerSchema } from '../contracts/artifacts/router';
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import { type CompetitionRouter, routerSchema } from '../contracts/artifacts/router';
 import { type ArtifactStore, getJson } from '../store';
 import { ServedAgent } from './agents/served-agent';
 import { CanaryMonitor } from './canary/canary-monitor';
@@ -46,6 +47,8 @@ export class Gateway {
   private readonly reconcilers = new Map<string, AdapterReconciler>();
   private readonly registryPoller: RegistryPoller;
   private readonly events = readyEvents();
+  /** Keys of routers of which the log says that they cannot be read. */
+  private readonly unreadableRouters = new Set<string>();
 
   constructor(
     readonly config: GatewayConfig,
@@ -94,6 +97,24 @@ export class Gateway {
     ]);
   }
 
+  /** Reads a version's router. Until it can be read, base gets the version's conversations, which the log says once. */
+  private async readJudgedRouter(agent: string, artifact: ArtifactRef): Promise<CompetitionRouter> {
+    const { store, log } = this.deps;
+    try {
+      const router = await getJson(store, artifact, routerSchema);
+      this.unreadableRouters.delete(artifact.key);
+      return router;
+    } catch (error) {
+      if (!this.unreadableRouters.has(artifact.key))
+        log.error(
+          { agent, key: artifact.key, error: (error as Error).message.slice(0, 500) },
+          'the router of a version cannot be read; the base model gets its conversations',
+        );
+      this.unreadableRouters.add(artifact.key);
+      throw error;
+    }
+  }
+
   private servedAgent(settings: GatewayAgent): ServedAgent {
     const { store, modelApiKey = null } = this.deps;
     const replicas = new ReplicaSet(
@@ -110,7 +131,7 @@ export class Gateway {
         replicas,
         baseModel,
         examples,
-        readJudgedRouter: (artifact) => getJson(store, artifact, routerSchema),
+        readJudgedRouter: (artifact) => this.readJudgedRouter(settings.name, artifact),
       }),
       this.decisions,
       this.metrics,

@@ -37,7 +37,7 @@ export class ServedAgent {
   update(registry: Registry): void {
     this.registry = registry;
     this.known = true;
-    // A router that could not prepare still answers, only less well, so the failure is ignored.
+    // A router that could not prepare tries again at each conversation, so the failure is ignored here.
     for (const version of this.wantedVersions()) this.router.prepare?.(version).catch(() => undefined);
   }
 
@@ -126,7 +126,7 @@ export class ServedAgent {
     const began = performance.now();
     let outcome: string;
     try {
-      const answer = await this.router.route({ version, task, prefix }, signal);
+      const answer = await orAborted(this.router.route({ version, task, prefix }, signal), signal);
       this.metrics.routed(this.settings.name, answer.reason, (performance.now() - began) / 1000, answer);
       return answer;
     } catch {
@@ -135,4 +135,14 @@ export class ServedAgent {
     this.metrics.routed(this.settings.name, outcome, (performance.now() - began) / 1000, null);
     return outcome;
   }
+}
+
+/** The result, unless the time is over before: also for work that does not listen to the signal, such as a reading. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+    const release = () => signal.removeEventListener('abort', abort);
+    work.then(resolve, reject).then(release, release);
+  });
 }

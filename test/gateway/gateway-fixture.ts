@@ -12,8 +12,6 @@ import type { Tracing } from '../../gateway/opentelemetry';
 import { layout, LocalStore } from '../../store';
 import { FakeReplica } from '../fakes/replica';
 
-const silent: Log = { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined };
-
 /** A loaded machine must not send conversations to the base model. What happens after the limit has its own test. */
 const ROUTER_MS = 5_000;
 
@@ -55,6 +53,14 @@ export class GatewayFixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'whet-gateway-'));
   readonly store = new LocalStore(join(this.folder, 'store'));
   readonly replicas: FakeReplica[] = [];
+  /** Messages of the log's errors. */
+  readonly errors: string[] = [];
+  private readonly log: Log = {
+    info: () => undefined,
+    warn: () => undefined,
+    error: (...words: unknown[]) => void this.errors.push(words.filter((word) => typeof word === 'string').join(' ')),
+    debug: () => undefined,
+  };
   gateway!: Gateway;
   server!: GatewayServer;
   url = '';
@@ -93,7 +99,7 @@ export class GatewayFixture {
       },
       'test',
     );
-    this.gateway = new Gateway(config, { store: this.store, log: silent, tracing: options.tracing ?? null });
+    this.gateway = new Gateway(config, { store: this.store, log: this.log, tracing: options.tracing ?? null });
     this.server = new GatewayServer(this.gateway);
     await this.gateway.start();
     this.url = `http://127.0.0.1:${await this.server.listen('127.0.0.1', 0)}`;

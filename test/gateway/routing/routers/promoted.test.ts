@@ -1,4 +1,5 @@
 // tier: integration
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { CompetitionRouter } from '../../../../contracts/artifacts/router';
 import { fitVocabulary, openingVectors } from '../../../../contracts/routing/opening-features';
 import { layout, putJson } from '../../../../store';
@@ -39,5 +40,23 @@ describe('the router promoted', () => {
     await fixture.until(() => fixture.agent.replicas.all[0]!.routable.has(adapterName('weigh', 2)));
     expect(await route('please stamp this')).toEqual([adapterName('weigh', 2), 'routed']);
     expect(fixture.replicas[0]!.requests.some(({ body }) => body.structured_outputs !== undefined)).toBe(false);
+  });
+
+  it('gives conversations to base while the router is damaged, says so once, and goes on when it is repaired', async () => {
+    const damaged = new GatewayFixture();
+    const router = byWord('stamp');
+    const artifact = await putJson(damaged.store, layout.evaluation('run-1'), 'router.json', router);
+    const path = damaged.store.localPath(artifact.key);
+    const whole = readFileSync(path);
+    writeFileSync(path, whole.subarray(0, 40));
+    const version = { ...versionOf(1, 'stamp'), judgedRouter: { kind: router.kind, artifact } };
+    await damaged.start({ registry: { versions: [version] } });
+    const first = await damaged.chat('stamp it 1');
+    expect([first.headers.get('x-whet-adapter'), first.headers.get('x-whet-route')]).toEqual(['base', 'router-failed']);
+    await damaged.chat('stamp it 2');
+    expect(damaged.errors.filter((message) => message.startsWith('the router of a version'))).toHaveLength(1);
+    writeFileSync(path, whole);
+    expect((await damaged.chat('stamp it 3')).headers.get('x-whet-adapter')).toBe(adapterName('stamp', 1));
+    await damaged.stop();
   });
 });
