@@ -7,11 +7,9 @@ import type { RunContext } from '../../contracts/messages/run-context';
 import { layout, type LiveTraces, readLiveTraces } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { failure } from '../../contracts/typed-failure';
-import { readOwnerEnvironment } from '../environment';
-import { runModel } from '../endpoints/run-model';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
-import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
+import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
 
 /** Activities of the stage `collect`. */
 export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActivities, 'collectTrajectories'> {
@@ -38,16 +36,11 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
           samplingSeed: samplingSeed(seed, taskSeed, trial),
         };
       });
-      const rolledOut = await runRollouts(deps, {
+      const rolledOut = await runDeployedRollouts(deps, prepared, {
         plans,
-        environment: await readOwnerEnvironment(prepared),
-        settings: deployedSettings(prepared.spec),
-        model: runModel(prepared, deps.endpoints),
-        adapters: [],
         concurrency: collect.concurrency,
         workKey: layout.work(runId, 'collect'),
         stage: 'collect',
-        signal: Context.current().cancellationSignal,
       });
       const { trajectories: live, unreadable } = await readLive(deps, agent, prepared.spec, plans.length, repetition);
       const leftOut = unreadable.reduce((sum, { lines }) => sum + lines, 0);

@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto';
-import { Context } from '@temporalio/activity';
 import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
 import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { EvaluationArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
 import { NONE_LABEL } from '../../contracts/names';
 import { getLines, layout } from '../../store';
-import { readOwnerEnvironment } from '../environment';
-import { runModel } from '../endpoints/run-model';
 import { readPreparedSpec } from '../prepared-spec';
-import { deployedSettings, runRollouts, samplingSeed, storeRollouts } from '../rollout';
+import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { servedAdapters } from '../rollout/served-adapter';
 import { createChooseRouter } from './choose-router';
@@ -46,23 +43,18 @@ export function createEvaluationRolloutActivities(
           samplingSeed: samplingSeed(seed, taskSeed, trial),
         };
       });
-      const used = new Set(plans.map((plan) => plan.model));
       const fileName = `arm-${arm.replace(/[^A-Za-z0-9.-]+/g, '-')}`;
       // The same arm with other adapters or another routing has its own rollouts.
       const inputs = createHash('sha256')
         .update(JSON.stringify([kind, served.map(({ name }) => name), input.routing?.sha256]))
         .digest('hex');
-      const rolledOut = await runRollouts(deps, {
+      const rolledOut = await runDeployedRollouts(deps, prepared, {
         plans,
-        environment: await readOwnerEnvironment(prepared),
-        settings: deployedSettings(prepared.spec),
-        model: runModel(prepared, deps.endpoints),
-        adapters: served.filter(({ name }) => used.has(name)),
+        adapters: served,
         concurrency: evaluation.concurrency,
         workKey: layout.work(runId, `${fileName}-${inputs.slice(0, 12)}`),
         stage: 'evaluate',
         note: arm,
-        signal: Context.current().cancellationSignal,
       });
       return {
         arm,

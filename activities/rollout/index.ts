@@ -1,3 +1,4 @@
+export { runDeployedRollouts } from './deployed-rollouts';
 export { deployedSettings, type EpisodePlan } from './episode';
 export { HttpModelClient } from './model-client';
 export { modelFailure, ModelFault } from './model-errors';

@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto';
-import { Context } from '@temporalio/activity';
 import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { RunContext } from '../../../contracts/messages/run-context';
 import { NONE_LABEL } from '../../../contracts/names';
 import { layout } from '../../../store';
-import { runModel } from '../../endpoints/run-model';
-import { readOwnerEnvironment } from '../../environment';
-import { deployedSettings, runRollouts, samplingSeed } from '../../rollout';
+import { runDeployedRollouts, samplingSeed } from '../../rollout';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
 import { servedAdapters } from '../../rollout/served-adapter';
 import type { MissingArm } from './competition';
@@ -48,19 +45,14 @@ export async function playArms(
       samplingSeed: samplingSeed(runSeed, seed, trial),
     })),
   );
-  const used = new Set(plans.map((plan) => plan.model));
   const inputs = createHash('sha256').update(JSON.stringify(plans)).digest('hex').slice(0, 12);
-  const { trajectories } = await runRollouts(deps, {
+  const { trajectories } = await runDeployedRollouts(deps, prepared, {
     plans,
-    environment: await readOwnerEnvironment(prepared),
-    settings: deployedSettings(prepared.spec),
-    model: runModel(prepared, deps.endpoints),
-    adapters: served.filter(({ name }) => used.has(name)),
+    adapters: served,
     concurrency: evaluation.concurrency,
     workKey: layout.work(runId, `routers-${inputs}`),
     stage: 'evaluate',
     note: 'comparing routers',
-    signal: Context.current().cancellationSignal,
   });
   for await (const { task, trial, success } of trajectories())
     known.add(task.seed, arms[Math.floor(trial / ARM_TRIALS)]!, success);
