@@ -139,6 +139,7 @@ export function estimateRun(
       (episodes + live) * identify.maxCandidates * identify.runs,
     ),
     row('sharpen', 'environments, at most', 'synthesise', identify.maxCandidates * synthesis.maxAttempts),
+    rollouts('evaluate', 'routers on train tasks, at most', spec.evaluation.routingRollouts),
     rollouts('evaluate', 'base model and adapters, at most', heldOut * (identify.maxCandidates + 2)),
   ];
   const asked = stages.filter(({ stage }) => stage === 'identify' || stage === 'sharpen');
