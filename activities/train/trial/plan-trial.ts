@@ -48,9 +48,7 @@ export async function planTrial(
 /** GPUs that torch must see. A trainer of this machine asks for none and takes what is there. */
 function visibleGpus({ spec: { training } }: PreparedSpec): number {
   if (training.backend === 'local' || training.kubernetes === undefined) return 0;
-  const { gpus, gpuResource } = training.kubernetes.resources;
-  // CUDA shows a process one slice of a divided GPU, however many it was given.
-  return /\/mig-/.test(gpuResource) ? Math.min(gpus, 1) : gpus;
+  return training.kubernetes.resources.gpus;
 }
 
 /** The files of the base model; none where only the trainers see them. */

@@ -188,15 +188,6 @@ describe('a trial on a cluster', () => {
     });
   }, 120_000);
 
-  test('one slice of a divided GPU is all that torch has to see', async () => {
-    const resources = { gpus: 1, gpuResource: 'nvidia.com/mig-1g.10gb' };
-    await expect(attempt(await prepare(onCluster({ resources })))).rejects.toMatchObject({
-      type: 'Trainer.CannotStart',
-    });
-    const job = trialJobSchema.parse(JSON.parse(readFileSync(join(directory(), 'job.json'), 'utf8')));
-    expect(job.trial.gpus).toBe(1);
-  }, 120_000);
-
   test('an image that cannot be pulled is Trainer.CannotStart', async () => {
     const failed = attempt(await prepare(onCluster({ image: 'absent', limits: { imageMinutes: 0.01 } })));
     await expect(failed).rejects.toMatchObject({ type: 'Trainer.CannotStart', nonRetryable: true });
