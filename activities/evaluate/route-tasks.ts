@@ -28,7 +28,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
     const decisions = [...openings].map(([seed, opening]): RoutingRecord => {
       const answer = answers?.get(seed) ?? null;
       const { capabilityId, probability } = chooser.choose(opening, answer);
-      const { probabilities, coveredMass } = answer ?? { probabilities: [probability], coveredMass: 1 };
+      const { probabilities, coveredMass } = answer ?? { probabilities: [probability], coveredMass: null };
       return { seed, capabilityId, probabilities, coveredMass };
     });
     return {

@@ -88,14 +88,14 @@ export function routerQuality(
     const key = `${truth}\n${record.capabilityId}`;
     const cell = cells.get(key) ?? { truth, chosen: record.capabilityId, tasks: 0 };
     cells.set(key, { ...cell, tasks: cell.tasks + 1 });
-    covered.push(record.coveredMass);
+    if (record.coveredMass !== null) covered.push(record.coveredMass);
     if (right.has(truth)) hits.push(right.get(truth) === record.capabilityId ? 1 : 0);
   });
   return {
     labels: routerMenu(capabilities).map(({ label, capabilityId }) => ({ label, capabilityId })),
     expected,
     confusion: [...cells.values()].sort((a, b) => (`${a.truth} ${a.chosen}` < `${b.truth} ${b.chosen}` ? -1 : 1)),
-    meanCoveredMass: covered.length === 0 ? 0 : mean(covered),
+    meanCoveredMass: covered.length === 0 ? null : mean(covered),
     accuracy: hits.length === 0 ? null : mean(hits),
   };
 }

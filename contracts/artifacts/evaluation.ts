@@ -111,9 +111,10 @@ export const evaluationSchema = z.strictObject({
         .describe('Non-zero cells only.'),
       meanCoveredMass: z
         .number()
+        .nullable()
         .describe(
           "Mean probability that the model's raw distribution put on the menu's letters; below 0.5 the router " +
-            'is unreliable.',
+            'is unreliable; null where the router asks no model.',
         ),
       choice: routerChoiceSchema
         .optional()
@@ -136,7 +137,7 @@ export const routingRecordSchema = z.strictObject({
   /** Probability of each label, renormalised over the menu, in menu order. */
   probabilities: z.array(z.number()),
   /** Probability mass that the raw distribution put on the menu's labels. */
-  coveredMass: z.number(),
+  coveredMass: z.number().nullable(),
 });
 export type RoutingRecord = z.infer<typeof routingRecordSchema>;
 

@@ -16,6 +16,7 @@ export const capabilitiesOf = ({ adapters }: RegistryVersion): { id: string; sum
 export function chooseByLabels(record: RoutingRecord, version: RegistryVersion, minCoveredMass: number): RoutingAnswer {
   const { coveredMass } = record;
   const { capabilityId, probability, abstained } = calibratedChoice(record, version.router ?? UNCALIBRATED);
-  if (coveredMass < minCoveredMass) return { capabilityId: NONE_LABEL, reason: 'unreliable', probability, coveredMass };
+  if (coveredMass !== null && coveredMass < minCoveredMass)
+    return { capabilityId: NONE_LABEL, reason: 'unreliable', probability, coveredMass };
   return { capabilityId, reason: abstained ? 'abstained' : 'routed', probability, coveredMass };
 }

@@ -1,6 +1,7 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
+import type { CompetingRouter } from '../../../contracts/artifacts/router';
 import { NONE_LABEL } from '../../../contracts/names';
 import { heatMap, MOST_NAMED } from '../../charts/heat-map';
 import { changePlot } from '../../charts/intervals';
@@ -110,16 +111,16 @@ function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactR
   });
   const accuracy =
     router.accuracy === null ? '' : `It was right for ${percent(router.accuracy)} of the tasks with at most one need. `;
-  const asksModel = (router.choice?.chosen ?? 'logits') === 'logits';
+  const mass = router.meanCoveredMass;
   const map = { rows: kinds.map(kindName), columns, tasks, expected, columnTitle: 'chosen by the router' };
   return figure(report.runId, {
     id: 'router',
     title: 'Where the router sent the tasks',
     takeaway:
-      `${asksModel ? 'The base model chose one letter of a menu for each task.' : `The router ${router.choice!.chosen} chose by the words of each task.`} ${accuracy}Framed cells are the right choice: ` +
+      `${HOW_IT_CHOSE[router.choice?.chosen ?? 'logits']} ${accuracy}Framed cells are the right choice: ` +
       "the adapter that raises this kind's pass rate most when it answers alone, " +
       'or none where no adapter raises it significantly. ' +
-      (asksModel ? `On average ${percent(router.meanCoveredMass)} of its probability lay on the menu's letters.` : ''),
+      (mass === null ? '' : `On average ${percent(mass)} of the model's probability lay on the menu's letters.`),
     body: markup`${bothLayouts((layout) => heatMap(map, layout, heatDescription(kinds, columns, tasks)))}
       <ul class="legend${columns.length <= MOST_NAMED && ' only-narrow'}">
         ${columns.map((column) => markup`<li><strong>${column.short}</strong> ${column.name}</li>`)}
@@ -143,3 +144,10 @@ function heatDescription(
   });
   return `Heat map of the router's choices. ${rows.join('; ')}.`;
 }
+
+const HOW_IT_CHOSE: Record<CompetingRouter, string> = {
+  base: 'No adapter was used.',
+  labels: 'The router `labels` chose by the words of each task, as it learned from the labels of identification.',
+  neighbours: 'The router `neighbours` chose by the labels of the most similar tasks.',
+  logits: 'The base model chose one letter of a menu for each task.',
+};
