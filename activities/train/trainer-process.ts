@@ -20,6 +20,9 @@ export interface TrainerCommand {
 type TrainerState =
   { status: 'running'; processGroup: number } | { status: 'ended'; code: number } | { status: 'gone' };
 
+/** Variable that tells a trainer the version of the worker that started it. */
+export const WORKER_VERSION = 'WHET_WORKER_VERSION';
+
 /** Environment variables with such names are not passed to the trainer. */
 const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
 
@@ -67,7 +70,7 @@ export function startTrainer(
           ...environment,
           PYTHONPATH: pythonPath,
           PYTHONUNBUFFERED: '1',
-          WHET_WORKER_VERSION: projectVersion(),
+          [WORKER_VERSION]: projectVersion(),
           ...more,
         },
       },

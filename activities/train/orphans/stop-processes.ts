@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseStat } from '../trainer-process';
+import { parseStat, WORKER_VERSION } from '../trainer-process';
 import { isOrphan, runOfKey } from './is-orphan';
 import type { ReadRunStatus } from './run-over';
 
@@ -51,9 +51,15 @@ async function trainerProcess(pid: number, storeRoot: string): Promise<TrainerPr
   const directories = words.flatMap((word, index) => (words[index - 1] === '--job' ? [dirname(word)] : []));
   const runs = new Set(directories.map((directory) => runOfKey(relative(storeRoot, directory))));
   const [runId] = runs;
-  if (runs.size !== 1 || runId === undefined || runId === null) return null;
+  if (runs.size !== 1 || runId === undefined || runId === null || !(await isWorkers(pid))) return null;
   const start = await startOf(pid);
   return start === null ? null : { pid, start, runId, directories };
+}
+
+/** Whether a worker has started a trainer. A person who starts one by hand, to look into a run, may go on. */
+async function isWorkers(pid: number): Promise<boolean> {
+  const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+  return environment.split('\0').some((line) => line.startsWith(`${WORKER_VERSION}=`));
 }
 
 /** Start time of a process; null when it does not run. */

@@ -1,4 +1,5 @@
 // Tier: integration (real processes, fake trainer, fake cluster, real Temporal server).
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
@@ -101,6 +102,23 @@ describe('trainers of this machine', () => {
     const longAgo = new Date(Date.now() - 2 * 3_600_000);
     utimesSync(join(directory, 'attended'), longAgo, longAgo);
     expect(await stopOrphanProcesses(fixture.folder, unknown)).toEqual(['run-1']);
+  });
+
+  test('a trainer that a person started by hand is left alone', async () => {
+    const directory = await orphan();
+    expect(await stopOrphanProcesses(fixture.folder, over)).toEqual(['run-1']);
+    const { WHET_WORKER_VERSION: _, ...environment } = process.env;
+    const own = spawn('python3', [script, '--job', join(directory, 'job.json')], {
+      env: { ...environment, PYTHONPATH: pythonPath },
+      stdio: 'ignore',
+    });
+    try {
+      await until(() => readFileSync(join(directory, 'starts.txt'), 'utf8').includes(`${own.pid}\n`));
+      expect(await stopOrphanProcesses(fixture.folder, over)).toEqual([]);
+      expect(own.exitCode).toBeNull();
+    } finally {
+      own.kill('SIGKILL');
+    }
   });
 
   test('the trainers of another store are left alone', async () => {
