@@ -47,7 +47,7 @@ def make_sampler(
         with folder.with_suffix(".said").open("a") as file:
             file.write(f"{sentence}\n")
 
-    return VllmSampler(VllmServer(url, 64), name, folder, write, leaves, tell)
+    return VllmSampler(VllmServer(url, 64), name, "5e551071", folder, write, leaves, tell)
 
 
 def make_requests(count: int, temperature: float, tokens: int = 16) -> list[SampleRequest]:

@@ -6,9 +6,12 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from whetstone.sampling import SampleRequest, SamplerGone, SamplerRefused
+from whetstone.sampling.vllm_sampler import VllmSampler
 from whetstone.sampling.vllm_server import AdapterMissing, Unreachable, VllmServer
 
 REQUEST = SampleRequest([1, 2], 4, 1.0, 7, (2,))
@@ -35,7 +38,7 @@ class ScriptedServer:
 
             def do_GET(self) -> None:
                 status, body = answers.get(self.path, (404, {"detail": "Not Found"}))
-                text = json.dumps(body).encode()
+                text = (body if isinstance(body, str) else json.dumps(body)).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
@@ -135,11 +138,12 @@ def test_what_may_be_asked_again(server: ScriptedServer, status: int, body: dict
     ("answer", "words"),
     [
         ((404, {"detail": "Not Found"}), "there is no OpenAI API"),
+        ((200, "<html>a proxy</html>"), "not JSON.*a proxy"),
         ((200, {"data": []}), "serves no base model"),
         ((200, {"data": [{"id": "base"}]}), "max_model_len"),
     ],
 )
-def test_servers_that_are_no_vllm(server: ScriptedServer, answer: tuple[int, dict], words: str) -> None:
+def test_servers_that_are_no_vllm(server: ScriptedServer, answer: tuple[int, dict | str], words: str) -> None:
     server.answers["/v1/models"] = answer
     with pytest.raises(SamplerRefused, match=words):
         server.client.model()
@@ -156,3 +160,29 @@ def test_a_server_that_is_not_there() -> None:
     with pytest.raises(Unreachable, match="ConnectError"):
         client.model()
     assert not client.is_healthy()
+
+
+def test_two_processes_of_one_training_do_not_touch_each_others_adapters(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    server.answers |= {"/v1/models": (200, {"data": [CARD]}), "/v1/load_lora_adapter": (200, "ok")}
+    server.answers["/v1/unload_lora_adapter"] = (200, "ok")
+    model = SimpleNamespace(peft_config={"default": SimpleNamespace(r=8)})
+
+    def write(_: object, directory: Path) -> None:
+        (directory / "adapter_config.json").write_text("{}")
+
+    def start(session: str) -> VllmSampler:
+        client = VllmServer(server.client.url, 2)
+        return VllmSampler(client, "whet-job-", session, tmp_path / "sampler", write, lambda: False, lambda _: None)
+
+    old = start("00000000")
+    before = old.publish(model)
+    new = start("11111111")
+    after = new.publish(model)
+    assert before != after
+    old.close()
+    assert [one["lora_name"] for one in server.asked if "lora_path" not in one] == [before]
+    assert [path.name for path in (tmp_path / "sampler").iterdir()] == ["11111111"]
+    new.close()
+    assert not (tmp_path / "sampler").exists()

@@ -33,10 +33,11 @@ MOST_FAILURES = 20
 class VllmSampler:
     """Samples with a server, with each adapter under a name that no other adapter ever gets.
 
-    `prefix` begins the names of this training's adapters. Adapters are written to folders in `folder`, which the server
-    must see by the same path. `write(model, directory)` writes one in PEFT's format, with the same bytes for the same
-    weights. `leaves()` says that the training has to end. `tell` gets a sentence while the server is waited for, and
-    None afterwards.
+    `prefix` begins the names of this training's adapters, and `session` follows: it tells this process from another
+    one of the same training, which a node that came back may still run. Adapters are written to `folder`/`session`,
+    which the server must see by the same path; what earlier processes left in `folder` is removed. `write(model,
+    directory)` writes one in PEFT's format, with the same bytes for the same weights. `leaves()` says that the
+    training has to end. `tell` gets a sentence while the server is waited for, and None afterwards.
 
     The constructor waits for the server and raises SamplerRefused when it lacks something, SamplerInterrupted.
     """
@@ -48,12 +49,14 @@ class VllmSampler:
         self,
         server: VllmServer,
         prefix: str,
+        session: str,
         folder: Path,
         write: Callable[[PeftModel, Path], None],
         leaves: Callable[[], bool],
         tell: Callable[[str | None], None],
     ) -> None:
-        self._server, self._prefix, self._folder, self._write = server, prefix, folder, write
+        self._server, self._write = server, write
+        self._names, self._folder = f"{prefix}{session}-", folder / session
         self._leaves, self._tell = leaves, tell
         self._adapter: str | None = None
         self._rank = 0
@@ -61,7 +64,7 @@ class VllmSampler:
         self._given_up = threading.Event()
         self._told = False
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        self._folder.mkdir(parents=True)
         self._base = self._patiently(server.model)
         self.length = self._base.length
         # Those that an earlier process of this training left behind.
@@ -78,7 +81,7 @@ class VllmSampler:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
         self._write(model, temporary)
-        name = f"{self._prefix}{tree_sha256(temporary)[:16]}"
+        name = f"{self._names}{tree_sha256(temporary)[:16]}"
         if name == self._adapter:
             return name
         directory = self._folder / name
@@ -111,6 +114,8 @@ class VllmSampler:
             self._remove(self._adapter)
             self._adapter = None
         shutil.rmtree(self._folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self._folder.parent.rmdir()
         self._server.close()
 
     def _complete(self, model: str, requests: list[SampleRequest]) -> list[Sample]:

@@ -158,7 +158,7 @@ class VllmServer:
             raise AdapterMissing(_words(answer))
         if answer.status_code != 200:
             raise SamplerRefused(f"the sampler at {self.url} refuses a completion: {_words(answer)}")
-        return self._read(answer.json(), request)
+        return self._read(self._json(answer), request)
 
     def _read(self, body: dict, request: SampleRequest) -> Sample:
         choice = body["choices"][0]
@@ -182,6 +182,15 @@ class VllmServer:
             raise SamplerGone(f"the sampler at {self.url} ended a completion with {choice.get('finish_reason')!r}")
         return Sample(tokens, values, choice["finish_reason"])
 
+    def _json(self, answer: httpx2.Response) -> dict:
+        try:
+            return answer.json()
+        except ValueError:
+            raise SamplerRefused(
+                f"{self.url} answers with something that is not JSON: {_words(answer)}; training.samplerUrl must be the"
+                " address of a vLLM server"
+            ) from None
+
     def _cards(self) -> list[dict]:
         answer = self._ask("GET", "/v1/models")
         if answer.status_code != 200:
@@ -189,7 +198,7 @@ class VllmServer:
                 f"there is no OpenAI API at {self.url}: /v1/models answers {answer.status_code} ({_words(answer)});"
                 " training.samplerUrl must be the address of a vLLM server"
             )
-        return answer.json()["data"]
+        return self._json(answer)["data"]
 
     def _ask(self, method: str, path: str, body: dict | None = None, seconds: float = 60.0) -> httpx2.Response:
         timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS, pool=None)

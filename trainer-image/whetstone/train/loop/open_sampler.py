@@ -58,6 +58,7 @@ def open_sampler(
         sampler = VllmSampler(
             VllmServer(url, CONCURRENCY, key),
             f"whet-{job.sha256[:12]}-",
+            store.session,
             store.root / "sampler",
             write,
             has_to_end,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import io
 import json
 import os
@@ -107,6 +108,11 @@ class OutputStore:
     def release(self) -> None:
         """Gives up the lock before the process ends, so that this job may be started elsewhere."""
         fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    @property
+    def session(self) -> str:
+        """Eight hex digits that tell this process from another one of the same training."""
+        return hashlib.sha256(self._token.encode()).hexdigest()[:8]
 
     def _must_hold_fence(self) -> None:
         if self._fence.read_text() != self._token:
