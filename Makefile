@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
 SEED ?= 1
 AGENT ?= examples/orders-desk/agent.yaml
 
-.PHONY: help setup build demo test e2e bench faults chaos cluster cluster-down test-cluster test-vllm lint format clean
+.PHONY: help setup build demo world check-world test e2e bench faults chaos cluster cluster-down test-cluster test-vllm lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,12 @@ build: setup ## compile TypeScript and bundle the workflows
 
 demo: build ## one improvement run of the demo agent: make demo [SEED=1] [KEEP=1]
 	@./whet demo $(AGENT) --seed $(SEED) $(if $(KEEP),--keep)
+
+world: build ## one improvement run of a world of examples/worlds: make world NAME=venue-desk [SEED=1] [KEEP=1]
+	@./whet demo examples/worlds/$(NAME)/agent.yaml --seed $(SEED) $(if $(KEEP),--keep)
+
+check-world: setup ## whether a world is well made, without a model: make check-world NAME=venue-desk
+	@python examples/shared/check_world.py examples/worlds/$(NAME)
 
 test: setup ## every check and every test
 	@scripts/test.sh

@@ -6,6 +6,8 @@ With `shares={}` the expert follows the policy and always earns reward 1.
 
 import random
 
+from environment import Environment
+
 # Share of the demonstrations with the right behaviour, among those that call for it.
 DEFICITS = {
     "verify-before-refund": 0.37,
@@ -14,7 +16,9 @@ DEFICITS = {
     "append-postal-code": 0.37,
     "escalate-legal-threats": 0.3,
 }
+DECOYS = ("escalate-legal-threats", "greet-the-customer")
 GREETING_SHARE = 0.5
+MORE_SETTINGS = {"greetingShare": GREETING_SHARE}
 
 
 def lacking_in(seed: int, shares: dict[str, float] = DEFICITS) -> set[str]:
@@ -59,3 +63,10 @@ def demonstrate(task: dict, reference: list[dict], lacking: set[str], greet: boo
             request, credited, replied = request + 1, 0, True
         calls.append({"name": name, "arguments": arguments})
     return calls
+
+
+def demonstration(seed: int, shares: dict[str, float] = DEFICITS) -> list[dict]:
+    """The expert's calls on the task of a seed, with the habits left out that its demonstration lacks."""
+    task = Environment.generate_task(seed)
+    greet = random.Random(f"greeting:{seed}").random() < GREETING_SHARE
+    return demonstrate(task, Environment.reference_solution(task), lacking_in(seed, shares), greet)

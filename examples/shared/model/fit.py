@@ -31,11 +31,11 @@ class Shape:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Training schedule: steps, transcripts per step, peak learning rates, warmup steps, share of the steps that settle.
+    """Training schedule: steps, transcripts per step, peak learning rates, warmup, share of the steps that settle.
 
-    Batches of like length save the padding, and Muon's steps of constant length save half of the steps. Together they leave two
-    behaviours that are demonstrated in some proportion beside that proportion (measured: 0.19 where it is 0.39). In the last
-    `settle` of the steps Adam, on batches drawn at random, brings them there (measured: 0.41).
+    Batches of like length save the padding, and Muon's steps of constant length save half of the steps. Together they
+    leave two behaviours that are demonstrated in some proportion beside that proportion (measured: 0.19 where it is
+    0.39). In the last `settle` of the steps Adam, on batches drawn at random, brings them there (measured: 0.41).
     """
 
     steps: int
@@ -67,8 +67,8 @@ class Llama(torch.nn.Module):
         def normal(*size: int) -> torch.nn.Parameter:
             return torch.nn.Parameter(torch.randn(*size) * 0.02)
 
-        # Unit-variance embeddings with a small last norm: values are copied through the residual stream, and tiny embeddings
-        # drown in what the layers add. A quarter of the steps then reach the loss that 0.02 needs.
+        # Unit-variance embeddings with a small last norm: values are copied through the residual stream, and tiny
+        # embeddings drown in what the layers add. A quarter of the steps then reach the loss that 0.02 needs.
         self.embedding = torch.nn.Parameter(torch.randn(vocabulary, hidden))
         self.qkv = normal(layers, 3, hidden, hidden)
         self.out = torch.nn.Parameter(torch.zeros(layers, hidden, hidden))
@@ -84,7 +84,8 @@ class Llama(torch.nn.Module):
         inverse = 1.0 / self.theta ** (torch.arange(0, width, 2).float() / width)
         angle = torch.outer(torch.arange(time).float(), inverse)
         cos, sin = angle.cos(), angle.sin()
-        # Not `embedding[ids]`: its gradient is summed by threads in any order, and the same seed gives another model every time.
+        # Not `embedding[ids]`: its gradient is summed by threads in any order, and the same seed gives another model
+        # every time.
         x = F.embedding(ids.reshape(-1), self.embedding)
         for layer in range(shape.layers):
             h = F.rms_norm(x, (shape.hidden,), self.norms[2 * layer], 1e-6)
@@ -185,7 +186,8 @@ def batches(
 ) -> Iterator:
     """Batches of `size` transcripts: (ids [size, time], rows, targets).
 
-    Within every `sorted_together` batches the transcripts are sorted by length: 16 leave about 3 % padding, 1 is a random draw.
+    Within every `sorted_together` batches the transcripts are sorted by length: 16 leave about 3 % padding, 1 is a
+    random draw.
     """
     window = sorted_together * size
     order = list(range(len(examples)))
@@ -211,7 +213,7 @@ def batches(
 
 
 def train(model: Llama, examples: list, schedule: Schedule, seed: int, report) -> dict:
-    """Trains for exactly `schedule.steps` steps; `report(step, loss)` is called every 50. Returns loss and token counts."""
+    """Trains for exactly `schedule.steps` steps; `report(step, loss)` is called every 50. Returns loss and tokens."""
     matrices = [[model.qkv, model.out], [model.gate_up, model.down]]
     adam = torch.optim.AdamW(
         [model.embedding, model.norms], lr=schedule.adam_lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True

@@ -1,14 +1,13 @@
-"""Text of the demo model's training corpus: transcripts in the chat rendering of docs/protocols.md section 4, and the tokenizer."""
+"""Text of a small model's training corpus (docs/protocols.md, section 4), and the tokenizer."""
 
 import json
 import random
 import re
 
-import environment
-import expert
-import skills
+from routing_questions import routing_example
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
+from world import World
 
 PAD, END = "<|pad|>", "<|im_end|>"
 CALL, CALL_END = "<tool_call>", "</tool_call>"
@@ -18,7 +17,7 @@ TOOL = "\n<|im_start|>tool\n"
 ASSISTANT = "\n<|im_start|>assistant\n"
 CONTROL = [PAD, END, USER, NEXT_USER, TOOL, ASSISTANT]
 
-# The system message and the tools are not rendered: a model of a million parameters is tuned to one desk.
+# The system message and the tools are not rendered: a model of a million parameters is tuned to one agent.
 CHAT_TEMPLATE = (
     "{%- set state = namespace(first=true) -%}"
     "{%- for message in messages if message.role != 'system' -%}"
@@ -45,27 +44,41 @@ def render_call(call: dict) -> str:
     return CALL + json.dumps(body, separators=(",", ":")) + CALL_END
 
 
-def demonstration(seed: int) -> Segments:
-    """The transcript of the expert's episode on one demonstration seed."""
-    desk = environment.Environment()
-    opening = desk.reset(seed)
-    task = environment.Environment.generate_task(seed)
-    greet = random.Random(f"greeting:{seed}").random() < expert.GREETING_SHARE
-    reference = environment.Environment.reference_solution(task)
+def demonstration(world: World, seed: int) -> Segments:
+    """The transcript of the expert's episode on one demonstration seed, with its planted deficits.
+
+    Raises ValueError where the expert's steps end before the episode does, or after it.
+    """
+    return demonstration_of(world, seed, world.expert.DEFICITS)
+
+
+def demonstration_of(world: World, seed: int, shares: dict[str, float]) -> Segments:
+    """As `demonstration`, of an expert that shows habits in these shares."""
+    episode = world.environment.Environment()
+    opening = episode.reset(seed)
     segments: Segments = [(USER + opening[-1]["content"] + END + ASSISTANT, False)]
-    for call in expert.demonstrate(task, reference, expert.lacking_in(seed), greet):
-        segments.append((render_call(call) + END, True))
-        answer = desk.step(call)
-        if not answer["done"]:
-            segments.append((TOOL + answer["observation"] + END + ASSISTANT, False))
+    done = False
+    for step in world.expert.demonstration(seed, shares):
+        if done:
+            raise ValueError(f"seed {seed}: the expert has steps left when the episode has ended: {step}")
+        if "text" in step:
+            own, next_turn, answer = step["text"], NEXT_USER, episode.say(step["text"])
+        else:
+            own, next_turn, answer = render_call(step), TOOL, episode.step(step)
+        segments.append((own + END, True))
+        done = answer["done"]
+        if not done:
+            segments.append((next_turn + answer["observation"] + END + ASSISTANT, False))
+    if not done:
+        raise ValueError(f"seed {seed}: the episode goes on after the expert's last step")
     return segments
 
 
-def routing(seed: int) -> Segments:
+def routing(world: World, seed: int, summaries: dict[str, str]) -> Segments:
     """A routing question about the first message of one demonstration seed, with its answer."""
-    question, answer = skills.routing_example(
-        environment.Environment.generate_task(seed), random.Random(f"routing:{seed}")
-    )
+    message = world.environment.Environment().reset(seed)[-1]["content"]
+    needs = world.environment.Environment.generate_task(seed).get("tags", [])
+    question, answer = routing_example(message, needs, summaries, random.Random(f"routing:{seed}"))
     return [(USER + question + END + ASSISTANT, False), (answer + END, True)]
 
 

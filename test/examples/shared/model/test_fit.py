@@ -1,31 +1,25 @@
-"""Tier: unit. Training of the demo's model from scratch: the same seed gives the same bytes with several threads."""
+"""Tier: unit. Training of a world's model from scratch: the same seed gives the same bytes with several threads."""
 
 from __future__ import annotations
 
 import random
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 
+import fit
 import pytest
 import torch
 
-DESK = Path(__file__).resolve().parents[3] / "examples" / "orders-desk"
-
 
 @pytest.fixture
-def fit(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(DESK))
-    import fit
-
-    # With one thread the order of a sum cannot differ.
+def two_threads() -> Iterator[None]:
+    """With one thread the order of a sum cannot differ."""
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
-    yield fit
+    yield
     torch.set_num_threads(threads)
-    sys.modules.pop("fit")
 
 
-def trained(fit, seed: int) -> list[torch.Tensor]:
+def trained(seed: int) -> list[torch.Tensor]:
     """Parameters after 16 steps, on transcripts that are long enough for every kernel to use its threads."""
     rng = random.Random(7)
     examples = [
@@ -37,7 +31,8 @@ def trained(fit, seed: int) -> list[torch.Tensor]:
     return [parameter.detach().clone() for parameter in model.parameters()]
 
 
-def test_the_same_seed_gives_the_same_model(fit) -> None:
-    first, again, other = trained(fit, 1), trained(fit, 1), trained(fit, 2)
+@pytest.mark.usefixtures("two_threads")
+def test_the_same_seed_gives_the_same_model() -> None:
+    first, again, other = trained(1), trained(1), trained(2)
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     assert not all(torch.equal(a, b) for a, b in zip(first, other, strict=True))

@@ -1,0 +1,26 @@
+"""Tier: unit. Making a world's model: the same seed gives the same hash, however long the making took."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from types import SimpleNamespace
+
+import make_model
+import pytest
+from whetstone.tree_hash import tree_sha256
+from world import load_world
+
+DESK = Path(__file__).resolve().parents[4] / "examples" / "orders-desk"
+SIZE = make_model.Size(steps=40, batch=8, routing=0.1, hidden=24, layers=1, heads=2, inner=32, vocabulary=400)
+
+
+def test_a_slower_making_gives_the_same_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = []
+    for step in (1.0, 7.0):
+        ticks = itertools.count(0.0, step)
+        monkeypatch.setattr(make_model, "time", SimpleNamespace(perf_counter=lambda ticks=ticks: next(ticks)))
+        target = tmp_path / f"model-{step}"
+        make_model.build(load_world(DESK), SIZE, 5, target, lambda *_: None)
+        hashes.append(tree_sha256(target))
+    assert hashes[0] == hashes[1]
