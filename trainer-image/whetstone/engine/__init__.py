@@ -2,7 +2,7 @@
 
 from .adapter import Adapter, live_adapter, merge_adapters, read_adapter
 from .config import LlamaShape, ModelError, read_shape
-from .engine import Engine, Request, derive_seed
+from .engine import Engine, NotFinite, Request, derive_seed
 from .weights import Weights
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Engine",
     "LlamaShape",
     "ModelError",
+    "NotFinite",
     "Request",
     "Weights",
     "derive_seed",

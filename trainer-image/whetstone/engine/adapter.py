@@ -43,7 +43,13 @@ class Adapter:
             "up_proj": (shape.hidden, shape.inner),
             "down_proj": (shape.inner, shape.hidden),
         }
+        if not math.isfinite(self.scale):
+            raise ModelError(f"{where}: lora_alpha divided by the rank is not finite")
         for (layer, module), (a, b) in self.parts.items():
+            if a.dim() != 2 or b.dim() != 2 or a.shape[0] != b.shape[1]:
+                raise ModelError(f"{where}: layer {layer} {module} has factors A and B of different rank")
+            if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
+                raise ModelError(f"{where}: layer {layer} {module} holds numbers that are not finite: train it again")
             if layer >= shape.layers:
                 raise ModelError(f"{where}: adapter has layer {layer}, the base model has {shape.layers} layers")
             if (a.shape[1], b.shape[0]) != sizes[module]:
@@ -72,19 +78,25 @@ def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
     Raises ModelError for a missing file, another adapter type, or options beyond plain LoRA (DoRA, biases, per-layer
     ranks, fully trained modules).
     """
+    for path in (directory / "adapter_config.json", directory / "adapter_model.safetensors"):
+        if not path.exists():
+            raise ModelError(f"{path} does not exist; give a directory written by PEFT's save_pretrained")
+        # Reading a FIFO would wait for ever.
+        if not path.is_file():
+            raise ModelError(f"{path} is not a file")
     try:
         raw = json.loads((directory / "adapter_config.json").read_text())
         tensors = load_file(directory / "adapter_model.safetensors")
-    except FileNotFoundError as error:
-        raise ModelError(
-            f"{error.filename} does not exist; give a directory written by PEFT's save_pretrained"
-        ) from None
-    except (json.JSONDecodeError, OSError, ValueError) as error:
+    except (RecursionError, OSError, ValueError) as error:
         raise ModelError(f"{directory}: adapter cannot be read: {error}") from None
     except SafetensorError as error:
         raise ModelError(f"{directory / 'adapter_model.safetensors'} is damaged: {error}") from None
-    if not isinstance(raw, dict) or not all(isinstance(raw.get(key), (int, float)) for key in ("r", "lora_alpha")):
-        raise ModelError(f"{directory / 'adapter_config.json'} does not name the rank r and lora_alpha")
+    config = directory / "adapter_config.json"
+    rank, alpha = (raw.get("r"), raw.get("lora_alpha")) if isinstance(raw, dict) else (None, None)
+    if not isinstance(rank, int) or isinstance(rank, bool) or not 0 < rank < 65536:
+        raise ModelError(f"{config} does not name the rank r, a whole number above 0")
+    if not isinstance(alpha, (int, float)) or isinstance(alpha, bool) or not abs(alpha) < 1e9:
+        raise ModelError(f"{config} does not name lora_alpha, a finite number")
     if raw.get("peft_type") != "LORA":
         raise ModelError(f"{directory}: peft_type is {raw.get('peft_type')!r}, only 'LORA' is supported")
     for option in ("use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "lora_bias"):
@@ -92,8 +104,7 @@ def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
             raise ModelError(f"{directory}: LoRA option {option} is not supported")
     if raw.get("bias", "none") != "none":
         raise ModelError(f"{directory}: LoRA with trained biases is not supported")
-    root = math.sqrt(raw["r"]) if raw.get("use_rslora") else raw["r"]
-    adapter = _collect(tensors, raw["lora_alpha"] / root, str(directory))
+    adapter = _collect(tensors, alpha / (math.sqrt(rank) if raw.get("use_rslora") else rank), str(directory))
     adapter.check(shape, str(directory))
     return adapter
 

@@ -13,6 +13,8 @@ class ChoiceTrie:
     def __init__(self, choices: list[list[int]], end: int) -> None:
         if not choices or any(not choice for choice in choices):
             raise ValueError("every choice needs at least one token")
+        if any(end in choice for choice in choices):
+            raise ValueError("a choice must not hold the token that ends a turn")
         self._end = end
         self._root: dict = {}
         for choice in choices:

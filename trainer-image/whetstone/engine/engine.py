@@ -12,16 +12,21 @@ import torch
 from .adapter import Adapter
 from .choice import ChoiceTrie
 from .forward import ROW_MULTIPLE, KeyValueCache, Network, Rows, Segment
-from .sampling import pick_tokens, uniforms
+from .sampling import broken_rows, pick_tokens, uniforms
 from .slots import Slot, SlotTable
 from .weights import Weights
 
 # The name of the weights without an adapter.
 BASE = ""
+NOT_FINITE = "the model's output is not finite; its adapter holds numbers that are too large"
 # A step with this many new prompt tokens admits no more prompts.
 PREFILL_TOKENS = 4096
 # There is an archive of idle sequences only if all slots together need no more memory than this.
 ARCHIVE_BYTES = 512 * 2**20
+
+
+class NotFinite(ArithmeticError):
+    """The model's output is NaN or infinite, so that there is nothing to sample from."""
 
 
 @dataclass(eq=False)
@@ -32,7 +37,7 @@ class Request:
     of these token sequences. `stop` are the ids that end it; None: the model's own. `top_logprobs` None asks for no
     log-probabilities, 0 for those of the sampled tokens only. Log-probabilities are in nats and belong to the
     distribution before temperature and `choices`. `tokens` includes the end-of-turn token when it was sampled. `finish`
-    becomes "stop", "length" or "aborted".
+    becomes "stop", "length", "aborted" or "failed"; with the last one, `error` says why.
     """
 
     prompt: list[int]
@@ -48,6 +53,7 @@ class Request:
     top: list[list[tuple[int, float]]] = field(default_factory=list)
     cached_tokens: int = 0
     finish: str | None = None
+    error: str | None = None
     _slot: Slot | None = None
     _trie: ChoiceTrie | None = None
     _uniforms: list[float] = field(default_factory=list)
@@ -217,11 +223,18 @@ class Engine:
         uniform = [request._uniforms[len(request.tokens)] for request in requests]
         self._picked = pick_tokens(logits, [request.temperature for request in requests], uniform)
         picked = self._picked.tolist()
+        # Of the raw logits: a choice leaves minus infinity in a row.
+        broken = frozenset(broken_rows(raw))
         if any(request.top_logprobs is not None for request in requests):
             self._report(requests, raw, picked)
         ended = []
         eos = self.weights.shape.eos_ids
-        for request, token in zip(requests, picked, strict=True):
+        for row, (request, token) in enumerate(zip(requests, picked, strict=True)):
+            if row in broken:
+                request.error = NOT_FINITE
+                self._end(request, "failed")
+                ended.append(request)
+                continue
             request.tokens.append(token)
             if request._trie is not None:
                 stop = request._trie.advance(token)
@@ -247,6 +260,9 @@ class Engine:
 
     def _end(self, request: Request, finish: str) -> None:
         request.finish = finish
+        if finish == "failed":
+            request._slot.ids = []
+            self._cache.clear(request._slot.index)
         self._slots.release(request._slot)
 
 

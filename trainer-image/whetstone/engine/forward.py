@@ -62,6 +62,12 @@ class KeyValueCache:
         self.mask[slot, max(length, 1) :] = -torch.inf
         self.mask[slot, : max(length, 1)] = 0.0
 
+    def clear(self, slot: int) -> None:
+        """Zeros a slot. What is masked still takes part in sums, as a product with zero, which NaN survives."""
+        for layer in self.layers:
+            layer[:, slot] = 0.0
+        self.reset_mask(slot, 0)
+
     def copy_prefix(self, source: int, target: int, length: int) -> None:
         """Copies the first `length` positions of one slot to another."""
         for layer in self.layers:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+# Below this temperature the likeliest token is taken: logits divided by less may overflow float32, or the temperature
+# itself may be 0 in it. vLLM has the same limit.
+GREEDY_BELOW = 1e-5
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -25,15 +28,16 @@ def uniforms(seed: int, count: int, start: int = 0) -> np.ndarray:
 
 
 def pick_tokens(logits: torch.Tensor, temperature: list[float], uniform: list[float]) -> torch.Tensor:
-    """Next token of each row, `[rows]`: the inverse of the cumulative distribution in float64; argmax at temperature 0.
+    """Next token of each row, `[rows]`: the inverse of the cumulative distribution in float64.
 
-    Every row is computed from its own logits alone, so the batch's composition does not change it.
+    Below a temperature of GREEDY_BELOW it is the argmax. Every row is computed from its own logits alone, so the
+    batch's composition does not change it. The token of a row with NaN or infinity means nothing: see `broken_rows`.
     """
-    greedy = [t == 0 for t in temperature]
+    greedy = [t < GREEDY_BELOW for t in temperature]
     if all(greedy):
         return logits.argmax(-1)
     if any(t != 1 for t in temperature):
-        scale = torch.tensor([t or 1.0 for t in temperature], device=logits.device)
+        scale = torch.tensor([1.0 if t < GREEDY_BELOW else t for t in temperature], device=logits.device)
         scaled = logits / scale[:, None]
     else:
         scaled = logits
@@ -43,3 +47,9 @@ def pick_tokens(logits: torch.Tensor, temperature: list[float], uniform: list[fl
     if any(greedy):
         tokens = torch.where(torch.tensor(greedy, device=logits.device), logits.argmax(-1), tokens)
     return tokens
+
+
+def broken_rows(logits: torch.Tensor) -> list[int]:
+    """Rows that hold NaN or infinity, or nothing but minus infinity: nothing can be sampled from them."""
+    finite = torch.isfinite(logits.amax(-1))
+    return [] if bool(finite.all()) else torch.nonzero(~finite)[:, 0].tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from whetstone.engine import Adapter, Engine, Request, live_adapter
+from whetstone.engine import Adapter, Engine, NotFinite, Request, live_adapter
 
 from .sampler import Sample, SampleRequest
 
@@ -56,6 +56,9 @@ class EngineSampler:
             for one in requests
         ]
         self._engine.run(asked)
+        failed = next((one for one in asked if one.error is not None), None)
+        if failed is not None:
+            raise NotFinite(failed.error)
         return [Sample(one.tokens, None, one.finish or "") for one in asked]
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Event
 
-from whetstone.engine import ModelError
+from whetstone.engine import ModelError, NotFinite
 from whetstone.envs.errors import SandboxError
 from whetstone.sampling import SamplerGone, SamplerInterrupted, SamplerRefused
 from whetstone.sampling.managed_server import ManagedServer
@@ -60,7 +60,7 @@ def run_to_exit_code(
         return end_with_failure(SAMPLER_REFUSED, error, store)
     except DiskFull as error:
         return end_with_failure(DISK_FULL, error.strerror, store)
-    except Diverged as error:
+    except (Diverged, NotFinite) as error:
         return end_with_failure(DIVERGED, error, store)
     except Locked as error:
         return end_with_failure(LOCKED, error)
