@@ -169,6 +169,8 @@ function modelServices(
       loopback,
       '--served-name',
       servedName,
+      '--adapters',
+      plan.storeRoot,
     ],
     environment,
     url: `http://${loopback}:${port}`,

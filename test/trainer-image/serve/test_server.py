@@ -30,7 +30,8 @@ HISTORY = [
 
 @pytest.fixture(scope="module")
 def server(tiny_dir: Path, adapter_dirs: list[Path]):
-    with ServerProcess(tiny_dir, "--served-name", "tiny", "--lora", f"first={adapter_dirs[0]}") as process:
+    folder = f"--adapters={adapter_dirs[0].parent}"
+    with ServerProcess(tiny_dir, "--served-name", "tiny", "--lora", f"first={adapter_dirs[0]}", folder) as process:
         yield process
 
 
@@ -163,7 +164,7 @@ def test_adapters_come_and_go(server: ServerProcess, adapter_dirs: list[Path]) -
     status, text = server.request("POST", "/v1/load_lora_adapter", {"lora_name": "second", "lora_path": path})
     assert status == 400
     assert "already served" in text
-    status, text = server.request("POST", "/v1/load_lora_adapter", {"lora_name": "third", "lora_path": "/nowhere"})
+    status, text = server.request("POST", "/v1/load_lora_adapter", {"lora_name": "third", "lora_path": f"{path}-not"})
     assert status == 400
     assert "adapter_config.json does not exist" in text
     assert server.request("POST", "/v1/unload_lora_adapter", {"lora_name": "second"})[0] == 200

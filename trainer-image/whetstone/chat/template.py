@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -15,8 +17,15 @@ from tokenizers import Tokenizer
 
 from whetstone.engine import ModelError
 
-# Pieces of text whose token ids are kept.
-CACHED_PIECES = 16_384
+from .piece_cache import PieceCache
+
+# Memory for the token ids of pieces of text, in bytes.
+CACHED_BYTES = 64 * 2**20
+# Texts that are tokenized in a few milliseconds: up to this many characters that are not cached, in words up to this
+# length. A tokenizer may need time that grows with the square of a word's length.
+QUICK_CHARS, QUICK_WORD = 4096, 256
+
+_RUNS = re.compile(r"\s+|\S+")
 
 
 class RawJson(str):
@@ -57,6 +66,7 @@ class Chat:
     """The chat template and the tokenizer of one model directory.
 
     The text of a conversation is cut before each opening token of a turn, and each piece is encoded once and cached.
+    Methods may be called from several threads.
     The tokenizer itself never merges across a special token, so the ids equal those of the whole text.
 
     Raises ModelError when the directory has no readable tokenizer or no chat template.
@@ -87,7 +97,8 @@ class Chat:
             token.content for token in added if token.special and not (token.lstrip or token.rstrip or token.normalized)
         }
         self._opening = "<|im_start|>" if "<|im_start|>" in plain else None
-        self._piece = lru_cache(CACHED_PIECES)(self._encode_piece)
+        self._piece = PieceCache(self._encode_piece, CACHED_BYTES)
+        self._longest_token = max(map(len, self._tokenizer.get_vocab()))
         self.token_text = lru_cache(None)(lambda token: self._tokenizer.decode([token], skip_special_tokens=False))
 
     def end_ids(self) -> list[int]:
@@ -109,16 +120,40 @@ class Chat:
 
     def encode(self, text: str) -> list[int]:
         """Token ids `[tokens]` of a text that may contain special tokens. Adds no token at either end."""
-        if self._opening is None:
-            return self._encode_piece(text)
         ids: list[int] = []
+        for piece in self._pieces(text):
+            ids += self._piece(piece)
+        return ids
+
+    def _pieces(self, text: str) -> Iterator[str]:
         start = 0
         while start < len(text):
-            end = text.find(self._opening, start + 1)
+            end = -1 if self._opening is None else text.find(self._opening, start + 1)
             end = len(text) if end < 0 else end
-            ids += self._piece(text[start:end])
+            yield text[start:end]
             start = end
-        return ids
+
+    def is_quick(self, text: str) -> bool:
+        """Whether encoding the text takes a few milliseconds at most."""
+        room = QUICK_CHARS
+        for piece in self._pieces(text):
+            if piece in self._piece:
+                continue
+            room -= len(piece)
+            if room < 0 or _longest_run(piece) > QUICK_WORD:
+                return False
+        return True
+
+    def largest_text(self, tokens: int) -> int:
+        """Characters that so many tokens have at most."""
+        return tokens * self._longest_token
+
+    def fits(self, text: str, tokens: int) -> bool:
+        """False for a text that certainly has more than so many tokens, or a word too long for any prompt.
+
+        It only counts characters: what it refuses is never tokenized.
+        """
+        return len(text) <= self.largest_text(tokens) and _longest_run(text) <= max(2 * tokens, 2048)
 
     def decode(self, ids: list[int]) -> str:
         """The text of token ids, special tokens included."""
@@ -126,6 +161,11 @@ class Chat:
 
     def _encode_piece(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def _longest_run(text: str) -> int:
+    """Characters of the longest run without, or of nothing but, white space."""
+    return max((len(run) for run in _RUNS.findall(text)), default=0)
 
 
 def _token_text(value: str | dict | None) -> str | None:

@@ -10,6 +10,10 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .app import Doors
 
 # In parameters: below it one thread is the fastest.
 SMALL_MODEL = 20_000_000
@@ -28,6 +32,20 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="default: 1 for models under 20M parameters, else all cores")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--lora", action="append", default=[], metavar="NAME=DIR", help="adapter to load at start")
+    parser.add_argument(
+        "--adapters",
+        action="append",
+        type=Path,
+        metavar="DIR",
+        help="folder out of which adapters may be loaded over HTTP; default: WHET_STORE, or else none",
+    )
+    parser.add_argument(
+        "--allowed-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name under which clients reach a server on a loopback address",
+    )
     arguments = parser.parse_args(argv)
     if arguments.max_batch < 1 or arguments.max_length < 8 or not 0 <= arguments.port < 65536:
         parser.error("--max-batch must be at least 1, --max-length at least 8 and --port 0 to 65535")
@@ -50,8 +68,23 @@ def _bind(host: str, port: int) -> socket.socket:
     return listener
 
 
+def _doors(arguments: argparse.Namespace) -> Doors:
+    from .app import Doors
+
+    store = os.environ.get("WHET_STORE")
+    folders = arguments.adapters if arguments.adapters is not None else [Path(store)] if store else []
+    return Doors(
+        local_only=arguments.host == "localhost" or arguments.host.startswith("127.") or arguments.host == "::1",
+        names=frozenset(name.lower() for name in arguments.allowed_host),
+        adapters=tuple(folder.resolve() for folder in folders),
+    )
+
+
 def main(argv: list[str] | None = None) -> None:
-    """Serves until SIGTERM or SIGINT, then finishes open requests and exits 0. A bad model or port exits 2."""
+    """Serves until SIGTERM or SIGINT, then finishes open requests and exits 0.
+
+    A bad model or port exits 2. When the engine dies, open requests are answered and the process exits 1.
+    """
     arguments = _arguments(argv)
     listener = _bind(arguments.host, arguments.port)
     if not (arguments.model / "config.json").exists():
@@ -80,7 +113,7 @@ def main(argv: list[str] | None = None) -> None:
         torch.set_num_threads(arguments.threads or (1 if weights.parameters < SMALL_MODEL else os.cpu_count() or 1))
         engine = Engine(weights, arguments.max_batch, arguments.max_length)
         name = arguments.served_name or arguments.model.resolve().name
-        server = PolicyServer(engine, chat, name, tree_sha256(arguments.model))
+        server = PolicyServer(engine, chat, name, tree_sha256(arguments.model), _doors(arguments))
         for entry in arguments.lora:
             name, _, directory = entry.partition("=")
             server.load(name, directory)
@@ -100,6 +133,13 @@ def main(argv: list[str] | None = None) -> None:
             host, port = listener.getsockname()[:2]
             print(f"listening on http://{host}:{port}", flush=True)
 
+    died = False
+
+    def end() -> None:
+        nonlocal died
+        died = running.should_exit = True
+        config.timeout_graceful_shutdown = 2
+
     config = uvicorn.Config(
         server.app,
         log_level="warning",
@@ -108,7 +148,11 @@ def main(argv: list[str] | None = None) -> None:
         timeout_keep_alive=300,
         server_header=False,
     )
-    Server(config).run(sockets=[listener])
+    running = Server(config)
+    server.on_death = end
+    running.run(sockets=[listener])
+    if died:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
-from collections.abc import AsyncIterator
+import traceback
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -20,10 +25,28 @@ from whetstone.engine import Adapter, Engine, ModelError, Request, merge_adapter
 
 from .answers import Answer
 from .engine_loop import EngineLoop, Ticket
+from .incoming import check_sender, read_json
 from .requests import ApiError, ChatRequest, parse_chat_request
 
 # Seconds after which the server checks whether a request's client is still connected.
 WATCH_CLIENT_AFTER = 2.0
+# Of a body, besides the text of the longest prompt, whose characters may be written as \u0000.
+BODY_SLACK, BYTES_OF_CHARACTER = 65_536, 6
+# Messages with more characters are rendered outside the event loop.
+QUICK_MESSAGES = 65_536
+
+
+@dataclass(frozen=True)
+class Doors:
+    """Who and what comes in.
+
+    `local_only`: the server listens on a loopback address. `names` are further names under which it is asked.
+    `adapters` are the folders, resolved, out of which adapters are loaded over HTTP.
+    """
+
+    local_only: bool = False
+    names: frozenset[str] = frozenset()
+    adapters: tuple[Path, ...] = ()
 
 
 class PolicyServer:
@@ -34,19 +57,24 @@ class PolicyServer:
     directory (tree_hash). Every answer carries its beginning: a client notices when this address serves another model.
     """
 
-    def __init__(self, engine: Engine, chat: Chat, served_name: str, weights_sha256: str) -> None:
-        self._engine, self._chat, self._served_name = engine, chat, served_name
+    def __init__(self, engine: Engine, chat: Chat, served_name: str, weights_sha256: str, doors: Doors) -> None:
+        self._engine, self._chat, self._served_name, self._doors = engine, chat, served_name, doors
         self._weights_sha256 = weights_sha256
+        # Called when the engine has died. Nothing but a restart helps then.
+        self.on_death: Callable[[], None] = lambda: None
+        self._body_limit = BODY_SLACK + BYTES_OF_CHARACTER * chat.largest_text(engine.length)
+        self._tokenizing = ThreadPoolExecutor(1, "tokenize")
+        self._changing = asyncio.Lock()
         self._adapters: dict[str, str] = {}
         self._started = int(time.time())
         self._loop: EngineLoop | None = None
         self._driver: asyncio.Task | None = None
         self.app = Starlette(
             routes=[
-                Route("/v1/chat/completions", _guard(self._complete), methods=["POST"]),
-                Route("/v1/models", _guard(self._models)),
-                Route("/v1/load_lora_adapter", _guard(self._load), methods=["POST"]),
-                Route("/v1/unload_lora_adapter", _guard(self._unload), methods=["POST"]),
+                Route("/v1/chat/completions", self._guard(self._complete), methods=["POST"]),
+                Route("/v1/models", self._guard(self._models)),
+                Route("/v1/load_lora_adapter", self._guard(self._load), methods=["POST"]),
+                Route("/v1/unload_lora_adapter", self._guard(self._unload), methods=["POST"]),
                 Route("/healthz", self._health),
             ],
             lifespan=self._lifespan,
@@ -56,10 +84,19 @@ class PolicyServer:
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         self._loop = EngineLoop(self._engine)
         self._driver = asyncio.create_task(self._loop.run())
+        self._driver.add_done_callback(self._driver_ended)
         try:
             yield
         finally:
             self._driver.cancel()
+            self._tokenizing.shutdown(wait=False, cancel_futures=True)
+
+    def _driver_ended(self, driver: asyncio.Task) -> None:
+        error = None if driver.cancelled() else driver.exception()
+        if error is not None:
+            print("whetstone.serve: the engine failed, so the server ends", file=sys.stderr)
+            traceback.print_exception(error)
+            self.on_death()
 
     def load(self, name: str, directory: str, replace: bool = False) -> None:
         """Loads an adapter before the server runs; raises ApiError."""
@@ -90,17 +127,31 @@ class PolicyServer:
         return JSONResponse({"object": "list", "data": cards})
 
     async def _load(self, http: HttpRequest) -> Response:
-        name, path, body = await _adapter_fields(http)
+        name, path, body = await self._adapter_fields(http)
         replace = body.get("load_inplace") is True
-        self._check_name(name, replace)
-        if "lora_mixture" in body:
-            adapter, path = self._mixture(body["lora_mixture"]), f"mixture of {len(body['lora_mixture'])}"
-        else:
-            adapter = self._read(path, "lora_path")
-        await self._drain(name)
-        await self._loop.between_steps(lambda: self._engine.put_adapter(name, adapter))
-        self._adapters[name] = path
+        async with self._changing:
+            self._check_name(name, replace)
+            if "lora_mixture" in body:
+                adapter = await asyncio.to_thread(self._mixture, body["lora_mixture"])
+                path = f"mixture of {len(body['lora_mixture'])}"
+            else:
+                self._check_folder(path)
+                adapter = await asyncio.to_thread(self._read, path, "lora_path")
+            await self._drain(name)
+            await self._loop.between_steps(lambda: self._engine.put_adapter(name, adapter))
+            self._adapters[name] = path
         return PlainTextResponse(f"Success: LoRA adapter '{name}' added successfully.")
+
+    def _check_folder(self, path: str) -> None:
+        """Raises ApiError for a path outside the folders of adapters, links followed."""
+        try:
+            found = Path(path).resolve()
+        except (OSError, ValueError, RuntimeError):
+            raise ApiError(400, "lora_path is no path", "lora_path") from None
+        if not Path(path).is_absolute() or not any(found.is_relative_to(folder) for folder in self._doors.adapters):
+            folders = ", ".join(map(str, self._doors.adapters)) or "no folder"
+            message = f"adapters are loaded by absolute path, out of {folders} only; start the server with --adapters"
+            raise ApiError(400, message, "lora_path")
 
     def _read(self, path: str, field: str) -> Adapter:
         try:
@@ -119,14 +170,20 @@ class PolicyServer:
         read = [
             (self._read(self._adapters[part["lora_name"]], "lora_mixture"), float(part["weight"])) for part in parts
         ]
-        return merge_adapters(read)
+        merged = merge_adapters(read)
+        try:
+            merged.check(self._engine.weights.shape, "the mixture")
+        except ModelError as error:
+            raise ApiError(400, str(error), "lora_mixture") from None
+        return merged
 
     async def _unload(self, http: HttpRequest) -> Response:
-        name, _, _ = await _adapter_fields(http)
-        if name not in self._adapters:
-            raise ApiError(404, f"adapter {name} is not loaded", "lora_name", "model_not_found")
-        await self._drain(name)
-        await self._loop.between_steps(lambda: self._engine.drop_adapter(name))
+        name, _, _ = await self._adapter_fields(http)
+        async with self._changing:
+            if name not in self._adapters:
+                raise ApiError(404, f"adapter {name[:200]} is not loaded", "lora_name", "model_not_found")
+            await self._drain(name)
+            await self._loop.between_steps(lambda: self._engine.drop_adapter(name))
         return PlainTextResponse(f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def _drain(self, name: str) -> None:
@@ -136,10 +193,10 @@ class PolicyServer:
             await asyncio.sleep(0.005)
 
     async def _complete(self, http: HttpRequest) -> Response:
-        asked = parse_chat_request(await _json(http))
-        request = self._request(asked)
+        asked = parse_chat_request(await read_json(http, self._body_limit))
+        request = await self._request(asked)
         if self._driver.done():
-            raise ApiError(500, "the engine has stopped; restart the server")
+            raise ApiError(503, "the engine has stopped; the server is restarted")
         try:
             ticket = await self._loop.submit(request, watch=asked.stream)
         except ValueError as error:
@@ -154,7 +211,9 @@ class PolicyServer:
             await self._loop.abort(ticket)
             raise
         except Exception as error:
-            raise ApiError(500, f"the engine failed: {error}; restart the server") from error
+            raise ApiError(500, f"the engine failed: {error}; the server is restarted") from error
+        if request.error is not None:
+            raise _failed(request)
         return JSONResponse(answer.whole())
 
     async def _wait(self, ticket: Ticket, http: HttpRequest) -> None:
@@ -168,22 +227,57 @@ class PolicyServer:
                 await self._loop.abort(ticket)
         await ticket.ended
 
-    def _request(self, asked: ChatRequest) -> Request:
-        if asked.model != self._served_name and asked.model not in self._adapters:
-            raise ApiError(404, f"The model `{asked.model}` does not exist.", "model", "model_not_found")
-        try:
-            prompt = self._chat.encode(self._chat.render(asked.messages, asked.tools))
-        except jinja2.TemplateError as error:
-            raise ApiError(400, f"the chat template refused the messages: {error}", "messages") from None
+    def _check_model(self, name: str) -> None:
+        if name != self._served_name and name not in self._adapters:
+            raise ApiError(404, f"The model `{name[:200]}` does not exist.", "model", "model_not_found")
+
+    async def _request(self, asked: ChatRequest) -> Request:
+        """Renders and tokenizes a request. What takes long is done in a thread, so that others need not wait."""
+        self._check_model(asked.model)
+        if len(asked.messages) > self._engine.length:
+            raise self._too_long("messages")
+        loop = asyncio.get_running_loop()
+        is_quick = sum(len(message["content"] or "") for message in asked.messages) <= QUICK_MESSAGES
+        if is_quick:
+            text = self._render(asked)
+            is_quick = all(map(self._chat.is_quick, (text, *(asked.choices or ()))))
+        if is_quick:
+            prompt, choices = self._encode(text, asked.choices)
+        else:
+            prompt, choices = await loop.run_in_executor(
+                self._tokenizing, lambda: self._encode(self._render(asked), asked.choices)
+            )
+            self._check_model(asked.model)
         return Request(
             prompt=prompt,
             max_tokens=asked.max_tokens or self._engine.length,
             seed=asked.seed,
             temperature=asked.temperature,
             adapter=None if asked.model == self._served_name else asked.model,
-            choices=[self._chat.encode(choice) for choice in asked.choices] if asked.choices else None,
+            choices=choices,
             top_logprobs=asked.top_logprobs,
         )
+
+    def _render(self, asked: ChatRequest) -> str:
+        try:
+            return self._chat.render(asked.messages, asked.tools)
+        except (jinja2.TemplateError, TypeError) as error:
+            raise ApiError(400, f"the chat template refused the messages: {error}", "messages") from None
+
+    def _encode(self, text: str, choices: list[str] | None) -> tuple[list[int], list[list[int]] | None]:
+        """Token ids of a prompt and of its choices. Raises ApiError for what is too long, before it is tokenized."""
+        length = self._engine.length
+        if not self._chat.fits(text, length):
+            raise self._too_long("messages")
+        if choices is None:
+            return self._chat.encode(text), None
+        if not all(self._chat.fits(choice, length) for choice in choices) or sum(map(len, choices)) > 65_536:
+            raise self._too_long("structured_outputs")
+        return self._chat.encode(text), [self._chat.encode(choice) for choice in choices]
+
+    def _too_long(self, field: str) -> ApiError:
+        message = f"{field} cannot fit: the model takes 1 to {self._engine.length - 1} tokens"
+        return ApiError(400, f"{message}, and no words of thousands of letters", field, "context_length_exceeded")
 
     async def _stream(self, answer: Answer, ticket: Ticket) -> AsyncIterator[str]:
         try:
@@ -194,48 +288,62 @@ class PolicyServer:
                 chunk = answer.progress() if not ticket.ended.done() else None
                 if chunk:
                     yield chunk
+            if ticket.ended.exception() is not None:
+                raise ticket.ended.exception()
+            if ticket.request.error is not None:
+                yield f"data: {json.dumps(_failed(ticket.request).body())}\n\n"
+                return
             for chunk in answer.closing():
                 yield chunk
         finally:
             await self._loop.abort(ticket)
 
+    def _guard(self, handler):
+        """Lets in only who may come in, and turns every error into an answer in OpenAI's format."""
 
-def _guard(handler):
-    """Turns ApiError into its answer."""
+        async def guarded(http: HttpRequest) -> Response:
+            try:
+                check_sender(http, self._doors.local_only, self._doors.names)
+                return await handler(http)
+            except ApiError as error:
+                return _refusal(error)
+            except RecursionError:
+                return _refusal(ApiError(400, "the body is nested too deeply"))
+            except ClientDisconnect:
+                return Response(status_code=499)
+            except Exception:
+                traceback.print_exc()
+                return _refusal(ApiError(500, "the server failed; its log says why"))
 
-    async def guarded(http: HttpRequest) -> Response:
-        try:
-            return await handler(http)
-        except ApiError as error:
-            return JSONResponse(error.body(), error.status)
+        return guarded
 
-    return guarded
+    async def _adapter_fields(self, http: HttpRequest) -> tuple[str, str, dict]:
+        """Name, path (empty where none is needed) and body of an adapter call; raises ApiError."""
+        body = await read_json(http, BODY_SLACK)
+        loads = http.url.path.endswith("/load_lora_adapter")
+        needed = (
+            ("lora_name", "lora_path")
+            if loads and "lora_mixture" not in (body if isinstance(body, dict) else {})
+            else ("lora_name",)
+        )
+        for name in needed:
+            value = body.get(name) if isinstance(body, dict) else None
+            if not isinstance(value, str) or not value or len(value) > 4096:
+                raise ApiError(400, f"{name} must be a non-empty string", name)
+        return body["lora_name"], body.get("lora_path", ""), body
 
 
-async def _json(http: HttpRequest):
-    try:
-        return json.loads(await http.body())
-    except ValueError as error:
-        raise ApiError(400, f"the body is not JSON: {error}") from None
+def _refusal(error: ApiError) -> Response:
+    headers = {"connection": "close"} if error.status in (408, 413) else None
+    return JSONResponse(error.body(), error.status, headers)
+
+
+def _failed(request: Request) -> ApiError:
+    return ApiError(500, request.error, "model", "not_finite")
 
 
 def _is_part(part: object) -> bool:
     if not isinstance(part, dict) or not isinstance(part.get("lora_name"), str):
         return False
     weight = part.get("weight")
-    return isinstance(weight, (int, float)) and not isinstance(weight, bool) and 0 < weight < float("inf")
-
-
-async def _adapter_fields(http: HttpRequest) -> tuple[str, str, dict]:
-    """Name, path (empty where none is needed) and body of an adapter call; raises ApiError."""
-    body = await _json(http)
-    loads = http.url.path.endswith("/load_lora_adapter")
-    needed = (
-        ("lora_name", "lora_path")
-        if loads and "lora_mixture" not in (body if isinstance(body, dict) else {})
-        else ("lora_name",)
-    )
-    for name in needed:
-        if not isinstance(body, dict) or not isinstance(body.get(name), str) or not body[name]:
-            raise ApiError(400, f"{name} must be a non-empty string", name)
-    return body["lora_name"], body.get("lora_path", ""), body
+    return isinstance(weight, (int, float)) and not isinstance(weight, bool) and 0 < weight < 1e6

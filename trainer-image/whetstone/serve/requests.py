@@ -10,6 +10,8 @@ from whetstone.chat import RawJson
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MAX_TOP_LOGPROBS = 20
+# Choices in structured_outputs.
+MAX_CHOICES = 1024
 # Parameters of the OpenAI API that would change the distribution: refused unless they ask for the default.
 NEUTRAL = {"n": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0, "logit_bias": {}, "stop": []}
 
@@ -46,20 +48,25 @@ class ChatRequest:
     stream_usage: bool
 
 
+def _quoted(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
 def _number(raw: dict, name: str, default, kinds: tuple, low: float, high: float):
     value = raw.get(name)
     if value is None:
         return default
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
         kind = "a whole number" if kinds == (int,) else "a number"
-        raise ApiError(400, f"{name} must be {kind} from {low} to {high}, found {json.dumps(value)}", name)
+        raise ApiError(400, f"{name} must be {kind} from {low} to {high}, found {_quoted(value)}", name)
     return value
 
 
 def _flag(raw: dict, name: str) -> bool:
     value = raw.get(name)
     if value not in (None, True, False) or (isinstance(value, (int, float)) and not isinstance(value, bool)):
-        raise ApiError(400, f"{name} must be true or false, found {json.dumps(value)}", name)
+        raise ApiError(400, f"{name} must be true or false, found {_quoted(value)}", name)
     return bool(value)
 
 
@@ -73,14 +80,17 @@ def _content(value, where: str) -> str | None:
 
 def _message(raw, index: int) -> dict:
     where = f"messages[{index}]"
-    if not isinstance(raw, dict) or raw.get("role") not in ROLES:
+    role = raw.get("role") if isinstance(raw, dict) else None
+    if not isinstance(role, str) or role not in ROLES:
         raise ApiError(400, f"{where} must be an object with a role among {', '.join(ROLES)}", where)
     message = {
-        "role": "system" if raw["role"] == "developer" else raw["role"],
+        "role": "system" if role == "developer" else role,
         "content": _content(raw.get("content"), where),
     }
-    if raw["role"] == "assistant":
+    if role == "assistant":
         calls = raw.get("tool_calls") or []
+        if not isinstance(calls, list):
+            raise ApiError(400, f"{where}.tool_calls must be a list", where)
         if message["content"] is None and not calls:
             raise ApiError(400, f"{where} is an assistant message without content and without tool calls", where)
         if calls:
@@ -106,8 +116,10 @@ def _choices(raw: dict) -> list[str] | None:
     if outputs is None:
         return None
     choices = outputs.get("choice") if isinstance(outputs, dict) else None
-    if set(outputs) != {"choice"} or not isinstance(choices, list) or not choices:
+    if choices is None or set(outputs) != {"choice"} or not isinstance(choices, list) or not choices:
         raise ApiError(400, 'structured_outputs must be {"choice": [at least one string]}', "structured_outputs")
+    if len(choices) > MAX_CHOICES:
+        raise ApiError(400, f"structured_outputs.choice has more than {MAX_CHOICES} strings", "structured_outputs")
     if not all(isinstance(choice, str) and choice for choice in choices):
         raise ApiError(400, "structured_outputs.choice must hold non-empty strings", "structured_outputs")
     return choices
@@ -129,7 +141,7 @@ def parse_chat_request(raw) -> ChatRequest:
     if tools is not None and not (isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools)):
         raise ApiError(400, "tools must be a list of function tools", "tools")
     choice = raw.get("tool_choice")
-    if choice not in (None, "auto", "none"):
+    if choice is not None and choice != "auto" and choice != "none":
         raise ApiError(400, "tool_choice must be 'auto' or 'none' for this server", "tool_choice")
     top = _number(raw, "top_logprobs", 0, (int,), 0, MAX_TOP_LOGPROBS)
     wanted = _flag(raw, "logprobs")
