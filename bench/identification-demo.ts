@@ -26,9 +26,9 @@ import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import type { IdentifyInput } from '../contracts/messages/identify-stage';
 import { loadAgentSpec } from '../loaders/agent-spec';
-import { openRuleBook } from '../examples/orders-desk/analyst/answers';
-import { Journal } from '../examples/orders-desk/analyst/journal';
-import { createAnalystServer, DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME } from '../examples/orders-desk/analyst/server';
+import { DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME, openDeskRules } from '../examples/orders-desk/analyst/answers';
+import { Journal } from '../examples/shared/analyst/journal';
+import { createAnalystServer } from '../examples/shared/analyst/server';
 import { createAnalystPool } from '../llm';
 import { openEnvironment } from '../sandbox';
 import { getJson, layout, LocalStore, putJson } from '../store';
@@ -36,6 +36,7 @@ import { projectRoot } from '../contracts/project-root';
 import { identifyOnce, runActivity } from './identification-demo/identify-without-server';
 
 const DESK = join(projectRoot(), 'examples', 'orders-desk');
+const ASSETS = join(DESK, 'analyst');
 const PYTHON = join(projectRoot(), '.toolchain', 'venv', 'bin', 'python');
 const ENVIRONMENT = { ...process.env, PYTHONPATH: join(projectRoot(), 'trainer-image') };
 
@@ -180,7 +181,7 @@ async function main(): Promise<void> {
   const folder = values.out === '' ? await mkdtemp(join(tmpdir(), 'whet-identification-demo-')) : resolve(values.out);
   await mkdir(folder, { recursive: true });
   const store = new LocalStore(folder);
-  const analystServer = createAnalystServer({ rules: openRuleBook(join(DESK, 'analyst')), journal: new Journal(null) });
+  const analystServer = createAnalystServer({ rules: openDeskRules(ASSETS), journal: new Journal(null) });
   const analystUrl = `${await analystServer.listen({ port: 0, host: '127.0.0.1' })}/v1`;
   const client = new HttpModelClient({ timeoutMs: 120_000 });
   const collect = createCollectActivities({

@@ -10,7 +10,7 @@ import { duration, type Output } from './output';
 import type { Settings } from './settings';
 import { jailGroupFolders, removeLeftJailGroups } from './supervisor/jail-groups';
 import { logTail } from './supervisor/log-tail';
-import { makePlan, type Plan } from './supervisor/plan';
+import { makePlan, missingAnalyst, type Plan } from './supervisor/plan';
 import { holderOf, lockAddress, tryLock } from './supervisor/kernel-lock';
 import { endProcesses, isRunning, processesOfHome } from './supervisor/processes';
 import {
@@ -73,6 +73,8 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
     await endLeftovers(settings, out);
     const plan = await planServices(settings, options);
     if (options.ignoreOpenRuns !== true) await refuseToStrandRuns(settings, plan);
+    const missing = missingAnalyst(settings, options.agent, plan);
+    if (missing !== null) out.line(missing);
     await startSupervisor(settings, plan);
     return true;
   });

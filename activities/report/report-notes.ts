@@ -36,6 +36,12 @@ export function reportNotes(
         'It labels from the trajectories it is shown, but its names and environments were written by hand.',
     );
   }
+  if (/^demo analyst \(recorded/.test(analyst.displayName)) {
+    notes.push(
+      `The analyst was the ${analyst.displayName}. Its names and environments were written once by a large language ` +
+        'model and are played back; what a label says follows from the trajectory, by rules written for this agent.',
+    );
+  }
   if (servedModel?.weightsSha256 === null) {
     notes.push(
       'Not verified: that the model server used the weights whose hash stands here. It does not say what it has ' +

@@ -12,6 +12,13 @@ import { pythonCommand, requireTemporalCli } from './executables';
 type ModelSource =
   { kind: 'recipe'; script: string; seed: number; arguments: string[] } | { kind: 'directory'; path: string };
 
+/** An analyst that answers without a model: a compiled program, and the recorded answers that it plays. */
+interface DemoAnalyst {
+  script: string;
+  /** Folder `analyst` of a world; null where the program has its own. */
+  assets: string | null;
+}
+
 /** What a supervisor starts. `whet up` decides it once, so that a restart starts the same. */
 export interface Plan {
   instance: string;
@@ -31,7 +38,7 @@ export interface Plan {
   /** The routing gateway in front of the agent's model; null without an agent. */
   gateway: { agent: string; baseModel: string; replica: string; port: number } | null;
   /** The demo analyst of the agent's folder; null when a real one is set or the folder has none. */
-  analyst: { script: string; port: number } | null;
+  analyst: (DemoAnalyst & { port: number }) | null;
 }
 
 /** What `makePlan` plans for. */
@@ -101,7 +108,7 @@ export async function makePlan(
       agent === null || replica === undefined
         ? null
         : { agent: agent.spec.name, baseModel: agent.spec.model.name, replica, port: await choose('gateway') },
-    analyst: analyst === null ? null : { script: analyst, port: await choose('analyst') },
+    analyst: analyst === null ? null : { ...analyst, port: await choose('analyst') },
   };
 }
 
@@ -121,9 +128,30 @@ function modelSource({ path, spec }: { path: string; spec: AgentSpec }, seed: nu
   );
 }
 
-/** Path of the compiled `analyst/main` beside an agent.yaml of this project; null when there is none. */
-function demoAnalyst(agentPath: string, root: string): string | null {
+/**
+ * The demo analyst beside an agent.yaml: the compiled `analyst/main` of this project, or the recorded answers of a
+ * world, which may lie anywhere. Null when there is none.
+ */
+function demoAnalyst(agentPath: string, root: string): DemoAnalyst | null {
   const folder = relative(root, dirname(agentPath));
   const script = join(root, 'dist', folder, 'analyst', 'main.js');
-  return !folder.startsWith('..') && existsSync(script) ? script : null;
+  if (!folder.startsWith('..') && existsSync(script)) return { script, assets: null };
+  const assets = join(dirname(agentPath), 'analyst');
+  const isWorld = ['capabilities.json', 'labels.py'].every((file) => existsSync(join(assets, file)));
+  return isWorld ? { script: join(root, 'dist', 'examples', 'shared', 'analyst', 'main.js'), assets } : null;
+}
+
+/** What to say where a run would find no analyst; null where it will. */
+export function missingAnalyst(
+  { analystConfigured }: Pick<Settings, 'analystConfigured'>,
+  agent: PlanOptions['agent'],
+  plan: Pick<Plan, 'analyst'>,
+): string | null {
+  if (agent === null || analystConfigured || agent.spec.analyst.baseUrl !== undefined || plan.analyst !== null)
+    return null;
+  return (
+    `No analyst is started: ${agent.path} has no analyst.baseUrl, OPENAI_API_KEY and OPENAI_BASE_URL are not set, and ` +
+    `${join(dirname(agent.path), 'analyst')} has none that can be played (examples/worlds/README.md). A run will stop ` +
+    'until there is one.'
+  );
 }

@@ -79,13 +79,14 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
     });
   }
   if (plan.analyst !== null) {
-    const { script, port } = plan.analyst;
+    const { script, assets, port } = plan.analyst;
     list.push({
       name: 'analyst',
       command: process.execPath,
       arguments: () => [
         ...[script, '--port', String(port), '--journal', join(plan.home, 'analyst-journal.jsonl')],
         ...['--latency-ms', process.env['WHET_DEMO_ANALYST_LATENCY_MS'] || '0'],
+        ...(assets === null ? [] : ['--assets', assets, '--prompts', join(plan.home, 'analyst-prompts')]),
       ],
       environment: shared,
       url: `http://${loopback}:${port}`,

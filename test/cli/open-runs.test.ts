@@ -56,7 +56,7 @@ const recipe = (seed: number, script = '/agents/desk/recipe.py'): NonNullable<Pl
 });
 const services = (changes: Partial<Services> = {}): Services => ({
   model: recipe(1),
-  analyst: { script: 'analyst.js', port: 8301 },
+  analyst: { script: 'analyst.js', assets: null, port: 8301 },
   agentPath: AGENT,
   ...changes,
 });

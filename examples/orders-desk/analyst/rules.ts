@@ -1,11 +1,5 @@
+import type { Judgement } from '../../shared/analyst/answers';
 import type { Transcript, TranscriptCall } from './transcript';
-
-/** What a rule says about one capability in one episode. */
-export interface Judgement {
-  label: 'NA' | 'PRESENT' | 'LACKING';
-  step: number | null;
-  reason: string;
-}
 
 type Rule = (transcript: Transcript) => Judgement;
 

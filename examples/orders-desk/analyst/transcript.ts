@@ -1,4 +1,4 @@
-/** Parses the numbered messages of a prompt into calls and sentences: the analyst knows nothing but the prompt. */
+import { parseMessages, parseObject } from '../../shared/analyst/transcript';
 
 export interface TranscriptCall {
   /** Number of the message that holds the call. */
@@ -9,35 +9,14 @@ export interface TranscriptCall {
   observation: string;
 }
 
-/** An episode as the prompt shows it. */
+/** An episode at the orders desk as the prompt shows it. */
 export interface Transcript {
   calls: TranscriptCall[];
   /** What the customer said: user messages and the answers to replies, in order. */
   customer: string[];
 }
 
-const HEAD = /^\[(\d+)\] (system|user|assistant|tool)(?: calls (\S+))?: ?(.*)$/;
 const REPLY_TOOL = 'reply';
-
-interface Message {
-  step: number;
-  role: string;
-  call: string | null;
-  text: string;
-}
-
-/** Messages of a block of prompt text; a line without a head belongs to the message before it when it is indented. */
-export function parseMessages(text: string): Message[] {
-  const messages: Message[] = [];
-  for (const line of text.split('\n')) {
-    const head = HEAD.exec(line);
-    const last = messages.at(-1);
-    if (head)
-      messages.push({ step: Number(head[1]), role: head[2] as string, call: head[3] ?? null, text: head[4] as string });
-    else if (last && line.startsWith('    ')) last.text += `\n${line.slice(4)}`;
-  }
-  return messages;
-}
 
 /** Calls with their results, and the customer's sentences. */
 export function parseTranscript(text: string): Transcript {
@@ -47,7 +26,7 @@ export function parseTranscript(text: string): Transcript {
   for (const message of parseMessages(text)) {
     if (message.role === 'user') customer.push(message.text);
     if (message.call !== null) {
-      const call = { step: message.step, name: message.call, arguments: parseArguments(message.text), observation: '' };
+      const call = { step: message.step, name: message.call, arguments: parseObject(message.text), observation: '' };
       calls.push(call);
       unanswered.push(call);
     }
@@ -58,13 +37,4 @@ export function parseTranscript(text: string): Transcript {
     }
   }
   return { calls, customer };
-}
-
-function parseArguments(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }

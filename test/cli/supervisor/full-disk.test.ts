@@ -38,7 +38,7 @@ async function smallPlan(home: string): Promise<Plan> {
     temporal: { address: '127.0.0.1:1', namespace: 'default', start: null },
     model: null,
     gateway: null,
-    analyst: { script: join(root, 'analyst.js'), port: await freePort() },
+    analyst: { script: join(root, 'analyst.js'), assets: null, port: await freePort() },
   };
 }
 

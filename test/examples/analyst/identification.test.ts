@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { identificationSchema } from '../../../contracts/artifacts/identification';
-import { openRuleBook } from '../../../examples/orders-desk/analyst/answers';
-import { Journal } from '../../../examples/orders-desk/analyst/journal';
-import { createAnalystServer, DEMO_ANALYST_MODEL } from '../../../examples/orders-desk/analyst/server';
+import { DEMO_ANALYST_MODEL, openDeskRules } from '../../../examples/orders-desk/analyst/answers';
+import { Journal } from '../../../examples/shared/analyst/journal';
+import { createAnalystServer } from '../../../examples/shared/analyst/server';
 import { getJson } from '../../../store';
 import { IdentifyWorld } from '../../activities/identify/identify-world';
 import { ANALYST_ASSETS, demonstrations } from './desk';
@@ -21,7 +21,7 @@ let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'whet-analyst-'));
   app = createAnalystServer({
-    rules: openRuleBook(ANALYST_ASSETS),
+    rules: openDeskRules(ANALYST_ASSETS),
     journal: new Journal(join(folder, 'journal.jsonl')),
   });
   const address = await app.listen({ port: 0, host: '127.0.0.1' });

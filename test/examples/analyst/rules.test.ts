@@ -5,61 +5,58 @@ import { labelMessages } from '../../../activities/identify/prompts/label';
 import { synthesisMessages, type SynthesisMaterial } from '../../../activities/synthesise/prompt';
 import { candidateId } from '../../../activities/identify/discovery/candidate-pool';
 import type { Candidate } from '../../../contracts/artifacts/identification';
-import { openRuleBook, UnknownQuestionError } from '../../../examples/orders-desk/analyst/answers';
-import { RULES, type Judgement } from '../../../examples/orders-desk/analyst/rules';
-import { parseMessages, parseTranscript } from '../../../examples/orders-desk/analyst/transcript';
+import { openDeskRules } from '../../../examples/orders-desk/analyst/answers';
+import { RULES } from '../../../examples/orders-desk/analyst/rules';
+import { parseTranscript } from '../../../examples/orders-desk/analyst/transcript';
+import { type Judgement, UnknownQuestionError } from '../../../examples/shared/analyst/answers';
+import { parseMessages } from '../../../examples/shared/analyst/transcript';
 import { renderMessages } from '../../../activities/render-messages';
 import { ANALYST_ASSETS, demonstrations } from './desk';
 
-const rules = openRuleBook(ANALYST_ASSETS);
+const rules = openDeskRules(ANALYST_ASSETS);
 const desk = demonstrations(1500);
 const failures = desk.filter(({ success }) => !success);
 const ask = (messages: { content: string }[]) => rules.answer(messages.at(-1)!.content);
 
 /** The capabilities as the pipeline gets them: through a discovery answer over many failures. */
-const named = ask(discoverMessages(failures.slice(0, 400), [])).value.capabilities as {
-  name: string;
-  summary: string;
-  description: string;
-  episodes: number[];
-}[];
-const candidates: Candidate[] = named.map(({ name, summary, description }) => ({
-  id: candidateId(name),
-  name,
-  summary,
-  description,
-}));
+let named: { name: string; summary: string; description: string; episodes: number[] }[];
+let candidates: Candidate[];
 
-const labelOf = (index: number, capability: Candidate) =>
-  ask(labelMessages(desk[index]!.messages, capability)).value as unknown as Judgement;
+beforeAll(async () => {
+  const { value } = await ask(discoverMessages(failures.slice(0, 400), []));
+  named = value.capabilities as typeof named;
+  candidates = named.map(({ name, summary, description }) => ({ id: candidateId(name), name, summary, description }));
+});
+
+const labelOf = async (index: number, capability: Candidate) =>
+  (await ask(labelMessages(desk[index]!.messages, capability))).value as unknown as Judgement;
 
 test('discovery names every habit of the desk, decoys included, from the failures alone', () => {
   expect(named).toHaveLength(Object.keys(RULES).length);
   expect(named.every(({ episodes }) => episodes.length > 0)).toBe(true);
 });
 
-test('discovery names nothing when the failures show nothing', () => {
+test('discovery names nothing when the failures show nothing', async () => {
   const unremarkable = [{ ...desk[0]!, messages: [{ role: 'user' as const, content: 'where is order 41' }] }];
-  expect(ask(discoverMessages(unremarkable, [])).value.capabilities).toEqual([]);
+  expect((await ask(discoverMessages(unremarkable, []))).value.capabilities).toEqual([]);
 });
 
-test('labels read off the prompts agree with the ground truth that the prompts do not show', () => {
-  const agreement = candidates.map((capability) => {
-    const lacking = new Set(desk.flatMap((_, i) => (labelOf(i, capability).label === 'LACKING' ? [i] : [])));
-    const truths = [...new Set(desk.flatMap(({ diagnostics }) => Object.keys(diagnostics)))];
-    return Math.max(
-      ...truths.map((truth) =>
-        jaccard(lacking, new Set(desk.flatMap(({ diagnostics }, i) => (diagnostics[truth] === 'lacking' ? [i] : [])))),
-      ),
+test('labels read off the prompts agree with the ground truth that the prompts do not show', async () => {
+  const truths = [...new Set(desk.flatMap(({ diagnostics }) => Object.keys(diagnostics)))];
+  for (const capability of candidates) {
+    const labels = await Promise.all(desk.map((_, i) => labelOf(i, capability)));
+    const lacking = new Set(labels.flatMap(({ label }, i) => (label === 'LACKING' ? [i] : [])));
+    const agreement = truths.map((truth) =>
+      jaccard(lacking, new Set(desk.flatMap(({ diagnostics }, i) => (diagnostics[truth] === 'lacking' ? [i] : [])))),
     );
-  });
-  expect(Math.min(...agreement)).toBeGreaterThanOrEqual(0.95);
+    expect(Math.max(...agreement)).toBeGreaterThanOrEqual(0.95);
+  }
 });
 
-test('every label names a message of the episode, and quotes its call', () => {
+test('every label names a message of the episode, and quotes its call', async () => {
   for (const capability of candidates) {
     for (let i = 0; i < 200; i++) {
-      const { label, step, reason } = labelOf(i, capability);
+      const { label, step, reason } = await labelOf(i, capability);
       expect(reason).not.toBe('');
       if (label === 'NA') expect(step).toBeNull();
       else expect(desk[i]!.messages[step!]?.tool_calls?.[0]?.function.name).toBe(reason.split(' ')[0]);
@@ -67,15 +64,15 @@ test('every label names a message of the episode, and quotes its call', () => {
   }
 });
 
-test('the answer is in the words of the prompt, whatever the capability is called there', () => {
-  const unknown = ask(
+test('the answer is in the words of the prompt, whatever the capability is called there', async () => {
+  const unknown = await ask(
     labelMessages(desk[0]!.messages, { id: 'x', name: 'Tie shoelaces', summary: 's', description: 'd' }),
   );
   expect(unknown).toMatchObject({ kind: 'label', value: { label: 'NA', step: null } });
 });
 
-test('a question that is none of the three is refused', () => {
-  expect(() => rules.answer('What is the capital of France?')).toThrow(UnknownQuestionError);
+test('a question that is none of the three is refused', async () => {
+  await expect(rules.answer('What is the capital of France?')).rejects.toThrow(UnknownQuestionError);
 });
 
 test('rendered messages are read back as they were, forged heads included', () => {
@@ -110,22 +107,24 @@ describe('synthesis', () => {
         }
       : null,
   });
-  const write = (capability: Candidate, rejected: boolean) =>
-    ask(synthesisMessages(material(capability, rejected))).value.source as string;
-  const planted = candidates.filter(({ name }) => !/lawyer|legal|greet/i.test(name));
+  const write = async (capability: Candidate, rejected: boolean) =>
+    (await ask(synthesisMessages(material(capability, rejected)))).value.source as string;
+  const planted = () => candidates.filter(({ name }) => !/lawyer|legal|greet/i.test(name));
 
-  test('every planted deficit has a module', () => {
-    expect(planted.length).toBeGreaterThanOrEqual(4);
-    for (const capability of planted) expect(write(capability, false)).toMatch(/^class Environment\b/m);
+  test('every planted deficit has a module', async () => {
+    expect(planted().length).toBeGreaterThanOrEqual(4);
+    for (const capability of planted()) expect(await write(capability, false)).toMatch(/^class Environment\b/m);
   });
 
-  test('one first answer is a draft that differs from the answer to a rejection', () => {
-    expect(planted.filter((capability) => write(capability, false) !== write(capability, true))).toHaveLength(1);
+  test('one first answer is a draft that differs from the answer to a rejection', async () => {
+    const drafts: Candidate[] = [];
+    for (const capability of planted())
+      if ((await write(capability, false)) !== (await write(capability, true))) drafts.push(capability);
+    expect(drafts).toHaveLength(1);
   });
 
-  test('a capability that is not of the orders desk is refused', () => {
-    expect(() => write({ id: 'x', name: 'Tie shoelaces', summary: 's', description: 'd' }, false)).toThrow(
-      UnknownQuestionError,
-    );
+  test('a capability that is not of the orders desk is refused', async () => {
+    const unknown = { id: 'x', name: 'Tie shoelaces', summary: 's', description: 'd' };
+    await expect(write(unknown, false)).rejects.toThrow(UnknownQuestionError);
   });
 });

@@ -6,13 +6,9 @@ import type { FastifyInstance } from 'fastify';
 import { labelAnswerSchema, labelMessages } from '../../../activities/identify/prompts/label';
 import type { Candidate } from '../../../contracts/artifacts/identification';
 import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
-import { openRuleBook } from '../../../examples/orders-desk/analyst/answers';
-import { Journal } from '../../../examples/orders-desk/analyst/journal';
-import {
-  createAnalystServer,
-  DEMO_ANALYST_MODEL,
-  DEMO_ANALYST_NAME,
-} from '../../../examples/orders-desk/analyst/server';
+import { DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME, openDeskRules } from '../../../examples/orders-desk/analyst/answers';
+import { Journal } from '../../../examples/shared/analyst/journal';
+import { createAnalystServer } from '../../../examples/shared/analyst/server';
 import { createAnalyst, strictJsonSchema } from '../../../llm';
 import { ANALYST_ASSETS } from './desk';
 
@@ -42,7 +38,7 @@ let address: string;
 
 async function start(): Promise<void> {
   journal = new Journal(join(folder, 'journal.jsonl'));
-  app = createAnalystServer({ rules: openRuleBook(ANALYST_ASSETS), journal });
+  app = createAnalystServer({ rules: openDeskRules(ANALYST_ASSETS), journal });
   address = await app.listen({ port: 0, host: '127.0.0.1' });
 }
 

@@ -5,9 +5,9 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { projectRoot } from '../../../../contracts/project-root';
-import { openRuleBook } from '../../../../examples/orders-desk/analyst/answers';
-import { Journal } from '../../../../examples/orders-desk/analyst/journal';
-import { createAnalystServer } from '../../../../examples/orders-desk/analyst/server';
+import { openDeskRules } from '../../../../examples/orders-desk/analyst/answers';
+import { Journal } from '../../../../examples/shared/analyst/journal';
+import { createAnalystServer } from '../../../../examples/shared/analyst/server';
 import { DOOR_VARIABLE, openDoorLog } from '../../chaos-run/door-log';
 
 const string = { type: 'string' } as const;
@@ -17,7 +17,7 @@ if (path === undefined) throw new Error(`${DOOR_VARIABLE} is not set: test/fault
 const log = openDoorLog(path);
 const journal = new Journal(values.journal ?? null);
 const app = createAnalystServer({
-  rules: openRuleBook(join(projectRoot(), 'examples', 'orders-desk', 'analyst')),
+  rules: openDeskRules(join(projectRoot(), 'examples', 'orders-desk', 'analyst')),
   journal,
   latencyMs: Number(values['latency-ms'] ?? 0),
 });

@@ -1,0 +1,155 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Kinds of questions that the analyst recognises by their words. */
+export type QuestionKind = 'discover' | 'merge' | 'label' | 'synthesise';
+
+/** A capability as the analyst names it. */
+interface KnownCapability {
+  id: string;
+  name: string;
+  summary: string;
+  description: string;
+}
+
+/** What a rule says about one capability in one episode. */
+export interface Judgement {
+  label: 'NA' | 'PRESENT' | 'LACKING';
+  step: number | null;
+  reason: string;
+}
+
+/** A question for which the analyst has no answer. The server answers 400 with the message. */
+export class UnknownQuestionError extends Error {}
+
+/** An answer, and what was asked. */
+interface Answer {
+  kind: QuestionKind;
+  value: Record<string, unknown>;
+}
+
+/** Answers questions from their text alone. */
+export interface RuleBook {
+  /** Its model id, and its name wherever a person reads about it. */
+  model: string;
+  name: string;
+  /** Rejects with UnknownQuestionError. */
+  answer(prompt: string): Promise<Answer>;
+  close?(): void;
+}
+
+/** What a rule book is made of. */
+export interface RuleBookParts {
+  model: string;
+  name: string;
+  /** Has capabilities.json and environments/. */
+  directory: string;
+  /** What the rules say of a capability (its id in capabilities.json) in an episode; null where they have no rule. */
+  judge: (id: string, episode: string) => Judgement | null | Promise<Judgement | null>;
+  /** What a question for a label gets instead of that. Default: the same. */
+  label?: (id: string, episode: string, judgement: Judgement) => Judgement;
+  close?: () => void;
+}
+
+/**
+ * Opens a rule book.
+ * @throws Error when capabilities.json is missing.
+ */
+export function openRuleBook(parts: RuleBookParts): RuleBook {
+  const { model, name, directory } = parts;
+  const capabilities = JSON.parse(readFileSync(join(directory, 'capabilities.json'), 'utf8')) as KnownCapability[];
+  const book = new RecordedAnswers(parts, capabilities);
+  return { model, name, answer: (prompt) => book.answer(prompt), ...(parts.close ? { close: parts.close } : {}) };
+}
+
+/** What a prompt asks; null where the analyst does not recognise it. */
+export function questionKind(prompt: string): QuestionKind | null {
+  if (/\nWrite the environment for the capability "(.+)"\.\s*$/.test(prompt)) return 'synthesise';
+  if (/\nLabel this capability in this episode\.\s*$/.test(prompt)) return 'label';
+  if (/\nWhich capabilities does the agent lack\?\s*$/.test(prompt)) return 'discover';
+  if (/\nWhich of these capabilities are the same\?\s*$/.test(prompt)) return 'merge';
+  return null;
+}
+
+class RecordedAnswers {
+  constructor(
+    private readonly parts: RuleBookParts,
+    private readonly capabilities: readonly KnownCapability[],
+  ) {}
+
+  async answer(prompt: string): Promise<Answer> {
+    const kind = questionKind(prompt);
+    switch (kind) {
+      case 'synthesise':
+        return { kind, value: this.synthesise(prompt) };
+      case 'label':
+        return { kind, value: { ...(await this.label(prompt)) } };
+      case 'discover':
+        return { kind, value: { capabilities: await this.discover(prompt) } };
+      case 'merge':
+        // The analyst has one name for each of its capabilities, so no two candidates are the same.
+        return { kind, value: { groups: [] } };
+      case null:
+        throw new UnknownQuestionError(
+          `The ${this.parts.name} did not recognise the question: ` +
+            'it answers discovery, merge, labelling and synthesis prompts only.',
+        );
+    }
+  }
+
+  private named(name: string): KnownCapability | undefined {
+    return this.capabilities.find((capability) => capability.name === name.trim());
+  }
+
+  /** The recorded environment; after the rejection of an attempt the one that was written next. */
+  private synthesise(prompt: string): Record<string, unknown> {
+    const name = /\nWrite the environment for the capability "(.+)"\.\s*$/.exec(prompt)?.[1] ?? '';
+    const capability = this.named(name);
+    const rejected = Number(/^# Attempt (\d+) was rejected/m.exec(prompt)?.[1] ?? 0);
+    const file = (suffix: string) => join(this.parts.directory, 'environments', `${capability?.id}${suffix}.py`);
+    const draft = file(`.attempt-${rejected + 1}`);
+    const path = existsSync(draft) ? draft : file('');
+    if (!capability || !existsSync(path)) {
+      throw new UnknownQuestionError(
+        `The ${this.parts.name} has no environment for the capability ${JSON.stringify(name)}: ` +
+          'it has only those that were recorded.',
+      );
+    }
+    const rationale =
+      path === draft
+        ? `${rejected === 0 ? 'A first' : 'Another'} environment for: ${capability.summary}.`
+        : `An environment for: ${capability.summary}. ` +
+          'Small tasks that need this habit alone, with credit for each step towards it.';
+    return { rationale, source: readFileSync(path, 'utf8') };
+  }
+
+  private async label(prompt: string): Promise<Judgement> {
+    const at = prompt.lastIndexOf('\nCapability: ');
+    const name = prompt.slice(at + '\nCapability: '.length).split('\n')[0] as string;
+    const id = this.named(name)?.id;
+    const episode = prompt.slice(0, at);
+    const judgement = id === undefined ? null : await this.parts.judge(id, episode);
+    if (id === undefined || judgement === null)
+      return { label: 'NA', step: null, reason: `The ${this.parts.name} has no rule for this capability.` };
+    return this.parts.label?.(id, episode, judgement) ?? judgement;
+  }
+
+  /**
+   * The capabilities that some episode shows to be lacking, the most frequent first, each with the numbers of those
+   * episodes.
+   */
+  private async discover(prompt: string) {
+    const episodes = prompt.split(/^Episode (\d+): failed$/m);
+    const shown = new Map<string, number[]>();
+    for (let i = 1; i + 1 < episodes.length; i += 2) {
+      for (const { id } of this.capabilities) {
+        const judgement = await this.parts.judge(id, episodes[i + 1] as string);
+        if (judgement?.label === 'LACKING') shown.set(id, [...(shown.get(id) ?? []), Number(episodes[i])]);
+      }
+    }
+    return this.capabilities
+      .map(({ id, name, summary, description }) => ({ name, summary, description, episodes: shown.get(id) ?? [] }))
+      .filter((capability) => capability.episodes.length > 0)
+      .sort((a, b) => b.episodes.length - a.episodes.length);
+  }
+}

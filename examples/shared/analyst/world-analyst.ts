@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { type Judgement, openRuleBook, type RuleBook } from './answers';
+import { openLabelRules } from './label-rules';
+import { parseTurns } from './transcript';
+
+/** Share of the labels that are replaced by another one. */
+const NOISE = 0.05;
+const LABELS = ['NA', 'PRESENT', 'LACKING'] as const;
+
+/**
+ * Opens the recorded analyst of a world (examples/worlds/README.md). It holds a Python process until it is closed.
+ * @param directory the world's folder `analyst`.
+ * @throws Error when capabilities.json is missing.
+ */
+export function openWorldAnalyst(directory: string): RuleBook {
+  const rules = openLabelRules(join(directory, 'labels.py'));
+  return openRuleBook({
+    model: 'demo-analyst-recorded',
+    name: 'demo analyst (recorded answers of a large language model, labels by rules with 5 % noise)',
+    directory,
+    judge: (id, episode) => rules.judge(id, parseTurns(episode)),
+    label: withNoise,
+    close: () => rules.close(),
+  });
+}
+
+/** The judgement, or in 5 % of the pairs of capability and episode another label. The same pair gets the same. */
+export function withNoise(id: string, episode: string, judgement: Judgement): Judgement {
+  const digest = createHash('sha256').update(`${id}\n${episode}`).digest();
+  if (digest.readUInt32BE(0) / 2 ** 32 >= NOISE) return judgement;
+  const others = LABELS.filter((label) => label !== judgement.label);
+  const label = others[digest.readUInt8(4) % others.length] as Judgement['label'];
+  return { label, step: label === 'NA' ? null : judgement.step, reason: 'So it seems from the episode as a whole.' };
+}

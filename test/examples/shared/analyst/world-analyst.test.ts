@@ -1,0 +1,153 @@
+// tier: integration
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { discoverAnswerSchema, discoverMessages } from '../../../../activities/identify/prompts/discover';
+import { labelMessages } from '../../../../activities/identify/prompts/label';
+import { strictJsonSchema } from '../../../../llm';
+import type { Candidate } from '../../../../contracts/artifacts/identification';
+import type { ChatMessage, Trajectory } from '../../../../contracts/artifacts/trajectory';
+import { type RuleBook, UnknownQuestionError } from '../../../../examples/shared/analyst/answers';
+import { Journal } from '../../../../examples/shared/analyst/journal';
+import { createAnalystServer } from '../../../../examples/shared/analyst/server';
+import { openWorldAnalyst } from '../../../../examples/shared/analyst/world-analyst';
+
+const candidate: Candidate = { id: 'x', name: 'Check before a booking', summary: 's', description: 'd' };
+const LABELS = `
+def label(capability, turns):
+    if any("raise" in turn.get("text", "") for turn in turns):
+        raise ValueError("no rule for this")
+    calls = [turn for turn in turns if "call" in turn]
+    texts = [turn for turn in turns if turn["role"] == "assistant" and "text" in turn]
+    if not calls:
+        return "NA", 7, "nothing was called"
+    if calls[0]["call"]["name"] == "check_room" and calls[0]["result"]["free"] and texts[-1]["text"] == "done":
+        return "PRESENT", calls[0]["step"], f"{capability}: checked"
+    return "LACKING", calls[0]["step"], "booked unchecked"
+`;
+
+let folder: string;
+let analyst: RuleBook;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'whet-world-'));
+  mkdirSync(join(folder, 'environments'));
+  writeFileSync(join(folder, 'labels.py'), LABELS);
+  writeFileSync(
+    join(folder, 'capabilities.json'),
+    JSON.stringify([{ id: 'check', name: candidate.name, summary: 's', description: 'd' }]),
+  );
+  for (const name of ['check.attempt-1.py', 'check.attempt-2.py', 'check.py'])
+    writeFileSync(join(folder, 'environments', name), `class Environment: """${name}"""`);
+  analyst = openWorldAnalyst(folder);
+});
+
+afterEach(() => {
+  analyst.close?.();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const call = (name: string, id: string): ChatMessage => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id, type: 'function', function: { name, arguments: '{"room":"Oak"}' } }],
+});
+const episode = (opening: string, first = 'check_room'): ChatMessage[] => [
+  { role: 'system', content: 'the rules\nof the house' },
+  { role: 'user', content: opening },
+  call(first, 'a'),
+  { role: 'tool', content: '{"free":true}', tool_call_id: 'a' },
+  { role: 'assistant', content: 'done' },
+];
+const ask = (messages: readonly { content: string }[]) => analyst.answer(messages.at(-1)!.content);
+const labelOf = async (messages: ChatMessage[]) => (await ask(labelMessages(messages, candidate))).value;
+
+test('rules see calls with their results, and texts, under the numbers of the prompt', async () => {
+  expect(await labelOf(episode('book Oak'))).toEqual({ label: 'PRESENT', step: 2, reason: 'check: checked' });
+  expect(await labelOf(episode('book Elm', 'book_room'))).toMatchObject({ label: 'LACKING', step: 2 });
+  expect(await labelOf(episode('book Oak').slice(0, 2))).toMatchObject({ label: 'NA', step: null });
+});
+
+test('one label in twenty is another one, and the same episode gets the same label', async () => {
+  const once = await Promise.all(Array.from({ length: 1000 }, (_, i) => labelOf(episode(`book room ${i}`))));
+  const again = await Promise.all(Array.from({ length: 1000 }, (_, i) => labelOf(episode(`book room ${i}`))));
+  expect(again).toEqual(once);
+  const wrong = once.filter(({ label }) => label !== 'PRESENT');
+  expect(wrong.length).toBeGreaterThan(30);
+  expect(wrong.length).toBeLessThan(75);
+  expect(new Set(wrong.map(({ label }) => label))).toEqual(new Set(['NA', 'LACKING']));
+});
+
+test('discovery gives the recorded name with the episodes that lack it, without noise', async () => {
+  const failed = Array.from({ length: 60 }, (_, i) => ({
+    messages: episode(`book room ${i}`, i % 2 === 0 ? 'book_room' : 'check_room'),
+  })) as Trajectory[];
+  const { value } = await ask(discoverMessages(failed, []));
+  expect(value.capabilities).toEqual([
+    {
+      name: candidate.name,
+      summary: 's',
+      description: 'd',
+      episodes: Array.from({ length: 30 }, (_, i) => 2 * i + 1),
+    },
+  ]);
+});
+
+test('each rejection gets the environment that was recorded next', async () => {
+  const asked = (rejected: number) =>
+    analyst.answer(
+      `# Capability\n${rejected === 0 ? '' : `# Attempt ${rejected} was rejected\n`}` +
+        `\nWrite the environment for the capability "${candidate.name}".`,
+    );
+  const sources = await Promise.all([0, 1, 2, 3].map(async (n) => String((await asked(n)).value.source)));
+  expect(sources.map((source) => /"""(.+)"""/.exec(source)?.[1])).toEqual([
+    'check.attempt-1.py',
+    'check.attempt-2.py',
+    'check.py',
+    'check.py',
+  ]);
+});
+
+test('a rule that raises is an error that names the file and the exception, not a label', async () => {
+  await expect(labelOf(episode('please raise'))).rejects.toThrow(/labels\.py.*ValueError: no rule for this/s);
+  expect(await labelOf(episode('book Oak'))).toMatchObject({ label: 'PRESENT' });
+});
+
+test('rules that cannot be loaded fail every question instead of leaving it open', async () => {
+  writeFileSync(join(folder, 'labels.py'), 'def label(:');
+  const broken = openWorldAnalyst(folder);
+  await expect(broken.answer(labelMessages(episode('x'), candidate).at(-1)!.content)).rejects.toThrow(/ended with/);
+});
+
+test('prompts of discovery and synthesis are kept, answered or not; the same key asks once', async () => {
+  const prompts = join(folder, 'prompts');
+  const journal = new Journal(null);
+  const app = createAnalystServer({ rules: analyst, journal, prompts });
+  const address = await app.listen({ port: 0, host: '127.0.0.1' });
+  const schema = strictJsonSchema(discoverAnswerSchema);
+  const post = async (messages: object, key: string) => {
+    const response_format = { type: 'json_schema', json_schema: { schema } };
+    const response = await fetch(`${address}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': key },
+      body: JSON.stringify({ model: analyst.model, messages, response_format }),
+    });
+    return { status: response.status, json: (await response.json()) as { error?: { code: string } } };
+  };
+  const asked = discoverMessages([{ messages: episode('book Oak', 'book_room') } as Trajectory], []);
+  const answers = await Promise.all([post(asked, 'k'), post(asked, 'k')]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  const unknown = await post([{ role: 'user', content: '\nWrite the environment for the capability "Juggle".' }], 'j');
+  expect([unknown.status, unknown.json.error?.code]).toEqual([400, 'unknown_question']);
+  expect(journal.stats).toMatchObject({ billedCalls: 1, replayed: 1, billedTwice: 0 });
+  const kept = readdirSync(prompts).map((name) => readFileSync(join(prompts, name), 'utf8'));
+  expect(kept).toHaveLength(2);
+  expect(kept.some((text) => text.includes('book_room')) && kept.some((text) => text.includes('Juggle'))).toBe(true);
+  await app.close();
+});
+
+test('a capability without a recorded environment is refused', async () => {
+  await expect(analyst.answer('\nWrite the environment for the capability "Juggle".')).rejects.toThrow(
+    UnknownQuestionError,
+  );
+});
