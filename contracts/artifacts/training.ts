@@ -18,6 +18,8 @@ export const trainingJobSchema = z.strictObject({
   /** Absent: the engine, so that a job of an earlier release has the same bytes. */
   sampler: z.enum(['vllm', 'managed']).optional(),
   samplerUrl: z.string().optional(),
+  /** Absent: the model's own length. */
+  maxModelLength: z.number().int().positive().optional(),
 });
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
 

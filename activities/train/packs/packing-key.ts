@@ -8,7 +8,7 @@ import type { TrainingJob } from '../../../contracts/artifacts/training';
  */
 export function packingKey(
   { spec: { training } }: PreparedSpec,
-  { baseModel, threads, isolation, jailProfile, sampler, samplerUrl }: TrainingJob,
+  { baseModel, threads, isolation, jailProfile, sampler, samplerUrl, maxModelLength }: TrainingJob,
 ): string {
   const common = [
     training.backend,
@@ -20,6 +20,7 @@ export function packingKey(
     jailProfile,
     // Not for the engine, so that a pack of an earlier release keeps its key.
     ...(sampler === undefined ? [] : [sampler, samplerUrl ?? null]),
+    ...(maxModelLength === undefined ? [] : [maxModelLength]),
   ];
   return createHash('sha256').update(JSON.stringify(common)).digest('hex').slice(0, 8);
 }

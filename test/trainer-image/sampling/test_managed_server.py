@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from fixtures.trainer import ENVIRONMENT
 from whetstone.sampling import SamplerRefused
-from whetstone.sampling.managed_server import ManagedServer, ServerNeeds, server_arguments, vllm_python
+from whetstone.sampling.managed_server import ManagedServer
+from whetstone.sampling.vllm_command import ServerNeeds
 
-NEEDS = ServerNeeds("/models/tiny", rank=12, trainings=3, length=2048, gpu=False)
+NEEDS = ServerNeeds("/models/tiny", rank=12, adapters=3, loaded=6, length=2048, gpu=False, gpu_share=0.4)
 PACKAGE = {"PYTHONPATH": ENVIRONMENT["PYTHONPATH"]}
 # Notes its process id, and has a helper in its process group as vLLM has its engine.
 STAYS = '#!/bin/sh\nsleep 600 &\necho "$$ $!" >> "{notes}"\nwait\n'
@@ -65,7 +66,8 @@ def test_a_server_goes_with_a_trainer_that_is_killed(tmp_path: Path) -> None:
     environment, notes = make_program(tmp_path, STAYS)
     script = (
         "import os, time; from pathlib import Path\n"
-        "from whetstone.sampling.managed_server import ManagedServer, ServerNeeds\n"
+        "from whetstone.sampling.managed_server import ManagedServer\n"
+        "from whetstone.sampling.vllm_command import ServerNeeds\n"
         f"server = ManagedServer({NEEDS!r}, Path({str(tmp_path / 'log')!r}), dict(os.environ))\n"
         "time.sleep(600)\n"
     )
@@ -84,17 +86,9 @@ def test_a_server_that_cannot_start_is_given_up_with_its_last_words(tmp_path: Pa
     server.close()
 
 
-def test_the_arguments_are_what_the_trainings_need() -> None:
-    arguments = server_arguments(NEEDS)
-    pairs = dict(zip(arguments, [*arguments[1:], ""], strict=True))
-    assert (pairs["--max-lora-rank"], pairs["--max-loras"], pairs["--max-model-len"]) == ("16", "3", "2048")
-    assert pairs["--logprobs-mode"] == "processed_logprobs" and "--enable-lora" in pairs
-    assert pairs["--dtype"] == "float32"
-
-
-def test_a_python_without_vllm_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trainer_without_vllm_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SamplerRefused, match="WHET_VLLM_PYTHON is /nowhere"):
-        vllm_python({"WHET_VLLM_PYTHON": "/nowhere"})
-    monkeypatch.setattr("whetstone.sampling.managed_server.INSTALLED", tmp_path / "none")
-    with pytest.raises(SamplerRefused, match=r"run scripts/vllm\.sh"):
-        vllm_python({})
+        ManagedServer(NEEDS, tmp_path / "log", {"WHET_VLLM_PYTHON": "/nowhere"})
+    monkeypatch.setattr("whetstone.sampling.vllm_command.INSTALLED", tmp_path / "none")
+    with pytest.raises(SamplerRefused, match=r"training\.sampler is managed: .* run scripts/vllm\.sh"):
+        ManagedServer(NEEDS, tmp_path / "log", {})

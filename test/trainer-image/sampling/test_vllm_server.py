@@ -85,6 +85,13 @@ def test_adapters_that_do_not_load(server: ScriptedServer, status: int, body: di
         server.client.load("x", "/adapters/x", 24)
 
 
+def test_a_key_that_the_trainers_own_server_refuses_is_no_matter_of_a_key_file(server: ScriptedServer) -> None:
+    server.answers["/v1/models"] = (401, error("Unauthorized"))
+    own = VllmServer(server.client.url, 1, "secret", own=True)
+    with pytest.raises(Unreachable, match="another server listens at .* and refuses the trainer's key"):
+        own.model()
+
+
 def test_an_adapter_that_is_there_already_is_loaded(server: ScriptedServer) -> None:
     server.answers["/v1/load_lora_adapter"] = (400, error("The lora adapter 'x' has already been loaded."))
     server.client.load("x", "/adapters/x", 24)

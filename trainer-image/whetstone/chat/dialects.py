@@ -13,6 +13,17 @@ from dataclasses import dataclass, field
 from .tool_calls import TOOL_CALL_OPEN
 
 THINK_OPEN = "<think>"
+# Families by what their chat templates write around a call, the most particular first.
+MARKS = (
+    ("gemma4", r"<\|tool_call>"),
+    ("lfm2", r"<\|tool_call_start\|>"),
+    ("gpt-oss", r"to=functions\.|<\|channel\|>commentary"),
+    ("mistral", r"\[TOOL_CALLS\]"),
+    ("qwen3.5", r"<function="),
+    ("glm", r"<tool_call>\S*\s*<arg_key>|<arg_key>"),
+    ("hermes", TOOL_CALL_OPEN),
+    ("llama3", r'"parameters": '),
+)
 
 
 @dataclass(frozen=True)
@@ -41,20 +52,25 @@ def dialect_of(chat_template: str, own: dict | None) -> Dialect:
         return Dialect("own", re.compile(opens) if opens else None, own)
     from trl import chat_template_utils as library
 
-    thinks = THINK_OPEN in chat_template
-    for name, mark, template in (
-        ("gemma4", r"<\|tool_call>", library.gemma4_template),
-        ("lfm2", r"<\|tool_call_start\|>", library.lfm2_2_5_template),
-        ("gpt-oss", r"to=functions\.|<\|channel\|>commentary", _gpt_oss(library.gptoss_template)),
-        ("mistral", r"\[TOOL_CALLS\]", MISTRAL_NAMES if "[ARGS]" in chat_template else MISTRAL_LIST),
-        ("qwen3.5", r"<function=", library.qwen3_5_template),
-        ("glm", r"<tool_call>\S*\s*<arg_key>|<arg_key>", library.glm4moe_template),
-        ("hermes", TOOL_CALL_OPEN, None),
-        ("llama3", r'"parameters": ', library.llama3_template),
-    ):
-        if re.search(mark, chat_template):
-            return Dialect(name, re.compile(mark), template, thinks)
-    return Dialect("text", thinks=thinks)
+    thinks, name = THINK_OPEN in chat_template, family_of(chat_template)
+    if name is None:
+        return Dialect("text", thinks=thinks)
+    template = {
+        "gemma4": library.gemma4_template,
+        "lfm2": library.lfm2_2_5_template,
+        "gpt-oss": _gpt_oss(library.gptoss_template),
+        "mistral": MISTRAL_NAMES if "[ARGS]" in chat_template else MISTRAL_LIST,
+        "qwen3.5": library.qwen3_5_template,
+        "glm": library.glm4moe_template,
+        "hermes": None,
+        "llama3": library.llama3_template,
+    }[name]
+    return Dialect(name, re.compile(dict(MARKS)[name]), template, thinks)
+
+
+def family_of(chat_template: str) -> str | None:
+    """The family whose way of writing calls the template has, a name of MARKS; None: it writes no calls."""
+    return next((name for name, mark in MARKS if re.search(mark, chat_template)), None)
 
 
 def _gpt_oss(template: dict) -> dict:

@@ -52,10 +52,13 @@ class ServedModel:
 class VllmServer:
     """Requests to the server at `url` (without `/v1`), at most `connections` at once, from any thread.
 
+    `own`: the trainer started it, and gave it the key.
+
     Every method raises Unreachable, SamplerRefused, and SamplerGone for what only the server's own words explain.
     """
 
-    def __init__(self, url: str, connections: int, key: str | None = None) -> None:
+    def __init__(self, url: str, connections: int, key: str | None = None, own: bool = False) -> None:
+        self._own = own
         self.url = url.rstrip("/").removesuffix("/v1")
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
         self._client = httpx2.Client(
@@ -207,6 +210,9 @@ class VllmServer:
         except httpx2.TransportError as error:
             raise Unreachable(f"{type(error).__name__}: {error}".rstrip(": ")) from error
         if answer.status_code in (401, 403):
+            if self._own:
+                # It listens where the trainer's own server should: that one ends, and is started again.
+                raise Unreachable(f"another server listens at {self.url} and refuses the trainer's key")
             raise SamplerRefused(
                 f"the sampler at {self.url} wants an API key: name a file that holds it in WHET_SAMPLER_AUTH_FILE, in"
                 " the trainer's environment"

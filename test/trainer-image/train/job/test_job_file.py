@@ -43,6 +43,7 @@ def changed(job: dict, path: str, value: object) -> dict:
         ("sampler", "sglang", 'sampler is "sglang"; it must be one of engine, vllm, managed'),
         ("sampler", "vllm", 'samplerUrl is ""; it must be an address'),
         ("samplerUrl", "http://vllm:8000", "when sampler is vllm, else left out"),
+        ("maxModelLength", 2048, "maxModelLength is 2048; it must be 0 or more when sampler is managed, else left out"),
         ("threads", 0, "threads is 0"),
         ("checkpointEvery", 0, "checkpointEvery is 0"),
         ("taskSeedStart", 2**53, "taskSeedStart"),
@@ -101,6 +102,15 @@ def test_the_sampler_is_in_the_hash_and_its_address_is_not(tmp_path: Path) -> No
     served = [{**raw, "sampler": "vllm", "samplerUrl": f"http://vllm-{number}:8000"} for number in (1, 2)]
     first, second = (parse_job(json.dumps(job)).sha256 for job in served)
     assert first == second != engine
+
+
+def test_the_length_of_a_managed_sampler_is_in_the_hash_where_there_is_one(tmp_path: Path) -> None:
+    raw = {**make_job(tmp_path, tmp_path / "out"), "sampler": "managed"}
+    hashes = [
+        parse_job(json.dumps(one)).sha256 for one in (raw, raw | {"maxModelLength": 0}, raw | {"maxModelLength": 9})
+    ]
+    # A job that names none is that of an earlier release.
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_inputs_must_be_what_the_job_says(tiny_dir: Path, tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ class TrainingJob:
 
     Paths are absolute. Every group of rollouts has a task seed of its own, counted up from `taskSeedStart`. `isolation`
     is 'jail' or 'process', `threads` the processor threads, `checkpointEvery` the iterations between checkpoints.
-    `sampler` is one of SAMPLERS, `samplerUrl` the address of the server when it is 'vllm'.
+    `sampler` is one of SAMPLERS, `samplerUrl` the address of the server when it is 'vllm', `maxModelLength` the longest
+    rollout in tokens when it is 'managed', 0 for the model's own length.
 
     Raises JobError for a value that breaks a rule.
     """
@@ -59,6 +60,7 @@ class TrainingJob:
     algorithm: Algorithm = field(default_factory=Algorithm)
     sampler: str = "engine"
     samplerUrl: str = ""
+    maxModelLength: int = 0
 
     def __post_init__(self) -> None:
         def check(name: str, holds: bool, rule: str) -> None:
@@ -77,6 +79,9 @@ class TrainingJob:
         has_address = self.samplerUrl.startswith(("http://", "https://"))
         rule = "an address such as http://vllm:8000 when sampler is vllm, else left out"
         check("samplerUrl", has_address if self.sampler == "vllm" else not self.samplerUrl, rule)
+        managed = self.sampler == "managed"
+        rule = "0 or more when sampler is managed, else left out"
+        check("maxModelLength", self.maxModelLength >= 0 if managed else self.maxModelLength == 0, rule)
         for name, row in JOB_OPTIONS.items():
             check(name, row.allows(getattr(self, name)), row.rule)
         for name in ("baseModel", "outputDir"):
@@ -92,6 +97,8 @@ class TrainingJob:
         del document["samplerUrl"]
         if self.sampler == "engine":
             del document["sampler"]
+        if not self.maxModelLength:
+            del document["maxModelLength"]
         for entry in dataclasses.fields(Algorithm):
             if entry.name not in ALWAYS_HASHED and getattr(self.algorithm, entry.name) == entry.default:
                 del document["algorithm"][entry.name]

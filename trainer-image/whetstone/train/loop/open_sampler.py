@@ -12,7 +12,8 @@ from peft import PeftModel
 
 from whetstone.engine import Engine
 from whetstone.sampling import EngineSampler, Sampler, SamplerRefused
-from whetstone.sampling.managed_server import ManagedServer, ServerNeeds
+from whetstone.sampling.managed_server import GPU_SHARE, ManagedServer
+from whetstone.sampling.vllm_command import ServerNeeds
 from whetstone.sampling.vllm_sampler import CONCURRENCY, VllmSampler
 from whetstone.sampling.vllm_server import VllmServer
 
@@ -56,7 +57,7 @@ def open_sampler(
     with contextlib.ExitStack() as open_things:
         open_things.callback(store.clear_waiting)
         sampler = VllmSampler(
-            VllmServer(url, CONCURRENCY, key),
+            VllmServer(url, CONCURRENCY, key, own=server is not None),
             f"whet-{job.sha256[:12]}-",
             store.session,
             store.root / "sampler",
@@ -64,6 +65,8 @@ def open_sampler(
             has_to_end,
             store.tell_waiting,
         )
+        if server is not None:
+            sampler.length_setting = "raise training.maxModelLength"
         open_things.callback(sampler.close)
         yield sampler
 
@@ -82,7 +85,9 @@ def _key() -> str | None:
 def managed_server(jobs: list[TrainingJob], folder: Path) -> Iterator[ManagedServer]:
     """A vLLM server for these jobs, ended afterwards. Its log is in `folder`. Raises SamplerRefused."""
     rank = max(job.algorithm.rank for job in jobs)
-    needs = ServerNeeds(jobs[0].baseModel, rank, len(jobs), None, torch.cuda.is_available())
+    # Each training's next adapter is loaded before its last one goes.
+    adapters, length = len(jobs), jobs[0].maxModelLength or None
+    needs = ServerNeeds(jobs[0].baseModel, rank, adapters, 2 * adapters, length, torch.cuda.is_available(), GPU_SHARE)
     server = ManagedServer(needs, folder / "sampler.log", dict(os.environ))
     try:
         yield server

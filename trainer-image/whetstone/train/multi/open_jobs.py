@@ -15,7 +15,7 @@ from ..output.reports import report_address
 from ..output.store import OutputStore, write_failure
 
 # The jobs of one command have one base model, one kind of jail and one number of threads.
-SHARED_FIELDS = ("baseModel", "threads", "isolation", "jailProfile", "sampler", "samplerUrl")
+SHARED_FIELDS = ("baseModel", "threads", "isolation", "jailProfile", "sampler", "samplerUrl", "maxModelLength")
 
 
 @dataclass

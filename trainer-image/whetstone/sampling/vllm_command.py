@@ -1,0 +1,86 @@
+"""The command line of a vLLM server: one list of flags for the trainer's own server and for the policy server."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .vllm_server import RANKS
+
+# The virtual environment that scripts/vllm.sh makes, beside the package's own folder.
+INSTALLED = Path(__file__).resolve().parents[3] / ".toolchain" / "vllm" / "bin" / "python"
+PYTHON_VARIABLE = "WHET_VLLM_PYTHON"
+
+
+class VllmMissing(Exception):
+    """There is no Python that has vLLM; the message says what to run or to set."""
+
+
+@dataclass(frozen=True)
+class ServerNeeds:
+    """What a server has to serve: the model directory, the largest rank, and how many adapters at once.
+
+    `loaded` is the number of adapters that it holds in memory. `length` is the longest sequence in tokens; None: the
+    model's own. `gpu`: this machine has one, of whose memory the server takes the share `gpu_share`.
+    """
+
+    model: str
+    rank: int
+    adapters: int
+    loaded: int
+    length: int | None
+    gpu: bool
+    gpu_share: float
+
+
+def vllm_python(environment: dict[str, str]) -> str:
+    """The interpreter that has vLLM: WHET_VLLM_PYTHON, or the one that scripts/vllm.sh installed.
+
+    Raises VllmMissing.
+    """
+    named = environment.get(PYTHON_VARIABLE)
+    if named:
+        if not os.access(named, os.X_OK):
+            raise VllmMissing(f"{PYTHON_VARIABLE} is {named}, which is no program; it must be a Python that has vLLM")
+        return named
+    if os.access(INSTALLED, os.X_OK):
+        return str(INSTALLED)
+    raise VllmMissing(
+        f"there is no vLLM to start: run scripts/vllm.sh, or name a Python that has vLLM in {PYTHON_VARIABLE}"
+    )
+
+
+def server_command(python: str, port: int) -> list[str]:
+    """The program and the address that it listens at. The package's own command wants a package named vllm."""
+    return [python, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", str(port)]
+
+
+def server_arguments(needs: ServerNeeds) -> list[str]:
+    """Arguments of vLLM's server, without its address."""
+    rank = next((one for one in RANKS if one >= needs.rank), needs.rank)
+    arguments = ["--model", needs.model, "--enable-lora", "--max-lora-rank", str(rank)]
+    arguments += ["--max-loras", str(needs.adapters), "--max-cpu-loras", str(max(needs.loaded, needs.adapters))]
+    # Sampled tokens travel with the probabilities with which they were drawn.
+    arguments += ["--logprobs-mode", "processed_logprobs", "--no-enable-log-requests"]
+    if needs.length:
+        arguments += ["--max-model-len", str(needs.length)]
+    if needs.gpu:
+        return [*arguments, "--gpu-memory-utilization", str(needs.gpu_share)]
+    # On a processor vLLM 0.32 ends when a request with a seed has its prompt read in parts ('CPU Generator does not
+    # use offset').
+    return [*arguments, "--dtype", "float32", "--enforce-eager", "--no-enable-chunked-prefill"]
+
+
+def server_environment(environment: dict[str, str], gpu: bool) -> dict[str, str]:
+    """Variables of the server's process: those of this one, without settings that are not for its packages."""
+    kept = {key: value for key, value in environment.items() if key not in ("PYTHONPATH", "OMP_NUM_THREADS")}
+    added = {
+        "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
+        "HF_HUB_OFFLINE": environment.get("HF_HUB_OFFLINE", "1"),
+        "VLLM_NO_USAGE_STATS": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+    if not gpu:
+        added["VLLM_CPU_KVCACHE_SPACE"] = environment.get("VLLM_CPU_KVCACHE_SPACE", "1")
+    return {**kept, **added}
