@@ -126,6 +126,9 @@ function otherModel({ model }: Pick<Plan, 'model'>, { prepared, specPath, modelS
   const { source, servedName } = model;
   if (servedName !== spec.model.name)
     return `it began with the model ${spec.model.name}, and these services would serve ${servedName}`;
+  const kind = (isVllm: boolean) => (isVllm ? 'a vLLM' : 'the embedded policy server');
+  if ((spec.model.server === 'vllm') !== (model.vllm !== null))
+    return `it began with ${kind(model.vllm === null)}, and these services would have ${kind(model.vllm !== null)}`;
   if (source.kind === 'directory')
     return source.path === modelPath
       ? null

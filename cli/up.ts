@@ -9,7 +9,7 @@ import { refuseToStrandRuns } from './open-runs';
 import { duration, type Output } from './output';
 import type { Settings } from './settings';
 import { jailGroupFolders, removeLeftJailGroups } from './supervisor/jail-groups';
-import { logTail } from './supervisor/log-tail';
+import { errorsOfLog, logTail, vllmStep } from './supervisor/log-tail';
 import { makePlan, missingAnalyst, type Plan } from './supervisor/plan';
 import { holderOf, lockAddress, tryLock } from './supervisor/kernel-lock';
 import { endProcesses, isRunning, processesOfHome } from './supervisor/processes';
@@ -23,7 +23,7 @@ import {
   type SupervisorState,
 } from './supervisor/supervisor-state';
 
-/** Making the demo's model takes minutes on a slow machine; everything else takes seconds. */
+/** Making the demo's model, and starting a vLLM, takes minutes; everything else takes seconds. */
 const READY_LIMIT_MS = 60 * 60_000;
 const PLAIN_EVERY_MS = 15_000;
 
@@ -229,11 +229,20 @@ async function waitUntilReady(
     if (state.services.every((s) => s.status === 'ready' || s.status === 'done')) return state;
     if (Date.now() - began > READY_LIMIT_MS)
       throw new CliError(
-        `The services are not ready after an hour. Look at the logs in ${join(settings.home, 'logs')}.`,
+        `The services are not ready after an hour. ${state.services.filter(isWaitedFor).map(waitingText).join(' ')} ` +
+          '`whet up` goes on waiting, `whet down` stops them.',
         { type: 'Up.Failed' },
       );
     await sleep(100);
   }
+}
+
+const isWaitedFor = ({ status }: ServiceState) => status !== 'ready' && status !== 'done';
+
+/** What a service that is not ready does, and where its log is. */
+function waitingText(service: ServiceState): string {
+  const step = currentStep(service);
+  return `The ${TITLES[service.name]} is ${service.status}${step === '' ? '' : ` (${step})`}; its log is ${service.log}.`;
 }
 
 const hasFailed = (s: ServiceState) => s.status === 'failed' || (s.status === 'restarting' && s.restarts >= 3);
@@ -245,7 +254,7 @@ async function startFailure(settings: Settings, out: Output, { services, disk }:
   const causes = failed.filter((s) => !s.note.startsWith('needs '));
   await down(settings, out);
   const sentences = (causes.length > 0 ? causes : failed).map(
-    (s) => `The ${TITLES[s.name]} did not start: it ${s.note}. Its log ${s.log} ends with:\n${logTail(s.log)}`,
+    (s) => `The ${TITLES[s.name]} did not start: it ${s.note}. Its log ${s.log} says:\n${errorsOfLog(s.log)}`,
   );
   // A log on a full disk ends too early to say why.
   return new CliError([...(disk === null ? [] : [disk]), ...sentences].join('\n'), { type: 'Up.Failed' });
@@ -255,7 +264,7 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
   const printed = new Map<string, { status: string; at: number }>();
   let addressShown = false;
   const text = (s: ServiceState, seconds: number) => {
-    const waits = s.status === 'starting' ? `${duration(seconds)} ${lastLine(s)}` : s.note;
+    const waits = s.status === 'starting' ? `${duration(seconds)} ${currentStep(s)}` : s.note;
     const detail = s.status === 'ready' ? (s.url ?? '') : waits;
     return `${TITLES[s.name].padEnd(20)} ${s.status.padEnd(10)} ${detail}`.trimEnd();
   };
@@ -272,22 +281,22 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
       }
       for (const s of state.services) {
         const last = printed.get(s.name);
-        const due = s.name === 'model' && s.status === 'starting' && Date.now() - (last?.at ?? 0) >= PLAIN_EVERY_MS;
-        if (
-          s.status === 'waiting' ||
-          (last?.status === s.status && !due) ||
-          (s.status === 'starting' && s.name !== 'model')
-        )
+        const isSlow = s.status === 'starting' && (s.name === 'model' || s.name === 'policy');
+        const due = isSlow && Date.now() - (last?.at ?? 0) >= PLAIN_EVERY_MS;
+        if (s.status === 'waiting' || (last?.status === s.status && !due) || (s.status === 'starting' && !isSlow))
           continue;
         printed.set(s.name, { status: s.status, at: Date.now() });
+        // The embedded policy server is ready before anybody could read this.
+        if (s.name === 'policy' && isSlow && last === undefined) continue;
         out.line(text(s, seconds));
       }
     },
   };
 }
 
-/** The last line that the model's recipe printed, for its live line. */
-function lastLine(service: ServiceState): string {
+/** What a service that starts for minutes does now, for its live line: the model's recipe, and vLLM. */
+function currentStep(service: ServiceState): string {
+  if (service.name === 'policy') return vllmStep(service.log);
   const line = service.name === 'model' ? logTail(`${service.log}.out`, 1) : '';
   return line.startsWith('{') ? '' : line;
 }

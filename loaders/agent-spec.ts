@@ -47,7 +47,10 @@ export function loadAgentSpec(file: string): AgentSpec {
 }
 
 /** Checks that involve several fields, which the schema cannot express. */
-function crossChecks({ environment, model, identify, analyst, budget }: AgentSpec, folder: string): SpecProblem[] {
+function crossChecks(
+  { environment, model, training, identify, analyst, budget }: AgentSpec,
+  folder: string,
+): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const mustExist = (path: string, value: string | undefined) => {
     if (value !== undefined && !existsSync(resolve(folder, value)))
@@ -71,6 +74,8 @@ function crossChecks({ environment, model, identify, analyst, budget }: AgentSpe
       message: 'has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.',
     });
   }
+  if (training.sampler === 'vllm' && training.samplerUrl === undefined)
+    problems.push(...samplerProblems(model, training));
   if (identify.quorum !== undefined && identify.quorum > identify.runs) {
     problems.push({
       path: 'identify.quorum',
@@ -86,4 +91,31 @@ function crossChecks({ environment, model, identify, analyst, budget }: AgentSpe
     });
   }
   return problems;
+}
+
+/** Sampler vllm without an address of its own uses the server of the model, which must be a vLLM that trainers reach. */
+function samplerProblems(
+  { server, baseUrl }: AgentSpec['model'],
+  { sampler, samplerUrl, backend }: AgentSpec['training'],
+): SpecProblem[] {
+  if (sampler !== 'vllm' || samplerUrl !== undefined) return [];
+  if (baseUrl === undefined && server !== 'vllm')
+    return [
+      {
+        path: 'training.samplerUrl',
+        message:
+          'is missing. Sampler vllm needs the address of the server, such as http://vllm:8000, or a model that ' +
+          'vLLM serves: set model.server to vllm, or model.baseUrl.',
+      },
+    ];
+  if (baseUrl === undefined && backend === 'kubernetes')
+    return [
+      {
+        path: 'training.samplerUrl',
+        message:
+          'is missing. Trainers in a cluster do not reach the vLLM that `whet up` starts on this machine: name the ' +
+          'address of one in the cluster.',
+      },
+    ];
+  return [];
 }

@@ -84,6 +84,7 @@ export function createActivities(
     jobs: createTrainActivities({
       store,
       atOnce: config.trainers,
+      modelUrl: config.modelUrl,
       backends: {
         local: new LocalBackend({
           clock: systemClock,

@@ -26,6 +26,8 @@ interface TrainDeps {
   clock?: Clock;
   /** How many trainings this worker runs side by side; only for messages of trainings that wait. Default: no limit. */
   atOnce?: number;
+  /** The policy server of `whet up`, from which trainers may sample. Default: unknown. */
+  modelUrl?: string | null;
 }
 
 /** Activities of the queue `whet-jobs`. */
@@ -34,6 +36,7 @@ export function createTrainActivities({
   backends,
   clock = systemClock,
   atOnce = Infinity,
+  modelUrl = null,
 }: TrainDeps): JobActivities {
   const backendOf = ({ spec }: PreparedSpec): TrainingBackend => {
     const backend = backends[spec.training.backend];
@@ -55,7 +58,7 @@ export function createTrainActivities({
       const prepared = await readPreparedSpec(store, input.context.spec);
       const backend = backendOf(prepared);
       await requireFrozenBaseModel(store, prepared, 'sharpen');
-      const planned = await planTraining(store, prepared, input, backend.jailProfile);
+      const planned = await planTraining(store, prepared, input, backend.jailProfile, modelUrl);
       const manifest = await trainToCompletion({ store, clock, atOnce }, backend, { input, prepared, planned });
       // What the trainer read is what counts: it may see another directory under this path than the worker.
       const trainedOn = manifest.baseModelSha256;
@@ -80,7 +83,7 @@ export function createTrainActivities({
       const prepared = await readPreparedSpec(store, context.spec);
       const backend = backendOf(prepared);
       await requireFrozenBaseModel(store, prepared, 'collect');
-      const planned = await planTrial(store, prepared, context, backend.jailProfile);
+      const planned = await planTrial(store, prepared, context, backend.jailProfile, modelUrl);
       return tryTrainer(clock, backend, { context, prepared, planned });
     },
   };

@@ -5,6 +5,7 @@ import { type TrainingJob, trainingJobSchema, type TrialJob } from '../../contra
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { type ArtifactStore, layout, replaceFile } from '../../store';
+import { runModel } from '../endpoints/run-model';
 
 /** A job's directory, and its job file's content. */
 export interface PlannedJob {
@@ -29,6 +30,7 @@ export async function planTraining(
   prepared: PreparedSpec,
   input: TrainInput,
   jailProfile: string,
+  modelUrl: string | null,
 ): Promise<PlannedJob> {
   const { runId, seed } = input.context;
   const { training } = prepared.spec;
@@ -44,13 +46,13 @@ export async function planTraining(
     environments.push({ id, path: join(directory, 'environments', file), sha256: source.sha256 });
   }
   const name = input.job;
-  const job = jobFile(prepared, { runId, name, seed, environments, iterations, directory, jailProfile });
+  const job = jobFile(prepared, { runId, name, seed, environments, iterations, directory, jailProfile, modelUrl });
   return { key, directory, job, sources };
 }
 
 /** The job file of one training of a run, or of its trial. */
 export function jobFile(
-  { spec: { training, environment }, modelPath, sandbox }: PreparedSpec,
+  prepared: PreparedSpec,
   of: Pick<TrainingJob, 'environments' | 'jailProfile'> & {
     runId: string;
     /** The job's name in the run. */
@@ -59,8 +61,12 @@ export function jobFile(
     seed: number;
     iterations: number;
     directory: string;
+    /** The policy server of `whet up`, as the worker knows it. */
+    modelUrl: string | null;
   },
 ): TrainingJob {
+  const { modelPath, sandbox } = prepared;
+  const { training, environment } = prepared.spec;
   return trainingJobSchema.parse({
     jobId: `${of.runId}/${of.name}`,
     seed: Number.parseInt(sha256(`${of.seed}:${of.name}`).slice(0, 8), 16) >>> 1,
@@ -78,8 +84,24 @@ export function jobFile(
       maxTurns: environment.maxTurns,
       warmupIterations: Math.min(training.warmupIterations, of.iterations),
     }),
-    ...(training.sampler === 'engine' ? {} : { sampler: training.sampler, samplerUrl: training.samplerUrl }),
+    ...samplerOf(prepared, of.modelUrl),
   });
+}
+
+/** What the job file says of the sampler. A vLLM without an address of its own is the server of the run's model. */
+function samplerOf(
+  prepared: PreparedSpec,
+  modelUrl: string | null,
+): Pick<TrainingJob, 'sampler' | 'samplerUrl' | 'maxModelLength'> {
+  const { sampler, samplerUrl, maxModelLength } = prepared.spec.training;
+  switch (sampler) {
+    case 'engine':
+      return {};
+    case 'vllm':
+      return { sampler, samplerUrl: samplerUrl ?? runModel(prepared, { modelUrl }).baseUrl };
+    case 'managed':
+      return { sampler, maxModelLength };
+  }
 }
 
 /** Writes the job file and the environments; the same bytes each time. The job file comes last. */

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { projectRoot } from '../../contracts/project-root';
 import { CliError } from '../errors';
@@ -41,4 +41,26 @@ export function requireTemporalCli(explicit: string | null): string {
 export function pythonCommand(): string {
   const own = join(projectRoot(), '.toolchain', 'venv', 'bin', 'python');
   return process.env['WHET_PYTHON'] || (existsSync(own) ? own : 'python3');
+}
+
+/**
+ * The Python that has vLLM: WHET_VLLM_PYTHON, else the one that scripts/vllm.sh installed. The package
+ * `whetstone.sampling.vllm_command` looks in the same places.
+ * @throws CliError when there is none; nothing has been started by then.
+ */
+export function requireVllmPython(env: NodeJS.ProcessEnv = process.env, root: string = projectRoot()): string {
+  const named = env['WHET_VLLM_PYTHON'];
+  const python = named || join(root, '.toolchain', 'vllm', 'bin', 'python');
+  try {
+    accessSync(python, constants.X_OK);
+    return python;
+  } catch {
+    throw new CliError(
+      named
+        ? `WHET_VLLM_PYTHON is ${named}, which is no program. Set it to a Python that has vLLM.`
+        : 'model.server is vllm, and there is no vLLM to start. Run `scripts/vllm.sh`, which installs one for ' +
+            'processors (6 GB), or set WHET_VLLM_PYTHON to a Python that has vLLM.',
+      { type: 'Up.VllmMissing' },
+    );
+  }
 }

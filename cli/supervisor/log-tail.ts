@@ -8,3 +8,41 @@ export function logTail(path: string, lines = 15): string {
     return '';
   }
 }
+
+/** Where a service was started: what stands before is of earlier starts. */
+const START = /^--- \S+ start /;
+/** What vLLM's processes write before a message. */
+const PREFIX = /^\([^)]*pid=\d+\) (?:(INFO|WARNING|ERROR|DEBUG) [\d-]+ [\d:]+ \[[^\]]*\] )?/;
+/** A line that names an error: `ValueError: ...`, `Value error, ...`, `error: ...`. */
+const ERROR = /^(?:.{0,80}\s)?(?:[\w.]*(?:Error|Exception)|[Vv]alue error|error)[:,] /;
+const MOST_LINES = 6;
+const MOST_CHARACTERS = 400;
+
+/**
+ * What the last start of a service says about its end, for messages: the last lines that name an error, without the
+ * tracebacks between them, else the last lines. vLLM's root cause stands hundreds of lines before the end.
+ */
+export function errorsOfLog(path: string): string {
+  const errors = linesOfLastStart(path)
+    .filter((line) => !['INFO', 'WARNING', 'DEBUG'].includes(PREFIX.exec(line)?.[1] ?? ''))
+    .map((line) => line.replace(PREFIX, '').trim())
+    .filter((line) => ERROR.test(line))
+    .map((line) => (line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)} …` : line));
+  const telling = [...new Set(errors)].slice(-MOST_LINES);
+  return telling.length > 0 ? telling.join('\n') : logTail(path);
+}
+
+/** What a vLLM does at the moment, in its own words; empty where the log has none of its lines. */
+export function vllmStep(path: string): string {
+  const line = linesOfLastStart(path).findLast((one) => PREFIX.exec(one)?.[1] !== undefined);
+  return (line ?? '').replace(PREFIX, '').slice(0, 100);
+}
+
+function linesOfLastStart(path: string): string[] {
+  try {
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    return lines.slice(lines.findLastIndex((line) => START.test(line)) + 1);
+  } catch {
+    return [];
+  }
+}

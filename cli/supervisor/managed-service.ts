@@ -3,7 +3,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { logTail } from './log-tail';
-import { endProcesses, findProcess, type ProcessId } from './processes';
+import { endProcesses, findProcess, processesOfGroup, type ProcessId } from './processes';
 import type { Service } from './services';
 import type { ServiceState } from './supervisor-state';
 
@@ -32,6 +32,7 @@ export class ManagedService {
   /** The process was killed because it gave no answer. */
   private silent = false;
   private stopping = false;
+  private hasWorked = false;
   private readonly wake = new AbortController();
 
   constructor(
@@ -52,9 +53,13 @@ export class ManagedService {
       const ended = this.start();
       void this.probeUntilReady(began).then(() => this.watchForSilence());
       const code = await ended;
+      if (this.service.isHeavy === true && this.child?.pid !== undefined)
+        await endProcesses(processesOfGroup(this.child.pid), 0);
       this.state.process = null;
       if (this.stopping) break;
       if (this.service.once === true) return this.finish(code);
+      if (this.service.isHeavy === true && !this.hasWorked && code.startsWith('exit code'))
+        return this.update('failed', `ended with ${code}`);
       if (Date.now() - began > STEADY_MS) delay = FIRST_DELAY_MS;
       this.state.restarts += 1;
       const why = this.silent
@@ -142,7 +147,10 @@ export class ManagedService {
     ) {
       const id = this.state.process;
       const ready = await this.service.isReady(id, began);
-      if (ready && this.child === child && this.state.process === id) return this.update('ready', '');
+      if (ready && this.child === child && this.state.process === id) {
+        this.hasWorked = true;
+        return this.update('ready', '');
+      }
       await sleep(PROBE_MS);
     }
   }

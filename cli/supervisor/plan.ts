@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { VllmSpec } from '../../contracts/config/model-spec';
 import { CliError } from '../errors';
 import { projectRoot } from '../../contracts/project-root';
 import { type PortName, PORTS, type Settings } from '../settings';
 import { claimPort } from './port-claims';
 import { freePort, isFree, whoListens } from './ports';
-import { pythonCommand, requireTemporalCli } from './executables';
+import { pythonCommand, requireTemporalCli, requireVllmPython } from './executables';
 
 /** Where the base model comes from: the agent's recipe makes it, or it lies in a directory. */
 type ModelSource =
@@ -17,6 +18,15 @@ interface DemoAnalyst {
   script: string;
   /** Folder `analyst` of a world; null where the program has its own. */
   assets: string | null;
+}
+
+/** The vLLM of `model.server: vllm`. */
+export interface VllmPlan {
+  /** The interpreter that has it. */
+  python: string;
+  /** Largest rank of an adapter. */
+  rank: number;
+  settings: VllmSpec | null;
 }
 
 /** What a supervisor starts. `whet up` decides it once, so that a restart starts the same. */
@@ -34,7 +44,13 @@ export interface Plan {
     start: { cli: string; port: number; uiPort: number; database: string } | null;
   };
   /** Null: the agent names an endpoint of its own, or there is no agent. */
-  model: { source: ModelSource; servedName: string; port: number } | null;
+  model: {
+    source: ModelSource;
+    servedName: string;
+    port: number;
+    /** Null: the embedded policy server. */
+    vllm: VllmPlan | null;
+  } | null;
   /** The routing gateway in front of the agent's model; null without an agent. */
   gateway: { agent: string; baseModel: string; replica: string; port: number } | null;
   /** The demo analyst of the agent's folder; null when a real one is set or the folder has none. */
@@ -74,6 +90,8 @@ export async function makePlan(
   const own = settings.temporalAddress === null;
   const temporalPort = own ? await choose('temporal') : 0;
   const source = agent === null ? null : modelSource(agent, modelSeed ?? agent.spec.seed);
+  // Before a port is claimed: without it nothing is started.
+  const vllm = source === null || agent === null ? null : vllmOf(agent.spec);
   const analyst =
     settings.analystConfigured || agent === null || agent.spec.analyst.baseUrl !== undefined
       ? null
@@ -81,7 +99,7 @@ export async function makePlan(
   const model =
     source === null || agent === null
       ? null
-      : { source, servedName: agent.spec.model.name, port: await choose('model') };
+      : { source, servedName: agent.spec.model.name, port: await choose('model'), vllm };
   const replica = model === null ? agent?.spec.model.baseUrl : `http://127.0.0.1:${model.port}/v1`;
   return {
     instance,
@@ -126,6 +144,11 @@ function modelSource({ path, spec }: { path: string; spec: AgentSpec }, seed: nu
       type: 'Spec.Invalid',
     },
   );
+}
+
+function vllmOf({ model, training }: AgentSpec): VllmPlan | null {
+  if (model.server !== 'vllm') return null;
+  return { python: requireVllmPython(), rank: training.rank, settings: model.vllm ?? null };
 }
 
 /**

@@ -13,16 +13,21 @@ export interface ProcessId {
 /** Environment variable that marks every process of one `whet up`, their descendants included. */
 export const INSTANCE_VARIABLE = 'WHET_INSTANCE';
 
-/** Start time of a process in clock ticks since boot; null when it does not run (a zombie does not). */
-function startTicks(pid: number): number | null {
+/** The fields of /proc/PID/stat after the command's name, the state first; null when there is no such process. */
+function statFields(pid: number): string[] | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The command's name stands in parentheses and may hold anything, so count the fields after the last one.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? null : Number(fields[19]);
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return null;
   }
+}
+
+/** Start time of a process in clock ticks since boot; null when it does not run (a zombie does not). */
+function startTicks(pid: number): number | null {
+  const fields = statFields(pid);
+  return fields === null || fields[0] === 'Z' ? null : Number(fields[19]);
 }
 
 /** The process with its start time; null when it does not run. */
@@ -51,16 +56,27 @@ export const processesOfHome = (home: string): ProcessId[] =>
       environment.some((variable) => variable.startsWith(`${INSTANCE_VARIABLE}=`)),
   );
 
+/** Running processes of the process group that a process leads or led, that process included. */
+export const processesOfGroup = (leader: number): ProcessId[] =>
+  processIds()
+    .filter((pid) => statFields(pid)?.[2] === String(leader))
+    .flatMap((pid) => findProcess(pid) ?? []);
+
+const processIds = (): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+
 function processesWith(isWanted: (environment: readonly string[]) => boolean): ProcessId[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .flatMap((name) => {
+  return processIds()
+    .filter((pid) => pid !== process.pid)
+    .flatMap((pid) => {
       try {
-        if (!isWanted(readFileSync(`/proc/${name}/environ`, 'utf8').split('\0'))) return [];
+        if (!isWanted(readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0'))) return [];
       } catch {
         return [];
       }
-      return findProcess(Number(name)) ?? [];
+      return findProcess(pid) ?? [];
     });
 }
 

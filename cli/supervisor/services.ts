@@ -4,7 +4,7 @@ import { TASK_QUEUES } from '../../contracts/names';
 import { LONG_POLL_MS } from '../pollers';
 import { gatewayArguments } from './gateway-arguments';
 import { INSTANCE_VARIABLE, type ProcessId } from './processes';
-import type { Plan } from './plan';
+import type { Plan, VllmPlan } from './plan';
 import { accepts } from './ports';
 import type { ServiceName } from './supervisor-state';
 import { hasPollerSince } from './worker-poll';
@@ -31,6 +31,12 @@ export interface Service {
   needs: ServiceName[];
   /** true: it runs once and ends; the last line of its standard output is its result. */
   once?: boolean;
+  /**
+   * true: it has helpers in its process group, which do not outlive it, since they hold its memory. Where it ends by
+   * itself before it has worked, it is not started again: a start takes minutes and would end the same way. Default
+   * false.
+   */
+  isHeavy?: boolean;
   /** Whether the service works now. Never throws. */
   isReady(process: ProcessId, startedAt: number): Promise<boolean>;
   /**
@@ -145,7 +151,7 @@ function gatewayService(
 
 function modelServices(
   plan: Plan,
-  { source, servedName, port }: NonNullable<Plan['model']>,
+  { source, servedName, port, vllm }: NonNullable<Plan['model']>,
   modelDirectory: () => string | null,
 ): Service[] {
   const environment = () => ({
@@ -156,27 +162,24 @@ function modelServices(
     // All files are on the disk; asking the hub would only cost time.
     HF_HUB_OFFLINE: process.env['HF_HUB_OFFLINE'] ?? '1',
   });
+  const at = () => ['--model', modelDirectory() ?? '', '--port', String(port), '--served-name', servedName];
   const policy: Service = {
     name: 'policy',
     command: plan.python,
-    arguments: () => [
-      '-m',
-      'whetstone.serve',
-      '--model',
-      modelDirectory() ?? '',
-      '--port',
-      String(port),
-      '--host',
-      loopback,
-      '--served-name',
-      servedName,
-      '--adapters',
-      plan.storeRoot,
-    ],
-    environment,
     url: `http://${loopback}:${port}`,
     needs: source.kind === 'recipe' ? ['model'] : [],
-    isReady: () => answersOk(`http://${loopback}:${port}/healthz`),
+    ...(vllm === null
+      ? {
+          arguments: () => ['-m', 'whetstone.serve', ...at(), '--host', loopback, '--adapters', plan.storeRoot],
+          environment,
+          isReady: () => answersOk(`http://${loopback}:${port}/healthz`),
+        }
+      : {
+          arguments: () => ['-m', 'whetstone.serve.with_vllm', ...at(), ...vllmArguments(vllm)],
+          environment: () => ({ ...environment(), WHET_VLLM_PYTHON: vllm.python }),
+          isReady: () => answersOk(`http://${loopback}:${port}/health`),
+          isHeavy: true,
+        }),
   };
   if (source.kind === 'directory') return [policy];
   const recipe: Service = {
@@ -197,6 +200,20 @@ function modelServices(
     isReady: () => Promise.resolve(false),
   };
   return [recipe, policy];
+}
+
+/** What agent.yaml says of vLLM; its flags are made of it in one place, `whetstone.sampling.vllm_command`. */
+function vllmArguments({ rank, settings }: VllmPlan): string[] {
+  const { maxModelLength, toolCallParser, reasoningParser, maxAdapters, gpuMemoryUtilization } = settings ?? {};
+  const given = Object.entries({
+    '--rank': rank,
+    '--adapters': maxAdapters,
+    '--length': maxModelLength,
+    '--tool-call-parser': toolCallParser,
+    '--reasoning-parser': reasoningParser,
+    '--gpu-share': gpuMemoryUtilization,
+  }).flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));
+  return [...given, '--', ...(settings?.arguments ?? [])];
 }
 
 /**

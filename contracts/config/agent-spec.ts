@@ -4,6 +4,7 @@ import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 import { IDENTIFY_ARMS } from '../artifacts/identification';
 import { COMPETING_ROUTERS } from '../artifacts/router';
 import { kubernetesSpecSchema } from './kubernetes-spec';
+import { modelSpecSchema } from './model-spec';
 import { algorithmOptions, jobOptions } from './training-options';
 
 const fraction = z.number().min(0).max(1);
@@ -94,7 +95,13 @@ const trainingSchema = z
         error: 'an address without a user name and password; a key goes into the file WHET_SAMPLER_AUTH_FILE',
       })
       .optional()
-      .describe('Address of the vLLM server, as the trainer reaches it; needed by sampler vllm.'),
+      .describe(
+        'Address of the vLLM server, as the trainer reaches it. Absent, with sampler vllm: the server of the model, ' +
+          'that is model.baseUrl, or the one that `whet up` starts with model.server vllm.',
+      ),
+    maxModelLength: count
+      .optional()
+      .describe("Longest rollout in tokens, with sampler managed; absent: the model's own length."),
     packing: z
       .number()
       .int()
@@ -119,13 +126,13 @@ const trainingSchema = z
     error: 'backend kubernetes needs this section, with at least image and store',
     path: ['kubernetes'],
   })
-  .refine(({ sampler, samplerUrl }) => sampler !== 'vllm' || samplerUrl !== undefined, {
-    error: 'sampler vllm needs the address of the server, such as http://vllm:8000',
-    path: ['samplerUrl'],
-  })
   .refine(({ sampler, samplerUrl }) => sampler === 'vllm' || samplerUrl === undefined, {
     error: 'only sampler vllm has an address; set sampler to vllm or leave this out',
     path: ['samplerUrl'],
+  })
+  .refine(({ sampler, maxModelLength }) => sampler === 'managed' || maxModelLength === undefined, {
+    error: 'nothing, unless sampler is managed; another server has a length of its own',
+    path: ['maxModelLength'],
   })
   .prefault({});
 
@@ -140,29 +147,7 @@ export const agentSpecSchema = z.strictObject({
     maxTurns,
     successReward: fraction.default(1).describe('An episode with at least this reward is a success.'),
   }),
-  model: z.strictObject({
-    baseUrl: z
-      .url()
-      .optional()
-      .describe('OpenAI-compatible endpoint; absent: the policy server that `whet up` starts.'),
-    name: z.string().min(1).describe('Served name of the base model.'),
-    recipe: z
-      .string()
-      .optional()
-      .describe(
-        'Python script that makes the model (demo only), relative to agent.yaml. ' +
-          'It is called with --seed, recipeArguments and --cache.',
-      ),
-    recipeArguments: z.array(z.string()).default([]),
-    path: z
-      .string()
-      .optional()
-      .describe(
-        'Directory of the base model in save_pretrained format; needed by the trainer unless a recipe makes it.',
-      ),
-    temperature: z.number().nonnegative().default(1).describe('Sampling temperature of the deployed agent.'),
-    maxCompletionTokens: count.default(512),
-  }),
+  model: modelSpecSchema,
   analyst: analystSpecSchema,
   budget: budgetSpecSchema,
   collect: z.strictObject({ trials: count.default(2), concurrency: count.default(64), live: liveSchema }).prefault({}),

@@ -84,6 +84,11 @@ export const COMMAND_FAILURES = {
     meaning: 'Another process listens at a port that a service needs.',
     remedy: 'Stop that process, or set the variable that the message names to a free port.',
   },
+  'Up.VllmMissing': {
+    exitCode: 1,
+    meaning: 'The agent wants a vLLM (model.server), and none is installed where it was looked for.',
+    remedy: 'Run `scripts/vllm.sh`, or set WHET_VLLM_PYTHON to a Python that has vLLM.',
+  },
   'Up.Failed': {
     exitCode: 1,
     meaning: 'A service did not start, or the services were stopped while they started.',

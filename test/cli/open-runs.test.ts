@@ -53,6 +53,7 @@ const recipe = (seed: number, script = '/agents/desk/recipe.py'): NonNullable<Pl
   source: { kind: 'recipe', script, seed, arguments: [] },
   servedName: 'desk-model',
   port: 8300,
+  vllm: null,
 });
 const services = (changes: Partial<Services> = {}): Services => ({
   model: recipe(1),
@@ -68,6 +69,7 @@ describe('whether an open run can go on with the services of a plan', () => {
     source: { kind: 'directory', path },
     servedName: 'desk-model',
     port: 8300,
+    vllm: null,
   });
   const inDirectory = openRun({
     modelSeed: null,

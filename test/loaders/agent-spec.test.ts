@@ -44,8 +44,34 @@ test.each([
   ],
   [
     'a sampler that needs an address',
-    `${good}training: { sampler: vllm }\n`,
-    /training\.samplerUrl: .*sampler vllm needs the address of the server, such as http:\/\/vllm:8000/,
+    `${good.replace(/, baseUrl: '[^']*'/, ', path: .')}training: { sampler: vllm }\n`,
+    /training\.samplerUrl: .*Sampler vllm needs the address of the server, such as http:\/\/vllm:8000/,
+  ],
+  [
+    'a sampler on this machine, for trainers in a cluster',
+    `${good.replace(/, baseUrl: '[^']*'/, ', path: ., server: vllm')}training: { sampler: vllm, backend: kubernetes, ` +
+      'kubernetes: { image: i, store: { claim: c } } }\n',
+    /training\.samplerUrl: is missing\. Trainers in a cluster do not reach the vLLM that `whet up` starts/,
+  ],
+  [
+    'a server to start for a model that has one',
+    good.replace(/, baseUrl: '[^']*'/, '$&, server: vllm'),
+    /model\.server: "vllm" is not allowed\. Allowed: embedded; vllm only without baseUrl/,
+  ],
+  [
+    'settings of vLLM without vLLM',
+    good.replace(/, baseUrl: '[^']*'/, '$&, vllm: { maxModelLength: 512 }'),
+    /model\.vllm: .*Allowed: nothing, unless model\.server is vllm\./,
+  ],
+  [
+    'a flag that `whet up` sets itself',
+    good.replace(/, baseUrl: '[^']*'/, ", path: ., server: vllm, vllm: { arguments: ['--port=9', '--max_lora_rank'] }"),
+    /model\.vllm\.arguments\.0: "--port=9" is not allowed.*\n.*arguments\.1: "--max_lora_rank" is not allowed/,
+  ],
+  [
+    'a length that only a managed sampler takes',
+    `${good}training: { sampler: vllm, maxModelLength: 512 }\n`,
+    /training\.maxModelLength: 512 is not allowed\. Allowed: nothing, unless sampler is managed/,
   ],
   [
     'an address that no sampler uses',
@@ -108,6 +134,13 @@ test.each([
   ['broken YAML', 'version: [1\n', /agent\.yaml: .*line 2/s],
 ])('%s is named with path, value and what is allowed', (_, text, expected) => {
   expect(problemsOf(text)).toMatch(expected);
+});
+
+test('a sampler without an address is the server of the model', () => {
+  expect(problemsOf(`${good}training: { sampler: vllm }\n`)).toBe('');
+  expect(
+    problemsOf(`${good.replace(/, baseUrl: '[^']*'/, ', path: ., server: vllm')}training: { sampler: vllm }\n`),
+  ).toBe('');
 });
 
 test('every problem is named at once', () => {

@@ -22,6 +22,7 @@ export async function planTrial(
   prepared: PreparedSpec,
   { runId, seed }: RunContext,
   jailProfile: string,
+  modelUrl: string | null,
 ): Promise<PlannedJob> {
   const { training } = prepared.spec;
   const identity = JSON.stringify([training, prepared.baseModelSha256, prepared.sandbox.mode, jailProfile]);
@@ -39,6 +40,7 @@ export async function planTrial(
       iterations,
       directory,
       jailProfile,
+      modelUrl,
     }),
     trial: { gpus: visibleGpus(prepared), modelFiles: await modelFilesOf(prepared) },
   });

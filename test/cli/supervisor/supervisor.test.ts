@@ -76,6 +76,32 @@ describe('a managed service', () => {
     await running;
   });
 
+  const withHelper =
+    "const { spawn } = require('node:child_process');" +
+    "const helper = spawn(process.execPath, ['-e', 'setInterval(() => 0, 1000)'], { stdio: 'ignore' });" +
+    'console.error(`helper ${helper.pid}`); setInterval(() => 0, 1000)';
+
+  test('that is heavy leaves no helper when it dies, and is started again', async () => {
+    const log = join(folder, 'heavy.log');
+    const managed = new ManagedService(service(withHelper, { isHeavy: true }), log, () => undefined);
+    const running = managed.run();
+    const helpers = () => [...readFileSync(log, 'utf8').matchAll(/helper (\d+)/g)].map((found) => Number(found[1]));
+    await until(() => managed.state.status === 'ready' && helpers().length === 1);
+    process.kill(managed.state.process?.pid ?? 0, 'SIGKILL');
+    await until(() => managed.state.restarts === 1 && managed.state.status === 'ready' && helpers().length === 2);
+    expect(findProcess(helpers()[0]!)).toBeNull();
+    await managed.stop(2_000);
+    await running;
+    expect(findProcess(helpers()[1]!)).toBeNull();
+  });
+
+  test('that is heavy and ends before it has worked is not started again', async () => {
+    const ends = service('process.exit(3)', { isHeavy: true, isReady: () => Promise.resolve(false) });
+    const managed = new ManagedService(ends, join(folder, 'ends.log'), () => undefined);
+    await managed.run();
+    expect(managed.state).toMatchObject({ status: 'failed', note: 'ended with exit code 3', restarts: 0 });
+  });
+
   test('that runs once gives its last line of output, or fails with its exit code', async () => {
     const good = new ManagedService(
       service('console.error("noise"); console.log("{\\"path\\":\\"/m\\"}")', { once: true }),
