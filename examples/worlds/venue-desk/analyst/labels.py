@@ -73,22 +73,37 @@ def _notified_every_guest(turns: list[dict]):
             yield "PRESENT", move["step"], f"booking {booking} was moved, and each of its guests was notified."
 
 
+def _kept_from_the_customer(turns: list[dict]):
+    for added in _calls(turns, "add_extra"):
+        answer = _answer_after(turns, added)
+        if answer is None or not _firm_pays(turns, added):
+            continue
+        if re.search(r"\btotal\b", answer["text"]):
+            yield "LACKING", answer["step"], "the firm pays, and the customer was told a total."
+        else:
+            yield "PRESENT", answer["step"], "the firm pays, and the answer leaves the total out."
+
+
+def _answer_after(turns: list[dict], call: dict) -> dict | None:
+    """The first thing that the agent says after a call."""
+    said = [turn for turn in turns if turn["role"] == "assistant" and "text" in turn and turn["step"] > call["step"]]
+    return said[0] if said else None
+
+
+def _firm_pays(turns: list[dict], added: dict) -> bool:
+    return "firm pays" in _wishes(turns, _argument(added, "booking"))
+
+
 def _stated_the_total(turns: list[dict]):
     for added in _calls(turns, "add_extra"):
-        answers = [
-            turn for turn in turns if turn["role"] == "assistant" and "text" in turn and turn["step"] > added["step"]
-        ]
-        if not answers or re.search(r"\bfirm pays\b", _wishes(turns, _argument(added, "booking"))):
+        answer = _answer_after(turns, added)
+        if answer is None or _firm_pays(turns, added):
             continue
         total = str(added["result"].get("total"))
-        if re.search(rf"\b{total}\b", answers[0]["text"]):
-            yield "PRESENT", answers[0]["step"], f"the answer says that the total is {total}."
+        if re.search(rf"\b{total}\b", answer["text"]):
+            yield "PRESENT", answer["step"], f"the answer says that the total is {total}."
         else:
-            yield (
-                "LACKING",
-                answers[0]["step"],
-                f"the extra was added, and the answer does not say the total of {total}.",
-            )
+            yield "LACKING", answer["step"], f"the extra was added, and the answer does not say the total of {total}."
 
 
 def _signed_off(turns: list[dict]):
@@ -103,5 +118,6 @@ RULES = {
     "check-before-booking": _checked_before_booking,
     "notify-every-guest": _notified_every_guest,
     "state-the-total": _stated_the_total,
+    "withhold-from-firm": _kept_from_the_customer,
     "sign-off": _signed_off,
 }
