@@ -80,6 +80,10 @@ export const trainingProgressSchema = z.object({
   failedCallShare: z.number().optional(),
   clippedShare: z.number().optional(),
   entropy: z.number().optional(),
+  /** Groups that were drawn in place of others; absent without `resampleGroups`. */
+  resampledGroups: z.number().int().optional(),
+  /** Mean reward of the validation after this iteration; absent where there was none. */
+  validationReward: z.number().optional(),
   secondsGeneration: z.number(),
   secondsUpdate: z.number(),
   secondsElapsed: z.number(),
@@ -128,9 +132,12 @@ export const trainingManifestSchema = z.object({
       kl: z.number(),
       loss: z.number(),
       samplerMismatch: samplerMismatchSchema.optional(),
+      validationReward: z.number().optional(),
     }),
   ),
   finalReward: z.number(),
+  /** The validation whose adapter this is; absent: it is that of the last iteration. */
+  best: z.object({ iteration: z.number().int(), reward: z.number() }).optional(),
   environmentSha256: z.array(z.string()),
 });
 export type TrainingManifest = z.infer<typeof trainingManifestSchema>;

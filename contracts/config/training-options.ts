@@ -92,6 +92,25 @@ export const algorithmOptions = {
     .enum(['auto', 'eager', 'sdpa', 'flash_attention_2'])
     .default('auto')
     .describe("Implementation of attention in the update; auto: transformers' choice."),
+  resampleGroups: z
+    .number()
+    .int()
+    .min(0)
+    .max(1000)
+    .default(0)
+    .describe('Most further tasks of an iteration, drawn in place of those whose rollouts all earn the same.'),
+  validateEvery: z
+    .number()
+    .int()
+    .min(0)
+    .max(2 ** 31)
+    .default(0)
+    .describe('Iterations between validations; the adapter of the best one is the result. 0: the last adapter is.'),
+  validationTasks: count.max(100_000).default(32).describe('Synthetic tasks of a validation, with one rollout each.'),
+  reportTo: z
+    .enum(['none', 'tensorboard', 'wandb', 'mlflow', 'trackio'])
+    .default('tensorboard')
+    .describe("Where the figures of each iteration go as well; tensorboard: files in the training's folder."),
 };
 
 /** Options that stand in the job file itself, beside `algorithm`. */

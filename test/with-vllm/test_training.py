@@ -16,7 +16,8 @@ from fixtures.trainer import LETTERS, make_job, read_curve, start_jobs, start_tr
 from whetstone.sampling.vllm_sampler import VllmSampler
 from whetstone.sampling.vllm_server import VllmServer
 from whetstone.train.job import parse_job
-from whetstone.train.loop.run import AdapterTrainer, run_job
+from whetstone.train.loop.adapter_trainer import AdapterTrainer
+from whetstone.train.loop.run import run_job
 from whetstone.train.output.store import OutputStore
 
 

@@ -53,6 +53,7 @@ def test_manifest_says_what_was_made(finished: Path, tiny_dir: Path) -> None:
         "manifest.json",
         "progress.jsonl",
         "samples",
+        "tensorboard",
     ]
     assert [path.name for path in sorted((finished / "checkpoints").iterdir())] == ["iteration-0004", "iteration-0006"]
 

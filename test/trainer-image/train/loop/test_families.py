@@ -16,9 +16,9 @@ from transformers import AutoModelForCausalLM
 from whetstone.chat.renderer import Renderer
 from whetstone.envs.client import open_environment
 from whetstone.train.job import parse_job
+from whetstone.train.loop.adapter_trainer import AdapterTrainer
 from whetstone.train.loop.base_model import BaseModel
 from whetstone.train.loop.rollouts import Rollouts
-from whetstone.train.loop.run import AdapterTrainer
 from whetstone.train.loop.trl_settings import make_config, quiet_libraries
 
 
@@ -34,7 +34,9 @@ def test_one_iteration(family: Family, tmp_path: Path) -> None:
         assert base.weights is None
         sampler = PlainSampler(base.tokenizer.pad_token_id)
         rollouts = Rollouts(sampler, Renderer(model), environments, job.algorithm, job.seed, job.taskSeedStart)
-        trainer = AdapterTrainer(base, sampler, rollouts, job.algorithm, make_config(job.algorithm, 5, tmp_path))
+        trainer = AdapterTrainer(
+            base, sampler, rollouts, job.algorithm, make_config(job.algorithm, 5, tmp_path, "test")
+        )
         trainer.train()
     assert len({episode.reward for episode in trainer.episodes}) > 1
     norms = [entry["grad_norm"] for entry in trainer.state.log_history if "grad_norm" in entry]

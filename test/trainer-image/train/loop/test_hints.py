@@ -25,7 +25,7 @@ def collect(tiny: Path, adapter: Path, output: Path, environment: Path, **algori
             return sample(requests)
 
         rollouts._sampler.sample = noted
-        return rollouts.collect(3), prompts, rollouts._renderer.chat
+        return rollouts.collect(3).episodes, prompts, rollouts._renderer.chat
 
 
 def test_hints_are_read_by_a_share_and_not_in_what_is_learned(
@@ -71,7 +71,7 @@ def test_environment_without_hints_is_said_once(
 ) -> None:
     with open_rollouts(tiny_dir, tmp_path, [LETTERS], hintShare=1.0) as rollouts:
         adapt(rollouts, tiny_dir, adapter_dirs[0])
-        first, _ = rollouts.collect(0), rollouts.collect(1)
+        first, _ = rollouts.collect(0).episodes, rollouts.collect(1)
     assert capsys.readouterr().err == "whetstone.train: environment letters has no hints; it trains without\n"
     assert not any(episode.shown for episode in first)
 

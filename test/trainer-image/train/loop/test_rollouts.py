@@ -36,7 +36,7 @@ def play(rollouts: Rollouts, model: Path, text: str) -> list[Episode]:
     tokens = Tokenizer.from_file(str(model / "tokenizer.json")).encode(text, add_special_tokens=False).ids
 
     rollouts._sampler.sample = lambda requests: [Sample(list(tokens), None, "stop") for _ in requests]
-    return rollouts.collect(0)
+    return rollouts.collect(0).episodes
 
 
 def test_a_call_reaches_the_environment_whatever_end_its_turn_has(qwen_like: Path, tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def test_mixed_environments_take_turns(tiny_dir: Path, tmp_path: Path, monkeypat
     collect = Rollouts.collect
 
     def recorded(self, iteration: int):
-        episodes = collect(self, iteration)
-        seen.append([(episode.environment, episode.task_seed) for episode in episodes])
-        return episodes
+        found = collect(self, iteration)
+        seen.append([(episode.environment, episode.task_seed) for episode in found.episodes])
+        return found
 
     monkeypatch.setattr(Rollouts, "collect", recorded)
     environments = [LETTERS, variant(tmp_path, "other", "")]

@@ -23,10 +23,10 @@ def test_only_decisions_are_in_the_loss(tiny_dir: Path, tmp_path: Path, monkeypa
     collected = Rollouts.collect
 
     def second_turn_decides(self, iteration: int):
-        episodes = collected(self, iteration)
-        for episode in episodes[1:]:
+        found = collected(self, iteration)
+        for episode in found.episodes[1:]:
             episode.spans = [TurnSpan(s.start, s.end, n == 1) for n, s in enumerate(episode.spans)]
-        return episodes
+        return found
 
     monkeypatch.setattr(Rollouts, "collect", second_turn_decides)
     with open_trainer(tiny_dir, tmp_path, [COACH], decisionTurnsOnly=True, dropConstantGroups=False) as trainer:
@@ -151,10 +151,10 @@ def test_hinted_groups_without_a_difference_of_their_own_are_dropped(
     collected = Rollouts.collect
 
     def hints_decide(self, iteration: int):
-        episodes = collected(self, iteration)
-        for episode in episodes:
+        found = collected(self, iteration)
+        for episode in found.episodes:
             episode.reward = 1.0 if episode.shown else 0.0
-        return episodes
+        return found
 
     monkeypatch.setattr(Rollouts, "collect", hints_decide)
     for own, rows in ((False, 8), (True, None)):

@@ -70,7 +70,7 @@ class TrainingJob:
         check("jobId", bool(self.jobId), "a non-empty string")
         check("seed", 0 <= self.seed <= MAX_SEED, f"from 0 to {MAX_SEED}")
         check("environments", bool(self.environments), "a list with at least one environment")
-        last = self.taskSeedStart + self.algorithm.groups * self.algorithm.iterations
+        last = self.taskSeedStart + self.algorithm.tasks
         check(
             "taskSeedStart", 0 <= self.taskSeedStart and last <= MAX_SEED, f"0 or more, with all seeds under {MAX_SEED}"
         )
@@ -100,7 +100,9 @@ class TrainingJob:
         if not self.maxModelLength:
             del document["maxModelLength"]
         for entry in dataclasses.fields(Algorithm):
-            if entry.name not in ALWAYS_HASHED and getattr(self.algorithm, entry.name) == entry.default:
+            default = entry.name not in ALWAYS_HASHED and getattr(self.algorithm, entry.name) == entry.default
+            # Where figures are shown says nothing about the adapter either.
+            if default or entry.name == "reportTo":
                 del document["algorithm"][entry.name]
         text = json.dumps(document, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

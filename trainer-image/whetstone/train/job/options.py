@@ -132,6 +132,10 @@ class Algorithm:
     maskTruncated: bool = option("maskTruncated")
     gradientCheckpointing: bool = option("gradientCheckpointing")
     attention: str = option("attention")
+    resampleGroups: int = option("resampleGroups")
+    validateEvery: int = option("validateEvery")
+    validationTasks: int = option("validationTasks")
+    reportTo: str = option("reportTo")
 
     def __post_init__(self) -> None:
         for name, row in ALGORITHM_OPTIONS.items():
@@ -146,5 +150,11 @@ class Algorithm:
 
     @property
     def rollouts(self) -> int:
-        """Rollouts of one iteration."""
+        """Rollouts of one iteration, without those of tasks that are drawn again."""
         return self.groups * self.rolloutsPerGroup
+
+    @property
+    def tasks(self) -> int:
+        """Most tasks of a training: those of its iterations, those that may be drawn again, those of validation."""
+        validation = self.validationTasks if self.validateEvery else 0
+        return self.iterations * (self.groups + self.resampleGroups) + validation

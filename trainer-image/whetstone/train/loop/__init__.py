@@ -1,1 +1,1 @@
-"""The training loop. `run.py` reads from top to bottom in the order of one iteration; the other files are its parts."""
+"""The training loop: `run.py`, then `adapter_trainer.py` in the order of one iteration; the rest are their parts."""

@@ -19,7 +19,7 @@ from .episode import unaided
 from .iteration_record import rollout_figures, write_samples
 
 if TYPE_CHECKING:
-    from .run import AdapterTrainer
+    from .adapter_trainer import AdapterTrainer
 
 # Gives back this job's compute slot and waits for the next one. False as soon as its argument, a function, says True.
 NextSlot = Callable[[Callable[[], bool]], bool]
@@ -67,7 +67,7 @@ class IterationEnd(TrainerCallback):
         now = time.perf_counter()
         trainer, algorithm, environments = self._trainer, self._job.algorithm, len(self._job.environments)
         trainer.check_adapter()
-        episodes = trainer.episodes
+        episodes = trainer.drawn
         rewards = torch.tensor([episode.reward for episode in unaided(episodes)], dtype=torch.float64)
         line = {
             "iteration": state.global_step,
@@ -86,7 +86,12 @@ class IterationEnd(TrainerCallback):
         }
         if trainer.step_mismatch is not None:
             line["samplerMismatch"] = trainer.step_mismatch
-        write_samples(Path(self._job.outputDir), state.global_step, episodes, trainer.decode)
+        if algorithm.resampleGroups:
+            line["resampledGroups"] = (len(episodes) - len(trainer.episodes)) // algorithm.rolloutsPerGroup
+        every, last = algorithm.validateEvery, state.global_step == algorithm.iterations
+        if every and (state.global_step % every == 0 or last):
+            line["validationReward"] = trainer.validate()
+        write_samples(Path(self._job.outputDir), state.global_step, trainer.episodes, trainer.decode)
         self._lines.append(line)
         self._store.add_progress(line)
         check_reward([one["reward"] for one in self._lines], algorithm.groups, environments, algorithm.rewardCollapse)

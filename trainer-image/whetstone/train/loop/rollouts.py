@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 from whetstone.chat.renderer import Renderer, Reply
 from whetstone.engine import derive_seed
@@ -19,8 +20,34 @@ from .hints import Hints
 MAX_RAISED_SHARE = 0.5
 
 
+# Stands for an iteration in the random draws of a validation.
+VALIDATION = -1
+
+
 class EnvironmentFailed(Exception):
     """The environment raised too often, or gave an answer that cannot be used."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A task to play: the number of its group, its seed, and the place of its environment in the list."""
+
+    group: int
+    seed: int
+    environment: int
+
+
+@dataclass(frozen=True)
+class Collected:
+    """`episodes` are those that the update learns from, group by group; `drawn` has those of replaced tasks as well."""
+
+    episodes: list[Episode]
+    drawn: list[Episode]
+
+
+def is_constant(group: list[Episode]) -> bool:
+    """True when all rollouts of a task earn the same reward, which teaches nothing."""
+    return len({episode.reward for episode in group}) < 2
 
 
 class Rollouts:
@@ -50,22 +77,65 @@ class Rollouts:
         self._hints = Hints(environments, self._tools, renderer, algorithm.hintShare, seed, limit)
         self._references = References(environments, self._tools, renderer, limit)
 
-    def collect(self, iteration: int) -> list[Episode]:
+    def collect(self, iteration: int) -> Collected:
         """All episodes of an iteration (counted from 0), group by group. The same weights give the same episodes.
 
         Group g of iteration i is task number `i * groups + g` of the job. The number decides the task's seed and,
-        modulo their count, its environment. Raises EnvironmentFailed when too many episodes end in an exception,
+        modulo their count, its environment. With `resampleGroups`, groups whose rewards are all equal are replaced by
+        groups of further tasks of the same environment, as long as such are found (DAPO's dynamic sampling, arXiv
+        2503.14476, section 3.2, with a limit). Raises EnvironmentFailed when too many episodes end in an exception,
         SandboxError when a process fails.
         """
         algorithm = self._algorithm
-        episodes = []
-        for group in range(algorithm.groups):
-            count = iteration * algorithm.groups + group
-            for number in range(algorithm.rolloutsPerGroup):
-                place = count % len(self._environments)
-                episodes.append(Episode(group, number, self._first_task + count, place))
+        first = range(iteration * algorithm.groups, (iteration + 1) * algorithm.groups)
+        groups = self._play(
+            iteration, [_Task(group, self._first_task + count, self._place(count)) for group, count in enumerate(first)]
+        )
+        drawn = [episode for group in groups for episode in group]
+        # The tasks after those of all iterations; each iteration has its own.
+        further = self._first_task + algorithm.iterations * algorithm.groups + iteration * algorithm.resampleGroups
+        left = algorithm.resampleGroups
+        while left and (constant := [place for place, group in enumerate(groups) if is_constant(group)]):
+            replaced = constant[:left]
+            used = algorithm.resampleGroups - left
+            # Numbers of their own, so that no random draw of the iteration is made twice.
+            tasks = [
+                _Task(algorithm.groups + used + n, further + used + n, groups[place][0].environment)
+                for n, place in enumerate(replaced)
+            ]
+            left -= len(tasks)
+            for place, group in zip(replaced, self._play(iteration, tasks), strict=True):
+                drawn += group
+                if not is_constant(group):
+                    for episode in group:
+                        episode.group = place
+                    groups[place] = group
+        return Collected([episode for group in groups for episode in group], drawn)
+
+    def validate(self) -> float:
+        """Mean reward of the adapter that the sampler got last, on `validationTasks` tasks, with one rollout each.
+
+        No rollout of the training has these tasks. Tasks and random draws are the same at each call, so that two
+        adapters are compared in pairs. Raises what `collect` raises.
+        """
+        algorithm = self._algorithm
+        first = self._first_task + algorithm.iterations * (algorithm.groups + algorithm.resampleGroups)
+        tasks = [_Task(n, first + n, self._place(n)) for n in range(algorithm.validationTasks)]
+        groups = self._play(VALIDATION, tasks, rollouts=1)
+        return sum(episode.reward for group in groups for episode in group) / len(tasks)
+
+    def _place(self, count: int) -> int:
+        """The environment of a task, by the task's number."""
+        return count % len(self._environments)
+
+    def _play(self, iteration: int, tasks: list[_Task], rollouts: int | None = None) -> list[list[Episode]]:
+        """Episodes of each task, played and scored; `rollouts` of each, else as many as a group has."""
+        count = rollouts or self._algorithm.rolloutsPerGroup
+        groups = [[Episode(task.group, n, task.seed, task.environment) for n in range(count)] for task in tasks]
+        episodes = [episode for group in groups for episode in group]
         self._open(episodes)
-        self._hints.add(iteration, episodes)
+        if iteration != VALIDATION:
+            self._hints.add(iteration, episodes)
         while running := [episode for episode in episodes if not episode.over]:
             self._turn(iteration, running)
         self._score(episodes)
@@ -75,7 +145,7 @@ class Rollouts:
                 f"{len(raised)} of {len(episodes)} rollouts of one iteration ended in an exception of "
                 f"the environment, the last one: {raised[-1].raised}"
             )
-        return episodes
+        return groups
 
     def decode(self, ids: list[int]) -> str:
         """The text of tokens, special tokens included."""

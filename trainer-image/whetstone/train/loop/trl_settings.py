@@ -14,6 +14,7 @@ from trl import GRPOConfig
 from whetstone.engine import ModelError
 
 from ..job import Algorithm
+from .trackers import passed_through
 
 # Transformers' names of the schedules, each with a warm-up.
 SCHEDULES = {"constant": "constant_with_warmup", "linear": "linear", "cosine": "cosine"}
@@ -24,8 +25,8 @@ def scales_rewards(algorithm: Algorithm) -> bool:
     return algorithm.lossType != "dr_grpo"
 
 
-def make_config(algorithm: Algorithm, seed: int, output: Path) -> GRPOConfig:
-    """TRL's configuration: one on-policy optimiser step for each iteration, and no files of TRL's own."""
+def make_config(algorithm: Algorithm, seed: int, output: Path, name: str) -> GRPOConfig:
+    """TRL's configuration: one on-policy optimiser step for each iteration. `name` is what a tracker calls the run."""
     return GRPOConfig(
         output_dir=str(output),
         per_device_train_batch_size=algorithm.rollouts,
@@ -56,7 +57,8 @@ def make_config(algorithm: Algorithm, seed: int, output: Path) -> GRPOConfig:
         logging_nan_inf_filter=False,
         logging_steps=1,
         save_strategy="no",
-        report_to="none",
+        report_to=passed_through(algorithm.reportTo),
+        run_name=name,
         disable_tqdm=True,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,16 +15,27 @@ from .store import OutputStore
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-# Of each progress line the manifest keeps these; the last one is there unless the engine sampled.
-CURVE = ("iteration", "reward", "kl", "loss", "samplerMismatch")
+    from ..loop.best_adapter import BestAdapter
+
+# Of each progress line the manifest keeps these; the last two only where there are such.
+CURVE = ("iteration", "reward", "kl", "loss", "samplerMismatch", "validationReward")
+
+# A model in the cache of the Hugging Face hub.
+SNAPSHOT = re.compile(r"/models--(?P<repository>[^/]+)/snapshots/(?P<revision>[^/]+)/?$")
 
 
 def save_result(
-    job: TrainingJob, store: OutputStore, model: PreTrainedModel, lines: list[dict], startup: float
+    job: TrainingJob,
+    store: OutputStore,
+    model: PreTrainedModel,
+    lines: list[dict],
+    startup: float,
+    best: BestAdapter,
 ) -> None:
     """Saves the adapter of a PEFT model and, last of all, the manifest.
 
-    `lines` are all progress lines of the job, `startup` the seconds before the first iteration. Raises Fenced.
+    `lines` are all progress lines of the job, `startup` the seconds before the first iteration, `best` what the
+    validations chose, which the model holds already. Raises Fenced.
     """
     adapter_sha256 = store.save_adapter(lambda directory: write_adapter(job, model, directory))
     elapsed = lines[-1]["secondsElapsed"]
@@ -35,7 +47,7 @@ def save_result(
             "adapterSha256": adapter_sha256,
             "adapterDir": "adapter",
             "iterations": len(lines),
-            "rollouts": len(lines) * job.algorithm.rollouts,
+            "rollouts": sum(_rollouts(line, job) for line in lines),
             "seconds": {
                 "total": round(elapsed + startup, 3),
                 "generation": round(sum(line["secondsGeneration"] for line in lines), 3),
@@ -45,9 +57,17 @@ def save_result(
             "completionTokens": sum(line["completionTokens"] for line in lines),
             "curve": [{key: line[key] for key in CURVE if key in line} for line in lines],
             "finalReward": sum(line["reward"] for line in lines[-5:]) / len(lines[-5:]),
+            **({"best": {"iteration": best.iteration, "reward": best.reward}} if best.iteration else {}),
             "environmentSha256": [environment.sha256 for environment in job.environments],
         }
     )
+
+
+def _rollouts(line: dict, job: TrainingJob) -> int:
+    """Rollouts of an iteration, those of tasks that were replaced and of a validation included."""
+    algorithm = job.algorithm
+    further = line.get("resampledGroups", 0) * algorithm.rolloutsPerGroup
+    return algorithm.rollouts + further + (algorithm.validationTasks if "validationReward" in line else 0)
 
 
 def write_adapter(job: TrainingJob, model: PreTrainedModel, directory: Path) -> None:
@@ -55,6 +75,17 @@ def write_adapter(job: TrainingJob, model: PreTrainedModel, directory: Path) -> 
     model.save_pretrained(str(directory))
     path = directory / "adapter_config.json"
     config = json.loads(path.read_text())
-    config["base_model_name_or_path"] = Path(job.baseModel).name
+    config["base_model_name_or_path"], revision = repository(Path(job.baseModel))
+    if revision:
+        config["revision"] = revision
     config["target_modules"] = sorted(config["target_modules"])
     path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+
+def repository(model: Path) -> tuple[str, str | None]:
+    """Name and revision of the repository that a model of the hub's cache comes from; else its folder's name and None.
+
+    With these PEFT's auto classes find the base model by themselves.
+    """
+    found = SNAPSHOT.search(model.as_posix())
+    return (found["repository"].replace("--", "/"), found["revision"]) if found else (model.name, None)

@@ -1,0 +1,328 @@
+"""TRL's GRPO trainer of one adapter, on rollouts of ours. Its methods stand in the order in which a step calls them."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from datasets import Dataset
+from transformers.trainer import TRAINER_STATE_NAME
+from trl import GRPOConfig, GRPOTrainer
+
+from whetstone.engine import live_adapter
+from whetstone.sampling import Sampler
+
+from ..job import Algorithm
+from ..loss.advantages import own_baselines
+from ..loss.divergence import Diverged
+from ..loss.loss_mask import loss_mask
+from ..loss.minibatches import minibatches, token_mean
+from ..loss.part_weight import part_weight
+from ..loss.prefix_tree import PrefixTreeBatch, PrefixTreePolicy
+from ..loss.supervised import is_supervised, supervised_inputs
+from .base_model import BaseModel
+from .best_adapter import BestAdapter
+from .episode import Episode
+from .iteration_record import measured_figures, rollout_figures
+from .rollouts import Rollouts
+from .sampler_mismatch import correct_for_sampler, sampler_mismatch
+from .sampler_probe import probe_sampler
+from .trl_settings import choose_attention, make_lora, scales_rewards
+
+
+class AdapterTrainer(GRPOTrainer):
+    """TRL's GRPO trainer of a new adapter, on the rollouts that `rollouts` collects.
+
+    TRL computes the advantages, the loss and its clipping, and runs optimiser and schedule. Replaced are
+
+    - generation: a sampler plays the rollouts, with the live adapter published before each iteration;
+    - the order of a batch: TRL shuffles it, which changes nothing but the rounding;
+    - for small models the log-probabilities (loss/prefix_tree.py).
+
+    With `dropConstantGroups`, groups whose rewards are all equal take no part in the step. An iteration in which all
+    groups are such leaves the adapter as it is, except for the supervised loss. A step may pass through the model in
+    minibatches; the optimiser moves once.
+    """
+
+    def __init__(
+        self,
+        base: BaseModel,
+        sampler: Sampler,
+        rollouts: Rollouts,
+        algorithm: Algorithm,
+        config: GRPOConfig,
+    ) -> None:
+        self._sampler, self._rollouts, self._algorithm = sampler, rollouts, algorithm
+        self._episodes: list[Episode] = []
+        self.drawn: list[Episode] = []
+        """Rollouts of the last iteration, with those of tasks that were replaced."""
+        self.best = BestAdapter()
+        self._tree_policy: PrefixTreePolicy | None = None
+        self.seconds_generation = 0.0
+        self.step_loss = 0.0
+        self.step_kl = 0.0
+        # What TRL measured in the last step.
+        self.step_figures: dict[str, float] = {}
+        # Rollouts and tokens of the last step.
+        self._step_size = (0, 0)
+        self.step_mismatch: dict[str, float] | None = None
+        self._probed = False
+        choose_attention(base.model, algorithm)
+        rows = {"prompt": [str(number) for number in range(algorithm.groups * algorithm.iterations)]}
+        super().__init__(
+            model=base.model,
+            reward_funcs=_reward,
+            args=config,
+            train_dataset=Dataset.from_dict(rows),
+            processing_class=base.tokenizer,
+            # TRL adds the adapter: for a model that has one already it would keep a second one as the reference.
+            peft_config=make_lora(algorithm),
+            rollout_func=lambda prompts, _: self._collect(len(prompts)),
+        )
+        if base.weights is not None:
+            # Refers to the parameters themselves, so that it is the current adapter at any time.
+            live = live_adapter(self.model, algorithm.alpha / algorithm.rank)
+            live.check(base.weights.shape, "adapter")
+            if base.weights.merge:
+                self._tree_policy = PrefixTreePolicy(base.weights, live.parts, live.scale, algorithm.temperature)
+        if sampler.reports_logprobs:
+            correct_for_sampler(self)
+
+    @property
+    def episodes(self) -> list[Episode]:
+        """Rollouts of the last iteration that the update learned from."""
+        return self._episodes
+
+    def validate(self) -> float:
+        """Plays the validation tasks with the current adapter, offers it to `best`, and returns the mean reward."""
+        self._sampler.publish(self.model)
+        with self._sampling_threads():
+            reward = self._rollouts.validate()
+        self.best.offer(reward, self.state.global_step, self.model)
+        return reward
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Transformers' hook for all who report: the figures of the rollouts are added to TRL's own."""
+        if "grad_norm" in logs:
+            logs = {**logs, **{f"rollouts/{name}": value for name, value in rollout_figures(self._episodes).items()}}
+        super().log(logs, start_time)
+
+    def training_step(self, model, inputs, num_items_in_batch=None) -> torch.Tensor:
+        """One iteration up to the gradient; returns the loss. Raises Diverged when the policy has come apart."""
+        model.train()
+        metrics = self._metrics["train"]
+        before = {name: len(values) for name, values in metrics.items()}
+        parts = self._parts(inputs)
+        loss = None
+        for part in parts:
+            summand = super().training_step(model, part, num_items_in_batch)
+            loss = summand if loss is None else loss + summand
+        if loss is None:
+            loss = torch.zeros((), device=self.accelerator.device)
+        self.step_loss = loss.item()
+        self.step_kl = token_mean(metrics["kl"][before.get("kl", 0) :], parts)
+        self.step_figures = measured_figures(metrics, before)
+        if self._tree_policy is not None:
+            # The prefix tree computes none.
+            self.step_figures.pop("entropy", None)
+        where = f"at iteration {self.state.global_step + 1}"
+        if not math.isfinite(self.step_loss) or not math.isfinite(self.step_kl):
+            raise Diverged(
+                f"the loss is {self.step_loss} and the KL divergence {self.step_kl} {where}; lower the learning rate"
+            )
+        if self.step_kl > self._algorithm.maxKl:
+            raise Diverged(
+                f"the policy is {self.step_kl:.1f} nats a token away from the base model {where}, so it has collapsed;"
+                f" lower the learning rate or raise klBeta (maxKl is {self._algorithm.maxKl:g})"
+            )
+        return loss
+
+    def _parts(self, generation_batch: list[dict]) -> list[dict]:
+        """What the step learns from: minibatches of rollouts, then of reference solutions. May be empty."""
+        inputs, algorithm = self._prepare_inputs(generation_batch), self._algorithm
+        if inputs:
+            self._step_size = len(inputs["completion_ids"]), int(inputs["num_items_in_batch"])
+        parts = minibatches(inputs, algorithm.updateTokens) if inputs else []
+        if algorithm.supervisedWeight:
+            references = self._rollouts.references(self._episodes)
+            taught = supervised_inputs(references, self._tokenizer.pad_token_id, self.accelerator.device)
+            parts += minibatches(taught, algorithm.updateTokens) if taught else []
+        return parts
+
+    def _prepare_inputs(self, generation_batch: list[dict] | dict) -> dict | None:
+        """TRL's tensors of the step; None when no group has rewards that differ.
+
+        TRL calls it for the whole step and again for each minibatch, which is a dict and stays as it is.
+        """
+        if isinstance(generation_batch, dict):
+            return generation_batch
+        beta = self.beta
+        if self._tree_policy:
+            # compute_loss works out the reference. TRL would switch the adapter off and on in every module for it.
+            self.beta = 0.0
+        inputs = self._generate_and_score_completions(generation_batch)
+        self.beta = beta
+        self.step_mismatch = sampler_mismatch(self, inputs)
+        if self._algorithm.hintBaseline:
+            rewards = [episode.reward for episode in self._episodes]
+            advantages = own_baselines(rewards, self._kinds(), scales_rewards(self._algorithm))
+            inputs["advantages"] = advantages.to(inputs["advantages"])
+        return self._without_lessons(inputs)
+
+    def _kinds(self) -> list[tuple[int, bool]]:
+        """What each rollout is compared with: its group, with a baseline of their own for those with hints."""
+        apart = self._algorithm.hintBaseline
+        return [(episode.group, apart and bool(episode.shown)) for episode in self._episodes]
+
+    def _collect(self, count: int) -> dict:
+        """TRL's rollout function: prompts, completions with the environment's tokens masked, rewards."""
+        start = time.perf_counter()
+        if not self._probed:
+            probe_sampler(self._sampler, self.model, self.processing_class, self._algorithm.temperature)
+            self._probed = True
+        self._sampler.publish(self.model)
+        with self._sampling_threads():
+            collected = self._rollouts.collect(self.state.global_step)
+        self._episodes, self.drawn = collected.episodes, collected.drawn
+        assert len(self._episodes) == count
+        self.seconds_generation = time.perf_counter() - start
+        episodes = self._episodes
+        return {
+            "prompt_ids": [episode.ids[: episode.prompt] for episode in episodes],
+            "completion_ids": [episode.ids[episode.prompt :] for episode in episodes],
+            "logprobs": [episode.logprobs for episode in episodes] if self._sampler.reports_logprobs else None,
+            "env_mask": [self._mask(episode) for episode in episodes],
+            "env_reward": [episode.reward for episode in episodes],
+        }
+
+    @contextlib.contextmanager
+    def _sampling_threads(self) -> Iterator[None]:
+        """One thread for a small model, whose operations in decoding are too short to be shared between threads."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1 if self._tree_policy else threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+    def _mask(self, episode: Episode) -> list[int]:
+        """1 for each token of the completion that the update learns from."""
+        if self._algorithm.maskTruncated and episode.truncated:
+            return [0] * len(episode.sampled)
+        return loss_mask(episode.sampled, episode.spans, self._algorithm.decisionTurnsOnly)
+
+    def _without_lessons(self, inputs: dict) -> dict | None:
+        """The rows that teach something; None when there is none.
+
+        Left out are cut rollouts, with `maskTruncated`, and with `dropConstantGroups` those whose rewards do not differ
+        from what they are compared with.
+        """
+        algorithm, kinds = self._algorithm, self._kinds()
+        rewards: dict[tuple[int, bool], set[float]] = {}
+        for kind, episode in zip(kinds, self._episodes, strict=True):
+            rewards.setdefault(kind, set()).add(episode.reward)
+        kept = [
+            row
+            for row, (kind, episode) in enumerate(zip(kinds, self._episodes, strict=True))
+            if not (algorithm.dropConstantGroups and len(rewards[kind]) < 2)
+            and not (algorithm.maskTruncated and episode.truncated)
+        ]
+        if not kept:
+            return None
+        if len(kept) == len(self._episodes):
+            return inputs
+        rows = torch.tensor(kept)
+        inputs = {key: value[rows] if value is not None and value.ndim else value for key, value in inputs.items()}
+        inputs["num_items_in_batch"] = (inputs["completion_mask"] * inputs["tool_mask"]).sum()
+        return inputs
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        """The loss of one minibatch: TRL's for rollouts, the weighted cross-entropy for reference solutions.
+
+        The base model's log-probabilities for the KL term are computed here, for the rows that are left.
+        """
+        mask = inputs["completion_mask"] * inputs["tool_mask"]
+        if self._tree_policy is not None:
+            self._batch = PrefixTreeBatch(inputs, mask)
+        if is_supervised(inputs):
+            return self._algorithm.supervisedWeight * self._cross_entropy(model, inputs, mask)
+        if self._tree_policy is not None and self.beta != 0.0:
+            with torch.no_grad():
+                inputs["ref_per_token_logps"] = self._batch.logprobs(self._tree_policy, adapted=False)
+        loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        weight = part_weight(self._algorithm.lossType, inputs, *self._step_size)
+        return loss if weight == 1 else loss * weight
+
+    def _cross_entropy(self, model, inputs: dict, mask: torch.Tensor) -> torch.Tensor:
+        """This minibatch's part of the mean negative log-probability of the references' tokens, in nats.
+
+        The temperature is that of the rollouts.
+        """
+        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
+        attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
+        logps, *_ = self._get_per_token_logps_and_entropies(model, ids, attention, mask.shape[1])
+        return -(logps * mask).sum() / inputs["num_items_in_batch"]
+
+    def _get_per_token_logps_and_entropies(self, model, input_ids, attention_mask, logits_to_keep, *args, **kwargs):
+        """TRL's hook for the log-probabilities of the completions, `[rows, logits_to_keep]`, zero outside the mask."""
+        if self._tree_policy is None:
+            if not torch.is_grad_enabled() and self._algorithm.updateTokens:
+                # The reference of the whole batch, before the batch is cut into minibatches.
+                kwargs["batch_size"] = max(1, self._algorithm.updateTokens // input_ids.shape[1])
+            return super()._get_per_token_logps_and_entropies(
+                model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
+            )
+        if not torch.is_grad_enabled():
+            # The trainer's own log-probabilities of what another sampler drew, before the batch is cut.
+            self._batch = PrefixTreeBatch.of_rows(input_ids, attention_mask, logits_to_keep)
+        logps = self._batch.logprobs(self._tree_policy, adapted=True)
+        # Entropies are not computed here: TRL only reports them. A loss that needs them must add them to the tree.
+        return logps, torch.zeros_like(logps), None
+
+    def _clip_grad_norm(self, model) -> torch.Tensor | None:
+        """Transformers' hook before the optimiser's step. Raises Diverged when the norm is not finite."""
+        norm = super()._clip_grad_norm(model)
+        if norm is not None and not math.isfinite(float(norm)):
+            raise Diverged(f"the gradient's norm is {float(norm)} at iteration {self.state.global_step + 1}")
+        return norm
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of tokens, as the policy reads them."""
+        return self._rollouts.decode(ids)
+
+    def check_adapter(self) -> None:
+        """Raises Diverged when a number of the adapter is not finite.
+
+        The loss does not show it: rollouts of a broken adapter all earn the same, and then no loss is computed.
+        """
+        for parameter in self.model.parameters():
+            if parameter.requires_grad and not bool(torch.isfinite(parameter).all()):
+                raise Diverged(
+                    f"the adapter holds numbers that are not finite after iteration {self.state.global_step}"
+                )
+
+    def save_state(self, directory: Path) -> None:
+        """Writes all that a resumed training needs: adapter, optimiser, schedule, random state, counters."""
+        self.save_model(str(directory), _internal_call=True)
+        self._save_optimizer_and_scheduler(str(directory))
+        self._save_rng_state(str(directory))
+        self.state.save_to_json(os.path.join(directory, TRAINER_STATE_NAME))
+        self.best.save(Path(directory))
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model=None) -> None:
+        """Transformers' hook for the adapter of a checkpoint; the best one comes with it."""
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
+        self.best.load(Path(resume_from_checkpoint))
+
+    def create_model_card(self, *_args, **_kwargs) -> None:
+        """No model card in checkpoints."""
+
+
+def _reward(completions: list, env_reward: list[float], **_: object) -> list[float]:
+    """TRL's reward function: the environments have given the rewards already."""
+    return env_reward
