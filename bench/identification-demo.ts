@@ -7,26 +7,20 @@
  *     node dist/bench/identification-demo.js [--seeds 1,2,3] [--size demo|tiny] [--identifications 10] [--cache DIR]
  *     [--out DIR]
  */
-import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../activities/clock';
 import { createCollectActivities } from '../activities/collect';
 import { createIdentifyActivities } from '../activities/identify';
-import { modelDirectorySha256 } from '../store/model-hash';
 import { HttpModelClient } from '../activities/rollout';
 import { createStudyActivities } from '../activities/study';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import { type Ablation, identificationSchema, type IdentifyArm } from '../contracts/artifacts/identification';
-import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
-import type { AgentSpec } from '../contracts/config/agent-spec';
 import type { IdentifyInput } from '../contracts/messages/identify-stage';
 import { loadAgentSpec } from '../loaders/agent-spec';
-import { DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME, openDeskRules } from '../examples/orders-desk/analyst/answers';
+import { DEMO_ANALYST_NAME, openDeskRules } from '../examples/orders-desk/analyst/answers';
 import { Journal } from '../examples/shared/analyst/journal';
 import { createAnalystServer } from '../examples/shared/analyst/server';
 import { createAnalystPool } from '../llm';
@@ -34,45 +28,9 @@ import { openEnvironment } from '../sandbox';
 import { getJson, layout, LocalStore, putJson } from '../store';
 import { projectRoot } from '../contracts/project-root';
 import { identifyOnce, runActivity } from './identification-demo/identify-without-server';
+import { DESK, preparedDemoSpec, trainModel, withModel } from './shared/demo-model';
 
-const DESK = join(projectRoot(), 'examples', 'orders-desk');
 const ASSETS = join(DESK, 'analyst');
-const PYTHON = join(projectRoot(), '.toolchain', 'venv', 'bin', 'python');
-const ENVIRONMENT = { ...process.env, PYTHONPATH: join(projectRoot(), 'trainer-image') };
-
-/** Directory of the seed's base model, trained unless the cache has it. */
-async function trainModel(seed: number, size: string, cache: string): Promise<string> {
-  const child = spawn(PYTHON, [join(DESK, 'recipe.py'), '--seed', String(seed), '--size', size, '--cache', cache], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: ENVIRONMENT,
-  });
-  let output = '';
-  child.stdout.on('data', (data: Buffer) => (output += data.toString()));
-  const code = await new Promise((done) => child.once('exit', done));
-  if (code !== 0) throw new Error(`The recipe ended with ${String(code)}.`);
-  return (JSON.parse(output.trim().split('\n').at(-1) as string) as { path: string }).path;
-}
-
-/** Serves a model while `action` runs; the argument is the base URL. */
-async function withModel<T>(path: string, name: string, action: (url: string) => Promise<T>): Promise<T> {
-  const port = 20_000 + Math.floor(Math.random() * 20_000);
-  const child = spawn(
-    PYTHON,
-    ['-m', 'whetstone.serve', '--model', path, '--port', String(port), '--served-name', name],
-    { stdio: 'ignore', env: ENVIRONMENT },
-  );
-  try {
-    for (let attempt = 0; ; attempt++) {
-      const ready = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => null);
-      if (ready?.ok) break;
-      if (attempt === 240 || child.exitCode !== null) throw new Error('The policy server did not start.');
-      await delay(500);
-    }
-    return await action(`http://127.0.0.1:${port}/v1`);
-  } finally {
-    child.kill('SIGTERM');
-  }
-}
 
 type IdentifyActivities = ReturnType<typeof createIdentifyActivities>;
 
@@ -84,29 +42,6 @@ interface ArmScore {
 
 const precision = ({ found, invented }: ArmScore) => (found + invented === 0 ? null : found / (found + invented));
 const recall = ({ found, missed }: ArmScore) => found / (found + missed);
-
-/** The prepared spec of one seed's run, as `prepareRun` would freeze it. */
-async function preparedSpec(
-  spec: AgentSpec,
-  seed: number,
-  modelPath: string,
-  modelBaseUrl: string,
-  analystUrl: string,
-): Promise<PreparedSpec> {
-  const environmentPath = join(DESK, 'environment.py');
-  return {
-    spec: { ...spec, seed, identify: { ...spec.identify, ablations: true } },
-    environmentPath,
-    environmentSha256: createHash('sha256')
-      .update(await readFile(environmentPath))
-      .digest('hex'),
-    modelBaseUrl,
-    modelPath,
-    baseModelSha256: await modelDirectorySha256(modelPath),
-    analyst: { baseUrl: analystUrl, model: DEMO_ANALYST_MODEL, displayName: DEMO_ANALYST_NAME },
-    sandbox: { mode: 'jail', detail: 'only the owner environment is run' },
-  };
-}
 
 /** What one way of choosing found on one seed; adds it to the sums over seeds. */
 function addScores(sums: Map<IdentifyArm, ArmScore>, ablations: Ablation[]): Record<string, ArmScore> {
@@ -202,7 +137,8 @@ async function main(): Promise<void> {
       const modelPath = await trainModel(seed, values.size, values.cache);
       const input = await withModel(modelPath, spec.model.name, async (modelBaseUrl): Promise<IdentifyInput> => {
         const runId = `run-${spec.name}-seed-${String(seed).padStart(3, '0')}`;
-        const prepared = await preparedSpec(spec, seed, modelPath, modelBaseUrl, analystUrl);
+        const studied = { ...spec, identify: { ...spec.identify, ablations: true } };
+        const prepared = await preparedDemoSpec(studied, seed, modelPath, modelBaseUrl, analystUrl);
         const context = {
           runId,
           agent: spec.name,

@@ -1,0 +1,90 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createCalibrationActivities } from '../../activities/calibrate';
+import { systemClock } from '../../activities/clock';
+import { createCollectActivities } from '../../activities/collect';
+import { createIdentifyActivities } from '../../activities/identify';
+import { HttpModelClient } from '../../activities/rollout';
+import { certificateSchema } from '../../contracts/artifacts/certificate';
+import type { Validation } from '../../contracts/artifacts/environment-check';
+import type { CapabilityBrief } from '../../contracts/messages/run-context';
+import { projectRoot } from '../../contracts/project-root';
+import { openDeskRules } from '../../examples/orders-desk/analyst/answers';
+import { Journal } from '../../examples/shared/analyst/journal';
+import { createAnalystServer } from '../../examples/shared/analyst/server';
+import { createAnalystPool } from '../../llm';
+import { loadAgentSpec } from '../../loaders/agent-spec';
+import { openEnvironment } from '../../sandbox';
+import { getJson, layout, LocalStore, putJson } from '../../store';
+import { identifyOnce, runActivity } from '../identification-demo/identify-without-server';
+import { DESK, preparedDemoSpec, trainModel, withModel } from '../shared/demo-model';
+import type { CheckRun, FixtureRun } from './check-fixture';
+
+/** Calibrates one fixture that passed the other checks; resolves with the checks that this adds to its certificate. */
+export type Calibrate = (run: FixtureRun) => Promise<CheckRun[]>;
+
+/**
+ * Runs `action` with the demo agent's base model of a seed. Before it, the model is rolled out on its train tasks and
+ * the demo analyst labels them, as in a run: the estimate of transfer needs both.
+ */
+export async function withCalibration(seed: number, folder: string, action: (calibrate: Calibrate) => Promise<void>) {
+  const store = new LocalStore(folder);
+  await mkdir(folder, { recursive: true });
+  const spec = loadAgentSpec(join(DESK, 'agent.yaml'));
+  const modelPath = await trainModel(seed, 'demo', join(projectRoot(), '.whetstone', 'models'));
+  const analyst = createAnalystServer({ rules: openDeskRules(join(DESK, 'analyst')), journal: new Journal(null) });
+  const analystUrl = `${await analyst.listen({ port: 0, host: '127.0.0.1' })}/v1`;
+  const model = new HttpModelClient({ timeoutMs: 120_000 });
+  const rollout = { store, openEnvironment, model, clock: systemClock, endpoints: { modelUrl: null } };
+  const activities = createCalibrationActivities(rollout);
+  try {
+    await withModel(modelPath, spec.model.name, async (modelUrl) => {
+      const runId = `run-${spec.name}-certificate`;
+      const prepared = await preparedDemoSpec(spec, seed, modelPath, modelUrl, analystUrl);
+      const context = {
+        runId,
+        agent: spec.name,
+        spec: await putJson(store, layout.run(runId), 'spec.json', prepared),
+        seed,
+      };
+      const collected = await runActivity(createCollectActivities(rollout).collectTrajectories, context);
+      const identify = createIdentifyActivities({ store, analyst: createAnalystPool('none') });
+      const identified = await identifyOnce(identify, { context, collected, independent: { firstRun: 0 } });
+      await action(async ({ fixture, runs }) => {
+        const began = performance.now();
+        const capability = briefOf(identified.kept, fixture.capability);
+        const place = join(layout.environments(runId, capability.id), fixture.name);
+        const validation: Validation = { passed: true, problems: [], checks: runs.map(({ check }) => check) };
+        const outcome = await runActivity(activities.calibrateEnvironment, {
+          context,
+          capability,
+          source: await store.put(place, 'environment.py', Buffer.from(fixture.source)),
+          validation: await putJson(store, place, 'validation.json', validation),
+          trajectories: collected.trajectories,
+          labels: identified.labels,
+        });
+        const seconds = (performance.now() - began) / 1000;
+        const { checks } = await getJson(store, outcome.certificate, certificateSchema);
+        const known = new Set(runs.map(({ check }) => check.name));
+        // The time belongs to all that calibration adds; the first of them stands for it.
+        return checks
+          .filter(({ name }) => !known.has(name))
+          .map((check, index) => ({ check, seconds: index === 0 ? seconds : 0 }));
+      });
+    });
+  } finally {
+    await model.close();
+    await analyst.close();
+  }
+}
+
+/** The capability as identification found it. */
+function briefOf(kept: readonly CapabilityBrief[], id: string): CapabilityBrief {
+  const brief = kept.find((capability) => capability.id === id);
+  if (brief === undefined)
+    throw new Error(
+      `Identification did not keep ${id}, only ${kept.map((capability) => capability.id).join(', ')}. ` +
+        'Take another --seed.',
+    );
+  return brief;
+}

@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectRoot } from '../../contracts/project-root';
+
+const FOLDER = join(projectRoot(), 'bench', 'certificate');
+const DEMO_AGENT = join(projectRoot(), 'examples', 'orders-desk', 'agent.yaml');
+
+/** An environment whose worth is known. */
+export interface Fixture {
+  name: string;
+  set: 'wrong' | 'good';
+  /** Id of the capability that it claims to teach. */
+  capability: string;
+  /** What is wrong, in a word; null for a good one. */
+  kind: string | null;
+  /** What is wrong, or what is good, in a sentence. */
+  about: string;
+  /** Path of the agent.yaml that it is for. */
+  agent: string;
+  /** Without the head, which gives the answer away. */
+  source: string;
+}
+
+/** Reads every fixture, by set and name. */
+export function readFixtures(): Fixture[] {
+  return (['wrong', 'good'] as const).flatMap((set) =>
+    readdirSync(join(FOLDER, set))
+      .filter((file) => file.endsWith('.py'))
+      .sort()
+      .map((file) => parseFixture(file.slice(0, -3), set, readFileSync(join(FOLDER, set, file), 'utf8'))),
+  );
+}
+
+/** Takes a file apart into its head, comment lines like "# Kind: leak", and its source. */
+function parseFixture(name: string, set: Fixture['set'], text: string): Fixture {
+  const lines = text.split('\n');
+  const end = lines.findIndex((line) => !line.startsWith('#'));
+  const head = lines.slice(0, end).join('\n').replaceAll('\n#   ', ' ');
+  const field = (key: string) => new RegExp(`^# ${key}: (.*)$`, 'm').exec(head)?.[1] ?? null;
+  const about = field(set === 'wrong' ? 'Wrong' : 'Good');
+  const capability = field('Capability');
+  const kind = field('Kind');
+  if (about === null || capability === null || (set === 'wrong' && (kind === null || field('Harm') === null)))
+    throw new Error(`bench/certificate/${set}/${name}.py: its head lacks what is wrong, its kind, capability or harm.`);
+  const agent = field('Agent');
+  return {
+    name,
+    set,
+    capability,
+    kind,
+    about,
+    agent: agent === null ? DEMO_AGENT : join(FOLDER, agent),
+    source: lines.slice(end).join('\n'),
+  };
+}
+
+/** Whether a fixture is for the demo agent, the only one that has a model. */
+export function hasModel({ agent }: Fixture): boolean {
+  return agent === DEMO_AGENT;
+}
