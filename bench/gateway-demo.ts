@@ -162,6 +162,8 @@ async function measure(options: Options): Promise<void> {
       String(modelPort),
       '--served-name',
       spec.model.name,
+      '--adapters',
+      join(options.home, 'store'),
     ];
     processes.start(python, server, { PYTHONPATH: 'trainer-image', HF_HUB_OFFLINE: '1' });
     await untilHealthy(`http://127.0.0.1:${modelPort}/healthz`, 120);

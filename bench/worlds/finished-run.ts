@@ -1,0 +1,117 @@
+/** A finished run of a world: started with `whet demo`, or found in its state directory. */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { preparedSpecSchema, type PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { type Report, reportSchema } from '../../contracts/artifacts/report';
+import { projectRoot } from '../../contracts/project-root';
+import type { RunContext } from '../../contracts/messages/run-context';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import { getJson, LocalStore } from '../../store';
+
+/** Variables that would set another analyst than the world's own. */
+const OTHER_ANALYST = ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'WHET_ANALYST_MODEL'];
+
+/** A finished run with its store. */
+export interface FinishedRun {
+  store: LocalStore;
+  report: Report;
+  context: RunContext;
+  prepared: PreparedSpec;
+}
+
+/** Arm of the adapter that was trained on all environments. */
+export const MIXED = 'mixed';
+
+/** An adapter in the store. */
+export type Served = Pick<TrainedAdapter, 'name' | 'capabilityId' | 'key'>;
+
+/** A world, and where its runs are kept. */
+export interface WorldPlace {
+  agentPath: string;
+  /** State directory. */
+  home: string;
+  seed: number;
+  /** Longest time of a run. */
+  minutes: number;
+}
+
+/**
+ * The run of a world and seed: the one in its state directory, else a new one.
+ * @throws Error when the run ends without a report, with the place of its output.
+ */
+export async function finishedRun(place: WorldPlace): Promise<FinishedRun> {
+  const found = reportsIn(place).at(-1);
+  if (found !== undefined) return openRun(place, found);
+  mkdirSync(place.home, { recursive: true });
+  const log = join(place.home, 'demo.log');
+  const output = openSync(log, 'a');
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OTHER_ANALYST.includes(name)));
+  const demo = spawn(join(projectRoot(), 'whet'), ['demo', place.agentPath, '--seed', String(place.seed)], {
+    env: { ...inherited, WHET_HOME: place.home },
+    stdio: ['ignore', output, output],
+  });
+  // A run may wait for a person; here is none. The signal makes `whet demo` stop what it started.
+  const limit = setTimeout(() => demo.kill('SIGTERM'), place.minutes * 60_000);
+  const code = await new Promise((resolve) => demo.once('close', resolve));
+  clearTimeout(limit);
+  const report = reportsIn(place).at(-1);
+  if (report === undefined)
+    throw new Error(
+      `The run of ${place.agentPath} ended with code ${String(code)} and without a report within ${place.minutes} ` +
+        `minutes; ${log} says how far it came.`,
+    );
+  return openRun(place, report);
+}
+
+/** Paths of the reports of this seed, the oldest first. */
+function reportsIn({ home, seed }: WorldPlace): string[] {
+  const runs = join(home, 'store', 'runs');
+  if (!existsSync(runs)) return [];
+  return readdirSync(runs)
+    .sort()
+    .map((run) => join(runs, run, 'report', 'report.json'))
+    .filter((path) => existsSync(path) && (JSON.parse(readFileSync(path, 'utf8')) as Report).seed === seed);
+}
+
+async function openRun({ home }: WorldPlace, path: string): Promise<FinishedRun> {
+  const store = new LocalStore(join(home, 'store'));
+  const report = reportSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+  const { runId, agent, seed } = report;
+  const spec = artifactOf(report, 'spec of the agent');
+  return {
+    store,
+    report,
+    context: { runId, agent, spec, seed },
+    prepared: await getJson(store, spec, preparedSpecSchema),
+  };
+}
+
+/** The artifact of a run that has a role. @throws Error without one. */
+export function artifactOf({ artifacts, runId }: Pick<Report, 'artifacts' | 'runId'>, role: string): ArtifactRef {
+  const found = artifacts.find((artifact) => artifact.role === role);
+  if (found === undefined) throw new Error(`The report of ${runId} has no artifact with the role "${role}".`);
+  return found.ref;
+}
+
+/** The adapters of a run, one for each capability, and the mixed one where it was trained. */
+export function adaptersOf({ sharpened, mixed, ...report }: Report): { adapters: TrainedAdapter[]; mixed: Served[] } {
+  const adapters = sharpened.flatMap(({ capability: { id }, adapter }): TrainedAdapter[] =>
+    adapter === null
+      ? []
+      : [
+          {
+            name: adapter.name,
+            capabilityId: id,
+            key: adapter.key,
+            sha256: adapter.sha256,
+            manifest: artifactOf(report, `training manifest of ${id}`),
+            rollouts: adapter.rollouts,
+            seconds: adapter.seconds,
+            finalReward: adapter.curve.at(-1)?.reward ?? 0,
+          },
+        ],
+  );
+  return { adapters, mixed: mixed ? [{ name: mixed.name, capabilityId: MIXED, key: mixed.key }] : [] };
+}
