@@ -85,7 +85,7 @@ async function measure(name: string, agentPath: string, options: Options): Promi
   });
 }
 
-/** The figures of one world, for the last line. Rates are over the bench's own trials; `own` is the run's evaluation. */
+/** The figures of one world, from the trials of this measurement; `own` has those of the run itself. */
 function figures({ run: { report }, table, base, served, candidate, oracle }: Measured, seed: number) {
   const share = shareOfOracle({ own: minus(served, base), oracle: minus(oracle, base) }, seed);
   const mixed = table.arms.includes(MIXED) ? mean(ratesOf(table, () => MIXED)) : null;
