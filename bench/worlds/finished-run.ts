@@ -25,10 +25,10 @@ export interface FinishedRun {
 export const MIXED = 'mixed';
 
 /** An adapter in the store. */
-export type Served = Pick<TrainedAdapter, 'name' | 'capabilityId' | 'key'>;
+type Served = Pick<TrainedAdapter, 'name' | 'capabilityId' | 'key'>;
 
 /** A world, and where its runs are kept. */
-export interface WorldPlace {
+interface WorldPlace {
   agentPath: string;
   /** State directory. */
   home: string;

@@ -66,7 +66,7 @@ export function ceilingOf(table: OutcomeTable): number[] {
 }
 
 /** Gains over base of one way of serving, and of the oracle, task by task. */
-export interface Gains {
+interface Gains {
   own: readonly number[];
   oracle: readonly number[];
 }

@@ -39,7 +39,7 @@ export interface RuleBook {
 }
 
 /** What a rule book is made of. */
-export interface RuleBookParts {
+interface RuleBookParts {
   model: string;
   name: string;
   /** Has capabilities.json and environments/. */

@@ -12,7 +12,7 @@ const answerSchema = z.union([
 ]);
 
 /** The rules of a world's labels.py, in a Python process of their own. */
-export interface LabelRules {
+interface LabelRules {
   /** Rejects where the rules raise, return something else, or have ended. */
   judge(capability: string, turns: readonly Turn[]): Promise<Judgement>;
   close(): void;

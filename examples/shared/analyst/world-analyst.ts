@@ -26,7 +26,7 @@ export function openWorldAnalyst(directory: string): RuleBook {
 }
 
 /** The judgement, or in 5 % of the pairs of capability and episode another label. The same pair gets the same. */
-export function withNoise(id: string, episode: string, judgement: Judgement): Judgement {
+function withNoise(id: string, episode: string, judgement: Judgement): Judgement {
   const digest = createHash('sha256').update(`${id}\n${episode}`).digest();
   if (digest.readUInt32BE(0) / 2 ** 32 >= NOISE) return judgement;
   const others = LABELS.filter((label) => label !== judgement.label);
