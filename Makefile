@@ -50,7 +50,7 @@ cluster-down: ## end it
 test-cluster: build ## training as Jobs in a real cluster, every way to get stuck; with KUBECONFIG set, in that one
 	@scripts/test-cluster.sh
 
-test-vllm: setup ## the trainer against a real vLLM, installed into .toolchain/vllm the first time (6 GB)
+test-vllm: setup ## trainer and gateway against a real vLLM, installed into .toolchain/vllm the first time (6 GB)
 	@scripts/test-vllm.sh
 
 lint: setup ## check and correct style and types

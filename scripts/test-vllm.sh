@@ -9,5 +9,7 @@ if ! scripts/vllm.sh; then
   echo "test-vllm: vLLM could not be installed."
   exit 1
 fi
+# The gateway is tested as a process.
+scripts/build.sh || exit 1
 WHET_TEST_VLLM=1 pytest -q "${@:-test/with-vllm}" --junitxml="$results/vllm.xml"
 node scripts/test-summary.js "$results" --only=vllm

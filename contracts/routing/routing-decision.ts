@@ -6,6 +6,12 @@ import type { RouterOption } from './router-prompt';
 /** Alternatives to ask for at the label's position: as many as OpenAI's API allows. A menu has at most 26 labels. */
 export const ROUTER_TOP_LOGPROBS = 20;
 
+/**
+ * Log probabilities below this say that a token was ruled out, not that it is unlikely: vLLM writes -9999 for every
+ * token that `structured_outputs` does not allow, and renormalises the others before it answers.
+ */
+const RULED_OUT = -1000;
+
 /** What the base model answered to the router's prompt. */
 export interface RouterAnswer {
   content: string | null;
@@ -30,7 +36,8 @@ export const UNCALIBRATED: RouterCalibration = { temperature: 1, threshold: 0 };
  * Reads the router's answer to the task with this seed. The probability of each label is taken from the alternatives at
  * the first position and renormalised over the menu; `coveredMass` is their sum before that. A label with white space
  * around it counts as the label. When the endpoint gives no alternatives, the answered label gets probability 1, and
- * `coveredMass` is 0, because it is unknown.
+ * `coveredMass` is 0, because it is unknown. When the endpoint has ruled out all other tokens itself, their probability
+ * is not known, and `coveredMass` is null.
  */
 export function routingDecision(seed: number, menu: readonly RouterOption[], answer: RouterAnswer): RoutingRecord {
   const mass = menu.map(({ label }) =>
@@ -38,6 +45,7 @@ export function routingDecision(seed: number, menu: readonly RouterOption[], ans
       .filter(({ token }) => token.trim() === label)
       .reduce((sum, { logprob }) => sum + Math.exp(logprob), 0),
   );
+  const isRenormalised = answer.firstToken.some(({ logprob }) => logprob < RULED_OUT);
   const covered = mass.reduce((sum, share) => sum + share, 0);
   const answered = menu.findIndex(({ label }) => label === answer.content?.trim());
   const probabilities =
@@ -49,7 +57,7 @@ export function routingDecision(seed: number, menu: readonly RouterOption[], ans
     seed,
     capabilityId: menu[best]?.capabilityId ?? NONE_LABEL,
     probabilities: probabilities.map(round),
-    coveredMass: round(Math.min(1, covered)),
+    coveredMass: isRenormalised ? null : round(Math.min(1, covered)),
   };
 }
 

@@ -27,7 +27,7 @@ def incomplete(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="session")
 def url(model: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Address of a server as docs/training.md says to start it, for adapters of rank 8, one at a time in its memory.
+    """Address of a server as `whet up` starts it, for adapters of rank 8, one at a time in a batch.
 
     WHET_TEST_VLLM_URL names one that runs already, with the same model: a start takes a minute or more.
     """

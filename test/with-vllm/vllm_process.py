@@ -10,32 +10,40 @@ import time
 import urllib.request
 from pathlib import Path
 
+from whetstone.sampling.vllm_command import server_command, server_environment
+from whetstone.serve.with_vllm import policy_command
+
 INSTALLED = Path(__file__).resolve().parents[2] / ".toolchain" / "vllm" / "bin" / "python"
 PYTHON = os.environ.get("WHET_VLLM_PYTHON") or str(INSTALLED)
 START_SECONDS = 540
+SERVED_NAME = "desk-base"
 
 
 class VllmProcess:
-    """`vllm serve` of a model on a free port of this machine; a context manager that ends its process group."""
+    """vLLM with a model on a free port of this machine, started as `whet up` starts it; ends with its context.
+
+    Without `adapters` it lacks every flag that Whetstone needs.
+    """
 
     def __init__(self, model: Path, log: Path, adapters: bool = True) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url, self._log = f"http://127.0.0.1:{self.port}", log
-        command = [PYTHON, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", str(self.port)]
-        command += ["--model", str(model), "--dtype", "float32", "--enforce-eager"]
         if adapters:
-            command += ["--enable-lora", "--max-lora-rank", "8", "--max-loras", "1"]
-            command += ["--logprobs-mode", "processed_logprobs"]
-        kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "OMP_NUM_THREADS")}
-        environment = {
-            **kept,
-            "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
-            "VLLM_CPU_KVCACHE_SPACE": "1",
-            "VLLM_NO_USAGE_STATS": "1",
-            "HF_HUB_OFFLINE": "1",
-        }
+            argv = ["--model", str(model), "--served-name", SERVED_NAME, "--port", str(self.port)]
+            argv += ["--rank", "8", "--adapters", "1"]
+            command, environment = policy_command(argv, {**os.environ, "WHET_VLLM_PYTHON": PYTHON}, False)
+        else:
+            environment = server_environment(dict(os.environ), False)
+            command = [
+                *server_command(PYTHON, self.port),
+                "--model",
+                str(model),
+                "--dtype",
+                "float32",
+                "--enforce-eager",
+            ]
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True
