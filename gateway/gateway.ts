@@ -6,6 +6,7 @@ import { type ArtifactStore, getJson } from '../store';
 import { ServedAgent } from './agents/served-agent';
 import { CanaryMonitor } from './canary/canary-monitor';
 import { DecisionCache } from './conversations';
+import { MemoryBudget } from './http/memory-budget';
 import { Clients } from './clients';
 import type { Log } from './log';
 import { Metrics } from './metrics';
@@ -38,6 +39,7 @@ export class Gateway {
   readonly clients: Clients;
   readonly decisions: DecisionCache;
   readonly metrics = new Metrics();
+  readonly memory: MemoryBudget;
   readonly traces: TraceSampler;
   readonly traceWriter: TraceWriter;
   readonly canaries: CanaryMonitor;
@@ -56,6 +58,7 @@ export class Gateway {
   ) {
     this.clients = new Clients(config.keys);
     this.decisions = new DecisionCache(config.limits.conversations);
+    this.memory = new MemoryBudget(config.limits.openBytes);
     this.traceWriter = new TraceWriter(deps.store, this.metrics, deps.log);
     this.traces = new TraceSampler(this.traceWriter, this.metrics);
     this.canaries = new CanaryMonitor(deps.store, this.metrics, deps.log);
@@ -145,8 +148,12 @@ export class Gateway {
     const existing = this.replicas.get(address);
     if (existing !== undefined) return existing;
     const { timeouts, reconcile } = this.config;
-    const replica = new Replica(address, this.deps.modelApiKey ?? null, timeouts, () =>
-      this.reconcilers.get(address)?.kick(),
+    const replica = new Replica(
+      address,
+      this.deps.modelApiKey ?? null,
+      timeouts,
+      () => this.reconcilers.get(address)?.kick(),
+      async () => this.reconcilers.get(address)?.verify(),
     );
     this.replicas.set(address, replica);
     const users = () => [...this.agents.values()].filter(({ replicas }) => replicas.all.includes(replica));

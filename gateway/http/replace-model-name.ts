@@ -7,6 +7,10 @@ import type { ReceivedBody } from './read-body';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const KEY = '"model"';
+/** Letters of `model` may be written as escapes, which all begin so. */
+const ESCAPE = '\\u006';
+/** Longest spelling of `"model"`: every letter as an escape. */
+const LONGEST_KEY = 2 + 5 * 6;
 /** A `"model"` this near to the start or the end is located by scanning only the bytes between. */
 const NEAR_BYTES = 4_096;
 
@@ -33,14 +37,26 @@ interface Range {
   end: number;
 }
 
-/** Range of the value of the key that ends at `end`; null when there is no key, or its value is not a string. */
+/** A member whose value is no string. */
+const NO_STRING: Range = { start: -1, end: -1 };
+
+/** Range of the value of the key that ends at `end`, or NO_STRING; null when there is no key. */
 function valueRange(text: Buffer, end: number): Range | null {
   const colon = skipSpace(text, end);
+  if (text[colon] !== 0x3a) return null;
   const start = skipSpace(text, colon + 1);
-  return text[colon] === 0x3a && text[start] === QUOTE ? { start, end: endOfString(text, start) } : null;
+  return text[start] === QUOTE ? { start, end: endOfString(text, start) } : NO_STRING;
 }
 
-/** Ranges of the values of top-level members that are spelled `"model"` and begin before `until`. */
+/** Whether a string is `model`, in any spelling. */
+function isModelKey(text: Buffer, start: number, end: number): boolean {
+  const length = end - start;
+  if (length < KEY.length || length > LONGEST_KEY) return false;
+  const spelling = text.toString('latin1', start, end);
+  return spelling === KEY || (spelling.includes(ESCAPE) && JSON.parse(text.toString('utf8', start, end)) === 'model');
+}
+
+/** Ranges of the values of top-level members that are called `model`, in any spelling, and begin before `until`. */
 function modelRanges(text: Buffer, until: number): Range[] {
   const found: Range[] = [];
   let depth = 0;
@@ -48,12 +64,9 @@ function modelRanges(text: Buffer, until: number): Range[] {
     const byte = text[at];
     if (byte === QUOTE) {
       const end = endOfString(text, at);
-      const range =
-        depth === 1 && end - at === KEY.length && text.toString('latin1', at, end) === KEY
-          ? valueRange(text, end)
-          : null;
+      const range = depth === 1 && isModelKey(text, at, end) ? valueRange(text, end) : null;
       if (range !== null) found.push(range);
-      at = (range?.end ?? end) - 1;
+      at = Math.max(range?.end ?? end, end) - 1;
     } else if (byte === 0x7b || byte === 0x5b) depth++;
     else if (byte === 0x7d || byte === 0x5d) depth--;
   }
@@ -67,13 +80,14 @@ function modelRanges(text: Buffer, until: number): Range[] {
 function allModelRanges(text: Buffer): Range[] {
   const at = text.indexOf(KEY);
   if (at === -1) return [];
+  if (text.includes(ESCAPE)) return modelRanges(text, text.length);
   // After a backslash, the first quote belongs to a longer string.
   const isLone = text[at - 1] !== BACKSLASH && text.indexOf(KEY, at + KEY.length) === -1;
   if (isLone && at <= NEAR_BYTES) return modelRanges(text, at + 1);
   if (isLone && text.length - at <= NEAR_BYTES) {
     const range = valueRange(text, at + KEY.length);
     // A brace and the rest of the text are a whole object only if the key is at the top level.
-    if (range !== null && isObject(`{${text.toString('utf8', at)}`)) return [range];
+    if (range !== null && range !== NO_STRING && isObject(`{${text.toString('utf8', at)}`)) return [range];
   }
   return modelRanges(text, text.length);
 }
@@ -91,19 +105,27 @@ function isObject(text: string): boolean {
 export class RequestBody {
   /** Where the model name is; null when `model` occurs twice or is written with escapes. */
   private name: Range | null;
+  /** The JSON value of the body; null where it is not needed again, because it may take much more memory. */
+  private readonly parsed: Record<string, unknown> | null;
   private usedInPlace = false;
 
   /** `parsed` is the JSON value of `body`. */
   constructor(
     private readonly body: ReceivedBody,
-    private readonly parsed: Record<string, unknown>,
+    parsed: Record<string, unknown>,
   ) {
     this.name = plainName(body.bytes, parsed);
+    this.parsed = this.name === null ? parsed : null;
   }
 
-  /** Bytes of the body. */
-  get length(): number {
-    return this.body.bytes.length;
+  /** Whether the parsed value is kept as well. */
+  get keepsParsed(): boolean {
+    return this.parsed !== null;
+  }
+
+  /** The body as it is now: with the name that was put in last, where that had room. */
+  get bytes(): Buffer {
+    return this.body.bytes;
   }
 
   /**
@@ -134,6 +156,6 @@ export class RequestBody {
 function plainName(bytes: Buffer, parsed: Record<string, unknown>): Range | null {
   const [range, ...others] = allModelRanges(bytes);
   if (range === undefined || others.length > 0) return null;
-  // A second `model`, written with escapes, may follow. It would override this one, so the values must agree.
+  if (range === NO_STRING) return null;
   return JSON.parse(bytes.toString('utf8', range.start, range.end)) === parsed['model'] ? range : null;
 }

@@ -43,6 +43,7 @@ export class AdapterReconciler {
   private readonly unwantedSince = new Map<string, number>();
   private readonly failed = new Map<string, { until: number; waitMs: number }>();
   private wake: (() => void) | null = null;
+  private verifying: Promise<void> | null = null;
   private loop: Promise<void> | null = null;
 
   constructor(private readonly options: AdapterReconcilerOptions) {
@@ -64,6 +65,34 @@ export class AdapterReconciler {
   /** Checks now instead of at the next interval, because a connection broke or a registry changed. */
   kick(): void {
     this.wake?.();
+  }
+
+  /**
+   * Asks the server now whether it still serves what it should, and marks it unready if not. Calls at the same time
+   * share one question. Never rejects.
+   */
+  verify(): Promise<void> {
+    this.verifying ??= this.askAgain().finally(() => (this.verifying = null));
+    return this.verifying;
+  }
+
+  private async askAgain(): Promise<void> {
+    const { replica, log } = this.options;
+    const { epoch } = replica;
+    const lost = await this.lost()
+      .catch(() => this.lost())
+      .catch((error: unknown) => [(error as Error).message]);
+    if (lost.length === 0 || replica.epoch !== epoch || !replica.ready) return;
+    log.warn({ replica: replica.url, lost }, 'model server is not ready');
+    replica.markUnready();
+  }
+
+  /** Models that the server should serve, as far as traffic goes to them, and does not. */
+  private async lost(): Promise<string[]> {
+    const served = new Set(await this.server.models());
+    const wanted = new Set(this.options.wanted().map(({ name }) => name));
+    const routed = [...this.options.replica.routable].filter((name) => wanted.has(name));
+    return [...this.options.baseModels(), ...routed].filter((name) => !served.has(name));
   }
 
   private async run(): Promise<void> {
@@ -89,11 +118,16 @@ export class AdapterReconciler {
   /** Compares once what is wanted with what is served. Rejects when the server does not answer as it should. */
   private async check(): Promise<void> {
     const { replica, wanted, onReady, log } = this.options;
-    const { epoch } = replica;
+    let { epoch } = replica;
     const served = new Set(await this.server.models());
     const missing = this.options.baseModels().filter((name) => !served.has(name));
     if (missing.length > 0) throw new Error(`The model server does not serve ${missing.join(', ')}.`);
     const names = new Set(wanted().map(({ name }) => name));
+    if (replica.epoch === epoch && [...replica.routable].some((name) => names.has(name) && !served.has(name))) {
+      log.warn({ replica: replica.url }, 'model server has lost adapters');
+      replica.markUnready();
+      epoch = replica.epoch;
+    }
     for (const name of replica.routable) if (!names.has(name) || !served.has(name)) replica.routable.delete(name);
     for (const adapter of wanted()) await this.loadAndRoute(adapter, served, epoch);
     // When a connection broke while adapters were being loaded, this check is out of date.

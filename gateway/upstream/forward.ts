@@ -44,7 +44,10 @@ export type ForwardResult =
   | { kind: 'client-gone' };
 
 /** What follows from an attempt: the request is done, or it may be tried again. */
-type AttemptOutcome = { done: ForwardResult } | { retry: string; error: ApiError; mayFallBack: boolean };
+type AttemptOutcome =
+  | { done: ForwardResult }
+  /** `doubtful`: the server may have been restarted. */
+  | { retry: string; error: ApiError; mayFallBack: boolean; doubtful?: boolean };
 
 /**
  * Forwards a request. Rejects with ApiError when no server answered, but never after something was written to the
@@ -90,6 +93,11 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
       able.every((r) => tried.has(r)),
     );
     if ('done' in outcome) return outcome.done;
+    if (outcome.doubtful === true) {
+      const verified = replica.doubt();
+      // Another server can be asked at once.
+      if (rankReplicas(plan.replicas.all, adapter, plan.prefix).every((r) => tried.has(r))) await verified;
+    }
     if (failures++ < plan.retries) {
       plan.onRetry(outcome.retry);
       continue;
@@ -100,8 +108,8 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
 }
 
 /**
- * What follows from an attempt. Marks a server unready when it may have been restarted. Throws ApiError for what a
- * further attempt would not change.
+ * What follows from an attempt. Marks a server unready when nothing listens there. Throws ApiError for what a further
+ * attempt would not change.
  */
 function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | null, triedAll: boolean): AttemptOutcome {
   if (result.kind === 'streamed') return { done: result };
@@ -112,7 +120,7 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
       throw new ApiError(504, 'The model server did not answer in time.', { code: 'upstream_timeout' });
     if (result.why === 'too-large')
       throw new ApiError(502, `The model server ${result.message}.`, { code: 'upstream_too_large' });
-    replica.markUnready();
+    if (result.why === 'connect') replica.markUnready();
     const message =
       result.why === 'connect'
         ? 'The model server cannot be reached.'
@@ -121,6 +129,7 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
       retry: result.why,
       error: new ApiError(502, message, { code: 'upstream_unavailable' }),
       mayFallBack: false,
+      doubtful: result.why === 'cut',
     };
   }
   const { status, headers, body } = result;
@@ -133,13 +142,13 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
     };
   }
   if (status === 404 && saysUnknownModel(body)) {
-    // It was restarted, or the adapter was unloaded by somebody else. It is checked before the next request.
-    replica.markUnready();
+    // It was restarted, or the adapter was unloaded by somebody else, or the request names its model in an odd way.
     const name = adapter === null ? 'the base model' : `adapter ${adapter}`;
     return {
       retry: 'lost-model',
       error: new ApiError(503, `The model server has lost ${name}.`, { code: 'adapter_not_ready' }),
       mayFallBack: true,
+      doubtful: true,
     };
   }
   if (status < 500) {

@@ -38,6 +38,7 @@ export class Replica {
     readonly apiKey: string | null,
     timeouts: GatewayConfig['timeouts'],
     private readonly onUnready: (replica: Replica) => void,
+    private readonly verify: () => Promise<void>,
   ) {
     const { origin, pathname } = new URL(url);
     this.basePath = pathname.replace(/\/$/, '');
@@ -50,8 +51,19 @@ export class Replica {
       pipelining: 1,
     });
     this.pool.on('disconnect', (_origin, _targets, error: Error & { code?: string }) => {
-      if (!(error instanceof ClientGone) && BROKEN.has(error.code ?? '')) this.markUnready();
+      if (!(error instanceof ClientGone) && BROKEN.has(error.code ?? '')) void this.doubt();
     });
+  }
+
+  /**
+   * Something happened that a restart would explain: a broken connection, or an unknown model. Asks the server, and
+   * marks it unready only if it has lost something. Traffic goes on meanwhile, because one odd request must not take a
+   * server away from all others. Never rejects.
+   */
+  doubt(): Promise<void> {
+    if (this.ready) return this.verify();
+    this.markUnready();
+    return Promise.resolve();
   }
 
   /** Stops all traffic until the server has been checked: it may have been restarted and have lost its adapters. */
