@@ -1,4 +1,4 @@
-import { StoreCorruptError } from '../store';
+import { StoreCorruptError, StoreKeyError } from '../store';
 import { CliError } from './errors';
 
 /** Why the system refused something, by code of its error, and what to do. */
@@ -45,6 +45,10 @@ const subject = ({ path, syscall = '' }: NodeJS.ErrnoException): string =>
  * which is a defect of `whet`.
  */
 export function explainSystemError(error: unknown): CliError | null {
+  if (error instanceof StoreKeyError) {
+    const sentence = `${JSON.stringify(error.key)} is no place in the store: names of runs, agents and capabilities are no paths.`;
+    return new CliError(sentence, { type: 'Cli.Usage', exitCode: 2, cause: error });
+  }
   if (error instanceof StoreCorruptError) return new CliError(error.message, { type: 'Store.Corrupt', cause: error });
   const { code = '', syscall } = (error ?? {}) as NodeJS.ErrnoException;
   const refusal = syscall === undefined ? undefined : REFUSALS[code];

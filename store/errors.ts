@@ -45,3 +45,11 @@ export function artifactError(kind: 'corrupt' | 'missing', key: string, what: st
   const StoreError = kind === 'corrupt' ? StoreCorruptError : StoreMissingError;
   return new StoreError(`Artifact ${key} ${what}. ${remedy}`);
 }
+
+/** A key of the store does not lead to a place in the store, because a name in it is none. */
+export class StoreKeyError extends RangeError {
+  constructor(readonly key: string) {
+    super(`Store key ${JSON.stringify(key)} leaves the store.`);
+    this.name = 'StoreKeyError';
+  }
+}

@@ -13,7 +13,7 @@ export { changeDocument } from './change-document';
 export { createFile } from './create-file';
 export { DamagedLines } from './damaged-lines';
 export { changeDictionary, readDictionary } from './dictionary';
-export { isStoreError, StoreConflictError, StoreCorruptError } from './errors';
+export { isStoreError, StoreConflictError, StoreCorruptError, StoreKeyError } from './errors';
 export { diskError } from './file-errors';
 export { layout } from './layout';
 export { LineFile, RecentCache } from './line-file';

@@ -11,7 +11,7 @@ import type {
   StoredDocument,
   StoredFile,
 } from './artifact-store';
-import { artifactError } from './errors';
+import { artifactError, StoreKeyError } from './errors';
 import { onDisk } from './file-errors';
 import { makeFolder, syncFolder } from './folders';
 import { documentOfFolder, LocalDocuments } from './local-documents';
@@ -57,10 +57,9 @@ export class LocalStore implements ArtifactStore {
   constructor(private readonly root: string) {}
 
   localPath(key: string): string {
-    const path = normalize(key);
-    if (path.startsWith('..') || path.startsWith('/'))
-      throw new RangeError(`Store key ${JSON.stringify(key)} leaves the store.`);
-    return join(this.root, path);
+    // Also where it would come back: what is behind the dots is no name of a run, an agent or a file.
+    if (key.startsWith('/') || key.includes('\0') || key.split('/').includes('..')) throw new StoreKeyError(key);
+    return join(this.root, normalize(key));
   }
 
   put(directory: string, name: string, data: string | Uint8Array, options: ArtifactOptions = {}): Promise<ArtifactRef> {

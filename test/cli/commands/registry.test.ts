@@ -6,6 +6,7 @@ import type { Registry } from '../../../contracts/artifacts/registry';
 import { promoteCommand, rollbackCommand } from '../../../cli/commands/registry';
 import { readSettings } from '../../../cli/settings';
 import { createOutput } from '../../../cli/output';
+import { runCommandLine } from '../../../cli/run-command-line';
 import type { Context } from '../../../cli/context';
 import { layout, LocalStore, readRegistry } from '../../../store';
 
@@ -55,4 +56,21 @@ describe('registry', () => {
       message: expect.stringContaining('versions: 1, 2, 3'),
     });
   });
+});
+
+test.each([
+  ['promote', '../../x', '1'],
+  ['promote', '../dictionaries/x', '1'],
+  ['rollback', 'a\u0000b'],
+  ['env', 'edit', '../../x', 'y'],
+  ['env', 'edit', 'run-1', '../../../x'],
+])('names that lead out of the store are refused in a sentence: %s %s %s', async (...argv: string[]) => {
+  const written = { stdout: '', stderr: '' };
+  const stream = (name: 'stdout' | 'stderr') => ({ write: (text: string) => Boolean((written[name] += text)) });
+  const streams = { stdout: stream('stdout'), stderr: stream('stderr') };
+  expect(await runCommandLine(argv, streams)).toBe(2);
+  expect(written.stderr).toMatch(/^whet: .* is no place in the store: names .*\n$/);
+  written.stdout = '';
+  expect(await runCommandLine([...argv, '--json'], streams)).toBe(2);
+  expect(JSON.parse(written.stdout)).toMatchObject({ error: { type: 'Cli.Usage' } });
 });
