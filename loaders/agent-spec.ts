@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { parseDocument } from 'yaml';
 import { type AgentSpec, agentSpecSchema } from '../contracts/config/agent-spec';
 import { pricesOf } from '../contracts/artifacts/analyst-use';
+import { readYaml } from './read-yaml';
 import { schemaProblems, type SpecProblem } from './schema-problems';
 
 /** An agent.yaml cannot be used. The message has a line for each problem: file, field, value and what is allowed. */
@@ -23,22 +23,9 @@ export class AgentSpecError extends Error {
  * @throws AgentSpecError with every problem that was found.
  */
 export function loadAgentSpec(file: string): AgentSpec {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new AgentSpecError(file, [
-      { path: '', message: missing ? 'there is no such file.' : `cannot be read: ${(error as Error).message}.` },
-    ]);
-  }
-  const document = parseDocument(text);
-  if (document.errors.length > 0)
-    throw new AgentSpecError(
-      file,
-      document.errors.map((error) => ({ path: '', message: error.message.trimEnd() })),
-    );
-  const raw: unknown = document.toJS();
+  const read = readYaml(file);
+  if ('problems' in read) throw new AgentSpecError(file, read.problems);
+  const raw = read.value;
   const parsed = agentSpecSchema.safeParse(raw);
   if (!parsed.success) throw new AgentSpecError(file, schemaProblems(parsed.error, raw, agentSpecSchema));
   const problems = crossChecks(parsed.data, dirname(resolve(file)));
@@ -53,8 +40,11 @@ function crossChecks(
 ): SpecProblem[] {
   const problems: SpecProblem[] = [];
   const mustExist = (path: string, value: string | undefined) => {
-    if (value !== undefined && !existsSync(resolve(folder, value)))
-      problems.push({ path, message: `${JSON.stringify(value)} does not exist in ${folder}.` });
+    if (value === undefined) return;
+    const found = statSync(resolve(folder, value), { throwIfNoEntry: false });
+    if (found?.isFile() === true) return;
+    const what = found === undefined ? 'does not exist' : 'is not a file';
+    problems.push({ path, message: `${JSON.stringify(value)} ${what} in ${folder}.` });
   };
   mustExist('environment.path', environment.path);
   mustExist('model.recipe', model.recipe);
@@ -67,6 +57,11 @@ function crossChecks(
         `${heldOut.start} to ${heldOut.start + heldOut.count - 1} overlaps trainSeeds, ${train.start} to ` +
         `${last}. Held-out tasks must never be seen before.`,
     });
+  }
+  for (const [name, { start, count }] of Object.entries({ trainSeeds: train, heldOutSeeds: heldOut })) {
+    if (Number.isSafeInteger(start + count - 1)) continue;
+    const message = `${start} and ${count} lead beyond 2^53 - 1, where seeds lose their last digits.`;
+    problems.push({ path: `environment.${name}`, message });
   }
   if (model.baseUrl === undefined && model.recipe === undefined && model.path === undefined) {
     problems.push({

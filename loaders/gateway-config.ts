@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { parseDocument } from 'yaml';
 import { type GatewayConfig, gatewayConfigSchema } from '../contracts/config/gateway-config';
+import { readYaml } from './read-yaml';
 import { schemaProblems, type SpecProblem } from './schema-problems';
 
 /**
@@ -21,23 +20,9 @@ export class GatewayConfigError extends Error {
  * found.
  */
 export function loadGatewayConfig(file: string): GatewayConfig {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new GatewayConfigError(file, [
-      { path: '', message: missing ? 'there is no such file.' : `cannot be read: ${(error as Error).message}.` },
-    ]);
-  }
-  const document = parseDocument(text);
-  if (document.errors.length > 0) {
-    throw new GatewayConfigError(
-      file,
-      document.errors.map((error) => ({ path: '', message: error.message.trimEnd() })),
-    );
-  }
-  return checkGatewayConfig(document.toJS(), file);
+  const read = readYaml(file);
+  if ('problems' in read) throw new GatewayConfigError(file, read.problems);
+  return checkGatewayConfig(read.value, file);
 }
 
 /** Checks a configuration and fills in its defaults. @throws GatewayConfigError */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { httpUrlSchema } from '../contracts/config/http-url';
 import { projectRoot } from '../contracts/project-root';
 import { type QueueKind, TASK_QUEUES } from '../contracts/names';
 
@@ -24,14 +25,19 @@ const schema = z.object({
       'the absolute path of a profile: sandbox/profile.json, or sandbox/profile-pod.json in a container',
     )
     .optional(),
-  WHET_MODEL_URL: z.url().optional(),
+  WHET_KEY_ENDPOINTS: z
+    .string()
+    .default('')
+    .transform((list) => list.split(/[\s,]+/).filter((one) => one !== ''))
+    .pipe(z.array(httpUrlSchema)),
+  WHET_MODEL_URL: httpUrlSchema.optional(),
   WHET_MODEL_API_KEY: z.string().optional(),
   WHET_MODEL_PATH: z.string().optional(),
-  WHET_DEMO_ANALYST_URL: z.url().optional(),
+  WHET_DEMO_ANALYST_URL: httpUrlSchema.optional(),
   WHET_ANALYST_MODEL: z.string().optional(),
   OPENAI_API_KEY: z.string().optional(),
-  OPENAI_BASE_URL: z.url().optional(),
-  WHET_REPORT_URL: z.url().optional(),
+  OPENAI_BASE_URL: httpUrlSchema.optional(),
+  WHET_REPORT_URL: httpUrlSchema.optional(),
   WHET_REPORT_LISTEN: z
     .string()
     .regex(/^[^:]+:\d+$/, 'host:port')
@@ -54,6 +60,8 @@ export interface WorkerConfig {
   modelUrl: string | null;
   /** API key of the model endpoint, where it asks for one. */
   modelApiKey: string | null;
+  /** Servers besides the worker's own that its keys may be sent to when an agent.yaml names them. */
+  keyEndpoints: string[];
   /** Directory of the base model, where a recipe made it. */
   modelPath: string | null;
   /** The analyst, for agents whose spec names none. `demoUrl` is the address of the rule-based stand-in. */
@@ -97,6 +105,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     jailProfile: value.WHET_JAIL_PROFILE ?? join(projectRoot(), 'sandbox', 'profile.json'),
     modelUrl: value.WHET_MODEL_URL ?? null,
     modelApiKey: value.WHET_MODEL_API_KEY ?? null,
+    keyEndpoints: value.WHET_KEY_ENDPOINTS,
     modelPath: value.WHET_MODEL_PATH ?? null,
     analyst: {
       demoUrl: value.WHET_DEMO_ANALYST_URL ?? null,

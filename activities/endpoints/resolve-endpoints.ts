@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { failure } from '../../contracts/typed-failure';
+import { checkKeyEndpoint } from './key-endpoints';
 
 /** Endpoints that the worker knows from its environment variables; null where a variable is not set. */
 export interface KnownEndpoints {
@@ -8,6 +9,10 @@ export interface KnownEndpoints {
   modelUrl: string | null;
   /** Directory of the base model that model.recipe made. */
   modelPath: string | null;
+  /** WHET_MODEL_API_KEY. Default: none. */
+  modelApiKey?: string | null;
+  /** WHET_KEY_ENDPOINTS: servers that the worker's keys may be sent to although only an agent.yaml names them. */
+  keyEndpoints?: readonly string[];
   analyst: {
     /** The embedded demo analyst; ends in /v1. */
     demoUrl: string | null;
@@ -35,7 +40,7 @@ const OPENAI = 'https://api.openai.com/v1';
 /**
  * Chooses the endpoints of a run: those in agent.yaml, else those in environment variables, else those of `whet up`.
  * @param folder directory of agent.yaml, where its relative paths begin.
- * @throws Spec.Invalid naming the field or variable to set.
+ * @throws Spec.Invalid naming the field or variable to set, or the endpoint that may not have the worker's key.
  */
 export function resolveEndpoints(
   { model, analyst }: AgentSpec,
@@ -49,6 +54,11 @@ export function resolveEndpoints(
       'model.baseUrl is not set and this worker knows no policy server (WHET_MODEL_URL). Set the field, or ' +
         'start everything with `whet up`.',
     );
+  }
+  const { keyEndpoints = [], modelApiKey = null } = known;
+  if (modelApiKey !== null && model.baseUrl !== undefined) {
+    const asked = { field: 'model.baseUrl', url: model.baseUrl, variable: 'WHET_MODEL_API_KEY' };
+    checkKeyEndpoint(asked, [...(known.modelUrl === null ? [] : [known.modelUrl]), ...keyEndpoints]);
   }
   const modelPath = model.path === undefined ? known.modelPath : resolve(folder, model.path);
   if (modelPath === null) {
@@ -67,6 +77,10 @@ export function resolveEndpoints(
       'There is no analyst: analyst.baseUrl, OPENAI_API_KEY and OPENAI_BASE_URL are not set and no demo ' +
         'analyst is running. Set one of them, or start everything with `whet up`.',
     );
+  }
+  if (known.analyst.apiKey !== null && analyst.baseUrl !== undefined) {
+    const asked = { field: 'analyst.baseUrl', url: analyst.baseUrl, variable: 'OPENAI_API_KEY' };
+    checkKeyEndpoint(asked, [known.analyst.baseUrl ?? OPENAI, ...keyEndpoints]);
   }
   const analystModel = analyst.model ?? known.analyst.model;
   if (analystModel === null && configured !== null) {

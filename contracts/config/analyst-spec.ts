@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { httpUrlSchema } from './http-url';
 
 const count = z.number().int().positive();
 const dollars = z.number().nonnegative();
@@ -34,7 +35,7 @@ export type RedactionSpec = z.infer<typeof redactionSchema>;
 /** The analyst of an agent, as its owner writes it. */
 export const analystSpecSchema = z
   .strictObject({
-    baseUrl: z.url().optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
+    baseUrl: httpUrlSchema.optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
     model: z.string().optional().describe('Absent: WHET_ANALYST_MODEL.'),
     concurrency: count.default(16),
     maxReasks: z

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { httpUrlSchema } from './http-url';
 
 const count = z.number().int().positive();
 
@@ -62,8 +63,8 @@ const vllmSpecSchema = z
 /** The agent's base model: where it comes from, and what serves it. */
 export const modelSpecSchema = z
   .strictObject({
-    baseUrl: z
-      .url()
+    baseUrl: httpUrlSchema
+
       .optional()
       .describe('OpenAI-compatible endpoint; absent: the policy server that `whet up` starts.'),
     name: z.string().min(1).describe('Served name of the base model.'),

@@ -1,8 +1,10 @@
 // tier: unit
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
+import { loadGatewayConfig } from '../../loaders/gateway-config';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-spec-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -149,4 +151,42 @@ test('every problem is named at once', () => {
 
 test('a file that is not there is a sentence', () => {
   expect(() => loadAgentSpec(join(folder, 'nothing.yaml'))).toThrow(/nothing\.yaml: there is no such file\./);
+});
+
+test.each([
+  ['a file', 'file:///etc/passwd', /model\.baseUrl: .*http:\/\/ or https:\/\//],
+  ['a script', 'javascript:alert(1)', /model\.baseUrl: .*http:\/\/ or https:\/\//],
+  ['a password', 'https://ann:hunter2@host/v1', /model\.baseUrl: .*no user name or password/],
+])('the address of a server must not be %s', (_name, url, words) => {
+  const said = problemsOf(good.replace('http://127.0.0.1:1/v1', url));
+  expect(said).toMatch(words);
+  expect(said).not.toContain('hunter2');
+});
+
+test.each([
+  [
+    'multiply',
+    `${good}x:\n  a: &a [1,1,1,1,1,1,1,1,1,1]\n${[...'bcdefgh'].map((n, i) => `  ${n}: &${n} [${Array(10).fill(`*${'abcdefg'[i]}`).join(',')}]\n`).join('')}`,
+  ],
+  ['contain themselves', `${good}x: &x [*x]\n`],
+  ['contain themselves as a key', `${good}x: &x { *x : 1 }\n`],
+  ['name a thousand levels', `${good}x: ${'['.repeat(20_000)}${']'.repeat(20_000)}\n`],
+])('aliases that %s are a problem of the file', (_name, text) => {
+  expect(problemsOf(text)).toMatch(/^agent\.yaml: /);
+});
+
+test('what is no file is neither waited for nor read', () => {
+  execFileSync('mkfifo', [join(folder, 'fifo')]);
+  expect(() => loadAgentSpec(join(folder, 'fifo'))).toThrow('is not a file');
+  expect(() => loadAgentSpec('/dev/zero')).toThrow('is not a file');
+  expect(() => loadGatewayConfig(join(folder, 'fifo'))).toThrow('is not a file');
+  expect(problemsOf(good.replace('env.py', '/dev/zero'))).toContain('environment.path: "/dev/zero" is not a file');
+  expect(problemsOf(good.replace('env.py', 'fifo'))).toContain('environment.path: "fifo" is not a file');
+});
+
+test('seeds have at most 53 bits', () => {
+  expect(problemsOf(`${good}seed: 9007199254740993\n`)).toMatch(/agent\.yaml: seed: /);
+  expect(problemsOf(good.replace('start: 1000', 'start: 9007199254740990'))).toMatch(
+    /environment\.heldOutSeeds: .*2\^53/,
+  );
 });

@@ -1,0 +1,56 @@
+// tier: unit
+import type { AgentSpec } from '../../../contracts/config/agent-spec';
+import { type KnownEndpoints, resolveEndpoints } from '../../../activities/endpoints/resolve-endpoints';
+
+type Urls = { model?: string; analyst?: string };
+type Worker = { modelApiKey?: string; apiKey?: string; analystUrl?: string; keyEndpoints?: string[] };
+
+function resolved({ model, analyst }: Urls, worker: Worker) {
+  const spec = {
+    model: { name: 'm', path: '/m', ...(model === undefined ? {} : { baseUrl: model }) },
+    analyst: { model: 'a', ...(analyst === undefined ? {} : { baseUrl: analyst }) },
+  } as AgentSpec;
+  const known: KnownEndpoints = {
+    modelUrl: 'http://127.0.0.1:8300/v1',
+    modelPath: null,
+    modelApiKey: worker.modelApiKey ?? null,
+    keyEndpoints: worker.keyEndpoints ?? [],
+    analyst: { demoUrl: null, model: null, apiKey: worker.apiKey ?? null, baseUrl: worker.analystUrl ?? null },
+  };
+  return resolveEndpoints(spec, known, '/');
+}
+
+const KEYS = { modelApiKey: 'k1', apiKey: 'k2' };
+const THEIRS = 'https://collector.example/v1';
+
+describe("the worker's keys", () => {
+  it.each([
+    [
+      'analyst',
+      { analyst: THEIRS },
+      /analyst\.baseUrl is https:\/\/collector\.example.*OPENAI_API_KEY.*api\.openai\.com/,
+    ],
+    ['model server', { model: THEIRS }, /model\.baseUrl is https:\/\/collector\.example.*WHET_MODEL_API_KEY/],
+    ['analyst under another scheme', { analyst: 'http://api.openai.com/v1' }, /WHET_KEY_ENDPOINTS/],
+    ['analyst at another port', { analyst: 'https://api.openai.com:444/v1' }, /WHET_KEY_ENDPOINTS/],
+    ['analyst with a name that begins alike', { analyst: 'https://api.openai.com.example/v1' }, /WHET_KEY_ENDPOINTS/],
+  ])('do not go where only an agent.yaml wants them: %s', (_name, urls: Urls, words) => {
+    expect(() => resolved(urls, KEYS)).toThrow(words);
+  });
+
+  it('go to endpoints that the operator has named', () => {
+    expect(resolved({ analyst: 'https://api.openai.com/v1' }, KEYS).analystBaseUrl).toBe('https://api.openai.com/v1');
+    expect(resolved({}, KEYS).modelBaseUrl).toBe('http://127.0.0.1:8300/v1');
+    const own = { ...KEYS, analystUrl: 'https://llm.corp/v1', keyEndpoints: [`${THEIRS}/`] };
+    expect(resolved({ analyst: 'https://llm.corp/other', model: THEIRS }, own)).toMatchObject({
+      analystBaseUrl: 'https://llm.corp/other',
+      modelBaseUrl: THEIRS,
+    });
+    // Once there is an endpoint of one's own, OpenAI's does not get its key.
+    expect(() => resolved({ analyst: 'https://api.openai.com/v1' }, own)).toThrow('llm.corp');
+  });
+
+  it('are nobody’s concern where there are none', () => {
+    expect(resolved({ analyst: THEIRS, model: THEIRS }, {})).toMatchObject({ analystBaseUrl: THEIRS });
+  });
+});
