@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const ROOT = join(__dirname, '..', '..', '..');
@@ -25,7 +25,7 @@ export function makeModel(directory: string, adapter: string): void {
   });
 }
 
-/** The real policy server on a free port. */
+/** The real policy server on a free port. It loads adapters out of the folder in which the model's folder lies. */
 export class PolicyServer {
   private constructor(
     private readonly child: ChildProcess,
@@ -34,10 +34,17 @@ export class PolicyServer {
   ) {}
 
   static async start(model: string, servedName: string): Promise<PolicyServer> {
-    const args = ['-m', 'whetstone.serve', '--model', model, '--port', '0', '--served-name', servedName];
+    const args = [
+      ...['-m', 'whetstone.serve', '--model', model, '--port', '0', '--served-name', servedName],
+      ...['--adapters', dirname(model)],
+    ];
     const child = spawn(PYTHON, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
     return new PolicyServer(child, `${/http:\S+/.exec(line)?.[0] ?? ''}/v1`);
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
   }
 
   async stop(): Promise<void> {
