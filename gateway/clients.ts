@@ -10,26 +10,59 @@ export interface Client {
   mayUse(agent: string): boolean;
   /** Counts a request. Throws ApiError 429 when a limit is reached. */
   enter(): void;
+  /** Counts a posted outcome. There may be as many a minute as requests. Throws ApiError 429. */
+  enterOutcome(): void;
   /** Ends a request. Call it once for each `enter` that did not throw. */
   release(): void;
 }
 
-const ANONYMOUS: Client = { name: 'anonymous', mayUse: () => true, enter: () => undefined, release: () => undefined };
+const ANONYMOUS: Client = {
+  name: 'anonymous',
+  mayUse: () => true,
+  enter: () => undefined,
+  enterOutcome: () => undefined,
+  release: () => undefined,
+};
 
-/** Limits requests per minute by a token bucket that holds one minute's requests, and counts requests in flight. */
-class LimitedClient implements Client {
-  readonly name: string;
-  private inFlight = 0;
+/** A token bucket that holds one minute's requests. */
+class MinuteBucket {
   private tokens: number;
   private filledAt: number;
 
   constructor(
-    private readonly settings: GatewayKey,
+    private readonly perMinute: number,
     private readonly now: () => number,
   ) {
-    this.name = settings.client;
-    this.tokens = settings.requestsPerMinute ?? 0;
+    this.tokens = perMinute;
     this.filledAt = now();
+  }
+
+  /** Takes a token. Returns the seconds until there is one when there is none, else null. */
+  take(): number | null {
+    const now = this.now();
+    this.tokens = Math.min(this.perMinute, this.tokens + ((now - this.filledAt) * this.perMinute) / 60_000);
+    this.filledAt = now;
+    if (this.tokens < 1) return Math.ceil(((1 - this.tokens) * 60) / this.perMinute);
+    this.tokens -= 1;
+    return null;
+  }
+}
+
+/** Limits requests per minute and counts requests in flight. */
+class LimitedClient implements Client {
+  readonly name: string;
+  private inFlight = 0;
+  private readonly requests: MinuteBucket | null;
+  private readonly outcomes: MinuteBucket | null;
+
+  constructor(
+    private readonly settings: GatewayKey,
+    now: () => number,
+  ) {
+    const { client, requestsPerMinute: limit } = settings;
+    this.name = client;
+    this.requests = limit === undefined ? null : new MinuteBucket(limit, now);
+    this.outcomes = limit === undefined ? null : new MinuteBucket(limit, now);
   }
 
   mayUse(agent: string): boolean {
@@ -37,31 +70,33 @@ class LimitedClient implements Client {
   }
 
   enter(): void {
-    const { concurrent, requestsPerMinute } = this.settings;
+    const { concurrent } = this.settings;
     if (concurrent !== undefined && this.inFlight >= concurrent) {
       throw new ApiError(429, `Client ${this.name} has ${concurrent} requests in flight, which is its limit.`, {
         code: 'concurrency_limit_exceeded',
         headers: { 'retry-after': '1' },
       });
     }
-    if (requestsPerMinute !== undefined) {
-      const now = this.now();
-      this.tokens = Math.min(requestsPerMinute, this.tokens + ((now - this.filledAt) * requestsPerMinute) / 60_000);
-      this.filledAt = now;
-      if (this.tokens < 1) {
-        const seconds = Math.ceil(((1 - this.tokens) * 60) / requestsPerMinute);
-        throw new ApiError(429, `Client ${this.name} has used its ${requestsPerMinute} requests a minute.`, {
-          code: 'rate_limit_exceeded',
-          headers: { 'retry-after': String(seconds) },
-        });
-      }
-      this.tokens -= 1;
-    }
+    this.takeFrom(this.requests, 'requests');
     this.inFlight += 1;
+  }
+
+  enterOutcome(): void {
+    this.takeFrom(this.outcomes, 'outcomes');
   }
 
   release(): void {
     this.inFlight -= 1;
+  }
+
+  private takeFrom(bucket: MinuteBucket | null, what: string): void {
+    const seconds = bucket?.take() ?? null;
+    if (seconds === null) return;
+    const { client, requestsPerMinute } = this.settings;
+    throw new ApiError(429, `Client ${client} has used its ${requestsPerMinute} ${what} a minute.`, {
+      code: 'rate_limit_exceeded',
+      headers: { 'retry-after': String(seconds) },
+    });
   }
 }
 

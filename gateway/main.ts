@@ -23,17 +23,25 @@ async function main(): Promise<void> {
   const server = new GatewayServer(gateway);
   await gateway.start();
   const port = await server.listen(config.host, config.port);
+  const { admin } = config;
+  if (admin !== undefined) {
+    const adminPort = await server.listenForOperators(admin.host, admin.port);
+    log.info({ url: `http://${admin.host}:${adminPort}` }, 'metrics are served');
+  }
   console.log(`listening on http://${config.host}:${port}`);
   let stopping = false;
-  const stop = async () => {
+  const hurry = new AbortController();
+  const stop = async (signal: NodeJS.Signals) => {
+    // A person at a terminal does not wait for a load balancer, nor does one who asks twice.
+    if (stopping || signal === 'SIGINT') hurry.abort();
     if (stopping) return;
     stopping = true;
-    const cut = await server.drain(config.timeouts.drainMs);
+    const cut = await server.drain(config.timeouts.drainMs, config.timeouts.unreadyMs, hurry.signal);
     await gateway.stop();
     log.info({ cut }, 'stopped');
     process.exit(0);
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
 }
 
 main().catch((error: unknown) => {

@@ -1,6 +1,7 @@
 /** Schemas of gateway.yaml and of what clients post to the gateway. Headers that clients and gateway exchange. */
 import { z } from 'zod';
 import { agentNameSchema } from './agent-name';
+import { httpUrlSchema } from './http-url';
 import { REDACTION_RULES } from './analyst-spec';
 import { routerSettingsSchema } from './router-settings';
 
@@ -37,9 +38,9 @@ export type TraceSettings = z.infer<typeof tracesSchema>;
 const gatewayAgentSchema = z.strictObject({
   name: agentNameSchema.describe('What clients send as `model`, and the name of the registry.'),
   baseModel: z.string().min(1).describe('Served name of the base model at the model servers.'),
-  replicas: z.array(z.url()).min(1).describe('Model servers, each ending in /v1.'),
+  replicas: z.array(httpUrlSchema).min(1).describe('Model servers, each ending in /v1.'),
   embeddings: z
-    .strictObject({ baseUrl: z.url(), model: z.string().min(1) })
+    .strictObject({ baseUrl: httpUrlSchema, model: z.string().min(1) })
     .optional()
     .describe('Endpoint for vectors, for routers that compare openings of conversations; absent: they compare words.'),
   router: routerSettingsSchema.prefault({}),
@@ -74,9 +75,25 @@ export const gatewayConfigSchema = z.strictObject({
     .array(gatewayKeySchema)
     .default([])
     .describe('Empty: no key is asked for. Then listen on a loopback address only.'),
+  allowedHosts: z
+    .array(z.string().min(1).toLowerCase())
+    .default([])
+    .describe(
+      'Without keys: names besides localhost under which the gateway is reached, and of sites that may use it.',
+    ),
+  admin: z
+    .strictObject({
+      host: z.string().default('127.0.0.1'),
+      port: z.number().int().min(0).max(65535).describe('0 takes a free one.'),
+    })
+    .optional()
+    .describe('Where /metrics and the details of /readyz are. Absent: beside the API without keys, nowhere with keys.'),
   limits: z
     .strictObject({
       bodyBytes: count.default(10_000_000).describe('Largest request body.'),
+      openBytes: count
+        .optional()
+        .describe('Memory for the bodies of all requests under way, in bytes; absent: half of the heap.'),
       answerBytes: count.default(64_000_000).describe('Largest answer that is not streamed.'),
       conversations: count
         .default(200_000)
@@ -95,7 +112,13 @@ export const gatewayConfigSchema = z.strictObject({
         .default(10_000)
         .describe('How long a request waits for a model server when none is ready.'),
       requestBodyMs: milliseconds.default(30_000).describe('Until a client has sent its request.'),
-      drainMs: milliseconds.default(30_000).describe('After SIGTERM, for requests under way.'),
+      unreadyMs: z
+        .number()
+        .int()
+        .nonnegative()
+        .default(0)
+        .describe('After SIGTERM, how long connections are still taken while /readyz says no; for load balancers.'),
+      drainMs: milliseconds.default(30_000).describe('After that, for requests under way.'),
     })
     .prefault({}),
   retries: z
@@ -130,6 +153,9 @@ export type GatewayConfigInput = z.input<typeof gatewayConfigSchema>;
 export const outcomeSchema = z.strictObject({
   conversation: z.string().min(1).max(200).describe('The value of `x-whet-conversation` in the answers.'),
   reward: z.number().min(0).max(1).describe('1 is success.'),
+  agent: agentNameSchema
+    .optional()
+    .describe('Agent of the conversation. Needed when conversations of several agents have the same name.'),
 });
 export type Outcome = z.infer<typeof outcomeSchema>;
 

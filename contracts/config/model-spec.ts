@@ -64,7 +64,6 @@ const vllmSpecSchema = z
 export const modelSpecSchema = z
   .strictObject({
     baseUrl: httpUrlSchema
-
       .optional()
       .describe('OpenAI-compatible endpoint; absent: the policy server that `whet up` starts.'),
     name: z.string().min(1).describe('Served name of the base model.'),

@@ -3,6 +3,7 @@ import { GATEWAY_HEADERS } from '../../contracts/config/gateway-config';
 import type { ServedAgent } from '../agents/served-agent';
 import type { ConversationKey } from '../conversations';
 import type { Client } from '../clients';
+import type { MemoryLease } from '../http/memory-budget';
 import type { RequestSpan } from '../opentelemetry';
 
 /** Where a request was sent. The answer's headers, the metrics and the span report it. */
@@ -33,6 +34,8 @@ export class Exchange {
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
     readonly client: Client,
+    /** Memory that its body takes. */
+    readonly memory: MemoryLease,
   ) {}
 
   /** Awaits a promise whose time does not count as the gateway's own. Rejects as the promise does. */

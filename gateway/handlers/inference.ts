@@ -10,13 +10,16 @@ import {
   parseInference,
   promptOpening,
 } from '../http/inference-request';
-import { readBody } from '../http/read-body';
+import { parsedBytes } from '../http/measure-json';
+import { readBody, type ReceivedBody } from '../http/read-body';
+import type { RequestBody } from '../http/replace-model-name';
 import { sendBytes } from '../http/respond';
 import type { Gateway } from '../gateway';
 import { resolveModel } from '../agents/resolve-model';
 import { type AbortHandle, type StreamTarget } from '../upstream/attempt';
 import { forward } from '../upstream/forward';
 import { SseRelay } from '../upstream/sse-relay';
+import type { AnswerRecorder } from '../traces/sampler';
 import type { Exchange, Routed } from './exchange';
 
 /** A route of OpenAI's API that is forwarded to a model server. */
@@ -70,20 +73,13 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
     gone = true;
     handle.abort?.();
   });
-  const body = await exchange.waiting(readBody(request, config.limits.bodyBytes, config.timeouts.requestBodyMs));
-  const asked = parseInference(body);
-  const routed = await decide(gateway, exchange, route, asked);
-  exchange.routed = routed;
-  exchange.span?.set({ 'gen_ai.request.model': asked.model, 'gen_ai.request.stream': asked.stream });
+  const received = await exchange.waiting(
+    readBody(request, config.limits.bodyBytes, config.timeouts.requestBodyMs, (bytes) => exchange.memory.take(bytes)),
+  );
+  const { routed, recorder, stream, body } = await open(gateway, exchange, route, received);
   const { agent } = routed;
   const { baseModel, fallback, name } = agent.settings;
-  const recorder =
-    routed.conversation === null
-      ? null
-      : gateway.traces.recorderFor(agent, routed.conversation, () => routed.adapter ?? baseModel, asked);
-  const target = asked.stream
-    ? streamTarget(exchange, recorder === null ? null : (piece) => recorder.piece(piece))
-    : null;
+  const target = stream ? streamTarget(exchange, recorder === null ? null : (piece) => recorder.piece(piece)) : null;
   const headers = upstreamHeaders(request, exchange.span);
   const result = await exchange.waiting(
     forward({
@@ -95,7 +91,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
       requestFor: (model) => ({
         method: 'POST',
         path: route.path,
-        body: asked.body.withModel(model),
+        body: body.withModel(model),
         headers,
         model,
         answerBytes: config.limits.answerBytes,
@@ -123,6 +119,37 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   recorder?.piece(result.body);
   recorder?.end(true);
   return true;
+}
+
+interface OpenedRequest {
+  routed: Routed;
+  recorder: AnswerRecorder | null;
+  stream: boolean;
+  body: RequestBody;
+}
+
+/**
+ * Parses a body and decides where it goes. What was parsed is given up here: it may take many times the memory of the
+ * body, and an answer may take minutes.
+ */
+async function open(
+  gateway: Gateway,
+  exchange: Exchange,
+  route: InferenceRoute,
+  received: ReceivedBody,
+): Promise<OpenedRequest> {
+  const asked = parseInference(received);
+  const { model, stream, body, values } = asked;
+  const size = received.bytes.length;
+  exchange.memory.take(size + parsedBytes(size, values));
+  const routed = await decide(gateway, exchange, route, asked);
+  exchange.routed = routed;
+  exchange.span?.set({ 'gen_ai.request.model': model, 'gen_ai.request.stream': stream });
+  const { agent, conversation } = routed;
+  const modelName = () => routed.adapter ?? agent.settings.baseModel;
+  const recorder = conversation === null ? null : gateway.traces.recorderFor(agent, conversation, modelName, asked);
+  exchange.memory.take(body.keepsParsed ? size + parsedBytes(size, values) : size);
+  return { routed, recorder, stream, body };
 }
 
 async function decide(

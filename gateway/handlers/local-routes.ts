@@ -5,23 +5,33 @@ import { schemaProblems } from '../../loaders/schema-problems';
 import { cacheKey } from '../conversations';
 import type { Gateway } from '../gateway';
 import { ApiError } from '../http/errors';
+import { countValues } from '../http/measure-json';
 import { readBody } from '../http/read-body';
 import { sendBytes, sendJson } from '../http/respond';
 import type { Client } from '../clients';
 import { openApi } from './openapi';
 import { modelNames } from '../agents/resolve-model';
 
+/** Largest body of a posted outcome. */
+const OUTCOME_BYTES = 8_192;
+
 /** A route that the gateway answers itself. */
 export interface LocalRoute {
   method: 'GET' | 'POST';
+  /** Whether it tells about clients and servers: then it is answered on the admin port where there is one. */
+  isAdmin?: boolean;
   /** Whether it needs no API key. For probes and scrapers inside the deployment. */
   isPublic: boolean;
-  /** Answers a request. `client` is null where the route is public. Rejects with ApiError. */
+  /**
+   * Answers a request. `client` is null where the route is public. `isInside`: it came from where operators are.
+   * Rejects with ApiError.
+   */
   answer(
     gateway: Gateway,
     request: IncomingMessage,
     response: ServerResponse,
     client: Client | null,
+    isInside: boolean,
   ): Promise<void> | void;
 }
 
@@ -45,27 +55,9 @@ export const LOCAL_ROUTES: Record<string, LocalRoute> = {
     method: 'POST',
     isPublic: false,
     async answer(gateway, request, response, client) {
-      const { limits, timeouts } = gateway.config;
-      const { conversation, reward } = parseOutcome(
-        (await readBody(request, limits.bodyBytes, timeouts.requestBodyMs)).bytes,
-      );
-      for (const [agent, state] of gateway.agents) {
-        const key = cacheKey(client?.name ?? '', agent, conversation);
-        gateway.traces.outcome(state, key, reward);
-        const decision = gateway.decisions.get(key);
-        if (decision === undefined) continue;
-        return sendJson(response, 200, {
-          object: 'outcome',
-          conversation,
-          ...(await gateway.canaries.add(agent, key, decision, reward)),
-        });
-      }
-      sendJson(response, 200, {
-        object: 'outcome',
-        conversation,
-        counted: false,
-        reason: 'the conversation is not known here',
-      });
+      client?.enterOutcome();
+      const { bytes } = await readBody(request, OUTCOME_BYTES, gateway.config.timeouts.requestBodyMs);
+      sendJson(response, 200, await takeOutcome(gateway, client?.name ?? '', parseOutcome(bytes)));
     },
   },
   '/healthz': {
@@ -76,13 +68,11 @@ export const LOCAL_ROUTES: Record<string, LocalRoute> = {
   '/readyz': {
     method: 'GET',
     isPublic: true,
-    answer(gateway, _request, response) {
+    answer(gateway, _request, response, _client, isInside) {
       const missing = gateway.unready();
-      sendJson(
-        response,
-        missing.length === 0 ? 200 : 503,
-        missing.length === 0 ? { status: 'ready' } : { status: 'not ready', missing },
-      );
+      if (missing.length === 0) return sendJson(response, 200, { status: 'ready' });
+      // Names of agents are for operators, not for whoever reaches the API.
+      sendJson(response, 503, { status: 'not ready', ...(isInside ? { missing } : {}) });
     },
   },
   '/openapi.json': {
@@ -93,6 +83,7 @@ export const LOCAL_ROUTES: Record<string, LocalRoute> = {
   },
   '/metrics': {
     method: 'GET',
+    isAdmin: true,
     isPublic: true,
     async answer({ metrics }, _request, response) {
       sendBytes(response, 200, Buffer.from(await metrics.registry.metrics()), {
@@ -102,6 +93,35 @@ export const LOCAL_ROUTES: Record<string, LocalRoute> = {
   },
 };
 
+/**
+ * Counts an outcome for the conversation's agent, and writes its trace. Throws ApiError 400 when several agents have a
+ * conversation of that name.
+ */
+async function takeOutcome(gateway: Gateway, client: string, { conversation, reward, agent }: Outcome) {
+  const found = [...gateway.agents.values()].filter(({ settings: { name } }) => {
+    const key = cacheKey(client, name, conversation);
+    return (
+      (agent === undefined || agent === name) && (gateway.decisions.get(key) !== undefined || gateway.traces.has(key))
+    );
+  });
+  if (found.length > 1) {
+    const names = found.map(({ settings }) => settings.name).join(', ');
+    throw new ApiError(400, `agent is missing: conversations of ${names} have this name.`, { param: 'agent' });
+  }
+  const [served] = found;
+  const answer = { object: 'outcome', conversation };
+  if (served === undefined) return { ...answer, counted: false, reason: 'the conversation is not known here' };
+  const { name } = served.settings;
+  const key = cacheKey(client, name, conversation);
+  gateway.traces.outcome(served, key, reward);
+  const decision = gateway.decisions.get(key);
+  const receipt =
+    decision === undefined
+      ? { counted: false, reason: 'the conversation was not routed' }
+      : await gateway.canaries.add(name, key, decision, reward);
+  return { ...answer, agent: name, ...receipt };
+}
+
 /** Reads a posted outcome. Throws ApiError 400 that names the field and what is allowed. */
 function parseOutcome(body: Buffer): Outcome {
   let raw: unknown;
@@ -110,6 +130,7 @@ function parseOutcome(body: Buffer): Outcome {
   } catch {
     throw new ApiError(400, 'The request body is not JSON.', { code: 'invalid_json' });
   }
+  if (typeof raw === 'object' && raw !== null) countValues(raw, body.length);
   const parsed = outcomeSchema.safeParse(raw);
   if (parsed.success) return parsed.data;
   const [problem] = schemaProblems(parsed.error, raw, outcomeSchema);

@@ -28,17 +28,17 @@ const object = { type: 'object' };
 const REFUSALS = {
   400: failure('The request is invalid.'),
   401: failure('The API key is missing or not valid.'),
-  403: failure('The client may not use this agent.'),
+  403: failure('The client may not use this agent, or a web page this gateway.'),
   404: failure('The model or route does not exist.'),
   405: failure('The route takes another method.'),
   408: failure('The body did not arrive in time.'),
   413: failure('The body is too large.'),
-  415: failure('The body is compressed, which is not supported.'),
+  415: failure('The body is not JSON by its type, or compressed.'),
   429: failure('A limit is reached.'),
 };
 const UPSTREAM = {
   502: failure('No model server gave a usable answer.'),
-  503: failure('No model server is ready.'),
+  503: failure('No model server is ready, or there is no memory left.'),
   504: failure('The model server did not answer in time.'),
 };
 
@@ -131,8 +131,11 @@ export const openApi = (models: readonly string[]) => ({
     },
     '/metrics': {
       get: {
-        summary: 'Prometheus metrics',
-        responses: { 200: { description: 'Text.', content: { 'text/plain': { schema: { type: 'string' } } } } },
+        summary: 'Prometheus metrics, on the port for operators where there is one',
+        responses: {
+          200: { description: 'Text.', content: { 'text/plain': { schema: { type: 'string' } } } },
+          404: REFUSALS[404],
+        },
       },
     },
     '/openapi.json': {

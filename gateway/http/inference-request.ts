@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { ApiError } from './errors';
+import { countValues, refuseBloated } from './measure-json';
 import { RequestBody } from './replace-model-name';
 import type { ReceivedBody } from './read-body';
 
@@ -9,13 +10,16 @@ export interface InferenceRequest {
   stream: boolean;
   /** All fields, as the client sent them. */
   parsed: Record<string, unknown>;
+  /** Strings, keys, objects and lists in `parsed`. */
+  values: number;
   body: RequestBody;
 }
 
-/** Reads a body. Throws ApiError 400 when it is not a JSON object with a model name. */
+/** Reads a body. Throws ApiError 400 when it is not a JSON object with a model name, or is too deep or bloated. */
 export function parseInference(body: ReceivedBody): InferenceRequest {
   const { bytes } = body;
   if (!isUtf8(bytes)) throw new ApiError(400, 'The request body is not UTF-8.', { code: 'invalid_json' });
+  refuseBloated(bytes);
   let parsed: unknown;
   try {
     parsed = JSON.parse(bytes.toString('utf8'));
@@ -29,6 +33,7 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
     throw new ApiError(400, 'The request body must be a JSON object.', { code: 'invalid_json' });
   }
   const fields = parsed as Record<string, unknown>;
+  const values = countValues(fields, bytes.length);
   const { model, stream } = fields;
   if (typeof model !== 'string' || model === '') {
     throw new ApiError(400, 'model is missing: it must be a name that GET /v1/models lists.', {
@@ -41,7 +46,7 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
       param: 'stream',
     });
   }
-  return { model, stream: stream === true, parsed: fields, body: new RequestBody(body, fields) };
+  return { model, stream: stream === true, parsed: fields, values, body: new RequestBody(body, fields) };
 }
 
 /** The opening of a conversation: what identifies it, and what the router reads. */

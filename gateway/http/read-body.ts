@@ -15,9 +15,14 @@ const ANNOUNCED_BYTES = 1_048_576;
 /**
  * Reads the whole body. Rejects with ApiError 413 when it is larger than `limit` bytes (at once, if its announced
  * length is), 408 when it has not arrived within `timeoutMs`, 415 when it is compressed; and with the connection's
- * error when the client goes away.
+ * error when the client goes away. `onSize` hears of the size before memory is taken for it, and may throw.
  */
-export function readBody(request: IncomingMessage, limit: number, timeoutMs: number): Promise<ReceivedBody> {
+export function readBody(
+  request: IncomingMessage,
+  limit: number,
+  timeoutMs: number,
+  onSize: (bytes: number) => void = () => undefined,
+): Promise<ReceivedBody> {
   const tooLarge = () =>
     new ApiError(413, `The request body is larger than ${limit} bytes.`, {
       code: 'request_too_large',
@@ -35,6 +40,7 @@ export function readBody(request: IncomingMessage, limit: number, timeoutMs: num
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limit) return Promise.reject(tooLarge());
   return new Promise((resolve, reject) => {
+    onSize(announced);
     // Not from Node's pool, because other buffers share its memory.
     const memory =
       announced > 0 && announced <= ANNOUNCED_BYTES ? Buffer.allocUnsafeSlow(announced + SPARE_BYTES) : null;
@@ -58,6 +64,11 @@ export function readBody(request: IncomingMessage, limit: number, timeoutMs: num
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size > limit) return fail(tooLarge());
+      try {
+        if (size > announced) onSize(size);
+      } catch (error) {
+        return fail(error as Error);
+      }
       if (memory !== null) chunk.copy(memory, size - chunk.length);
       else chunks.push(chunk);
     });

@@ -29,13 +29,23 @@ export interface AnswerRecorder {
   end(complete: boolean): void;
 }
 
-/** The last turn of a conversation. */
+/**
+ * The last turn of a conversation, as bytes: they take what they count, while a parsed body may take many times as
+ * much.
+ */
 interface KeptTurn {
   model: string;
-  asked: InferenceRequest;
-  answer: string;
-  bytes: number;
+  body: Buffer;
+  stream: boolean;
+  answer: Buffer;
 }
+
+/** Memory that an entry takes besides its texts. */
+const ENTRY_BYTES = 1_000;
+
+/** Memory of a turn, in bytes. A buffer may be a part of a larger one, which it keeps. */
+const occupied = (key: string, { body, answer }: KeptTurn): number =>
+  ENTRY_BYTES + 2 * key.length + body.buffer.byteLength + answer.buffer.byteLength;
 
 /**
  * Keeps sampled conversations until their outcome is posted, then writes them as trajectories, from which the agent's
@@ -66,6 +76,7 @@ export class TraceSampler {
       !isSampled(key, settings.traces.sample)
     )
       return null;
+    const { body, stream } = asked;
     const pieces: Buffer[] = [];
     let size = 0;
     return {
@@ -76,14 +87,14 @@ export class TraceSampler {
       end: (complete) => {
         const modelOfTurns = this.rememberModel(key, model());
         if (!complete || size > LONGEST_ANSWER_BYTES) return;
-        this.keep(key, {
-          model: modelOfTurns,
-          asked,
-          answer: Buffer.concat(pieces).toString('utf8'),
-          bytes: size + asked.body.length,
-        });
+        this.keep(key, { model: modelOfTurns, body: body.bytes, stream, answer: Buffer.concat(pieces) });
       },
     };
+  }
+
+  /** Whether a conversation waits for its outcome. */
+  has(key: string): boolean {
+    return this.kept.has(key);
   }
 
   /** Writes a conversation, whose reward is now known. Does nothing for one that was not sampled. */
@@ -114,7 +125,7 @@ export class TraceSampler {
   private keep(key: string, kept: KeptTurn): void {
     this.take(key);
     this.kept.set(key, kept);
-    this.bytes += kept.bytes;
+    this.bytes += occupied(key, kept);
     for (const oldest of this.kept.keys()) {
       if (this.bytes <= KEPT_BYTES) break;
       this.take(oldest);
@@ -123,7 +134,7 @@ export class TraceSampler {
 
   private take(key: string): KeptTurn | undefined {
     const kept = this.kept.get(key);
-    if (kept !== undefined) this.bytes -= kept.bytes;
+    if (kept !== undefined) this.bytes -= occupied(key, kept);
     this.kept.delete(key);
     return kept;
   }
@@ -139,14 +150,17 @@ const seedOf = (text: string): number => Number.parseInt(hash('sha256', text, 'h
  * A kept conversation as a trajectory. Throws when it does not fit the format, which the next run must be able to read.
  */
 function toTrajectory(
-  { model, asked, answer }: KeptTurn,
+  { model, body, stream, answer }: KeptTurn,
   key: string,
   reward: number,
   successReward: number,
   redact: Redaction,
 ): Trajectory {
-  const { message, promptTokens, completionTokens } = asked.stream ? readStream(answer) : readWhole(answer);
-  const messages = [...(asked.parsed['messages'] as Record<string, unknown>[]).map(toChatMessage), message].map(redact);
+  const { message, promptTokens, completionTokens } = stream
+    ? readStream(answer.toString('utf8'))
+    : readWhole(answer.toString('utf8'));
+  const asked = JSON.parse(body.toString('utf8')) as { messages: Record<string, unknown>[] };
+  const messages = [...asked.messages.map(toChatMessage), message].map(redact);
   const task = { seed: seedOf(key), split: 'live' as const };
   return trajectorySchema.parse({
     id: trajectoryId({ task, trial: 0, model, messages }),

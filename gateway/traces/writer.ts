@@ -10,10 +10,13 @@ const FLUSH_LINES = 200;
  * counted, because requests must not wait for it.
  */
 const LONGEST_QUEUE = 5_000;
+/** Most of what waits to be written, of all agents, in characters. */
+const LARGEST_QUEUE = 64_000_000;
 
 /** Writes trajectories of live traffic in batches. No request waits for it. */
 export class TraceWriter {
   private readonly queues = new Map<string, Trajectory[]>();
+  private queued = 0;
   private readonly timer: NodeJS.Timeout;
   private writing: Promise<void> = Promise.resolve();
 
@@ -31,7 +34,10 @@ export class TraceWriter {
   add(agent: string, trajectory: Trajectory): void {
     const queue = this.queues.get(agent) ?? [];
     this.queues.set(agent, queue);
-    if (queue.length >= LONGEST_QUEUE) return this.metrics.traces.inc({ agent, result: 'queue-full' });
+    const size = sizeOf(trajectory);
+    if (queue.length >= LONGEST_QUEUE || this.queued + size > LARGEST_QUEUE)
+      return this.metrics.traces.inc({ agent, result: 'queue-full' });
+    this.queued += size;
     queue.push(trajectory);
     if (queue.length === FLUSH_LINES) void this.flush();
   }
@@ -44,6 +50,7 @@ export class TraceWriter {
     this.writing = this.writing.then(async () => {
       for (const [agent, queue] of this.queues) {
         const lines = queue.splice(0);
+        for (const line of lines) this.queued -= sizeOf(line);
         if (lines.length === 0) continue;
         try {
           await putLines(this.store, layout.traces(agent, new Date().toISOString().slice(0, 10)), 'live.jsonl', lines);
@@ -66,3 +73,10 @@ export class TraceWriter {
     await this.flush();
   }
 }
+
+/** Characters of a trajectory, roughly: those of its messages. */
+const sizeOf = ({ messages }: Trajectory): number =>
+  messages.reduce((sum, { content, tool_calls: calls }) => {
+    const asked = (calls ?? []).reduce((own, { function: call }) => own + call.name.length + call.arguments.length, 0);
+    return sum + 200 + (content?.length ?? 0) + asked;
+  }, 1_000);

@@ -64,6 +64,8 @@ export class GatewayFixture {
   gateway!: Gateway;
   server!: GatewayServer;
   url = '';
+  /** Where operators ask, when the configuration has `admin`. */
+  adminUrl = '';
 
   /** Starts with `replicas` model servers and a registry; resolves when the gateway is ready. */
   async start(
@@ -72,6 +74,8 @@ export class GatewayFixture {
       replicas?: number;
       agent?: Partial<GatewayConfigInput['agents'][number]>;
       config?: Partial<GatewayConfigInput>;
+      /** Name of a second agent at the same model servers. */
+      secondAgent?: string;
       ready?: boolean;
       tracing?: Tracing | null;
     } = {},
@@ -95,6 +99,9 @@ export class GatewayFixture {
             ...options.agent,
             router: router?.kind === 'fixed' ? router : { timeoutMs: ROUTER_MS, ...router },
           },
+          ...(options.secondAgent === undefined
+            ? []
+            : [{ name: options.secondAgent, baseModel: 'desk-base', replicas: this.replicas.map(({ url }) => url) }]),
         ],
       },
       'test',
@@ -102,6 +109,9 @@ export class GatewayFixture {
     this.gateway = new Gateway(config, { store: this.store, log: this.log, tracing: options.tracing ?? null });
     this.server = new GatewayServer(this.gateway);
     await this.gateway.start();
+    const { admin } = config;
+    if (admin !== undefined)
+      this.adminUrl = `http://127.0.0.1:${await this.server.listenForOperators(admin.host, admin.port)}`;
     this.url = `http://127.0.0.1:${await this.server.listen('127.0.0.1', 0)}`;
     if (options.ready !== false) await this.until(() => this.gateway.unready().length === 0 && this.allReady());
     return this;

@@ -66,6 +66,7 @@ describe('a canary', () => {
     await talk('during');
     expect((await post('during', 1)).json).toEqual({
       object: 'outcome',
+      agent: 'desk',
       conversation: 'during',
       counted: true,
       reason: null,

@@ -1,0 +1,70 @@
+import { ApiError } from './errors';
+
+/** Objects and lists within each other. Servers behind the gateway read JSON by recursion. */
+const DEEPEST = 100;
+/** A small body may hold this many strings, objects and lists, and a further one for each BYTES_PER_VALUE bytes. */
+const FREE_VALUES = 20_000;
+const BYTES_PER_VALUE = 20;
+/** What an object, a list or a string takes in memory besides its text. */
+const VALUE_BYTES = 100;
+/** Bodies up to this size are parsed before their values are counted. Counting in the bytes would take longer. */
+const SMALL_BYTES = 262_144;
+
+const [QUOTE, BACKSLASH, BRACE, BRACKET] = [0x22, 0x5c, 0x7b, 0x5b];
+
+/** Memory that a parsed body takes at most, in bytes. `values` are its strings, keys, objects and lists. */
+export const parsedBytes = (bytes: number, values: number): number => 2 * bytes + VALUE_BYTES * values;
+
+/**
+ * Refuses a large body that would take far more memory when it is parsed than as text, such as `[[],[],[],...]`. Throws
+ * ApiError 400. Bodies of the usual size are not read here: `countValues` does the same for them, after parsing.
+ */
+export function refuseBloated(body: Buffer): void {
+  if (body.length <= SMALL_BYTES) return;
+  const limit = mostValues(body.length);
+  let count = 0;
+  let inString = false;
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at];
+    if (inString) {
+      if (byte === BACKSLASH) at++;
+      else if (byte === QUOTE) inString = false;
+    } else if (byte === QUOTE || byte === BRACE || byte === BRACKET) {
+      inString = byte === QUOTE;
+      if (++count > limit) throw tooMany(limit);
+    }
+  }
+}
+
+/**
+ * Number of strings, keys, objects and lists in a parsed body of `bytes` bytes. Throws ApiError 400 when there are too
+ * many, or one is too deep. Not recursive, because the input is a client's.
+ */
+export function countValues(value: object, bytes: number): number {
+  const limit = mostValues(bytes);
+  let count = 0;
+  let level: object[] = [value];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > DEEPEST)
+      throw new ApiError(400, `The request body is nested deeper than ${DEEPEST} levels.`, { code: 'invalid_json' });
+    const next: object[] = [];
+    for (const container of level) {
+      const inner: unknown[] = Array.isArray(container) ? container : Object.values(container);
+      count += Array.isArray(container) ? 1 : 1 + inner.length;
+      for (const one of inner) {
+        if (typeof one === 'string') count += 1;
+        else if (typeof one === 'object' && one !== null) next.push(one);
+      }
+      if (count + next.length > limit) throw tooMany(limit);
+    }
+    level = next;
+  }
+  return count;
+}
+
+const mostValues = (bytes: number): number => FREE_VALUES + Math.floor(bytes / BYTES_PER_VALUE);
+
+const tooMany = (limit: number) =>
+  new ApiError(400, `The request body holds more than ${limit} strings, objects and lists.`, {
+    code: 'too_many_values',
+  });
