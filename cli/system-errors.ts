@@ -46,7 +46,8 @@ const subject = ({ path, syscall = '' }: NodeJS.ErrnoException): string =>
  */
 export function explainSystemError(error: unknown): CliError | null {
   if (error instanceof StoreKeyError) {
-    const sentence = `${JSON.stringify(error.key)} is no place in the store: names of runs, agents and capabilities are no paths.`;
+    const name = JSON.stringify(error.key);
+    const sentence = `${name} is no place in the store: names of runs, agents and capabilities are no paths.`;
     return new CliError(sentence, { type: 'Cli.Usage', exitCode: 2, cause: error });
   }
   if (error instanceof StoreCorruptError) return new CliError(error.message, { type: 'Store.Corrupt', cause: error });
