@@ -5,6 +5,7 @@ import {
   dollarsFor,
   pricesOf,
 } from '../contracts/artifacts/analyst-use';
+import { minimumDetectableGain, unknownAgent } from '../contracts/statistics/minimum-detectable-gain';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import { layout, type ArtifactStore } from '../store';
 
@@ -26,6 +27,8 @@ export interface RunEstimate {
   stages: StageEstimate[];
   tokens: number;
   usd: number | null;
+  /** Smallest true gain over base that the evaluation surely proves in four of five cases. In [0, 1]. */
+  minimumDetectableGain: number;
   /** Where the sizes of calls come from. */
   basis: string;
 }
@@ -128,7 +131,9 @@ export function estimateRun(
     completionTokens: Math.round((calls * episodeTokens) / 2),
     usd: null,
   });
-  const heldOut = environment.heldOutSeeds.count * spec.evaluation.trials;
+  const { trials, confidence } = spec.evaluation;
+  const tasks = environment.heldOutSeeds.count;
+  const heldOut = tasks * trials;
   const stages = [
     rollouts('collect', 'base model, at most', episodes),
     row('identify', 'discovery', 'discover', identify.discoveryBatches),
@@ -140,13 +145,14 @@ export function estimateRun(
     ),
     row('sharpen', 'environments, at most', 'synthesise', identify.maxCandidates * synthesis.maxAttempts),
     rollouts('evaluate', 'routers on train tasks, at most', spec.evaluation.routingRollouts),
-    rollouts('evaluate', 'base model and adapters, at most', heldOut * (identify.maxCandidates + 2)),
+    rollouts('evaluate', 'base model, adapters, active version, at most', heldOut * (identify.maxCandidates + 4)),
   ];
   const asked = stages.filter(({ stage }) => stage === 'identify' || stage === 'sharpen');
   const sum = (name: 'promptTokens' | 'completionTokens') => asked.reduce((total, stage) => total + stage[name], 0);
   return {
     stages,
     tokens: sum('promptTokens') + sum('completionTokens'),
+    minimumDetectableGain: minimumDetectableGain(unknownAgent({ tasks, trials, confidence })),
     usd: prices === null ? null : asked.reduce((total, { usd }) => total + (usd ?? 0), 0),
     basis:
       last.runId === null

@@ -75,6 +75,9 @@ export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 /** The label that is always last in the router's menu: no adapter. */
 export const NONE_LABEL = 'none';
 
+/** What the adapter that was trained on all environments is called where a capability would stand. */
+export const MIXED = 'mixed';
+
 /** What the trial of a run's trainers is called where a stage or a capability would stand. */
 export const TRIAL = 'trial';
 

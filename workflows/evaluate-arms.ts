@@ -1,150 +1,196 @@
 import { CancellationScope, patched } from '@temporalio/workflow';
-import type { EvaluationArmInput, ArmRollouts, CompareResult } from '../contracts/messages/evaluate-stage';
-import type { IdentifyResult } from '../contracts/messages/identify-stage';
-import type { RunPlan } from '../contracts/messages/run';
-import type { SharpenResult } from '../contracts/messages/sharpen-stage';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter } from '../contracts/artifacts/training';
+import type { ArmRollouts, CompareInput, PlanEvaluationResult } from '../contracts/messages/evaluate-stage';
+import type { IdentifyResult } from '../contracts/messages/identify-stage';
+import type { CapabilityBrief } from '../contracts/messages/run-context';
+import type { SharpenResult } from '../contracts/messages/sharpen-stage';
+import { MIXED } from '../contracts/names';
 import { jobs, orchestration, sandbox } from './activities';
 import { allOf } from './all-of';
-import { applicationFailureOf, messageOf } from './failure-causes';
-import { oneLine } from './one-line';
-import type { RunGates } from './run-gates';
-
-/** What the evaluation stage leaves. */
-export interface EvaluationOutcome {
-  arms: ArmRollouts[];
-  routing: ArtifactRef;
-  /** The router that was judged. Null in runs from before routers competed. */
-  router: ArtifactRef | null;
-  /** Null where the plan has no mixed adapter, fewer than two were trained, or the arm was left out. */
-  mixed: TrainedAdapter | null;
-  comparison: CompareResult;
-}
-
-/** What the evaluation needs of its run. */
-export interface EvaluationStage {
-  plan: RunPlan;
-  gates: RunGates;
-  /** JSONL of Trajectory: the base model on the train tasks. */
-  trajectories: ArtifactRef;
-  /** Parts that may be skipped although they do not wait, each with what leaves it out. */
-  skippable: Map<string, () => void>;
-}
-
-/** The mixed adapter with its rollouts, or why it was left out. */
-type MixedArm =
-  { mixed: TrainedAdapter; arm: ArmRollouts; failure: null } | { mixed: null; arm: null; failure: string };
-
-/** Longest reason for a left-out arm in the report, in characters. */
-const MAX_REASON = 500;
+import { type EvaluationOutcome, type EvaluationStage, reasonOf, rollOut } from './evaluation-stage';
+import { formerEvaluation } from './former-evaluation';
 
 /**
- * Rolls out the base model, each adapter, the routed system and, where the plan asks for it, the mixed adapter, and
- * compares them. All get the same held-out tasks and sampling seeds, so that they can be compared in pairs. A failure
- * makes the run wait. The mixed arm is left out when anything fails in it or a person skips it, and the comparison says
- * why: it is a rival, not what the run is for.
+ * Evaluates what was trained. All arms get the same held-out tasks and sampling seeds, so that they can be compared in
+ * pairs: the base model, each adapter, the candidate (what would be promoted), the mixed adapter where the plan asks for
+ * it, and the version that is active now. A failure makes the run wait. The mixed adapter is left out when anything
+ * fails in it or a person skips it, and the comparison says why.
  */
 export async function evaluateArms(
   stage: EvaluationStage,
   identified: IdentifyResult,
   sharpened: SharpenResult[],
 ): Promise<EvaluationOutcome> {
-  const { plan, gates } = stage;
+  if (!patched('active-version-is-an-arm')) return formerEvaluation(stage, identified, sharpened);
+  const { plan } = stage;
+  const planned = await planEvaluation(stage);
   const trained = sharpened.flatMap((s) => (s.adapter === null ? [] : [{ ...s, adapter: s.adapter }]));
   const adapters = trained.map((s) => s.adapter);
   const capabilities = trained.map((s) => s.capability);
-  // The context is read for each step: `whet retry RUN --spec` changes it.
-  const perform = <T>(step: () => Promise<T>) => gates.perform('evaluate', step);
 
-  // The mixed adapter trains while the policy server works on the other arms.
-  const mixedArm = plan.mixedAdapter && trained.length > 1 ? evaluateMixed(stage, sharpened) : Promise.resolve(null);
-  const otherArms = (async () => {
-    const router = patched('routers-compete')
-      ? await perform(() =>
-          sandbox.chooseRouter.executeWithOptions({ summary: 'routers compete on train tasks' }, [
-            {
-              context: plan.context,
-              adapters,
-              capabilities,
-              trajectories: stage.trajectories,
-              labels: identified.labels,
-            },
-          ]),
-        )
-      : null;
-    const { routing } = await perform(() =>
-      sandbox.routeTasks.executeWithOptions({ summary: 'route held-out tasks' }, [
-        { context: plan.context, capabilities, ...(router && { router: router.router }) },
-      ]),
-    );
-    const arms = [await perform(() => rollOut(plan, 'base', 'base', []))];
-    for (const adapter of adapters) arms.push(await perform(() => rollOut(plan, adapter.name, 'adapter', [adapter])));
-    arms.push(await perform(() => rollOut(plan, 'routed', 'routed', adapters, routing)));
-    return { arms, routing, router };
-  })();
-  await allOf<unknown>([mixedArm, otherArms]);
-  const [withMixed, { arms, routing, router }] = [await mixedArm, await otherArms];
-  const all = withMixed?.arm ? [...arms, withMixed.arm] : arms;
-  const mixedFailure = withMixed?.failure ?? null;
-  const comparison = await perform(() =>
-    orchestration.compareArms.executeWithOptions({ summary: `compare ${all.length} arms` }, [
-      {
-        context: plan.context,
-        arms: all,
-        capabilities,
-        adapters,
-        routing,
-        ...(router && { routerChoice: router.choice }),
-        identification: identified.identification,
-        ...(mixedFailure !== null && { mixedFailure }),
-      },
+  // The mixed adapter trains while the model server works on the other arms.
+  const training = plan.mixedAdapter && trained.length > 1 ? trainMixed(stage, sharpened) : Promise.resolve(NO_MIXED);
+  const playing = playAlone(stage, adapters);
+  await allOf<unknown>([training, playing]);
+  const [mixed, arms] = [await training, await playing];
+
+  const candidate = await playCandidate(stage, identified, { adapters, capabilities, mixed: mixed.value });
+  arms.push(candidate.arm);
+  // The candidate may be the mixed adapter alone: then its rollouts are the candidate's.
+  const mixedArm: LeftOut<ArmRollouts> =
+    mixed.value === null
+      ? { value: null, failure: mixed.failure }
+      : candidate.isMixed
+        ? { value: { ...candidate.arm, arm: MIXED, kind: 'mixed' as const }, failure: null }
+        : await playMixed(stage, mixed.value);
+  if (mixedArm.value !== null) arms.push(mixedArm.value);
+  const { routing, router, choice } = candidate;
+  const played: Played = {
+    arms,
+    router,
+    mixed: mixedArm.value === null ? null : mixed.value,
+    input: {
+      capabilities,
+      adapters,
+      routing,
+      routerChoice: choice,
+      identification: identified.identification,
+      ...(mixed.value && { mixed: mixed.value }),
+      ...(mixedArm.failure !== null && { mixedFailure: mixedArm.failure }),
+    },
+  };
+  return judge(stage, planned, played);
+}
+
+/** What was played, and what of it the comparison reads. */
+interface Played extends Pick<EvaluationOutcome, 'arms' | 'mixed'> {
+  router: ArtifactRef;
+  input: Omit<CompareInput, 'context' | 'arms'>;
+}
+
+/** A part that can be left out, or why it was. Both are null where the plan has no such part. */
+interface LeftOut<T> {
+  value: T | null;
+  failure: string | null;
+}
+
+const NO_MIXED: LeftOut<TrainedAdapter> = { value: null, failure: null };
+
+/** Performs a step of the stage. It reads the context itself: `whet retry RUN --spec` changes it. */
+const perform = <T>({ gates }: EvaluationStage, step: () => Promise<T>): Promise<T> => gates.perform('evaluate', step);
+
+async function planEvaluation(stage: EvaluationStage): Promise<PlanEvaluationResult> {
+  const { plan, trajectories } = stage;
+  const planned = await perform(stage, () =>
+    sandbox.planEvaluation.executeWithOptions({ summary: 'what the candidate has to beat' }, [
+      { context: plan.context, trajectories },
     ]),
   );
-  return { arms: all, routing, router: router?.router ?? null, mixed: withMixed?.mixed ?? null, comparison };
+  stage.show(planned.summary);
+  return planned;
 }
 
-function rollOut(
-  { context }: RunPlan,
-  arm: string,
-  kind: EvaluationArmInput['kind'],
-  adapters: TrainedAdapter[],
-  routing: ArtifactRef | null = null,
-): Promise<ArmRollouts> {
-  return sandbox.rollOutArm.executeWithOptions({ summary: `held-out rollouts: ${arm}` }, [
-    { context, arm, kind, adapters, routing },
-  ]);
+/** The base model, and each adapter on every task. */
+async function playAlone(stage: EvaluationStage, adapters: readonly TrainedAdapter[]): Promise<ArmRollouts[]> {
+  const { plan } = stage;
+  const arms = [await perform(stage, () => rollOut(plan, 'base', 'base', []))];
+  for (const adapter of adapters)
+    arms.push(await perform(stage, () => rollOut(plan, adapter.name, 'adapter', [adapter])));
+  return arms;
 }
 
-/**
- * Trains one adapter in all environments, with as many rollouts as the other adapters together (paper, table 3), and
- * rolls it out. Throws only when the run is cancelled.
- */
-async function evaluateMixed({ plan, skippable }: EvaluationStage, sharpened: SharpenResult[]): Promise<MixedArm> {
+/** Chooses the candidate on the train tasks, and plays it on the held-out ones. */
+async function playCandidate(
+  stage: EvaluationStage,
+  { labels }: IdentifyResult,
+  parts: { adapters: TrainedAdapter[]; capabilities: CapabilityBrief[]; mixed: TrainedAdapter | null },
+): Promise<{ arm: ArmRollouts; routing: ArtifactRef; router: ArtifactRef; choice: ArtifactRef; isMixed: boolean }> {
+  const { plan, trajectories } = stage;
+  const { adapters, capabilities, mixed } = parts;
+  const { router, choice, kind } = await perform(stage, () =>
+    sandbox.chooseRouter.executeWithOptions({ summary: 'candidates compete on train tasks' }, [
+      { context: plan.context, adapters, capabilities, trajectories, labels, ...(mixed && { mixed }) },
+    ]),
+  );
+  const served = [...capabilities, ...(mixed ? [{ id: MIXED, name: MIXED, summary: MIXED }] : [])];
+  const { routing } = await perform(stage, () =>
+    sandbox.routeTasks.executeWithOptions({ summary: 'route held-out tasks' }, [
+      { context: plan.context, capabilities: served, router },
+    ]),
+  );
+  const all = [...adapters, ...(mixed ? [mixed] : [])];
+  const arm = await perform(stage, () => rollOut(plan, 'routed', 'routed', all, routing));
+  return { arm, routing, router, choice, isMixed: kind === 'mixed' };
+}
+
+/** Trains one adapter in all environments, with as many rollouts as the other adapters together (paper, table 3). */
+function trainMixed(stage: EvaluationStage, sharpened: SharpenResult[]): Promise<LeftOut<TrainedAdapter>> {
   const environments = sharpened.flatMap((s) =>
     s.adapter === null || s.environment === null ? [] : [{ id: s.capability.id, source: s.environment }],
   );
+  return unlessLeftOut(stage, () =>
+    jobs.trainAdapter.executeWithOptions({ summary: 'train mixed: all environments' }, [
+      { context: stage.plan.context, job: MIXED, environments, budgetFactor: environments.length },
+    ]),
+  );
+}
+
+const playMixed = (stage: EvaluationStage, mixed: TrainedAdapter): Promise<LeftOut<ArmRollouts>> =>
+  unlessLeftOut(stage, () => rollOut(stage.plan, MIXED, MIXED, [mixed]));
+
+/** Works on the mixed adapter until a person skips it. Throws only when the run is cancelled. */
+async function unlessLeftOut<T>({ skippable }: EvaluationStage, work: () => Promise<T>): Promise<LeftOut<T>> {
   const run = CancellationScope.current();
-  const arm = new CancellationScope();
-  skippable.set('mixed', () => arm.cancel());
+  const part = new CancellationScope();
+  skippable.set(MIXED, () => part.cancel());
   try {
-    return await arm.run(async () => {
-      const mixed = await jobs.trainAdapter.executeWithOptions({ summary: 'train mixed: all environments' }, [
-        { context: plan.context, job: 'mixed', environments, budgetFactor: environments.length },
-      ]);
-      return { mixed, arm: await rollOut(plan, 'mixed', 'mixed', [mixed]), failure: null };
-    });
+    return { value: await part.run(work), failure: null };
   } catch (error) {
     if (run.consideredCancelled) throw error;
-    const failure = applicationFailureOf(error);
-    // Runs that ended with this failure, before the arm could be left out, replay as they ended.
-    const patch = failure?.type?.startsWith('Trainer.') ? 'mixed-adapter-left-out' : 'mixed-arm-left-out';
-    if (!patched(patch)) throw error;
-    const reason = arm.consideredCancelled
-      ? 'A person skipped it.'
-      : `${failure?.type || 'Error'}: ${oneLine(messageOf(error), MAX_REASON)}`;
-    return { mixed: null, arm: null, failure: reason };
+    return { value: null, failure: reasonOf(error, part.consideredCancelled) };
   } finally {
-    skippable.delete('mixed');
+    skippable.delete(MIXED);
   }
+}
+
+/** Plays the active version, as the gateway serves it, and compares all arms. */
+async function judge(
+  stage: EvaluationStage,
+  planned: PlanEvaluationResult,
+  played: Played,
+): Promise<EvaluationOutcome> {
+  const { plan, gates } = stage;
+  const { incumbent } = planned;
+  const rival =
+    incumbent &&
+    (await gates.performUnlessSkipped('incumbent', async () => {
+      const { version, runId, adapters, capabilities, router } = incumbent;
+      const { routing } = await sandbox.routeTasks.executeWithOptions(
+        { summary: `route held-out tasks as version ${version} does` },
+        [{ context: plan.context, capabilities, router, name: 'incumbent-routing' }],
+      );
+      return { routing, arm: await rollOut(plan, 'incumbent', 'incumbent', adapters, routing, { version, runId }) };
+    }));
+  const arms = rival ? [...played.arms, rival.arm] : played.arms;
+  const comparison = await perform(stage, () =>
+    orchestration.compareArms.executeWithOptions({ summary: `compare ${arms.length} arms` }, [
+      {
+        context: plan.context,
+        arms,
+        ...played.input,
+        plan: planned.plan,
+        ...(incumbent && rival && { incumbent: { ...incumbent, routing: rival.routing } }),
+        ...(incumbent && !rival && { incumbentFailure: 'A person skipped it.' }),
+      },
+    ]),
+  );
+  return {
+    arms,
+    routing: played.input.routing,
+    router: played.router,
+    mixed: played.mixed,
+    comparison,
+    judgeAgain: async () => judge(stage, await planEvaluation(stage), played),
+  };
 }

@@ -10,13 +10,15 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { childWorkflowId, type RunOutcome, WORKFLOWS } from '../contracts/names';
+import type { PromoteResult } from '../contracts/messages/evaluate-stage';
 import type { IdentifyResult } from '../contracts/messages/identify-stage';
 import type { ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan } from '../contracts/messages/run';
 import type { SharpenResult } from '../contracts/messages/sharpen-stage';
 import type { RolloutSummary } from '../contracts/artifacts/trajectory';
 import { orchestration, preparation, sandbox } from './activities';
 import { allOf } from './all-of';
-import { evaluateArms, type EvaluationOutcome } from './evaluate-arms';
+import { evaluateArms } from './evaluate-arms';
+import type { EvaluationOutcome } from './evaluation-stage';
 import type { identifyCapabilities } from './identify-capabilities';
 import { approveUpdate, failingSignal, progressQuery, statusSignal } from './messages';
 import { takeRunAnswers } from './run-answers';
@@ -103,8 +105,8 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     describeIdentified,
   );
   const sharpened = await table.run('sharpen', () => sharpenAll(run, plan, collected, identified), describeSharpened);
-  const evaluated = await evaluate(run, plan, collected, identified, sharpened);
-  const promotedVersion = await promote(run, plan, sharpened, evaluated);
+  const evaluation = await evaluate(run, plan, collected, identified, sharpened);
+  const { evaluated, promotedVersion } = await promote(run, plan, sharpened, evaluation);
   const verdict = outcomeOf(evaluated, promotedVersion);
   const facts = {
     verdict,
@@ -215,48 +217,69 @@ async function evaluate(
   }
   return table.run(
     'evaluate',
-    () => evaluateArms({ plan, gates, skippable, trajectories }, identified, sharpened),
+    () => {
+      const show = (text: string) => table.update({ key: 'evaluate', text, waitingFor: null });
+      return evaluateArms({ plan, gates, skippable, trajectories, show }, identified, sharpened);
+    },
     ({ comparison }) => comparison.summary,
   );
 }
 
+/** The evaluation that the run ends with, and the version in the registry, or null. */
+interface Promotion {
+  evaluated: EvaluationOutcome | null;
+  promotedVersion: number | null;
+}
+
 /**
- * Promotes the adapters when the gate is passed and, where the agent's owner wants it, a person has approved. Returns
- * the version in the registry, or null.
+ * Promotes the candidate when the gate is passed and, where the agent's owner wants it, a person has approved. When
+ * another version has become active since the comparison, the candidate is compared with that one first.
  */
 async function promote(
   run: Run,
   plan: RunPlan,
   sharpened: SharpenResult[],
-  evaluated: EvaluationOutcome | null,
-): Promise<number | null> {
+  first: EvaluationOutcome | null,
+): Promise<Promotion> {
   const { table, gates } = run;
-  if (evaluated === null || !evaluated.comparison.gatePassed) {
-    table.skip('promote', evaluated?.comparison.gateReasons.join(' ') ?? 'nothing to promote');
-    return null;
+  if (first === null || !first.comparison.gatePassed) {
+    table.skip('promote', first?.comparison.gateReasons.join(' ') ?? 'nothing to promote');
+    return { evaluated: first, promotedVersion: null };
   }
-  const { router } = evaluated;
-  const { evaluation } = evaluated.comparison;
-  const trained = sharpened.filter((s) => s.adapter !== null);
-  const promoteAdapters = () =>
-    orchestration.promoteAdapters.executeWithOptions({ summary: `promote ${trained.length} adapters` }, [
-      {
-        context: plan.context,
-        adapters: trained.flatMap((s) => (s.adapter === null ? [] : [s.adapter])),
-        capabilities: trained.map((s) => s.capability),
-        evaluation,
-        ...(router && { router }),
-      },
-    ]);
-  const promotion = await table.run(
+  return table.run(
     'promote',
     async () => {
       if (plan.approval) await waitForApproval(run);
-      return gates.perform('promote', promoteAdapters);
+      for (let evaluated = first; ;) {
+        const promotion = await gates.performUnlessSkipped('promote', () => promoteJudged(plan, sharpened, evaluated));
+        if (promotion === null || promotion.version !== null)
+          return { evaluated, promotedVersion: promotion?.version ?? null };
+        evaluated = (await evaluated.judgeAgain?.()) ?? evaluated;
+        if (!evaluated.comparison.gatePassed) return { evaluated, promotedVersion: null };
+      }
     },
-    ({ version }) => `version ${version}`,
+    ({ evaluated, promotedVersion }) => {
+      if (promotedVersion !== null) return `version ${promotedVersion}`;
+      return evaluated.comparison.gatePassed ? 'skipped by a person' : evaluated.comparison.gateReasons.join(' ');
+    },
   );
-  return promotion.version;
+}
+
+function promoteJudged(
+  { context }: RunPlan,
+  sharpened: SharpenResult[],
+  { router, mixed, comparison: { evaluation } }: EvaluationOutcome,
+): Promise<PromoteResult> {
+  const trained = sharpened.filter((s) => s.adapter !== null);
+  return orchestration.promoteAdapters.executeWithOptions({ summary: `promote ${trained.length} adapters` }, [
+    {
+      context,
+      adapters: [...trained.flatMap((s) => (s.adapter === null ? [] : [s.adapter])), ...(mixed ? [mixed] : [])],
+      capabilities: trained.map((s) => s.capability),
+      evaluation,
+      ...(router && { router }),
+    },
+  ]);
 }
 
 async function waitForApproval(run: Run): Promise<void> {

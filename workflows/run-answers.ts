@@ -50,7 +50,8 @@ function requireWait(run: AnsweredRun, { answer, key }: AnswerInput): void {
     const others = waiting.length === 0 ? 'Nothing waits' : `These wait: ${waiting.join(', ')}`;
     throw refused('Answer.NotWaiting', `Nothing in ${run.runId} waits under the name ${key}. ${others}.`);
   }
-  if (answer === 'skip' && key === stageThatWaits(run)) {
+  // Without a promotion the run still has its report.
+  if (answer === 'skip' && key === stageThatWaits(run) && key !== 'promote') {
     throw refused(
       'Answer.NotSkippable',
       `${key} cannot be left out of ${run.runId}: the stages after it need its result. ` +

@@ -9,6 +9,8 @@ export interface CaveatFacts {
   selectionBias: boolean;
   /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
   mixedFailure: string | undefined;
+  /** Why the active version was left out although there is one; absent otherwise. */
+  incumbentFailure: string | undefined;
   confidence: number;
   samples: number;
 }
@@ -23,6 +25,7 @@ export function evaluationCaveats({
   oracleCeiling,
   selectionBias,
   mixedFailure,
+  incumbentFailure,
   confidence,
   samples,
 }: CaveatFacts): string[] {
@@ -63,5 +66,7 @@ export function evaluationCaveats({
   }
   if (mixedFailure !== undefined)
     caveats.push(`The mixed adapter was left out, so nothing is compared with it. ${mixedFailure}`);
+  if (incumbentFailure !== undefined)
+    caveats.push(`The active version was left out, so the gate compared with base alone. ${incumbentFailure}`);
   return caveats;
 }

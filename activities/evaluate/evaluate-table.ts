@@ -1,4 +1,5 @@
-import type { Arm, Evaluation, Interval, RoutingRecord } from '../../contracts/artifacts/evaluation';
+import type { Arm, Evaluation, Incumbent, Interval, RoutingRecord } from '../../contracts/artifacts/evaluation';
+import type { EvaluationPlan } from '../../contracts/artifacts/evaluation-plan';
 import type { RouterChoice } from '../../contracts/artifacts/router';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
@@ -30,11 +31,17 @@ export interface EvaluateOptions {
   seed: number;
   /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
   mixedFailure?: string | undefined;
+  /** What the run is judged by; absent in runs from before the active version was an arm. */
+  plan?: EvaluationPlan | undefined;
+  /** The active version, whose outcomes are the arm `incumbent`; absent when it is no arm. */
+  incumbent?: { version: number; differing: number } | undefined;
+  /** Why the active version is no arm although the plan has it; absent otherwise. */
+  incumbentFailure?: string | undefined;
 }
 
 /**
  * All figures of an evaluation from paired outcomes. The table needs arms `base` and `routed`, one for each adapter
- * and, where it was trained, `mixed`.
+ * and, where there are these, `mixed` and `incumbent`.
  * @throws UnpairedError when an arm is missing or there is no adapter.
  */
 export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Evaluation {
@@ -57,8 +64,11 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     { name: 'oracle', kind: 'oracle', rates: attainable },
     ...single.map((arm): ArmSource => ({ name: arm.name, kind: 'adapter', rates: taskRates(arm) })),
     ...(mixed ? [{ name: 'mixed', kind: 'mixed' as const, rates: taskRates(mixed) }] : []),
+    ...(options.incumbent
+      ? [{ name: 'incumbent', kind: 'incumbent' as const, rates: taskRates(armTable(table, 'incumbent')) }]
+      : []),
   ];
-  const arms = describeArms(sources, baseRates, table.seeds.length * table.trials, bootstrap);
+  const arms = describeArms(table, sources, baseRates, bootstrap);
   const arm = (kind: Arm['kind']) => arms.find((a) => a.kind === kind) as Arm;
   const adapters = arms.filter((a) => a.kind === 'adapter');
   const bestSingle = adapters.reduce<Arm | null>(
@@ -94,6 +104,8 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     routedMinusBestSingle,
     ...(routedMinusMixed && { routedMinusMixed }),
     regression,
+    ...(options.incumbent && { incumbent: incumbentOf(table, arm('incumbent'), options.incumbent, bootstrap) }),
+    ...(options.plan && { plan: options.plan }),
     byTag: compareByKind(kinds, baseRates, routedRates, bootstrap),
     router: {
       ...routerQuality(table, kinds, options.capabilities, options.routing, expected),
@@ -105,10 +117,24 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
       oracleCeiling,
       selectionBias,
       mixedFailure: options.mixedFailure,
+      incumbentFailure: options.incumbentFailure,
       confidence: bootstrap.confidence,
       samples: bootstrap.samples,
     }),
   };
+}
+
+/** The active version: how far the candidate is ahead of it, and what it loses of what that one passes. */
+function incumbentOf(
+  table: OutcomeTable,
+  arm: Arm,
+  { version, differing }: NonNullable<EvaluateOptions['incumbent']>,
+  bootstrap: BootstrapOptions,
+): Incumbent {
+  const [incumbent, routed] = [armTable(table, 'incumbent'), armTable(table, 'routed')];
+  const [routedMinus] = bootstrapMeans([minus(taskRates(routed), taskRates(incumbent))], bootstrap);
+  const { selectionBias: _, ...regression } = regressionAgainstBase(incumbent, routed, bootstrap);
+  return { version, arm, routedMinus: routedMinus as Interval, differing, regression };
 }
 
 /** The arm that the router gave each task to, which it decides by the opening alone. */
@@ -130,18 +156,25 @@ const minus = (a: readonly number[], b: readonly number[]): Column => ({
 });
 
 function describeArms(
+  table: OutcomeTable,
   sources: readonly ArmSource[],
   baseRates: readonly number[],
-  episodes: number,
   bootstrap: BootstrapOptions,
 ): Arm[] {
-  const columns = sources.flatMap(({ rates }): Column[] => [{ values: rates, range: [0, 1] }, minus(rates, baseRates)]);
+  const episodes = table.seeds.length * table.trials;
+  const columns = sources.flatMap(({ rates }): Column[] => [
+    { values: rates, range: [0, 1] },
+    minus(rates, baseRates),
+    { values: rates.map((rate) => (rate === 1 ? 1 : 0)), range: [0, 1] },
+  ]);
   const intervals = bootstrapMeans(columns, bootstrap);
   return sources.map(({ name, kind }, i) => ({
     name,
     kind,
-    passRate: intervals[2 * i] as Interval,
-    minusBase: kind === 'base' ? { estimate: 0, low: 0, high: 0 } : (intervals[2 * i + 1] as Interval),
+    passRate: intervals[3 * i] as Interval,
+    minusBase: kind === 'base' ? { estimate: 0, low: 0, high: 0 } : (intervals[3 * i + 1] as Interval),
+    // What the oracle passes is put together from trials of several arms.
+    ...(kind !== 'oracle' && { passedAll: intervals[3 * i + 2] as Interval }),
     episodes: kind === 'oracle' ? 0 : episodes,
   }));
 }

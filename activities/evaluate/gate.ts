@@ -1,35 +1,137 @@
 import type { Evaluation, Gate, Interval } from '../../contracts/artifacts/evaluation';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
+import { type Diagnosis, diagnose, type Learned } from './diagnosis';
+
+/** Conditions of promotion in agent.yaml. */
+export type GateSettings = Pick<AgentSpec['gate'], 'minGain' | 'maxRegression' | 'lossMargin'>;
+
+/** One condition, with the sentence that says how it was decided. */
+interface Condition {
+  passed: boolean;
+  reason: string;
+}
 
 /**
- * Decides whether adapters may be promoted. Both conditions are about held-out tasks:
+ * Decides whether the candidate may be promoted. All conditions are about held-out tasks:
  *
  * - the gain: the lower end of the paired interval of routed minus base lies above `minGain`;
+ * - the active version, where it is an arm: the lower end of routed minus it lies above zero;
  * - the loss among tasks that base passed: it is not significant (its interval does not lie above zero), or not larger
- *   than `maxRegression`.
+ *   than `maxRegression`;
+ * - non-inferiority: the upper end of the loss among tasks that passed before lies below `lossMargin`. Before means with
+ *   the active version or, without one, with base.
+ *
+ * @param learned what the adapters' trainings say, for the reason when it is not passed.
  */
-export function decideGate(
-  evaluation: Evaluation,
-  { minGain, maxRegression }: Pick<AgentSpec['gate'], 'minGain' | 'maxRegression'>,
-): Gate {
-  const { routedMinusBase: gain, regression, confidence, tasks } = evaluation;
-  const percent = `${Number((confidence * 100).toPrecision(4))} %`;
-  const enough = gain.low > minGain;
-  const gained =
-    `Routed minus base on ${tasks} held-out tasks is ${pointsWithUnit(gain.estimate)} ` +
-    `(${percent} interval ${pointsRangeWithUnit(gain)}): ` +
-    `the lower end is ${enough ? 'above' : 'not above'} the required ${pointsWithUnit(minGain)}.`;
+export function decideGate(evaluation: Evaluation, settings: GateSettings, learned: readonly Learned[] = []): Gate {
+  const gained = gainCondition(evaluation, settings.minGain);
+  const ahead = incumbentCondition(evaluation);
+  const kept = lossCondition(evaluation, settings.maxRegression);
+  const notInferior = nonInferiority(evaluation, settings.lossMargin);
+  const conditions = [gained, ...(ahead ? [ahead] : []), kept, ...(notInferior ? [notInferior] : [])];
+  const passed = conditions.every((condition) => condition.passed);
+  const failed = { gain: !gained.passed, incumbent: ahead?.passed === false, lost: !kept.passed };
+  const diagnosis: Diagnosis | null = passed ? null : diagnose(evaluation, failed, learned);
+  return {
+    passed,
+    reasons: [
+      ...conditions.map(({ reason }) => reason),
+      ...planSentences(evaluation),
+      ...(diagnosis ? [diagnosis.sentence] : []),
+    ],
+    ...(diagnosis && { culprit: diagnosis.culprit }),
+  };
+}
 
-  const { loss, significant } = regression;
+/** `34.1 %`, as plain text: these sentences are printed in terminals too. */
+const percent = (share: number, digits = 1) => `${(share * 100).toFixed(digits)} %`;
+const level = ({ confidence }: Evaluation) => `${Number((confidence * 100).toPrecision(4))} %`;
+
+function gainCondition(evaluation: Evaluation, minGain: number): Condition {
+  const { routedMinusBase: gain, tasks } = evaluation;
+  const passed = gain.low > minGain;
+  return {
+    passed,
+    reason:
+      `Routed minus base on ${tasks} held-out tasks is ${pointsWithUnit(gain.estimate)} ` +
+      `(${level(evaluation)} interval ${pointsRangeWithUnit(gain)}): ` +
+      `the lower end is ${passed ? 'above' : 'not above'} the required ${pointsWithUnit(minGain)}.`,
+  };
+}
+
+function incumbentCondition(evaluation: Evaluation): Condition | null {
+  const { incumbent, routed, routedMinusBase } = evaluation;
+  if (incumbent === undefined) return null;
+  const { version, arm, routedMinus, differing } = incumbent;
+  if (differing === 0)
+    return {
+      passed: false,
+      reason:
+        `Every held-out task gets the same adapter as in the active version ${version}: ` +
+        'there is nothing new to promote.',
+    };
+  const passed = routedMinus.low > 0;
+  const rates = `${percent(arm.passRate.estimate)} against ${percent(routed.passRate.estimate)} routed`;
+  const figures =
+    `Routed minus the active version ${version} is ${pointsWithUnit(routedMinus.estimate)} ` +
+    `(${level(evaluation)} interval ${pointsRangeWithUnit(routedMinus)}; it passes ${rates}): `;
+  if (passed) return { passed, reason: `${figures}the lower end is above zero.` };
+  const proved = routedMinus.high < 0 ? 'worse than' : 'not proved better than';
+  const base = routedMinusBase.low > 0 ? 'It beats base, but it is' : 'It is';
+  return { passed, reason: `${figures}${base} ${proved} what is served now, so version ${version} stays.` };
+}
+
+function lossCondition(evaluation: Evaluation, maxRegression: number): Condition {
+  const { loss, significant, tasks } = evaluation.regression;
   const tooMuch = significant && loss.estimate > maxRegression;
-  const lost =
-    regression.tasks === 0
-      ? 'Base passed no task in the majority of trials, so there is nothing that could be lost.'
-      : `Among the ${regression.tasks} tasks that base passes in the majority of trials, ` +
-        `routed ${describeLoss(loss)} (${percent} interval of the loss ${pointsRangeWithUnit(loss)}): ` +
-        lossVerdict(significant, tooMuch, maxRegression);
-  return { passed: enough && !tooMuch, reasons: [gained, lost] };
+  if (tasks === 0)
+    return {
+      passed: true,
+      reason: 'Base passed no task in the majority of trials, so there is nothing that could be lost.',
+    };
+  return {
+    passed: !tooMuch,
+    reason:
+      `Among the ${tasks} tasks that base passes in the majority of trials, ` +
+      `routed ${describeLoss(loss)} (${level(evaluation)} interval of the loss ${pointsRangeWithUnit(loss)}): ` +
+      lossVerdict(significant, tooMuch, maxRegression),
+  };
+}
+
+/** The loss among tasks that passed before: with what is served now. */
+function nonInferiority(evaluation: Evaluation, margin: number): Condition | null {
+  const { incumbent } = evaluation;
+  const { loss, tasks } = incumbent?.regression ?? evaluation.regression;
+  if (tasks === 0) return null;
+  const passed = loss.high < margin;
+  const before = incumbent === undefined ? 'base' : `version ${incumbent.version}`;
+  return {
+    passed,
+    reason:
+      `Of the ${tasks} tasks that passed before, with ${before}, at most ${percent(Math.max(0, loss.high))} ` +
+      `are lost as far as the interval can tell: ${passed ? 'below' : 'not below'} the margin of ` +
+      `${percent(margin)}.`,
+  };
+}
+
+/** What was said before the held-out tasks were played. */
+function planSentences({ plan, confidence, incumbent }: Evaluation): string[] {
+  if (plan === undefined) return [];
+  const { minimumDetectableGain: least, power, tasks, trials, basePassRate, noIncumbent, canary } = plan;
+  const size = `${tasks} tasks with ${trials} ${trials === 1 ? 'trial' : 'trials'} each`;
+  return [
+    ...(incumbent === undefined && noIncumbent !== null ? [noIncumbent] : []),
+    ...(canary === null
+      ? []
+      : [
+          `A canary of version ${canary.version} had ${percent(canary.share, 0)} of the conversations when the ` +
+            'evaluation began. It is no arm here; a promotion waits until it has ended.',
+        ]),
+    `Said before: ${size} prove a gain of ${(least * 100).toFixed(1)} points over base in ${percent(power, 0)} of ` +
+      `evaluations, at ${percent(confidence, 0)} confidence and the ${percent(basePassRate)} that base passed of ` +
+      'the train tasks.',
+  ];
 }
 
 function describeLoss({ estimate }: Interval): string {

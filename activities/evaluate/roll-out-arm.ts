@@ -1,21 +1,25 @@
 import { createHash } from 'node:crypto';
+import { ApplicationFailure } from '@temporalio/common';
 import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
 import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { EvaluationArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
 import { NONE_LABEL } from '../../contracts/names';
+import { failure } from '../../contracts/typed-failure';
 import { getLines, layout } from '../../store';
 import { readPreparedSpec } from '../prepared-spec';
 import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { servedAdapters } from '../rollout/served-adapter';
 import { createChooseRouter } from './choose-router';
+import { createPlanEvaluation } from './plan-evaluation';
 import { createRouteTasks } from './route-tasks';
 
 /** The activities of the stage `evaluate` that talk to the policy model. */
 export function createEvaluationRolloutActivities(
   deps: RolloutDeps,
-): Pick<SandboxActivities, 'chooseRouter' | 'routeTasks' | 'rollOutArm'> {
+): Pick<SandboxActivities, 'planEvaluation' | 'chooseRouter' | 'routeTasks' | 'rollOutArm'> {
   return {
+    planEvaluation: createPlanEvaluation(deps.store),
     chooseRouter: createChooseRouter(deps),
     routeTasks: createRouteTasks(deps),
 
@@ -29,7 +33,9 @@ export function createEvaluationRolloutActivities(
       const { runId, seed } = input.context;
       const prepared = await readPreparedSpec(deps.store, input.context.spec);
       const { environment, model, evaluation } = prepared.spec;
-      const served = await servedAdapters(deps.store, adapters);
+      const served = await servedAdapters(deps.store, adapters).catch((error: unknown) => {
+        throw input.incumbent === undefined ? error : incumbentDamaged(input.incumbent, error);
+      });
       const modelOf = await modelChooser(deps, input, model.name);
       const { start, count } = environment.heldOutSeeds;
       const plans = Array.from({ length: count * evaluation.trials }, (_, index) => {
@@ -69,19 +75,29 @@ export function createEvaluationRolloutActivities(
   };
 }
 
+/** A damaged adapter of the active version is repaired by the run that made it, and not by this one. */
+function incumbentDamaged({ version, runId }: NonNullable<EvaluationArmInput['incumbent']>, error: unknown): unknown {
+  if (!(error instanceof ApplicationFailure) || error.type !== 'Store.Corrupt') return error;
+  return failure(
+    'Evaluate.IncumbentDamaged',
+    `The active version ${version}, made by ${runId}, cannot be judged: ${error.message}`,
+    { cause: error },
+  );
+}
+
 async function modelChooser(
   { store }: RolloutDeps,
   { arm, kind, adapters, routing }: EvaluationArmInput,
   base: string,
 ): Promise<(seed: number) => string> {
   if (kind === 'base') return () => base;
-  if (kind !== 'routed') {
+  if (kind !== 'routed' && kind !== 'incumbent') {
     const [adapter, ...others] = adapters;
     if (!adapter || others.length > 0)
       throw new RangeError(`Arm ${arm} of kind ${kind} needs exactly one adapter, not ${adapters.length}.`);
     return () => adapter.name;
   }
-  if (!routing) throw new RangeError(`Arm ${arm} of kind routed needs a routing artifact.`);
+  if (!routing) throw new RangeError(`Arm ${arm} of kind ${kind} needs a routing artifact.`);
   const byCapability = new Map(adapters.map((adapter) => [adapter.capabilityId, adapter.name]));
   const chosen = new Map(
     (await getLines(store, routing, routingRecordSchema)).map((record) => [record.seed, record.capabilityId]),

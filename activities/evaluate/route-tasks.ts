@@ -17,12 +17,15 @@ import { askMenu } from './ask-menu';
 
 /** Makes the activity `routeTasks`: which arm the run's router gives each held-out task to. */
 export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
-  return async ({ context: { runId, spec }, capabilities, router: routerRef }) => {
+  return async ({ context: { runId, spec }, capabilities, router: routerRef, name = 'routing' }) => {
     const { store } = deps;
     const prepared = await readPreparedSpec(store, spec);
     // Runs that began before routers competed have the paper's router.
     const router = routerRef ? await getJson(store, routerRef, routerSchema) : likeliestLabel(capabilities);
-    const chooser = openRouter(router);
+    const chooser = openRouter(
+      router,
+      capabilities.map(({ id }) => id),
+    );
     const openings = await heldOutOpenings(deps, prepared);
     const answers = chooser.menu && (await askMenu(deps, { runId, prepared, capabilities: chooser.menu, openings }));
     const decisions = [...openings].map(([seed, opening]): RoutingRecord => {
@@ -32,7 +35,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
       return { seed, capabilityId, probabilities, coveredMass };
     });
     return {
-      routing: await putLines(store, layout.evaluation(runId), 'routing.jsonl', decisions),
+      routing: await putLines(store, layout.evaluation(runId), `${name}.jsonl`, decisions),
       tasks: decisions.length,
     };
   };

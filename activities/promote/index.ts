@@ -1,8 +1,10 @@
 import { evaluationSchema } from '../../contracts/artifacts/evaluation';
-import type { RegistryVersion } from '../../contracts/artifacts/registry';
-import { routerSchema } from '../../contracts/artifacts/router';
+import type { Canary, RegistryVersion } from '../../contracts/artifacts/registry';
+import { type CompetitionRouter, routerSchema } from '../../contracts/artifacts/router';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { PromoteInput, PromoteResult } from '../../contracts/messages/evaluate-stage';
+import { MIXED } from '../../contracts/names';
 import { failure } from '../../contracts/typed-failure';
 import { addVersion, type ArtifactStore, changeRegistry, getJson, StoreConflictError } from '../../store';
 import { readPreparedSpec } from '../prepared-spec';
@@ -22,8 +24,9 @@ export function createPromoteActivities({
   return {
     /**
      * Adds the adapters that help, with the router that they were judged with, as a new active version. A repeated call
-     * for the same run returns the existing version. The workflow has checked the gate and the approval before. Throws
-     * Promote.Conflict (retryable) when others keep changing the registry.
+     * for the same run returns the existing version. The workflow has checked the gate and the approval before. Changes
+     * nothing, and returns null, when another version is active than the one that they were compared with. Throws
+     * Promote.CanaryRuns while a canary runs, and Promote.Conflict (retryable) when others keep changing the registry.
      */
     async promoteAdapters({
       context,
@@ -33,10 +36,13 @@ export function createPromoteActivities({
       router,
     }: PromoteInput): Promise<PromoteResult> {
       const { baseModelSha256 } = await readPreparedSpec(store, context.spec);
-      const { routedMinusBase } = await getJson(store, evaluation, evaluationSchema);
+      const { routedMinusBase, plan } = await getJson(store, evaluation, evaluationSchema);
       const judged = router && (await getJson(store, router, routerSchema));
-      const helping = adapters.filter(({ capabilityId }) => !judged?.leftOut.includes(capabilityId));
-      const summaries = new Map(capabilities.map((capability) => [capability.id, capability.summary]));
+      const helping = servedBy(judged, adapters);
+      const summaries = new Map([
+        [MIXED, 'everything that was trained, in one adapter'],
+        ...capabilities.map(({ id, summary }): [string, string] => [id, summary]),
+      ]);
       const version: Omit<RegistryVersion, 'version'> = {
         runId: context.runId,
         createdAt: now().toISOString(),
@@ -52,13 +58,35 @@ export function createPromoteActivities({
         ...(router && judged && { judgedRouter: { kind: judged.kind, artifact: router } }),
       };
       try {
-        return {
-          version: (await changeRegistry(store, context.agent, (registry) => addVersion(registry, version))).result,
-        };
+        const { result } = await changeRegistry<number | null>(store, context.agent, (registry) => {
+          const added = addVersion(registry, version);
+          // The run has promoted already.
+          if (!added.changed) return added;
+          if (plan !== undefined && registry.active !== plan.active) return { registry, changed: false, result: null };
+          if (registry.canary !== undefined) throw canaryRuns(context.agent, registry.canary);
+          return added;
+        });
+        return { version: result };
       } catch (error) {
         if (error instanceof StoreConflictError) throw failure('Promote.Conflict', error.message, { cause: error });
         throw error;
       }
     },
   };
+}
+
+/** The adapters that a router gives conversations to. Versions without a judged router have all but the mixed one. */
+function servedBy(router: CompetitionRouter | undefined, adapters: readonly TrainedAdapter[]): TrainedAdapter[] {
+  if (router?.kind === 'mixed') return adapters.filter(({ capabilityId }) => capabilityId === MIXED);
+  return adapters.filter(
+    ({ capabilityId }) => capabilityId !== MIXED && router?.leftOut.includes(capabilityId) !== true,
+  );
+}
+
+function canaryRuns(agent: string, { version, share, startedAt }: Canary): Error {
+  return failure(
+    'Promote.CanaryRuns',
+    `Version ${version} of ${agent} is a canary with ${Math.round(share * 100)} % of the conversations since ` +
+      `${startedAt}. Promoting now would end it without a verdict.`,
+  );
 }

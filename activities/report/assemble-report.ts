@@ -2,12 +2,13 @@ import { dollarsForUse, pricesOf } from '../../contracts/artifacts/analyst-use';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { certificateSchema } from '../../contracts/artifacts/certificate';
 import type { EnvironmentAttempt } from '../../contracts/artifacts/environment-attempt';
-import { evaluationSchema } from '../../contracts/artifacts/evaluation';
+import { evaluationSchema, type Gate } from '../../contracts/artifacts/evaluation';
 import { type Candidate, identificationSchema } from '../../contracts/artifacts/identification';
 import { type Report, reportSchema, type SharpenedReport, type TrainedReport } from '../../contracts/artifacts/report';
 import { type TrainedAdapter, trainingManifestSchema } from '../../contracts/artifacts/training';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { TokenUse } from '../../contracts/messages/run-context';
+import type { CompareResult } from '../../contracts/messages/evaluate-stage';
 import type { ReportInput } from '../../contracts/messages/run';
 import type { AttemptRefs, SharpenResult } from '../../contracts/messages/sharpen-stage';
 import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
@@ -45,7 +46,11 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     baseModel: { name: spec.model.name, sha256: prepared.baseModelSha256 },
     settings: {
       calibration: { meanReward: spec.calibration.meanReward, meanSuccess: spec.calibration.meanSuccess },
-      gate: { minGain: spec.gate.minGain, maxRegression: spec.gate.maxRegression },
+      gate: {
+        minGain: spec.gate.minGain,
+        maxRegression: spec.gate.maxRegression,
+        lossMargin: spec.gate.lossMargin,
+      },
       rolloutsPerIteration: spec.training.groups * spec.training.rolloutsPerGroup,
     },
     collect: {
@@ -60,7 +65,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     sharpened,
     ...(mixed && { mixed: mixed.trained }),
     evaluation,
-    gate: input.comparison && { passed: input.comparison.gatePassed, reasons: input.comparison.gateReasons },
+    gate: input.comparison && gateOf(input.comparison),
     promotedVersion: input.promotedVersion,
     stages: input.stages,
     tokens: tokensByStage(input, trained, spec.model.name),
@@ -69,6 +74,12 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
   };
   return reportSchema.parse(report);
 }
+
+const gateOf = ({ gatePassed, gateReasons, culprit }: CompareResult): Gate => ({
+  passed: gatePassed,
+  reasons: gateReasons,
+  ...(culprit && { culprit }),
+});
 
 /** What the analyst's calls used. Empty when the run counted none: it asked no analyst, or is older than the count. */
 async function analystUse(store: ArtifactStore, runId: string, spec: AgentSpec): Promise<Pick<Report, 'analystUse'>> {

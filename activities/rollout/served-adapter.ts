@@ -1,4 +1,4 @@
-import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import type { StoredAdapter } from '../../contracts/messages/evaluate-stage';
 import type { ArtifactStore } from '../../store';
 import { failure } from '../../contracts/typed-failure';
 import { damagedFiles, modelDirectorySha256 } from '../../store/model-hash';
@@ -17,7 +17,7 @@ export interface ServedAdapter {
  */
 export async function servedAdapters(
   store: ArtifactStore,
-  adapters: readonly TrainedAdapter[],
+  adapters: readonly StoredAdapter[],
 ): Promise<ServedAdapter[]> {
   const served: ServedAdapter[] = [];
   for (const { name, key, sha256 } of adapters) {

@@ -1,5 +1,5 @@
 import type { Interval } from '../../contracts/artifacts/evaluation';
-import { normalCdf, normalQuantile } from './normal';
+import { normalCdf, normalQuantile } from '../../contracts/statistics/normal';
 import { randomSource } from './random';
 
 /** How intervals are made. */

@@ -1,5 +1,5 @@
 import type { Interval } from '../../contracts/artifacts/evaluation';
-import { Z95 } from './normal';
+import { Z95 } from '../../contracts/statistics/normal';
 import { student95 } from './student';
 
 /** A share of sums over tasks, the mean over some repetitions, with each task's influence on it. */

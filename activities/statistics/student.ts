@@ -1,4 +1,4 @@
-import { normalCdf, Z95 } from './normal';
+import { normalCdf, Z95 } from '../../contracts/statistics/normal';
 
 /**
  * 0.975 quantile of Student's t, by the Cornish-Fisher expansion (Abramowitz and Stegun 1964, 26.7.5). `df`: degrees of

@@ -58,6 +58,11 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
       'it was trained anew: the manifest has its times in it, and another processor rounds otherwise, which gives ' +
       'other weights',
   },
+  planEvaluation: {
+    stage: 'evaluate',
+    takes: 'seconds',
+    differs: 'another version has become active, or a canary was started or has ended',
+  },
   chooseRouter: { stage: 'evaluate', takes: ROLLOUTS, differs: MODEL_CHANGED },
   routeTasks: { stage: 'evaluate', takes: 'the decisions of its work file', differs: MODEL_CHANGED },
   rollOutArm: { stage: 'evaluate', takes: ROLLOUTS, differs: MODEL_CHANGED },

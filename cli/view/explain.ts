@@ -28,6 +28,7 @@ const DOING: Record<string, string> = {
   calibrateEnvironment: 'calibrating an environment with the base model',
   tryTraining: 'trying whether a trainer can work',
   trainAdapter: 'training an adapter',
+  planEvaluation: 'finding what the candidate has to beat',
   chooseRouter: 'comparing routers on the train tasks',
   routeTasks: 'routing the held-out tasks',
   rollOutArm: 'rolling out on the held-out tasks',

@@ -52,8 +52,11 @@ function resultTable({ evaluation }: Report): string {
     ['', `pass rate [${percent}]`, `minus base, paired [${percent}]`],
     row('base', evaluation.base),
     row(`best single (${evaluation.bestSingle.name.replace(/@.*/, '')})`, evaluation.bestSingle),
+    ...(evaluation.incumbent === undefined
+      ? []
+      : [row(`active version ${evaluation.incumbent.version}`, evaluation.incumbent.arm)]),
     ...(evaluation.mixed === undefined ? [] : [row('mixed', evaluation.mixed)]),
-    row('routed', evaluation.routed),
+    row(evaluation.router.choice?.chosen === 'mixed' ? 'candidate (mixed alone)' : 'routed', evaluation.routed),
     row('oracle over adapters', evaluation.oracle),
   ];
   const trials = `${evaluation.trials} trial${evaluation.trials === 1 ? '' : 's'}`;
@@ -76,6 +79,7 @@ export function reportText(report: Report): string {
         ]),
     `verdict: ${verdict}${promotedVersion === null ? '' : ` (registry version ${promotedVersion})`}`,
     ...(gate === null ? [] : gate.reasons.map((reason) => `  ${reason}`)),
+    ...(gate?.culprit === undefined ? [] : [`  culprit: ${gate.culprit}`]),
     '',
     resultTable(report),
   ].join('\n');

@@ -14,6 +14,7 @@ const STAGE_OF_ACTIVITY: Record<string, StageName> = {
   synthesiseEnvironment: 'sharpen',
   validateEnvironment: 'sharpen',
   calibrateEnvironment: 'sharpen',
+  planEvaluation: 'evaluate',
   chooseRouter: 'evaluate',
   routeTasks: 'evaluate',
   rollOutArm: 'evaluate',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { evaluationPlanSchema } from './evaluation-plan';
 import { routerChoiceSchema } from './router';
 
 /** An estimate with its interval. Shares are in [0, 1], differences in [-1, 1]. */
@@ -11,10 +12,13 @@ export type Interval = z.infer<typeof intervalSchema>;
 
 /** One way to answer the held-out tasks, with its pass rate. */
 export const armSchema = z.strictObject({
-  name: z.string().describe("`base`, `routed`, `oracle`, `mixed` or an adapter's served name."),
-  kind: z.enum(['base', 'adapter', 'mixed', 'routed', 'oracle']).describe('What answered the tasks.'),
+  name: z.string().describe("`base`, `routed`, `oracle`, `mixed`, `incumbent` or an adapter's served name."),
+  kind: z.enum(['base', 'adapter', 'mixed', 'routed', 'incumbent', 'oracle']).describe('What answered the tasks.'),
   passRate: intervalSchema.describe('Mean over tasks of the share of trials passed.'),
   minusBase: intervalSchema.describe('Difference to base, paired over tasks; zero for base itself.'),
+  passedAll: intervalSchema
+    .optional()
+    .describe('Share of tasks passed in every trial: pass^k, with k trials. Absent for the oracle and in older runs.'),
   episodes: z
     .number()
     .int()
@@ -23,6 +27,26 @@ export const armSchema = z.strictObject({
     ),
 });
 export type Arm = z.infer<typeof armSchema>;
+
+const regressionFields = {
+  tasks: z.number().int().describe('Tasks that enter with at least one trial.'),
+  loss: intervalSchema.describe(
+    'Share lost by routed; positive = loss. Trials that select a task are not compared on.',
+  ),
+  significant: z.boolean().describe('The interval of the loss lies above zero.'),
+};
+
+/** The active version as an arm. */
+export const incumbentSchema = z.strictObject({
+  version: z.number().int().describe('Its number in the registry.'),
+  arm: armSchema.describe('Its adapters through its router, as the gateway serves them.'),
+  routedMinus: intervalSchema.describe('Routed minus the active version, paired over tasks.'),
+  differing: z.number().int().describe('Held-out tasks that get another adapter than in the active version.'),
+  regression: z
+    .strictObject(regressionFields)
+    .describe('Loss among tasks that the active version passed in the majority of trials.'),
+});
+export type Incumbent = z.infer<typeof incumbentSchema>;
 
 /** `evaluation.json`: all arms on the same held-out tasks. */
 export const evaluationSchema = z.strictObject({
@@ -36,7 +60,7 @@ export const evaluationSchema = z.strictObject({
       'slightly flattered.',
   ),
   routed: armSchema.describe(
-    "The run's router gives each task to one adapter or to base, exactly as it will be served.",
+    "What would be promoted: the run's router gives each task to one adapter or to base, exactly as it will be served.",
   ),
   oracle: armSchema.describe(
     'What perfect routing over base and adapters can be shown to reach: the arm is chosen without the trial it ' +
@@ -57,15 +81,13 @@ export const evaluationSchema = z.strictObject({
     'Paired over tasks. Conservative: the best single adapter was picked by its result.',
   ),
   routedMinusMixed: intervalSchema.optional().describe('Paired over tasks; absent without the mixed adapter.'),
-  regression: z
-    .strictObject({
-      tasks: z.number().int().describe('Tasks that enter with at least one trial.'),
-      loss: intervalSchema.describe(
-        'Share lost by routed against base; positive = loss. Trials that select a task are not compared on.',
-      ),
-      significant: z.boolean().describe('The interval of the loss lies above zero.'),
-    })
-    .describe('Loss among tasks that base passed in the majority of trials.'),
+  regression: z.strictObject(regressionFields).describe('Loss among tasks that base passed in the majority of trials.'),
+  incumbent: incumbentSchema
+    .optional()
+    .describe('The version that was active; absent where none was, it could not be compared, and in older runs.'),
+  plan: evaluationPlanSchema
+    .optional()
+    .describe('What the run is judged by, from before the held-out tasks were played; absent in older runs.'),
   byTag: z
     .array(
       z.strictObject({
@@ -141,9 +163,21 @@ export const routingRecordSchema = z.strictObject({
 });
 export type RoutingRecord = z.infer<typeof routingRecordSchema>;
 
+/** What can keep the gate from being passed. */
+const CULPRITS = ['incumbent', 'router', 'adapter', 'environment', 'power'] as const;
+/** One of `CULPRITS`. */
+export type Culprit = (typeof CULPRITS)[number];
+
 /** The gate's decision with its reasons in sentences. */
 export const gateSchema = z.strictObject({
   passed: z.boolean().describe('The adapters may be promoted.'),
   reasons: z.array(z.string()).describe('Sentences with the numbers that decided.'),
+  culprit: z
+    .enum(CULPRITS)
+    .optional()
+    .describe(
+      'Why it was not passed: the active version is better or as good, the router, the adapters, the environments ' +
+        'that they were trained in, or too few tasks to tell. Absent where it was passed, and in older runs.',
+    ),
 });
 export type Gate = z.infer<typeof gateSchema>;

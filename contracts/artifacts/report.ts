@@ -79,6 +79,10 @@ export const reportSchema = z.strictObject({
         .strictObject({
           minGain: z.number().describe('The lower end of the gain must lie above this.'),
           maxRegression: z.number().describe('Largest significant loss among tasks that base passed.'),
+          lossMargin: z
+            .number()
+            .optional()
+            .describe('The loss on tasks that passed before must lie below this, with its interval.'),
         })
         .describe('Conditions of promotion.'),
       rolloutsPerIteration: z.number().int().describe('Rollouts behind one point of a learning curve.'),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** Kinds of routers that compete, the simplest first. */
-export const COMPETING_ROUTERS = ['base', 'labels', 'neighbours', 'logits'] as const;
+export const COMPETING_ROUTERS = ['base', 'mixed', 'labels', 'neighbours', 'logits'] as const;
 /** One of `COMPETING_ROUTERS`. */
 export type CompetingRouter = (typeof COMPETING_ROUTERS)[number];
 
@@ -41,6 +41,9 @@ const leftOut = z
 /** `router.json`: which adapter, or base, gets a conversation. It is judged and served as it stands here. */
 export const routerSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('base'), leftOut }).describe('Every conversation gets the base model.'),
+  z
+    .strictObject({ kind: z.literal('mixed'), leftOut })
+    .describe('Every conversation gets the adapter that was trained on all environments.'),
   z
     .strictObject({
       kind: z.literal('labels'),
@@ -88,7 +91,9 @@ const competitorSchema = z.strictObject({
   kind: z.enum(COMPETING_ROUTERS).describe('The kind.'),
   gain: z.number().describe('Pass rate minus that of base on the train tasks that were compared.'),
   standardError: z.number().describe('Standard error of the gain.'),
-  behind: z.number().describe('Pass rate of the best kind minus its own.'),
+  behind: z
+    .number()
+    .describe('Pass rate of the best router minus its own; negative for a mixed adapter that is ahead of it.'),
   behindError: z.number().describe('Standard error of that difference, paired over tasks.'),
   routed: z.number().describe('Share of train tasks that it gives to an adapter.'),
   left: z.boolean().describe('It fell behind, and no further rollouts were bought for it.'),
@@ -101,6 +106,11 @@ export const routerChoiceSchema = z.strictObject({
   pinned: z.boolean().describe('agent.yaml names the kind.'),
   trainTasks: z.number().int().describe('Train tasks with an opening and labels.'),
   compared: z.number().int().describe('Of those, tasks on which every kind that was left could be compared.'),
+  comparedMixed: z
+    .number()
+    .int()
+    .optional()
+    .describe('Of those, tasks on which the mixed adapter was compared with the best router; absent without one.'),
   rollouts: z.number().int().describe('Rollouts bought for the comparison.'),
   budget: z.number().int().describe('Most rollouts allowed.'),
   competitors: z.array(competitorSchema).describe('The kinds, the simplest first.'),

@@ -220,12 +220,16 @@ export const agentSpecSchema = z.strictObject({
         .boolean()
         .default(false)
         .describe(
-          'Also train one adapter on all environments mixed, with as many rollouts as all the others together.',
+          'Also train one adapter on all environments mixed, with as many rollouts as all the others together. ' +
+            'It competes with the routers, and is promoted alone where they are not better.',
         ),
       router: z
         .enum(['auto', ...COMPETING_ROUTERS])
         .default('auto')
-        .describe('Kind of router. `auto`: the kinds compete on the train tasks. `base`: no adapter is ever chosen.'),
+        .describe(
+          'Kind of router. `auto`: the kinds compete on the train tasks. `base`: no adapter is ever chosen. ' +
+            '`mixed`: the mixed adapter gets every conversation.',
+        ),
       routingRollouts: z
         .number()
         .int()
@@ -234,6 +238,10 @@ export const agentSpecSchema = z.strictObject({
         .default(500)
         .describe('Most rollouts on train tasks that are bought to compare routers.'),
     })
+    .refine(({ router, mixedAdapter }) => router !== 'mixed' || mixedAdapter, {
+      error: 'router mixed needs an adapter to give conversations to: set evaluation.mixedAdapter to true',
+      path: ['router'],
+    })
     .prefault({}),
   gate: z
     .strictObject({
@@ -241,6 +249,12 @@ export const agentSpecSchema = z.strictObject({
       maxRegression: fraction
         .default(0.05)
         .describe('Largest share of tasks passed by base that may be significantly lost.'),
+      lossMargin: fraction
+        .default(0.1)
+        .describe(
+          'Non-inferiority: of the tasks that the active version (without one: base) passed, the largest share that ' +
+            'may be lost, as far as the interval can tell. Its upper end must lie below this.',
+        ),
       approval: z.boolean().default(false).describe('true: wait for `whet approve` before promoting.'),
     })
     .prefault({}),

@@ -291,6 +291,23 @@ export const FAILURES = {
     meaning: 'The arms of the evaluation did not run the same tasks and trials, so they cannot be compared.',
     remedy: 'The message names the arm or the task. Report the defect; `whet retry RUN` compares again.',
   },
+  'Evaluate.IncumbentDamaged': {
+    retryable: false,
+    curedBy: 'operator',
+    meaning: 'The active version cannot be played against the candidate, because its files are damaged or gone.',
+    remedy:
+      '`whet repair` of the run that made it (the message names it) makes them whole. ' +
+      '`whet skip RUN incumbent` compares with the base model alone.',
+  },
+  'Promote.CanaryRuns': {
+    retryable: false,
+    curedBy: 'operator',
+    meaning: 'The gate is passed, but a canary runs, and promoting another version would end it without a verdict.',
+    remedy:
+      'Wait until it has ended, or end it with `whet canary AGENT --stop` or `whet promote AGENT VERSION`; then ' +
+      '`whet retry RUN`. If another version has become active, the candidate is compared with that one first. ' +
+      '`whet skip RUN promote` ends the run without a promotion.',
+  },
   'Promote.Conflict': {
     retryable: true,
     curedBy: 'operator',

@@ -13,6 +13,8 @@ import type {
   ChooseRouterResult,
   CompareInput,
   CompareResult,
+  PlanEvaluationInput,
+  PlanEvaluationResult,
   PromoteInput,
   PromoteResult,
   RoutingInput,
@@ -96,6 +98,8 @@ export interface SandboxActivities {
   validateEnvironment(input: EnvironmentInput): Promise<ValidationResult>;
   /** Rolls out the base model in an environment and measures how hard it is. */
   calibrateEnvironment(input: CalibrationInput): Promise<CalibrationOutcome>;
+  /** Finds what the run is judged against, and says how small a gain it can prove. */
+  planEvaluation(input: PlanEvaluationInput): Promise<PlanEvaluationResult>;
   /** Lets the kinds of routers compete on the train tasks, and writes the winner. */
   chooseRouter(input: ChooseRouterInput): Promise<ChooseRouterResult>;
   /** Asks the router about every held-out task. */

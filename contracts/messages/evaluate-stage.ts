@@ -3,6 +3,8 @@
  * references.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
+import type { Culprit } from '../artifacts/evaluation';
+import type { CompetingRouter } from '../artifacts/router';
 import type { CapabilityBrief, RunContext } from './run-context';
 import type { TrainedAdapter } from '../artifacts/training';
 import type { RolloutSummary } from '../artifacts/trajectory';
@@ -12,11 +14,44 @@ export interface EvaluationArmInput {
   context: RunContext;
   /** Unique name of the arm: its kind, or the adapter's name. */
   arm: string;
-  kind: 'base' | 'adapter' | 'mixed' | 'routed';
-  /** The adapter of this arm; all adapters for `routed`; empty for base. */
-  adapters: TrainedAdapter[];
-  /** JSONL of RoutingRecord, for `routed`. */
+  kind: 'base' | 'adapter' | 'mixed' | 'routed' | 'incumbent';
+  /** The adapter of this arm; all adapters for `routed` and `incumbent`; empty for base. */
+  adapters: StoredAdapter[];
+  /** JSONL of RoutingRecord, for `routed` and `incumbent`. */
   routing: ArtifactRef | null;
+  /** For `incumbent`: which version it is, and the run that made it. */
+  incumbent?: Pick<IncumbentVersion, 'version' | 'runId'>;
+}
+
+/** An adapter in the store, of this run or of an earlier one. */
+export type StoredAdapter = Pick<TrainedAdapter, 'name' | 'capabilityId' | 'key' | 'sha256'>;
+
+/** Input of `planEvaluation`. */
+export interface PlanEvaluationInput {
+  context: RunContext;
+  /** JSONL of Trajectory: the base model on the train tasks. */
+  trajectories: ArtifactRef;
+}
+
+/** The active version, as it is played against the candidate. */
+export interface IncumbentVersion {
+  version: number;
+  /** The run that made it. */
+  runId: string;
+  adapters: StoredAdapter[];
+  capabilities: CapabilityBrief[];
+  /** JSON of CompetitionRouter. */
+  router: ArtifactRef;
+}
+
+/** What a run will be judged by. */
+export interface PlanEvaluationResult {
+  /** JSON of EvaluationPlan. */
+  plan: ArtifactRef;
+  /** Null when there is none to compare with; the plan says why. */
+  incumbent: IncumbentVersion | null;
+  /** One line for people. */
+  summary: string;
 }
 
 /** What one arm did on the held-out tasks. */
@@ -31,6 +66,8 @@ export interface ChooseRouterInput {
   context: RunContext;
   adapters: TrainedAdapter[];
   capabilities: CapabilityBrief[];
+  /** The adapter that was trained on all environments: it competes with the routers. Absent: there is none. */
+  mixed?: TrainedAdapter;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
   /** JSONL of ConsensusLabel. */
@@ -43,6 +80,8 @@ export interface ChooseRouterResult {
   router: ArtifactRef;
   /** JSON of RouterChoice. */
   choice: ArtifactRef;
+  /** Its kind. Absent in results of earlier versions. */
+  kind?: CompetingRouter;
   /** One line for people. */
   summary: string;
 }
@@ -54,6 +93,8 @@ export interface RoutingInput {
   capabilities: CapabilityBrief[];
   /** JSON of CompetitionRouter. Absent in runs from before routers competed. */
   router?: ArtifactRef;
+  /** Name of its file. Default: `routing`. */
+  name?: string;
 }
 
 /** The router's choice for every held-out task. */
@@ -77,6 +118,14 @@ export interface CompareInput {
   identification: ArtifactRef;
   /** Why the mixed adapter was left out and is no arm; absent otherwise. */
   mixedFailure?: string;
+  /** The mixed adapter, where there is one. */
+  mixed?: TrainedAdapter;
+  /** JSON of EvaluationPlan. Absent in runs from before the active version was an arm. */
+  plan?: ArtifactRef;
+  /** The active version, where it is an arm, with its JSONL of RoutingRecord. */
+  incumbent?: IncumbentVersion & { routing: ArtifactRef };
+  /** Why the active version is no arm although the plan has it; absent otherwise. */
+  incumbentFailure?: string;
 }
 
 /** The comparison of all arms, and whether the adapters may be promoted. */
@@ -88,6 +137,8 @@ export interface CompareResult {
   gateReasons: string[];
   /** One line for people: "base 0.34, routed 0.80, difference +0.46 [+0.41, +0.51]". */
   summary: string;
+  /** What kept the gate from being passed. Absent: it was passed, or an earlier version decided. */
+  culprit?: Culprit;
 }
 
 /** Input of `promoteAdapters`. */
@@ -103,5 +154,6 @@ export interface PromoteInput {
 
 /** The version that the registry gave the promoted adapters. */
 export interface PromoteResult {
-  version: number;
+  /** Null: another version than the one that the adapters were compared with has become active. Nothing was changed. */
+  version: number | null;
 }

@@ -1,7 +1,7 @@
 /** Which arm gets a conversation. Evaluation and the gateway call the same function. */
 import type { RoutingRecord } from '../artifacts/evaluation';
 import type { CompetitionRouter, LinearModel } from '../artifacts/router';
-import { NONE_LABEL } from '../names';
+import { MIXED, NONE_LABEL } from '../names';
 import { openingVectors, sparseProduct, type SparseVector } from './opening-features';
 import { calibratedChoice } from './routing-decision';
 
@@ -12,7 +12,7 @@ export interface ArmChoice {
   /** How sure the router is, in [0, 1]. */
   probability: number;
   /** Why, in one or two words, for the header x-whet-route. */
-  reason: 'routed' | 'abstained' | 'left-out';
+  reason: 'routed' | 'abstained' | 'left-out' | 'not-in-version';
 }
 
 /** A router that is ready to choose. */
@@ -29,15 +29,21 @@ export interface ArmChooser {
 /** A need is served when it is more likely than not. */
 const LEAST_PROBABILITY = 0.5;
 
-/** Reads a router. */
-export function openRouter(router: CompetitionRouter): ArmChooser {
+/**
+ * Reads a router.
+ * @param served capabilities whose adapters there are; the base model gets what a router gives to another.
+ */
+export function openRouter(router: CompetitionRouter, served?: readonly string[]): ArmChooser {
   const left = new Set(router.leftOut);
   const choose = chooserOf(router);
   return {
     menu: router.kind === 'logits' ? router.capabilities : null,
     choose: (opening, answer) => {
       const choice = choose(opening, answer);
-      return left.has(choice.capabilityId) ? { ...choice, capabilityId: NONE_LABEL, reason: 'left-out' } : choice;
+      const { capabilityId } = choice;
+      if (left.has(capabilityId)) return { ...choice, capabilityId: NONE_LABEL, reason: 'left-out' };
+      const isServed = capabilityId === NONE_LABEL || served === undefined || served.includes(capabilityId);
+      return isServed ? choice : { ...choice, capabilityId: NONE_LABEL, reason: 'not-in-version' };
     },
   };
 }
@@ -46,6 +52,8 @@ function chooserOf(router: CompetitionRouter): ArmChooser['choose'] {
   switch (router.kind) {
     case 'base':
       return () => ({ capabilityId: NONE_LABEL, probability: 1, reason: 'routed' });
+    case 'mixed':
+      return () => ({ capabilityId: MIXED, probability: 1, reason: 'routed' });
     case 'labels': {
       const needsOf = needReader(router);
       return (opening) => likeliestNeed(needsOf(opening));

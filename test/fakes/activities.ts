@@ -5,6 +5,8 @@
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter, TrialManifest } from '../../contracts/artifacts/training';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
+import type { CompetingRouter } from '../../contracts/artifacts/router';
+import type { IncumbentVersion } from '../../contracts/messages/evaluate-stage';
 import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
 import type { CapabilityBrief, RunContext } from '../../contracts/messages/run-context';
 import type { QueueActivities } from '../helpers/temporal';
@@ -67,6 +69,10 @@ export interface FakeOptions {
   /** Labelling runs until all verdicts are final. Default 1. */
   labellingRuns?: number;
   gatePassed?: boolean;
+  /** The version that is active. Default: none. */
+  incumbent?: IncumbentVersion;
+  /** Kind of the candidate. Default: `labels`. */
+  chosen?: CompetingRouter;
   mixedAdapter?: boolean;
   approval?: boolean;
   onRejected?: 'wait' | 'skip';
@@ -189,9 +195,18 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
             completionTokens: 1,
           };
         },
+        planEvaluation: async () => {
+          seen('planEvaluation');
+          return {
+            plan: artifact('evaluation-plan.json'),
+            incumbent: options.incumbent ?? null,
+            summary: 'against base; a gain of 4.0 points or more can be proved',
+          };
+        },
         chooseRouter: async () => ({
           router: artifact('router.json'),
           choice: artifact('router-choice.json'),
+          kind: options.chosen ?? 'labels',
           summary: 'router labels: +40.0 points',
         }),
         routeTasks: async () => ({ routing: artifact('routing.jsonl'), tasks: 400 }),

@@ -23,6 +23,7 @@ const DIRECTORY: Record<string, (runId: string) => string> = {
   tallyRun: layout.labels,
   discoverCandidates: layout.capabilities,
   contrastCapabilities: layout.capabilities,
+  planEvaluation: layout.evaluation,
   chooseRouter: layout.evaluation,
   routeTasks: layout.evaluation,
   rollOutArm: layout.evaluation,

@@ -58,7 +58,7 @@ test('every stage waits for a person after a failure, and goes on after an answe
       await answer({ answer: 'retry' });
     }
     expect((await result()).verdict).toBe('promoted');
-    expect(seen.slice(0, 4)).toEqual(['prepare:operator', 'collect:operator', 'evaluate:owner', 'evaluate:operator']);
+    expect(seen.slice(0, 4)).toEqual(['prepare:operator', 'collect:operator', 'evaluate:operator', 'evaluate:owner']);
     expect((await handle.describe()).searchAttributes[SEARCH_ATTRIBUTES.waiting]).toEqual(['']);
     await keepHistories(temporal, runId, 'waits-in-every-stage');
   });

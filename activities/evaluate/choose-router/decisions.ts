@@ -58,6 +58,7 @@ export class RouterFits {
   }
 
   readonly base: Fit = () => Promise.resolve({ kind: 'base', leftOut: [] });
+  readonly mixed: Fit = () => Promise.resolve({ kind: 'mixed', leftOut: [] });
   readonly labels: Fit = ({ tasks, live }) => fitLabels([...tasks, ...live], this.ids, this.ridge);
   readonly neighbours: Fit = ({ tasks, live }) => Promise.resolve(fitNeighbours([...tasks, ...live]));
   readonly logits: Fit = ({ tasks }) => Promise.resolve(fitLogits(tasks, this.capabilities));

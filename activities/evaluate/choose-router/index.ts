@@ -10,6 +10,7 @@ import {
 } from '../../../contracts/artifacts/router';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import type { ChooseRouterInput, ChooseRouterResult } from '../../../contracts/messages/evaluate-stage';
+import { MIXED } from '../../../contracts/names';
 import { layout, putJson, storedLines } from '../../../store';
 import { startProgress } from '../../progress';
 import { readPreparedSpec } from '../../prepared-spec';
@@ -39,7 +40,8 @@ import { labelledTasks, type LabelledTasks } from './routing-task';
 export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput) => Promise<ChooseRouterResult> {
   return async (input) => {
     const { store } = deps;
-    const { context, adapters, capabilities } = input;
+    const { context, capabilities } = input;
+    const adapters = [...input.adapters, ...(input.mixed ? [input.mixed] : [])];
     const prepared = await readPreparedSpec(store, context.spec);
     const { router: pinned, routingRollouts: budget } = prepared.spec.evaluation;
     const labelled = await withHeartbeats('reading the labelled tasks', async () =>
@@ -49,7 +51,8 @@ export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput
         capabilities.map(({ id }) => id),
       ),
     );
-    const kinds = pinned === 'auto' ? null : pinned;
+    // Without its adapter the pinned kind `mixed` can give conversations to nobody but base.
+    const kinds = pinned === 'auto' ? null : pinned === 'mixed' && !input.mixed ? 'base' : pinned;
     if (kinds === null || kinds === 'logits') {
       const openings = new Map(labelled.tasks.map(({ seed, opening }) => [seed, opening]));
       const answers = await askMenu(deps, { runId: context.runId, prepared, capabilities, openings });
@@ -65,6 +68,7 @@ export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput
     return {
       router: await putJson(store, folder, 'router.json', routerSchema.parse(router)),
       choice: await putJson(store, folder, 'router-choice.json', routerChoiceSchema.parse(choice)),
+      kind: choice.chosen,
       summary: routerSummary(choice),
     };
   };
@@ -81,8 +85,14 @@ async function withHeartbeats<T>(note: string, work: () => Promise<T>): Promise<
   }
 }
 
-/** Share of the budget for the first round. The rest is for kinds that are close to each other. */
+/** Share of the routers' budget for the first round. The rest is for kinds that are close to each other. */
 const FIRST_SHARE = 0.5;
+
+/**
+ * Share of the budget for the comparison with the mixed adapter, which differs from a router on nearly every task. What
+ * the routers leave of theirs is added to it.
+ */
+const MIXED_SHARE = 0.4;
 
 /** One competition. */
 class Competition {
@@ -95,6 +105,8 @@ class Competition {
   /** Tasks on which all kinds can be compared, and those on which the kinds that were left can. */
   private comparedFirst: number[] = [];
   private comparedLast: number[] = [];
+  /** The mixed adapter, and the tasks on which it can be compared with the best router. Null without one. */
+  private mixed: { decisions: CrossFitted; compared: number[] } | null = null;
   private played = 0;
 
   constructor(
@@ -109,21 +121,40 @@ class Competition {
     this.order = taskOrder(this.seeds.length, players.context.seed);
   }
 
-  /** Plays both rounds. With `pinned` only that kind is compared with base. */
+  /** Plays all rounds. With `pinned` only that kind is compared with base. */
   async hold(pinned: CompetingRouter | null): Promise<void> {
     for (const kind of COMPETING_ROUTERS)
-      if (pinned === null || kind === 'base' || kind === pinned) this.all.push(await this.crossFit(kind));
-    this.comparedFirst = await this.play(this.all, this.budget * FIRST_SHARE);
+      if (kind === pinned || (kind !== 'mixed' && (pinned === null || kind === 'base')))
+        this.all.push(await this.crossFit(kind));
+    const playsMixed = pinned === null && this.players.adapters.some(({ capabilityId }) => capabilityId === MIXED);
+    const budget = playsMixed ? this.budget * (1 - MIXED_SHARE) : this.budget;
+    this.comparedFirst = await this.play(this.all, budget * FIRST_SHARE);
     // A kind is not to blame for an adapter that loses: it is compared without it.
     this.pruned = this.all.map((kind) =>
       withoutLosers(kind, this.capabilityIds, this.comparedFirst, this.seeds, this.known),
     );
     this.left = survivors(this.pruned, this.comparedFirst, this.seeds, this.known);
-    this.comparedLast = await this.play(this.left, this.budget);
+    this.comparedLast = await this.play(this.left, budget);
+    if (!playsMixed) return;
+    const decisions = await this.crossFit('mixed');
+    this.mixed = { decisions, compared: await this.play([this.bestRouter, decisions], this.budget) };
   }
 
   private get capabilityIds(): string[] {
-    return this.players.adapters.map(({ capabilityId }) => capabilityId);
+    return this.players.adapters.flatMap(({ capabilityId }) => (capabilityId === MIXED ? [] : [capabilityId]));
+  }
+
+  private get bestRouter(): Decisions {
+    return chooseKind(this.left, this.comparedLast, this.seeds, this.known);
+  }
+
+  /** The simplest kind within one standard error of the best: routers first, then the best of them and mixed. */
+  private get winner(): CompetingRouter {
+    const { bestRouter, mixed } = this;
+    if (mixed === null) return bestRouter.kind;
+    const base = this.crossFitted('base');
+    const finalists = [base, mixed.decisions, ...(bestRouter.kind === 'base' ? [] : [bestRouter])];
+    return chooseKind(finalists, mixed.compared, this.seeds, this.known).kind;
   }
 
   private crossFit(kind: CompetingRouter): Promise<CrossFitted> {
@@ -143,8 +174,8 @@ class Competition {
 
   /** The chosen router, fitted on all train tasks, and how it was chosen. */
   async result(pinned: CompetingRouter | null): Promise<{ router: CompetitionRouter; choice: RouterChoice }> {
-    const { left, comparedFirst, comparedLast, seeds, known } = this;
-    const kind = pinned ?? chooseKind(left, comparedLast, seeds, known).kind;
+    const { comparedFirst, seeds, known } = this;
+    const kind = pinned ?? this.winner;
     // Only the first round plays every task that is given to an adapter; the last one plays those that are contested.
     const adapters = adaptersThrough(this.crossFitted(kind), this.capabilityIds, comparedFirst, seeds, known);
     const router = await withHeartbeats(`fitting router ${kind}`, () => this.fits[kind](this.labelled));
@@ -153,14 +184,24 @@ class Competition {
   }
 
   private crossFitted(kind: CompetingRouter): CrossFitted {
-    return this.all.find((decisions) => decisions.kind === kind)!;
+    return [...this.all, ...(this.mixed ? [this.mixed.decisions] : [])].find((decisions) => decisions.kind === kind)!;
   }
 
   private describe(chosen: CompetingRouter, pinned: boolean, adapters: RouterChoice['adapters']): RouterChoice {
-    const { seeds, known, left, comparedFirst, comparedLast } = this;
+    const { seeds, known, left, comparedFirst, comparedLast, mixed, bestRouter } = this;
     const base = this.crossFitted('base');
     const best = bestOf(left, comparedLast, seeds, known);
     const isLeft = (kind: Decisions) => !left.includes(kind);
+    const row = (kind: Decisions, rival: Decisions, withBase: readonly number[], withBest: readonly number[]) =>
+      competitorRow(
+        kind,
+        { base, best: rival },
+        { withBase, withBest },
+        seeds,
+        known,
+        isLeft(kind) && kind !== mixed?.decisions,
+      );
+    const rows = this.pruned.map((kind) => row(kind, best, comparedFirst, isLeft(kind) ? comparedFirst : comparedLast));
     return {
       chosen,
       pinned,
@@ -168,16 +209,8 @@ class Competition {
       compared: comparedLast.length,
       rollouts: this.played * ARM_TRIALS,
       budget: this.budget,
-      competitors: this.pruned.map((kind) =>
-        competitorRow(
-          kind,
-          { base, best },
-          { withBase: comparedFirst, withBest: isLeft(kind) ? comparedFirst : comparedLast },
-          seeds,
-          known,
-          isLeft(kind),
-        ),
-      ),
+      competitors: mixed ? [...rows, row(mixed.decisions, bestRouter, mixed.compared, mixed.compared)] : rows,
+      ...(mixed && { comparedMixed: mixed.compared.length }),
       adapters,
       ...routerReliability(this.crossFitted(chosen), this.labelled.tasks),
     };

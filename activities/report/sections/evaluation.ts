@@ -147,6 +147,7 @@ function heatDescription(
 
 const HOW_IT_CHOSE: Record<CompetingRouter, string> = {
   base: 'No adapter was used.',
+  mixed: 'Every task went to the mixed adapter: no router was better by more than chance.',
   labels: 'The router `labels` chose by the words of each task, as it learned from the labels of identification.',
   neighbours: 'The router `neighbours` chose by the labels of the most similar tasks.',
   logits: 'The base model chose one letter of a menu for each task.',

@@ -55,8 +55,14 @@ function competitionTable(choice: RouterChoice): Markup {
   const { chosen, pinned, trainTasks, compared, rollouts, budget, competitors, adapters } = choice;
   const why = pinned
     ? `agent.yaml names the router ${chosen}.`
-    : `The router ${chosen} was chosen: the simplest within one standard error of the best.`;
+    : `${chosen === 'mixed' ? 'The mixed adapter alone' : `The router ${chosen}`} was chosen: ` +
+      'the simplest within one standard error of the best.';
   const left = adapters.filter(({ leftOut }) => leftOut);
+  const { comparedMixed } = choice;
+  const mixedToo =
+    comparedMixed === undefined
+      ? ''
+      : `The mixed adapter was compared with the best router on ${plural(comparedMixed, 'task')}. `;
   const withoutThem = left.map(
     ({ capabilityId, tasks, gain }) =>
       `${capabilityId} is left out: on ${plural(tasks, 'task')} that it was given, ${points(gain)} against base.`,
@@ -66,7 +72,7 @@ function competitionTable(choice: RouterChoice): Markup {
       ${typeset(
         `${why} The kinds were compared on ${count(compared)} of ${plural(trainTasks, 'train task')}, with ` +
           `${plural(rollouts, 'rollout')} (at most ${count(budget)}) where their decisions differ. ` +
-          `Each decided on tasks that it had not learned from. ${withoutThem.join(' ')}`,
+          `Each decided on tasks that it had not learned from. ${mixedToo}${withoutThem.join(' ')}`,
       )}
     </p>
     ${dataTable({

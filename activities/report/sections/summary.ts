@@ -1,5 +1,5 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
-import type { Arm, Evaluation } from '../../../contracts/artifacts/evaluation';
+import type { Arm, Culprit, Evaluation, Gate } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
 import type { RunOutcome } from '../../../contracts/names';
 import { type ForestRow, forestPlot } from '../../charts/intervals';
@@ -50,7 +50,7 @@ export function summarySection({ report, sources }: ReportDocument): Markup {
   return markup`${evaluation ? keyTable(report, evaluation) : NOT_EVALUATED}
     ${
       gate &&
-      markup`<h3>${gate.passed ? 'Why the gate passed' : 'Why the gate did not pass'}</h3>
+      markup`<h3>${gateTitle(gate)}</h3>
         <ul class="reasons">${gate.reasons.map((reason) => markup`<li>${typeset(reason)}</li>`)}</ul>`
     }
     ${evaluation && sources.evaluation && forest(report, evaluation, sources.evaluation)}
@@ -64,11 +64,29 @@ export function summarySection({ report, sources }: ReportDocument): Markup {
     ${facts(report)}`;
 }
 
+/** What names the cause of a gate that was not passed. */
+const CULPRITS: Record<Culprit, string> = {
+  incumbent: 'the active version is as good',
+  router: 'the router',
+  adapter: 'the adapters',
+  environment: 'the environments',
+  power: 'too few tasks to tell',
+};
+
+function gateTitle({ passed, culprit }: Gate): string {
+  if (passed) return 'Why the gate passed';
+  return `Why the gate did not pass${culprit === undefined ? '' : `: ${CULPRITS[culprit]}`}`;
+}
+
+/** What was judged: one adapter for each need behind a router, or the mixed adapter for everything. */
+const isMixedAlone = ({ router }: Evaluation): boolean => router.choice?.chosen === 'mixed';
+
 function headline({ evaluation, verdict, agent, identification }: Report): string {
   if (evaluation) {
     const { routed, base } = evaluation;
     return (
-      `Routed adapters pass ${percent(routed.passRate.estimate)} of held\u2011out tasks, ` +
+      `${isMixedAlone(evaluation) ? 'One adapter for all tasks passes' : 'Routed adapters pass'} ` +
+      `${percent(routed.passRate.estimate)} of held\u2011out tasks, ` +
       `the base model ${percent(base.passRate.estimate)}`
     );
   }
@@ -89,15 +107,15 @@ function gainSentence({ routedMinusBase, confidence, tasks, trials }: Evaluation
 }
 
 /** Arms of the key table in its order, with names for people. */
-function keyArms(
-  report: Report,
-  { base, bestSingle, mixed, routed, oracle }: Evaluation,
-): { name: string; arm: Arm }[] {
+function keyArms(report: Report, evaluation: Evaluation): { name: string; arm: Arm }[] {
+  const { base, bestSingle, mixed, incumbent, routed, oracle } = evaluation;
+  const mixedAlone = isMixedAlone(evaluation);
   return [
     { name: 'Base model', arm: base },
+    ...(incumbent ? [{ name: `Active version ${incumbent.version}`, arm: incumbent.arm }] : []),
     { name: `Best single adapter: ${adapterName(report, bestSingle.name)}`, arm: bestSingle },
-    ...(mixed ? [{ name: 'One adapter, environments mixed', arm: mixed }] : []),
-    { name: 'Routed adapters', arm: routed },
+    ...(mixed && !mixedAlone ? [{ name: 'One adapter, environments mixed', arm: mixed }] : []),
+    { name: mixedAlone ? 'Candidate: one adapter, environments mixed' : 'Candidate: routed adapters', arm: routed },
     { name: 'Oracle over base and adapters', arm: oracle },
   ];
 }
@@ -110,12 +128,19 @@ const gainOverBase = ({ kind, minusBase }: Arm): Markup | string =>
 
 function keyTable(report: Report, evaluation: Evaluation): Markup {
   const level = percent(evaluation.confidence, 0);
+  // With one trial it is the pass rate.
+  const { trials } = evaluation;
+  const showsAll = trials > 1 && evaluation.base.passedAll !== undefined;
   return markup`<div class="scroll" role="region" aria-label="pass rates of all arms" tabindex="0">
     <table class="key">
       <thead>
         <tr>
           <th scope="col">Arm</th>
           <th scope="col">Passed <span class="ci">${level} interval</span></th>
+          ${
+            showsAll &&
+            markup`<th scope="col">Passed in all ${count(trials)} trials <span class="ci">pass^${count(trials)}</span></th>`
+          }
           <th scope="col">Minus base, paired <span class="ci">points, ${level} interval</span></th>
         </tr>
       </thead>
@@ -125,6 +150,10 @@ function keyTable(report: Report, evaluation: Evaluation): Markup {
             markup`<tr class="${arm.kind === 'routed' ? 'routed' : ''}">
               <th scope="row">${name}</th>
               <td>${withInterval(percent(arm.passRate.estimate), percentRange(arm.passRate))}</td>
+              ${
+                showsAll &&
+                markup`<td>${arm.passedAll ? withInterval(percent(arm.passedAll.estimate), percentRange(arm.passedAll)) : '–'}</td>`
+              }
               <td>
                 ${gainOverBase(arm)}
               </td>
@@ -136,13 +165,14 @@ function keyTable(report: Report, evaluation: Evaluation): Markup {
 }
 
 function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Markup {
-  const { base, adapters, mixed, routed, oracle, routedMinusBestSingle, routedMinusMixed } = evaluation;
+  const { base, adapters, mixed, incumbent, routed, oracle, routedMinusBestSingle, routedMinusMixed } = evaluation;
   const row = (name: string, arm: Arm, look: ForestRow['look']): ForestRow => ({ name, rate: arm.passRate, look });
   const rows = [
     row('Base model', base, 'base'),
+    ...(incumbent ? [row(`Active version ${incumbent.version}`, incumbent.arm, 'other')] : []),
     ...adapters.map((arm) => row(adapterName(report, arm.name), arm, 'other')),
     ...(mixed ? [row('Environments mixed', mixed, 'other')] : []),
-    row('Routed adapters', routed, 'routed'),
+    row(isMixedAlone(evaluation) ? 'Candidate: mixed' : 'Routed adapters', routed, 'routed'),
     row('Oracle', oracle, 'other'),
   ];
   const rivals = [
@@ -151,9 +181,13 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
   ];
   if (routedMinusMixed)
     rivals.push(`the mixed adapter by ${points(routedMinusMixed.estimate)} (${pointsRange(routedMinusMixed)})`);
+  if (incumbent)
+    rivals.push(
+      `the active version by ${points(incumbent.routedMinus.estimate)} (${pointsRange(incumbent.routedMinus)})`,
+    );
   const takeaway =
     `Every arm answered the same ${plural(evaluation.tasks, 'held-out task')}. ` +
-    `Routed differs from ${rivals.join(' and from ')}, paired over tasks.`;
+    `${isMixedAlone(evaluation) ? 'The candidate' : 'Routed'} differs from ${rivals.join(' and from ')}, paired over tasks.`;
   return figure(report.runId, {
     id: 'arms',
     title: 'Held-out pass rate of every arm',
@@ -178,8 +212,11 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
   });
 }
 
-function episodesOf({ base, adapters, mixed, routed, oracle }: Evaluation, row: number): number {
-  return [base, ...adapters, ...(mixed ? [mixed] : []), routed, oracle][row]?.episodes ?? 0;
+function episodesOf({ base, adapters, mixed, incumbent, routed, oracle }: Evaluation, row: number): number {
+  return (
+    [base, ...(incumbent ? [incumbent.arm] : []), ...adapters, ...(mixed ? [mixed] : []), routed, oracle][row]
+      ?.episodes ?? 0
+  );
 }
 
 function facts(report: Report): Markup {

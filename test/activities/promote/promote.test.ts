@@ -7,6 +7,7 @@ import {
   addVersion,
   changeRegistry,
   emptyRegistry,
+  endCanary,
   layout,
   type LocalStore,
   promoteVersion,
@@ -14,6 +15,7 @@ import {
   readRegistry,
   rollbackAgent,
   rollbackVersion,
+  startCanary,
   StoreConflictError,
 } from '../../../store';
 import { sampleEvaluation } from '../evaluate/sample-evaluation';
@@ -161,6 +163,71 @@ describe('promoteAdapters', () => {
     });
     await promoteAdapters({ ...value, router });
     expect((await readRegistry(fixture.store, 'parcels')).versions[0]?.adapters).toEqual([]);
+  });
+
+  const judgedAgainst = (value: PromoteInput, active: number | null) =>
+    putJson(fixture.store, layout.evaluation('run-1'), 'evaluation.json', {
+      ...EVALUATION,
+      plan: {
+        tasks: 10,
+        trials: 2,
+        basePassRate: 0.5,
+        minimumDetectableGain: 0.2,
+        power: 0.8,
+        active,
+        noIncumbent: null,
+        canary: null,
+      },
+    }).then((evaluation) => ({ ...value, evaluation }));
+
+  it('changes nothing when another version is active than the one that it was compared with', async () => {
+    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
+    const value = await input();
+    await changeRegistry(fixture.store, 'parcels', (registry) => addVersion(registry, version('run-0')));
+    const before = await readRegistry(fixture.store, 'parcels');
+    expect(await promoteAdapters(await judgedAgainst(value, null))).toEqual({ version: null });
+    expect(await readRegistry(fixture.store, 'parcels')).toEqual(before);
+    expect(await promoteAdapters(await judgedAgainst(value, 1))).toEqual({ version: 2 });
+    // A repeated call does not look at what is active now.
+    expect(await promoteAdapters(await judgedAgainst(value, 1))).toEqual({ version: 2 });
+  });
+
+  it('does not end a canary that runs', async () => {
+    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
+    for (const runId of ['run-0', 'run-00'])
+      await changeRegistry(fixture.store, 'parcels', (registry) => addVersion(registry, version(runId)));
+    const canary = {
+      id: 'a'.repeat(12),
+      version: 1,
+      share: 0.1,
+      falseRollback: 0.05,
+      startedAt: '2026-11-21T03:00:00.000Z',
+    };
+    await changeRegistry(fixture.store, 'parcels', (registry) => startCanary(registry, canary));
+    const value = await judgedAgainst(await input(), 2);
+    await expect(promoteAdapters(value)).rejects.toMatchObject({ type: 'Promote.CanaryRuns', nonRetryable: true });
+    expect((await readRegistry(fixture.store, 'parcels')).canary).toEqual(canary);
+    await changeRegistry(fixture.store, 'parcels', (registry) => endCanary(registry, 'stopped', 'by hand', now()));
+    expect(await promoteAdapters(value)).toEqual({ version: 3 });
+  });
+
+  it('promotes the mixed adapter alone, or the others without it', async () => {
+    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
+    const value = await input();
+    const [verify] = value.adapters;
+    const adapters = [verify!, { ...verify!, name: 'mixed@cccccccccccc', capabilityId: 'mixed' }];
+    await promoteAdapters({ ...value, adapters });
+    const router = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', {
+      kind: 'mixed',
+      leftOut: [],
+    });
+    await promoteAdapters({ ...value, adapters, router, context: { ...value.context, runId: 'run-2' } });
+    const { versions } = await readRegistry(fixture.store, 'parcels');
+    expect(versions.map((v) => v.adapters.map(({ name }) => name))).toEqual([
+      ['verify@bbbbbbbbbbbb'],
+      ['mixed@cccccccccccc'],
+    ]);
+    expect(versions[1]?.judgedRouter?.kind).toBe('mixed');
   });
 
   it('lets Temporal try again when others keep changing the registry', async () => {

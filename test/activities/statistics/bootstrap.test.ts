@@ -1,6 +1,6 @@
 // tier: unit
 import { bootstrapMean, bootstrapMeans, bootstrapRatio } from '../../../activities/statistics/bootstrap';
-import { normalCdf, normalQuantile } from '../../../activities/statistics/normal';
+import { normalCdf, normalQuantile } from '../../../contracts/statistics/normal';
 import { randomFrom, randomSource } from '../../../activities/statistics/random';
 
 const options = { samples: 4000, confidence: 0.95, seed: 1 };

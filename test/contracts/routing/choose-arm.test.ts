@@ -1,5 +1,5 @@
 // tier: unit
-import { routerSchema } from '../../../contracts/artifacts/router';
+import { type CompetitionRouter, routerSchema } from '../../../contracts/artifacts/router';
 import { openRouter } from '../../../contracts/routing/choose-arm';
 import { fitVocabulary, openingVectors, sparseProduct } from '../../../contracts/routing/opening-features';
 
@@ -26,6 +26,15 @@ describe('an opening as a vector', () => {
 
 describe('a router', () => {
   const refund = { bias: -1, weights: { positions: vectorOf('refund').positions, values: [4] } };
+
+  it('mixed: gives everything to the mixed adapter, and to base where there is none', () => {
+    const mixed: CompetitionRouter = { kind: 'mixed', leftOut: [] };
+    expect(openRouter(mixed, ['mixed']).choose('refund', null)).toMatchObject({ capabilityId: 'mixed' });
+    expect(openRouter(mixed, ['refunds']).choose('refund', null)).toMatchObject({
+      capabilityId: 'none',
+      reason: 'not-in-version',
+    });
+  });
 
   it('labels: serves a need that is more likely than not', () => {
     const { choose, menu } = openRouter({

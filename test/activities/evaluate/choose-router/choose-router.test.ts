@@ -71,9 +71,11 @@ describe('the competition of routers', () => {
         };
       }),
     );
+    const mixed = adapters.find(({ capabilityId }) => capabilityId === 'mixed');
     const input = {
       context,
-      adapters,
+      adapters: adapters.filter((adapter) => adapter !== mixed),
+      ...(mixed && { mixed }),
       capabilities,
       trajectories,
       labels: await putLines(fixture.store, 'runs/run-1/labels', 'labels.jsonl', labels),
@@ -103,6 +105,44 @@ describe('the competition of routers', () => {
     expect(records.map(({ seed, capabilityId }) => [seed, capabilityId])).toEqual(
       Array.from({ length: 12 }, (_, i) => [1000 + i, ['none', 'heavy', 'light'][(1000 + i) % 3]]),
     );
+  });
+
+  describe('with a mixed adapter', () => {
+    beforeEach(async () => adapters.push(await storedAdapter(fixture, 'mixed')));
+
+    it('takes it alone where it is as good as the best router', async () => {
+      knows = (model) =>
+        ({ base: ['plain'], mixed: ['plain', 'heavy', 'light'] })[model.split('@')[0]!] ?? [model.split('@')[0]!];
+      const context = await fixture.prepare(server.baseUrl, spec(), 'three_parcels.py');
+      const { result } = await compete(context);
+      const choice = await choiceOf(result);
+      expect(choice).toMatchObject({
+        chosen: 'mixed',
+        comparedMixed: 60,
+        competitors: expect.arrayContaining([expect.objectContaining({ kind: 'mixed', routed: 1, behind: 0 })]),
+      });
+      expect(result.kind).toBe('mixed');
+      expect(choice.rollouts).toBeLessThanOrEqual(choice.budget);
+      expect(await getJson(fixture.store, result.router, routerSchema)).toEqual({ kind: 'mixed', leftOut: [] });
+    });
+
+    it('keeps the router where the mixed adapter is clearly worse, within the budget', async () => {
+      knows = (model) => ({ base: ['plain'], mixed: ['heavy'] })[model.split('@')[0]!] ?? [model.split('@')[0]!];
+      const context = await fixture.prepare(server.baseUrl, spec({ routingRollouts: 150 }), 'three_parcels.py');
+      const choice = await choiceOf((await compete(context)).result);
+      expect(choice.chosen).toBe('labels');
+      expect(choice.competitors.find(({ kind }) => kind === 'mixed')!.behind).toBeGreaterThan(0.3);
+      expect(choice.rollouts).toBeLessThanOrEqual(150);
+    });
+
+    it('takes it where agent.yaml says so, and base where it could not be trained', async () => {
+      const pinned = spec({ router: 'mixed', mixedAdapter: true });
+      const context = await fixture.prepare(server.baseUrl, pinned, 'three_parcels.py');
+      expect(await choiceOf((await compete(context)).result)).toMatchObject({ chosen: 'mixed', pinned: true });
+      adapters.pop();
+      const other = await fixture.prepare(server.baseUrl, pinned, 'three_parcels.py', 'run-2');
+      expect(await choiceOf((await compete(other)).result)).toMatchObject({ chosen: 'base' });
+    });
   });
 
   it('buys nothing twice and makes the same router when it is repeated', async () => {

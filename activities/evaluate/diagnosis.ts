@@ -1,0 +1,127 @@
+/** Why the gate was not passed: one cause, with the figures that point to it. */
+import type { Culprit, Evaluation, Interval } from '../../contracts/artifacts/evaluation';
+import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
+
+/** How an adapter's reward changed while it was trained. */
+export interface Learned {
+  capabilityId: string;
+  /** Mean reward of the last fifth of the iterations minus that of the first. */
+  gain: number;
+}
+
+/** The cause, in one word and in a sentence. */
+export interface Diagnosis {
+  culprit: Culprit;
+  sentence: string;
+}
+
+/** Which conditions failed. Without any of these it was the margin of non-inferiority. */
+interface Failed {
+  gain: boolean;
+  incumbent: boolean;
+  /** More than allowed was lost among tasks that base passed. */
+  lost: boolean;
+}
+
+/** A training whose reward rose by less has not learned its environment. */
+const LEARNED = 0.05;
+
+/** The router is to blame when it leaves more than this share of what the arms could gain. */
+const ROUTED_AWAY = 0.5;
+
+/** Change of the reward of a training, from its curve. 0 without iterations. */
+export function rewardGain(curve: readonly { reward: number }[]): number {
+  const part = Math.max(1, Math.floor(curve.length / 5));
+  const mean = (points: readonly { reward: number }[]) =>
+    points.reduce((sum, { reward }) => sum + reward, 0) / Math.max(1, points.length);
+  return mean(curve.slice(-part)) - mean(curve.slice(0, part));
+}
+
+/** Finds what kept the gate from being passed. */
+export function diagnose(evaluation: Evaluation, failed: Failed, learned: readonly Learned[]): Diagnosis {
+  if (failed.gain) return withoutGain(evaluation, learned);
+  if (failed.incumbent) return behindIncumbent(evaluation);
+  if (failed.lost)
+    return {
+      culprit: 'router',
+      sentence:
+        'The cause is the router: it gives tasks to adapters that the base model passes alone, and they are lost ' +
+        'there.',
+    };
+  return {
+    culprit: 'power',
+    sentence:
+      'The cause is the size of the evaluation: no loss is proved, but with so few tasks that passed before a loss ' +
+      'cannot be excluded either. More held-out tasks or trials narrow the interval.',
+  };
+}
+
+/** The gain over base is not proved. */
+function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagnosis {
+  const { routedMinusBase: gain, oracle, plan } = evaluation;
+  const reachable = oracle.minusBase;
+  if (reachable.low > 0 && gain.estimate < ROUTED_AWAY * reachable.estimate) {
+    return {
+      culprit: 'router',
+      sentence:
+        `The cause is the router: with each task at its best arm the adapters gain ` +
+        `${pointsWithUnit(reachable.estimate)} (${pointsRangeWithUnit(reachable)}), and routed has ` +
+        `${pointsWithUnit(gain.estimate)} of it.${mixedHint(evaluation)}`,
+    };
+  }
+  const detectable = plan?.minimumDetectableGain ?? width(gain);
+  if (gain.estimate > 0 && gain.high >= detectable) {
+    return {
+      culprit: 'power',
+      sentence:
+        `The cause is the size of the evaluation: ${evaluation.tasks} tasks with ${evaluation.trials} trials prove ` +
+        `gains from about ${pointsWithUnit(detectable)} on, and this one, ${pointsWithUnit(gain.estimate)}, may be ` +
+        'smaller. More held-out tasks or trials would tell.',
+    };
+  }
+  const untaught = learned.filter((training) => training.gain < LEARNED);
+  if (learned.length === 0 || untaught.length > learned.length / 2) {
+    const names = untaught.map(({ capabilityId, gain: rise }) => `${capabilityId} ${pointsWithUnit(rise)}`);
+    return {
+      culprit: 'adapter',
+      sentence:
+        'The cause is the adapters: not even with each task at its best arm is a gain proved ' +
+        `(${pointsWithUnit(reachable.estimate)}, ${pointsRangeWithUnit(reachable)})` +
+        (names.length === 0 ? '.' : `, and their reward hardly rose in training (${names.join(', ')}).`),
+    };
+  }
+  return {
+    culprit: 'environment',
+    sentence:
+      'The cause is the environments: the adapters learned what these reward, but not even with each task at its ' +
+      `best arm is a gain proved on the agent's own tasks (${pointsWithUnit(reachable.estimate)}, ` +
+      `${pointsRangeWithUnit(reachable)}).`,
+  };
+}
+
+/** Better than base, and not proved better than what is served. */
+function behindIncumbent({ incumbent, tasks, trials }: Evaluation): Diagnosis {
+  const { version, routedMinus, differing } = incumbent!;
+  if (differing > 0 && routedMinus.high >= 0 && routedMinus.estimate > 0) {
+    return {
+      culprit: 'power',
+      sentence:
+        `The cause is the size of the evaluation: ${tasks} tasks with ${trials} trials cannot tell a difference of ` +
+        `${pointsWithUnit(routedMinus.estimate)} to version ${version} from chance.`,
+    };
+  }
+  return {
+    culprit: 'incumbent',
+    sentence: `The cause is the active version ${version}: what this run made is not better than it.`,
+  };
+}
+
+/** What the user can do when the router is to blame. */
+function mixedHint({ mixed, router }: Evaluation): string {
+  if (router.choice?.chosen === 'mixed') return '';
+  return mixed === undefined
+    ? ' With `evaluation.mixedAdapter: true` one adapter for all tasks competes with the routers.'
+    : ` One adapter for all tasks has ${pointsWithUnit(mixed.minusBase.estimate)}.`;
+}
+
+const width = ({ low, high }: Interval): number => (high - low) / 2;

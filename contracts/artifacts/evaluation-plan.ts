@@ -1,0 +1,26 @@
+import { z } from 'zod';
+
+/** `evaluation-plan.json`: what a run is judged by. Written before any held-out task is played. */
+export const evaluationPlanSchema = z.strictObject({
+  tasks: z.number().int().describe('Held-out tasks.'),
+  trials: z.number().int().describe('Trials of each task by each arm.'),
+  basePassRate: z.number().describe('Share of its rollouts on train tasks that base passed.'),
+  minimumDetectableGain: z
+    .number()
+    .describe('Smallest true gain over base that these tasks and trials prove with the stated power.'),
+  power: z.number().describe('Chance with which a gain of that size is proved.'),
+  active: z
+    .number()
+    .int()
+    .nullable()
+    .describe('Version that was active when the evaluation began; null: the base model alone.'),
+  noIncumbent: z.string().nullable().describe('Why the active version is no arm; null when it is one.'),
+  canary: z
+    .strictObject({
+      version: z.number().int().describe('Its version.'),
+      share: z.number().describe('Share of the conversations that it gets.'),
+    })
+    .nullable()
+    .describe('Canary that ran when the evaluation began; it is no arm.'),
+});
+export type EvaluationPlan = z.infer<typeof evaluationPlanSchema>;

@@ -1,0 +1,137 @@
+// tier: unit
+import { rewardGain } from '../../../activities/evaluate/diagnosis';
+import { decideGate } from '../../../activities/evaluate/gate';
+import type { Evaluation } from '../../../contracts/artifacts/evaluation';
+
+type Three = readonly [number, number, number];
+const SETTINGS = { minGain: 0, maxRegression: 0.05, lossMargin: 0.1 };
+const GAIN: Three = [0.41, 0.46, 0.51];
+const NO_LOSS: Three = [-0.02, 0.01, 0.03];
+const interval = ([low, estimate, high]: Three) => ({ estimate, low, high });
+
+function evaluation(gain: Three, loss: Three, more: { oracle?: Three; tasks?: number } = {}): Evaluation {
+  const figures = {
+    tasks: 400,
+    trials: 2,
+    confidence: 0.95,
+    routed: { passRate: interval([0.8, 0.8, 0.8]) },
+    oracle: { minusBase: interval(more.oracle ?? [0.4, 0.5, 0.6]) },
+    router: {},
+    routedMinusBase: interval(gain),
+    regression: { tasks: more.tasks ?? 100, loss: interval(loss), significant: loss[0] > 0 },
+  };
+  return figures as unknown as Evaluation;
+}
+
+/** The same, beside an active version that passes 75 %. */
+const against = (figures: Evaluation, routedMinus: Three, loss: Three = NO_LOSS, differing = 300): Evaluation => ({
+  ...figures,
+  incumbent: {
+    version: 3,
+    arm: { passRate: interval([0.75, 0.75, 0.75]) } as Evaluation['base'],
+    routedMinus: interval(routedMinus),
+    differing,
+    regression: { tasks: 200, loss: interval(loss), significant: loss[0] > 0 },
+  },
+});
+
+describe('the gate without an active version', () => {
+  it.each([
+    ['a clear gain without loss', GAIN, NO_LOSS, true],
+    ['a gain that may be nothing', [-0.01, 0.03, 0.07], NO_LOSS, false],
+    ['a gain exactly at the limit', [0, 0.03, 0.07], NO_LOSS, false],
+    ['a loss that cannot be excluded', GAIN, [-0.02, 0.09, 0.2], false],
+    ['a loss whose upper end is exactly the margin', GAIN, [-0.02, 0.04, 0.1], false],
+    ['a significant loss within the limit', GAIN, [0.01, 0.03, 0.05], true],
+    ['a significant loss over the limit', GAIN, [0.02, 0.06, 0.09], false],
+  ] as const)('%s', (_, gain, loss, passed) => {
+    expect(decideGate(evaluation(gain, loss), SETTINGS).passed).toBe(passed);
+  });
+
+  it('gives its reasons in sentences with numbers', () => {
+    expect(decideGate(evaluation(GAIN, [0.02, 0.08, 0.14]), SETTINGS).reasons.slice(0, 3)).toEqual([
+      'Routed minus base on 400 held-out tasks is +46.0 points (95 % interval +41.0 to +51.0 points): the ' +
+        'lower end is above the required +0.0 points.',
+      'Among the 100 tasks that base passes in the majority of trials, routed loses 8.0 points (95 % interval ' +
+        'of the loss +2.0 to +14.0 points): a significant loss, larger than the 5.0 points allowed.',
+      'Of the 100 tasks that passed before, with base, at most 14.0 % are lost as far as the interval can tell: ' +
+        'not below the margin of 10.0 %.',
+    ]);
+    expect(decideGate(evaluation(GAIN, [0, 0, 0], { tasks: 0 }), SETTINGS)).toMatchObject({
+      passed: true,
+      reasons: [expect.any(String), expect.stringContaining('nothing that could be lost')],
+    });
+  });
+});
+
+describe('the gate with an active version', () => {
+  const better = evaluation(GAIN, NO_LOSS);
+
+  it.each([
+    ['clearly better', [0.01, 0.05, 0.09], NO_LOSS, 300, true],
+    ['not proved better', [-0.01, 0.02, 0.05], NO_LOSS, 300, false],
+    ['worse', [-0.2, -0.15, -0.1], NO_LOSS, 300, false],
+    ['better, but what it passed may be lost', [0.01, 0.05, 0.09], [-0.05, 0.03, 0.11], 300, false],
+    ['the same adapter for every task, whatever chance says', [0.01, 0.05, 0.09], NO_LOSS, 0, false],
+  ] as const)('%s', (_, minus, loss, differing, passed) => {
+    expect(decideGate(against(better, minus, loss, differing), SETTINGS).passed).toBe(passed);
+  });
+
+  it('says in plain words that base is beaten and the active version is not', () => {
+    const { reasons, culprit } = decideGate(against(better, [-0.2, -0.15, -0.1]), SETTINGS);
+    expect(reasons[1]).toBe(
+      'Routed minus the active version 3 is −15.0 points (95 % interval −20.0 to −10.0 points; it passes 75.0 % ' +
+        'against 80.0 % routed): It beats base, but it is worse than what is served now, so version 3 stays.',
+    );
+    expect(culprit).toBe('incumbent');
+  });
+});
+
+describe('the culprit', () => {
+  const NOTHING: Three = [-0.03, 0.001, 0.03];
+  const learned = (gain: number) => [{ capabilityId: 'refunds', gain }];
+
+  it.each([
+    ['the router: perfect routing would gain much, routed nothing', evaluation(NOTHING, NO_LOSS), 0.6, 'router'],
+    ['the router: what base passes is lost', evaluation(GAIN, [0.06, 0.08, 0.09]), 0.6, 'router'],
+    [
+      'the adapters: no arm gains, and none learned',
+      evaluation([-0.04, 0, 0.02], NO_LOSS, { oracle: NOTHING }),
+      0.01,
+      'adapter',
+    ],
+    [
+      'the environments: they learned what does not help',
+      evaluation([-0.04, 0, 0.02], NO_LOSS, { oracle: NOTHING }),
+      0.6,
+      'environment',
+    ],
+    [
+      'too few tasks: a gain that is not proved',
+      evaluation([-0.01, 0.03, 0.07], NO_LOSS, { oracle: [0, 0.03, 0.07] }),
+      0.6,
+      'power',
+    ],
+    ['too few tasks: a loss that is not excluded', evaluation(GAIN, [-0.02, 0.05, 0.12]), 0.6, 'power'],
+    [
+      'too few tasks: ahead of the active version by chance',
+      against(evaluation(GAIN, NO_LOSS), [-0.01, 0.02, 0.05]),
+      0.6,
+      'power',
+    ],
+    ['the active version', against(evaluation(GAIN, NO_LOSS), [-0.05, -0.01, 0.02]), 0.6, 'incumbent'],
+  ] as const)('%s', (_, figures, gain, culprit) => {
+    const gate = decideGate(figures, SETTINGS, learned(gain));
+    expect(gate).toMatchObject({ passed: false, culprit });
+    expect(gate.reasons.at(-1)).toMatch(/^The cause is /);
+  });
+
+  it('is not named when the gate is passed', () => {
+    expect(decideGate(evaluation(GAIN, NO_LOSS), SETTINGS)).not.toHaveProperty('culprit');
+  });
+
+  it('reads from a curve how much was learned', () => {
+    expect(rewardGain([0.1, 0.2, 0.5, 0.8, 0.9].map((reward) => ({ reward })))).toBeCloseTo(0.8);
+    expect(rewardGain([])).toBe(0);
+  });
+});

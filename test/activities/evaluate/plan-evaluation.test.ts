@@ -1,0 +1,136 @@
+// tier: integration
+import { createEvaluationRolloutActivities } from '../../../activities/evaluate/roll-out-arm';
+import { type EvaluationPlan, evaluationPlanSchema } from '../../../contracts/artifacts/evaluation-plan';
+import type { RegistryVersion } from '../../../contracts/artifacts/registry';
+import { routerSchema } from '../../../contracts/artifacts/router';
+import type { Trajectory } from '../../../contracts/artifacts/trajectory';
+import {
+  activateVersion,
+  addVersion,
+  changeRegistry,
+  getJson,
+  layout,
+  putJson,
+  putLines,
+  startCanary,
+} from '../../../store';
+import { RunFixture } from '../run-fixture';
+
+const ADAPTER = {
+  name: 'heavy@aaaaaaaaaaaa',
+  capabilityId: 'heavy',
+  key: 'adapters/parcels/heavy',
+  sha256: 'a'.repeat(64),
+};
+
+describe('planEvaluation', () => {
+  let fixture: RunFixture;
+  beforeEach(() => (fixture = new RunFixture()));
+  afterEach(() => fixture.dispose());
+
+  const version = (more: Partial<RegistryVersion> = {}): Omit<RegistryVersion, 'version'> => ({
+    runId: 'run-0',
+    createdAt: '2026-11-22T00:00:00.000Z',
+    baseModelSha256: '0'.repeat(64),
+    adapters: [{ ...ADAPTER, summary: 'heavy parcels' }],
+    routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+    ...more,
+  });
+  const promote = (added: Omit<RegistryVersion, 'version'>) =>
+    changeRegistry(fixture.store, 'parcels', (registry) => addVersion(registry, added));
+
+  async function plan() {
+    const context = await fixture.prepare('http://127.0.0.1:1', { evaluation: { trials: 2 } });
+    const trajectory = (seed: number, trial: number): Trajectory => ({
+      id: `${seed}${trial}`.padStart(64, '0'),
+      task: { split: 'train', seed },
+      trial,
+      model: 'base',
+      samplingSeed: 1,
+      messages: [],
+      reward: 0,
+      success: seed % 2 === 0 || trial === 0,
+      finish: 'done',
+      steps: 1,
+      usage: { promptTokens: 1, completionTokens: 1, cachedTokens: 0 },
+      logprob: null,
+      tags: [],
+      diagnostics: {},
+    });
+    const lines = Array.from({ length: 20 }, (_, i) => trajectory(Math.floor(i / 2), i % 2));
+    const trajectories = await putLines(fixture.store, layout.run('run-1'), 'trajectories.jsonl', lines);
+    const { planEvaluation } = createEvaluationRolloutActivities(fixture.deps);
+    const result = await fixture.run(planEvaluation, { context, trajectories });
+    return { result, plan: await getJson<EvaluationPlan>(fixture.store, result.plan, evaluationPlanSchema) };
+  }
+
+  it('has base alone to beat where no version is active, and says what it can prove', async () => {
+    const { result, plan: written } = await plan();
+    expect(result.incumbent).toBeNull();
+    expect(written).toMatchObject({ active: null, canary: null, basePassRate: 0.75, tasks: 10, trials: 2 });
+    expect(written.noIncumbent).toContain('No version is active');
+    expect(written.minimumDetectableGain).toBeGreaterThan(0.3);
+    expect(result.summary).toMatch(/^against base; a gain of \d+\.\d points or more can be proved$/);
+  });
+
+  it('freezes the active version with the router that it was judged with', async () => {
+    const artifact = await putJson(fixture.store, layout.evaluation('run-0'), 'router.json', {
+      kind: 'mixed',
+      leftOut: [],
+    });
+    await promote(version({ judgedRouter: { kind: 'mixed', artifact } }));
+    const { result, plan: written } = await plan();
+    expect(result.incumbent).toEqual({
+      version: 1,
+      runId: 'run-0',
+      adapters: [ADAPTER],
+      capabilities: [{ id: 'heavy', name: 'heavy', summary: 'heavy parcels' }],
+      router: artifact,
+    });
+    expect(written).toMatchObject({ active: 1, noIncumbent: null });
+  });
+
+  it('writes the router of a version from before routers competed, as the gateway serves it', async () => {
+    await promote(version({ router: { temperature: 2, threshold: 0.4 } }));
+    const { result } = await plan();
+    expect(await getJson(fixture.store, result.incumbent!.router, routerSchema)).toEqual({
+      kind: 'logits',
+      leftOut: [],
+      capabilities: [{ id: 'heavy', summary: 'heavy parcels' }],
+      temperature: 2,
+      threshold: 0.4,
+    });
+  });
+
+  it.each([
+    [
+      'was trained on another base model',
+      { baseModelSha256: 'f'.repeat(64) },
+      'trained on another base model (ffffffffffff',
+    ],
+    ['has no adapters', { adapters: [] }, 'has no adapters'],
+  ])('a version that %s is no arm', async (_, more, words) => {
+    await promote(version(more));
+    const { result, plan: written } = await plan();
+    expect(result.incumbent).toBeNull();
+    expect(written.active).toBe(1);
+    expect(written.noIncumbent).toContain(words);
+  });
+
+  it('takes the active version and not the newest, and notes a canary', async () => {
+    await promote(version());
+    await promote(version({ runId: 'run-00' }));
+    await changeRegistry(fixture.store, 'parcels', (registry) => activateVersion(registry, 1));
+    const canary = {
+      id: 'a'.repeat(12),
+      version: 2,
+      share: 0.1,
+      falseRollback: 0.05,
+      startedAt: '2026-11-22T00:00:00Z',
+    };
+    await changeRegistry(fixture.store, 'parcels', (registry) => startCanary(registry, canary));
+    const { result, plan: written } = await plan();
+    expect(result.incumbent?.version).toBe(1);
+    expect(written.canary).toEqual({ version: 2, share: 0.1 });
+  });
+});

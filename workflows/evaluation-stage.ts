@@ -1,0 +1,64 @@
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import type { TrainedAdapter } from '../contracts/artifacts/training';
+import type {
+  ArmRollouts,
+  CompareResult,
+  EvaluationArmInput,
+  StoredAdapter,
+} from '../contracts/messages/evaluate-stage';
+import type { RunPlan } from '../contracts/messages/run';
+import { sandbox } from './activities';
+import { applicationFailureOf, messageOf } from './failure-causes';
+import { oneLine } from './one-line';
+import type { RunGates } from './run-gates';
+
+/** What the evaluation stage leaves. */
+export interface EvaluationOutcome {
+  arms: ArmRollouts[];
+  routing: ArtifactRef;
+  /** The router that was judged. Null in runs from before routers competed. */
+  router: ArtifactRef | null;
+  /** Null where the plan has no mixed adapter, fewer than two were trained, or the arm was left out. */
+  mixed: TrainedAdapter | null;
+  comparison: CompareResult;
+  /**
+   * Compares with the version that is active now, when it is another one than that which was compared with. Null in runs
+   * from before the active version was an arm.
+   */
+  judgeAgain: (() => Promise<EvaluationOutcome>) | null;
+}
+
+/** What the evaluation needs of its run. */
+export interface EvaluationStage {
+  plan: RunPlan;
+  gates: RunGates;
+  /** JSONL of Trajectory: the base model on the train tasks. */
+  trajectories: ArtifactRef;
+  /** Parts that may be skipped although they do not wait, each with what leaves it out. */
+  skippable: Map<string, () => void>;
+  /** Shows what the stage does, in a line. */
+  show: (text: string) => void;
+}
+
+/** Longest reason for a left-out arm in the report, in characters. */
+const MAX_REASON = 500;
+
+/** Plays one arm on the held-out tasks. */
+export function rollOut(
+  { context }: RunPlan,
+  arm: string,
+  kind: EvaluationArmInput['kind'],
+  adapters: StoredAdapter[],
+  routing: ArtifactRef | null = null,
+  incumbent?: EvaluationArmInput['incumbent'],
+): Promise<ArmRollouts> {
+  return sandbox.rollOutArm.executeWithOptions({ summary: `held-out rollouts: ${arm}` }, [
+    { context, arm, kind, adapters, routing, ...(incumbent && { incumbent }) },
+  ]);
+}
+
+/** Why an arm was left out, for the report. */
+export function reasonOf(error: unknown, skipped: boolean): string {
+  if (skipped) return 'A person skipped it.';
+  return `${applicationFailureOf(error)?.type || 'Error'}: ${oneLine(messageOf(error), MAX_REASON)}`;
+}
