@@ -78,7 +78,7 @@ function incumbentCondition(evaluation: Evaluation): Condition | null {
     `(${level(evaluation)} interval ${pointsRangeWithUnit(routedMinus)}; it passes ${rates}): `;
   if (passed) return { passed, reason: `${figures}the lower end is above zero.` };
   const proved = routedMinus.high < 0 ? 'worse than' : 'not proved better than';
-  const base = routedMinusBase.low > 0 ? 'It beats base, but it is' : 'It is';
+  const base = routedMinusBase.low > 0 ? 'it beats base, but it is' : 'it is';
   return { passed, reason: `${figures}${base} ${proved} what is served now, so version ${version} stays.` };
 }
 

@@ -200,7 +200,7 @@ describe('compareArms', () => {
     expect(evaluation.incumbent!.differing).toBe(300);
     expect(result).toMatchObject({ gatePassed: false, culprit: 'incumbent' });
     expect(result.gateReasons.join('\n')).toMatch(
-      /Routed minus the active version 1 is −\d+\.\d points .*It beats base, but it is worse than what is served now, so version 1 stays\./,
+      /Routed minus the active version 1 is −\d+\.\d points .*it beats base, but it is worse than what is served now, so version 1 stays\./,
     );
     expect(result.gateReasons.join('\n')).toContain('A canary of version 2 had 10 % of the conversations');
 

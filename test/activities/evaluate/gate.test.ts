@@ -81,7 +81,7 @@ describe('the gate with an active version', () => {
     const { reasons, culprit } = decideGate(against(better, [-0.2, -0.15, -0.1]), SETTINGS);
     expect(reasons[1]).toBe(
       'Routed minus the active version 3 is −15.0 points (95 % interval −20.0 to −10.0 points; it passes 75.0 % ' +
-        'against 80.0 % routed): It beats base, but it is worse than what is served now, so version 3 stays.',
+        'against 80.0 % routed): it beats base, but it is worse than what is served now, so version 3 stays.',
     );
     expect(culprit).toBe('incumbent');
   });

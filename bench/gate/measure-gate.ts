@@ -1,0 +1,30 @@
+import { evaluateTable } from '../../activities/evaluate/evaluate-table';
+import { decideGate } from '../../activities/evaluate/gate';
+import { agentSpecSchema } from '../../contracts/config/agent-spec';
+import { ADAPTER, drawEvaluation, type Truth } from './draw-evaluation';
+
+/** Resamples behind each interval: fewer than a run has, which makes the gate a little less exact and not more lenient. */
+const BOOTSTRAP_SAMPLES = 1000;
+
+/** How often the gate lets a candidate through of which the truth is known, with the settings of a new agent.yaml. */
+export function promotedShare(truth: Truth, repetitions: number, seed: number): number {
+  let promoted = 0;
+  for (let repetition = 0; repetition < repetitions; repetition++)
+    if (isPromoted(truth, seed + repetition)) promoted += 1;
+  return promoted / repetitions;
+}
+
+function isPromoted(truth: Truth, seed: number): boolean {
+  const table = drawEvaluation(truth, seed);
+  const evaluation = evaluateTable(table, {
+    capabilities: [{ id: 'adapter', name: 'adapter', summary: 'adapter' }],
+    adapters: [{ name: ADAPTER, capabilityId: 'adapter' } as Parameters<typeof evaluateTable>[1]['adapters'][number]],
+    routing: [],
+    readsTags: false,
+    bootstrapSamples: BOOTSTRAP_SAMPLES,
+    confidence: agentSpecSchema.shape.evaluation.parse(undefined).confidence,
+    seed,
+    ...(truth.incumbent && { incumbent: { version: 1, differing: truth.tasks } }),
+  });
+  return decideGate(evaluation, agentSpecSchema.shape.gate.parse(undefined)).passed;
+}
