@@ -59,7 +59,7 @@ async function openings(spec: AgentSpec, agentPath: string): Promise<Map<number,
     for (let seed = start; seed < start + count; seed++) {
       const { messages } = await environment.reset(`arms-${seed}`, seed);
       await environment.drop(`arms-${seed}`);
-      found.set(seed, messages as ChatMessage[]);
+      found.set(seed, messages);
     }
   } finally {
     await environment.close();

@@ -22,8 +22,8 @@ export interface EvaluationOutcome {
   mixed: TrainedAdapter | null;
   comparison: CompareResult;
   /**
-   * Compares with the version that is active now, when it is another one than that which was compared with. Null in runs
-   * from before the active version was an arm.
+   * Compares with the version that is active now, when it is another one than that which was compared with. Null in
+   * runs from before the active version was an arm.
    */
   judgeAgain: (() => Promise<EvaluationOutcome>) | null;
 }

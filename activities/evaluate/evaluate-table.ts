@@ -174,7 +174,7 @@ function describeArms(
     passRate: intervals[3 * i] as Interval,
     minusBase: kind === 'base' ? { estimate: 0, low: 0, high: 0 } : (intervals[3 * i + 1] as Interval),
     // What the oracle passes is put together from trials of several arms.
-    ...(kind !== 'oracle' && { passedAll: intervals[3 * i + 2] as Interval }),
+    ...(kind !== 'oracle' && { passedAll: intervals[3 * i + 2] }),
     episodes: kind === 'oracle' ? 0 : episodes,
   }));
 }

@@ -19,8 +19,8 @@ interface Condition {
  * - the active version, where it is an arm: the lower end of routed minus it lies above zero;
  * - the loss among tasks that base passed: it is not significant (its interval does not lie above zero), or not larger
  *   than `maxRegression`;
- * - non-inferiority: the upper end of the loss among tasks that passed before lies below `lossMargin`. Before means with
- *   the active version or, without one, with base.
+ * - non-inferiority: the upper end of the loss among tasks that passed before lies below `lossMargin`. Before means
+ *   with the active version or, without one, with base.
  *
  * @param learned what the adapters' trainings say, for the reason when it is not passed.
  */

@@ -3,7 +3,7 @@ import { decideGate } from '../../activities/evaluate/gate';
 import { agentSpecSchema } from '../../contracts/config/agent-spec';
 import { ADAPTER, drawEvaluation, type Truth } from './draw-evaluation';
 
-/** Resamples behind each interval: fewer than a run has, which makes the gate a little less exact and not more lenient. */
+/** Resamples behind each interval: fewer than a run has, which makes the gate less exact and not more lenient. */
 const BOOTSTRAP_SAMPLES = 1000;
 
 /** How often the gate lets a candidate through of which the truth is known, with the settings of a new agent.yaml. */

@@ -103,9 +103,9 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
         'the run would leave out what cannot be read.',
     ),
     ...(memory === null ? [] : describeMemory(spec, memory)),
-    `The evaluation, ${spec.environment.heldOutSeeds.count} held-out tasks with ${spec.evaluation.trials} trials each, ` +
-      `proves a gain over base of ${(estimate.minimumDetectableGain * 100).toFixed(1)} points or more in four of five ` +
-      'cases, whatever the agent is like; the run says it again with what it has seen of the agent.',
+    `The evaluation, ${spec.environment.heldOutSeeds.count} held-out tasks with ${spec.evaluation.trials} trials ` +
+      `each, proves a gain over base of ${(estimate.minimumDetectableGain * 100).toFixed(1)} points or more in four ` +
+      'of five cases, whatever the agent is like; the run says it again with what it has seen of the agent.',
     `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`,
     'Nothing was started.',
   ];

@@ -123,6 +123,10 @@ function keyArms(report: Report, evaluation: Evaluation): { name: string; arm: A
 const withInterval = (estimate: string, interval: string): Markup =>
   markup`<span class="big">${estimate}</span> <span class="ci">${interval}</span>`;
 
+/** pass^k of an arm; the oracle has none. */
+const passedAll = ({ passedAll: rate }: Arm): Markup | string =>
+  rate === undefined ? '–' : withInterval(percent(rate.estimate), percentRange(rate));
+
 const gainOverBase = ({ kind, minusBase }: Arm): Markup | string =>
   kind === 'base' ? '–' : withInterval(points(minusBase.estimate), pointsRange(minusBase));
 
@@ -139,7 +143,9 @@ function keyTable(report: Report, evaluation: Evaluation): Markup {
           <th scope="col">Passed <span class="ci">${level} interval</span></th>
           ${
             showsAll &&
-            markup`<th scope="col">Passed in all ${count(trials)} trials <span class="ci">pass^${count(trials)}</span></th>`
+            markup`<th scope="col">
+              Passed in all ${count(trials)} trials <span class="ci">pass^${count(trials)}</span>
+            </th>`
           }
           <th scope="col">Minus base, paired <span class="ci">points, ${level} interval</span></th>
         </tr>
@@ -152,7 +158,9 @@ function keyTable(report: Report, evaluation: Evaluation): Markup {
               <td>${withInterval(percent(arm.passRate.estimate), percentRange(arm.passRate))}</td>
               ${
                 showsAll &&
-                markup`<td>${arm.passedAll ? withInterval(percent(arm.passedAll.estimate), percentRange(arm.passedAll)) : '–'}</td>`
+                markup`<td>
+                  ${passedAll(arm)}
+                </td>`
               }
               <td>
                 ${gainOverBase(arm)}
@@ -187,7 +195,8 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
     );
   const takeaway =
     `Every arm answered the same ${plural(evaluation.tasks, 'held-out task')}. ` +
-    `${isMixedAlone(evaluation) ? 'The candidate' : 'Routed'} differs from ${rivals.join(' and from ')}, paired over tasks.`;
+    `${isMixedAlone(evaluation) ? 'The candidate' : 'Routed'} differs from ${rivals.join(' and from ')}, ` +
+    'paired over tasks.';
   return figure(report.runId, {
     id: 'arms',
     title: 'Held-out pass rate of every arm',
