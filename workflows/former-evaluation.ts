@@ -15,9 +15,9 @@ type MixedArm =
 /**
  * The evaluation of runs from before the active version was an arm; they replay and end as they began. Rolls out the
  * base model, each adapter, the routed system and, where the plan asks for it, the mixed adapter, and compares them.
- * All get the same held-out tasks and sampling seeds, so that they can be compared in pairs. A failure makes the run wait.
- * The mixed arm is left out when anything fails in it or a person skips it, and the comparison says why: it is a rival,
- * not what the run is for.
+ * All get the same held-out tasks and sampling seeds, so that they can be compared in pairs. A failure makes the run
+ * wait. The mixed arm is left out when anything fails in it or a person skips it, and the comparison says why: it is a
+ * rival, not what the run is for.
  */
 export async function formerEvaluation(
   stage: EvaluationStage,
