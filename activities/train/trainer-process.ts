@@ -30,7 +30,8 @@ const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
  * Shell script that is the trainer's parent process and outlives the worker. It holds the directory's lock, records its
  * process in trainer.stat, and writes the trainer's exit code, which only a parent gets, to trainer.exit. The trainer
  * does not inherit the lock's file, so the lock is free as soon as the shell is gone. The empty trap makes the shell
- * wait for the trainer's own end when the process group is told to stop.
+ * wait for the trainer's own end when the process group is told to stop. From then on the group ignores that: `mv`
+ * would die of it, and the exit code with it.
  */
 const WRAPPER = `
 exec 9> trainer.lock
@@ -40,6 +41,7 @@ rm -f trainer.exit
 read -r line < "/proc/$$/stat" && printf '%s\\n' "$line" > trainer.stat.tmp && mv trainer.stat.tmp trainer.stat
 "$@" 9>&-
 code=$?
+trap '' TERM INT HUP
 printf '%s\\n' "$code" > trainer.exit.tmp && mv trainer.exit.tmp trainer.exit
 `;
 
