@@ -37,8 +37,6 @@ interface LocalBackendOptions {
 }
 
 const POLL_MS = 250;
-/** How long a started wrapper may take to record its process. */
-const START_MS = 10_000;
 /** Wait before the next start when another trainer holds the directory's lock. */
 const LOCK_RETRY_MS = 2_000;
 
@@ -68,11 +66,13 @@ export class LocalBackend implements TrainingBackend {
     const shared = isShared(group) ? `, with a trainer shared by ${memberNames(group)}` : '';
     // How an earlier trainer ended belongs to an earlier attempt. This one attaches to a running trainer or starts one.
     let isOurs = (await trainerState(group.directory)).status === 'running';
+    let isStarted = false;
     for (;;) {
       if (!isOurs) {
         // No worker may have lived to see the last end.
         const failure = await stuck(training);
         if (failure !== null) throw failure;
+        isStarted = true;
         const wrapper = await this.start(group, signal);
         // The attempt of another member may have started the pack's trainer a moment ago.
         isOurs =
@@ -92,9 +92,11 @@ export class LocalBackend implements TrainingBackend {
       if (manifest) return manifest;
       if (isOurs && state.status !== 'running') {
         const isLocked = state.status === 'ended' && state.code === LOCKED_EXIT_CODE;
-        if (!isLocked) throw (await stuck(training)) ?? (await ended(training));
+        // It was on its way out when this attempt began, and what it had made was damaged and is set aside.
+        const wasDone = !isStarted && state.status === 'ended' && state.code === 0;
+        if (!isLocked && !wasDone) throw (await stuck(training)) ?? (await ended(training));
         isOurs = false;
-        await clock.sleep(LOCK_RETRY_MS, signal);
+        if (isLocked) await clock.sleep(LOCK_RETRY_MS, signal);
       }
       await clock.sleep(POLL_MS, signal);
     }
@@ -116,7 +118,8 @@ export class LocalBackend implements TrainingBackend {
   }
 
   /**
-   * Starts a trainer for the remaining members and waits until its wrapper has recorded its process.
+   * Starts a trainer for the remaining members and waits until its wrapper has recorded its process, however long it
+   * takes on a busy machine.
    * @returns the wrapper's exit code if it has ended by then (LOCKED_EXIT_CODE: another trainer is at work), else null.
    */
   private async start(group: TrainerGroup, signal: AbortSignal): Promise<number | null> {
@@ -131,9 +134,9 @@ export class LocalBackend implements TrainingBackend {
       (error: Error) => (failed = error),
     );
     const iterations = await checkpointedIterations(group);
-    for (const deadline = clock.now() + START_MS; clock.now() < deadline; await clock.sleep(20, signal)) {
+    while (ended === null && (await trainerState(group.directory)).status !== 'running') {
       if (failed) throw failed as Error;
-      if (ended !== null || (await trainerState(group.directory)).status === 'running') break;
+      await clock.sleep(20, signal);
     }
     if (ended !== LOCKED_EXIT_CODE) await recordStart(group.directory, iterations);
     return ended;

@@ -3,7 +3,8 @@
 FAKE_TRAINER chooses what happens after a job's third iteration: `exit N`, `kill` (once), `hang`, `fail NAME N` (only
 that job, the others go on), or nothing. Further: `stuck` (killed whenever it would begin the fourth iteration), `step`
 (killed after every iteration). FAKE_HOLD names jobs that make no fifth iteration before their directory has a
-file `go`. FAKE_SECONDS is the duration of an iteration. Every start of a job is a line of its starts.txt: the process
+file `go`. FAKE_LINGER keeps the process alive after its last manifest until that directory has a file `leave`, as a
+trainer is that takes its time to end. FAKE_SECONDS is the duration of an iteration. Every start of a job is a line of its starts.txt: the process
 id.
 """
 
@@ -127,10 +128,13 @@ def main():
                     os.kill(os.getpid(), signal.SIGKILL)
                 if mode[0] == "hang":
                     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                    print("it ignores SIGTERM", flush=True)
                     time.sleep(600)
                 if mode[:2] == ["fail", job.name]:
                     job.fail(int(mode[2]), "not finite after iteration 3")
         if all(job.code is not None for job in jobs):
+            while "FAKE_LINGER" in os.environ and not (jobs[-1].out / "leave").exists():
+                time.sleep(0.01)
             codes = [job.code for job in jobs]
             return codes[0] if len(codes) == 1 else max((code for code in codes if code != CANCELLED), default=0)
         for job in (job for job in jobs if job.code is None and job.iteration == job.total):

@@ -34,10 +34,11 @@ describe('trainAdapter', () => {
     delete process.env['FAKE_TRAINER'];
     delete process.env['FAKE_SECONDS'];
     delete process.env['FAKE_HOLD'];
+    delete process.env['FAKE_LINGER'];
     await fixture.dispose();
   });
 
-  const activities = (graceMs = 5_000) =>
+  const activities = (graceMs = 60_000) =>
     createTrainActivities({
       store: fixture.store,
       backends: {
@@ -109,6 +110,20 @@ describe('trainAdapter', () => {
     expect(existsSync(join(directory(), 'manifest.damaged.json'))).toBe(true);
     // What is in the store needs no checkpoint any more.
     expect(existsSync(join(directory(), 'checkpoints'))).toBe(false);
+  });
+
+  test('while its trainer is still on its way out as well', async () => {
+    process.env['FAKE_LINGER'] = '1';
+    const first = await train();
+    delete process.env['FAKE_LINGER'];
+    writeFileSync(join(directory(), 'adapter', 'adapter_model.safetensors'), 'torn');
+    const before = fixture.heartbeats.length;
+    const second = train();
+    // The second attempt has found the trainer and watches it.
+    await until(() => fixture.heartbeats.slice(before).some(({ note }) => note?.includes('reward') === true));
+    writeFileSync(join(directory(), 'leave'), '');
+    expect(await second).toEqual(first);
+    expect(starts()).toBe(2);
   });
 
   test('another base model than the run began with is Model.Changed, whether the worker or the trainer reads it', async () => {
@@ -203,7 +218,7 @@ describe('trainAdapter', () => {
     delete process.env['FAKE_TRAINER'];
     await train();
     expect(readFileSync(join(directory(), 'progress.jsonl'), 'utf8').trim().split('\n')).toHaveLength(8);
-  }, 60_000);
+  });
 
   test('deaths with a checkpoint in between are no attempts, however many there are', async () => {
     process.env['FAKE_TRAINER'] = 'step';
@@ -213,7 +228,7 @@ describe('trainAdapter', () => {
       await expect(train(undefined, long)).rejects.toMatchObject({ type: 'Trainer.Died', nonRetryable: false });
     await expect(train(undefined, long)).rejects.toThrow(/started again from its last checkpoint/);
     expect(await train(undefined, long)).toMatchObject({ capabilityId: 'stamps' });
-  }, 60_000);
+  });
 
   test.each([
     [64, 'Trainer.JobInvalid', true],
@@ -248,8 +263,7 @@ describe('trainAdapter', () => {
     const activity = fixture.activity();
     const running = fixture.run(activities(300).trainAdapter, input, activity);
     await started();
-    await until(() => readFileSync(join(directory(), 'progress.jsonl'), 'utf8').split('\n').length > 3);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await until(() => readFileSync(join(directory(), 'trainer.log'), 'utf8').includes('it ignores SIGTERM'));
     activity.cancel('CANCELLED');
     await expect(running).rejects.toMatchObject({ name: 'CancelledFailure' });
     await until(async () => (await trainerState(directory())).status !== 'running');
