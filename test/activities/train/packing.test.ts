@@ -1,5 +1,5 @@
 // Tier: integration (real processes, fake trainer).
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MockActivityEnvironment } from '@temporalio/testing';
 import { systemClock } from '../../../activities/clock';
@@ -52,7 +52,7 @@ describe('packed trainings', () => {
             arguments: [join(__dirname, '../../fakes/trainer.py')],
           },
           jailProfile: join(root, 'sandbox', 'profile.json'),
-          graceMs: 5_000,
+          graceMs: 60_000,
           ...(reports === undefined ? {} : { reports }),
         }),
       },
@@ -81,6 +81,12 @@ describe('packed trainings', () => {
   };
   const waits = (job: string) =>
     until(() => fixture.heartbeats.some(({ note }) => note?.startsWith(`train ${job}: Queued`)));
+  /** Lets the time be over for which the open packs have waited: it is counted from their first ticket. */
+  const waitIsOver = () => {
+    const longAgo = new Date(Date.now() - 2_000 * NEVER);
+    for (const tickets of files.packs().map((pack) => join(pack, 'tickets')))
+      for (const ticket of readdirSync(tickets)) utimesSync(join(tickets, ticket), longAgo, longAgo);
+  };
   const ofEight = [1, 2, 3, 4, 5, 6, 7, 8];
 
   test('a full pack starts at once, and each member has the result that it has alone', async () => {
@@ -135,11 +141,16 @@ describe('packed trainings', () => {
   });
 
   test('a pack that does not fill up is closed by time; a later training opens the next', async () => {
-    await pack({ packing: 3, packingWaitSeconds: 1 });
+    await pack({ packing: 3 });
     process.env['FAKE_HOLD'] = 'stamps';
     const early = [train('stamps'), train('letters')];
+    await Promise.all([waits('stamps'), waits('letters')]);
+    waitIsOver();
     await files.reaches('stamps', 1);
-    await train('scales');
+    const later = train('scales');
+    await waits('scales');
+    waitIsOver();
+    await later;
     files.go('stamps');
     await Promise.all(early);
     expect(files.starts('stamps')).toEqual(files.starts('letters'));
@@ -177,7 +188,7 @@ describe('packed trainings', () => {
   });
 
   test('a training whose worker dies while it waits keeps its ticket and its time', async () => {
-    await pack({ packing: 2, packingWaitSeconds: 2 });
+    await pack({ packing: 2 });
     const lost = fixture.activity();
     const first = train('stamps', lost);
     await waits('stamps');
@@ -283,13 +294,15 @@ describe('packed trainings', () => {
 
   test('a cancelled training leaves the trainer to the others, after a checkpoint', async () => {
     await pack({ packing: 2 });
-    process.env['FAKE_HOLD'] = 'stamps';
+    process.env['FAKE_HOLD'] = 'letters stamps';
     const activity = fixture.activity();
     const stamps = train('stamps', activity);
     const letters = train('letters');
     await files.reaches('stamps', 4);
     activity.cancel('CANCELLED');
     await expect(stamps).rejects.toMatchObject({ name: 'CancelledFailure' });
+    await until(() => existsSync(join(files.directory('stamps'), 'failure.json')));
+    files.go('letters');
     await letters;
     expect(files.starts('letters')).toHaveLength(1);
     expect(existsSync(join(files.directory('stamps'), 'manifest.json'))).toBe(false);
@@ -305,7 +318,7 @@ describe('packed trainings', () => {
 
   test('when all members are cancelled, the trainer is stopped', async () => {
     await pack({ packing: 2 });
-    process.env['FAKE_HOLD'] = 'letters';
+    process.env['FAKE_HOLD'] = 'letters stamps';
     const cancelled = [fixture.activity(), fixture.activity()] as const;
     const both = [train('stamps', cancelled[0]), train('letters', cancelled[1])];
     await files.reaches('letters', 1);
@@ -316,13 +329,16 @@ describe('packed trainings', () => {
   });
 
   test('a training that is cancelled while it waits is not trained', async () => {
-    await pack({ packing: 2, packingWaitSeconds: 2 });
+    await pack({ packing: 2 });
     const activity = fixture.activity();
     const stamps = train('stamps', activity);
     await waits('stamps');
     activity.cancel('CANCELLED');
     await expect(stamps).rejects.toMatchObject({ name: 'CancelledFailure' });
-    await train('letters');
+    const letters = train('letters');
+    await waits('letters');
+    waitIsOver();
+    await letters;
     expect(files.starts('stamps')).toEqual([]);
     expect(files.starts('letters')).toHaveLength(1);
   });

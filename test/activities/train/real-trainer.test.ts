@@ -56,7 +56,7 @@ describe('trainAdapter with the real trainer', () => {
       environments: [{ id: 'letters', source }],
       budgetFactor: 1,
     };
-  }, 300_000);
+  });
   afterAll(() => fixture.dispose());
 
   const { trainAdapter } = createTrainActivities({
@@ -98,7 +98,7 @@ describe('trainAdapter with the real trainer', () => {
       adapterSha256: resumed.sha256,
     });
     expect(readdirSync(fixture.store.localPath(resumed.key))).toContain('adapter_model.safetensors');
-  }, 600_000);
+  });
 
   test('a job that the trainer refuses says why', async () => {
     const prepared = await getJson(fixture.store, input.context.spec, preparedSpecSchema);
@@ -111,5 +111,5 @@ describe('trainAdapter with the real trainer', () => {
       type: 'Trainer.JobInvalid',
       message: expect.stringContaining('nowhere is not a model directory') as string,
     });
-  }, 300_000);
+  });
 });

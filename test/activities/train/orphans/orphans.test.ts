@@ -26,11 +26,11 @@ let fake: FakeCluster;
 beforeEach(() => {
   fixture = new RunFixture();
   fake = new FakeCluster({ path: pythonPath, script });
-  // Iterations that a test does not outlive.
-  process.env['FAKE_SECONDS'] = '0.2';
+  // Trainers that no test outlives.
+  process.env['FAKE_HOLD'] = 'stamps letters';
 });
 afterEach(async () => {
-  delete process.env['FAKE_SECONDS'];
+  delete process.env['FAKE_HOLD'];
   delete process.env['FAKE_TRAINER'];
   await stopOrphanProcesses(fixture.folder, over, 0);
   fake.dispose();
@@ -137,7 +137,7 @@ describe('trainers of this machine', () => {
   test('a trainer that does not listen is killed after the grace time', async () => {
     process.env['FAKE_TRAINER'] = 'hang';
     const directory = await orphan();
-    await until(() => readFileSync(join(directory, 'trainer.log'), 'utf8').includes('does as it was told'));
+    await until(() => readFileSync(join(directory, 'trainer.log'), 'utf8').includes('it ignores SIGTERM'));
     await stopOrphanProcesses(fixture.folder, over, 500);
     await until(async () => (await trainerState(directory)).status !== 'running');
   });
