@@ -21,7 +21,7 @@ export const fixture = (name: string): string => join(__dirname, 'fixtures', nam
 export class RunFixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'whet-test-'));
   readonly store = new LocalStore(this.folder);
-  readonly client = new HttpModelClient({ timeoutMs: 10_000 });
+  readonly client = new HttpModelClient({ timeoutMs: 60_000 });
   readonly heartbeats: StageProgress[] = [];
   readonly deps: RolloutDeps = {
     store: this.store,

@@ -204,5 +204,5 @@ describe('before the services are started', () => {
       async (asked) => (await asked.workflow.getHandle('desk-open').describe()).status.name,
     );
     expect(status).toBe('RUNNING');
-  }, 120_000);
+  });
 });

@@ -32,7 +32,7 @@ describe('the demo on a cluster', () => {
   afterAll(async () => {
     for (const backend of ['local', 'kubernetes'] as const) rmSync(agentFile(backend), { force: true });
     await fixture.dispose();
-  }, 120_000);
+  });
 
   /** agent.yaml of the demo with another backend, beside it: the demo analyst is looked for in the same folder. */
   const agentFile = (backend: Backend): string => join(dirname(AGENT), `.${fixture.namespace}-${backend}.yaml`);

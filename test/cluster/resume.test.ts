@@ -127,7 +127,7 @@ describe('a training whose pods are deleted', () => {
       expect(lines(name, 'run-3').map(({ iteration }) => iteration)).toEqual(
         Array.from({ length: 40 }, (_, index) => index + 1),
       );
-  }, 300_000);
+  });
 
   test('two workers attach to one Job and get one result', async () => {
     const input = await fixture.input('shared', { iterations: 30 });
@@ -137,7 +137,7 @@ describe('a training whose pods are deleted', () => {
     ]);
     expect(two).toEqual(one);
     expect(await pods('shared')).toHaveLength(1);
-  }, 300_000);
+  });
 
   test('cancelling deletes the pod within its grace period, after a checkpoint', async () => {
     const activity = fixture.run.activity();
@@ -156,7 +156,7 @@ describe('a training whose pods are deleted', () => {
     expect(Date.now() - begun).toBeLessThan(25_000);
     process.stdout.write(`cancel: pod gone after ${((Date.now() - begun) / 1_000).toFixed(1)} s\n`);
     expect(readFileSync(join(fixture.directory('cancelled'), 'progress.jsonl'), 'utf8')).not.toBe('');
-  }, 300_000);
+  });
 
   test.each([
     ['as it is', {}],

@@ -63,12 +63,12 @@ describe("the jobs worker's rights", () => {
     });
     worker = new Cluster(config);
     core = config.makeApiClient(CoreV1Api);
-  }, 180_000);
+  });
   afterAll(async () => {
     const api = KubernetesObjectApi.makeApiClient(fixture.config);
     for (const object of made.filter(({ kind }) => kind?.startsWith('Cluster'))) await api.delete(object);
     await fixture.dispose();
-  }, 120_000);
+  });
 
   const job = (namespace = fixture.namespace) => buildJob(request({ namespace, nodeSelector: { nowhere: 'true' } }));
 

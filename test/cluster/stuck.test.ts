@@ -25,12 +25,12 @@ describe('a stuck training says why', () => {
   beforeAll(async () => {
     await fixture.start();
     await runs.start();
-  }, 180_000);
+  });
   // Repairs after a failure or a time-out, too, because the scenarios share one cluster.
   afterEach(async () => {
     await pendingCure?.();
     pendingCure = null;
-  }, 180_000);
+  });
   afterAll(async () => {
     const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
     process.stdout.write(
@@ -38,7 +38,7 @@ describe('a stuck training says why', () => {
     );
     await runs.stop();
     await fixture.dispose();
-  }, 180_000);
+  });
 
   interface Scenario {
     /** Also the capability's id. */
@@ -111,7 +111,7 @@ describe('a stuck training says why', () => {
         ]);
       };
       await runs.during(input, look, { reportUrl: reportUrl ?? null, trial });
-    }, 480_000);
+    });
 
   const jobOf = async (input: TrainInput) => {
     const { items } = await batch.listNamespacedJob({

@@ -41,5 +41,5 @@ describe('trainAdapter on a cluster', () => {
     expect(Object.values(refused)).toEqual(Object.values(refused).map(() => 0));
     const reasons = new Set(fixture.run.heartbeats.map(({ reason }) => reason?.kind));
     expect([...reasons]).toEqual(expect.arrayContaining(['Starting', 'Training']));
-  }, 600_000);
+  });
 });

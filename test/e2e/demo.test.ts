@@ -55,7 +55,7 @@ describe('a tiny run, end to end', () => {
     if (demo.code !== 0) throw new Error(`whet demo ended with ${demo.code}:\n${demo.stdout}\n${demo.stderr}`);
     result = JSON.parse(demo.stdout) as ImprovementRunResult;
     report = reportSchema.parse(JSON.parse(readFileSync(join(result.reportDirectory, 'report.json'), 'utf8')));
-  }, 600_000);
+  });
 
   test('goes through every stage and leaves a report of the documented form', () => {
     expect(report.runId).toBe(result.runId);
@@ -121,7 +121,7 @@ describe('a tiny run, end to end', () => {
     expect(processesOfInstance(instance)).toEqual([]);
     expect((await whet('down')).stdout).toBe('Nothing was up.\n');
     expect(readdirSync(home)).not.toContain('supervisor.json');
-  }, 120_000);
+  });
 });
 
 describe('bad input', () => {

@@ -45,6 +45,9 @@ export class FakePolicyServer {
   apiKey: string | null = null;
   /** Milliseconds until an answer. */
   delayMs = 0;
+  /** Chat requests after this many get no answer until `release`. */
+  holdAfter = Infinity;
+  private readonly holding: (() => void)[] = [];
   private server: Server | null = null;
   private port = 0;
 
@@ -71,6 +74,17 @@ export class FakePolicyServer {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeAllConnections();
     await closed;
+  }
+
+  /** Chat requests that wait for `release`. */
+  get held(): number {
+    return this.holding.length;
+  }
+
+  /** Answers what was held, and holds nothing more. */
+  release(): void {
+    this.holdAfter = Infinity;
+    for (const goOn of this.holding.splice(0)) goOn();
   }
 
   get baseUrl(): string {
@@ -104,6 +118,7 @@ export class FakePolicyServer {
     }
     const body = JSON.parse(text) as WireRequest;
     this.requests.push(body);
+    if (this.requests.length > this.holdAfter) await new Promise<void>((resolve) => this.holding.push(resolve));
     if (this.delayMs) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     const failed =
       this.interceptors.map((intercept) => intercept(body)).find((found) => found !== null) ?? this.failNext.shift();

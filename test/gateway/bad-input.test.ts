@@ -6,12 +6,25 @@ import { GatewayFixture, versionOf } from './gateway-fixture';
 const KEY = 'sk-one';
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
+const post = (bytes: number): string =>
+  'POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n' +
+  `content-length: ${bytes}\r\n\r\n`;
+
+/** Sends these bytes on a connection of their own, and returns what comes back until it is closed. */
+const raw = ({ url }: GatewayFixture, bytes: string): Promise<string> =>
+  new Promise((resolve) => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
+    let text = '';
+    socket.on('data', (data) => (text += data.toString()));
+    socket.on('close', () => resolve(text));
+  });
+
 describe('bad input', () => {
   const fixture = new GatewayFixture();
   beforeAll(() =>
     fixture.start({
       registry: { versions: [versionOf(1, 'weigh')] },
-      config: { limits: { bodyBytes: 5_000 }, timeouts: { requestBodyMs: 200 } },
+      config: { limits: { bodyBytes: 5_000 } },
     }),
   );
   afterAll(() => fixture.stop());
@@ -50,24 +63,21 @@ describe('bad input', () => {
     expect(await post(new Uint8Array([1]), { ...json, 'content-encoding': 'gzip' })).toBe(415);
   });
 
-  it('an announced body over the limit is refused before it is sent, and one that never comes in time', async () => {
-    const raw = (head: string) =>
-      new Promise<string>((resolve) => {
-        const socket = connect(Number(new URL(fixture.url).port), '127.0.0.1', () => socket.write(head));
-        let text = '';
-        socket.on('data', (data) => (text += data.toString()));
-        socket.on('close', () => resolve(text));
-      });
-    const head = 'POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n';
-    expect(await raw(`${head}content-length: 100000000\r\n\r\n`)).toMatch(/^HTTP\/1.1 413 /);
-    expect(await raw(`${head}content-length: 10\r\n\r\n{`)).toMatch(/^HTTP\/1.1 408 /);
-    expect(await raw('nonsense\r\n\r\n')).toMatch(/^HTTP\/1.1 400 .*"This is no HTTP request."/s);
+  it('an announced body over the limit is refused before it is sent, and so is what is no HTTP', async () => {
+    expect(await raw(fixture, post(100_000_000))).toMatch(/^HTTP\/1.1 413 /);
+    expect(await raw(fixture, 'nonsense\r\n\r\n')).toMatch(/^HTTP\/1.1 400 .*"This is no HTTP request."/s);
   });
 
   it('other routes and methods are refused', async () => {
     expect((await fixture.get('/v1/chat/completions')).status).toBe(405);
     expect((await fixture.get('/nothing')).json['error'].code).toBe('unknown_route');
   });
+});
+
+test('a body that does not come in time is refused', async () => {
+  const fixture = await new GatewayFixture().start({ config: { timeouts: { requestBodyMs: 200 } } });
+  expect(await raw(fixture, `${post(10)}{`)).toMatch(/^HTTP\/1.1 408 /);
+  await fixture.stop();
 });
 
 describe('keys and limits', () => {
@@ -109,14 +119,17 @@ describe('keys and limits', () => {
 
   it('a client has its requests in flight, and gets its place back', async () => {
     const replica = fixture.replicas[0]!;
+    let answer: () => void = () => undefined;
     replica.behaviour = (_, response) => (
-      setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'), 50),
+      (answer = () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}')),
       true
     );
     const first = chat('sk-three');
     await fixture.until(() => replica.completions().some(() => true));
     await fixture.until(() => fixture.agent.replicas.all[0]!.inFlight > 0);
     expect((await chat('sk-three')).json['error'].code).toBe('concurrency_limit_exceeded');
+    replica.behaviour = null;
+    answer();
     expect((await first).status).toBe(200);
     expect((await chat('sk-three')).status).toBe(200);
   });

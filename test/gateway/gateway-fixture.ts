@@ -13,7 +13,7 @@ import { layout, LocalStore } from '../../store';
 import { FakeReplica } from '../fakes/replica';
 
 /** A loaded machine must not send conversations to the base model. What happens after the limit has its own test. */
-const ROUTER_MS = 5_000;
+const ROUTER_MS = 60_000;
 
 /** A version with an adapter for each capability; names carry the version. */
 export function versionOf(version: number, ...capabilities: string[]): RegistryVersion {
@@ -129,9 +129,9 @@ export class GatewayFixture {
     await this.store.swapDocument(key, registry, (await this.store.readDocument(key))?.version ?? null);
   }
 
-  /** Polls until something holds; fails after five seconds. */
+  /** Polls until something holds; fails after two minutes. */
   async until(holds: () => boolean | Promise<boolean>): Promise<void> {
-    const deadline = Date.now() + 5_000;
+    const deadline = Date.now() + 120_000;
     while (!(await holds())) {
       if (Date.now() > deadline) throw new Error(`${holds.toString()} did not come true.`);
       await sleep(5);

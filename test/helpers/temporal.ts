@@ -35,14 +35,24 @@ const FAIRNESS_FLAGS = [
   'matching.numTaskqueueWritePartitions=1',
 ].flatMap((value) => ['--dynamic-config-value', value]);
 
+/** Starts of a server that does not answer in time. */
+const MOST_STARTS = 20;
+
 /** Starts the server. Throws when there is no Temporal CLI, because a skipped test would look like a passed one. */
-export function startTemporal(): Promise<TestWorkflowEnvironment> {
+export async function startTemporal(): Promise<TestWorkflowEnvironment> {
   const path = findTemporalCli();
   if (path === null) throw new Error('No Temporal CLI: run `make setup`, or set TEMPORAL_CLI_PATH.');
   const searchAttributes = Object.values(SEARCH_ATTRIBUTES).map((name) => defineSearchAttributeKey(name, 'KEYWORD'));
-  return TestWorkflowEnvironment.createLocal({
-    server: { executable: { type: 'existing-path', path }, searchAttributes, extraArgs: FAIRNESS_FLAGS },
-  });
+  for (let starts = 1; ; starts++) {
+    try {
+      return await TestWorkflowEnvironment.createLocal({
+        server: { executable: { type: 'existing-path', path }, searchAttributes, extraArgs: FAIRNESS_FLAGS },
+      });
+    } catch (error) {
+      // The SDK gives it five seconds to answer, which can be too short on a busy machine.
+      if (starts === MOST_STARTS) throw error;
+    }
+  }
 }
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | null = null;

@@ -16,7 +16,7 @@ const analyst = () =>
     model: 'm',
     concurrency: 4,
     maxReasks: 1,
-    timeoutMs: 5_000,
+    timeoutMs: 60_000,
     maxTries: 1,
   });
 const requests = (count: number): AnalystRequest<{ n: number }>[] =>

@@ -1,15 +1,20 @@
 // integration: fairness between agents on a real Temporal server, with fakes of the activities and one worker that does
 // one thing at a time.
+import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { LlmActivities } from '../../contracts/messages/activities';
 import { artifact } from '../fakes/activities';
+import { until } from '../helpers/runs';
 import { startTemporal, workflowBundle } from '../helpers/temporal';
 
 let temporal: TestWorkflowEnvironment;
 beforeAll(async () => void (temporal = await startTemporal()));
 afterAll(() => temporal.teardown());
+
+const pendingActivities = (handle: WorkflowHandle) => async (): Promise<number> =>
+  (await handle.describe()).raw.pendingActivities?.length ?? 0;
 
 test('a small run is done long before the large one of another agent that began before it', async () => {
   const order: string[] = [];
@@ -50,9 +55,9 @@ test('a small run is done long before the large one of another agent that began 
   await workflows.runUntil(async () => {
     const large = await start('large', 60);
     // The large run has its backlog before the small run and the worker start.
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await until(pendingActivities(large), (count) => count === 60);
     const small = await start('small', 10);
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await until(pendingActivities(small), (count) => count === 10);
     await llm.runUntil(Promise.all([large.result(), small.result()]));
   });
   expect(order).toHaveLength(70);

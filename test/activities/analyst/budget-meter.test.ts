@@ -40,7 +40,7 @@ function metered(runId: string, budget: AgentSpecInput['budget'], concurrency = 
     budget,
   });
   return new BudgetMeter(store, runId, spec).metered(
-    createAnalyst({ baseUrl: stub.url, apiKey: 'x', model: 'm', concurrency, maxReasks: 1, timeoutMs: 5_000 }),
+    createAnalyst({ baseUrl: stub.url, apiKey: 'x', model: 'm', concurrency, maxReasks: 1, timeoutMs: 60_000 }),
   );
 }
 

@@ -31,11 +31,12 @@ describe('a model server that changes during collect', () => {
     );
     const context = await fixture.prepare(server.baseUrl, spec);
     server.weightsSha256 = FIRST;
-    server.delayMs = 5;
     server.requests.length = 0;
+    server.holdAfter = 30;
     const disturbed = fixture.run(collectTrajectories, context).catch((error: unknown) => error);
-    while (server.requests.length < 30) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (server.held === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await server.stop();
+    server.release();
     [server.weightsSha256, skill] = ['2'.repeat(64), 0];
     await server.start();
     expect(await disturbed).toMatchObject({ type: 'Model.Changed', nonRetryable: true });

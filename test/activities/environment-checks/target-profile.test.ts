@@ -1,5 +1,7 @@
 // Tier: process (real runtime; no jail, no model).
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { readTargetProfile } from '../../../activities/environment-checks/target-profile';
 import { EnvironmentHung, EnvironmentRaised, loadProfile, openEnvironment } from '../../../sandbox';
 import { fixture as fixturePath } from '../run-fixture';
@@ -14,10 +16,12 @@ function before(passage: string, added: string): string {
   return office.replace(passage, `${added}${passage}`);
 }
 
-/** Profile of an environment whose requests have less than a second a line. */
-function profileOf(source: string, signal = new AbortController().signal) {
+/** Limit of a line of requests for an environment that hangs, and for one that is near it. Others have a minute. */
+const SHORT_MS = 4_000;
+
+function profileOf(source: string, request = 60_000, signal = new AbortController().signal) {
   const loaded = loadProfile();
-  const profile = { ...loaded, profile: { ...loaded.profile, wallMs: { ...loaded.profile.wallMs, request: 800 } } };
+  const profile = { ...loaded, profile: { ...loaded.profile, wallMs: { ...loaded.profile.wallMs, request } } };
   return readTargetProfile({
     openEnvironment: (environment) => openEnvironment({ ...environment, profile }),
     environment: { source, trust: 'owner', name: 'post office' },
@@ -37,8 +41,8 @@ test('what tools answer, and what train and held-out tasks ask', async () => {
 
 test('an environment that takes its time at every reset is not taken for a hanging one', async () => {
   // All of a hundred resets in a line would take more than the line has.
-  const slow = before(RESET, '        __import__("time").sleep(0.012)\n');
-  await expect(profileOf(slow)).resolves.toMatchObject({ train: { length: 100 }, heldOut: { length: 60 } });
+  const slow = before(RESET, '        __import__("time").sleep(0.05)\n');
+  await expect(profileOf(slow, SHORT_MS)).resolves.toMatchObject({ train: { length: 100 }, heldOut: { length: 60 } });
 });
 
 test('one that dies of a malformed call loses what that call would have shown', async () => {
@@ -53,7 +57,7 @@ test('one that hangs in an episode costs that episode, and those beside it are p
     STEP,
     '        if self.task == self.generate_task(7):\n            __import__("time").sleep(60)\n',
   );
-  const { formats } = await profileOf(hangs);
+  const { formats } = await profileOf(hangs, SHORT_MS);
   expect(formats).toEqual((await profileOf(office)).formats);
 });
 
@@ -66,13 +70,21 @@ test('one that does not open its tasks is given up', async () => {
   await expect(profileOf(before(RESET, '        assert seed < 1000, "no such town"\n'))).rejects.toThrow(
     EnvironmentRaised,
   );
-  await expect(profileOf(before(RESET, '        __import__("time").sleep(60)\n'))).rejects.toThrow(EnvironmentHung);
+  const hangs = before(RESET, '        __import__("time").sleep(60)\n');
+  await expect(profileOf(hangs, SHORT_MS)).rejects.toThrow(EnvironmentHung);
 });
 
 test('a cancellation does not wait for a hanging environment', async () => {
-  const stop = new AbortController();
-  setTimeout(() => stop.abort(new Error('enough')), 300);
-  await expect(profileOf(before(RESET, '        __import__("time").sleep(0.6)\n'), stop.signal)).rejects.toThrow(
-    'enough',
-  );
+  const folder = mkdtempSync(join(tmpdir(), 'whet-hangs-'));
+  try {
+    const stop = new AbortController();
+    const mark = join(folder, 'hangs');
+    const hangs = `        open(${JSON.stringify(mark)}, "w").close()\n        __import__("time").sleep(600)\n`;
+    const profile = profileOf(before(RESET, hangs), 600_000, stop.signal);
+    while (!existsSync(mark)) await new Promise((resolve) => setTimeout(resolve, 5));
+    stop.abort(new Error('enough'));
+    await expect(profile).rejects.toThrow('enough');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -90,11 +90,12 @@ describe('evaluation rollouts', () => {
     const input = { context, arm: heavy.name, kind: 'adapter' as const, adapters: [heavy], routing: null };
     const undisturbed = await fixture.run(activities().rollOutArm, input);
     const again = await fixture.prepare(server.baseUrl, spec, undefined, 'run-2');
-    server.delayMs = 10;
     server.requests.length = 0;
+    server.holdAfter = 9;
     const running = fixture.run(activities().rollOutArm, { ...input, context: again });
-    while (server.requests.length < 10) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (server.held === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await server.stop();
+    server.release();
     await server.start();
     expect((await running).rollouts.trajectories.sha256).toBe(undisturbed.rollouts.trajectories.sha256);
     expect(server.loads).toHaveLength(2);

@@ -32,7 +32,7 @@ const impatient: AnalystFactory = ({ spec, analyst }) =>
     model: analyst.model,
     concurrency: spec.analyst.concurrency,
     maxReasks: spec.analyst.maxReasks,
-    timeoutMs: 5_000,
+    timeoutMs: 60_000,
     firstWaitMs: 1,
     maxTries: 2,
   });

@@ -67,4 +67,4 @@ test('what waits is listed with its stage, since when, for whom, and the command
   });
   await handle.describe();
   expect(await ls<WaitingRow[]>(true, { waiting: true })).toEqual([]);
-}, 120_000);
+});

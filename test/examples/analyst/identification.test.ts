@@ -49,4 +49,4 @@ test('the planted deficits of the orders desk are found, its decoys are not kept
   ).toEqual(['escalate-legal-threats', 'greet-the-customer']);
   const stats = (await (await fetch(`${app.listeningOrigin}/stats`)).json()) as Record<string, unknown>;
   expect(stats).toMatchObject({ billed: { label: totals.asked }, duplicateKeys: 0, billedTwice: 0 });
-}, 240_000);
+});

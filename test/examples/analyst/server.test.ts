@@ -181,7 +181,7 @@ test('our client understands it', async () => {
     model: DEMO_ANALYST_MODEL,
     concurrency: 2,
     maxReasks: 0,
-    timeoutMs: 5_000,
+    timeoutMs: 60_000,
   });
   const answer = await analyst.ask({
     kind: 'label',

@@ -30,7 +30,7 @@ describe('the official clients get through the gateway what they get from the po
     policy = await PolicyServer.start(model, 'tiny');
     const agent = { baseModel: 'tiny', replicas: [policy.url], router: { kind: 'fixed' as const } };
     await fixture.start({ replicas: 0, registry: { versions: [versionOf(1, 'weigh')] }, agent });
-  }, 120_000);
+  });
   afterAll(async () => {
     await fixture.stop();
     await policy.stop();

@@ -9,7 +9,7 @@ const EXAMPLES: Example[] = [
   { capabilityId: 'stamp', task: 'put postage on the letter' },
   { capabilityId: 'weigh', task: 'how heavy is the heavy letter' },
 ];
-const signal = AbortSignal.timeout(5_000);
+const signal = new AbortController().signal;
 
 it('finds the examples most similar to a task, once they are prepared, and reads each version once', async () => {
   let reads = 0;
