@@ -1,4 +1,6 @@
 // jail
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as Cgroup from '../../sandbox/cgroup';
@@ -16,6 +18,27 @@ const fresh = (): typeof Cgroup => {
   jest.resetModules();
   return jest.requireActual<typeof Cgroup>('../../sandbox/cgroup');
 };
+
+test('a group holds the process that joins it, bounds memory and processes, and is gone after its release', async () => {
+  const { cgroupLayer, createJailCgroup } = fresh();
+  const group = createJailCgroup(limits, null);
+  if (cgroupLayer() === 'none') return expect(group).toBeNull();
+  expect(group!.bounds).toEqual(expect.arrayContaining(['memory', 'pids']));
+  const [command, ...words] = [...group!.joinPrefix(), 'cat'];
+  const child = spawn(command!, words);
+  await group!.join(child.pid!);
+  child.stdin.write('joined');
+  await once(child.stdout, 'data');
+  const joined = readFileSync(`/proc/${child.pid}/cgroup`, 'utf8');
+  const [name] = /whetstone-jail-\d+-\d+/.exec(joined)!;
+  const left = () =>
+    existsSync(join('/sys/fs/cgroup/memory', own('memory'), name)) || existsSync(join('/sys/fs/cgroup', own(''), name));
+  expect(left()).toBe(true);
+  child.stdin.end();
+  await once(child, 'exit');
+  group!.release();
+  while (left()) await new Promise((resolve) => setTimeout(resolve, 10));
+});
 
 (isVersion1 ? test : test.skip)(
   'under a group with less processor time than a jail gets, memory and processes stay bounded',

@@ -148,7 +148,7 @@ test('a hang rejects every waiting request and later ones', async () => {
   const environment = await open(
     ADDER.replace('self.total += call', 'import time; time.sleep(100); self.total += call'),
     {
-      wallMs: { ...wallMs, request: 500 },
+      wallMs: { ...wallMs, request: 5_000 },
     },
   );
   await environment.reset('a', 1);

@@ -72,8 +72,9 @@ async function play(attack: Attack): Promise<void> {
 
 describe.each(Object.entries(FAMILIES))('%s', (_, attacks) => {
   for (const attack of attacks) {
-    const runs = attack.only === undefined || attack.only === process.arch ? test : test.skip;
-    runs(attack.name, async () => {
+    // An attack with the instructions of another processor is none on this one.
+    if (attack.only !== undefined && attack.only !== process.arch) continue;
+    test(attack.name, async () => {
       const attacking = play(attack);
       await expectBystanderAnswers();
       await attacking;
