@@ -13,9 +13,10 @@ export class OneAttempt {
 
   /**
    * Waits until the attempt before has ended, at most a minute. The result says that this one has ended.
+   * @param setNote shows people what it waits for; undefined removes it.
    * @throws the reason of the signal when that fires.
    */
-  async begin(work: string, signal: AbortSignal): Promise<() => void> {
+  async begin(work: string, signal: AbortSignal, setNote: (note: string | undefined) => void): Promise<() => void> {
     const before = this.running.get(work);
     let end = (): void => undefined;
     const mine = new Promise<void>((resolve) => (end = resolve));
@@ -25,10 +26,12 @@ export class OneAttempt {
       end();
     };
     if (before !== undefined) {
+      setNote('waits for the attempt before, which stores the answers that are under way');
       const timeUp = new AbortController();
       const either = AbortSignal.any([signal, timeUp.signal]);
       await Promise.race([before, sleep(LONGEST_WAIT_MS, undefined, { signal: either }).catch(() => undefined)]);
       timeUp.abort();
+      setNote(undefined);
       if (signal.aborted) {
         leave();
         throw signal.reason;

@@ -7,6 +7,7 @@ import { contentKey, type Analyst, type AnalystAnswer, type AnalystRequest, type
 import { layout, readSegment, type ArtifactStore } from '../../store';
 import { warnOfDamage } from '../warn-of-damage';
 import { Claim } from './claim';
+import type { OneAttempt } from './one-attempt';
 import { PaidSegment } from './paid-segment';
 
 const storedCallSchema = callRecordSchema.extend({
@@ -52,6 +53,8 @@ export function sumCalls(records: Iterable<CallRecord>) {
 /** What an activity gives to the calls that it records. */
 export interface RecordedCallsOptions {
   analyst: Analyst;
+  /** The attempts at activities of this kind in this process. */
+  attempts: OneAttempt;
   /** Ends waiting calls. */
   signal: AbortSignal;
   /** Shows people what the calls wait for; undefined removes it. */
@@ -73,11 +76,13 @@ async function readCalls(store: ArtifactStore, key: string) {
 
 /**
  * Analyst calls of one activity. Their answers are kept in a segment, from which a retry takes them. Before the first
- * question it claims the segment: an earlier attempt whose process was stopped, and goes on, asks nothing more.
+ * question it waits for the attempt before in its process, whose answer may be under way, and claims the segment: an
+ * earlier attempt whose process was stopped, and goes on, asks nothing more.
  */
 export class RecordedCalls {
   private stored: StoredCall[] = [];
   private claim: Promise<Claim> | null = null;
+  private leave = (): void => undefined;
   private readonly segment: PaidSegment;
 
   private constructor(
@@ -143,8 +148,13 @@ export class RecordedCalls {
   }
 
   async close(): Promise<void> {
-    await this.segment.close();
-    await (await this.claim?.catch(() => null))?.release();
+    const claim = await this.claim?.catch(() => null);
+    try {
+      await this.segment.close();
+    } finally {
+      await claim?.release();
+      this.leave();
+    }
   }
 
   private async read(): Promise<void> {
@@ -155,10 +165,12 @@ export class RecordedCalls {
 
   /** An earlier attempt may have answered until its claim was taken, so the segment is read again. */
   private async takeClaim(): Promise<Claim> {
+    const { attempts, signal, setNote } = this.options;
+    this.leave = await attempts.begin(this.key, signal, setNote);
     const claim = await Claim.take(this.store, this.key.replace(/\.jsonl$/, '.claim.json'), {
       runId: this.runId,
       questions: 1,
-      signal: this.options.signal,
+      signal,
       // No other run has this segment.
       onWait: () => undefined,
     });

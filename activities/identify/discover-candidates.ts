@@ -51,6 +51,7 @@ export async function discoverCandidates(
   const setNote = (note: string | undefined) => progress.setNote(note);
   const calls = await RecordedCalls.open(store, context.runId, DISCOVERY_WORK, {
     analyst,
+    attempts: artifacts.attempts,
     signal,
     setNote,
     repetition,

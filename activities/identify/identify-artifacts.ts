@@ -34,7 +34,7 @@ export interface IdentifyArtifacts {
   plan(ref: ArtifactRef): Promise<LabelPlanDocument>;
   /** A number that grows with each call. Requests of the chunk that began first have the lowest, and are sent first. */
   nextPriority(): number;
-  /** The attempts at a chunk in this process. */
+  /** The attempts at a chunk, or at discovery, in this process. */
   attempts: OneAttempt;
 }
 

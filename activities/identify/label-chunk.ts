@@ -83,7 +83,7 @@ export async function labelChunk(
     priority: artifacts.nextPriority(),
   };
   try {
-    leave = await artifacts.attempts.begin(key, signal);
+    leave = await artifacts.attempts.begin(key, signal, setNote);
     const { own, labels } = await askWhatIsMissing(work);
     const { promptTokens, completionTokens, cachedTokens } = sumCalls(own.map(({ call }) => call));
     const asked = new Set(own.map(({ label }) => label.key)).size;

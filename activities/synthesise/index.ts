@@ -5,6 +5,7 @@ import type { Repetition } from '../../contracts/messages/repair';
 import type { SynthesisInput, SynthesisResult } from '../../contracts/messages/sharpen-stage';
 import { contentKey, type AnalystFactory } from '../../llm';
 import { getJson, layout } from '../../store';
+import { OneAttempt } from '../analyst/one-attempt';
 import { RecordedCalls } from '../analyst/recorded-calls';
 import { startProgress } from '../progress';
 import { type MaterialDeps, materialReader } from './material';
@@ -18,6 +19,7 @@ export interface SynthesiseDeps extends MaterialDeps {
 /** Activities of the synthesise stage (TRACE, arXiv 2604.05336, section 3). */
 export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivities, 'synthesiseEnvironment'> {
   const readMaterial = materialReader(deps);
+  const attempts = new OneAttempt();
 
   return {
     async synthesiseEnvironment(input: SynthesisInput, repetition?: Repetition): Promise<SynthesisResult> {
@@ -30,7 +32,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
         deps.store,
         context.runId,
         `analyst-synthesise-${capability.id}-${attempt}`,
-        { analyst, signal, setNote: (note) => progress.setNote(note), repetition },
+        { analyst, attempts, signal, setNote: (note) => progress.setNote(note), repetition },
       );
       try {
         const messages = synthesisMessages(await readMaterial(input, prepared));

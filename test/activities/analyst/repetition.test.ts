@@ -1,5 +1,6 @@
 // unit: a repeated activity takes recorded answers and asks for no new one unless it may.
 import { z } from 'zod';
+import { OneAttempt } from '../../../activities/analyst/one-attempt';
 import { RecordedCalls } from '../../../activities/analyst/recorded-calls';
 import type { Repetition } from '../../../contracts/messages/repair';
 import type { Analyst, AnalystRequest } from '../../../llm';
@@ -21,7 +22,13 @@ const analyst = {
 } as unknown as Analyst;
 const open = (repetition?: Repetition) => {
   const { signal } = new AbortController();
-  return RecordedCalls.open(store, 'run-1', 'work', { analyst, signal, setNote: () => undefined, repetition });
+  return RecordedCalls.open(store, 'run-1', 'work', {
+    analyst,
+    attempts: new OneAttempt(),
+    signal,
+    setNote: () => undefined,
+    repetition,
+  });
 };
 
 test('an answer that is not recorded is only asked for with leave', async () => {

@@ -41,13 +41,13 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** Holds label calls back until `open` is called. */
-function gate(): { isHeld: () => boolean; open: () => void } {
+/** Holds calls back until `open` is called. */
+function gate(isHeldBack = isLabel): { isHeld: () => boolean; open: () => void } {
   let open = () => {};
   let isHeld = false;
   const opened = new Promise<null>((resolve) => (open = () => resolve(null)));
   special = async (request) => {
-    if (!isLabel(request)) return null;
+    if (!isHeldBack(request)) return null;
     isHeld = true;
     return opened;
   };
@@ -176,6 +176,27 @@ describe('two runs of one agent at once', () => {
     await expect(next).resolves.toMatchObject({ asked: 70 });
     expect(labelCalls()).toBe(70);
   });
+});
+
+test('discovery waits for the attempt before in its process as well, whose answer counts', async () => {
+  const isDiscovery = ({ body }: FakeAnalystRequest) => body.response_format?.json_schema.name === 'discover';
+  const { isHeld, open } = gate(isDiscovery);
+  const input = await world.input(10, 'run-1');
+  const environment = world.fixture.activity();
+  const discover = (activity = world.fixture.activity()) =>
+    world.fixture.run(world.activities.discoverCandidates, input, activity);
+  const outcome = discover(environment).catch((error: unknown) => error);
+  await until(isHeld);
+  const next = discover();
+  await until(
+    () => stub.requests.length > 1 || world.fixture.heartbeats.some(({ note }) => note?.includes('attempt before')),
+  );
+  environment.cancel('NOT_FOUND');
+  special = () => null;
+  open();
+  await outcome;
+  const { calls } = await next;
+  expect(stub.requests).toHaveLength(calls);
 });
 
 describe('what is paid for', () => {

@@ -27,7 +27,7 @@ const TOOL: EnvironmentTool = {
 
 let stub: FakeAnalyst;
 let world: IdentifyWorld;
-let answer: (request: FakeAnalystRequest) => FakeAnalystAnswer = syntheticAnswer;
+let answer: (request: FakeAnalystRequest) => FakeAnalystAnswer | Promise<FakeAnalystAnswer> = syntheticAnswer;
 
 beforeEach(async () => {
   answer = ({ body }) => ({
@@ -70,7 +70,7 @@ const activities = () =>
         model: analyst.model,
         concurrency: 1,
         maxReasks: 1,
-        timeoutMs: 5_000,
+        timeoutMs: 60_000,
       }),
     describeTarget: async () => ({ tools: [TOOL] }),
   });
@@ -115,6 +115,26 @@ test('a retried activity gets the answer from its segment', async () => {
   const given = await input();
   const first = await world.fixture.run(activities().synthesiseEnvironment, given);
   await expect(world.fixture.run(activities().synthesiseEnvironment, given)).resolves.toEqual(first);
+  expect(asked()).toHaveLength(1);
+});
+
+test('an attempt waits for the one before in its process, whose answer counts', async () => {
+  const given = await input();
+  const { synthesiseEnvironment } = activities();
+  const environment = world.fixture.activity();
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const usual = answer;
+  answer = (request) => opened.then(() => usual(request));
+  const outcome = world.fixture.run(synthesiseEnvironment, given, environment).catch((error: unknown) => error);
+  while (asked().length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  const next = world.fixture.run(synthesiseEnvironment, given);
+  const isWaiting = () => world.fixture.heartbeats.some(({ note }) => note?.includes('attempt before'));
+  while (asked().length === 1 && !isWaiting()) await new Promise((resolve) => setTimeout(resolve, 5));
+  environment.cancel('NOT_FOUND');
+  open();
+  await outcome;
+  await expect(next).resolves.toMatchObject({ model: 'm-1' });
   expect(asked()).toHaveLength(1);
 });
 
