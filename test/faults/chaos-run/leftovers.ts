@@ -6,7 +6,7 @@ import type { Instance } from './instance';
 import { jailGroups } from './jail-groups';
 
 /** Files that only exist while something is written, locked or up. */
-const TEMPORARY = /(\.tmp|\.lock\.[0-9a-f]+|\.json\.lock|\.partial)$|^(up\.lock|supervisor\.json)$/;
+const TEMPORARY = /(\.tmp|\.lock\.[0-9a-f]+|\.json\.lock|\.partial)$|^supervisor\.json$/;
 
 /** Looks for what an instance left behind after `whet down`: a line for each thing. */
 export async function findLeftovers(instance: Instance): Promise<string[]> {
