@@ -1,0 +1,48 @@
+// tier: integration
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createReportActivities } from '../../../activities/report';
+import { reportCommand } from '../../../cli/commands/report';
+import { createOutput } from '../../../cli/output';
+import { readSettings } from '../../../cli/settings';
+import { freePort } from '../../../cli/supervisor/ports';
+import { LocalStore } from '../../../store';
+import { sampleRun } from '../../activities/report/sample-run';
+
+describe('`whet report` where no Temporal server answers', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'whet-report-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const said: string[] = [];
+  let report: (runId: string) => Promise<void>;
+  let runId: string;
+  let directory: string;
+
+  beforeAll(async () => {
+    const settings = readSettings({ WHET_HOME: folder, TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` });
+    const out = createOutput(false, { write: (text: string) => said.push(text) > 0 });
+    report = (id) => reportCommand({ settings, out }, id);
+    const store = new LocalStore(settings.storeRoot);
+    const input = await sampleRun(store);
+    ({ runId } = input.context);
+    ({ directory } = await createReportActivities({ store, now: () => new Date(0) }).renderReport(input));
+  });
+  beforeEach(() => void said.splice(0));
+
+  test('it is read from the store, and it is said that this is all that is known', async () => {
+    await report(runId);
+    expect(said.join('')).toMatch(/^No Temporal server answers at .*\nThis is the report in the store.*\n/);
+    expect(said.join('')).toContain('base');
+    expect(said.join('')).toContain(`report: ${directory}/report.json`);
+  });
+
+  test('a run without one there is the failure of the server', async () => {
+    await expect(report('run-none')).rejects.toMatchObject({ type: 'Temporal.Unreachable' });
+    await expect(report('../../etc')).rejects.toMatchObject({ type: 'Temporal.Unreachable' });
+  });
+
+  test('a damaged one is said to be that', async () => {
+    writeFileSync(join(directory, 'report.json'), '{');
+    await expect(report(runId)).rejects.toThrow(/report\.json.*report\.html beside it/s);
+  });
+});
