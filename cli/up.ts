@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentSpec } from '../contracts/config/agent-spec';
+import { makeFolder } from '../store';
 import { CliError } from './errors';
 import { refuseToStrandRuns } from './open-runs';
 import { duration, type Output } from './output';
@@ -86,7 +87,7 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
  * holds the lock, so a killed process leaves none behind.
  */
 export async function withUpLock<T>({ home }: Settings, out: Output, action: () => Promise<T>): Promise<T> {
-  mkdirSync(home, { recursive: true });
+  await makeFolder(home);
   const address = lockAddress('up', home);
   let said = false;
   for (;;) {
@@ -179,7 +180,7 @@ function refuseOtherAgent(state: SupervisorState, { agent, modelSeed }: UpOption
 
 /** Starts the detached supervisor and waits until it has written its state. */
 async function startSupervisor({ home }: Settings, plan: Plan): Promise<void> {
-  mkdirSync(plan.logs, { recursive: true });
+  await makeFolder(plan.logs);
   const path = join(plan.logs, 'supervisor.log');
   const log = openSync(path, 'a');
   const child = spawn(process.execPath, ['--enable-source-maps', join(__dirname, 'supervisor', 'main.js')], {

@@ -1,4 +1,4 @@
-import { mkdir, open } from 'node:fs/promises';
+import { access, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Writes a folder's entries to the disk: without it, a power cut may take back a rename that has been reported. */
@@ -11,9 +11,34 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
+/**
+ * Makes a folder and those above it. Returns the first that was made; undefined when all are there. On a read-only disk
+ * Node's own recursive call says that nothing is there (ENOENT), so its errors are asked for again one by one.
+ */
+export async function makeFolders(path: string): Promise<string | undefined> {
+  try {
+    return await mkdir(path, { recursive: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    const missing = [path];
+    while (await isMissing(dirname(missing[0]!))) missing.unshift(dirname(missing[0]!));
+    for (const folder of missing)
+      await mkdir(folder).catch((precise: NodeJS.ErrnoException) => {
+        if (precise.code !== 'EEXIST') throw precise;
+      });
+    return missing[0];
+  }
+}
+
+const isMissing = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT' && dirname(path) !== path,
+  );
+
 /** Makes a folder and those above it, so that they outlast a power cut. */
 export async function makeFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
+  const first = await makeFolders(path);
   if (first === undefined) return;
   for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }

@@ -15,6 +15,7 @@ export { DamagedLines } from './damaged-lines';
 export { changeDictionary, readDictionary } from './dictionary';
 export { isStoreError, StoreConflictError, StoreCorruptError, StoreKeyError } from './errors';
 export { diskError } from './file-errors';
+export { makeFolder } from './folders';
 export { layout } from './layout';
 export { LineFile, RecentCache } from './line-file';
 export { type LiveTraces, readLiveTraces } from './live-traces';

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type Dirent } from 'node:fs';
-import { lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { lstat, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { makeFolders } from './folders';
 import { isMissing, orIfMissing } from './missing-files';
 
 /**
@@ -54,7 +55,7 @@ export async function removeTree(root: string, path: string, unmodifiedSinceMs: 
   if (newest === null || newest > unmodifiedSinceMs) return false;
   await requireInside(root, target);
   const aside = join(root, REMOVED, `${Date.now()}-${randomBytes(6).toString('hex')}`);
-  await mkdir(dirname(aside), { recursive: true });
+  await makeFolders(dirname(aside));
   try {
     await rename(target, aside);
   } catch (error) {

@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { z } from 'zod';
 import type { Segment, SegmentLine, SegmentReading } from './artifact-store';
 import { DamagedLines } from './damaged-lines';
 import { onDisk } from './file-errors';
+import { makeFolders } from './folders';
 import { isMissing } from './missing-files';
 import { splitLines } from './split-lines';
 
@@ -158,7 +159,7 @@ function readLine<T>(bytes: Buffer | null, schema: z.ZodType<T>): { value: T } |
  * it off, because a writer may be about to finish it.
  */
 async function openForAppend(path: string): Promise<FileHandle> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolders(dirname(path));
   const file = await open(path, 'a+');
   try {
     const { size } = await file.stat();
