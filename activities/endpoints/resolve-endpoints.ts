@@ -75,7 +75,7 @@ export function resolveEndpoints(
     throw failure(
       'Spec.Invalid',
       'There is no analyst: analyst.baseUrl, OPENAI_API_KEY and OPENAI_BASE_URL are not set and no demo ' +
-        'analyst is running. Set one of them, or start everything with `whet up`.',
+        'analyst is running. Set one of them; `whet up` starts a demo analyst where agent.yaml comes with one.',
     );
   }
   if (known.analyst.apiKey !== null && analyst.baseUrl !== undefined) {

@@ -3,6 +3,7 @@ import type { Context } from '../context';
 import { CliError } from '../errors';
 import { askSupervisor } from '../supervisor/supervisor-state';
 import { refuseToStrandRuns } from '../open-runs';
+import { missingAnalyst } from '../supervisor/plan';
 import { supervise } from '../supervisor/supervisor';
 import { down, endLeftovers, planServices, refuseSilentSupervisor, up, withUpLock } from '../up';
 
@@ -36,6 +37,8 @@ async function superviseHere(
     refuseSilentSupervisor(settings);
     await endLeftovers(settings, out);
     const planned = await planServices(settings, { agent, anyPort: false });
+    const missing = missingAnalyst(settings, agent, planned);
+    if (missing !== null) out.line(missing);
     if (ignoreOpenRuns !== true) await refuseToStrandRuns(settings, planned);
     return planned;
   });
