@@ -6,7 +6,8 @@ export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
 SEED ?= 1
 AGENT ?= examples/orders-desk/agent.yaml
 
-.PHONY: help setup build demo world check-world test e2e bench faults chaos cluster cluster-down test-cluster test-vllm lint format clean
+.PHONY: help setup build demo world check-world test e2e bench faults chaos cluster cluster-down test-cluster \
+  test-vllm lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

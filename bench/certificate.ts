@@ -2,8 +2,8 @@
  * Measures the certificate of environments: forty wrong environments, of which few should pass, and ten good ones, of
  * which none should be refused (bench/certificate/README.md). Each is checked as `whet env check` does it. With
  * `--calibrate` those that pass are then calibrated with the demo agent's base model, which is trained unless the cache
- * has it. Before the last line comes a table by check: what it refused, what it alone refused, and its seconds. The last
- * line is JSON.
+ * has it. Before the last line comes a table by check: what it refused, what it alone refused, and its seconds. The
+ * last line is JSON.
  *
  *     node dist/bench/certificate.js [--set wrong|good] [--kind leak] [--only NAME,NAME] [--jobs 2] [--calibrate]
  *     [--seed 1] [--out FILE]

@@ -157,10 +157,8 @@ async function main(): Promise<void> {
       rows.push({ seed, successes: input.collected.successes, failures: input.collected.failures, arms, undecided });
       console.log(`seed ${seed} (${Math.round((Date.now() - began) / 1000)} s): ${JSON.stringify(rows.at(-1))}`);
     }
-    const study =
-      first === null
-        ? null
-        : await studyStability(store, identify, analystUrl, spec.name, first, Number(values.identifications));
+    const times = Number(values.identifications);
+    const study = first && (await studyStability(store, identify, analystUrl, spec.name, first, times));
     if (values.out !== '') console.log(`study: ${study?.directory ?? 'none'}`);
     const arms = Object.fromEntries(
       [...scores].map(([arm, score]) => [arm, { precision: precision(score), recall: recall(score), ...score }]),

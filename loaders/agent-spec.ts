@@ -88,7 +88,7 @@ function crossChecks(
   return problems;
 }
 
-/** Sampler vllm without an address of its own uses the server of the model, which must be a vLLM that trainers reach. */
+/** Sampler vllm without an address uses the server of the model, which must be a vLLM that trainers reach. */
 function samplerProblems(
   { server, baseUrl }: AgentSpec['model'],
   { sampler, samplerUrl, backend }: AgentSpec['training'],

@@ -37,7 +37,7 @@ const regressionFields = {
 };
 
 /** The active version as an arm. */
-export const incumbentSchema = z.strictObject({
+const incumbentSchema = z.strictObject({
   version: z.number().int().describe('Its number in the registry.'),
   arm: armSchema.describe('Its adapters through its router, as the gateway serves them.'),
   routedMinus: intervalSchema.describe('Routed minus the active version, paired over tasks.'),
