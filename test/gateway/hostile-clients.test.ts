@@ -45,7 +45,7 @@ describe('a request that names its model in an odd way', () => {
 
 describe('a model server that answers one request in an odd way stays ready', () => {
   const fixture = new GatewayFixture();
-  beforeAll(() => fixture.start({ registry, config: { timeouts: { replicaMs: 100 } } }));
+  beforeAll(() => fixture.start({ registry, config: { timeouts: { replicaMs: 60_000 } } }));
   afterAll(() => fixture.stop());
   afterEach(() => (fixture.replicas[0]!.behaviour = null));
 
