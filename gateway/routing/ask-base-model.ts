@@ -3,6 +3,7 @@ import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
 import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
 import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
 import { rankReplicas } from '../upstream/rank-replicas';
+import type { Replica } from '../upstream/replica';
 import type { RouterDeps, RoutingQuestion } from './router';
 
 const tokenSchema = z.object({ token: z.string(), logprob: z.number() });
@@ -21,8 +22,9 @@ const answerSchema = z.object({
 
 /**
  * Asks the base model which capability a task needs, with the prompt of the evaluation (docs/protocols.md, section 7),
- * and reads the probabilities of the labels. Rejects when no model server is ready, when it does not answer with status
- * 200, and when its answer is not a chat completion.
+ * and reads the probabilities of the labels. A server that fails is followed by the next one that is ready. Rejects
+ * when the signal is aborted, when no model server is ready, and when none answers with status 200 and a chat
+ * completion.
  */
 export async function askBaseModel(
   { replicas, baseModel }: Pick<RouterDeps, 'replicas' | 'baseModel'>,
@@ -31,8 +33,6 @@ export async function askBaseModel(
   signal: AbortSignal,
 ): Promise<RoutingRecord> {
   const menu = routerMenu(capabilities);
-  const replica = rankReplicas(replicas.all, null, prefix)[0];
-  if (replica === undefined) throw new Error('No model server is ready for the router.');
   const body = JSON.stringify({
     model: baseModel,
     messages: [{ role: 'user', content: routerPrompt(task, menu) }],
@@ -43,6 +43,28 @@ export async function askBaseModel(
     top_logprobs: ROUTER_TOP_LOGPROBS,
     structured_outputs: { choice: menu.map(({ label }) => label) },
   });
+  const tried = new Set<Replica>();
+  let failure = new Error('No model server is ready for the router.');
+  for (;;) {
+    const replica = rankReplicas(replicas.all, null, prefix).find((able) => !tried.has(able));
+    if (replica === undefined) throw failure;
+    tried.add(replica);
+    try {
+      const { message, logprobs } = await askReplica(replica, baseModel, body, signal);
+      return routingDecision(0, menu, {
+        content: message.content ?? null,
+        firstToken: logprobs?.content?.[0]?.top_logprobs ?? [],
+      });
+    } catch (error) {
+      failure = error as Error;
+      if (signal.aborted) throw failure;
+      // The connection failed, not the answer. Traffic leaves the server if it has gone.
+      if ('code' in failure) void replica.doubt();
+    }
+  }
+}
+
+async function askReplica(replica: Replica, baseModel: string, body: string, signal: AbortSignal) {
   const headers = {
     'content-type': 'application/json',
     ...(replica.apiKey === null ? {} : { authorization: `Bearer ${replica.apiKey}` }),
@@ -59,11 +81,7 @@ export async function askBaseModel(
     const text = await answer.body.text();
     if (answer.statusCode !== 200)
       throw new Error(`A model server answered the router with status ${answer.statusCode}.`);
-    const { message, logprobs } = answerSchema.parse(JSON.parse(text)).choices[0]!;
-    return routingDecision(0, menu, {
-      content: message.content ?? null,
-      firstToken: logprobs?.content?.[0]?.top_logprobs ?? [],
-    });
+    return answerSchema.parse(JSON.parse(text)).choices[0]!;
   } finally {
     replica.end(baseModel);
   }

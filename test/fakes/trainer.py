@@ -4,8 +4,8 @@ FAKE_TRAINER chooses what happens after a job's third iteration: `exit N`, `kill
 that job, the others go on), or nothing. Further: `stuck` (killed whenever it would begin the fourth iteration), `step`
 (killed after every iteration). FAKE_HOLD names jobs that make no fifth iteration before their directory has a
 file `go`. FAKE_LINGER keeps the process alive after its last manifest until that directory has a file `leave`, as a
-trainer is that takes its time to end. FAKE_SECONDS is the duration of an iteration. Every start of a job is a line of its starts.txt: the process
-id.
+trainer is that takes its time to end. FAKE_SECONDS is the duration of an iteration. Every start of a job is a line
+of its starts.txt: the process id.
 """
 
 import argparse

@@ -25,7 +25,7 @@ test('a group holds the process that joins it, bounds memory and processes, and 
   if (cgroupLayer() === 'none') return expect(group).toBeNull();
   expect(group!.bounds).toEqual(expect.arrayContaining(['memory', 'pids']));
   const [command, ...words] = [...group!.joinPrefix(), 'cat'];
-  const child = spawn(command!, words);
+  const child = spawn(command, words);
   await group!.join(child.pid!);
   child.stdin.write('joined');
   await once(child.stdout, 'data');
