@@ -1,4 +1,5 @@
 // tier: integration
+import type { ServerResponse } from 'node:http';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 import { chunkEvent, completion, send } from '../fakes/replica';
 
@@ -16,6 +17,24 @@ describe('bad upstreams', () => {
     await fixture.replicas[0]!.stop();
     for (let i = 0; i < 10; i++)
       expect((await fixture.chat(`need:weigh ${i}`)).json['model']).toBe(adapterName('weigh', 1));
+  });
+
+  it.each([
+    ['breaks the connection', (response: ServerResponse) => void response.destroy()],
+    ['answers with 500', (response: ServerResponse) => send(response, 500, {})],
+    ['answers with something else', (response: ServerResponse) => send(response, 200, { choices: [] })],
+  ])('one that %s when the router asks: the router asks another one', async (_name, fail) => {
+    await started({ replicas: 2 });
+    const [bad, good] = fixture.replicas;
+    bad!.behaviour = ({ body }, response) => {
+      if (body.structured_outputs === undefined) return false;
+      fail(response);
+      return true;
+    };
+    for (let i = 0; i < 10; i++)
+      expect((await fixture.chat(`need:weigh ${i}`)).json['model']).toBe(adapterName('weigh', 1));
+    expect(bad!.routerCalls().length).toBeGreaterThan(0);
+    expect(good!.routerCalls()).toHaveLength(10);
   });
 
   it('all down: the request waits, and is an error after the wait', async () => {
