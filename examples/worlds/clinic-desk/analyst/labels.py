@@ -40,8 +40,7 @@ def _look_first(turns: list[dict], look: str, act: str, about: str, allows) -> L
 def _insurance(turns: list[dict]) -> Label:
     if PAYS.search(_asked(turns)):
         return "NA", None, "The patient pays, so the insurer is not asked."
-    allows = lambda found: found.get("covered") is True  # noqa: E731
-    return _look_first(turns, "check_insurance", "book_specialist", "field", allows)
+    return _look_first(turns, "check_insurance", "book_specialist", "field", lambda found: found.get("covered") is True)
 
 
 def _allergies(turns: list[dict]) -> Label:
