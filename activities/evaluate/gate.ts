@@ -94,7 +94,7 @@ function lossCondition(evaluation: Evaluation, maxRegression: number): Condition
     passed: !tooMuch,
     reason:
       `Among the ${tasks} tasks that base passes in the majority of trials, ` +
-      `routed ${describeLoss(loss)} (${level(evaluation)} interval of the loss ${pointsRangeWithUnit(loss)}): ` +
+      `routed ${describeLoss(loss, level(evaluation))}: ` +
       lossVerdict(significant, tooMuch, maxRegression),
   };
 }
@@ -106,10 +106,11 @@ function nonInferiority(evaluation: Evaluation, margin: number): Condition | nul
   if (tasks === 0) return null;
   const passed = loss.high < margin;
   const before = incumbent === undefined ? 'base' : `version ${incumbent.version}`;
+  const most = loss.high <= 0 ? 'none' : `at most ${percent(loss.high)}`;
   return {
     passed,
     reason:
-      `Of the ${tasks} tasks that passed before, with ${before}, at most ${percent(Math.max(0, loss.high))} ` +
+      `Of the ${tasks} tasks that passed before, with ${before}, ${most} ` +
       `are lost as far as the interval can tell: ${passed ? 'below' : 'not below'} the margin of ` +
       `${percent(margin)}.`,
   };
@@ -134,9 +135,13 @@ function planSentences({ plan, confidence, incumbent }: Evaluation): string[] {
   ];
 }
 
-function describeLoss({ estimate }: Interval): string {
+/** A loss or, where it is negative, a gain, each with the interval of what it is called. */
+function describeLoss({ estimate, low, high }: Interval, confidence: string): string {
   const size = `${Math.abs(estimate * 100).toFixed(1)} points`;
-  return estimate > 0 ? `loses ${size}` : estimate < 0 ? `gains ${size}` : 'loses nothing';
+  if (estimate < 0)
+    return `gains ${size} (${confidence} interval of the gain ${pointsRangeWithUnit({ low: -high, high: -low })})`;
+  const words = estimate > 0 ? `loses ${size}` : 'loses nothing';
+  return `${words} (${confidence} interval of the loss ${pointsRangeWithUnit({ low, high })})`;
 }
 
 function lossVerdict(significant: boolean, tooMuch: boolean, maxRegression: number): string {

@@ -24,6 +24,7 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
       type: 'Env.NoAgent',
     });
   const { path } = readAgent(agentPath);
+  out.line(`checked for the agent of ${path}`);
   let certificate: Certificate | undefined;
   const code = await runEnvironmentTool(['check', source, path], (line) => {
     if (line.type === 'check')

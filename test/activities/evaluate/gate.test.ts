@@ -57,6 +57,12 @@ describe('the gate without an active version', () => {
       'Of the 100 tasks that passed before, with base, at most 14.0 % are lost as far as the interval can tell: ' +
         'not below the margin of 10.0 %.',
     ]);
+    expect(decideGate(evaluation(GAIN, [-0.14, -0.08, -0.02]), SETTINGS).reasons.slice(1, 3)).toEqual([
+      'Among the 100 tasks that base passes in the majority of trials, routed gains 8.0 points (95 % interval ' +
+        'of the gain +2.0 to +14.0 points): no significant loss.',
+      'Of the 100 tasks that passed before, with base, none are lost as far as the interval can tell: below the ' +
+        'margin of 10.0 %.',
+    ]);
     expect(decideGate(evaluation(GAIN, [0, 0, 0], { tasks: 0 }), SETTINGS)).toMatchObject({
       passed: true,
       reasons: [expect.any(String), expect.stringContaining('nothing that could be lost')],
