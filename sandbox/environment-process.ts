@@ -31,10 +31,10 @@ import { BoundedTail, nestsDeeperThan, readLines } from './line-channel';
 import type { JailProfile } from './profile';
 
 /**
- * Where an environment runs: in the jail; in a plain process, because it is the agent owner's own; or without the jail
- * because WHET_SANDBOX=unsafe.
+ * Where an environment runs: in the jail; in the owner's jail, because it is the agent owner's own; in a plain process,
+ * because an operator allows that for this environment of the owner; or without the jail because WHET_SANDBOX=unsafe.
  */
-export type EnvironmentIsolation = 'jail' | 'process' | 'unsafe';
+export type EnvironmentIsolation = 'jail' | 'owner-jail' | 'process' | 'unsafe';
 
 interface Pending {
   method: EnvironmentMethod;

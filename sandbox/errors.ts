@@ -20,13 +20,14 @@ export abstract class SandboxError extends Error {
   }
 }
 
-/** A layer of the jail is missing, so no generated code is run. The message says which layer and what to do. */
+/** A layer of the jail is missing, so the code is not run. The message says which layer and what to do. */
 export class SandboxUnavailable extends SandboxError {
   readonly type = 'Sandbox.Unavailable';
   readonly missing: readonly string[];
 
-  constructor(missing: readonly string[]) {
-    super(`The jail cannot be started, so no generated code is run. ${missing.join(' ')}`);
+  /** @param consequence the end of the sentence that begins with "The jail cannot be started, so". */
+  constructor(missing: readonly string[], consequence = 'no generated code is run') {
+    super(`The jail cannot be started, so ${consequence}. ${missing.join(' ')}`);
     this.missing = missing;
   }
 }

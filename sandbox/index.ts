@@ -14,7 +14,7 @@ export {
   SandboxError,
   SandboxUnavailable,
 } from './errors';
-export { isUnsafeAllowed, openEnvironment, type OpenEnvironmentOptions } from './open-environment';
+export { isInKubernetes, isUnsafeAllowed, openEnvironment, type OpenEnvironmentOptions } from './open-environment';
 export { EnvironmentPool } from './pool';
 export { type JailProbe, probeJail } from './probe';
 export { type JailProfile, type LoadedProfile, loadProfile } from './profile';

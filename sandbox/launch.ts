@@ -2,15 +2,16 @@ import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Duplex, Readable, Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { projectRoot } from '../contracts/project-root';
 import { findProgram } from './find-program';
 import { createJailCgroup, type JailCgroup } from './cgroup';
 import { EnvironmentStartFailed, SandboxUnavailable } from './errors';
+import { openPipes, type PipeEnd } from './pipes';
 import { type LoadedProfile, seccompFilterPath } from './profile';
 import { pythonInterpreter, pythonRoot } from './python-root';
 
-/** How a process is isolated: by the jail, or only by being a process of its own. */
+/** How a process is isolated: by a jail of the given profile, or only by being a process of its own. */
 export type Isolation = 'jail' | 'process';
 
 /** A started runtime and its pipes. */
@@ -39,33 +40,64 @@ const NOTHING = { layer: 'none', bounds: [], brokeMemoryLimit: () => false, rele
 
 /**
  * Starts the environment runtime with an empty environment, no inherited files and requests on fd 3, responses on fd 4.
+ * @param agentFolder what stands for `${AGENT_FOLDER}` in the profile; null: such groups are left out.
  * @throws SandboxUnavailable when a part of the jail is not installed; EnvironmentStartFailed when the system has no
  *   room for a process or its pipes.
  */
-export async function launchRuntime(loaded: LoadedProfile, isolation: Isolation): Promise<LaunchedRuntime> {
-  if (isolation === 'process') {
-    return connect(await start(pythonInterpreter(), ['-I', '-S', runtimePath()], spawnOptions([])), NOTHING);
-  }
-  const plan = await planJail(loaded);
-  const cgroup = createJailCgroup(loaded.profile.cgroup, plan.identity?.uid ?? null);
-  let filter: number | undefined;
+export async function launchRuntime(
+  loaded: LoadedProfile,
+  isolation: Isolation,
+  agentFolder: string | null = null,
+): Promise<LaunchedRuntime> {
+  const plan = isolation === 'jail' ? await planJail(loaded, agentFolder) : null;
+  const pipes = await runtimePipes();
+  const cgroup = plan && createJailCgroup(loaded.profile.cgroup, plan.identity?.uid ?? null);
   try {
-    filter = openFilter(plan.filterPath);
+    const child = plan
+      ? await startJail(plan, cgroup, pipes)
+      : await start(pythonInterpreter(), ['-I', '-S', runtimePath()], spawnOptions(pipes, []));
+    // Only bubblewrap reads arguments; a pipe that nobody reads would stay open as long as the worker.
+    if (plan === null) pipes.argumentList.stream.destroy();
+    return connect(child, pipes, cgroup ?? NOTHING);
+  } catch (error) {
+    cgroup?.release();
+    for (const { stream } of Object.values(pipes)) stream.destroy();
+    throw error;
+  } finally {
+    for (const { childFd } of Object.values(pipes)) closeSync(childFd);
+  }
+}
+
+async function startJail(plan: JailPlan, cgroup: JailCgroup | null, pipes: RuntimePipes): Promise<ChildProcess> {
+  const filter = openFilter(plan.filterPath);
+  try {
     const [program, ...rest] = [...(cgroup?.joinPrefix() ?? []), ...plan.prefix, ...plan.bubblewrap, ...plan.command];
-    const child = await start(program!, rest, { ...spawnOptions(['pipe', filter]), ...plan.identity });
-    const list = (child.stdio as readonly unknown[])[ARGUMENTS_FD] as Duplex;
-    list.on('error', () => {});
+    const options = spawnOptions(pipes, [pipes.argumentList.childFd, filter]);
+    const child = await start(program!, rest, { ...options, ...plan.identity });
     // bubblewrap starts nothing before it has read all its arguments, so everything that it starts is in the group. Not
     // awaited: the caller must listen for the end of the process from the first moment.
     void joinGroup(cgroup, child).then((joined) =>
-      joined ? list.end(plan.jailArguments.map((argument) => `${argument}\0`).join('')) : child.kill('SIGKILL'),
+      joined
+        ? pipes.argumentList.stream.end(plan.jailArguments.map((argument) => `${argument}\0`).join(''))
+        : child.kill('SIGKILL'),
     );
-    return connect(child, cgroup ?? NOTHING);
-  } catch (error) {
-    cgroup?.release();
-    throw error;
+    return child;
   } finally {
-    if (filter !== undefined) closeSync(filter);
+    closeSync(filter);
+  }
+}
+
+/** `argumentList` carries bubblewrap's arguments and is closed before the environment is loaded. */
+type RuntimePipes = Record<'stdout' | 'stderr' | 'requests' | 'responses' | 'argumentList', PipeEnd>;
+
+async function runtimePipes(): Promise<RuntimePipes> {
+  try {
+    const [stdout, stderr, requests, responses, argumentList] = await openPipes(['in', 'in', 'out', 'in', 'out']);
+    return { stdout, stderr, requests, responses, argumentList };
+  } catch (error) {
+    throw new EnvironmentStartFailed(`The pipes of an environment could not be opened: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
 }
 
@@ -76,12 +108,10 @@ function start(program: string, args: string[], options: SpawnOptions): ChildPro
 }
 
 /**
- * Rejects with the reason why a process did not start. When the system has no descriptors left, the child has no
- * `stdio`, and its error arrives later as an event.
+ * Rejects with the reason why a process did not start, which arrives later as an event.
  */
 async function startFailure(child: ChildProcess): Promise<never> {
   const [error] = (await once(child, 'error')) as [Error];
-  for (const stream of (child.stdio as typeof child.stdio | undefined) ?? []) stream?.destroy();
   throw new EnvironmentStartFailed(`The process of an environment could not be started: ${error.message}`, {
     cause: error,
   });
@@ -118,7 +148,7 @@ interface JailPlan {
   filterPath: string;
 }
 
-async function planJail(loaded: LoadedProfile): Promise<JailPlan> {
+async function planJail(loaded: LoadedProfile, agentFolder: string | null): Promise<JailPlan> {
   const { profile } = loaded;
   const bwrap = program('bwrap', 'install bubblewrap 0.8 or newer (Debian and Ubuntu: `apt install bubblewrap`)');
   const prlimit = program('prlimit', 'install util-linux');
@@ -127,6 +157,7 @@ async function planJail(loaded: LoadedProfile): Promise<JailPlan> {
     PYTHON_ROOT: await pythonRoot(),
     RUNTIME: profile.runtimeInJail,
     THREADS: String(profile.rlimits.threads),
+    ...(agentFolder !== null && { AGENT_FOLDER: agentFolder }),
   };
   const fill = (text: string): string =>
     text.replace(/\$\{([A-Z_]+)\}/g, (whole, name: string) => values[name] ?? whole);
@@ -152,7 +183,10 @@ async function planJail(loaded: LoadedProfile): Promise<JailPlan> {
     identity: uid === null ? null : { uid, gid: uid },
     prefix,
     bubblewrap: [bwrap, '--args', String(ARGUMENTS_FD), '--seccomp', String(SECCOMP_FD)],
-    jailArguments: profile.bubblewrap.flat().map(fill),
+    jailArguments: profile.bubblewrap
+      .map((group) => group.map(fill))
+      .filter((group) => !group.some((argument) => argument.includes('${AGENT_FOLDER}')))
+      .flat(),
     command: profile.command.map(fill),
     filterPath,
   };
@@ -173,25 +207,24 @@ function nextUid(range: { first: number; count: number }): number {
   return range.first + (uidCursor % range.count);
 }
 
-function spawnOptions(extra: ('pipe' | number)[]): SpawnOptions {
+function spawnOptions({ stdout, stderr, requests, responses }: RuntimePipes, extra: number[]): SpawnOptions {
+  const given = [stdout, stderr, requests, responses].map(({ childFd }) => childFd);
   // A process group of its own, so that one kill reaches every helper. `/`, because the jail's user may not be able to
   // enter the project's directory.
-  return { cwd: '/', env: {}, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', ...extra] };
+  return { cwd: '/', env: {}, detached: true, stdio: ['ignore', ...given, ...extra] };
 }
 
 function connect(
   child: ChildProcess,
+  pipes: RuntimePipes,
   holder: Pick<JailCgroup, 'layer' | 'bounds' | 'brokeMemoryLimit' | 'release'>,
 ): LaunchedRuntime {
-  const [, stdout, stderr, requests, responses] = child.stdio as unknown as [null, Readable, Readable, Duplex, Duplex];
-  // The pipes break when the process ends. Its exit is reported, not the broken pipes.
-  for (const stream of [stdout, stderr, requests, responses]) stream?.on('error', () => {});
   return {
     child,
-    requests,
-    responses,
-    stdout,
-    stderr,
+    requests: pipes.requests.stream,
+    responses: pipes.responses.stream,
+    stdout: pipes.stdout.stream,
+    stderr: pipes.stderr.stream,
     cgroup: { layer: holder.layer, bounds: holder.bounds },
     kill: () => {
       if (child.pid === undefined) return;

@@ -16,7 +16,7 @@ export function readLines(
   onLine: (line: string) => void,
   onFault: (fault: ChannelFault) => void,
 ): void {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   let parts: Buffer[] = [];
   let size = 0;
   let failed = false;

@@ -1,7 +1,8 @@
 import { type EnvironmentIsolation, EnvironmentProcess } from './environment-process';
 import { SandboxUnavailable } from './errors';
 import { launchRuntime } from './launch';
-import { loadProfile, type LoadedProfile } from './profile';
+import { readableFolder } from './agent-folder';
+import { loadProfile, type LoadedProfile, ownerProfile } from './profile';
 import { probeJail } from './probe';
 
 /** The environment to open. */
@@ -9,33 +10,39 @@ export interface OpenEnvironmentOptions {
   /** The module's source, at most about 1 MB. */
   source: string;
   /**
-   * `synthesised`: written by an LLM, so it runs in the jail. `owner`: the user's own, so it runs in a plain process.
+   * `synthesised`: written by an LLM, so it runs in the jail. `owner`: the user's own, so it runs in a jail that has
+   * the network.
    */
   trust: 'synthesised' | 'owner';
-  /** Used in messages. */
+  /** Used in messages. For `owner` the path of the module: its folder can be read inside. */
   name: string;
+  /** The owner's agent, as WHET_UNJAILED_ENVIRONMENTS may name it. */
+  agent?: string;
   /** Default: `profilePath()`. */
   profile?: LoadedProfile;
 }
+
+/** Whether this process runs in a pod: every pod has the cluster's address in its environment. */
+export const isInKubernetes = (): boolean => Boolean(process.env['KUBERNETES_SERVICE_HOST']);
 
 /**
  * Whether the user switched the jail off with WHET_SANDBOX=unsafe. Values other than `unsafe` and `jail` are refused.
  * In a pod, `unsafe` is refused as well: it is meant for laptops, and a pod holds a service token and sees the
  * cluster's network.
  * @param setting default: WHET_SANDBOX.
- * @param isInKubernetes default: whether the cluster's address is in the environment, as it is in every pod.
+ * @param onKubernetes whether generated code would run in a pod. Default: whether this process does.
  * @throws SandboxUnavailable naming the allowed values, or what to do.
  */
 export function isUnsafeAllowed(
   setting: string | undefined = process.env['WHET_SANDBOX'],
-  isInKubernetes: boolean = Boolean(process.env['KUBERNETES_SERVICE_HOST']),
+  onKubernetes: boolean = isInKubernetes(),
 ): boolean {
   if (setting === undefined || setting === '' || setting === 'jail') return false;
   if (setting === 'unsafe') {
-    if (!isInKubernetes) return true;
+    if (!onKubernetes) return true;
     throw new SandboxUnavailable([
-      'WHET_SANDBOX=unsafe is refused on Kubernetes: unset it, and give the pods what the jail needs ' +
-        '(docs/sandbox.md).',
+      'WHET_SANDBOX=unsafe is refused on Kubernetes, for workers and trainers: unset it, and give the pods what the ' +
+        'jail needs (docs/sandbox.md).',
     ]);
   }
   throw new SandboxUnavailable([
@@ -48,15 +55,14 @@ export function isUnsafeAllowed(
  * @throws SandboxUnavailable when generated code would have to run without a layer of the jail; EnvironmentRaised or
  *   BadReturn for faults of the source; EnvironmentStartFailed, EnvironmentHung when the process did not come up.
  */
-export async function openEnvironment({
-  source,
-  trust,
-  name,
-  profile,
-}: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
-  const loaded = profile ?? loadProfile();
-  const isolation = await isolationFor(trust, loaded);
-  const launched = await launchRuntime(loaded, isolation === 'jail' ? 'jail' : 'process');
+export async function openEnvironment(options: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
+  const { source, name, profile } = options;
+  const given = profile ?? loadProfile();
+  const isolation = await isolationFor(options, given);
+  const loaded = isolation === 'owner-jail' ? ownerProfile(given) : given;
+  const jailed = isolation === 'jail' || isolation === 'owner-jail';
+  const folder = isolation === 'owner-jail' ? readableFolder(name) : null;
+  const launched = await launchRuntime(loaded, jailed ? 'jail' : 'process', folder);
   return new EnvironmentProcess(name, '', isolation, launched, loaded.profile).start(source);
 }
 
@@ -65,12 +71,27 @@ export async function openEnvironment({
  * @throws SandboxUnavailable when a layer of the jail that it needs is missing.
  */
 export async function isolationFor(
-  trust: OpenEnvironmentOptions['trust'],
+  { trust, name, agent }: Pick<OpenEnvironmentOptions, 'trust' | 'name' | 'agent'>,
   loaded: LoadedProfile,
 ): Promise<EnvironmentIsolation> {
-  if (trust === 'owner') return 'process';
+  if (trust === 'owner') return ownerIsolation(name, agent, loaded);
   if (isUnsafeAllowed()) return 'unsafe';
   const probe = await probeJail(loaded);
   if (!probe.ok) throw new SandboxUnavailable(probe.missing);
   return 'jail';
+}
+
+async function ownerIsolation(
+  path: string,
+  agent: string | undefined,
+  loaded: LoadedProfile,
+): Promise<EnvironmentIsolation> {
+  const allowed = (process.env['WHET_UNJAILED_ENVIRONMENTS'] ?? '').split(',').map((entry) => entry.trim());
+  if (allowed.includes(path) || (agent !== undefined && allowed.includes(agent)) || isUnsafeAllowed()) return 'process';
+  const probe = await probeJail(ownerProfile(loaded), 'owner');
+  if (probe.ok) return 'owner-jail';
+  const remedy =
+    `To run it as a plain process of this user, which can read the worker's keys and files, set ` +
+    `WHET_UNJAILED_ENVIRONMENTS=${agent ?? path} where the worker runs.`;
+  throw new SandboxUnavailable([...probe.missing, remedy], `the environment ${path} is not run`);
 }

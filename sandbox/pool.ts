@@ -52,7 +52,7 @@ export class EnvironmentPool {
   async open(options: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
     if (this.closed) throw new Error('The environment pool is closed.');
     const loaded = loadProfile();
-    if (options.profile || (await isolationFor(options.trust, loaded)) !== 'jail') return openEnvironment(options);
+    if (options.profile || (await isolationFor(options, loaded)) !== 'jail') return openEnvironment(options);
     const launched = this.take();
     try {
       return launched ? await this.start(launched, options, loaded.profile) : await openEnvironment(options);

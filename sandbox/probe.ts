@@ -38,16 +38,19 @@ const factsSchema = z.object({
 });
 const passed = new Map<string, Promise<JailProbe>>();
 
+/** Whose environments a jail is for: those that a model wrote, or the agent owner's, which share the host's network. */
+type JailKind = 'generated' | 'owner';
+
 /**
  * Starts a jail and tries every layer from inside and from the host. If every layer holds, the result is remembered for
  * this profile as long as the program runs; otherwise the next call tries again. A missing layer is in the result and
  * not thrown.
  */
-export function probeJail(loaded: LoadedProfile = loadProfile()): Promise<JailProbe> {
-  const key = JSON.stringify([loaded.folder, loaded.profile, process.env['PATH']]);
+export function probeJail(loaded: LoadedProfile = loadProfile(), kind: JailKind = 'generated'): Promise<JailProbe> {
+  const key = JSON.stringify([loaded.folder, loaded.profile, kind, process.env['PATH']]);
   const known = passed.get(key);
   if (known) return known;
-  const probing = runProbe(loaded).then((probe) => {
+  const probing = runProbe(loaded, kind).then((probe) => {
     if (!probe.ok) passed.delete(key);
     return probe;
   });
@@ -56,7 +59,7 @@ export function probeJail(loaded: LoadedProfile = loadProfile()): Promise<JailPr
   return probing;
 }
 
-async function runProbe(loaded: LoadedProfile): Promise<JailProbe> {
+async function runProbe(loaded: LoadedProfile, kind: JailKind): Promise<JailProbe> {
   const source = readFileSync(join(projectRoot(), 'trainer-image', 'whetstone', 'envs', 'jail_probe.py'), 'utf8');
   const started = performance.now();
   let launched: LaunchedRuntime;
@@ -71,7 +74,7 @@ async function runProbe(loaded: LoadedProfile): Promise<JailProbe> {
   try {
     await environment.start(source);
     const startMs = performance.now() - started;
-    const facts = factsSchema.parse(await environment.task(0));
+    const facts = factsSchema.parse(await environment.task(kind === 'owner' ? 1 : 0));
     const layers = [
       ...Object.entries(facts.layers).map(([name, wrong]) => ({
         name,
@@ -79,7 +82,7 @@ async function runProbe(loaded: LoadedProfile): Promise<JailProbe> {
         detail: wrong ?? 'tried and refused',
       })),
       limitsLayer(loaded.profile, facts.rlimits),
-      ...hostLayers(loaded.profile, launched.child.pid!),
+      ...hostLayers(loaded.profile, kind, launched.child.pid!),
     ];
     const bad = layers.filter((layer) => !layer.ok);
     const missing = bad.map((layer) => `Layer ${layer.name}: ${layer.detail}.`);
@@ -109,14 +112,15 @@ function limitsLayer(profile: JailProfile, found: Record<string, number>): JailL
 }
 
 /** Checks what only the host can see: the kernel's user id of the jail, and its namespaces. */
-function hostLayers(profile: JailProfile, pid: number): JailLayer[] {
+function hostLayers(profile: JailProfile, kind: JailKind, pid: number): JailLayer[] {
   try {
     const inner = lastDescendant(pid);
     const uid = Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${inner}/status`, 'utf8'))?.[1]);
     const own = process.getuid?.() ?? 0;
     const expected =
       own === 0 ? uid >= profile.uids.first && uid < profile.uids.first + profile.uids.count : uid === own;
-    const shared = NAMESPACES.filter(
+    const expectedNamespaces = NAMESPACES.filter((name) => kind === 'generated' || name !== 'net');
+    const shared = expectedNamespaces.filter(
       (name) => readlinkSync(`/proc/${inner}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`),
     );
     return [
@@ -126,7 +130,7 @@ function hostLayers(profile: JailProfile, pid: number): JailLayer[] {
         ok: shared.length === 0,
         detail:
           shared.length === 0
-            ? NAMESPACES.join(', ')
+            ? expectedNamespaces.join(', ')
             : `the jail shares namespaces with the host (${shared.join(', ')})`,
       },
     ];

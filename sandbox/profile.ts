@@ -5,12 +5,17 @@ import { z } from 'zod';
 import { projectRoot } from '../contracts/project-root';
 import { SandboxUnavailable } from './errors';
 
+/** bubblewrap's own switch against nested user namespaces. */
+const NO_NESTED_NAMESPACES = '--disable-userns';
 const count = z.number().int().nonnegative();
 
 /** `sandbox/profile.json`: the only description of the jail, read by this launcher and by the trainer's in Python. */
 const jailProfileSchema = z.strictObject({
   version: z.literal(1),
-  /** bubblewrap's arguments, grouped for readers; `${PYTHON_ROOT}` stands for the copied Python tree. */
+  /**
+   * bubblewrap's arguments, grouped for readers; `${PYTHON_ROOT}` stands for the copied Python tree, `${AGENT_FOLDER}`
+   * for the folder that an owner's environment may read. A group whose value is missing is left out.
+   */
   bubblewrap: z.array(z.array(z.string())),
   /** The command that runs inside; `${RUNTIME}` and `${THREADS}` are filled in. */
   command: z.array(z.string()).min(1),
@@ -50,6 +55,9 @@ const jailProfileSchema = z.strictObject({
 });
 export type JailProfile = z.infer<typeof jailProfileSchema>;
 
+/** `sandbox/owner-profile.json`: what the jail of an environment of the agent's owner has of its own. */
+const ownerProfileSchema = jailProfileSchema.pick({ bubblewrap: true, rlimits: true, cgroup: true, seccomp: true });
+
 /** A profile and the folder that its relative file names start from. */
 export interface LoadedProfile {
   profile: JailProfile;
@@ -78,6 +86,18 @@ export function loadProfile(path: string = profilePath()): LoadedProfile {
         'sandbox/profile-pod.json, or unset it.',
     ]);
   }
+}
+
+/** The profile for environments of the agent's owner, with the caps, deadlines and users of the given one. */
+export function ownerProfile({ profile }: LoadedProfile): LoadedProfile {
+  const folder = join(projectRoot(), 'sandbox');
+  const own = ownerProfileSchema.parse(JSON.parse(readFileSync(join(folder, 'owner-profile.json'), 'utf8')));
+  // As in profile-pod.json, where a container has no writable /proc/sys.
+  const mayWrite = profile.bubblewrap.flat().includes(NO_NESTED_NAMESPACES);
+  const bubblewrap = own.bubblewrap.map((group) =>
+    group.filter((argument) => mayWrite || argument !== NO_NESTED_NAMESPACES),
+  );
+  return { folder, profile: { ...profile, ...own, bubblewrap } };
 }
 
 /** This machine's architecture as the kernel names it. */

@@ -3,16 +3,21 @@
  * (`sandbox/seccomp-<arch>.bpf`) and read by every launcher. A test keeps the files equal to what this module
  * assembles.
  *
- * The filter allows everything that its list does not deny. An environment is contained by namespaces, by having no
- * network, by the read-only tree and by limits; the filter removes most of the kernel's attack surface and the ways
- * around those limits. uretprobe (335 on x86_64) is not listed, because Linux does not filter it, and outside a probe
- * it only kills its caller.
+ * There are two filters: for generated code, and for environments of the agent's owner, which may use the network and
+ * start processes. A filter allows everything that its list does not deny. An environment is contained by namespaces,
+ * by having no network, by the read-only tree and by limits; the filter removes most of the kernel's attack surface and
+ * the ways around those limits. uretprobe (335 on x86_64) is not listed, because Linux does not filter it, and outside
+ * a probe it only kills its caller.
  */
 
 /** Architectures with a committed filter, named as in `uname -m`. */
 export const SECCOMP_ARCHES = ['x86_64', 'aarch64'] as const;
 /** An architecture with a committed filter. */
 export type SeccompArch = (typeof SECCOMP_ARCHES)[number];
+
+/** Whose environments a filter is for: those that a model wrote, or the agent owner's. */
+export const SECCOMP_KINDS = ['generated', 'owner'] as const;
+type SeccompKind = (typeof SECCOMP_KINDS)[number];
 
 type SyscallNumbers = readonly [x86_64: number | null, aarch64: number | null];
 
@@ -31,8 +36,7 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   kcmp: [312, 272],
   pidfd_open: [434, 434], pidfd_getfd: [438, 438], pidfd_send_signal: [424, 424],
   // Every socket family, connected pairs too: io_uring can open sockets by itself, so it goes as well. And what only
-  // sockets take, because the pipes of Node are unix sockets: descriptors could be sent over them, packet filters
-  // attached, the peer asked for.
+  // sockets take: descriptors could be sent over an inherited one, packet filters attached, the peer asked for.
   socket: [41, 198], socketpair: [53, 199], connect: [42, 203], bind: [49, 200], listen: [50, 201], accept: [43, 202],
   accept4: [288, 242],
   setsockopt: [54, 208], getsockopt: [55, 209], getsockname: [51, 204], getpeername: [52, 205], sendto: [44, 206],
@@ -51,6 +55,15 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   io_setup: [206, 0], io_submit: [209, 2], flock: [73, 32],
   // The tree is shared: watching it tells what other jails do.
   inotify_init: [253, null], inotify_init1: [294, 26], inotify_add_watch: [254, 27],
+  // Which pages of the shared tree are in memory, and throwing them out, tells jails about each other. Plain reads do
+  // the rest of what preadv2 and pwritev2 can.
+  mincore: [27, 232], cachestat: [451, 451], readahead: [187, 213], fadvise64: [221, 223], preadv2: [327, 286],
+  pwritev2: [328, 287],
+  // Times of files: the tree is read-only, but the devices in it are the host's own.
+  utime: [132, null], utimes: [235, null], futimesat: [261, null], utimensat: [280, 88],
+  // Filters and rules of its own: the kernel's log of the host would have a line for each call that they refuse.
+  seccomp: [317, 277], landlock_create_ruleset: [444, 444], landlock_add_rule: [445, 445],
+  landlock_restrict_self: [446, 446],
   // Keys, kernel programs, tracing, page faults in user space.
   keyctl: [250, 219], add_key: [248, 217], request_key: [249, 218], bpf: [321, 280], perf_event_open: [298, 241],
   userfaultfd: [323, 282],
@@ -76,6 +89,7 @@ const CLONE: SyscallNumbers = [56, 220];
 const CLONE3 = 435;
 const IOCTL: SyscallNumbers = [16, 29];
 const FCNTL: SyscallNumbers = [72, 25];
+const PRCTL: SyscallNumbers = [157, 167];
 const SETRLIMIT: SyscallNumbers = [160, 164];
 const PRLIMIT64: SyscallNumbers = [302, 261];
 /**
@@ -91,11 +105,35 @@ const AUDIT_ARCH: Readonly<Record<SeccompArch, number>> = { x86_64: 0xc000003e, 
 const CLONE_THREAD = 0x00010000;
 /** NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET. NEWTIME cannot be given to clone. */
 const CLONE_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000;
-/** Both put characters into a terminal's input. */
-const TIOCSTI = 0x5412;
-const TIOCLINUX = 0x541c;
+/**
+ * What Python asks of its descriptors, and all that ioctl may do. Everything else goes to handlers that answer for the
+ * whole host: on a socket for its network cards (0x8900 to 0x89ff), on a file for its disk, on a terminal for what was
+ * typed.
+ */
+const IOCTL_REQUESTS = {
+  TCGETS: 0x5401,
+  TCGETS2: 0x802c542a,
+  TIOCGWINSZ: 0x5413,
+  FIONREAD: 0x541b,
+  FIONBIO: 0x5421,
+  FIONCLEX: 0x5450,
+  FIOCLEX: 0x5451,
+} as const;
 
-/** Locks, leases and directory watches: commands on the shared tree that other jails could notice. */
+/** All that prctl may do: ask about itself, and give threads and memory a name. */
+const PRCTL_OPTIONS = {
+  PR_GET_PDEATHSIG: 2,
+  PR_GET_DUMPABLE: 3,
+  PR_SET_NAME: 15,
+  PR_GET_NAME: 16,
+  PR_GET_SECCOMP: 21,
+  PR_CAPBSET_READ: 23,
+  PR_GET_TIMERSLACK: 30,
+  PR_GET_NO_NEW_PRIVS: 39,
+  PR_SET_VMA: 0x53564d41,
+} as const;
+
+/** Locks, leases, directory watches and notes: commands on the shared tree that other jails could notice. */
 const FCNTL_COMMANDS = {
   F_GETLK: 5,
   F_SETLK: 6,
@@ -105,7 +143,21 @@ const FCNTL_COMMANDS = {
   F_OFD_SETLKW: 38,
   F_SETLEASE: 1024,
   F_NOTIFY: 1026,
+  F_SET_RW_HINT: 1036,
+  F_SET_FILE_RW_HINT: 1038,
 } as const;
+
+/** Denied to generated code only: the network, processes, and locks on files of one's own. */
+const OWNER_MAY: ReadonlySet<string> = new Set([
+  ...['socket', 'socketpair', 'connect', 'bind', 'listen', 'accept', 'accept4', 'shutdown'],
+  ...['setsockopt', 'getsockopt', 'getsockname', 'getpeername', 'sendto', 'recvfrom'],
+  ...['sendmsg', 'recvmsg', 'sendmmsg', 'recvmmsg', 'fork', 'vfork', 'flock'],
+  ...['utime', 'utimes', 'futimesat', 'utimensat'],
+  ...['F_GETLK', 'F_SETLK', 'F_SETLKW', 'F_OFD_GETLK', 'F_OFD_SETLK', 'F_OFD_SETLKW'],
+]);
+
+/** No unix sockets: abstract names are those of the host's programs, which would take the jail for one of their own. */
+const OWNER_SOCKETS = { AF_INET: 2, AF_INET6: 10 } as const;
 
 const EPERM = 1;
 const ENOSYS = 38;
@@ -116,7 +168,8 @@ const RETURNS = {
   enosys: 0x00050000 | ENOSYS,
 } as const;
 
-type Label = keyof typeof RETURNS | 'clone' | 'ioctl' | 'fcntl' | 'setrlimit' | 'prlimit64' | 'prlimitOfCore';
+type Label =
+  keyof typeof RETURNS | 'clone' | 'socket' | 'ioctl' | 'prctl' | 'fcntl' | 'setrlimit' | 'prlimit64' | 'prlimitOfCore';
 interface Instruction {
   code: number;
   k: number;
@@ -135,12 +188,18 @@ const NUMBER_OFFSET = 0;
 const ARCH_OFFSET = 4;
 const argumentOffset = (index: number): number => 16 + 8 * index;
 
+/** Comparisons of the loaded word: allowed when it is one of the values, else EPERM. */
+const onlyThese = (values: Readonly<Record<string, number>>): Instruction[] => [
+  ...Object.values(values).map((k): Instruction => ({ code: JUMP_EQUAL, k, yes: 'allow' })),
+  { code: RETURN, k: RETURNS.eperm },
+];
+
 /**
- * Assembles the filter for an architecture.
+ * Assembles the filter of a kind of environment for an architecture.
  * @returns the program as bubblewrap's `--seccomp` reads it: `struct sock_filter` after `struct sock_filter`, little
  *   endian.
  */
-export function assembleSeccomp(arch: SeccompArch): Buffer {
+export function assembleSeccomp(arch: SeccompArch, kind: SeccompKind): Buffer {
   const column = arch === 'x86_64' ? 0 : 1;
   const program: Instruction[] = [];
   const labels = new Map<Label, number>();
@@ -158,34 +217,36 @@ export function assembleSeccomp(arch: SeccompArch): Buffer {
     { code: JUMP_EQUAL, k: CLONE3, yes: 'enosys' },
     { code: JUMP_EQUAL, k: CLONE[column]!, yes: 'clone' },
     { code: JUMP_EQUAL, k: IOCTL[column]!, yes: 'ioctl' },
+    { code: JUMP_EQUAL, k: PRCTL[column]!, yes: 'prctl' },
     { code: JUMP_EQUAL, k: FCNTL[column]!, yes: 'fcntl' },
     { code: JUMP_EQUAL, k: SETRLIMIT[column]!, yes: 'setrlimit' },
     { code: JUMP_EQUAL, k: PRLIMIT64[column]!, yes: 'prlimit64' },
   );
-  for (const numbers of Object.values(DENIED_SYSCALLS)) {
+  if (kind === 'owner') program.push({ code: JUMP_EQUAL, k: DENIED_SYSCALLS['socket']![column]!, yes: 'socket' });
+  for (const [name, numbers] of Object.entries(DENIED_SYSCALLS)) {
     const number = numbers[column];
-    if (number !== null && number !== undefined) program.push({ code: JUMP_EQUAL, k: number, yes: 'eperm' });
+    if (number === null || number === undefined || (kind === 'owner' && OWNER_MAY.has(name))) continue;
+    program.push({ code: JUMP_EQUAL, k: number, yes: 'eperm' });
   }
-  here('allow');
   program.push({ code: RETURN, k: RETURNS.allow });
   here('clone');
   program.push(
     { code: LOAD_WORD, k: argumentOffset(0) },
     { code: JUMP_ANY_BIT, k: CLONE_NAMESPACES, yes: 'eperm' },
-    // Threads only.
-    { code: JUMP_ANY_BIT, k: CLONE_THREAD, no: 'eperm' },
+    // Generated code may start threads only.
+    ...(kind === 'generated' ? [{ code: JUMP_ANY_BIT, k: CLONE_THREAD, no: 'eperm' } as const] : []),
     { code: RETURN, k: RETURNS.allow },
   );
+  here('socket');
+  program.push({ code: LOAD_WORD, k: argumentOffset(0) }, ...onlyThese(OWNER_SOCKETS));
   here('ioctl');
-  program.push(
-    { code: LOAD_WORD, k: argumentOffset(1) },
-    { code: JUMP_EQUAL, k: TIOCSTI, yes: 'eperm' },
-    { code: JUMP_EQUAL, k: TIOCLINUX, yes: 'eperm' },
-    { code: RETURN, k: RETURNS.allow },
-  );
+  program.push({ code: LOAD_WORD, k: argumentOffset(1) }, ...onlyThese(IOCTL_REQUESTS));
+  here('prctl');
+  program.push({ code: LOAD_WORD, k: argumentOffset(0) }, ...onlyThese(PRCTL_OPTIONS));
   here('fcntl');
   program.push({ code: LOAD_WORD, k: argumentOffset(1) });
-  for (const command of Object.values(FCNTL_COMMANDS)) program.push({ code: JUMP_EQUAL, k: command, yes: 'eperm' });
+  for (const [name, command] of Object.entries(FCNTL_COMMANDS))
+    if (kind === 'generated' || !OWNER_MAY.has(name)) program.push({ code: JUMP_EQUAL, k: command, yes: 'eperm' });
   program.push({ code: RETURN, k: RETURNS.allow });
   here('setrlimit');
   program.push(
@@ -208,7 +269,7 @@ export function assembleSeccomp(arch: SeccompArch): Buffer {
     { code: JUMP_EQUAL, k: 0, no: 'eperm' },
     { code: RETURN, k: RETURNS.allow },
   );
-  for (const label of ['eperm', 'enosys', 'kill'] as const) {
+  for (const label of ['allow', 'eperm', 'enosys', 'kill'] as const) {
     here(label);
     program.push({ code: RETURN, k: RETURNS[label] });
   }

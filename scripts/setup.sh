@@ -42,7 +42,9 @@ install_node() {
   package=node-linux-$machine
   if [ "$("$tools/bin/node" --version 2>/dev/null)" != "v$node_version" ]; then
     if [ "$("$tools/node24/node_modules/$package/bin/node" --version 2>/dev/null)" != "v$node_version" ]; then
-      npm install --prefix "$tools/node24" --no-save --no-audit --no-fund --ignore-scripts "$package@$node_version"
+      mkdir -p "$tools/node24"
+      cp scripts/node/package.json scripts/node/package-lock.json "$tools/node24/"
+      npm ci --prefix "$tools/node24" --no-audit --no-fund --ignore-scripts
     fi
     ln -sfn "$tools/node24/node_modules/$package/bin/node" "$tools/bin/node"
   fi
@@ -94,8 +96,9 @@ python_steps() {
       fi
       "$python" -m venv "$tools/venv"
     fi
-    "$tools/venv/bin/python" -m pip install --quiet uv==0.13.8
-    "$tools/venv/bin/uv" pip install --python "$tools/venv/bin/python" -r trainer-image/requirements.lock
+    "$tools/venv/bin/python" -m pip install --quiet --require-hashes -r trainer-image/installer.lock
+    "$tools/venv/bin/uv" pip install --python "$tools/venv/bin/python" --require-hashes \
+      -r trainer-image/requirements.lock
     # uv compiles no modules. Where Python may not write compiled modules, every start of a trainer would compile them
     # again, which took 13 s of 18.
     env -u PYTHONDONTWRITEBYTECODE PYTHONPATH=trainer-image "$tools/venv/bin/python" -W ignore \

@@ -38,6 +38,7 @@ check commits scripts/check-commits.sh
 check ruff ruff check .
 check ruff-format ruff format --check .
 check build scripts/build.sh
+if [[ -n "${CI:-}" ]]; then check sbom scripts/sbom.sh "$results/sbom"; fi
 check pytest pytest -q --junitxml="$results/pytest.xml"
 check jest npx --no-install jest --json --outputFile="$results/jest.json" ${CI:+--ci}
 # Last and alone: it starts every service and trains a model.

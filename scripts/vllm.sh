@@ -28,7 +28,7 @@ fi
 mkdir -p "$tools/stamps"
 echo "vllm: installing vLLM into .toolchain/vllm, about 6 GB"
 if [ ! -x "$tools/vllm/bin/python" ]; then uv venv --quiet --python "$python_version" "$tools/vllm"; fi
-uv pip install --quiet --python "$tools/vllm/bin/python" --no-deps -r "$lock"
+uv pip install --quiet --python "$tools/vllm/bin/python" --no-deps --require-hashes -r "$lock"
 # uv compiles no modules, and where Python may not write compiled ones, every start of a server would do it again.
 env -u PYTHONDONTWRITEBYTECODE -u PYTHONPATH "$tools/vllm/bin/python" -W ignore \
   -c 'import vllm.entrypoints.openai.api_server' > /dev/null

@@ -37,6 +37,18 @@ export interface ResolvedEndpoints {
 
 const OPENAI = 'https://api.openai.com/v1';
 
+/** Endpoints that OPENAI_API_KEY belongs to. */
+export const analystKeyEndpoints = ({ keyEndpoints = [], analyst }: KnownEndpoints): string[] => [
+  analyst.baseUrl ?? OPENAI,
+  ...keyEndpoints,
+];
+
+/** Endpoints that WHET_MODEL_API_KEY belongs to. */
+export const modelKeyEndpoints = ({ keyEndpoints = [], modelUrl }: KnownEndpoints): string[] => [
+  ...(modelUrl === null ? [] : [modelUrl]),
+  ...keyEndpoints,
+];
+
 /**
  * Chooses the endpoints of a run: those in agent.yaml, else those in environment variables, else those of `whet up`.
  * @param folder directory of agent.yaml, where its relative paths begin.
@@ -55,10 +67,10 @@ export function resolveEndpoints(
         'start everything with `whet up`.',
     );
   }
-  const { keyEndpoints = [], modelApiKey = null } = known;
+  const { modelApiKey = null } = known;
   if (modelApiKey !== null && model.baseUrl !== undefined) {
     const asked = { field: 'model.baseUrl', url: model.baseUrl, variable: 'WHET_MODEL_API_KEY' };
-    checkKeyEndpoint(asked, [...(known.modelUrl === null ? [] : [known.modelUrl]), ...keyEndpoints]);
+    checkKeyEndpoint(asked, modelKeyEndpoints(known));
   }
   const modelPath = model.path === undefined ? known.modelPath : resolve(folder, model.path);
   if (modelPath === null) {
@@ -80,7 +92,7 @@ export function resolveEndpoints(
   }
   if (known.analyst.apiKey !== null && analyst.baseUrl !== undefined) {
     const asked = { field: 'analyst.baseUrl', url: analyst.baseUrl, variable: 'OPENAI_API_KEY' };
-    checkKeyEndpoint(asked, [known.analyst.baseUrl ?? OPENAI, ...keyEndpoints]);
+    checkKeyEndpoint(asked, analystKeyEndpoints(known));
   }
   const analystModel = analyst.model ?? known.analyst.model;
   if (analystModel === null && configured !== null) {

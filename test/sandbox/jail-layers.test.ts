@@ -229,7 +229,9 @@ describe('WHET_SANDBOX', () => {
     process.env['WHET_SANDBOX'] = 'unsafe';
     process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1';
     try {
-      await expect(open(loadProfile())).rejects.toThrow(/WHET_SANDBOX=unsafe is refused on Kubernetes: unset it/);
+      await expect(open(loadProfile())).rejects.toThrow(
+        /WHET_SANDBOX=unsafe is refused on Kubernetes, for workers and trainers: unset it/,
+      );
     } finally {
       delete process.env['KUBERNETES_SERVICE_HOST'];
     }

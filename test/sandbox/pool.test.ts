@@ -108,7 +108,7 @@ test('faults of the source are told as without a pool', async () => {
 });
 
 test('owners and profiles of their own start as ever', async () => {
-  expect((await open({ trust: 'owner' })).isolation).toBe('process');
+  expect((await open({ trust: 'owner' })).isolation).toBe('owner-jail');
   expect((await open({ profile: testProfile() })).isolation).toBe('jail');
   expect([pool.size, launches]).toEqual([0, 0]);
 });

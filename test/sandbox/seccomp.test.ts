@@ -3,7 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSeccomp } from '../../sandbox/build-seccomp';
 import { projectRoot } from '../../contracts/project-root';
-import { assembleSeccomp, DENIED_SYSCALLS, SECCOMP_ARCHES, type SeccompArch } from '../../sandbox/seccomp';
+import {
+  assembleSeccomp,
+  DENIED_SYSCALLS,
+  SECCOMP_ARCHES,
+  SECCOMP_KINDS,
+  type SeccompArch,
+} from '../../sandbox/seccomp';
 
 const ALLOW = 0x7fff0000;
 const KILL = 0x80000000;
@@ -32,17 +38,17 @@ function verdict(program: Buffer, audit: number, number: number, args: bigint[] 
 
 test('the committed filters are what the assembler gives, and the profile has their hashes', () => {
   expect(buildSeccomp(true)).toEqual([]);
-  for (const arch of SECCOMP_ARCHES) {
-    expect(readFileSync(join(projectRoot(), 'sandbox', `seccomp-${arch}.bpf`)).equals(assembleSeccomp(arch))).toBe(
-      true,
-    );
-  }
+  for (const kind of SECCOMP_KINDS)
+    for (const arch of SECCOMP_ARCHES) {
+      const name = `seccomp-${kind === 'owner' ? 'owner-' : ''}${arch}.bpf`;
+      expect(readFileSync(join(projectRoot(), 'sandbox', name)).equals(assembleSeccomp(arch, kind))).toBe(true);
+    }
 });
 
 describe.each(SECCOMP_ARCHES.map((arch, column) => ({ arch, column })))(
   '$arch',
   ({ arch, column }: { arch: SeccompArch; column: number }) => {
-    const program = assembleSeccomp(arch);
+    const program = assembleSeccomp(arch, 'generated');
     const of = (number: number, ...args: bigint[]): number => verdict(program, AUDIT[arch], number, args);
     const clone = [56, 220][column]!;
     const ioctl = [16, 29][column]!;
@@ -79,18 +85,51 @@ describe.each(SECCOMP_ARCHES.map((arch, column) => ({ arch, column })))(
       for (const number of [435, 463, 1000, 0x3fffffff]) expect(of(number)).toBe(ENOSYS);
     });
 
-    test('ioctl may not type into a terminal', () => {
-      expect(of(ioctl, 0n, 0x5412n)).toBe(EPERM);
-      expect(of(ioctl, 0n, 0x541cn)).toBe(EPERM);
+    test('ioctl answers what Python asks of a descriptor, and nothing else', () => {
+      // TIOCSTI, TIOCLINUX, SIOCGIFCONF, SIOCGIFBR, SIOCETHTOOL, the ends of the range, FS_IOC_GETFSUUID, FIEMAP
+      const denied = [0x5412n, 0x541cn, 0x8912n, 0x8940n, 0x8946n, 0x8900n, 0x89ffn, 0x80111500n, 0xc020660bn];
+      for (const request of denied) expect(of(ioctl, 0n, request)).toBe(EPERM);
       // The kernel reads 32 bits of the request.
       expect(of(ioctl, 0n, 0x1_0000_5412n)).toBe(EPERM);
-      expect(of(ioctl, 0n, 0x5401n)).toBe(ALLOW);
+      // TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX
+      for (const request of [0x5401n, 0x5413n, 0x541bn, 0x5421n, 0x5451n]) expect(of(ioctl, 0n, request)).toBe(ALLOW);
+    });
+
+    test('prctl asks and names, and installs no filter', () => {
+      const prctl = [157, 167][column]!;
+      // PR_SET_SECCOMP, PR_SET_MM, PR_SCHED_CORE, PR_SET_MEMORY_MERGE, PR_SET_PTRACER
+      for (const option of [22n, 35n, 62n, 67n, 0x59616d61n]) expect(of(prctl, option)).toBe(EPERM);
+      expect(of(prctl, 0x1_0000_0016n)).toBe(EPERM);
+      // PR_SET_NAME, PR_GET_SECCOMP, PR_SET_VMA
+      for (const option of [15n, 21n, 0x53564d41n]) expect(of(prctl, option)).toBe(ALLOW);
+    });
+
+    test('the owner’s environment may use the internet and processes, and no other part of the kernel', () => {
+      const owner = assembleSeccomp(arch, 'owner');
+      const ofOwner = (number: number, ...args: bigint[]): number => verdict(owner, AUDIT[arch], number, args);
+      const [socket, connect, flock, fcntl] = [
+        [41, 198],
+        [42, 203],
+        [73, 32],
+        [72, 25],
+      ].map((pair) => pair[column]!) as [number, number, number, number];
+      for (const family of [2n, 10n]) expect(ofOwner(socket, family)).toBe(ALLOW);
+      // AF_UNIX, AF_NETLINK, AF_PACKET, AF_ALG, AF_VSOCK
+      for (const family of [1n, 16n, 17n, 38n, 40n]) expect(ofOwner(socket, family)).toBe(EPERM);
+      for (const number of [connect, flock]) expect(ofOwner(number)).toBe(ALLOW);
+      expect(ofOwner(fcntl, 4n, 6n)).toBe(ALLOW);
+      expect(ofOwner(fcntl, 4n, 1038n)).toBe(EPERM);
+      expect(ofOwner(clone, 17n)).toBe(ALLOW);
+      expect(ofOwner(clone, 0x10000011n)).toBe(EPERM);
+      expect(ofOwner(ioctl, 0n, 0x8912n)).toBe(EPERM);
+      for (const name of ['mount', 'unshare', 'setns', 'ptrace', 'bpf', 'keyctl', 'io_uring_setup', 'perf_event_open'])
+        expect(ofOwner(DENIED_SYSCALLS[name]![column]!)).toBe(EPERM);
     });
 
     test('fcntl may neither lock nor watch files of the shared tree', () => {
       const fcntl = [72, 25][column]!;
-      // F_GETLK, F_SETLK, F_SETLKW, F_OFD_*, F_SETLEASE, F_NOTIFY
-      for (const command of [5n, 6n, 7n, 36n, 37n, 38n, 1024n, 1026n]) {
+      // F_GETLK, F_SETLK, F_SETLKW, F_OFD_*, F_SETLEASE, F_NOTIFY, F_SET_RW_HINT, F_SET_FILE_RW_HINT
+      for (const command of [5n, 6n, 7n, 36n, 37n, 38n, 1024n, 1026n, 1036n, 1038n]) {
         expect(of(fcntl, 4n, command)).toBe(EPERM);
         expect(of(fcntl, 4n, 0x1_0000_0000n | command)).toBe(EPERM);
       }

@@ -41,6 +41,11 @@ const CALLS: readonly (readonly [name: string, call: string])[] = [
   ['barriers on every processor', '324, 1, 0, 0'],
 ];
 
+/** `struct sock_fprog` of one instruction, `return SECCOMP_RET_LOG`, as Python statements. */
+const LOG_FILTER = `
+code = ctypes.create_string_buffer((6).to_bytes(4, "little") + (0x7ffc0000).to_bytes(4, "little"), 8)
+program = (ctypes.c_uint64 * 2)(1, ctypes.addressof(code))`.trim();
+
 /** System calls that enlarge what an environment may do, by number, by flag, by architecture. */
 export const KERNEL: readonly Attack[] = [
   ...CALLS.map(([name, call]) => ({
@@ -116,6 +121,66 @@ export const KERNEL: readonly Attack[] = [
     name: 'taking the filter off',
     body: 'return [libc.prctl(22, 0, 0, 0, 0), libc.prctl(38, 0, 0, 0, 0), libc.prctl(21, 0, 0, 0, 0)]',
     expected: '[-1, -1, 2]',
+  },
+  {
+    // struct sock_fprog of one instruction, "return SECCOMP_RET_LOG": one line in the kernel's log for every call.
+    name: "a filter that logs each call in the host's kernel log",
+    body: `${LOG_FILTER}\nreturn [system_call(157, 22, 2, ctypes.byref(program)), libc.getppid()]`,
+    expected: /^\['EPERM', \d+\]$/,
+    only: 'x64',
+  },
+  {
+    name: 'the same filter by a system call of its own',
+    body: `${LOG_FILTER}\nreturn [system_call(317, 1, 0, ctypes.byref(program)), libc.getppid()]`,
+    expected: /^\['EPERM', \d+\]$/,
+    only: 'x64',
+  },
+  {
+    // Refusals of a domain of its own are written to the kernel's audit log.
+    name: 'rules of its own whose refusals the host logs',
+    body: 'return [system_call(444, None, 0, 1), system_call(445), system_call(446, 0, 0)]',
+    expected: "['EPERM', 'EPERM', 'EPERM']",
+  },
+  {
+    // PR_SCHED_CORE, create: nobody else may use the other half of the core.
+    name: 'a core for itself alone',
+    body: 'return system_call(157, 62, 1, 0, 0, 0)',
+    expected: 'EPERM',
+    only: 'x64',
+  },
+  {
+    name: "the identity of the host's disk, and where files lie on it",
+    body:
+      'import fcntl\nfd = os.open("/usr/bin/python3", os.O_RDONLY)\n' +
+      'return {attempt(fcntl.ioctl, fd, request, bytearray(64)) for request in (0x80111500, 0xc020660b, 0x80086601)}',
+    expected: "{'EPERM'}",
+  },
+  {
+    name: 'which pages of the shared tree others have read',
+    body:
+      'fd = os.open("/usr/bin/python3", os.O_RDONLY)\n' +
+      'span, found = (ctypes.c_uint64 * 2)(0, 0), (ctypes.c_uint64 * 5)()\n' +
+      'vector = (ctypes.c_uint64 * 2)(ctypes.addressof(ctypes.create_string_buffer(16)), 16)\n' +
+      'return [system_call(451, fd, ctypes.byref(span), ctypes.byref(found), 0), ' +
+      'system_call(327, fd, ctypes.byref(vector), 1, 0, 0, 8), system_call(27, None, 0, None)]',
+    expected: "['EPERM', 'EPERM', 'EPERM']",
+    only: 'x64',
+  },
+  {
+    name: 'pages of the shared tree thrown out of memory',
+    body:
+      'fd = os.open("/usr/bin/python3", os.O_RDONLY)\n' +
+      'return [attempt(os.posix_fadvise, fd, 0, 0, os.POSIX_FADV_DONTNEED), system_call(187, fd, 0, 4096)]',
+    expected: "['EPERM', 'EPERM']",
+    only: 'x64',
+  },
+  {
+    // F_SET_RW_HINT and F_SET_FILE_RW_HINT: the inode keeps the number, and every jail can read it.
+    name: 'a note left on a file of the shared tree',
+    body:
+      'import fcntl\nfd = os.open("/usr/bin/python3", os.O_RDONLY)\n' +
+      'return {attempt(fcntl.fcntl, fd, command, bytes([3, 0, 0, 0, 0, 0, 0, 0])) for command in (1036, 1038)}',
+    expected: "{'EPERM'}",
   },
   {
     name: 'characters typed into a terminal',

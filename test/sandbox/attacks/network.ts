@@ -59,7 +59,7 @@ export const NETWORK: readonly Attack[] = [
     expected: 'EPERM',
   },
   {
-    // Node's pipes are connected unix sockets: a descriptor sent over one would arrive in the service.
+    // Over a socket, a descriptor would arrive in the service.
     name: 'descriptors sent over the response channel',
     body:
       'return attempt(lambda: socket.socket(fileno=4).sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, ' +
@@ -83,6 +83,20 @@ export const NETWORK: readonly Attack[] = [
     body: 'return [system_call(48, 3, 2), system_call(48, 4, 2)]',
     expected: "['EPERM', 'EPERM']",
     only: 'x64',
+  },
+  {
+    // A socket answers them whatever its family: names, addresses and MACs of interfaces, bridges, VLANs, ethtool.
+    name: "the host's network cards through its channel and its logs",
+    body:
+      'import fcntl\n' +
+      'return {attempt(fcntl.ioctl, fd, request, bytearray(256)) for fd in (1, 2, 3, 4) ' +
+      'for request in (0x8910, 0x8912, 0x8927, 0x8933, 0x8940, 0x8946, 0x8954, 0x8982, 0x89a2, 0x89ff)}',
+    expected: "{'EPERM'}",
+  },
+  {
+    name: 'a channel that is a socket',
+    body: 'import stat\nreturn {stat.S_ISFIFO(os.fstat(fd).st_mode) for fd in (1, 2, 3, 4)}',
+    expected: '{True}',
   },
   {
     name: 'socket calls in 32-bit code',

@@ -1,0 +1,45 @@
+import type { NotifySpec } from '../../contracts/config/notify-spec';
+import { failure } from '../../contracts/typed-failure';
+
+/** What a worker's operator says about webhooks. */
+export interface WebhookSettings {
+  /** WHET_WEBHOOK_URL: for agents whose agent.yaml names no webhook. */
+  url: string | null;
+  /** WHET_WEBHOOK_ENDPOINTS: servers that an agent.yaml may name. */
+  endpoints: readonly string[];
+  /** The value of a variable whose name begins with WHET_WEBHOOK_SECRET; null where it is not set. */
+  secret: (variable: string) => string | null;
+}
+
+/** Where notices go, and what they are signed with; null: they are not signed. */
+export interface WebhookTarget {
+  url: string;
+  secret: string | null;
+}
+
+/**
+ * Chooses the webhook of an agent; null where there is none. An agent.yaml is written by a tenant, who must not reach
+ * servers beside the worker, such as a cluster's metadata: its operator names the servers that may be reached.
+ * @throws Notify.Refused
+ */
+export function webhookTarget({ webhook, keyVariable }: NotifySpec, settings: WebhookSettings): WebhookTarget | null {
+  const url = webhook ?? settings.url;
+  if (url === null) return null;
+  const problem = webhookProblem({ webhook }, settings);
+  if (problem !== null) throw failure('Notify.Refused', problem);
+  return { url, secret: settings.secret(keyVariable) };
+}
+
+/** What is wrong with the webhook of an agent.yaml; null when it may be used, or there is none. */
+export function webhookProblem(
+  { webhook }: Pick<NotifySpec, 'webhook'>,
+  { endpoints }: Pick<WebhookSettings, 'endpoints'>,
+): string | null {
+  if (webhook === undefined) return null;
+  const { origin } = new URL(webhook);
+  if (endpoints.some((one) => new URL(one).origin === origin)) return null;
+  return (
+    `notify.webhook is on ${origin}, and this worker may post to ${endpoints.join(', ') || 'no server'}. If notices ` +
+    'may go there, name it in WHET_WEBHOOK_ENDPOINTS of the worker (addresses, separated by commas).'
+  );
+}

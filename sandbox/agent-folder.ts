@@ -1,0 +1,62 @@
+import { accessSync, constants, realpathSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+
+/** Places of the jail's own: nothing of the host is mounted there. */
+const TAKEN = ['/usr', '/lib', '/lib32', '/lib64', '/libx32', '/dev', '/etc', '/proc', '/sys', '/run'];
+
+/** Folders that programs share: one that holds a module says nothing about whose the rest is. */
+const SHARED = ['/tmp', '/var', '/var/tmp', '/opt', '/srv', '/home', '/mnt', '/media'];
+
+/**
+ * The folder of an owner's module, if the module may read it in its jail. It may not where the folder, or the place
+ * that a link leads to, holds more than an agent (the home directory, the state directory, a folder that programs
+ * share) or lies in the store, and cannot where the jail's user may not enter it: then the module runs without its
+ * folder, because its source travels by message.
+ * @param path of the module.
+ * @returns an absolute path or null.
+ */
+export function readableFolder(path: string): string | null {
+  if (!isAbsolute(path)) return null;
+  const folder = dirname(resolve(path));
+  const state = process.env['WHET_HOME'] || resolve('.whetstone');
+  const store = process.env['WHET_STORE'] || join(state, 'store');
+  for (const at of [folder, realPlace(folder)]) {
+    if (SHARED.includes(at) || TAKEN.some((place) => isWithin(at, place)) || isWithin(at, realPlace(store)))
+      return null;
+    if ([homedir(), state, store].some((kept) => isWithin(realPlace(kept), at))) return null;
+  }
+  return canBeRead(folder) ? folder : null;
+}
+
+/** Where a path leads to; itself where nothing is there yet. */
+function realPlace(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}
+
+/** Whether a path is a folder or lies in it. */
+function isWithin(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way));
+}
+
+/** Started by root, a jail has a user of its own, who may enter only what everybody may. */
+function canBeRead(folder: string): boolean {
+  try {
+    if (process.getuid?.() !== 0) {
+      accessSync(folder, constants.R_OK | constants.X_OK);
+      return true;
+    }
+    for (let at = folder; ; at = dirname(at)) {
+      const { mode } = statSync(at);
+      if ((mode & 0o001) === 0 || (at === folder && (mode & 0o004) === 0)) return false;
+      if (at === dirname(at)) return true;
+    }
+  } catch {
+    return false;
+  }
+}

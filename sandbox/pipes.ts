@@ -1,0 +1,87 @@
+import { execFile } from 'node:child_process';
+import { closeSync, constants, openSync, rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/**
+ * Pipes between this process and a runtime. Node's own are pairs of unix sockets, and the kernel answers questions
+ * about the host's network cards on any socket, whatever its namespace. Node cannot make a pipe, so `mkfifo` makes
+ * some, and their names are removed at once.
+ */
+
+const { O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
+const run = promisify(execFile);
+
+/** Made by one call of `mkfifo`: enough for eight runtimes. */
+const BATCH = 32;
+/** Open for both directions, so that a pipe lives although nobody else has it open yet. */
+const ready: number[] = [];
+let making: Promise<void> | null = null;
+
+/** A pipe with one end of ours. */
+export interface PipeEnd {
+  /** Our end. It ends, or breaks, when the process at the other end has gone. */
+  stream: Socket;
+  /** The other end, for a child process. Close it once the child has it. */
+  childFd: number;
+}
+
+/**
+ * Opens one pipe for each direction that is asked for; on an error none stays open.
+ * @param directions `out`: we write and the child reads; `in`: the child writes and we read.
+ * @throws the system's error, for example EMFILE.
+ */
+export async function openPipes<const D extends readonly ('in' | 'out')[]>(
+  directions: D,
+): Promise<{ [K in keyof D]: PipeEnd }> {
+  while (ready.length < directions.length) await (making ??= makePipes().finally(() => (making = null)));
+  const opened: PipeEnd[] = [];
+  try {
+    for (const direction of directions) opened.push(openEnds(ready.pop()!, direction));
+  } catch (error) {
+    for (const { stream, childFd } of opened) {
+      stream.destroy();
+      closeSync(childFd);
+    }
+    throw error;
+  }
+  return opened as { [K in keyof D]: PipeEnd };
+}
+
+/** Ours does not block and the child's does: each has opened the pipe anew, so that the two settings are apart. */
+function openEnds(pipe: number, direction: 'in' | 'out'): PipeEnd {
+  const path = `/proc/self/fd/${pipe}`;
+  const own: number[] = [];
+  const open = (flags: number): number => {
+    const descriptor = openSync(path, flags);
+    own.push(descriptor);
+    return descriptor;
+  };
+  try {
+    const childFd = open(direction === 'in' ? O_WRONLY : O_RDONLY);
+    const fd = open((direction === 'in' ? O_RDONLY : O_WRONLY) | O_NONBLOCK);
+    const stream = new Socket({ fd, readable: direction === 'in', writable: direction === 'out' });
+    // A pipe breaks when the process ends. Its exit is reported, not the broken pipe.
+    stream.on('error', () => {});
+    return { stream, childFd };
+  } catch (error) {
+    own.forEach((descriptor) => closeSync(descriptor));
+    throw error;
+  } finally {
+    closeSync(pipe);
+  }
+}
+
+async function makePipes(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'whetstone-pipes-'));
+  try {
+    const paths = Array.from({ length: BATCH }, (_, index) => join(folder, String(index)));
+    await run('mkfifo', ['-m', '600', ...paths]);
+    for (const path of paths) ready.push(openSync(path, O_RDWR));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,64 @@
+// jail
+import { inspectSource } from '../../activities/environment-checks/inspect-source';
+import { openEnvironment } from '../../sandbox';
+
+/** What a generated environment may be tempted to write so that its rules do not see what it uses. */
+const TRICKS: Record<string, [name: string, source: string][]> = {
+  imports: [
+    ['under another name', 'import os as json\n'],
+    ['in a function', 'def f():\n    from os import path\n'],
+    ['under a condition', 'try:\n    import os\nexcept ImportError:\n    pass\n'],
+    ['relative', 'from . import x\n'],
+    ['relative, of a parent', 'from .. import os\n'],
+    ['of everything', 'from os import *\n'],
+    ['by its function', 'm = __import__("os")\n'],
+    ['by its function under another name', 'f = __import__\nm = f("os")\n'],
+    ['from an allowed module that brings it', 'from random import _os as m\n'],
+    ['of a module of the allowed name, longer', 'import jsonpickle\n'],
+    ['by importlib', 'import importlib\n'],
+    ['by codecs', 'import codecs\n'],
+    ['by pickle', 'import pickle\n'],
+    ['by ctypes', 'import ctypes\n'],
+  ],
+  names: [
+    ['open in wide letters', '\uff4f\uff50\uff45\uff4e("/etc/passwd")\n'],
+    ['open under another name', 'f = open\n'],
+    ['open as a default', 'def f(x=open):\n    pass\n'],
+    ['open in a list', 'f = [open][0]\n'],
+    ['exec as a decorator', '@exec\nclass X:\n    pass\n'],
+    ['eval in an f-string', 'x = f"{eval(\'1\')}"\n'],
+    ['compile', 'compile("1", "x", "eval")\n'],
+    ['breakpoint', 'breakpoint()\n'],
+    ['input', 'x = input()\n'],
+    ['subclasses of everything', 'x = ().__class__.__base__.__subclasses__()\n'],
+    ['globals of a function', 'def f():\n    pass\nx = f.__globals__\n'],
+    ['the code of a function', 'def f():\n    pass\nf.__code__ = f.__code__.replace(co_consts=())\n'],
+  ],
+  clocks: [
+    ['of a module under another name', 'import datetime as d\nx = d.datetime.now()\n'],
+    ['by date', 'import datetime\nx = datetime.date.today()\n'],
+    ['by an allowed module that brings it', 'import calendar\nx = calendar.datetime.datetime.now()\n'],
+    ['bound to a name', 'import datetime\nnow = datetime.datetime.now\nx = now()\n'],
+    ['in UTC', 'import datetime\nx = datetime.datetime.utcnow()\n'],
+  ],
+  randomness: [
+    ['a function of it', 'from random import choice as pick\nx = pick([1])\n'],
+    ['of the system', 'import random\nx = random.SystemRandom().random()\n'],
+  ],
+  'texts that are no Python': [
+    ['a NUL', 'x = 1\0\n'],
+    ['half a character', 'x = "\ud800"\n'],
+    ['brackets, 5,000 deep', `x = ${'('.repeat(5_000)}1${')'.repeat(5_000)}\n`],
+    ['a cookie of another coding before a mark', '# -*- coding: utf-7 -*-\nx = +AAo-import os\n'],
+    ['nothing but a bracket', '(\n'],
+  ],
+};
+
+describe.each(Object.entries(TRICKS))('%s', (_kind, tricks) => {
+  test.each(tricks)('%s: named in a sentence', async (_name, source) => {
+    const found = await inspectSource(openEnvironment, source, 'tricks').catch((error: Error) => error);
+    // A source that brings the parser down is an error of a class that the check knows.
+    if (found instanceof Error) return expect(found.message).toMatch(/^Environment inspector/);
+    expect([...found.syntax, ...found.rules].join('\n')).toMatch(/[A-Z].+\./);
+  });
+});
