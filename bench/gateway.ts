@@ -6,10 +6,13 @@
  * and stub share the cores. The last line is JSON.
  *
  *     node dist/bench/gateway.js [--rounds 12] [--requests 60] [--seconds 4] [--warm-up 150] [--only whetstone,portkey]
+ *
+ * `--before DIST` is the dist/ of an earlier commit's clone: its gateway takes its turns too, and `slowerPercent` says
+ * for each cell how much longer a request through this one takes at the median.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { timeSequentially, type LoadRequest, measureThroughput, type Timing } from './gateway/load-generator';
 import { startLiteLlm, startPortkey, startWhetstone, type Target } from './gateway/targets';
@@ -132,7 +135,22 @@ async function measure(targets: readonly Target[], options: Options): Promise<Re
     };
   }
   const { whetstone, ...others } = results;
-  return { name: 'gateway', cores: cpus().length, ...whetstone, ...others };
+  const slowerPercent = found.has(`before ${keyOf(small)}`) ? { slowerPercent: compare(found) } : {};
+  return { name: 'gateway', cores: cpus().length, ...whetstone, ...others, ...slowerPercent };
+}
+
+/** By cell, in percent: how much longer this gateway takes at the median than the earlier one. */
+function compare(found: ReadonlyMap<string, Timing[]>): Record<string, { p50: number; firstByteP50: number }> {
+  const slower = (cell: Cell, of: (timing: Timing) => number) => {
+    const median = (name: string) => percentile((found.get(`${name} ${keyOf(cell)}`) ?? []).map(of), 0.5);
+    return round((median('whetstone') / median('before') - 1) * 100, 1);
+  };
+  return Object.fromEntries(
+    CELLS.map((cell) => [
+      keyOf(cell),
+      { p50: slower(cell, ({ total }) => total), firstByteP50: slower(cell, ({ firstByte }) => firstByte) },
+    ]),
+  );
 }
 
 async function main(): Promise<void> {
@@ -144,6 +162,7 @@ async function main(): Promise<void> {
       seconds: string('4'),
       'warm-up': string('150'),
       only: string('whetstone,portkey,litellm'),
+      before: { type: 'string' },
     },
   });
   const options = {
@@ -163,7 +182,10 @@ async function main(): Promise<void> {
     const targets: Target[] = [
       { name: 'direct', origin: stub, path: '/v1/chat/completions', headers: {}, model: 'bench-base' },
     ];
-    if (chosen.includes('whetstone')) targets.push(await startWhetstone(stub, folder, processes));
+    const own = (name: string, dist: string) =>
+      startWhetstone(name, dist, stub, join(folder, name), processes).then((target) => targets.push(target));
+    if (chosen.includes('whetstone')) await own('whetstone', join(__dirname, '..'));
+    if (values.before !== undefined) await own('before', resolve(values.before));
     if (chosen.includes('portkey')) targets.push(await startPortkey(stub, processes));
     if (chosen.includes('litellm')) targets.push(await startLiteLlm(stub, processes));
     console.log(JSON.stringify(await measure(targets, options)));

@@ -87,7 +87,7 @@ export class Gateway {
       this.traceWriter.stop(),
       ...[...this.reconcilers.values()].map((reconciler) => reconciler.stop()),
     ]);
-    await Promise.all([...this.replicas.values()].map(({ pool }) => pool.destroy()));
+    await Promise.all([...this.replicas.values()].map((replica) => replica.close()));
     await this.deps.tracing?.stop();
   }
 
@@ -121,7 +121,7 @@ export class Gateway {
   private servedAgent(settings: GatewayAgent): ServedAgent {
     const { store, modelApiKey = null } = this.deps;
     const replicas = new ReplicaSet(
-      settings.replicas.map((url) => this.replica(url)),
+      settings.replicas.map((url) => this.replica(url, settings.adminPort)),
       this.events,
     );
     const { router, baseModel, embeddings } = settings;
@@ -143,7 +143,7 @@ export class Gateway {
   }
 
   /** The model server at an address; agents that name the same address share it. */
-  private replica(url: string): Replica {
+  private replica(url: string, adminPort?: number): Replica {
     const address = url.replace(/\/$/, '');
     const existing = this.replicas.get(address);
     if (existing !== undefined) return existing;
@@ -152,6 +152,7 @@ export class Gateway {
       address,
       this.deps.modelApiKey ?? null,
       timeouts,
+      adminPort,
       () => this.reconcilers.get(address)?.kick(),
       async () => this.reconcilers.get(address)?.verify(),
     );

@@ -1,6 +1,7 @@
 /**
  * Entry point of the gateway process. cli/supervisor/gateway-arguments.ts has the arguments that it is started with.
  */
+import { cleanStandardStreams } from '../contracts/clean-streams';
 import { keepLastWords } from '../contracts/last-words';
 import { GatewayConfigError } from '../loaders/gateway-config';
 import { LocalStore } from '../store';
@@ -11,6 +12,7 @@ import { createLog } from './log';
 import { createTracing } from './opentelemetry';
 
 async function main(): Promise<void> {
+  cleanStandardStreams();
   keepLastWords('gateway');
   const { gateway: config, storeRoot, modelApiKey } = readProcessConfig();
   const log = createLog();

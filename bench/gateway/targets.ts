@@ -46,8 +46,14 @@ async function writeRegistry(storeRoot: string, agent: string): Promise<void> {
   await new LocalStore(storeRoot).swapDocument(layout.registry(agent), registry, null);
 }
 
-/** This project's gateway, built, with its defaults. */
-export async function startWhetstone(stub: string, folder: string, processes: Processes): Promise<Target> {
+/** This project's gateway with its defaults, as built in `dist`. It keeps its files in `folder`. */
+export async function startWhetstone(
+  name: string,
+  dist: string,
+  stub: string,
+  folder: string,
+  processes: Processes,
+): Promise<Target> {
   await writeRegistry(join(folder, 'store'), 'bench');
   const port = await freePort();
   const config: GatewayConfigInput = {
@@ -61,10 +67,10 @@ export async function startWhetstone(stub: string, folder: string, processes: Pr
     WHET_LOG_LEVEL: 'warn',
     NODE_ENV: 'production',
   };
-  processes.start(process.execPath, gatewayArguments(join(__dirname, '..', '..')), environment);
+  processes.start(process.execPath, gatewayArguments(dist), environment);
   const origin = `http://127.0.0.1:${port}`;
   await untilHealthy(`${origin}/readyz`, 20);
-  return { name: 'whetstone', origin, path: '/v1/chat/completions', headers: {}, model: 'bench' };
+  return { name, origin, path: '/v1/chat/completions', headers: {}, model: 'bench' };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Which arm gets a conversation. Evaluation and the gateway call the same function. */
 import type { RoutingRecord } from '../artifacts/evaluation';
-import type { CompetitionRouter, LinearModel } from '../artifacts/router';
+import type { CompetitionRouter, LaterTurnsModel, LinearModel } from '../artifacts/router';
 import { MIXED, NONE_LABEL } from '../names';
 import { openingVectors, sparseProduct, type SparseVector } from './opening-features';
 import { calibratedChoice } from './routing-decision';
@@ -12,7 +12,7 @@ export interface ArmChoice {
   /** How sure the router is, in [0, 1]. */
   probability: number;
   /** Why, in one or two words, for the header x-whet-route. */
-  reason: 'routed' | 'abstained' | 'left-out' | 'not-in-version';
+  reason: 'routed' | 'abstained' | 'left-out' | 'not-in-version' | 'later-turn';
 }
 
 /** A router that is ready to choose. */
@@ -77,7 +77,8 @@ interface Scored {
   probability: number;
 }
 
-function needReader({ vocabulary, needs }: Extract<CompetitionRouter, { kind: 'labels' }>) {
+/** Reads how likely a text calls for each capability. */
+export function needReader({ vocabulary, needs }: Pick<LaterTurnsModel, 'vocabulary' | 'needs'>) {
   const vectorOf = openingVectors(vocabulary);
   return (opening: string): Scored[] => {
     const vector = vectorOf(opening);

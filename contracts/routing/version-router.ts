@@ -3,6 +3,7 @@ import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { RegistryVersion } from '../artifacts/registry';
 import type { CompetitionRouter } from '../artifacts/router';
 import { type ArmChooser, openRouter } from './choose-arm';
+import { type LaterTurnsReader, openLaterTurns } from './later-turns';
 import { UNCALIBRATED } from './routing-decision';
 
 /** Reads `router.json`. Rejects when it cannot be read. */
@@ -18,10 +19,15 @@ export async function routerOfVersion(version: RegistryVersion, read: ReadRouter
   return { kind: 'logits', leftOut: [], capabilities, ...(version.router ?? UNCALIBRATED) };
 }
 
-/** A version, ready to choose among its adapters and the base model. */
-export async function openVersion(version: RegistryVersion, read: ReadRouter): Promise<ArmChooser> {
-  return openRouter(
-    await routerOfVersion(version, read),
-    version.adapters.map(({ capabilityId }) => capabilityId),
-  );
+/** A version that is ready to choose among its adapters and the base model. */
+export interface OpenedVersion extends ArmChooser {
+  /** Null: its conversations stay where they began. */
+  laterTurns: LaterTurnsReader | null;
+}
+
+/** Reads what a version is routed by. */
+export async function openVersion(version: RegistryVersion, read: ReadRouter): Promise<OpenedVersion> {
+  const router = await routerOfVersion(version, read);
+  const served = version.adapters.map(({ capabilityId }) => capabilityId);
+  return { ...openRouter(router, served), laterTurns: openLaterTurns(router, served) };
 }

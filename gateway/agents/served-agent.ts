@@ -1,6 +1,7 @@
 import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
 import type { GatewayAgent } from '../../contracts/config/gateway-config';
 import { NONE_LABEL } from '../../contracts/names';
+import type { LaterTurnsReader, ReadMessage } from '../../contracts/routing/later-turns';
 import { emptyRegistry } from '../../store';
 import { isInCanary } from '../canary/is-in-canary';
 import type { ConversationKey, DecisionCache, RoutingDecision } from '../conversations';
@@ -8,9 +9,24 @@ import type { Metrics } from '../metrics';
 import { MergedAdapters } from './merged-adapters';
 import type { Router, RoutingAnswer } from '../routing/router';
 import type { ReplicaSet } from '../upstream/replica-set';
+import { TimeOver, withinTime } from './within-time';
 
 /** Most merged adapters of one agent that the model servers hold. */
 const MOST_MERGED_ADAPTERS = 16;
+
+/** What a router reads of a conversation. */
+export interface ConversationTurns {
+  /** Text of the first user turn. */
+  task: string;
+  /** The conversation until now. */
+  messages: () => ReadMessage[];
+}
+
+/** Where a conversation goes, and whether that was decided at an earlier turn. */
+interface MadeDecision {
+  decision: RoutingDecision;
+  sticky: boolean;
+}
 
 /** One agent as it is served now: its registry, its router, its model servers, and where its conversations go. */
 export class ServedAgent {
@@ -18,6 +34,8 @@ export class ServedAgent {
   /** Whether the registry has been read at least once. */
   known = false;
   readonly mergedAdapters: MergedAdapters;
+  /** What reads the later messages of a version's conversations; null where they stay. A version never changes. */
+  private readonly turnReaders = new WeakMap<RegistryVersion, LaterTurnsReader | null>();
   private readonly deciding = new Map<string, Promise<RoutingDecision>>();
 
   constructor(
@@ -64,16 +82,45 @@ export class ServedAgent {
 
   /**
    * Where a conversation goes. An earlier decision holds (`sticky`) while its version is served. Otherwise the router
-   * decides now, by the text that `task` returns. Never rejects because of the router: without its answer the base
-   * model gets the conversation.
+   * decides now, by the text of the first user turn. A later message moves the conversation where its version says so.
+   * Never rejects because of the router: without its answer the base model gets the conversation.
    */
-  async decide({ key }: ConversationKey, task: () => string): Promise<{ decision: RoutingDecision; sticky: boolean }> {
+  async decide(conversation: ConversationKey, opening: ConversationTurns): Promise<MadeDecision> {
+    const { decision, sticky } = await this.decideByOpening(conversation, opening.task);
+    const moved = await this.moved(decision, opening.messages).catch(() => null);
+    return moved === null ? { decision, sticky } : { decision: moved, sticky: false };
+  }
+
+  /** The decision after later messages; null when they change nothing. */
+  private async moved(decision: RoutingDecision, messages: () => ReadMessage[]): Promise<RoutingDecision | null> {
+    const version = this.version(decision.version);
+    if (version === null) return null;
+    let reader = this.turnReaders.get(version);
+    if (reader === undefined) {
+      const reading = this.router.laterTurns?.(version) ?? Promise.resolve(null);
+      reader = await withinTime(this.timeLimitMs(), () => reading);
+      this.turnReaders.set(version, reader);
+    }
+    const choice = reader?.(messages());
+    if (!choice || choice.capabilityId === decision.capabilityId) return null;
+    const { capabilityId, probability, reason } = choice;
+    const adapter = version.adapters.find((served) => served.capabilityId === capabilityId)?.name ?? null;
+    return { ...decision, adapter, capabilityId, probability, reason };
+  }
+
+  /** What a router may take; null for one that asks no server, and so has no setting `timeoutMs`. */
+  private timeLimitMs(): number | null {
+    const { router } = this.settings;
+    return 'timeoutMs' in router ? router.timeoutMs : null;
+  }
+
+  private async decideByOpening({ key }: ConversationKey, task: string): Promise<MadeDecision> {
     const former = this.conversations.get(key);
     if (former !== undefined && this.serves(former)) return { decision: former, sticky: true };
     // Simultaneous requests of one conversation share one decision.
     const running = this.deciding.get(key);
     if (running !== undefined) return { decision: await running, sticky: true };
-    const decided = this.decideAnew(key, task()).finally(() => this.deciding.delete(key));
+    const decided = this.decideAnew(key, task).finally(() => this.deciding.delete(key));
     this.deciding.set(key, decided);
     const decision = await decided;
     this.conversations.set(key, decision);
@@ -120,29 +167,18 @@ export class ServedAgent {
 
   /** The router's answer; or why there is none, as a word for the header x-whet-route. */
   private async askRouter(version: RegistryVersion, prefix: string, task: string): Promise<RoutingAnswer | string> {
-    const { router } = this.settings;
-    // A router that asks a server has the setting `timeoutMs`; one without it answers at once.
-    const signal = 'timeoutMs' in router ? AbortSignal.timeout(router.timeoutMs) : new AbortController().signal;
     const began = performance.now();
     let outcome: string;
     try {
-      const answer = await orAborted(this.router.route({ version, task, prefix }, signal), signal);
+      const answer = await withinTime(this.timeLimitMs(), (signal) =>
+        this.router.route({ version, task, prefix }, signal),
+      );
       this.metrics.routed(this.settings.name, answer.reason, (performance.now() - began) / 1000, answer);
       return answer;
-    } catch {
-      outcome = signal.aborted ? 'router-timeout' : 'router-failed';
+    } catch (error) {
+      outcome = error instanceof TimeOver ? 'router-timeout' : 'router-failed';
     }
     this.metrics.routed(this.settings.name, outcome, (performance.now() - began) / 1000, null);
     return outcome;
   }
-}
-
-/** The result, unless the time is over before: also for work that does not listen to the signal, such as a reading. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', abort, { once: true });
-    const release = () => signal.removeEventListener('abort', abort);
-    work.then(resolve, reject).then(release, release);
-  });
 }

@@ -37,7 +37,10 @@ export const INFERENCE_ROUTES: Record<string, InferenceRoute> = {
   '/v1/embeddings': { path: '/embeddings', opening: null },
 };
 
-/** Headers of a model server's answer that the client does not get: of the connection, or set by the gateway itself. */
+/**
+ * Headers of a model server's answer that the client does not get: of the connection, set by the gateway itself, or
+ * orders to a browser about the address, which is the gateway's.
+ */
 const NOT_FORWARDED = new Set([
   'connection',
   'keep-alive',
@@ -48,13 +51,17 @@ const NOT_FORWARDED = new Set([
   'trailer',
   'upgrade',
   'set-cookie',
+  'strict-transport-security',
+  'alt-svc',
+  'clear-site-data',
+  'refresh',
 ]);
 
 function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {};
   for (const name in headers) {
     const value = headers[name];
-    if (value !== undefined && !NOT_FORWARDED.has(name)) kept[name] = value;
+    if (value !== undefined && !NOT_FORWARDED.has(name) && !name.startsWith('x-whet-')) kept[name] = value;
   }
   return kept;
 }
@@ -175,7 +182,7 @@ async function decide(
     opening.texts,
   );
   if (pin !== null) return { agent, conversation, ...pin, reason: pin.adapter === null ? 'base' : 'pinned' };
-  const { decision, sticky } = await agent.decide(conversation, () => opening.task);
+  const { decision, sticky } = await agent.decide(conversation, opening);
   const { version, adapter, reason, arm } = decision;
   const parts = [reason, ...(arm === 'canary' ? ['canary'] : []), ...(sticky ? ['sticky'] : [])];
   return { agent, conversation, version, adapter, reason: parts.join('; ') };

@@ -21,20 +21,48 @@ export function checkContentType({ headers }: IncomingMessage): void {
  * the page's site; or the attacker lets a name of his own point to 127.0.0.1, and the header Host has that name.
  * `names` are further names under which the gateway is reached.
  */
-export function checkSender({ headers }: IncomingMessage, names: readonly string[]): void {
-  const host = nameOf(`http://${headers.host ?? ''}`);
-  if (host !== null && !isLocal(host) && isIP(host) === 0 && !names.includes(host))
-    throw new ApiError(403, `This gateway does not answer under the name ${host.slice(0, 100)}: see allowedHosts.`, {
+export function checkSender({ headers, rawHeaders }: IncomingMessage, names: readonly string[]): void {
+  // Of two, a proxy may have looked at the other one.
+  if (rawHeaders.filter((word, index) => index % 2 === 0 && word.toLowerCase() === 'host').length > 1)
+    throw new ApiError(400, 'Send one header Host.');
+  const host = headers.host === undefined ? null : readHost(headers.host);
+  const isOurs = host?.name != null && (host.isOpen || names.includes(host.name));
+  if (headers.host !== undefined && !isOurs)
+    throw new ApiError(403, `This gateway does not answer under the name ${shown(headers.host)}: see allowedHosts.`, {
       code: 'foreign_host',
     });
   const { origin } = headers;
   if (origin === undefined) return;
-  const site = nameOf(origin);
-  if (site === null || !(isLocal(site) || site === host || names.includes(site)))
-    throw new ApiError(403, `Pages of ${origin.slice(0, 100)} may not use this gateway: see allowedHosts.`, {
+  const site = /^https?:/i.test(origin) ? nameOf(origin) : null;
+  if (site === null || !(isLocal(site) || site === host?.name || names.includes(site)))
+    throw new ApiError(403, `Pages of ${shown(origin)} may not use this gateway: see allowedHosts.`, {
       code: 'foreign_origin',
     });
 }
+
+/** A header Host as it is read. */
+interface ReadHost {
+  /** Null when it is none. */
+  name: string | null;
+  /** Whether it is this machine or an address, which no attacker can let point elsewhere. */
+  isOpen: boolean;
+}
+
+/** Nearly all requests name one of a few hosts, and reading one takes as long as parsing a small body. */
+const MOST_READ_HOSTS = 64;
+const readHosts = new Map<string, ReadHost>();
+
+function readHost(header: string): ReadHost {
+  const known = readHosts.get(header);
+  if (known !== undefined) return known;
+  const name = nameOf(`http://${header}`);
+  const host = { name, isOpen: name !== null && (isLocal(name) || isIP(name) !== 0) };
+  if (readHosts.size >= MOST_READ_HOSTS) readHosts.clear();
+  readHosts.set(header, host);
+  return host;
+}
+
+const shown = (text: string): string => text.slice(0, 100);
 
 function nameOf(url: string): string | null {
   try {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { ReadMessage } from '../../contracts/routing/later-turns';
 import { ApiError } from './errors';
 import { countValues, refuseBloated } from './measure-json';
 import { RequestBody } from './replace-model-name';
@@ -58,6 +59,8 @@ export interface Opening {
   texts: string[];
   /** Text of the first user turn, which the router reads. */
   task: string;
+  /** The conversation until now, as far as a router may read it. Read when it is asked for. */
+  messages: () => ReadMessage[];
 }
 
 /** Opening of a chat. Throws ApiError 400 when `messages` is not a list of objects. */
@@ -73,16 +76,26 @@ export function chatOpening({ messages }: Record<string, unknown>): Opening {
     const { role, content } = message as { role?: unknown; content?: unknown };
     const said = contentText(content);
     texts.push(typeof role === 'string' ? role : '', said);
-    if (role === 'user') return { texts, task: said };
+    if (role === 'user') return { texts, task: said, messages: () => readMessages(messages) };
   }
   // Without a user turn the router reads the last message, as in evaluation.
-  return { texts, task: contentText((messages.at(-1) as { content?: unknown }).content) };
+  const task = contentText((messages.at(-1) as { content?: unknown }).content);
+  return { texts, task, messages: () => readMessages(messages) };
+}
+
+/** Messages that are no objects are left for the model server to refuse. */
+function readMessages(messages: readonly unknown[]): ReadMessage[] {
+  return messages.map((message) => {
+    const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown };
+    const isRead = role === 'user' || role === 'tool';
+    return { role: typeof role === 'string' ? role : '', content: isRead ? saidText(content) : null };
+  });
 }
 
 /** Opening of a plain completion: its prompt. */
 export function promptOpening({ prompt }: Record<string, unknown>): Opening {
   const text = typeof prompt === 'string' ? prompt : (JSON.stringify(prompt) ?? '');
-  return { texts: [text], task: text };
+  return { texts: [text], task: text, messages: () => [] };
 }
 
 /** A message's text. Of a list, the texts of its parts; of a part without text, its JSON. */
@@ -96,4 +109,12 @@ function contentText(content: unknown): string {
       return typeof text === 'string' ? text : JSON.stringify(part);
     })
     .join('\n');
+}
+
+/** What a message says in words: of a list, its texts alone. An image is not read at every turn. */
+function saidText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  const texts = content.map((part: unknown) => (part as { text?: unknown } | null)?.text);
+  return texts.filter((text) => typeof text === 'string').join('\n');
 }

@@ -1,6 +1,7 @@
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { RegistryVersion } from '../../contracts/artifacts/registry';
 import type { CompetitionRouter } from '../../contracts/artifacts/router';
+import type { LaterTurnsReader } from '../../contracts/routing/later-turns';
 import type { ReplicaSet } from '../upstream/replica-set';
 import type { ExampleIndex } from './example-index';
 import type { AdapterWeight } from './merged-adapter';
@@ -29,7 +30,7 @@ export interface RoutingAnswer {
 }
 
 /**
- * Chooses a capability, once per conversation. The caller enforces the time limit: when it is over, or when the router
+ * Chooses a capability for a conversation. The caller enforces the time limit: when it is over, or when the router
  * rejects, the conversation goes to the base model.
  */
 export interface Router {
@@ -37,6 +38,8 @@ export interface Router {
   route(question: RoutingQuestion, signal: AbortSignal): Promise<RoutingAnswer>;
   /** Does, ahead of the first conversation of a version, what would take longer than a conversation may wait. */
   prepare?(version: RegistryVersion): Promise<void>;
+  /** Reads later messages, for a version whose conversations may move; null when they stay where they began. */
+  laterTurns?(version: RegistryVersion): Promise<LaterTurnsReader | null>;
 }
 
 /** What the routers of one agent work with, besides their settings. */

@@ -51,9 +51,9 @@ export class ReplicaAdmin {
   }
 
   private async send(method: 'GET' | 'POST', path: string, body: unknown, timeoutMs: number): Promise<string> {
-    const { pool, basePath, apiKey } = this.replica;
+    const { pool, adminPool, basePath, apiKey } = this.replica;
     const signal = AbortSignal.timeout(timeoutMs);
-    const answer = await pool.request({
+    const answer = await (path.endsWith('_lora_adapter') ? adminPool : pool).request({
       method,
       path: basePath + path,
       headers: {

@@ -20,6 +20,8 @@ const BROKEN = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 /** One model server: its connections, what it serves, and its requests in flight. */
 export class Replica {
   readonly pool: Pool;
+  /** Connections for loading and unloading adapters; `pool` where the server has no port of its own for that. */
+  readonly adminPool: Pool;
   /** Path before `/chat/completions`, usually `/v1`. */
   readonly basePath: string;
   /** Whether it answers and serves the base model. Only a check by the reconciler sets it to true. */
@@ -37,6 +39,7 @@ export class Replica {
     readonly url: string,
     readonly apiKey: string | null,
     timeouts: GatewayConfig['timeouts'],
+    adminPort: number | undefined,
     private readonly onUnready: (replica: Replica) => void,
     private readonly verify: () => Promise<void>,
   ) {
@@ -50,9 +53,15 @@ export class Replica {
       // One request per connection at a time, so that a long answer does not delay a short one.
       pipelining: 1,
     });
+    this.adminPool = adminPort === undefined ? this.pool : new Pool(withPort(origin, adminPort), { connections: 1 });
     this.pool.on('disconnect', (_origin, _targets, error: Error & { code?: string }) => {
       if (!(error instanceof ClientGone) && BROKEN.has(error.code ?? '')) void this.doubt();
     });
+  }
+
+  /** Closes all connections. */
+  async close(): Promise<void> {
+    await Promise.all([this.pool.destroy(), ...(this.adminPool === this.pool ? [] : [this.adminPool.destroy()])]);
   }
 
   /**
@@ -87,4 +96,10 @@ export class Replica {
     if (left > 0) this.inFlightByModel.set(model, left);
     else this.inFlightByModel.delete(model);
   }
+}
+
+function withPort(origin: string, port: number): string {
+  const url = new URL(origin);
+  url.port = String(port);
+  return url.origin;
 }

@@ -16,8 +16,8 @@ import { GatewayFixture } from './gateway-fixture';
 const MEMORY_GROWTH = 1.2;
 /** Cases sent at once. */
 const AT_ONCE = 8;
-/** Cases before memory is measured for the first time, so that caches are filled. */
-const WARM_UP = 200;
+/** Share of the cases that come before memory is measured for the first time, so that heaps and caches are filled. */
+const WARM_UP = 0.2;
 
 type Random = () => number;
 
@@ -262,16 +262,19 @@ async function main(): Promise<void> {
   );
   const memory = () => ({ gateway: residentBytes(process.pid), policy: residentBytes(policy.pid) });
   const quiet = await ordinaryClient(gatewayUrl, (count) => count === 200);
-  await fuzz.send(0, Math.min(WARM_UP, cases));
+  const cold = memory();
+  const warmUp = Math.floor(cases * WARM_UP);
+  await fuzz.send(0, warmUp);
   const { epoch } = replica;
   const before = memory();
   let over = false;
   const busy = ordinaryClient(gatewayUrl, () => over);
-  await fuzz.send(Math.min(WARM_UP, cases), cases);
+  await fuzz.send(warmUp, cases);
   over = true;
   const times = await busy;
   const after = memory();
   const ready = replica.ready && replica.epoch === epoch;
+  const inMb = ({ gateway, policy }: typeof cold) => [gateway, policy].map((bytes) => Math.round(bytes / 1e6));
   const growth = { gateway: after.gateway / before.gateway, policy: after.policy / before.policy };
   for (const finding of fuzz.findings.slice(0, 20)) console.log(JSON.stringify(finding));
   const p99 = (list: number[]) => Number(percentile(list, 0.99).toFixed(1));
@@ -283,6 +286,8 @@ async function main(): Promise<void> {
       statuses: fuzz.statuses,
       ready,
       growth,
+      // Of the gateway (with the clients in its process) and of the policy server.
+      residentMb: { cold: inMb(cold), warm: inMb(before), after: inMb(after) },
       quietP99Ms: p99(quiet),
       busyP99Ms: p99(times),
     }),

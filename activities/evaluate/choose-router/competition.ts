@@ -30,7 +30,7 @@ export interface MissingArm {
 const FAR_BEHIND = 2;
 
 /** Fewest tasks from which an adapter is left out, or a kind leaves. */
-const LEAST_TASKS = 5;
+export const LEAST_TASKS = 5;
 
 /** The order in which tasks are looked at. Drawn, so that every beginning of it is a random sample. */
 export function taskOrder(tasks: number, seed: number): number[] {

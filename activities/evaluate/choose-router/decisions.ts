@@ -38,7 +38,8 @@ export async function crossFit(
 export class RouterFits {
   private constructor(
     private readonly capabilities: readonly CapabilityBrief[],
-    private readonly ridge: number,
+    /** Of every regression. */
+    readonly ridge: number,
   ) {}
 
   /** Chooses the ridge that all fits share. */

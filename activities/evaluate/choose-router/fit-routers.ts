@@ -89,7 +89,7 @@ export async function fitLabels(
   openings: readonly LabelledOpening[],
   capabilityIds: readonly string[],
   ridge: number,
-): Promise<CompetitionRouter> {
+): Promise<Extract<CompetitionRouter, { kind: 'labels' }>> {
   const vocabulary = fitVocabulary(openings.map(({ opening }) => opening));
   return {
     kind: 'labels',

@@ -4,13 +4,14 @@ import {
   COMPETING_ROUTERS,
   type CompetingRouter,
   type CompetitionRouter,
+  LATER_MESSAGES,
   type RouterChoice,
   routerChoiceSchema,
   routerSchema,
 } from '../../../contracts/artifacts/router';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import type { ChooseRouterInput, ChooseRouterResult } from '../../../contracts/messages/evaluate-stage';
-import { MIXED } from '../../../contracts/names';
+import { MIXED, NONE_LABEL } from '../../../contracts/names';
 import { layout, putJson, storedLines } from '../../../store';
 import { startProgress } from '../../progress';
 import { readPreparedSpec } from '../../prepared-spec';
@@ -30,6 +31,7 @@ import {
 } from './competition';
 import { crossFit, type CrossFitted, RouterFits } from './decisions';
 import { KnownOutcomes } from './known-outcomes';
+import { compareMoving, type CrossFittedMoves, LATER_SHARE, LaterTurnsFits } from './later-turns';
 import { ARM_TRIALS, type ArmPlayers, playArms } from './play-arms';
 import { labelledTasks, type LabelledTasks } from './routing-task';
 
@@ -108,14 +110,20 @@ class Competition {
   /** The mixed adapter, and the tasks on which it can be compared with the best router. Null without one. */
   private mixed: { decisions: CrossFitted; compared: number[] } | null = null;
   private played = 0;
+  private readonly budgetOfMoves: number;
+  private readonly later: LaterTurnsFits;
+  /** Train tasks that later messages would move, for each way of reading them by which enough would. */
+  private readonly moves: CrossFittedMoves[] = [];
 
   constructor(
     private readonly deps: RolloutDeps,
     private readonly players: ArmPlayers,
     private readonly labelled: LabelledTasks,
     private readonly fits: RouterFits,
-    private readonly budget: number,
+    private budget: number,
   ) {
+    this.budgetOfMoves = budget * LATER_SHARE;
+    this.later = new LaterTurnsFits(labelled, this.capabilityIds, fits.ridge);
     this.known = new KnownOutcomes(labelled.tasks);
     this.seeds = labelled.tasks.map(({ seed }) => seed);
     this.order = taskOrder(this.seeds.length, players.context.seed);
@@ -126,6 +134,13 @@ class Competition {
     for (const kind of COMPETING_ROUTERS)
       if (kind === pinned || (kind !== 'mixed' && (pinned === null || kind === 'base')))
         this.all.push(await this.crossFit(kind));
+    for (const reads of LATER_MESSAGES) {
+      const moves = await withHeartbeats('reading later messages', () =>
+        this.later.crossFit(reads, this.players.context.seed),
+      );
+      if (moves) this.moves.push(moves);
+    }
+    if (this.moves.length > 0) this.budget -= this.budgetOfMoves;
     const playsMixed = pinned === null && this.players.adapters.some(({ capabilityId }) => capabilityId === MIXED);
     const budget = playsMixed ? this.budget * (1 - MIXED_SHARE) : this.budget;
     this.comparedFirst = await this.play(this.all, budget * FIRST_SHARE);
@@ -174,13 +189,37 @@ class Competition {
 
   /** The chosen router, fitted on all train tasks, and how it was chosen. */
   async result(pinned: CompetingRouter | null): Promise<{ router: CompetitionRouter; choice: RouterChoice }> {
-    const { comparedFirst, seeds, known } = this;
+    const { comparedFirst, seeds, known, labelled, capabilityIds, fits } = this;
     const kind = pinned ?? this.winner;
     // Only the first round plays every task that is given to an adapter; the last one plays those that are contested.
-    const adapters = adaptersThrough(this.crossFitted(kind), this.capabilityIds, comparedFirst, seeds, known);
-    const router = await withHeartbeats(`fitting router ${kind}`, () => this.fits[kind](this.labelled));
+    const adapters = adaptersThrough(this.crossFitted(kind), capabilityIds, comparedFirst, seeds, known);
     const leftOut = adapters.filter((adapter) => adapter.leftOut).map(({ capabilityId }) => capabilityId);
-    return { router: { ...router, leftOut }, choice: this.describe(kind, pinned !== null, adapters) };
+    const laterTurns = await this.compareMoving(kind, leftOut);
+    const router = await withHeartbeats(`fitting router ${kind}`, async () => {
+      const fitted = { ...(await fits[kind](labelled)), leftOut };
+      return laterTurns?.adopted ? this.later.addTo(fitted, laterTurns) : fitted;
+    });
+    const choice = this.describe(kind, pinned !== null, adapters);
+    return { router, choice: laterTurns ? { ...choice, laterTurns } : choice };
+  }
+
+  /**
+   * Whether conversations should move at later messages: the first way of reading them by which moving gains. Base and
+   * the mixed adapter alone leave nothing to choose.
+   */
+  private async compareMoving(kind: CompetingRouter, leftOut: string[]): Promise<RouterChoice['laterTurns'] | null> {
+    if (kind === 'base' || kind === 'mixed') return null;
+    const { known, deps, players, labelled } = this;
+    const chosen = this.crossFitted(kind).chosen.map((arm) => (leftOut.includes(arm) ? NONE_LABEL : arm));
+    let found: RouterChoice['laterTurns'] | null = null;
+    for (const moves of this.moves) {
+      const rollouts: number = found?.rollouts ?? 0;
+      const budget = this.budgetOfMoves - rollouts;
+      const tried = await compareMoving(deps, players, labelled, moves, { chosen, leftOut, known, budget });
+      if (tried) found = { ...tried, rollouts: rollouts + tried.rollouts };
+      if (tried?.adopted) break;
+    }
+    return found;
   }
 
   private crossFitted(kind: CompetingRouter): CrossFitted {

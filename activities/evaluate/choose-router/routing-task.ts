@@ -1,6 +1,7 @@
 import type { ConsensusLabel } from '../../../contracts/artifacts/identification';
 import type { RoutingRecord } from '../../../contracts/artifacts/evaluation';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
+import { laterMessages, type ReadMessage } from '../../../contracts/routing/later-turns';
 import { openingText } from '../../../contracts/routing/opening-text';
 
 /** An opening with the needs that its labels name. */
@@ -8,6 +9,8 @@ export interface LabelledOpening {
   opening: string;
   /** Trained capabilities that the task calls for, whether the agent showed them or not. */
   needs: readonly string[];
+  /** What was said later, for a task in the trial in which most was said. Empty without a second turn. */
+  later: readonly ReadMessage[];
 }
 
 /** A train task that routers are compared on. */
@@ -48,17 +51,19 @@ export async function labelledTasks(
   for await (const trajectory of trajectories) {
     const own = needs.get(trajectory.id);
     const opening = openingText(trajectory.messages);
+    const later = laterMessages(trajectory.messages);
     // Without any label nothing is known of its needs; no label is not the label NA.
     if (own === undefined) continue;
     if (trajectory.task.split === 'train') {
       const { seed } = trajectory.task;
-      const task = tasks.get(seed) ?? { seed, opening, needs: [], basePasses: [], answer: null };
+      const task = tasks.get(seed) ?? { seed, opening, later, needs: [], basePasses: [], answer: null };
       tasks.set(seed, {
         ...task,
+        later: later.length > task.later.length ? later : task.later,
         needs: [...new Set([...task.needs, ...own])].sort(),
         basePasses: [...task.basePasses, trajectory.success ? 1 : 0],
       });
-    } else live.push({ opening, needs: own });
+    } else live.push({ opening, later, needs: own });
   }
   return { tasks: [...tasks.values()].sort((a, b) => a.seed - b.seed), live };
 }

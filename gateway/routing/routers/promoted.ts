@@ -1,6 +1,5 @@
 import type { RegistryVersion } from '../../../contracts/artifacts/registry';
-import type { ArmChooser } from '../../../contracts/routing/choose-arm';
-import { openVersion } from '../../../contracts/routing/version-router';
+import { openVersion, type OpenedVersion } from '../../../contracts/routing/version-router';
 import { RecentCache } from '../../../store';
 import { askBaseModel } from '../ask-base-model';
 import type { Router, RouterDeps } from '../router';
@@ -13,11 +12,12 @@ const KEPT_VERSIONS = 4;
  * have sent it. Versions from before routers competed were judged with the router `logits`.
  */
 export function promotedRouter(_: unknown, deps: RouterDeps): Router {
-  const choosers = new RecentCache<ArmChooser>(KEPT_VERSIONS);
-  const chooserOf = (version: RegistryVersion): Promise<ArmChooser> =>
+  const choosers = new RecentCache<OpenedVersion>(KEPT_VERSIONS);
+  const chooserOf = (version: RegistryVersion): Promise<OpenedVersion> =>
     choosers.get(`${version.version}/${version.runId}`, () => openVersion(version, deps.readJudgedRouter));
   return {
     prepare: async (version) => void (await chooserOf(version)),
+    laterTurns: async (version) => (await chooserOf(version)).laterTurns,
     async route(question, signal) {
       const { version, task } = question;
       const chooser = await chooserOf(version);

@@ -2,8 +2,9 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { projectRoot } from '../../../contracts/project-root';
 
-const ROOT = join(__dirname, '..', '..', '..');
+const ROOT = projectRoot();
 const PYTHON = process.env['WHET_PYTHON'] || join(ROOT, '.toolchain', 'venv', 'bin', 'python');
 const environment = {
   ...process.env,

@@ -42,6 +42,38 @@ describe('the router promoted', () => {
     expect(fixture.replicas[0]!.requests.some(({ body }) => body.structured_outputs !== undefined)).toBe(false);
   });
 
+  it('moves a conversation at a later turn where its version says so, and keeps it there', async () => {
+    const moving = new GatewayFixture();
+    const [opening, later] = [byWord('weigh'), byWord('stamp')];
+    if (opening.kind !== 'labels' || later.kind !== 'labels') throw new Error('Both are routers by labels.');
+    const router: CompetitionRouter = {
+      ...opening,
+      laterTurns: { reads: 'user', vocabulary, needs: later.needs, threshold: 0.7 },
+    };
+    const artifact = await putJson(moving.store, layout.evaluation('run-1'), 'router.json', router);
+    const version = { ...versionOf(1, 'stamp', 'weigh'), judgedRouter: { kind: router.kind, artifact } };
+    await moving.start({ registry: { versions: [version] } });
+    const route = async (...turns: string[]) => {
+      const messages = turns.map((content, i) => ({ role: i % 2 ? 'assistant' : 'user', content }));
+      const { headers } = await moving.post('/v1/chat/completions', { model: 'desk', messages });
+      return [headers.get('x-whet-adapter'), headers.get('x-whet-route')];
+    };
+    const [weigh, stamp] = [adapterName('weigh', 1), adapterName('stamp', 1)];
+    expect(await route('hello')).toEqual(['base', 'routed']);
+    expect(await route('hello', 'yes?', 'hello')).toEqual(['base', 'routed; sticky']);
+    expect(await route('hello', 'yes?', 'stamp it')).toEqual([stamp, 'later-turn']);
+    expect(await route('hello', 'yes?', 'stamp it', 'done', 'hello')).toEqual([stamp, 'later-turn']);
+    // What the agent says moves nothing, and an earlier state of the conversation goes where it went.
+    expect(await route('hello', 'stamp it', 'hello')).toEqual(['base', 'routed; sticky']);
+    expect(await route('stamp it')).toEqual([weigh, 'routed']);
+    // Content in parts, and messages that are none, are read or passed over.
+    const odd = { role: 'user', content: [{ type: 'text', text: 'stamp it' }] };
+    const messages = [{ role: 'user', content: 'hello' }, { role: 'assistant', content: null }, odd, null];
+    const { headers } = await moving.post('/v1/chat/completions', { model: 'desk', messages });
+    expect(headers.get('x-whet-adapter')).toBe(stamp);
+    await moving.stop();
+  });
+
   it('gives conversations to base while the router is damaged, says so once, and goes on when it is repaired', async () => {
     const damaged = new GatewayFixture();
     const router = byWord('stamp');
