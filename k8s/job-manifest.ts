@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type {
   V1Container,
   V1Job,
@@ -27,8 +28,10 @@ export interface JobRequest {
   directoryKey: string;
   /** The trainings to run, in the order of the arguments. Of a pack: those that are not done and have not left. */
   members: readonly GroupMember[];
-  /** Absolute path of the store's root. The store's volume is mounted there. */
+  /** Absolute path of the store's root. Of its volume, only the members' directories are mounted, at the same paths. */
   storeRoot: string;
+  /** Absolute path of the base model. Mounted read-only where it lies in the store. */
+  baseModel: string;
   /** CPU threads of the trainer. */
   threads: number;
   /** User and group that the pod runs as. */
@@ -144,7 +147,8 @@ function appArmorProfile(profile: string | undefined): Pick<V1PodSecurityContext
   return { appArmorProfile: local === null ? { type: profile } : { type: 'Localhost', localhostProfile: local } };
 }
 
-function container({ spec, members, threads, storeRoot, reportUrl }: JobRequest): V1Container {
+function container(request: JobRequest): V1Container {
+  const { spec, members, threads, reportUrl } = request;
   const { cpu, memory, gpus, gpuResource } = spec.resources;
   const gpu = gpus === 0 ? {} : { [gpuResource]: String(gpus) };
   const reports = reportUrl === null ? {} : reportVariables(reportUrl, members, () => POD_TOKEN_FILE);
@@ -166,19 +170,28 @@ function container({ spec, members, threads, storeRoot, reportUrl }: JobRequest)
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
     // The pod's status keeps the end of the log, so that a reason can quote it without asking the node.
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    volumeMounts: mounts(spec, storeRoot, reportUrl !== null),
+    volumeMounts: mounts(request),
   };
 }
 
-function mounts(spec: KubernetesSpec, storeRoot: string, reports: boolean): V1VolumeMount[] {
+/**
+ * Of the store a trainer sees what it needs: the directories of its trainings, and the base model. Other runs, other
+ * agents, registry, traces and the secret of the redaction lie beside them.
+ */
+function mounts({ spec, members, storeRoot, baseModel, reportUrl }: JobRequest): V1VolumeMount[] {
+  const fromStore = (key: string, readOnly: boolean): V1VolumeMount => ({
+    name: 'store',
+    mountPath: posix.join(storeRoot, key),
+    subPath: posix.join(spec.store.subPath ?? '', key),
+    ...(readOnly ? { readOnly } : {}),
+  });
+  const modelKey = posix.relative(storeRoot, baseModel);
+  const isModelInStore = modelKey !== '' && !modelKey.startsWith('..');
   return [
-    {
-      name: 'store',
-      mountPath: storeRoot,
-      ...(spec.store.subPath === undefined ? {} : { subPath: spec.store.subPath }),
-    },
+    ...members.map(({ directoryKey }) => fromStore(directoryKey, false)),
+    ...(isModelInStore ? [fromStore(modelKey, true)] : []),
     { name: 'tmp', mountPath: '/tmp' },
-    ...(reports ? [{ name: 'report-token', mountPath: POD_TOKEN_FOLDER, readOnly: true }] : []),
+    ...(reportUrl !== null ? [{ name: 'report-token', mountPath: POD_TOKEN_FOLDER, readOnly: true }] : []),
     ...spec.volumes.map(({ mountPath, subPath, readOnly }, index) => ({
       name: `volume-${index}`,
       mountPath,

@@ -37,6 +37,7 @@ export const request = (
     agent: 'orders-desk',
     members,
     storeRoot: '/store',
+    baseModel: '/models/base',
     threads: 2,
     user: { uid: 10_001, gid: 10_001 },
     reportUrl: 'http://reports.whetstone:8090',

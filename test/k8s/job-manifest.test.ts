@@ -1,5 +1,6 @@
 // Tier: unit.
 import { agentSpecSchema } from '../../contracts/config/agent-spec';
+import { layout } from '../../store';
 import { kubernetesSpecSchema } from '../../contracts/config/kubernetes-spec';
 import { buildJob } from '../../k8s/job-manifest';
 import { jobName, labelValue, packName } from '../../k8s/names';
@@ -45,10 +46,47 @@ test('the pod has no rights and writes only to the store and its scratch folder'
     containerOf()
       .volumeMounts!.filter(({ readOnly }) => readOnly !== true)
       .map(({ mountPath }) => mountPath),
-  ).toEqual(['/store', '/tmp']);
+  ).toEqual(['/store/runs/orders-desk:2026-01-01/training/verify-before-refund-0123456789ab', '/tmp']);
   expect(podOf({ seccomp: 'localhost/a.json' }).securityContext!.seccompProfile).toEqual({
     type: 'Localhost',
     localhostProfile: 'a.json',
+  });
+});
+
+describe('of the store a pod sees', () => {
+  const training = (name: string) => `runs/orders-desk:2026-01-01/training/${name}-0123456789ab`;
+  const storeMounts = (made: Parameters<typeof buildJob>[0]) =>
+    buildJob(made).spec!.template.spec!.containers[0]!.volumeMounts!.filter(({ name }) => name === 'store');
+
+  test('the directories of its trainings, not other runs, agents or the redaction secret', () => {
+    expect(storeMounts(request({}, ['a', 'b']))).toEqual([
+      { name: 'store', mountPath: `/store/${training('a')}`, subPath: training('a') },
+      { name: 'store', mountPath: `/store/${training('b')}`, subPath: training('b') },
+    ]);
+    for (const { mountPath } of storeMounts(request())) {
+      for (const key of [layout.redactionSecret, layout.registry('orders-desk'), layout.traces('orders-desk', 'd')])
+        expect(`/store/${key}`.startsWith(mountPath)).toBe(false);
+    }
+  });
+
+  test('them below the folder of the claim that holds the store', () => {
+    expect(storeMounts(request({ store: { claim: 'state', subPath: 'whet/store' } }))).toEqual([
+      {
+        name: 'store',
+        mountPath: `/store/${training('verify-before-refund')}`,
+        subPath: `whet/store/${training('verify-before-refund')}`,
+      },
+    ]);
+  });
+
+  test('the base model, read-only, where it lies in the store', () => {
+    expect(storeMounts({ ...request(), baseModel: '/store/models/base' })[1]).toEqual({
+      name: 'store',
+      mountPath: '/store/models/base',
+      subPath: 'models/base',
+      readOnly: true,
+    });
+    expect(storeMounts({ ...request(), baseModel: '/store-of-models/base' })).toHaveLength(1);
   });
 });
 

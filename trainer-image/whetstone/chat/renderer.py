@@ -37,6 +37,14 @@ CACHED_PROMPTS = 256
 _THOUGHT = re.compile(r"\s*<think>(.*?)(?:</think>\s*|$)", re.DOTALL)
 
 
+# Observations with more characters are not kept with their tokens: thousands of them would take gigabytes.
+LONGEST_KEPT = 4096
+
+
+class TextTooLong(Exception):
+    """A text of an environment that cannot fit into the model's length. It was not tokenized."""
+
+
 @dataclass(frozen=True)
 class Reply:
     """A reply of the agent. `reasoning` is None when it has none.
@@ -55,24 +63,32 @@ class Reply:
 class Renderer:
     """Renders and reads the conversations of one checkpoint directory.
 
+    `limit` is the model's length in tokens. Texts that certainly have more, and words of more than twice as many
+    letters, are refused by TextTooLong before they are tokenized, which may take time that grows with their square.
+    None: every text is tokenized.
+
     Raises ModelError when the directory has no readable tokenizer or no chat template.
     """
 
     def __init__(self, directory: Path) -> None:
         self.chat = Chat(directory)
+        self.limit: int | None = None
         self.end_ids = frozenset(self.chat.end_ids())
         self.dialect: Dialect = dialect_of(self.chat.source, self.chat.response_template)
         self._directory = directory
         self._ends = [end for token in sorted(self.end_ids) if (end := self.chat.decode([token]))]
         self._ends += [end for end in _TURN_ENDS if end in self.chat.source]
         self._names_calls = re.search(r"tool_call_id|\bid\b", self.chat.source) is not None
-        self._encoded = lru_cache(CACHED_PROMPTS)(self.chat.encode)
+        self._encoded = lru_cache(CACHED_PROMPTS)(self._encode)
         self._bridge = lru_cache(CACHED_BRIDGES)(self._make_bridge)
         if not self._ends:
             raise ModelError(f"{directory} names no token that ends a turn: set eos_token_id in generation_config.json")
 
     def prompt(self, messages: list[dict], tools: list[dict] | None) -> list[int]:
-        """Token ids of a conversation up to the point at which the agent begins. Raises ModelError."""
+        """Token ids of a conversation up to the point at which the agent begins.
+
+        Raises ModelError and TextTooLong.
+        """
         return list(self._encoded(self._render(messages, tools)))
 
     def read(self, prompt: Sequence[int], completion: Sequence[int], tools: list[dict] | None, turn: int = 0) -> Reply:
@@ -96,14 +112,18 @@ class Renderer:
     def bridge(self, reply: Reply, observations: list[str]) -> list[int]:
         """The tokens between a reply and the next one: its end unless it has one, the observations, the next opening.
 
-        Observations answer the reply's calls, or the user speaks when it made none. Raises ModelError.
+        Observations answer the reply's calls, or the user speaks when it made none. Raises ModelError and TextTooLong.
         """
         # Without what the template does not write, so that rollouts with the same answer share a bridge.
         calls = tuple(ToolCall(call.name, "{}", call.id if self._names_calls else "") for call in reply.calls)
-        return list(self._bridge(calls, tuple(observations))[reply.closed])
+        is_short = sum(map(len, observations)) <= LONGEST_KEPT
+        return list((self._bridge if is_short else self._make_bridge)(calls, tuple(observations))[reply.closed])
 
     def call_turn(self, name: str, arguments: dict) -> list[int]:
-        """A turn in which the agent makes one call, as the template writes it, with its end. Raises ModelError."""
+        """A turn in which the agent makes one call, as the template writes it, with its end.
+
+        Raises ModelError and TextTooLong.
+        """
         opening = [{"role": "user", "content": "x"}]
         before = self._render(opening, None)
         message = self._assistant((ToolCall(name, _compact(arguments), _call_id(0, 0)),))
@@ -114,7 +134,12 @@ class Renderer:
         turn = text.removeprefix(before)
         at = turn.find(name)
         _, end = self._end_after(turn, max(0, at))
-        return self.chat.encode(turn[:end])
+        return self._encode(turn[:end])
+
+    def _encode(self, text: str) -> list[int]:
+        if self.limit is not None and not self.chat.fits(text, self.limit):
+            raise TextTooLong(f"a text of {len(text)} characters cannot fit into the {self.limit} tokens of the model")
+        return self.chat.encode(text)
 
     def check_calls(self) -> None:
         """Raises ModelError unless the template writes tool calls and tool messages, and its calls can be read."""
@@ -174,7 +199,7 @@ class Renderer:
         start, end = self._end_after(text, place + len(_MARK))
         mark = text[start:end]
         # Encoded behind the end of the turn: some tokenizers begin a text with a token of their own.
-        whole, ending = self.chat.encode(mark + text[end:]), self.chat.encode(mark)
+        whole, ending = self._encode(mark + text[end:]), self._encode(mark)
         return whole, whole[len(ending) :]
 
     def _marked(self, calls: tuple[ToolCall, ...]) -> dict:

@@ -87,6 +87,16 @@ class Engine:
         """True when nothing waits and nothing runs."""
         return not self._waiting and not self._running
 
+    @property
+    def running(self) -> int:
+        """Number of requests that are generated now."""
+        return len(self._running)
+
+    @property
+    def waiting(self) -> int:
+        """Number of requests that wait for a slot."""
+        return len(self._waiting)
+
     def submit(self, request: Request) -> None:
         """Queues a request.
 

@@ -19,7 +19,7 @@ import shutil
 import signal
 import sys
 
-from . import python_root
+from . import control_group, python_root
 from .errors import SandboxError
 
 PROJECT_PROFILE = pathlib.Path(__file__).resolve().parents[3] / "sandbox" / "profile.json"
@@ -29,6 +29,10 @@ RUNTIME = pathlib.Path(__file__).with_name("runtime") / "__main__.py"
 STDIN, STDOUT, STDERR, REQUESTS, RESPONSES, ARGUMENTS, SECCOMP = range(7)
 # From here upwards numbers cannot collide with those above while files are moved into place.
 FIRST_FREE_FD = 64
+
+REQUIRED = frozenset(
+    {"bubblewrap", "command", "rlimits", "cgroup", "uids", "seccomp", "caps", "wallMs", "runtimeInJail"}
+)
 
 _uids = itertools.count(random.SystemRandom().randrange(1 << 30))
 
@@ -44,9 +48,7 @@ class Profile:
     settings: dict
 
     def __post_init__(self):
-        missing = {"bubblewrap", "command", "rlimits", "uids", "seccomp", "caps", "wallMs", "runtimeInJail"} - set(
-            self.settings
-        )
+        missing = REQUIRED - set(self.settings)
         if self.settings.get("version") != 1 or missing:
             detail = (
                 f"it lacks {', '.join(sorted(missing))}"
@@ -83,11 +85,22 @@ class Launched:
     requests: int
     responses: int
     logs: int
+    # control_group.ControlGroup; None where none can be made, and outside a jail.
+    group: object = None
 
     def kill(self):
         """Kills the process group; everything in the jail goes with it. Harmless when it is gone."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
+
+    def broke_memory_limit(self):
+        """Whether the process was killed because the jail had reached its own memory limit. Ask before `release`."""
+        return self.group is not None and self.group.broke_memory_limit()
+
+    def release(self):
+        """Removes the control group. Call it after the process has ended."""
+        if self.group is not None:
+            self.group.release()
 
 
 def launch(profile, isolation):
@@ -98,6 +111,7 @@ def launch(profile, isolation):
     """
     if isolation not in ("jail", "process"):
         raise ValueError(f'isolation is {isolation!r}; it may be "jail" or "process"')
+    group, started = None, False
     with contextlib.ExitStack() as stack:
 
         def own(descriptor):
@@ -118,19 +132,38 @@ def launch(profile, isolation):
             RESPONSES: response_writer,
         }
         if isolation == "jail":
-            command, jail_arguments, filter_path = jail_command(profile)
+            uid = next_uid(profile)
+            command, jail_arguments, filter_path = jail_command(profile, uid)
+            group = control_group.create(profile.settings["cgroup"], uid)
+            if group is not None:
+                stack.callback(lambda: None if started else group.release())
+                command = [*group.join_prefix(), *command]
             argument_reader, argument_writer = map(own, os.pipe())
-            os.write(argument_writer, b"".join(argument.encode() + b"\0" for argument in jail_arguments))
             files |= {ARGUMENTS: argument_reader, SECCOMP: own(os.open(filter_path, os.O_RDONLY))}
         else:
             command = [sys.executable, "-I", "-S", str(RUNTIME)]
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in files.items()]
         pid = os.posix_spawn(command[0], command, {}, file_actions=actions, setpgroup=0)
+        if isolation == "jail":
+            # bubblewrap starts nothing before it has read its arguments, so all that it starts is in the group.
+            _join(group, pid)
+            with contextlib.suppress(BrokenPipeError):
+                os.write(argument_writer, b"".join(argument.encode() + b"\0" for argument in jail_arguments))
         kept = [
             fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD)
             for fd in (request_writer, response_reader, log_reader)
         ]
-    return Launched(pid, *kept)
+        started = True
+    return Launched(pid, *kept, group)
+
+
+def _join(group, pid):
+    """Puts the process into its group. Without the group's limits it must not go on."""
+    try:
+        if group is not None:
+            group.join(pid)
+    except OSError:
+        os.kill(pid, signal.SIGKILL)
 
 
 def _close(descriptor):
@@ -138,9 +171,22 @@ def _close(descriptor):
         os.close(descriptor)
 
 
-def jail_command(profile):
-    """(argv, arguments that bubblewrap reads from a pipe, path of the filter). Raises SandboxError where a part is
-    missing."""
+def next_uid(profile):
+    """User of the kernel for a jail that root starts, or None: bubblewrap keeps ours.
+
+    A jail that has the kernel's uid 0 may write kernel settings even without a capability.
+    """
+    if os.geteuid() != 0:
+        return None
+    uids = profile.settings["uids"]
+    return uids["first"] + next(_uids) % uids["count"]
+
+
+def jail_command(profile, uid):
+    """(argv, arguments that bubblewrap reads from a pipe, path of the filter) of a jail with the user of `next_uid`.
+
+    Raises SandboxError where a part is missing.
+    """
     settings = profile.settings
     bubblewrap = _program("bwrap", "install bubblewrap 0.8 or newer")
     limits = settings["rlimits"]
@@ -156,10 +202,7 @@ def jail_command(profile):
         f"--sigpending={limits['pendingSignals']}",
         f"--stack={limits['stackBytes']}",
     ]
-    if os.geteuid() == 0:
-        # When root starts bubblewrap, the jail has the kernel's uid 0, which may write kernel settings even without a
-        # capability.
-        uid = settings["uids"]["first"] + next(_uids) % settings["uids"]["count"]
+    if uid is not None:
         setpriv = _program("setpriv", "install util-linux")
         drop = [setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
         prefix = [*drop, *prefix, f"--nproc={limits['threads'] * 2}"]

@@ -1,7 +1,8 @@
 """Tests the jail from inside, as an environment module that the jail's own launch path serves.
 
-``task(0)`` answers ``{"layers": {layer: None or what is wrong}, "rlimits": {name: hard limit}}``. Each layer is tried,
-not looked up: a filter that is loaded but lets a socket through counts as missing. The parent compares the limits with
+``task(0)`` answers ``{"layers": {layer: None or what is wrong}, "rlimits": {name: hard limit}}``; ``task(1)`` does so
+for the jail of an environment of the agent's owner, which has the network and more room. Each layer is tried, not
+looked up: a filter that is loaded but lets a socket through counts as missing. The parent compares the limits with
 its profile and looks at what only the host can see (the kernel's user id, the namespaces).
 """
 
@@ -16,8 +17,11 @@ ALLOWED_IN_ROOT = {"dev", "tmp", "usr", "lib", "lib32", "lib64", "libx32", "runt
 ALLOWED_DEVICES = {"null", "zero", "random", "urandom"}
 EXPECTED_FILES = {0, 1, 2, 3, 4}
 EXPECTED_VARIABLES = {"PWD", "LC_CTYPE"}
+HOST_FILES = ("/proc/self", "/sys/kernel", "/etc/passwd", "/var", "/run", "/root")
 CLONE_NEWUSER = 0x10000000
+SIOCGIFCONF = 0x8912
 PR_GET_SECCOMP = 21
+PR_SET_SECCOMP = 22
 PR_CAPBSET_READ = 23
 PR_GET_NO_NEW_PRIVS = 39
 SYS_CLONE3 = 435
@@ -78,6 +82,8 @@ def seccomp():
         "shmget": (refusal(libc.shmget, 0, 4096, 0o1600), "EPERM"),
         "clone3": (refusal(libc.syscall, SYS_CLONE3, 0, 0), "ENOSYS"),
         "sendmsg": (refusal(libc.sendmsg, 4, None, 0), "EPERM"),
+        "ioctl for network cards": (refusal(libc.ioctl, 4, SIOCGIFCONF, None), "EPERM"),
+        "a filter of its own": (refusal(libc.prctl, PR_SET_SECCOMP, 2, None, 0, 0), "EPERM"),
         "a lower core limit": (raised(resource.setrlimit, resource.RLIMIT_CORE, (0, 0)), "ValueError"),
         "fork": (fork(), "EPERM"),
     }
@@ -170,6 +176,42 @@ def thread_limit():
     return f"{len(started)} threads started where {limit} are allowed"
 
 
+def owner_seccomp():
+    if libc.prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 2:
+        return "no seccomp filter is loaded"
+    answers = {
+        "unshare": refusal(libc.unshare, CLONE_NEWUSER),
+        "ptrace": refusal(libc.ptrace, PTRACE_CONT, 1, 0, 0),
+        "mount": refusal(libc.mount, b"none", b"/tmp", b"tmpfs", 0, None),
+        "a unix socket": raised(open_socket, socket.AF_UNIX),
+        "a filter of its own": refusal(libc.prctl, PR_SET_SECCOMP, 2, None, 0, 0),
+    }
+    wrong = [f"{name}: {answer} instead of EPERM" for name, answer in answers.items() if answer != "EPERM"]
+    return f"the seccomp filter lets calls through ({'; '.join(wrong)})" if wrong else None
+
+
+def own_files():
+    visible = [path for path in HOST_FILES if os.path.exists(path)]
+    if visible:
+        return f"files of the host are visible ({', '.join(visible)})"
+    writable = [place for place in ("/", "/usr/", "/dev/", "/etc/") if raised(create_file, f"{place}probe") is None]
+    return f"files can be made in {', '.join(writable)}" if writable else None
+
+
+def owner_environment():
+    strange = sorted(set(os.environ) - EXPECTED_VARIABLES - {"HOME", "PATH", "SSL_CERT_FILE"})
+    return f"environment variables are visible ({', '.join(strange)})" if strange else None
+
+
+OWNER_LAYERS = {
+    "user": user,
+    "no-new-privileges": no_new_privileges,
+    "seccomp": owner_seccomp,
+    "own-files": own_files,
+    "environment": owner_environment,
+    "no-inherited-files": no_inherited_files,
+}
+
 LAYERS = {
     "user": user,
     "no-new-privileges": no_new_privileges,
@@ -206,7 +248,7 @@ class Environment:
     @staticmethod
     def generate_task(seed):
         return {
-            "layers": {name: check() for name, check in LAYERS.items()},
+            "layers": {name: check() for name, check in (OWNER_LAYERS if seed == 1 else LAYERS).items()},
             "rlimits": {name: resource.getrlimit(number)[1] for name, number in RLIMITS.items()},
         }
 

@@ -17,9 +17,9 @@ from .errors import SandboxError
 
 # Of a line, beside its requests.
 ENVELOPE_BYTES = 256
-# The trainer's jails have no memory limit whose breach the kernel answers with SIGKILL: their address space is bounded
-# instead. bubblewrap reports a killed process as exit code 128 + signal. An environment can imitate that, so a trainer
-# is started again only a few times for it.
+# Signals that no limit of the jail sends, but for the memory limit of its control group, which is asked first.
+# bubblewrap reports a killed process as exit code 128 + signal. An environment can imitate that, so a trainer is
+# started again only a few times for it.
 KILLED_FROM_OUTSIDE = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
 READ_BYTES = 1 << 18
 
@@ -33,6 +33,7 @@ class EnvironmentProcess:
         self._launched = launched
         self._caps = profile.caps
         self._wall = profile.wall_seconds
+        self._memory_bytes = profile.settings["cgroup"]["memoryBytes"]
         self._failure = None
         self._last_id = 0
         self._pending = bytearray()
@@ -116,6 +117,7 @@ class EnvironmentProcess:
         launched.kill()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(launched.pid, 0)
+        launched.release()
         _close(launched.responses)
         _close(launched.logs)
 
@@ -209,6 +211,11 @@ class EnvironmentProcess:
         last = f" Its last words: {words}" if words else ""
         if not ended:
             return self._fail("Sandbox.EnvironmentHung", f"closed its response channel and went on; killed.{last}")
+        if self._launched.broke_memory_limit():
+            return self._fail(
+                "Sandbox.EnvironmentDied",
+                f"used more than its {self._memory_bytes >> 20} MiB of memory and was killed.{last}",
+            )
         code = os.waitstatus_to_exitcode(status)
         killer = -code if code < 0 else code - 128
         if killer in KILLED_FROM_OUTSIDE:

@@ -33,7 +33,7 @@ if not __package__:
 else:
     from . import bundle, stale_trees
 
-FORMAT = b"2"
+FORMAT = b"3"
 DAY_SECONDS = 86400
 
 # Packages that no environment needs: tests, package installers, editors, windows, build tools.
@@ -43,7 +43,7 @@ LEFT_OUT = frozenset(
 )
 LEFT_OUT_PATTERN = re.compile(
     r"^(config-.*|_test.*|_xx.*|xx.*|"
-    r"(_tkinter|_ctypes_test|_curses.*|_dbm|_gdbm|_ssl|nis|readline|spwd)\..*)$"
+    r"(_tkinter|_ctypes_test|_curses.*|_dbm|_gdbm|nis|readline|spwd)\..*)$"
 )
 # Empty files that devices are mounted on, and an empty /tmp that says "read-only" rather than "missing".
 DEVICES = ("null", "zero", "random", "urandom")

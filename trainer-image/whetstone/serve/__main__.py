@@ -46,9 +46,23 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         metavar="NAME",
         help="a further name under which clients reach a server on a loopback address",
     )
+    parser.add_argument(
+        "--admin-port", type=int, help="port of its own for adapters and /metrics; default: beside the API"
+    )
+    parser.add_argument("--admin-host", default="127.0.0.1", help="address of that port")
+    parser.add_argument(
+        "--unready-seconds",
+        type=float,
+        default=0,
+        help="after SIGTERM, how long requests are still taken while /readyz says no; for load balancers",
+    )
+    parser.add_argument("--drain-seconds", type=int, default=30, help="after that, for requests under way")
     arguments = parser.parse_args(argv)
-    if arguments.max_batch < 1 or arguments.max_length < 8 or not 0 <= arguments.port < 65536:
-        parser.error("--max-batch must be at least 1, --max-length at least 8 and --port 0 to 65535")
+    ports = (arguments.port, arguments.admin_port or 0)
+    if arguments.max_batch < 1 or arguments.max_length < 8 or not all(0 <= port < 65536 for port in ports):
+        parser.error("--max-batch must be at least 1, --max-length at least 8, --port and --admin-port 0 to 65535")
+    if not 0 <= arguments.unready_seconds < 3600 or not 0 <= arguments.drain_seconds < 86400:
+        parser.error("--unready-seconds must be 0 to 3600, --drain-seconds 0 to 86400")
     return arguments
 
 
@@ -57,36 +71,49 @@ def _fail(message: str) -> None:
     raise SystemExit(2)
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int, flag: str = "--port") -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
     except OSError as error:
-        _fail(f"cannot listen on {host} port {port}: {error.strerror}; stop what uses it or choose another --port")
+        _fail(f"cannot listen on {host} port {port}: {error.strerror}; stop what uses it or choose another {flag}")
     return listener
 
 
-def _doors(arguments: argparse.Namespace) -> Doors:
+def _is_loopback(host: str) -> bool:
+    return host == "localhost" or host.startswith("127.") or host == "::1"
+
+
+def _doors(arguments: argparse.Namespace, admin: socket.socket | None) -> Doors:
     from .app import Doors
 
     store = os.environ.get("WHET_STORE")
     folders = arguments.adapters if arguments.adapters is not None else [Path(store)] if store else []
     return Doors(
-        local_only=arguments.host == "localhost" or arguments.host.startswith("127.") or arguments.host == "::1",
+        local_only=_is_loopback(arguments.host),
         names=frozenset(name.lower() for name in arguments.allowed_host),
         adapters=tuple(folder.resolve() for folder in folders),
+        admin_port=None if admin is None else admin.getsockname()[1],
+        admin_local_only=_is_loopback(arguments.admin_host),
     )
 
 
 def main(argv: list[str] | None = None) -> None:
     """Serves until SIGTERM or SIGINT, then finishes open requests and exits 0.
 
+    SIGTERM first takes the server out of service for --unready-seconds; a second signal ends that wait.
     A bad model or port exits 2. When the engine dies, open requests are answered and the process exits 1.
     """
     arguments = _arguments(argv)
     listener = _bind(arguments.host, arguments.port)
+    admin = None
+    if arguments.admin_port is not None:
+        admin = _bind(arguments.admin_host, arguments.admin_port, "--admin-port")
+        # Requests are told apart by the port that they came in at.
+        if admin.getsockname()[1] == listener.getsockname()[1]:
+            _fail("--admin-port is the same as --port; choose another, also where the addresses differ")
     if not (arguments.model / "config.json").exists():
         _fail(f"{arguments.model} is not a model directory (no config.json); give one written by save_pretrained")
 
@@ -113,7 +140,7 @@ def main(argv: list[str] | None = None) -> None:
         torch.set_num_threads(arguments.threads or (1 if weights.parameters < SMALL_MODEL else os.cpu_count() or 1))
         engine = Engine(weights, arguments.max_batch, arguments.max_length)
         name = arguments.served_name or arguments.model.resolve().name
-        server = PolicyServer(engine, chat, name, tree_sha256(arguments.model), _doors(arguments))
+        server = PolicyServer(engine, chat, name, tree_sha256(arguments.model), _doors(arguments, admin))
         for entry in arguments.lora:
             name, _, directory = entry.partition("=")
             server.load(name, directory)
@@ -124,14 +151,27 @@ def main(argv: list[str] | None = None) -> None:
         @contextlib.contextmanager
         def capture_signals(self):
             loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, lambda: setattr(self, "should_exit", True))
+
+            def close() -> None:
+                self.should_exit = True
+
+            def stop() -> None:
+                if server.stopping or not arguments.unready_seconds:
+                    close()
+                server.stopping = True
+                loop.call_later(arguments.unready_seconds, close)
+
+            loop.add_signal_handler(signal.SIGTERM, stop)
+            loop.add_signal_handler(signal.SIGINT, close)
             yield
 
         async def startup(self, sockets=None) -> None:
             await super().startup(sockets)
             host, port = listener.getsockname()[:2]
             print(f"listening on http://{host}:{port}", flush=True)
+            if admin is not None:
+                host, port = admin.getsockname()[:2]
+                print(f"adapters and metrics on http://{host}:{port}", flush=True)
 
     died = False
 
@@ -144,13 +184,13 @@ def main(argv: list[str] | None = None) -> None:
         server.app,
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=20,
+        timeout_graceful_shutdown=arguments.drain_seconds,
         timeout_keep_alive=300,
         server_header=False,
     )
     running = Server(config)
     server.on_death = end
-    running.run(sockets=[listener])
+    running.run(sockets=[listener] if admin is None else [listener, admin])
     if died:
         raise SystemExit(1)
 

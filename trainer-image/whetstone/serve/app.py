@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import jinja2
 from starlette.applications import Starlette
@@ -26,8 +27,11 @@ from whetstone.engine import Adapter, Engine, ModelError, Request, merge_adapter
 from .answers import Answer
 from .engine_loop import EngineLoop, Ticket
 from .incoming import check_sender, read_json
+from .metrics import Metrics
 from .requests import ApiError, ChatRequest, parse_chat_request
 
+# Which of the two ports a route is answered at.
+Side = Literal["api", "admin"]
 # Seconds after which the server checks whether a request's client is still connected.
 WATCH_CLIENT_AFTER = 2.0
 # Of a body, besides the text of the longest prompt, whose characters may be written as \u0000.
@@ -41,12 +45,23 @@ class Doors:
     """Who and what comes in.
 
     `local_only`: the server listens on a loopback address. `names` are further names under which it is asked.
-    `adapters` are the folders, resolved, out of which adapters are loaded over HTTP.
+    `adapters` are the folders, resolved, out of which adapters are loaded over HTTP. With `admin_port`, adapters are
+    loaded and metrics read at that port only, and completions are made at the other one only.
     """
 
     local_only: bool = False
     names: frozenset[str] = frozenset()
     adapters: tuple[Path, ...] = ()
+    admin_port: int | None = None
+    admin_local_only: bool = True
+
+    def check(self, http: HttpRequest, side: Side | None) -> None:
+        """Raises ApiError unless a request may come in by the port that it came by. None: by either."""
+        is_admin = self.admin_port is not None and http.scope["server"][1] == self.admin_port
+        check_sender(http, self.admin_local_only if is_admin else self.local_only, self.names)
+        if self.admin_port is not None and side is not None and (side == "admin") != is_admin:
+            place = "the port of --admin-port" if side == "admin" else "the other port"
+            raise ApiError(404, f"{http.url.path} is answered at {place}", code="unknown_route")
 
 
 class PolicyServer:
@@ -65,17 +80,22 @@ class PolicyServer:
         self._body_limit = BODY_SLACK + BYTES_OF_CHARACTER * chat.largest_text(engine.length)
         self._tokenizing = ThreadPoolExecutor(1, "tokenize")
         self._changing = asyncio.Lock()
+        self._metrics = Metrics()
+        # Set when the process is told to stop: it goes on serving, but wants no further clients.
+        self.stopping = False
         self._adapters: dict[str, str] = {}
         self._started = int(time.time())
         self._loop: EngineLoop | None = None
         self._driver: asyncio.Task | None = None
         self.app = Starlette(
             routes=[
-                Route("/v1/chat/completions", self._guard(self._complete), methods=["POST"]),
+                Route("/v1/chat/completions", self._guard(self._complete, "api"), methods=["POST"]),
                 Route("/v1/models", self._guard(self._models)),
-                Route("/v1/load_lora_adapter", self._guard(self._load), methods=["POST"]),
-                Route("/v1/unload_lora_adapter", self._guard(self._unload), methods=["POST"]),
+                Route("/v1/load_lora_adapter", self._guard(self._load, "admin"), methods=["POST"]),
+                Route("/v1/unload_lora_adapter", self._guard(self._unload, "admin"), methods=["POST"]),
+                Route("/metrics", self._guard(self._show_metrics, "admin")),
                 Route("/healthz", self._health),
+                Route("/readyz", self._readiness),
             ],
             lifespan=self._lifespan,
         )
@@ -115,6 +135,18 @@ class PolicyServer:
         if self._driver is None or self._driver.done():
             return JSONResponse({"status": "engine stopped"}, 503)
         return JSONResponse({"status": "ok", "model": self._served_name})
+
+    def _is_ready(self) -> bool:
+        return not self.stopping and self._driver is not None and not self._driver.done()
+
+    async def _readiness(self, _http: HttpRequest) -> Response:
+        if self._is_ready():
+            return JSONResponse({"status": "ready"})
+        return JSONResponse({"status": "stopping" if self.stopping else "engine stopped"}, 503)
+
+    async def _show_metrics(self, _http: HttpRequest) -> Response:
+        text = self._metrics.text(self._engine, len(self._adapters), self._is_ready())
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _models(self, _http: HttpRequest) -> Response:
         def card(name: str, root: str, parent: str | None) -> dict:
@@ -202,6 +234,7 @@ class PolicyServer:
         except ValueError as error:
             code = "context_length_exceeded" if "tokens" in str(error) else None
             raise ApiError(400, str(error), "messages", code) from None
+        ticket.ended.add_done_callback(lambda _: self._metrics.ended(request))
         answer = Answer(self._chat, asked, request, self._engine.weights.shape.eos_ids, self._weights_sha256)
         if asked.stream:
             return StreamingResponse(self._stream(answer, ticket), media_type="text/event-stream")
@@ -298,12 +331,20 @@ class PolicyServer:
         finally:
             await self._loop.abort(ticket)
 
-    def _guard(self, handler):
+    def _guard(self, handler, side: Side | None = None):
         """Lets in only who may come in, and turns every error into an answer in OpenAI's format."""
 
         async def guarded(http: HttpRequest) -> Response:
+            response = await answered(http)
+            self._metrics.answered(response.status_code)
+            if self.stopping:
+                # The client's next request goes to whoever serves then.
+                response.headers["connection"] = "close"
+            return response
+
+        async def answered(http: HttpRequest) -> Response:
             try:
-                check_sender(http, self._doors.local_only, self._doors.names)
+                self._doors.check(http, side)
                 return await handler(http)
             except ApiError as error:
                 return _refusal(error)

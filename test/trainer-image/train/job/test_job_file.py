@@ -121,3 +121,11 @@ def test_inputs_must_be_what_the_job_says(tiny_dir: Path, tmp_path: Path) -> Non
     other = [{**raw["environments"][0], "sha256": "0" * 64}]
     with pytest.raises(JobError, match="the job says 000"):
         check_inputs(parse_job(json.dumps(changed(raw, "environments", other))))
+
+
+def test_a_pod_refuses_a_job_without_the_jail(tiny_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = make_job(tiny_dir, tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    check_inputs(parse_job(json.dumps(changed(raw, "isolation", "jail"))))
+    with pytest.raises(JobError, match="a pod runs generated code in the jail only; unset WHET_SANDBOX=unsafe"):
+        check_inputs(parse_job(json.dumps(changed(raw, "isolation", "process"))))

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from transformers import LlamaConfig
 from whetstone.sampling import Sample
 from whetstone.train.loop.episode import Episode
-from whetstone.train.loop.rollouts import Rollouts
+from whetstone.train.loop.rollouts import EnvironmentFailed, Rollouts
 
 # Answers with a second turn, so that a rollout has a bridge.
 PATIENT = (FIXTURES / "lever_box.py").read_text().replace('"done": True', '"done": self.pulled()')
@@ -51,6 +51,43 @@ def test_a_call_reaches_the_environment_whatever_end_its_turn_has(qwen_like: Pat
     text = decode(episodes[0].ids[episodes[0].prompt :], skip_special_tokens=False)
     answer = "\n<|im_start|>user\n<tool_response>\nclunk\n</tool_response><|im_end|>\n<|im_start|>assistant\n"
     assert text == f"{HERMES_CALL}<|im_end|>{answer}{HERMES_CALL}<|im_end|>"
+
+
+def longest_tokenized(rollouts: Rollouts) -> list[int]:
+    """Characters of the texts that the tokenizer is given from now on."""
+    chat, lengths = rollouts._renderer.chat, [0]
+    encode = chat.encode
+
+    def counted(text: str) -> list[int]:
+        lengths.append(len(text))
+        return encode(text)
+
+    chat.encode = counted
+    return lengths
+
+
+def test_an_opening_that_cannot_fit_is_refused_by_name_before_it_is_tokenized(tiny_dir: Path, tmp_path: Path) -> None:
+    box = tmp_path / "wordy.py"
+    source = (FIXTURES / "lever_box.py").read_text()
+    box.write_text(
+        source + "\n    def reset(self, seed):\n        return [{'role': 'user', 'content': 'a' * 60_000}]\n"
+    )
+    with open_rollouts(tiny_dir, tmp_path, [box]) as rollouts:
+        name, lengths = rollouts._environments[0].name, longest_tokenized(rollouts)
+        with pytest.raises(EnvironmentFailed, match=rf"opening of environment {name} for seed \d+ is too long"):
+            rollouts.collect(0)
+    assert max(lengths) < 60_000
+
+
+def test_an_observation_that_cannot_fit_ends_its_rollout_before_it_is_tokenized(tiny_dir: Path, tmp_path: Path) -> None:
+    box = tmp_path / "wordy.py"
+    box.write_text(PATIENT.replace('"clunk"', '"a" * 60_000'))
+    call = '<tool_call>{"name":"pull","arguments":{"lever":"left"}}</tool_call><|im_end|>'
+    with open_rollouts(tiny_dir, tmp_path, [box]) as rollouts:
+        lengths = longest_tokenized(rollouts)
+        episodes = play(rollouts, tiny_dir, call)
+    assert {(episode.turns, episode.truncated, episode.raised) for episode in episodes} == {(1, True, None)}
+    assert max(lengths) < 60_000
 
 
 def test_a_call_with_nan_does_not_end_the_training(tiny_dir: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_type_hints
@@ -159,7 +160,15 @@ def parse_job(text: str) -> TrainingJob:
 
 
 def check_inputs(job: TrainingJob) -> None:
-    """Raises JobError unless the base model and the environments are where the job says and are what it says."""
+    """Raises JobError unless the base model and the environments are where the job says and are what it says.
+
+    In a pod, a job without the jail is refused as well, whatever the worker that wrote it allows on its own machine.
+    """
+    if job.isolation != "jail" and os.environ.get("KUBERNETES_SERVICE_HOST"):
+        raise JobError(
+            f"isolation is '{job.isolation}', and a pod runs generated code in the jail only; unset WHET_SANDBOX=unsafe"
+            " where the worker runs, then start the run again"
+        )
     if not (Path(job.baseModel) / "config.json").is_file():
         raise JobError(f"baseModel {job.baseModel} is not a model directory (no config.json)")
     for environment in job.environments:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from whetstone.chat.renderer import Renderer
+from whetstone.chat.renderer import Renderer, TextTooLong
 from whetstone.engine import derive_seed
 from whetstone.envs.process import EnvironmentProcess
 
@@ -65,11 +65,15 @@ class Hints:
             if not hints.get(episode.task_seed):
                 continue
             messages = with_hints(episode.opening, hints[episode.task_seed])
-            shown = self._renderer.prompt(messages, self._tools[episode.environment])
-            if len(shown) < self._limit:
+            try:
+                shown = self._renderer.prompt(messages, self._tools[episode.environment])
+                size = f"{len(shown)} tokens"
+            except TextTooLong as error:
+                shown, size = None, str(error)
+            if shown is not None and len(shown) < self._limit:
                 episode.shown = shown
             else:
-                words = f"hints of environment {environment.name} make a prompt of {len(shown)} tokens, too long to use"
+                words = f"hints of environment {environment.name} make a prompt that is too long to use: {size}"
                 self._notices.tell(f"long {environment.name}", words)
 
 

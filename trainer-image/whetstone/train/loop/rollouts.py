@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from whetstone.chat.renderer import Renderer, Reply
+from whetstone.chat.renderer import Renderer, Reply, TextTooLong
 from whetstone.engine import derive_seed
 from whetstone.envs.process import EnvironmentProcess
 from whetstone.sampling import Sampler, SampleRequest
@@ -74,6 +74,7 @@ class Rollouts:
             if tools and not environment.describe()["hasSay"]:
                 renderer.check_calls()
         limit = sampler.length
+        renderer.limit = limit
         self._hints = Hints(environments, self._tools, renderer, algorithm.hintShare, seed, limit)
         self._references = References(environments, self._tools, renderer, limit)
 
@@ -186,15 +187,24 @@ class Rollouts:
 
         for episode, result in self._exchange([(episode, reset(episode)) for episode in episodes]):
             episode.opening = result["messages"]
-            episode.ids = self._renderer.prompt(episode.opening, self._tools[episode.environment])
+            try:
+                episode.ids = self._renderer.prompt(episode.opening, self._tools[episode.environment])
+            except TextTooLong as error:
+                raise self._too_long(episode, str(error)) from None
             episode.prompt = len(episode.ids)
         if broken := next((episode for episode in episodes if episode.raised), None):
             raise EnvironmentFailed(f"reset({broken.task_seed}) failed: {broken.raised}")
-        longest = max(episode.prompt for episode in episodes)
+        longest = max(episodes, key=lambda episode: episode.prompt)
         limit = self._sampler.length
-        if longest >= limit:
-            setting = self._sampler.length_setting
-            raise EnvironmentFailed(f"a task's opening has {longest} tokens; the model takes {limit}: {setting}")
+        if longest.prompt >= limit:
+            raise self._too_long(longest, f"it has {longest.prompt} tokens; the model takes {limit}")
+
+    def _too_long(self, episode: Episode, why: str) -> EnvironmentFailed:
+        name = self._environments[episode.environment].name
+        return EnvironmentFailed(
+            f"the opening of environment {name} for seed {episode.task_seed} is too long: {why};"
+            f" {self._sampler.length_setting}, or shorten the opening"
+        )
 
     def _turn(self, iteration: int, running: list[Episode]) -> None:
         """One turn of every running episode: a completion, and the environment's answer to it."""
@@ -220,8 +230,11 @@ class Rollouts:
             if result["done"] or episode.turns >= self._algorithm.maxTurns:
                 episode.over = True
                 continue
-            bridge = self._renderer.bridge(replies[id(episode)], result["observations"])
-            if len(episode.read) + len(bridge) >= self._sampler.length:
+            try:
+                bridge = self._renderer.bridge(replies[id(episode)], result["observations"])
+            except TextTooLong:
+                bridge = None
+            if bridge is None or len(episode.read) + len(bridge) >= self._sampler.length:
                 episode.over = episode.truncated = True
                 continue
             episode.add_given(bridge)

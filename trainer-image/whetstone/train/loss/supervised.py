@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from trl.trainer.utils import pad
 
-from whetstone.chat.renderer import Renderer
+from whetstone.chat.renderer import Renderer, TextTooLong
 from whetstone.engine import ModelError
 from whetstone.envs.process import EnvironmentProcess
 
@@ -73,7 +73,10 @@ class References:
             if reward["reward"] < 1:
                 self._skip(environment, seed, f"it earns {reward['reward']:g} and not 1")
                 continue
-            references.append(self._render(place, messages["messages"], calls["calls"], played))
+            try:
+                references.append(self._render(place, messages["messages"], calls["calls"], played))
+            except TextTooLong as error:
+                self._skip(environment, seed, str(error))
         return references
 
     def _skip(self, environment: EnvironmentProcess, seed: int, why: str) -> None:

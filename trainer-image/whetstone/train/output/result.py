@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whetstone import __version__
 from whetstone.tree_hash import tree_sha256
 
 from ..job import TrainingJob
@@ -44,6 +45,7 @@ def save_result(
             "jobId": job.jobId,
             "jobSha256": job.sha256,
             "baseModelSha256": tree_sha256(Path(job.baseModel)),
+            "trainerVersion": __version__,
             "adapterSha256": adapter_sha256,
             "adapterDir": "adapter",
             "iterations": len(lines),
