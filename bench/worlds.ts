@@ -2,7 +2,8 @@
  * Runs the worlds of examples/worlds and compares what each run serves with what routing could have gained. Every arm
  * is played again on the held-out tasks, 8 trials each by default: the base model, each adapter, the mixed adapter. The
  * oracle chooses an arm on half of the trials and is scored on the other half. It may read the environment's tags;
- * nothing of the run does. A table says what each kind of router would have earned alone. The last line is JSON.
+ * nothing of the run does. Where later turns move conversations, what is served is played as well; the oracle and the
+ * routers alone choose once. A table says what each kind of router would have earned alone. The last line is JSON.
  *
  *     node dist/bench/worlds.js [--world venue-desk,clinic-desk] [--seed 1] [--tasks 150] [--trials 8]
  *     [--home .whetstone/worlds] [--minutes 30]
@@ -14,9 +15,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { mean } from '../activities/statistics/mean';
 import type { Interval } from '../contracts/artifacts/evaluation';
-import { NONE_LABEL } from '../contracts/names';
+import { MIXED, NONE_LABEL } from '../contracts/names';
 import { projectRoot } from '../contracts/project-root';
-import { artifactOf, type FinishedRun, finishedRun, MIXED } from './worlds/finished-run';
+import { artifactOf, type FinishedRun, finishedRun } from './worlds/finished-run';
 import {
   ceilingOf,
   crossFittedOracle,
@@ -25,7 +26,7 @@ import {
   ratesOf,
   shareOfOracle,
 } from './worlds/outcome-figures';
-import { playArms, withPolicyServer } from './worlds/play-arms';
+import { playArms, playServed, withPolicyServer } from './worlds/play-arms';
 import { decisionsOf, routersAlone, type RouterAlone } from './worlds/routers-alone';
 
 interface Options {
@@ -78,7 +79,9 @@ async function measure(name: string, agentPath: string, options: Options): Promi
     const table = await playArms(deps, run, options);
     const decisions = await decisionsOf(run.store, artifactOf(run.report, 'routing decisions'));
     const base = ratesOf(table, () => NONE_LABEL);
-    const candidate = ratesOf(table, (task) => decisions.get(table.seeds[task] as number) as string);
+    const candidate =
+      (await playServed(deps, run, decisions, options)) ??
+      ratesOf(table, (task) => decisions.get(table.seeds[task] as number) as string);
     const served = run.report.promotedVersion === null ? base : candidate;
     const routers = await routersAlone(deps, run);
     return { name, run, table, base, served, candidate, oracle: crossFittedOracle(table), routers };
@@ -90,6 +93,7 @@ function figures({ run: { report }, table, base, served, candidate, oracle }: Me
   const share = shareOfOracle({ own: minus(served, base), oracle: minus(oracle, base) }, seed);
   const mixed = table.arms.includes(MIXED) ? mean(ratesOf(table, () => MIXED)) : null;
   const { evaluation } = report;
+  const choice = evaluation?.router.choice;
   return {
     base: mean(base),
     served: mean(served),
@@ -105,8 +109,9 @@ function figures({ run: { report }, table, base, served, candidate, oracle }: Me
     ceiling: mean(ceilingOf(table)),
     oracleShare: share.estimate,
     low: share.low,
-    routingRollouts: evaluation?.router.choice?.rollouts ?? null,
-    router: evaluation?.router.choice?.chosen ?? null,
+    routingRollouts: choice ? choice.rollouts + (choice.laterTurns?.rollouts ?? 0) : null,
+    moves: choice?.laterTurns?.adopted ?? false,
+    router: choice?.chosen ?? null,
     promoted: report.promotedVersion !== null,
     tasks: table.seeds.length,
     trials: table.trials,

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { EnvironmentCheck } from '../../contracts/artifacts/environment-check';
 import type { EnvironmentToolLine } from '../../contracts/messages/environment-tool';
 import { projectRoot } from '../../contracts/project-root';
+import { textLines } from '../../contracts/text-lines';
 import type { Fixture } from './fixtures';
 
 /** What one check said about one fixture. */
@@ -40,7 +40,7 @@ export async function checkFixture(fixture: Fixture, folder: string): Promise<Fi
   const ended = new Promise<number | null>((done) => child.once('close', done));
   const run: FixtureRun = { fixture, runs: [], error: null, startSeconds: 0 };
   let whole = false;
-  for await (const text of createInterface({ input: child.stdout })) {
+  for await (const text of textLines(child.stdout)) {
     const line = JSON.parse(text) as EnvironmentToolLine;
     if (line.type === 'check') {
       const seconds = lap();

@@ -6,6 +6,7 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { preparedSpecSchema, type PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
 import { projectRoot } from '../../contracts/project-root';
+import { MIXED } from '../../contracts/names';
 import type { RunContext } from '../../contracts/messages/run-context';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import { getJson, LocalStore } from '../../store';
@@ -20,9 +21,6 @@ export interface FinishedRun {
   context: RunContext;
   prepared: PreparedSpec;
 }
-
-/** Arm of the adapter that was trained on all environments. */
-export const MIXED = 'mixed';
 
 /** An adapter in the store. */
 type Served = Pick<TrainedAdapter, 'name' | 'capabilityId' | 'key'>;

@@ -7,7 +7,13 @@ import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
 import { projectRoot } from '../../contracts/project-root';
 import { NONE_LABEL } from '../../contracts/names';
 import { openEnvironment } from '../../sandbox';
-import { layout } from '../../store';
+import { getJson, layout } from '../../store';
+import { routerSchema } from '../../contracts/artifacts/router';
+import { openLaterTurns } from '../../contracts/routing/later-turns';
+import { modelAfter } from '../../activities/evaluate/model-after';
+import type { EpisodePlan } from '../../activities/rollout/episode';
+import type { FinishedRollouts } from '../../activities/rollout/run-rollouts';
+import { mean } from '../../activities/statistics/mean';
 import { runActivity } from '../identification-demo/identify-without-server';
 import { freePort, Processes, untilHealthy } from '../shared/processes';
 import { adaptersOf, type FinishedRun } from './finished-run';
@@ -40,50 +46,106 @@ export async function withPolicyServer<T>(
   }
 }
 
+/** How many held-out tasks are played, and how often each. */
+interface Extent {
+  tasks: number;
+  trials: number;
+}
+
 /** Outcomes of every arm on the first `tasks` held-out tasks. What was played before is not played again. */
-export async function playArms(
-  deps: RolloutDeps,
-  { store, prepared, report, context }: FinishedRun,
-  { tasks, trials }: { tasks: number; trials: number },
-): Promise<OutcomeTable> {
-  const { adapters, mixed } = adaptersOf(report);
-  const served = [...adapters, ...mixed];
-  const arms = [NONE_LABEL, ...served.map(({ capabilityId }) => capabilityId)];
-  const names = [prepared.spec.model.name, ...served.map(({ name }) => name)];
-  const { start, count } = prepared.spec.environment.heldOutSeeds;
-  const seeds = Array.from({ length: Math.min(tasks, count) }, (_, place) => start + place);
-  const plans = seeds.flatMap((seed) =>
-    names.flatMap((model, arm) =>
-      Array.from({ length: trials }, (_, trial) => ({
-        seed,
-        split: 'held-out' as const,
-        // A set of rollouts tells its episodes apart by task and trial.
-        trial: arm * trials + trial,
-        model,
-        // The run's own evaluation has the first of these.
-        samplingSeed: samplingSeed(context.seed, seed, trial),
-      })),
-    ),
-  );
-  const inputs = createHash('sha256').update(JSON.stringify(plans)).digest('hex').slice(0, 12);
-  const { trajectories } = await runActivity(
-    () =>
-      runDeployedRollouts(deps, prepared, {
-        plans,
-        adapters: served.map(({ name, key }) => ({ name, path: store.localPath(key) })),
-        concurrency: prepared.spec.evaluation.concurrency,
-        workKey: layout.work(context.runId, `bench-worlds-${inputs}`),
-        stage: 'evaluate',
-        note: 'all arms',
-      }),
-    undefined,
+export async function playArms(deps: RolloutDeps, run: FinishedRun, extent: Extent): Promise<OutcomeTable> {
+  const { arms, names } = armsOf(run);
+  const seeds = heldOutSeeds(run, extent);
+  const { trials } = extent;
+  const { trajectories } = await play(
+    deps,
+    run,
+    'all arms',
+    seeds.flatMap((seed) => names.flatMap((model, arm) => trialsOf(run, { seed, model }, trials, arm * trials))),
   );
   const passes = arms.map(() => seeds.map(() => Array.from({ length: trials }, () => 0)));
   const groups = seeds.map(() => '');
   for await (const { task, trial, success, tags } of trajectories()) {
-    const row = task.seed - start;
+    const row = seeds.indexOf(task.seed);
     passes[Math.floor(trial / trials)]![row]![trial % trials] = success ? 1 : 0;
     groups[row] = [...tags].sort().join(' ');
   }
   return { seeds, groups, arms, trials, passes };
+}
+
+/**
+ * Pass rate of each task as it would be served, where later turns move conversations. Null where they do not: then the
+ * outcomes of the arms say it.
+ */
+export async function playServed(
+  deps: RolloutDeps,
+  run: FinishedRun,
+  decisions: ReadonlyMap<number, string>,
+  extent: Extent,
+): Promise<number[] | null> {
+  const { arms, names, served } = armsOf(run);
+  // Reports from before conversations could move do not name it.
+  const ref = run.report.artifacts.find(({ role }) => role === 'router')?.ref;
+  const reader = ref && openLaterTurns(await getJson(run.store, ref, routerSchema), arms);
+  if (!reader) return null;
+  const seeds = heldOutSeeds(run, extent);
+  const plans = seeds.flatMap((seed) => {
+    const model = names[arms.indexOf(decisions.get(seed)!)]!;
+    return trialsOf(run, { seed, model, modelAfter: modelAfter(reader, served, model) }, extent.trials, 0);
+  });
+  const passes = new Map<number, number[]>();
+  for await (const { task, success } of (await play(deps, run, 'what is served', plans)).trajectories())
+    passes.set(task.seed, [...(passes.get(task.seed) ?? []), success ? 1 : 0]);
+  return seeds.map((seed) => mean(passes.get(seed) ?? []));
+}
+
+/** Arms with the name that each is served by; base is the first. */
+function armsOf({ prepared, report }: FinishedRun) {
+  const { adapters, mixed } = adaptersOf(report);
+  const served = [...adapters, ...mixed];
+  return {
+    served,
+    arms: [NONE_LABEL, ...served.map(({ capabilityId }) => capabilityId)],
+    names: [prepared.spec.model.name, ...served.map(({ name }) => name)],
+  };
+}
+
+function heldOutSeeds({ prepared }: FinishedRun, { tasks }: Extent): number[] {
+  const { start, count } = prepared.spec.environment.heldOutSeeds;
+  return Array.from({ length: Math.min(tasks, count) }, (_, place) => start + place);
+}
+
+/** A set of rollouts tells its episodes apart by task and trial, so each arm numbers its trials from another one on. */
+const trialsOf = (
+  { context }: FinishedRun,
+  plan: Pick<EpisodePlan, 'seed' | 'model' | 'modelAfter'>,
+  trials: number,
+  first: number,
+): EpisodePlan[] =>
+  Array.from({ length: trials }, (_, trial) => ({
+    ...plan,
+    split: 'held-out' as const,
+    trial: first + trial,
+    // The run's own evaluation has the first of these.
+    samplingSeed: samplingSeed(context.seed, plan.seed, trial),
+  }));
+
+function play(deps: RolloutDeps, run: FinishedRun, note: string, plans: EpisodePlan[]): Promise<FinishedRollouts> {
+  const { store, prepared, context } = run;
+  const inputs = createHash('sha256')
+    .update(JSON.stringify([note, plans]))
+    .digest('hex')
+    .slice(0, 12);
+  return runActivity(
+    () =>
+      runDeployedRollouts(deps, prepared, {
+        plans,
+        adapters: armsOf(run).served.map(({ name, key }) => ({ name, path: store.localPath(key) })),
+        concurrency: prepared.spec.evaluation.concurrency,
+        workKey: layout.work(context.runId, `bench-worlds-${inputs}`),
+        stage: 'evaluate',
+        note,
+      }),
+    undefined,
+  );
 }

@@ -8,6 +8,8 @@ import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import type { CompetingRouter } from '../../contracts/artifacts/router';
 import type { IncumbentVersion } from '../../contracts/messages/evaluate-stage';
 import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
+import type { NightDecisionResult } from '../../contracts/messages/night-stage';
+import type { Turn, WaitDeadlines } from '../../contracts/messages/run';
 import type { CapabilityBrief, RunContext } from '../../contracts/messages/run-context';
 import type { QueueActivities } from '../helpers/temporal';
 
@@ -54,6 +56,8 @@ export const trial: TrialManifest = {
   seconds: 1,
 };
 
+const NIGHT_SEEDS = [{ start: 10, count: 20 }];
+
 const noLabels: LabelChunkResult = {
   asked: 10,
   reused: 0,
@@ -71,11 +75,19 @@ export interface FakeOptions {
   gatePassed?: boolean;
   /** The version that is active. Default: none. */
   incumbent?: IncumbentVersion;
+  /** The active version as a night measures it, and what the night decides. Default: the run does not measure. */
+  measured?: { version: IncumbentVersion; outcome?: NightDecisionResult['outcome'] };
   /** Kind of the candidate. Default: `labels`. */
   chosen?: CompetingRouter;
   mixedAdapter?: boolean;
   approval?: boolean;
   onRejected?: 'wait' | 'skip';
+  /** Longest waits, from `prepareRun` on. Default: without a limit. */
+  deadlines?: WaitDeadlines;
+  /** Whether somebody is told. Default: nobody. */
+  notify?: boolean;
+  /** What `takeTurn` says otherwise than: begin. */
+  turn?: Partial<Turn>;
   /** How many attempts of a capability are out of band before one is accepted. */
   rejectedAttempts?: Record<string, number>;
 }
@@ -101,9 +113,44 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
             mixedAdapter,
             approval,
             onRejected,
+            ...(options.deadlines && { deadlines: options.deadlines }),
+            ...(options.notify && { notify: true }),
           };
         },
+        takeTurn: async () => {
+          seen('takeTurn');
+          const deadlines = { approvalMs: 3_600_000, holdMs: 3_600_000 };
+          return { begins: true, reason: '', takesOver: [], deadlines, notify: false, ...options.turn };
+        },
+        recordEnd: async ({ outcome }) => {
+          seen(`recordEnd:${outcome}`);
+          return artifact('record.json');
+        },
+        sendNotice: async ({ notice }) => seen(`sendNotice:${notice.kind}`),
         amendSpec: async () => ({ spec: artifact('amended-spec.json'), changed: ['analyst.baseUrl'] }),
+        planNight: async () => {
+          seen('planNight');
+          const measure = options.measured ? { version: options.measured.version, seeds: NIGHT_SEEDS } : null;
+          return { plan: artifact('night-plan.json'), summary: 'Version 4 is measured.', measure };
+        },
+        decideNight: async ({ base, served }) => {
+          seen(`decideNight:${base.arm},${served.arm}`);
+          const { outcome = 'nothing-new' } = options.measured ?? {};
+          return { decision: artifact('night-decision.json'), outcome, sentence: 'Nothing new is lacking.' };
+        },
+        keepMembers: async ({ version, sharpened }) => {
+          seen(`keepMembers:${sharpened.join(',')}`);
+          return version.capabilities.flatMap((member) =>
+            sharpened.includes(member.id)
+              ? []
+              : [
+                  {
+                    ...{ capability: member, status: 'trained' as const, reason: 'kept', attempts: [], tokens: [] },
+                    ...{ environment: null, adapter: { ...adapterOf(member.id), reusedFrom: version.runId } },
+                  },
+                ],
+          );
+        },
         compareArms: async (input) => {
           seen(`compareArms:${input.arms.map((a) => a.arm).join(',')}`);
           return {

@@ -88,6 +88,8 @@ class Job:
             "finalReward": 1.0,
             "environmentSha256": [environment["sha256"] for environment in self.job["environments"]],
         }
+        if "FAKE_VERSION" in os.environ:
+            manifest["trainerVersion"] = os.environ["FAKE_VERSION"]
         self.write("manifest.json", manifest)
         self.leave(0)
 

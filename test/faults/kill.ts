@@ -90,7 +90,7 @@ async function runOnce(name: string, home: string, agent: Agent, killer: Killer 
       const end = await untilEnded(temporal, runId, killer);
       const seconds = (Date.now() - began) / 1000;
       if (end.result === null) throw new Error(`${name}: ${explainRun(end).join(' ')}`);
-      const report = await readReport(end.result.reportDirectory);
+      const report = await readReport(end.result.reportDirectory!);
       const services = readRunningSupervisorState(home)?.services ?? [];
       const analyst = services.find((s) => s.name === 'analyst')?.url;
       if (!analyst)

@@ -1,0 +1,77 @@
+/**
+ * How often nights that have nothing to promote promote something. Each of many sequences is one agent whose nights all
+ * train and compare a candidate that is exactly as good as the version that is served: 90 of them in a row, the k-th
+ * judged as the k-th comparison. Outcomes are made up as in `bench/gate.ts`; statistics, gate and error spending are
+ * the service's own. Each night has held-out tasks of its own, which gives chance more room than the same tasks every
+ * night. The last line is JSON: `promotedShare` is the share of sequences that promoted anything, `promotedUnspent`
+ * what it would be with every comparison at the full error.
+ *
+ *     node dist/bench/nights-aa.js [--sequences 200] [--nights 90] [--tasks 420] [--trials 2] [--seed 1] [--threads 2]
+ */
+import { parseArgs } from 'node:util';
+import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { type AaSequence, type AaTask, runSequence } from './nights-aa/run-sequence';
+
+const DEFAULTS = { sequences: 200, nights: 90, tasks: 420, trials: 2, seed: 1, threads: 2 };
+type Name = keyof typeof DEFAULTS;
+
+function options(): Record<Name, number> {
+  const names = Object.keys(DEFAULTS) as Name[];
+  const { values } = parseArgs({
+    options: Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])),
+  });
+  return Object.fromEntries(
+    names.map((name) => {
+      const value = Number(values[name] ?? DEFAULTS[name]);
+      if (!Number.isInteger(value) || value < 1) throw new RangeError(`--${name}: a whole number above 0.`);
+      return [name, value];
+    }),
+  ) as Record<Name, number>;
+}
+
+/** Divides the sequences among threads. */
+async function runAll(all: readonly AaTask[], threads: number): Promise<AaSequence[]> {
+  const done: AaSequence[] = [];
+  const shares = Array.from({ length: threads }, (_, thread) => all.filter((_task, i) => i % threads === thread));
+  await Promise.all(
+    shares.map(
+      (tasks) =>
+        new Promise<void>((resolve, reject) => {
+          const worker = new Worker(__filename, { workerData: tasks });
+          worker.on('message', (sequence: AaSequence) => {
+            done.push(sequence);
+            if (done.length % 20 === 0) console.log(`${done.length} of ${all.length} sequences`);
+          });
+          worker.once('error', reject);
+          worker.once('exit', () => resolve());
+        }),
+    ),
+  );
+  return done;
+}
+
+async function main(): Promise<void> {
+  const { sequences, nights, tasks, trials, seed, threads } = options();
+  const began = Date.now();
+  const all = Array.from({ length: sequences }, (_, i) => ({
+    ...{ nights, tasks, trials, seed: (seed * 1_000_003 + i) * 104_729 },
+  }));
+  const done = await runAll(all, threads);
+  if (done.length < sequences) throw new Error(`Only ${done.length} of ${sequences} sequences ended.`);
+  const share = (of: (sequence: AaSequence) => boolean) => Number((done.filter(of).length / sequences).toFixed(4));
+  const promoted = done.flatMap((one) => one.promotedIn ?? []);
+  if (promoted.length > 0) console.log(`promoted in nights ${promoted.sort((a, b) => a - b).join(', ')}`);
+  console.log(
+    JSON.stringify({
+      name: 'nights-aa',
+      ...{ sequences, nights, tasks, trials },
+      promotedShare: share(({ promotedIn }) => promotedIn !== null),
+      promotedUnspent: share(({ promotedUnspent }) => promotedUnspent),
+      statedError: 0.05,
+      seconds: Math.round((Date.now() - began) / 1000),
+    }),
+  );
+}
+
+if (!isMainThread) for (const task of workerData as AaTask[]) parentPort?.postMessage(runSequence(task));
+else if (require.main === module) void main();
