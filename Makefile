@@ -6,8 +6,8 @@ export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
 SEED ?= 1
 AGENT ?= examples/orders-desk/agent.yaml
 
-.PHONY: help setup build demo world check-world test e2e bench faults chaos cluster cluster-down test-cluster \
-  test-vllm lint format clean
+.PHONY: help setup build demo world check-world test e2e bench faults chaos sbom audit cluster cluster-down \
+  test-cluster test-vllm lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ faults: build ## kill each process once in the middle of its stage and compare w
 
 chaos: build ## disturb runs at random and compare: make chaos [CHAOS='--runs 3 --faults kill,stop --seed 1']
 	@test/faults/chaos $(CHAOS)
+
+sbom: setup ## what a release consists of, as CycloneDX, from the lock files
+	@scripts/sbom.sh
+
+audit: setup ## known vulnerabilities of what is locked; needs registries that answer with advisories
+	@scripts/audit.sh
 
 cluster: ## a real Kubernetes of one node here, with the trainer image in it (root; the first time takes minutes)
 	@scripts/cluster.sh up && scripts/cluster.sh image

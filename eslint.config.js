@@ -17,14 +17,15 @@ const LAYERS = {
   workflows: ['contracts'],
   'environment-tool': ['contracts', 'loaders', 'sandbox', 'activities'],
   workers: ['contracts', 'loaders', 'store', 'llm', 'sandbox', 'k8s', 'activities'],
-  cli: ['contracts', 'loaders', 'store'],
+  // A command that works without Temporal draws its page itself; these two rooms import contracts alone.
+  cli: ['contracts', 'loaders', 'store', 'activities/charts', 'activities/html'],
   gateway: ['contracts', 'loaders', 'store'],
 };
 /** Folders that nothing above may import. */
 const OUTSIDE = ['bench', 'examples', 'scripts', 'test'];
 
 /** Rooms of activities/ that every stage may use; each other folder there is a stage, and stages do not import stages. */
-const SHARED_ROOMS = ['analyst', 'charts', 'endpoints', 'environment-checks', 'html', 'rollout', 'statistics'];
+const SHARED_ROOMS = ['analyst', 'charts', 'endpoints', 'environment-checks', 'html', 'reuse', 'rollout', 'statistics'];
 
 /** Parts of gateway/ from the lowest to the highest: a part imports what stands in rows before it (docs/gateway.md). */
 const GATEWAY_ORDER = [
@@ -103,6 +104,21 @@ const DOCUMENTED = [
   'ExportNamedDeclaration[declaration.type="TSTypeAliasDeclaration"]:not(:has(TSQualifiedName[left.name="z"]))',
 ];
 
+const NO_BARRELS = { selector: 'ExportAllDeclaration', message: 'Export by name: a barrel hides who needs what.' };
+
+/** Ways to a terminal that do not lead through cli/output.ts. */
+const PAST_THE_OUTPUT = [
+  'MemberExpression[object.name="process"][property.name=/^std(out|err)$/]',
+  'MemberExpression[object.name="process"][computed=true][property.value=/^std(out|err)$/]',
+  'VariableDeclarator[init.name="process"]',
+  'AssignmentPattern[right.name="process"]',
+  'Identifier[name="console"]',
+  'ImportDeclaration[source.value=/^(node:)?console$/]',
+].map((selector) => ({
+  selector,
+  message: 'Write through cli/output.ts: text of others must not reach a terminal uncleaned.',
+}));
+
 module.exports = defineConfig(
   globalIgnores(['dist/', 'coverage/', '.toolchain/', '.whetstone/', '**/*.js', '**/*.mjs']),
   {
@@ -133,10 +149,7 @@ module.exports = defineConfig(
       'no-console': 'off',
       'max-len': ['error', { code: 120, ignoreUrls: true, ignoreRegExpLiterals: true, ignoreTemplateLiterals: true }],
       'max-lines': ['error', 400],
-      'no-restricted-syntax': [
-        'error',
-        { selector: 'ExportAllDeclaration', message: 'Export by name: a barrel hides who needs what.' },
-      ],
+      'no-restricted-syntax': ['error', NO_BARRELS],
     },
   },
   {
@@ -159,6 +172,12 @@ module.exports = defineConfig(
       rules: { '@typescript-eslint/no-restricted-imports': layerRule(folder) },
     })),
   {
+    // What generated code, models and logs wrote must not act on a terminal: output.ts cleans it, and is the only way.
+    files: ['cli/**/*.ts'],
+    ignores: ['cli/output.ts'],
+    rules: { 'no-restricted-syntax': ['error', NO_BARRELS, ...PAST_THE_OUTPUT] },
+  },
+  {
     // What workflow code imports at run time ends up in the bundle, unseen: a stray zod or openai multiplies its size.
     files: ['workflows/**/*.ts'],
     rules: {
@@ -167,10 +186,11 @@ module.exports = defineConfig(
         {
           patterns: [
             {
-              regex: '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./contracts/(names|failures/run|limits)$)',
+              regex:
+                '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./contracts/(names|failures/run|limits|clean-text)$)',
               allowTypeImports: true,
               message:
-                'Workflows import @temporalio/workflow, each other and contracts/{names,failures/run,limits}; of everything else only types.',
+                'Workflows import @temporalio/workflow, each other and contracts/{names,failures/run,limits,clean-text}; of everything else only types.',
             },
           ],
         },

@@ -31,7 +31,7 @@ export type EnvironmentHandle = Pick<
 >;
 
 /** The source of an environment, who wrote it, and its name in messages. */
-export type EnvironmentSource = Pick<OpenEnvironmentOptions, 'source' | 'trust' | 'name'>;
+export type EnvironmentSource = Pick<OpenEnvironmentOptions, 'source' | 'trust' | 'name' | 'agent'>;
 
 /** Starts an environment's process; normally `openEnvironment` of `sandbox/`. */
 export type OpenEnvironment = (environment: EnvironmentSource) => Promise<EnvironmentHandle>;
@@ -44,6 +44,7 @@ export type OpenEnvironment = (environment: EnvironmentSource) => Promise<Enviro
 export async function readOwnerEnvironment({
   environmentPath,
   environmentSha256,
+  spec,
 }: PreparedSpec): Promise<EnvironmentSource> {
   const source = await readFile(environmentPath, 'utf8').catch((error: unknown) => {
     throw failure(
@@ -60,7 +61,7 @@ export async function readOwnerEnvironment({
       { nonRetryable: true },
     );
   }
-  return { source, trust: 'owner', name: environmentPath };
+  return { source, trust: 'owner', name: environmentPath, agent: spec.name };
 }
 
 /**

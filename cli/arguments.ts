@@ -2,10 +2,13 @@
 import { InvalidArgumentError } from 'commander';
 import { CliError } from './errors';
 
-/** A whole number of 0 or more. @throws InvalidArgumentError */
+/** A whole number from 0 to 2^53 - 1. @throws InvalidArgumentError */
 export function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError(`${JSON.stringify(text)} is no whole number of 0 or more.`);
-  return Number(text);
+  const value = Number(text);
+  if (!Number.isSafeInteger(value))
+    throw new InvalidArgumentError(`${text.slice(0, 30)} is beyond 2^53 - 1, where numbers lose their last digits.`);
+  return value;
 }
 
 /** A whole number of 1 or more. @throws InvalidArgumentError */
@@ -18,8 +21,8 @@ export function positiveNumber(text: string): number {
 /** A decimal number above 0. @throws InvalidArgumentError */
 export function positiveAmount(text: string): number {
   const value = Number(text);
-  if (!/^\d*\.?\d+$/.test(text) || !(value > 0))
-    throw new InvalidArgumentError(`${JSON.stringify(text)} is no amount above 0.`);
+  if (!/^\d*\.?\d+$/.test(text) || !(value > 0 && Number.isFinite(value)))
+    throw new InvalidArgumentError(`${JSON.stringify(text.slice(0, 30))} is no amount above 0.`);
   return value;
 }
 
@@ -35,11 +38,13 @@ export const shareUpTo =
     return value;
   };
 
-/** Milliseconds of a span of at least a day, such as `30d` or `36h`. @throws InvalidArgumentError */
+const CENTURY_MS = 100 * 365 * 86_400_000;
+
+/** Milliseconds of a span of a day to a hundred years, such as `30d` or `36h`. @throws InvalidArgumentError */
 export function daysOrMore(text: string): number {
   const [, amount, unit] = /^(\d+)(h|d|w)$/.exec(text) ?? [];
   const ms = Number(amount) * { h: 3_600_000, d: 86_400_000, w: 604_800_000 }[unit as 'h' | 'd' | 'w'];
-  if (amount === undefined || ms < 86_400_000)
+  if (amount === undefined || !(ms >= 86_400_000 && ms <= CENTURY_MS))
     throw new InvalidArgumentError(`${JSON.stringify(text)} is no span of a day or more, such as 30d, 36h or 4w.`);
   return ms;
 }

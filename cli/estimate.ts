@@ -5,6 +5,7 @@ import {
   dollarsFor,
   pricesOf,
 } from '../contracts/artifacts/analyst-use';
+import { confidenceOfComparison } from '../contracts/statistics/error-spending';
 import { minimumDetectableGain, unknownAgent } from '../contracts/statistics/minimum-detectable-gain';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import { layout, type ArtifactStore } from '../store';
@@ -152,7 +153,9 @@ export function estimateRun(
   return {
     stages,
     tokens: sum('promptTokens') + sum('completionTokens'),
-    minimumDetectableGain: minimumDetectableGain(unknownAgent({ tasks, trials, confidence })),
+    minimumDetectableGain: minimumDetectableGain(
+      unknownAgent({ tasks, trials, confidence: confidenceOfComparison(confidence, 1) }),
+    ),
     usd: prices === null ? null : asked.reduce((total, { usd }) => total + (usd ?? 0), 0),
     basis:
       last.runId === null

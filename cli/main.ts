@@ -1,15 +1,15 @@
 #!/usr/bin/env node
+import { onStreamError } from './output';
 import { runCommandLine } from './run-command-line';
 
 // A reader may close the pipe early (`whet ls | head -1`): end quietly, with the code that shells give to SIGPIPE.
 const PIPE_CLOSED = 141;
-for (const stream of [process.stdout, process.stderr])
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(PIPE_CLOSED);
-    // The output lies on a disk that is full: what is left to say cannot be said there.
-    if (error.code === 'ENOSPC' || error.code === 'EDQUOT') process.exit(1);
-    throw error;
-  });
+onStreamError((error) => {
+  if (error.code === 'EPIPE') process.exit(PIPE_CLOSED);
+  // The output lies on a disk that is full: what is left to say cannot be said there.
+  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') process.exit(1);
+  throw error;
+});
 
 void runCommandLine(process.argv.slice(2)).then((code) => {
   process.exitCode = code;

@@ -1,3 +1,5 @@
+import { cleanLine, cleanText } from '../contracts/clean-text';
+
 /** Where a command writes: text for people, or with --json one JSON document for programs. */
 export interface Output {
   readonly json: boolean;
@@ -15,6 +17,23 @@ export interface Output {
 
 type Stream = Pick<NodeJS.WriteStream, 'write'> & { isTTY?: boolean; columns?: number };
 
+/** A stream that takes text of others too: what it writes is clean. */
+export type CleanStream = Pick<NodeJS.WriteStream, 'write'>;
+
+const clean = (stream: () => NodeJS.WriteStream): CleanStream => ({
+  write: (text: string | Uint8Array) => stream().write(cleanText(String(text))),
+});
+
+/** The program's streams. Looked up at each call, because tests replace them. */
+export const standardOutput = clean(() => process.stdout);
+/** See `standardOutput`. */
+export const standardError = clean(() => process.stderr);
+
+/** Calls `handle` with the errors of both streams, such as the pipe that their reader has closed. */
+export function onStreamError(handle: (error: NodeJS.ErrnoException) => void): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', handle);
+}
+
 /** Output on a stream, normally stdout. */
 export function createOutput(json: boolean, stream: Stream = process.stdout): Output {
   let drawn = 0;
@@ -28,11 +47,12 @@ export function createOutput(json: boolean, stream: Stream = process.stdout): Ou
     line(text = '') {
       if (json) return;
       settle();
-      stream.write(`${text}\n`);
+      stream.write(`${cleanText(text)}\n`);
     },
     result(value, text) {
       settle();
-      stream.write(json ? `${JSON.stringify(value, null, 2)}\n` : text === '' ? '' : `${text}\n`);
+      const written = json ? JSON.stringify(value, null, 2) : text;
+      if (written !== '') stream.write(`${cleanText(written)}\n`);
     },
     redraw(lines) {
       if (!live) return;
@@ -40,7 +60,7 @@ export function createOutput(json: boolean, stream: Stream = process.stdout): Ou
       const up = drawn > 0 ? `\u001b[${drawn}A` : '';
       stream.write(
         up +
-          lines.map((text) => `\u001b[2K${text.slice(0, width - 1)}\n`).join('') +
+          lines.map((text) => `\u001b[2K${cleanText(text.replace(/\s/g, ' ')).slice(0, width - 1)}\n`).join('') +
           (drawn > lines.length ? '\u001b[0J' : ''),
       );
       drawn = lines.length;
@@ -50,7 +70,8 @@ export function createOutput(json: boolean, stream: Stream = process.stdout): Ou
 }
 
 /** Aligned columns. Those in `right` (by index) are right-aligned; the last one is not padded. */
-export function table(rows: readonly (readonly string[])[], right: readonly number[] = []): string {
+export function table(cells: readonly (readonly string[])[], right: readonly number[] = []): string {
+  const rows = cells.map((row) => row.map((cell) => (/[\r\n]/.test(cell) ? cleanLine(cell) : cleanText(cell))));
   const widths = rows.reduce<number[]>((all, row) => row.map((cell, i) => Math.max(all[i] ?? 0, cell.length)), []);
   return rows
     .map((row) =>

@@ -11,12 +11,20 @@ import { dryRunCommand } from './commands/dry-run';
 import { envCheckCommand, envEditCommand, envRunCommand } from './commands/env';
 import { gatewayCommand, type GatewayFlags } from './commands/gateway';
 import { gcCommand, type GcFlags } from './commands/gc';
+import { historyCommand, type HistoryFlags } from './commands/history';
+import { lineageCommand } from './commands/lineage';
 import { lsCommand } from './commands/ls';
 import { promoteCommand, rollbackCommand } from './commands/registry';
 import { type RepairFlags, repairCommand } from './commands/repair';
 import { reportCommand } from './commands/report';
 import { type RunFlags, runCommand } from './commands/run';
 import { type ScheduleFlags, scheduleCommand } from './commands/schedule';
+import {
+  scheduleLsCommand,
+  schedulePauseCommand,
+  scheduleResumeCommand,
+  scheduleTriggerCommand,
+} from './commands/schedules';
 import { statusCommand, whyCommand } from './commands/status';
 import { studyStabilityCommand } from './commands/study';
 import { downCommand, upCommand } from './commands/up-down';
@@ -117,6 +125,16 @@ function addRunCommands(program: Command): void {
   add(program, 'cancel <run>', 'stop a run for good; what it has written stays')
     .option('--no-wait', 'do not wait until its trainers have stopped')
     .action(withContext((context: Context, run: string, flags: CancelFlags) => cancelCommand(context, run, flags)));
+  add(program, 'history <agent>', "an agent's nights: what each found, changed and used")
+    .option('--html <file>', 'write it as a page with pictures, too')
+    .action(
+      withContext((context: Context, agent: string, flags: HistoryFlags) => historyCommand(context, agent, flags)),
+    );
+  add(
+    program,
+    'lineage <id>',
+    'what a trajectory, capability, adapter, version ... came from, and what came from it',
+  ).action(withContext((context: Context, id: string) => lineageCommand(context, id)));
   add(program, 'report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
 }
 
@@ -232,17 +250,36 @@ function addProductionCommands(program: Command): void {
     .action(
       withContext((context: Context, paths: string[], flags: GatewayFlags) => gatewayCommand(context, paths, flags)),
     );
-  add(program, 'schedule <agent.yaml>', 'run an agent regularly')
+  // Options after a subcommand are the subcommand's.
+  const schedule = add(program, 'schedule [agent.yaml]', 'run an agent regularly')
+    .enablePositionalOptions()
     .option('--cron <expression>', "such as '0 2 * * *'")
     .option('--timezone <name>', 'of the cron expression', 'UTC')
     .option('--jitter <span>', 'start up to so much later, chosen at random', '10m')
     .option('--catch-up <span>', 'make up for a start that was missed this long ago at most', '6h')
     .option('--delete', 'remove the schedule')
     .action(
-      withContext((context: Context, path: string, flags: ScheduleFlags) => scheduleCommand(context, path, flags)),
+      withContext((context: Context, path: string | undefined, flags: ScheduleFlags) =>
+        scheduleCommand(context, path, flags),
+      ),
     );
+  addScheduleCommands(schedule);
   const queues = Object.keys(TASK_QUEUES);
   add(program, 'worker', 'one worker in the foreground')
     .option('--queues <names>', queues.join(', '), queues.join(','))
     .action(withContext((context: Context, flags: { queues: string }) => workerCommand(context, flags.queues)));
+}
+
+/** What is done with a schedule that exists; an agent is named by its name or its agent.yaml. */
+function addScheduleCommands(schedule: Command): void {
+  add(schedule, 'ls', 'every schedule with its next and its last night').action(withContext(scheduleLsCommand));
+  add(schedule, 'pause <agent>', 'let no night begin until it is resumed; one that has begun goes on')
+    .option('--note <text>', 'why, for `whet schedule ls`')
+    .action(
+      withContext((context: Context, agent: string, flags: { note?: string }) =>
+        schedulePauseCommand(context, agent, flags),
+      ),
+    );
+  add(schedule, 'resume <agent>', 'let the nights begin again').action(withContext(scheduleResumeCommand));
+  add(schedule, 'trigger <agent>', 'let a night begin now').action(withContext(scheduleTriggerCommand));
 }

@@ -1,24 +1,31 @@
 import { CommanderError } from 'commander';
+import { cleanBlock } from '../contracts/clean-text';
 import type { CommandFailureType } from '../contracts/failures/command-line';
 import { projectVersion } from '../contracts/project-version';
 import { CliError } from './errors';
+import { type CleanStream, standardError, standardOutput } from './output';
 import { createProgram } from './program';
 import { explainSystemError } from './system-errors';
 
 /** Where `runCommandLine` writes what commands do not write themselves. */
 export interface Streams {
-  stdout: Pick<NodeJS.WriteStream, 'write'>;
-  stderr: Pick<NodeJS.WriteStream, 'write'>;
+  stdout: CleanStream;
+  stderr: CleanStream;
 }
 
 /** Runs `whet` with its arguments and returns the exit code: 0 done, 1 failed, 2 wrong input. */
-export async function runCommandLine(argv: string[], { stdout, stderr }: Streams = process): Promise<number> {
+export async function runCommandLine(
+  argv: string[],
+  { stdout, stderr }: Streams = { stdout: standardOutput, stderr: standardError },
+): Promise<number> {
   const json = argv.includes('--json');
   const print = (value: unknown) => stdout.write(`${JSON.stringify(value, null, 2)}\n`);
   // With --json a program reads the output: usage errors become a document below, instead of text.
   const program = createProgram({
     version: projectVersion(),
-    ...(json && { output: { writeErr: () => undefined, writeOut: () => undefined } }),
+    output: json
+      ? { writeErr: () => undefined, writeOut: () => undefined }
+      : { writeErr: (text) => stderr.write(text), writeOut: (text) => stdout.write(text) },
   });
   try {
     await program.parseAsync(argv, { from: 'user' });
@@ -35,7 +42,7 @@ export async function runCommandLine(argv: string[], { stdout, stderr }: Streams
     const type = known?.type ?? ('Cli.Unexpected' satisfies CommandFailureType);
     const message = known?.message ?? (error instanceof Error ? error.message : String(error));
     if (json) print({ error: { type, message } });
-    else if (known !== null) stderr.write(`whet: ${message}\n`);
+    else if (known !== null) stderr.write(`whet: ${cleanBlock(message)}\n`);
     else stderr.write(`whet: unexpected error: ${error instanceof Error ? (error.stack ?? message) : message}\n`);
     return known?.exitCode ?? 1;
   }

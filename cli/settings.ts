@@ -13,7 +13,8 @@ export const PORTS = {
 /** A service that listens at a port of its own. */
 export type PortName = keyof typeof PORTS;
 
-const port = z.coerce.number().int().min(1).max(65535).optional();
+/** Decimal digits only: JavaScript also takes 0x50, 1e3 and blanks for numbers. */
+const port = z.string().regex(/^\d+$/).transform(Number).pipe(z.number().int().min(1).max(65535)).optional();
 const text = z
   .string()
   .optional()
@@ -23,7 +24,10 @@ const variables = z.object({
   WHET_HOME: text,
   WHET_STORE: text,
   TEMPORAL_ADDRESS: text,
-  TEMPORAL_NAMESPACE: text,
+  TEMPORAL_NAMESPACE: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'must be letters, digits and signs, without blanks')
+    .optional(),
   TEMPORAL_CLI_PATH: text,
   WHET_TEMPORAL_PORT: port,
   WHET_TEMPORAL_UI_PORT: port,
@@ -62,7 +66,8 @@ export function readSettings(
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => {
       const name = String(issue.path[0]);
-      return `${name}=${JSON.stringify(environment[name])}: must be a port number from 1 to 65535.`;
+      const allowed = name.endsWith('_PORT') ? 'must be a port number from 1 to 65535' : issue.message;
+      return `${name}=${JSON.stringify(environment[name])}: ${allowed}.`;
     });
     throw new CliError(problems.join('\n'), { type: 'Settings.Invalid' });
   }

@@ -29,6 +29,16 @@ const REFUSALS: Record<string, { what: string; todo: string; type: 'State.DiskFu
     todo: 'Move that file away, or set WHET_HOME (and WHET_STORE) to another directory.',
     type: 'State.NotAllowed',
   },
+  ELOOP: {
+    what: 'its links lead in a circle',
+    todo: 'Move the link away, then run the command again.',
+    type: 'State.NotAllowed',
+  },
+  ENAMETOOLONG: {
+    what: 'the name is longer than the file system allows',
+    todo: 'Use a shorter one.',
+    type: 'State.NotAllowed',
+  },
   EISDIR: {
     what: 'it is a directory where a file is needed',
     todo: 'Move it away, then run the command again.',

@@ -39,7 +39,11 @@ export const WORKFLOWS = {
   studyStability: 'studyStability',
   sharpenCapability: 'sharpenCapability',
   repairArtifacts: 'repairArtifacts',
+  deliverNotice: 'deliverNotice',
 } as const;
+
+/** Name of an agent's schedule in Temporal. */
+export const scheduleIdOf = (agent: string): string => `whet-${agent}`;
 
 /** Signals, updates and queries of `improvementRun` and `sharpenCapability`. */
 export const MESSAGES = {
@@ -55,17 +59,29 @@ export const MESSAGES = {
   statusSignal: 'note',
   /** From a worker to the run: an activity fails again and again, or no longer. */
   failingSignal: 'failing',
+  /** From the next night to a run that waits: end, so that work is not done twice. */
+  giveWaySignal: 'giveWay',
 } as const;
 
 /** The command that a waiting capability offers. `whet env edit` looks for it in the text of what the run waits for. */
 export const editCommand = (runId: string, capabilityId: string): string => `whet env edit ${runId} ${capabilityId}`;
 
-/** What a run ends with, and `running` until then. Also the values of the search attribute WhetVerdict. */
+/**
+ * What a run ends with, and `running` until then. Also the values of the search attribute WhetVerdict. `expired`:
+ * nobody answered before a deadline, or the next night took its place. `skipped`: a night that began while the one
+ * before was at work.
+ */
 export const RUN_OUTCOMES = [
   'running',
   'promoted',
   'not-promoted',
   'nothing-to-sharpen',
+  /** A night measured what is served and found nothing that it could work on. */
+  'nothing-new',
+  /** The same, but something may be lacking that its tasks were too few to tell. */
+  'too-little-power',
+  'expired',
+  'skipped',
   'failed',
   'cancelled',
 ] as const;
@@ -87,9 +103,15 @@ export const repairWorkflowId = (runId: string): string => `${runId}/repair`;
 /** Ids of child workflows, derived from the id of their parent. */
 export const childWorkflowId = {
   identify: (runId: string) => `${runId}/identify`,
+  /** The identification of a night, of the system as it serves. */
+  identifyServed: (runId: string) => `${runId}/identify-served`,
   /** One child per labelling run. */
   labels: (runId: string, run: number) => `${runId}/labels/${run}`,
+  /** The same for the identification of a night. */
+  labelsServed: (runId: string, run: number) => `${runId}/labels-served/${run}`,
   /** One child per identification of a study. */
   studied: (studyId: string, identification: number) => `${studyId}/${identification}`,
   sharpen: (runId: string, capabilityId: string) => `${runId}/sharpen/${capabilityId}`,
+  /** One child per notice; the id is also the key by which a receiver knows it again. */
+  notice: (runId: string, notice: number) => `${runId}/notice/${notice}`,
 } as const;

@@ -18,7 +18,7 @@ export async function checkEnvironment(file: string, agentPath: string): Promise
   const ownerPath = resolve(dirname(agentPath), spec.environment.path);
   const target = await readTargetProfile({
     openEnvironment,
-    environment: { source: readFileSync(ownerPath, 'utf8'), trust: 'owner', name: ownerPath },
+    environment: { source: readFileSync(ownerPath, 'utf8'), trust: 'owner', name: ownerPath, agent: spec.name },
     spec: spec.environment,
     signal: new AbortController().signal,
   });

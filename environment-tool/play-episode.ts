@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { type EnvironmentCall, environmentCallSchema } from '../contracts/messages/environment-protocol';
+import { textLines } from '../contracts/text-lines';
 import { openEnvironment } from '../sandbox';
 import { writeLine } from './output';
 
@@ -34,7 +34,7 @@ type Move = EnvironmentCall | { text: string };
 
 /** The moves on standard input. A line that is none is answered with an error and left out. */
 async function* movesOfInput(): AsyncGenerator<Move> {
-  for await (const line of createInterface({ input: process.stdin })) {
+  for await (const line of textLines(process.stdin)) {
     if (line.trim() === '') continue;
     const read = readMove(line);
     if (read.move === null) writeLine({ type: 'error', message: read.problem });

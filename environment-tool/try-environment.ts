@@ -11,7 +11,8 @@ import { writeLine } from './output';
 export async function tryEnvironment(agentPath: string): Promise<void> {
   const spec = loadAgentSpec(agentPath);
   const path = resolve(dirname(agentPath), spec.environment.path);
-  const environment = await openEnvironment({ source: readFileSync(path, 'utf8'), trust: 'owner', name: path });
+  const source = readFileSync(path, 'utf8');
+  const environment = await openEnvironment({ source, trust: 'owner', name: path, agent: spec.name });
   try {
     const seed = spec.environment.trainSeeds.start;
     const { tools } = await environment.describe();

@@ -71,7 +71,7 @@ export interface AnalystAnswer<T> {
 /** `details[0]` of an Analyst.Malformed failure. */
 export interface MalformedDetail {
   key: string;
-  /** The text of the last answer. */
+  /** The beginning of the last answer, with placeholders where values were redacted. */
   answer: string;
   problems: string;
   usage: AnalystUsage;

@@ -1,12 +1,15 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import { APIConnectionTimeoutError, APIError } from 'openai';
 import type { FailureType } from '../contracts/failures/run';
+import { hideSecretIn } from '../contracts/hide-secret';
 import { failure } from '../contracts/typed-failure';
 
 /** Where a call was sent, for error messages. */
 export interface AnalystPlace {
   endpoint: string;
   model: string;
+  /** The key that was sent, which no message repeats. */
+  apiKey?: string;
 }
 
 /** `details[0]` of the failures that `toAnalystFailure` makes. */
@@ -41,7 +44,7 @@ export function retryAfterMs(headers: Headers | undefined, now: number): number 
  * since the epoch) is only used for HTTP dates in Retry-After.
  */
 export function toAnalystFailure(error: unknown, place: AnalystPlace, now: number = Date.now()): ApplicationFailure {
-  const cause = error instanceof Error ? error : new Error(String(error));
+  const cause = hideSecretIn(error instanceof Error ? error : new Error(String(error)), place.apiKey);
   const api = error instanceof APIError ? (error as APIError) : null;
   const status = api?.status ?? null;
   const detail: AnalystFailureDetail = { status, code: api?.code ?? null };

@@ -6,6 +6,7 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
 import type { z } from 'zod';
+import { hideSecret } from '../contracts/hide-secret';
 import { failure } from '../contracts/typed-failure';
 import type {
   Analyst,
@@ -20,7 +21,7 @@ import type {
 import { afterGrace } from './answer-grace';
 import { runBatch, type BatchOptions } from './batch';
 import { checkAnswer } from './check-answer';
-import { toAnalystFailure, type AnalystFailureDetail } from './errors';
+import { toAnalystFailure, type AnalystFailureDetail, type AnalystPlace } from './errors';
 import { ConcurrencyLimiter, sleep, throwIfCancelled } from './limiter';
 import { strictJsonSchema } from './json-schema';
 import { contentKey } from './content-key';
@@ -34,12 +35,16 @@ export function createAnalyst(options: AnalystOptions): Analyst {
   return new OpenAiAnalyst(options);
 }
 
+/** Characters of a malformed answer that its failure carries; a failure with megabytes does not reach Temporal. */
+const LONGEST_KEPT = 100_000;
+
 class OpenAiAnalyst implements Analyst {
   readonly model: string;
   private readonly client: OpenAI;
   private readonly limiter: ConcurrencyLimiter;
   private readonly rateLimiter: RateLimiter;
   private redactor: Promise<Redactor | null> | null = null;
+  private readonly place: AnalystPlace;
   /** Tokens per character of a prompt: a moving average of what the endpoint counts, starting at a quarter. */
   private tokensPerChar = 0.25;
   private readonly formats = new WeakMap<z.ZodType, Record<string, unknown>>();
@@ -54,6 +59,7 @@ class OpenAiAnalyst implements Analyst {
       ...(sharedRateState === undefined ? {} : { sharedState: sharedRateState }),
       ...(onRateTrouble === undefined ? {} : { onTrouble: onRateTrouble }),
     });
+    this.place = { endpoint: options.baseUrl, model: options.model, apiKey: options.apiKey };
     // We repeat calls ourselves: a call must keep its Idempotency-Key, and Temporal must see what fails.
     this.client = new OpenAI({
       baseURL: options.baseUrl,
@@ -100,7 +106,8 @@ class OpenAiAnalyst implements Analyst {
       if (asks > this.options.maxReasks) {
         const detail: MalformedDetail = {
           key: request.key,
-          answer: replacements.restore(text),
+          // As the analyst wrote it: what was redacted does not come back in a failure, which histories keep.
+          answer: text.slice(0, LONGEST_KEPT),
           problems: problems ?? '',
           usage,
           asks,
@@ -170,7 +177,7 @@ class OpenAiAnalyst implements Analyst {
     } catch (error) {
       throwIfCancelled(options.signal);
       if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error;
-      const mapped = toAnalystFailure(error, { endpoint: this.options.baseUrl, model: this.model });
+      const mapped = toAnalystFailure(error, this.place);
       const { status } = mapped.details?.[0] as AnalystFailureDetail;
       if (status !== 404 && status !== 405) throw mapped;
       throw failure(
@@ -248,7 +255,7 @@ class OpenAiAnalyst implements Analyst {
       throwIfCancelled(request.signal);
       if (error instanceof ApplicationFailure) throw error;
       if (error instanceof APIUserAbortError) throw new CancelledFailure('The call to the analyst was cancelled.');
-      throw toAnalystFailure(error, { endpoint: this.options.baseUrl, model: this.model });
+      throw toAnalystFailure(error, this.place);
     } finally {
       underWay.dispose();
     }
@@ -274,7 +281,7 @@ class OpenAiAnalyst implements Analyst {
    */
   private noCompletion(status: number, data: unknown): ApplicationFailure {
     const detail: AnalystFailureDetail = { status, code: null };
-    const start = JSON.stringify(data)?.slice(0, 120) ?? 'nothing';
+    const start = hideSecret(JSON.stringify(data) ?? 'nothing', this.options.apiKey).slice(0, 120);
     return failure(
       'Analyst.Unavailable',
       `The analyst at ${this.options.baseUrl} answered ${status}, but with no chat completion: ${start}`,

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { type AgentSpec, agentSpecSchema } from '../contracts/config/agent-spec';
 import { pricesOf } from '../contracts/artifacts/analyst-use';
 import { readYaml } from './read-yaml';
-import { schemaProblems, type SpecProblem } from './schema-problems';
+import { problemLines, schemaProblems, shown, type SpecProblem } from './schema-problems';
 
 /** An agent.yaml cannot be used. The message has a line for each problem: file, field, value and what is allowed. */
 export class AgentSpecError extends Error {
@@ -13,7 +13,7 @@ export class AgentSpecError extends Error {
     readonly file: string,
     readonly problems: readonly SpecProblem[],
   ) {
-    super(problems.map(({ path, message }) => `${file}: ${path === '' ? '' : `${path}: `}${message}`).join('\n'));
+    super(problemLines(file, problems));
     this.name = 'AgentSpecError';
   }
 }
@@ -41,10 +41,8 @@ function crossChecks(
   const problems: SpecProblem[] = [];
   const mustExist = (path: string, value: string | undefined) => {
     if (value === undefined) return;
-    const found = statSync(resolve(folder, value), { throwIfNoEntry: false });
-    if (found?.isFile() === true) return;
-    const what = found === undefined ? 'does not exist' : 'is not a file';
-    problems.push({ path, message: `${JSON.stringify(value)} ${what} in ${folder}.` });
+    const what = whyNoFile(resolve(folder, value));
+    if (what !== null) problems.push({ path, message: `${shown(JSON.stringify(value))} ${what} in ${folder}.` });
   };
   mustExist('environment.path', environment.path);
   mustExist('model.recipe', model.recipe);
@@ -86,6 +84,18 @@ function crossChecks(
     });
   }
   return problems;
+}
+
+/** Why a path cannot be read as a file; null where it can. */
+function whyNoFile(path: string): string | null {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.isFile() === true) return null;
+    return found === undefined ? 'does not exist' : 'is not a file';
+  } catch {
+    // Links in a circle, a name that no file can have, a folder that may not be entered.
+    return 'cannot be read';
+  }
 }
 
 /** Sampler vllm without an address uses the server of the model, which must be a vLLM that trainers reach. */

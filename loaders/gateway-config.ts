@@ -1,6 +1,6 @@
 import { type GatewayConfig, gatewayConfigSchema } from '../contracts/config/gateway-config';
 import { readYaml } from './read-yaml';
-import { schemaProblems, type SpecProblem } from './schema-problems';
+import { problemLines, schemaProblems, type SpecProblem } from './schema-problems';
 
 /**
  * A gateway configuration cannot be used. The message has a line for each problem: source, field, value and what is
@@ -10,7 +10,7 @@ export class GatewayConfigError extends Error {
   readonly type = 'Gateway.ConfigInvalid';
 
   constructor(source: string, problems: readonly SpecProblem[]) {
-    super(problems.map(({ path, message }) => `${source}: ${path === '' ? '' : `${path}: `}${message}`).join('\n'));
+    super(problemLines(source, problems));
     this.name = 'GatewayConfigError';
   }
 }
@@ -63,6 +63,18 @@ function crossChecks({ agents, keys, host }: GatewayConfig): SpecProblem[] {
         `one of ${LOOPBACK.join(', ')}.`,
     });
   }
+  const adminPorts = new Map<string, number | undefined>();
+  agents.forEach(({ replicas: urls, adminPort }, i) => {
+    // As the gateway does, which has one replica for both spellings.
+    const replicas = urls.map((url) => url.replace(/\/$/, ''));
+    const shared = replicas.find((url) => adminPorts.has(url) && adminPorts.get(url) !== adminPort);
+    if (shared !== undefined)
+      problems.push({
+        path: `agents.${i}.adminPort`,
+        message: `differs from that of another agent with the server ${shared}. Allowed: one for each server.`,
+      });
+    for (const url of replicas) adminPorts.set(url, adminPort);
+  });
   agents.forEach(({ traces }, i) =>
     traces.redactPatterns.forEach((pattern, j) => {
       try {

@@ -24,9 +24,10 @@ export function readYaml(file: string): ReadYaml {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     return problem(isMissing ? 'there is no such file.' : `cannot be read: ${(error as Error).message}.`);
   }
-  const document = parseDocument(text);
-  if (document.errors.length > 0)
-    return { problems: document.errors.map((error) => ({ path: '', message: error.message.trimEnd() })) };
+  // Tags make sets and maps whose fields no schema sees. What a tag means is not guessed: it is a problem.
+  const document = parseDocument(text, { schema: 'core', resolveKnownTags: false });
+  const faults = [...document.errors, ...document.warnings];
+  if (faults.length > 0) return { problems: faults.map((fault) => ({ path: '', message: fault.message.trimEnd() })) };
   try {
     const value: unknown = document.toJS();
     // Throws where an alias lies within what it stands for.

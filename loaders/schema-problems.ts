@@ -15,20 +15,42 @@ export const schemaProblems = (error: z.ZodError, raw: unknown, schema: z.ZodTyp
 
 type Issue = z.core.$ZodIssue;
 
-/** A message ends up in logs and in Temporal; what stands before the @ of an address does not. */
-const withoutPasswords = (text: string): string => text.replace(/:\/\/[^\s"/?#]*@/g, '://…@');
+/** A text in which what stands before the @ of an address is left out: a message ends up in logs and in Temporal. */
+export const withoutPasswords = (text: string): string => text.replace(/:[/\\]+[^\s"/?#\\]*@/g, '://…@');
+
+/** Longest name or value that a message repeats. */
+const SHOWN_LETTERS = 200;
+/** A text as a message repeats it: its beginning. */
+export const shown = (text: string): string =>
+  text.length > SHOWN_LETTERS ? `${text.slice(0, SHOWN_LETTERS)}…` : text;
+
+/** Most problems of a file that one message lists. */
+const LISTED_PROBLEMS = 50;
+
+/** The problems of a file as the lines of a message. */
+export function problemLines(file: string, problems: readonly SpecProblem[]): string {
+  const lines = problems
+    .slice(0, LISTED_PROBLEMS)
+    .map(({ path, message }) => `${file}: ${path === '' ? '' : `${path}: `}${message}`);
+  const more = problems.length - lines.length;
+  return [...lines, ...(more > 0 ? [`${file}: and ${more} more.`] : [])].join('\n');
+}
+
+/** Fields in which somebody may have put the secret itself in place of its hash. */
+const isSecret = (path: readonly PropertyKey[]): boolean => path[0] === 'keys' || path.at(-1) === 'sha256';
 
 function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] {
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
     const known = knownFields(schema, raw, issue.path);
     return issue.keys.map((key) => ({
-      path: [path, key].filter(Boolean).join('.'),
+      path: shown([path, key].filter(Boolean).join('.')),
       message: `unknown field.${known === null ? '' : ` Known here: ${known.join(', ')}.`}`,
     }));
   }
   const value = valueAt(raw, issue.path);
-  const found = value === undefined ? 'is missing' : `${withoutPasswords(JSON.stringify(value))} is not allowed`;
+  const told = isSecret(issue.path) ? 'what is there' : shown(withoutPasswords(JSON.stringify(value) ?? ''));
+  const found = value === undefined ? 'is missing' : `${told} is not allowed`;
   return [{ path, message: `${found}. ${allowed(issue)}` }];
 }
 

@@ -19,6 +19,9 @@ export const layout = {
   work: (runId: string, name: string) => `runs/${runId}/work/${name}.jsonl`,
   /** The segments of earlier runs that a label plan first named, so that the same plan can be made again. */
   labelSources: (runId: string, labellingRun: number) => `runs/${runId}/work/label-sources-${labellingRun}.json`,
+  /** The same for the identification of a night. */
+  servedLabelSources: (runId: string, labellingRun: number) =>
+    `runs/${runId}/work/served-label-sources-${labellingRun}.json`,
   /** The profile of the agent's own environment, made once for all validations of a run. */
   targetProfile: (runId: string, specSha256: string) =>
     `runs/${runId}/work/target-profile-${specSha256.slice(0, 12)}.json`,
@@ -38,9 +41,17 @@ export const layout = {
   adapters: (agent: string) => `adapters/${agent}`,
   /** Capabilities that earlier runs of the agent found, with their history. */
   dictionary: (agent: string) => `dictionary/${agent}.json`,
+  /** Records of what runs of the agent made, by the content that it depends on. */
+  reuse: (agent: string) => `reuse/${agent}`,
+  /** The agent's measuring nights: their numbers, and why each went on. */
+  nights: (agent: string) => `nights/${agent}.json`,
+  /** What one night planned and decided. */
+  night: (runId: string) => `runs/${runId}/night`,
   /** Outcomes of one canary; each gateway process appends to a file of its own. */
   canary: (agent: string, canaryId: string) => `canary/${agent}/${canaryId}`,
   /** Conversations of live traffic in the trajectory format. */
   traces: (agent: string, day: string) => `traces/${agent}/${day}`,
+  /** How each run of an agent ended; it outlives the runs. */
+  history: (agent: string) => `history/${agent}`,
   registry: (agent: string) => `registry/${agent}.json`,
 } as const;

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StoredDocument } from './artifact-store';
 import { StoreConflictError, StoreCorruptError } from './errors';
 import { onDisk } from './file-errors';
 import { makeFolder, syncFolder } from './folders';
-import { isMissing, orIfMissing } from './missing-files';
+import { isMissing, orIfMissing, readWholeFile } from './missing-files';
 import { writeNewFile } from './replace-file';
 
 /** A document `x.json` lies in the folder `x.json.versions`. */
@@ -64,7 +64,7 @@ export class LocalDocuments {
       }
       const version = currentVersion(names);
       const path = version === null ? null : join(folder, contentName(version));
-      const data = path === null ? null : await orIfMissing(readFile(path), null);
+      const data = path === null ? null : await orIfMissing(readWholeFile(path), null);
       if (version !== null && data !== null) return this.parse(key, version, data, names);
       // A writer renamed the head while the folder was listed, or has removed the content since.
       if (Date.now() > until) throw this.damaged(key, version, names, version === null ? 'no head' : 'missing');
@@ -79,7 +79,7 @@ export class LocalDocuments {
 
   /** A document of an older version: one plain file. */
   private async readPlain(key: string): Promise<{ data: Buffer; document: () => StoredDocument } | null> {
-    const data = await orIfMissing(readFile(this.pathOf(key)), null);
+    const data = await orIfMissing(readWholeFile(this.pathOf(key)), null);
     if (data === null) return null;
     return {
       data,

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, readFile, readdir, rename, rm, utimes } from 'node:fs/promises';
+import { open, readdir, rename, rm, utimes } from 'node:fs/promises';
 import { dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type {
@@ -17,7 +17,7 @@ import { makeFolder, syncFolder } from './folders';
 import { documentOfFolder, LocalDocuments } from './local-documents';
 import { filesUnder, removeTree } from './local-removal';
 import { LocalSegment } from './local-segment';
-import { isMissing, orIfMissing } from './missing-files';
+import { isMissing, orIfMissing, readWholeFile } from './missing-files';
 import { splitLines } from './split-lines';
 
 /** Bytes that are written at a time. */
@@ -121,7 +121,7 @@ export class LocalStore implements ArtifactStore {
 
   private async readArtifact(key: string): Promise<Buffer> {
     const path = this.localPath(key);
-    const data = await onDisk(path, orIfMissing(readFile(path), null));
+    const data = await onDisk(path, orIfMissing(readWholeFile(path), null));
     if (data === null) throw artifactError('missing', key, 'is missing');
     return data;
   }

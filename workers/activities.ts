@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
 import { projectRoot } from '../contracts/project-root';
 import type {
   JobActivities,
@@ -6,6 +7,7 @@ import type {
   OrchestrationActivities,
   SandboxActivities,
 } from '../contracts/messages/activities';
+import { analystKeyEndpoints, modelKeyEndpoints } from '../activities/endpoints/resolve-endpoints';
 import { createAnalystFactory } from '../activities/analyst/analyst-factory';
 import { systemClock } from '../activities/clock';
 import { createCalibrationActivities } from '../activities/calibrate';
@@ -14,8 +16,11 @@ import type { RolloutDeps } from '../activities/rollout/rollout-deps';
 import { createCompareActivities } from '../activities/evaluate/compare-arms';
 import { createEvaluationRolloutActivities } from '../activities/evaluate/roll-out-arm';
 import { describeOwnerEnvironment } from '../activities/environment';
+import { createHistoryActivities } from '../activities/history';
 import { createIdentifyActivities } from '../activities/identify';
+import { createNotifyActivities } from '../activities/notify';
 import { createAmendActivities } from '../activities/prepare/amend-spec';
+import { createNightActivities } from '../activities/nights';
 import { createPrepareActivities } from '../activities/prepare';
 import { createPromoteActivities } from '../activities/promote';
 import { createReportActivities } from '../activities/report';
@@ -25,6 +30,7 @@ import { createSynthesiseActivities } from '../activities/synthesise';
 import { createTrainActivities } from '../activities/train';
 import { KubernetesBackend } from '../activities/train/kubernetes-backend';
 import { LocalBackend } from '../activities/train/local-backend';
+import { createTurnActivities } from '../activities/turn';
 import { createValidationActivities } from '../activities/validate';
 import { type EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
 import { LocalStore } from '../store';
@@ -42,26 +48,40 @@ interface ActivitiesByQueue {
 
 /**
  * Creates the activities of every queue with what the configuration names. `reports` is where local trainers report;
- * null when this worker starts none. `jails` belongs to the caller, who closes it.
+ * null when this worker starts none. `jails` belongs to the caller, who closes it. `client` says which runs are open.
  */
 export function createActivities(
   config: WorkerConfig,
   reports: TrainerReports | null,
   jails: EnvironmentPool,
+  client: () => Client,
 ): ActivitiesByQueue {
   const store = new LocalStore(config.storeRoot);
-  const analyst = createAnalystFactory(store, config.analyst.apiKey ?? 'none', config.analyst.demoUrl);
+  const analyst = createAnalystFactory(
+    store,
+    config.analyst.apiKey ?? 'none',
+    config.analyst.demoUrl,
+    config.analyst.apiKey === null ? null : analystKeyEndpoints(config),
+  );
   const rollout: RolloutDeps = {
     store,
     openEnvironment: (environment) => jails.open(environment),
-    model: new HttpModelClient(config.modelApiKey === null ? {} : { apiKey: config.modelApiKey }),
+    model: new HttpModelClient({
+      ...(config.modelApiKey === null ? {} : { apiKey: config.modelApiKey }),
+      keyEndpoints: [...modelKeyEndpoints(config), ...Object.values(config.adapterUrls)],
+      adapterUrls: config.adapterUrls,
+    }),
     clock: systemClock,
     endpoints: config,
   };
   return {
     orchestration: {
-      ...createPrepareActivities({ ...rollout, endpoints: config, probeJail }),
-      ...createAmendActivities({ store, endpoints: config }),
+      ...createTurnActivities({ client, webhookUrl: config.webhook.url }),
+      ...createPrepareActivities({ ...rollout, endpoints: config, webhook: config.webhook, probeJail }),
+      ...createAmendActivities({ store, endpoints: config, webhook: config.webhook }),
+      ...createNotifyActivities({ store, webhook: config.webhook }),
+      ...createHistoryActivities({ store }),
+      ...createNightActivities(store),
       ...createCompareActivities({ store }),
       ...createPromoteActivities({ store }),
       ...createReportActivities({ store }),

@@ -3,6 +3,8 @@ import { cpus } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { httpUrlSchema } from '../contracts/config/http-url';
+import { SECRET_VARIABLE } from '../contracts/config/notify-spec';
+import { withoutPasswords } from '../loaders/schema-problems';
 import { projectRoot } from '../contracts/project-root';
 import { type QueueKind, TASK_QUEUES } from '../contracts/names';
 
@@ -30,7 +32,14 @@ const schema = z.object({
     .default('')
     .transform((list) => list.split(/[\s,]+/).filter((one) => one !== ''))
     .pipe(z.array(httpUrlSchema)),
+  WHET_WEBHOOK_URL: httpUrlSchema.optional(),
+  WHET_WEBHOOK_ENDPOINTS: z
+    .string()
+    .default('')
+    .transform((list) => list.split(/[\s,]+/).filter((one) => one !== ''))
+    .pipe(z.array(httpUrlSchema)),
   WHET_MODEL_URL: httpUrlSchema.optional(),
+  WHET_MODEL_ADMIN_URL: httpUrlSchema.optional(),
   WHET_MODEL_API_KEY: z.string().optional(),
   WHET_MODEL_PATH: z.string().optional(),
   WHET_DEMO_ANALYST_URL: httpUrlSchema.optional(),
@@ -58,10 +67,21 @@ export interface WorkerConfig {
   jailProfile: string;
   /** Address of the policy server, for agents whose spec names none. */
   modelUrl: string | null;
+  /** Where model servers load adapters, by their address, where that is another one. */
+  adapterUrls: Record<string, string>;
   /** API key of the model endpoint, where it asks for one. */
   modelApiKey: string | null;
   /** Servers besides the worker's own that its keys may be sent to when an agent.yaml names them. */
   keyEndpoints: string[];
+  /** Where notices of runs may be posted, and what they are signed with. */
+  webhook: {
+    /** For agents whose agent.yaml names none. */
+    url: string | null;
+    /** Servers that an agent.yaml may name. */
+    endpoints: string[];
+    /** Value of a variable whose name begins with WHET_WEBHOOK_SECRET; null where it is not set. */
+    secret: (variable: string) => string | null;
+  };
   /** Directory of the base model, where a recipe made it. */
   modelPath: string | null;
   /** The analyst, for agents whose spec names none. `demoUrl` is the address of the rule-based stand-in. */
@@ -85,7 +105,10 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
   if (!parsed.success) {
     throw new Error(
       parsed.error.issues
-        .map((i) => `${String(i.path[0])}=${JSON.stringify(environment[String(i.path[0])])}: ${i.message}`)
+        .map(
+          (i) =>
+            `${String(i.path[0])}=${withoutPasswords(JSON.stringify(environment[String(i.path[0])]))}: ${i.message}`,
+        )
         .join('\n'),
     );
   }
@@ -104,8 +127,14 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     python: value.WHET_PYTHON,
     jailProfile: value.WHET_JAIL_PROFILE ?? join(projectRoot(), 'sandbox', 'profile.json'),
     modelUrl: value.WHET_MODEL_URL ?? null,
+    adapterUrls: adapterUrls(value.WHET_MODEL_URL, value.WHET_MODEL_ADMIN_URL),
     modelApiKey: value.WHET_MODEL_API_KEY ?? null,
     keyEndpoints: value.WHET_KEY_ENDPOINTS,
+    webhook: {
+      url: value.WHET_WEBHOOK_URL ?? null,
+      endpoints: value.WHET_WEBHOOK_ENDPOINTS,
+      secret: (variable) => (SECRET_VARIABLE.test(variable) ? (present[variable] ?? null) : null),
+    },
     modelPath: value.WHET_MODEL_PATH ?? null,
     analyst: {
       demoUrl: value.WHET_DEMO_ANALYST_URL ?? null,
@@ -120,4 +149,9 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     },
     trainers: value.WHET_TRAINERS,
   };
+}
+
+function adapterUrls(url: string | undefined, adminUrl: string | undefined): Record<string, string> {
+  const trimmed = (text: string) => text.replace(/\/+$/, '');
+  return url === undefined || adminUrl === undefined ? {} : { [trimmed(url)]: trimmed(adminUrl) };
 }

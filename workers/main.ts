@@ -3,6 +3,7 @@
  */
 import { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { cleanStandardStreams } from '../contracts/clean-streams';
 import { keepLastWords } from '../contracts/last-words';
 import { WORKER_HEARTBEAT_MS } from '../contracts/limits';
 import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../contracts/names';
@@ -32,6 +33,7 @@ const concurrentActivities = (config: WorkerConfig): Record<QueueKind, number> =
 });
 
 async function main(): Promise<void> {
+  cleanStandardStreams();
   keepLastWords('worker');
   const config = readConfig(process.argv.slice(2));
   Runtime.install({
@@ -43,7 +45,8 @@ async function main(): Promise<void> {
   if (config.queues.includes('orchestration')) await prepareNamespace(connection, config);
   const reports = config.queues.includes('jobs') ? await openTrainerReports(config) : null;
   const jails = new EnvironmentPool();
-  const activities = createActivities(config, reports, jails);
+  const client = new Client({ connection, namespace: config.temporalNamespace });
+  const activities = createActivities(config, reports, jails, () => client);
   const workers = await Promise.all(
     config.queues.map((kind) =>
       Worker.create({

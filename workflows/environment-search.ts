@@ -2,7 +2,7 @@ import { patched } from '@temporalio/workflow';
 import { ATTEMPT_OUTCOME_CHARS } from '../contracts/limits';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TokenUse } from '../contracts/messages/run-context';
-import type { AttemptRefs, SharpenInput } from '../contracts/messages/sharpen-stage';
+import type { AttemptRefs, SharpenInput, SynthesisResult } from '../contracts/messages/sharpen-stage';
 import { llm, sandbox } from './activities';
 import type { EditedEnvironmentSlot } from './edited-environment-slot';
 import type { OperatorGate } from './operator-gate';
@@ -31,13 +31,18 @@ export class EnvironmentSearch {
    * to be tried. Returns the last attempt, or null when a person skips the capability.
    */
   runRound(size: number): Promise<AttemptRefs | null> {
-    const end = this.attempts.length + size;
+    const start = this.attempts.length;
     return this.gate.runUnlessSkipped(async () => {
-      while (this.attempts.length < end && (!this.last?.accepted || this.hasEdited())) {
+      while (this.madeSince(start) < size && (!this.last?.accepted || this.hasEdited())) {
         this.attempts.push(await this.attempt());
       }
       return this.last;
     });
+  }
+
+  /** Attempts since the `start`-th. One that an earlier run made cost nothing, and does not count. */
+  private madeSince(start: number): number {
+    return this.attempts.slice(start).filter(({ reusedFrom }) => reusedFrom === undefined).length;
   }
 
   /**
@@ -57,22 +62,23 @@ export class EnvironmentSearch {
     const attempt = this.attempts.length + 1;
     const before = this.last === null ? '' : ` (before: ${this.last.outcome})`;
     await this.report(`environment, attempt ${attempt}${before}`);
-    const source = this.edited.beginAttempt() ?? (await this.synthesise(attempt));
+    const edited = this.edited.beginAttempt();
+    const { source, reusedFrom } = edited === null ? await this.synthesise(attempt) : { source: edited };
     const result = await this.certify(attempt, source);
     this.edited.endAttempt(source);
-    return result;
+    return { ...result, ...(reusedFrom !== undefined && { reusedFrom }) };
   }
 
   /** Asks the analyst for an environment. The results of the previous attempt are its feedback. */
-  private async synthesise(attempt: number): Promise<ArtifactRef> {
+  private async synthesise(attempt: number): Promise<Pick<SynthesisResult, 'source' | 'reusedFrom'>> {
     const { context, capability, identification, trajectories, labels } = this.input;
     const outOfBand = this.attempts.filter((a) => a.outOfBand).length;
-    const { source, model, promptTokens, completionTokens } = await llm.synthesiseEnvironment.executeWithOptions(
-      { summary: `environment: ${this.nameOf(attempt)}` },
-      [{ context, capability, identification, trajectories, labels, attempt, previous: this.last, outOfBand }],
-    );
+    const { source, model, promptTokens, completionTokens, reusedFrom } =
+      await llm.synthesiseEnvironment.executeWithOptions({ summary: `environment: ${this.nameOf(attempt)}` }, [
+        { context, capability, identification, trajectories, labels, attempt, previous: this.last, outOfBand },
+      ]);
     this.tokens.push({ stage: 'sharpen', model, promptTokens, completionTokens });
-    return source;
+    return { source, ...(reusedFrom !== undefined && { reusedFrom }) };
   }
 
   /** Validates an environment and, where it is valid, calibrates it with rollouts of the base model. */
@@ -107,6 +113,7 @@ export class EnvironmentSearch {
       validation: detail,
       calibration: calibration.detail,
       certificate: calibration.certificate,
+      ...(calibration.reusedFrom !== undefined && { calibrationFrom: calibration.reusedFrom }),
       accepted: calibration.inBand,
       outOfBand: !calibration.inBand && !calibration.faulty,
       outcome: calibration.outcome,

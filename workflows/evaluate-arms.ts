@@ -30,7 +30,9 @@ export async function evaluateArms(
   const capabilities = trained.map((s) => s.capability);
 
   // The mixed adapter trains while the model server works on the other arms.
-  const training = plan.mixedAdapter && trained.length > 1 ? trainMixed(stage, sharpened) : Promise.resolve(NO_MIXED);
+  // Adapters that were kept from the active version bring no environment.
+  const taught = trained.filter(({ environment }) => environment !== null);
+  const training = plan.mixedAdapter && taught.length > 1 ? trainMixed(stage, sharpened) : Promise.resolve(NO_MIXED);
   const playing = playAlone(stage, adapters);
   await allOf<unknown>([training, playing]);
   const [mixed, arms] = [await training, await playing];
@@ -54,6 +56,7 @@ export async function evaluateArms(
       capabilities,
       adapters,
       routing,
+      router,
       routerChoice: choice,
       identification: identified.identification,
       ...(mixed.value && { mixed: mixed.value }),
@@ -120,7 +123,7 @@ async function playCandidate(
     ]),
   );
   const all = [...adapters, ...(mixed ? [mixed] : [])];
-  const arm = await perform(stage, () => rollOut(plan, 'routed', 'routed', all, routing));
+  const arm = await perform(stage, () => rollOut(plan, 'routed', 'routed', all, { routing, router }));
   return { arm, routing, router, choice, isMixed: kind === 'mixed' };
 }
 
@@ -165,12 +168,12 @@ async function judge(
   const rival =
     incumbent &&
     (await gates.performUnlessSkipped('incumbent', async () => {
-      const { version, runId, adapters, capabilities, router } = incumbent;
+      const { version, adapters, capabilities, router } = incumbent;
       const { routing } = await sandbox.routeTasks.executeWithOptions(
         { summary: `route held-out tasks as version ${version} does` },
         [{ context: plan.context, capabilities, router, name: 'incumbent-routing' }],
       );
-      return { routing, arm: await rollOut(plan, 'incumbent', 'incumbent', adapters, routing, { version, runId }) };
+      return { routing, arm: await rollOut(plan, 'incumbent', 'incumbent', adapters, { routing, router, incumbent }) };
     }));
   const arms = rival ? [...played.arms, rival.arm] : played.arms;
   const comparison = await perform(stage, () =>

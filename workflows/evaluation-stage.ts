@@ -43,17 +43,27 @@ export interface EvaluationStage {
 /** Longest reason for a left-out arm in the report, in characters. */
 const MAX_REASON = 500;
 
+/** How an arm with several adapters gives tasks to them. */
+type Routed = Partial<Pick<EvaluationArmInput, 'routing' | 'router' | 'incumbent'>>;
+
 /** Plays one arm on the held-out tasks. */
 export function rollOut(
   { context }: RunPlan,
   arm: string,
   kind: EvaluationArmInput['kind'],
   adapters: StoredAdapter[],
-  routing: ArtifactRef | null = null,
-  incumbent?: EvaluationArmInput['incumbent'],
+  { routing = null, router, incumbent }: Routed = {},
 ): Promise<ArmRollouts> {
   return sandbox.rollOutArm.executeWithOptions({ summary: `held-out rollouts: ${arm}` }, [
-    { context, arm, kind, adapters, routing, ...(incumbent && { incumbent }) },
+    {
+      context,
+      arm,
+      kind,
+      adapters,
+      routing,
+      ...(router && { router }),
+      ...(incumbent && { incumbent: { version: incumbent.version, runId: incumbent.runId } }),
+    },
   ]);
 }
 

@@ -54,7 +54,7 @@ export async function formerEvaluation(
     );
     const arms = [await perform(() => rollOut(plan, 'base', 'base', []))];
     for (const adapter of adapters) arms.push(await perform(() => rollOut(plan, adapter.name, 'adapter', [adapter])));
-    arms.push(await perform(() => rollOut(plan, 'routed', 'routed', adapters, routing)));
+    arms.push(await perform(() => rollOut(plan, 'routed', 'routed', adapters, { routing })));
     return { arms, routing, router };
   })();
   await allOf<unknown>([mixedArm, otherArms]);

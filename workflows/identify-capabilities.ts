@@ -11,7 +11,7 @@ import { childWorkflowId, WORKFLOWS } from '../contracts/names';
 import { llm } from './activities';
 import { applicationFailureOf } from './failure-causes';
 import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';
-import { asMarkdown } from './one-line';
+import { cleanMarkdown } from '../contracts/clean-text';
 import { OperatorGate, reportStatus, takeAnswers, WAITED_BEFORE } from './operator-gate';
 
 /**
@@ -34,7 +34,7 @@ export async function identifyCapabilities(given: IdentifyInput): Promise<Identi
     open = run.tallied.open;
   }
   return stage.perform(() => {
-    const { context, collected, independent } = input;
+    const { context, collected, independent, measures } = input;
     return llm.contrastCapabilities.executeWithOptions({ summary: `contrast after ${runs.length} labelling runs` }, [
       {
         context,
@@ -43,6 +43,7 @@ export async function identifyCapabilities(given: IdentifyInput): Promise<Identi
         tally: runs.at(-1)?.tallied.tally ?? null,
         totals: runs.map(({ labelled }) => labelled).reduce(addLabels, NOTHING_LABELLED),
         ...(independent && { independent }),
+        ...(measures && { measures }),
       },
     ]);
   });
@@ -83,7 +84,7 @@ function openStage(input: IdentifyInput): Stage {
   return {
     input,
     report: async (text) => {
-      lines.push(`- ${asMarkdown(text)}`);
+      lines.push(`- ${cleanMarkdown(text)}`);
       setCurrentDetails(lines.join('\n'));
       if (reportsToRun && runId !== undefined) await reportStatus(runId, { key: 'identify', text, waitingFor: null });
     },
@@ -100,7 +101,7 @@ async function labelCandidates(
   candidates: ArtifactRef,
   before: readonly LabellingRun[],
 ): Promise<LabellingRun> {
-  const { collected, independent } = input;
+  const { collected, independent, measures } = input;
   const run = before.length;
   const plan = await perform(() =>
     llm.planLabels.executeWithOptions({ summary: `plan labelling run ${run + 1}` }, [
@@ -111,7 +112,7 @@ async function labelCandidates(
     const { context } = input;
     const labelling = { context, plan, trajectories: collected.trajectories, candidates };
     const labelled = await executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
-      workflowId: childWorkflowId.labels(context.runId, run),
+      workflowId: (measures ? childWorkflowId.labelsServed : childWorkflowId.labels)(context.runId, run),
       staticSummary: `labelling run ${run + 1}: ${plan.calls} labels in ${plan.chunks} chunks`,
       args: [{ ...labelling, cursor: 0, totals: NOTHING_LABELLED }],
     });

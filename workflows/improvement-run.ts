@@ -2,7 +2,6 @@ import {
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
-  condition,
   executeChild,
   isCancellation,
   patched,
@@ -10,35 +9,57 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { childWorkflowId, type RunOutcome, WORKFLOWS } from '../contracts/names';
-import type { PromoteResult } from '../contracts/messages/evaluate-stage';
 import type { IdentifyResult } from '../contracts/messages/identify-stage';
-import type { ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan } from '../contracts/messages/run';
+import type {
+  ImprovementRunInput,
+  ImprovementRunResult,
+  ReportInput,
+  ReportResult,
+  RunPlan,
+} from '../contracts/messages/run';
 import type { SharpenResult } from '../contracts/messages/sharpen-stage';
 import type { RolloutSummary } from '../contracts/artifacts/trajectory';
 import { orchestration, preparation, sandbox } from './activities';
 import { allOf } from './all-of';
+import { concludeRun, type EarlyEnd, endWaitsInTime, takeTurn } from './early-end';
 import { evaluateArms } from './evaluate-arms';
 import type { EvaluationOutcome } from './evaluation-stage';
 import type { identifyCapabilities } from './identify-capabilities';
+import { messageOf } from './failure-causes';
+import { keepMembers, type MeasuredNight, measureNight, nightFacts, planNight } from './measure-night';
 import { approveUpdate, failingSignal, progressQuery, statusSignal } from './messages';
+import { oneLine } from './one-line';
+import { promote, requireApprovalAsked } from './promotion';
 import { takeRunAnswers } from './run-answers';
 import { RunGates } from './run-gates';
+import { RunNotices } from './run-notices';
 import { RunProgressTable } from './run-progress-table';
 import type { sharpenCapability } from './sharpen-capability';
 import { startTrial } from './trainer-trial';
+
+/** Longest reason of a failed run in its record, in characters. */
+const MAX_REASON = 1_500;
 
 /** What the stages of one run share. */
 interface Run {
   input: ImprovementRunInput;
   table: RunProgressTable;
   gates: RunGates;
+  notices: RunNotices;
   /** Parts that may be skipped although they do not wait, each with what leaves it out. */
   skippable: Map<string, () => void>;
+  /** The scope of the stages: a run that ends early cancels it. */
+  stages: CancellationScope;
+  early: EarlyEnd;
+  /** Leaves out what waits under this key. */
+  skip: (key: string) => Promise<void>;
   approved: boolean;
   /** Null until `prepareRun` has ended. Its context changes with `whet retry RUN --spec`. */
   plan: RunPlan | null;
   /** Whether its spec has changed since. */
   amended: boolean;
+  /** Id of the identification that runs, or ran last. */
+  identification: string;
 }
 
 /**
@@ -48,38 +69,64 @@ interface Run {
  */
 export async function improvementRun(given: ImprovementRunInput): Promise<ImprovementRunResult> {
   const run = openRun(given);
-  const { table } = run;
+  const { early } = run;
+  const stopWatch = endWaitsInTime(run);
   try {
-    const result = await runStages(run);
-    table.end(result.verdict);
+    const result = await run.stages.run(() => runUnlessSkipped(run));
+    const { verdict, reasons, promotedVersion, reportDirectory } = result;
+    await concludeRun(run, verdict, reasons, { promotedVersion, reported: reportDirectory !== null });
     return result;
   } catch (error) {
     const cancelled = CancellationScope.current().consideredCancelled;
-    table.end(cancelled ? 'cancelled' : 'failed');
-    throw cancelled && !isCancellation(error) ? new CancelledFailure('The run was cancelled.') : error;
+    const reason = early.reason ?? oneLine(messageOf(error), MAX_REASON);
+    await concludeRun(run, cancelled ? 'cancelled' : early.reason !== null ? 'expired' : 'failed', [reason]);
+    if (cancelled) throw isCancellation(error) ? error : new CancelledFailure('The run was cancelled.');
+    throw early.reason === null ? error : ApplicationFailure.nonRetryable(early.reason, 'Run.Expired');
+  } finally {
+    stopWatch();
   }
 }
 
 /** Handles queries, signals and updates from here on. */
 function openRun(given: ImprovementRunInput): Run {
   // A schedule gives each of its runs the same input; the workflow's id tells them apart.
-  const input = given.runId === '' ? { ...given, runId: workflowInfo().workflowId } : given;
-  const table = new RunProgressTable(input.runId, input.agent);
+  const input = given.runId === '' ? { ...given, runId: workflowInfo().workflowId, scheduled: true } : given;
+  const notices = new RunNotices(input.runId, input.agent);
+  const table = new RunProgressTable(input.runId, input.agent, notices);
   const gates = new RunGates(input.runId, table);
-  const run: Run = { input, table, gates, skippable: new Map(), approved: false, plan: null, amended: false };
+  const run: Run = {
+    input,
+    table,
+    gates,
+    notices,
+    skippable: new Map(),
+    stages: new CancellationScope(),
+    early: { reason: null, approval: null, leftOut: new Map() },
+    skip: (key) => answers.skip(key),
+    approved: false,
+    plan: null,
+    amended: false,
+    identification: childWorkflowId.identify(input.runId),
+  };
   setHandler(progressQuery, () => table.progress());
   setHandler(statusSignal, (status) => table.update(status));
   setHandler(failingSignal, (status) => table.updateFailing(status));
   setHandler(approveUpdate, () => void (run.approved = true), { validator: () => requireApprovalAsked(run) });
-  takeRunAnswers({
+  const answers = takeRunAnswers({
     runId: input.runId,
     table,
     gates,
     skippable: run.skippable,
+    identification: () => run.identification,
     amendSpec: (specPath) => amendSpec(run, specPath),
     amendedSpec: () => (run.amended && run.plan !== null ? run.plan.context.spec : null),
   });
   return run;
+}
+
+async function runUnlessSkipped(run: Run): Promise<ImprovementRunResult> {
+  const isTold = run.input.scheduled === true && patched('nights-take-turns');
+  return (isTold ? await takeTurn(run) : null) ?? runStages(run);
 }
 
 async function runStages(run: Run): Promise<ImprovementRunResult> {
@@ -87,7 +134,10 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
   const prepare = () =>
     preparation.prepareRun.executeWithOptions({ summary: 'check agent.yaml, model, analyst and jail' }, [run.input]);
   const plan = await gates.perform('prepare', prepare, { mayEnd: true });
-  run.plan = plan;
+  takePlan(run, plan);
+  const night = patched('nights') ? await gates.perform('prepare', () => planNight(run, plan)) : null;
+  const measured = night?.measure ? await measureNight(run, plan, night.plan, night.measure) : null;
+  if (measured !== null && measured.decision.outcome !== 'goes-on') return endNight(run, plan, measured);
   const trial = patched('trial-job') ? startTrial(plan, run) : null;
   const collected = await table
     .run('collect', () => gates.perform('collect', () => collect(plan), { mayEnd: true }), describeCollected)
@@ -104,10 +154,21 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     },
     describeIdentified,
   );
-  const sharpened = await table.run('sharpen', () => sharpenAll(run, plan, collected, identified), describeSharpened);
+  const sharpened = await table.run(
+    'sharpen',
+    async () => {
+      const worked = await sharpenAll(run, plan, collected, identified);
+      // Without a new adapter the candidate would be what is served already.
+      if (!night?.measure || worked.every(({ adapter }) => adapter === null)) return worked;
+      return [...worked, ...(await keepMembers(run, plan, night.measure.version, worked))];
+    },
+    describeSharpened,
+  );
   const evaluation = await evaluate(run, plan, collected, identified, sharpened);
   const { evaluated, promotedVersion } = await promote(run, plan, sharpened, evaluation);
-  const verdict = outcomeOf(evaluated, promotedVersion);
+  const verdict = outcomeOf(run, evaluated, promotedVersion);
+  const { approval, leftOut } = run.early;
+  const unanswered = [...(approval === null ? [] : [approval]), ...leftOut.values()];
   const facts = {
     verdict,
     collected,
@@ -117,31 +178,66 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     arms: evaluated?.arms ?? [],
     comparison: evaluated?.comparison ?? null,
     routing: evaluated?.routing ?? null,
+    ...(evaluated?.router && { router: evaluated.router }),
     promotedVersion,
+    ...(measured !== null && { night: nightFacts(measured) }),
+    ...(unanswered.length > 0 && { unanswered }),
   } satisfies Partial<ReportInput>;
-  const report = await table.run(
-    'report',
-    () =>
-      gates.perform('report', () =>
-        orchestration.renderReport.executeWithOptions({ summary: `report: ${verdict}` }, [
-          { context: plan.context, ...facts, stages: table.timings() },
-        ]),
-      ),
-    (r) => r.directory,
-  );
+  const report = await renderReport(run, plan, facts);
   return {
     runId: input.runId,
     verdict,
-    reasons: evaluated?.comparison.gateReasons ?? ['No capability was kept and trained.'],
+    reasons: [...(evaluated?.comparison.gateReasons ?? ['No capability was kept and trained.']), ...unanswered],
     summary: evaluated?.comparison.summary ?? '',
     promotedVersion,
     reportDirectory: report.directory,
   };
 }
 
-function outcomeOf(evaluated: EvaluationOutcome | null, promotedVersion: number | null): RunOutcome {
+function renderReport(
+  { table, gates }: Run,
+  plan: RunPlan,
+  facts: Omit<ReportInput, 'context' | 'stages'>,
+): Promise<ReportResult> {
+  return table.run(
+    'report',
+    () =>
+      gates.perform('report', () =>
+        orchestration.renderReport.executeWithOptions({ summary: `report: ${facts.verdict}` }, [
+          { context: plan.context, ...facts, stages: table.timings() },
+        ]),
+      ),
+    (r) => r.directory,
+  );
+}
+
+/** Ends a run that found nothing to pay for. Its report says what was measured. */
+async function endNight(run: Run, plan: RunPlan, measured: MeasuredNight): Promise<ImprovementRunResult> {
+  const { served, identified, decision } = measured;
+  for (const stage of ['sharpen', 'evaluate', 'promote'] as const) run.table.skip(stage, decision.outcome);
+  const verdict: RunOutcome = decision.outcome === 'too-little-power' ? 'too-little-power' : 'nothing-new';
+  const none = { sharpened: [], mixed: null, arms: [], comparison: null, routing: null, promotedVersion: null };
+  const { directory } = await renderReport(run, plan, {
+    ...{ verdict, collected: served.rollouts, identified, night: nightFacts(measured) },
+    ...none,
+  });
+  return {
+    ...{ runId: run.input.runId, verdict, reasons: [decision.sentence], summary: '', promotedVersion: null },
+    reportDirectory: directory,
+  };
+}
+
+/** Takes over what `prepareRun` found. A worker of an earlier version says nothing of deadlines and notices. */
+function takePlan(run: Run, plan: RunPlan): void {
+  run.plan = plan;
+  run.table.deadlines = plan.deadlines ?? null;
+  run.notices.open(plan.notify === true ? { spec: plan.context.spec, specPath: run.input.specPath } : null);
+}
+
+function outcomeOf({ early }: Run, evaluated: EvaluationOutcome | null, promotedVersion: number | null): RunOutcome {
   if (evaluated === null) return 'nothing-to-sharpen';
-  return promotedVersion === null ? 'not-promoted' : 'promoted';
+  if (promotedVersion !== null) return 'promoted';
+  return early.approval !== null || early.leftOut.has('promote') ? 'expired' : 'not-promoted';
 }
 
 /**
@@ -164,7 +260,7 @@ function identify({ context }: RunPlan, collected: RolloutSummary): Promise<Iden
 }
 
 function sharpenAll(
-  { table, gates }: Run,
+  { table, gates, early }: Run,
   plan: RunPlan,
   collected: RolloutSummary,
   identified: IdentifyResult,
@@ -195,8 +291,11 @@ function sharpenAll(
     kept.map(async (capability) => {
       showText(capability.id, 'environment');
       const result = await gates.performUnlessSkipped(capability.id, () => sharpen(capability));
-      const skipped = { status: 'skipped', reason: 'skipped by a person', environment: null, adapter: null } as const;
-      const sharpened = result ?? { ...skipped, capability, attempts: [], tokens: [] };
+      const leftOut = early.leftOut.get(capability.id);
+      const reason = leftOut ?? 'skipped by a person';
+      const skipped = { status: 'skipped', reason, environment: null, adapter: null } as const;
+      const made = result ?? { ...skipped, capability, attempts: [], tokens: [] };
+      const sharpened = leftOut !== undefined && made.adapter === null ? { ...made, reason } : made;
       showText(capability.id, `${sharpened.status}, ${sharpened.reason}`);
       return sharpened;
     }),
@@ -225,82 +324,6 @@ async function evaluate(
   );
 }
 
-/** The evaluation that the run ends with, and the version in the registry, or null. */
-interface Promotion {
-  evaluated: EvaluationOutcome | null;
-  promotedVersion: number | null;
-}
-
-/**
- * Promotes the candidate when the gate is passed and, where the agent's owner wants it, a person has approved. When
- * another version has become active since the comparison, the candidate is compared with that one first.
- */
-async function promote(
-  run: Run,
-  plan: RunPlan,
-  sharpened: SharpenResult[],
-  first: EvaluationOutcome | null,
-): Promise<Promotion> {
-  const { table, gates } = run;
-  if (first === null || !first.comparison.gatePassed) {
-    table.skip('promote', first?.comparison.gateReasons.join(' ') ?? 'nothing to promote');
-    return { evaluated: first, promotedVersion: null };
-  }
-  return table.run(
-    'promote',
-    async () => {
-      if (plan.approval) await waitForApproval(run);
-      for (let evaluated = first; ;) {
-        const promotion = await gates.performUnlessSkipped('promote', () => promoteJudged(plan, sharpened, evaluated));
-        if (promotion === null || promotion.version !== null)
-          return { evaluated, promotedVersion: promotion?.version ?? null };
-        evaluated = (await evaluated.judgeAgain?.()) ?? evaluated;
-        if (!evaluated.comparison.gatePassed) return { evaluated, promotedVersion: null };
-      }
-    },
-    ({ evaluated, promotedVersion }) => {
-      if (promotedVersion !== null) return `version ${promotedVersion}`;
-      return evaluated.comparison.gatePassed ? 'skipped by a person' : evaluated.comparison.gateReasons.join(' ');
-    },
-  );
-}
-
-function promoteJudged(
-  { context }: RunPlan,
-  sharpened: SharpenResult[],
-  { router, mixed, comparison: { evaluation } }: EvaluationOutcome,
-): Promise<PromoteResult> {
-  const trained = sharpened.filter((s) => s.adapter !== null);
-  return orchestration.promoteAdapters.executeWithOptions({ summary: `promote ${trained.length} adapters` }, [
-    {
-      context,
-      adapters: [...trained.flatMap((s) => (s.adapter === null ? [] : [s.adapter])), ...(mixed ? [mixed] : [])],
-      capabilities: trained.map((s) => s.capability),
-      evaluation,
-      ...(router && { router }),
-    },
-  ]);
-}
-
-async function waitForApproval(run: Run): Promise<void> {
-  const { table, input } = run;
-  if (run.approved) return;
-  const waitingFor = `The gate is passed and the agent's owner wants to approve: whet approve ${input.runId}`;
-  table.update({ key: 'promote', text: '', waitingFor, who: 'approval' });
-  await condition(() => run.approved);
-  table.update({ key: 'promote', text: '', waitingFor: null });
-}
-
-/** Refuses an approval before there is a result to approve. One that was given already may be given again. */
-function requireApprovalAsked({ table, approved, input }: Run): void {
-  if (approved || table.waiting.some(({ who }) => who === 'approval')) return;
-  throw ApplicationFailure.nonRetryable(
-    `${input.runId} does not ask for an approval: it is in stage ${table.current}. Where gate.approval is true, ` +
-      'it asks when the gate is passed.',
-    'Approve.NotAsked',
-  );
-}
-
 /** Takes over what may change in an agent.yaml. Returns the paths of the fields that changed. */
 async function amendSpec(run: Run, specPath: string): Promise<string[]> {
   if (run.plan === null) {
@@ -309,10 +332,13 @@ async function amendSpec(run: Run, specPath: string): Promise<string[]> {
     return [];
   }
   const { context } = run.plan;
-  const { spec, changed } = await orchestration.amendSpec.executeWithOptions({ summary: `amend spec: ${specPath}` }, [
-    { context, specPath },
-  ]);
+  const { spec, changed, deadlines } = await orchestration.amendSpec.executeWithOptions(
+    { summary: `amend spec: ${specPath}` },
+    [{ context, specPath }],
+  );
   run.plan.context = { ...context, spec };
+  const holdMs = run.input.scheduled === true ? (deadlines?.holdMs ?? null) : null;
+  takePlan(run, { ...run.plan, ...(deadlines && { deadlines: { ...deadlines, holdMs } }) });
   run.amended ||= changed.length > 0;
   return changed;
 }

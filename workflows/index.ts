@@ -1,4 +1,5 @@
 /** All workflow types: the entry point of the bundle. */
+export { deliverNotice } from './deliver-notice';
 export { identifyCapabilities } from './identify-capabilities';
 export { improvementRun } from './improvement-run';
 export { labelChunks } from './label-chunks';

@@ -5,6 +5,7 @@ import type {
   AnswerResult,
   EditedEnvironment,
   FailingStatus,
+  GiveWay,
   OperatorAnswer,
   RunProgress,
   StageStatus,
@@ -27,3 +28,5 @@ export const editSignal = defineSignal<[EditedEnvironment]>(MESSAGES.editSignal)
 export const statusSignal = defineSignal<[StageStatus]>(MESSAGES.statusSignal);
 /** From a worker to the run: an activity fails again and again, or no longer. */
 export const failingSignal = defineSignal<[FailingStatus]>(MESSAGES.failingSignal);
+/** From the next night to a run of the schedule that waits: end. */
+export const giveWaySignal = defineSignal<[GiveWay]>(MESSAGES.giveWaySignal);

@@ -16,19 +16,25 @@ export interface AnsweredRun {
   skippable: Map<string, () => void>;
   /** Takes over what may change in an agent.yaml. Returns the paths of the fields that changed. */
   amendSpec: (specPath: string) => Promise<string[]>;
+  /** Id of the identification that runs, or ran last. */
+  identification: () => string;
   /** The frozen spec, when it has changed since the children were started. */
   amendedSpec: () => ArtifactRef | null;
 }
 
-/** Handles the answers of `whet retry`, `whet skip` and `whet env edit`, and passes them on to the child that waits. */
-export function takeRunAnswers(run: AnsweredRun): void {
+/**
+ * Handles the answers of `whet retry`, `whet skip` and `whet env edit`, and passes them on to the child that waits.
+ * `skip` leaves out what waits, as `whet skip` does.
+ */
+export function takeRunAnswers(run: AnsweredRun): { skip: (key: string) => Promise<void> } {
   setHandler(answerUpdate, (input) => answerWaits(run, input), {
     validator: (input: AnswerInput) => requireWait(run, input),
   });
   // Signals of earlier clients, `whet budget` and `whet env edit`.
   setHandler(retrySignal, (answer) => takeSignal(run, 'retry', answer));
   setHandler(skipSignal, (answer) => takeSignal(run, 'skip', answer));
-  setHandler(editSignal, (edited) => childOf(run.runId, edited.capabilityId).signal(editSignal, edited).catch(ignore));
+  setHandler(editSignal, (edited) => childOf(run, edited.capabilityId).signal(editSignal, edited).catch(ignore));
+  return { skip: async (key) => void (await answerOne(run, 'skip', key)) };
 }
 
 /** What waits for `retry` or `skip`: an approval has a command of its own. */
@@ -83,7 +89,7 @@ async function answerOne(run: AnsweredRun, answer: Answer, key: string): Promise
     ...(key !== stageThatWaits(run) && { capabilityId: key }),
     ...(spec !== null && { spec }),
   };
-  return childOf(run.runId, given.capabilityId)
+  return childOf(run, given.capabilityId)
     .signal(answer === 'retry' ? retrySignal : skipSignal, given)
     .then(
       () => true,
@@ -92,18 +98,19 @@ async function answerOne(run: AnsweredRun, answer: Answer, key: string): Promise
     );
 }
 
-async function takeSignal({ runId, gates }: AnsweredRun, answer: Answer, given: OperatorAnswer): Promise<void> {
+async function takeSignal(run: AnsweredRun, answer: Answer, given: OperatorAnswer): Promise<void> {
+  const { gates } = run;
   const keys = given.capabilityId === undefined ? gates.waiting : [given.capabilityId];
   // `filter` answers every one of them.
   if (keys.filter((key) => gates.answer(key, answer)).length > 0) return;
-  await childOf(runId, given.capabilityId)
+  await childOf(run, given.capabilityId)
     .signal(answer === 'retry' ? retrySignal : skipSignal, given)
     .catch(ignore);
 }
 
-const childOf = (runId: string, capabilityId?: string) =>
+const childOf = ({ runId, identification }: AnsweredRun, capabilityId?: string) =>
   getExternalWorkflowHandle(
-    capabilityId === undefined ? childWorkflowId.identify(runId) : childWorkflowId.sharpen(runId, capabilityId),
+    capabilityId === undefined ? identification() : childWorkflowId.sharpen(runId, capabilityId),
   );
 
 /** The key under which a whole stage would wait now. A capability may have the name of another stage. */

@@ -1,9 +1,19 @@
 import { CancellationScope, log, patched, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import type { FailingStatus, RepeatedFailure, RunProgress, RunWait, StageStatus } from '../contracts/messages/run';
+import type {
+  FailingStatus,
+  RepeatedFailure,
+  RunProgress,
+  RunWait,
+  StageStatus,
+  WaitDeadlines,
+} from '../contracts/messages/run';
 import type { StageTiming } from '../contracts/messages/run-context';
 import { type RunOutcome, SEARCH_ATTRIBUTES, type StageName, STAGES, type WaitingFor } from '../contracts/names';
-import { asMarkdown, oneLine } from './one-line';
+import { cleanMarkdown } from '../contracts/clean-text';
+import { oneLine } from './one-line';
+import type { RunNotices } from './run-notices';
+import { deadlineOf } from './wait-deadlines';
 
 const stageKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.stage, 'KEYWORD');
 const outcomeKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.verdict, 'KEYWORD');
@@ -66,9 +76,13 @@ export class RunProgressTable {
   /** Value of the search attribute; null in runs of an earlier version, which had none. */
   private waitingFor: WaitingFor | '' | null;
 
+  /** Longest waits; null: without a limit. */
+  deadlines: WaitDeadlines | null = null;
+
   constructor(
     private readonly runId: string,
     private readonly agent: string,
+    private readonly notices: RunNotices,
   ) {
     this.waitingFor = patched('waits-are-searchable') ? '' : null;
     upsertSearchAttributes([
@@ -79,12 +93,13 @@ export class RunProgressTable {
   }
 
   /**
-   * Runs a stage; `describe` puts its result into a line. A failure goes into the table and is thrown again.
+   * Runs a stage; `describe` puts its result into a line. A failure goes into the table and is thrown again. A stage
+   * that has run already goes on: its time counts from there.
    */
   async run<T>(name: StageName, action: () => Promise<T>, describe: (result: T) => string): Promise<T> {
     const row = this.row(name);
     row.status = 'running';
-    row.startedMs ??= Date.now();
+    row.startedMs = row.seconds === null ? (row.startedMs ?? Date.now()) : Date.now() - row.seconds * 1000;
     upsertSearchAttributes([{ key: stageKey, value: name }]);
     this.show();
     try {
@@ -106,7 +121,11 @@ export class RunProgressTable {
   update({ key, text, waitingFor, who = 'operator' }: StageStatus): void {
     if (text) this.texts[key] = oneLine(text, MAX_TEXT);
     if (waitingFor === null) delete this.waits[key];
-    else this.waits[key] = { key, reason: oneLine(waitingFor, MAX_DETAIL), sinceMs: Date.now(), who };
+    else {
+      const reason = oneLine(waitingFor, MAX_DETAIL);
+      this.waits[key] = { key, reason, sinceMs: Date.now(), who };
+      this.notices.tell({ kind: 'waits', key, who, reasons: [reason] });
+    }
     this.show();
   }
 
@@ -119,7 +138,13 @@ export class RunProgressTable {
   /** Takes over that an activity fails again and again, or no longer. */
   updateFailing(status: FailingStatus): void {
     if (status.attempts === null) delete this.failing[status.key];
-    else this.failing[status.key] = { ...status, reason: oneLine(status.reason, MAX_TEXT) };
+    else {
+      const { key, sinceMs } = status;
+      const reason = oneLine(status.reason, MAX_TEXT);
+      // Each further attempt is no news.
+      if (this.failing[key]?.sinceMs !== sinceMs) this.notices.tell({ kind: 'fails', key, reasons: [reason] });
+      this.failing[key] = { ...status, reason };
+    }
     this.show();
   }
 
@@ -130,7 +155,15 @@ export class RunProgressTable {
 
   /** What waits for a person, the longest wait first. */
   get waiting(): RunWait[] {
-    return Object.values(this.waits);
+    return Object.values(this.waits).map((wait) => {
+      const untilMs = deadlineOf(wait, this.deadlines);
+      return untilMs === null ? wait : { ...wait, untilMs };
+    });
+  }
+
+  /** What fails again and again. */
+  get repeatedFailures(): RepeatedFailure[] {
+    return Object.values(this.failing);
   }
 
   /** Records what the run ended with. */
@@ -165,7 +198,7 @@ export class RunProgressTable {
       })),
       waitingFor: waits.length > 0 ? waits.map(({ key, reason }) => `${key}: ${reason}`).join('\n') : null,
       waits,
-      failing: Object.values(this.failing),
+      failing: this.repeatedFailures,
     };
   }
 
@@ -197,12 +230,13 @@ export class RunProgressTable {
     const rows = stages.map(({ name, status, seconds, detail }) => {
       const time = seconds === null ? '' : `${seconds.toFixed(1)}${GAP}s`;
       const cells = [name, STATUS_TEXT[status], time].map((cell) => `${cell}${GAP}${GAP}`);
-      return `| ${cells.join(' | ')} | ${asMarkdown(detail)} |`;
+      return `| ${cells.join(' | ')} | ${cleanMarkdown(detail)} |`;
     });
     const head = `**${this.agent}** · ${this.runId}\n\n| stage | status | time | detail |\n|:--|:--|:--|:--|`;
     const waits = this.waiting.map(
-      ({ key, reason, sinceMs, who }) =>
-        `- **${asMarkdown(key)}**, ${WHO[who]}, since ${timeOf(sinceMs)}: ${asMarkdown(reason)}`,
+      ({ key, reason, sinceMs, untilMs, who }) =>
+        `- **${cleanMarkdown(key)}**, ${WHO[who]}, since ${timeOf(sinceMs)}` +
+        `${untilMs === undefined ? '' : `, until ${timeOf(untilMs)}`}: ${cleanMarkdown(reason)}`,
     );
     const wait = waits.length === 0 ? '' : `\n\n**Waiting for a person.**\n\n${waits.join('\n')}`;
     setCurrentDetails(`${head}\n${rows.join('\n')}${wait}`);

@@ -7,7 +7,8 @@ import { jobs } from './activities';
 import { EditedEnvironmentSlot } from './edited-environment-slot';
 import { EnvironmentSearch } from './environment-search';
 import { editSignal } from './messages';
-import { asMarkdown, oneLine } from './one-line';
+import { cleanMarkdown } from '../contracts/clean-text';
+import { oneLine } from './one-line';
 import { OperatorGate, reportStatus, takeAnswers, WAITED_BEFORE } from './operator-gate';
 
 /** Longest line in the current details, in characters. */
@@ -53,7 +54,9 @@ function openStage(input: SharpenInput): Stage {
   const lines: string[] = [];
   const report = async (text: string): Promise<void> => {
     lines.push(oneLine(text, MAX_LINE));
-    setCurrentDetails(`**${asMarkdown(capability.name)}**\n\n${lines.map((l) => `- ${asMarkdown(l)}`).join('\n')}`);
+    setCurrentDetails(
+      `**${cleanMarkdown(capability.name)}**\n\n${lines.map((l) => `- ${cleanMarkdown(l)}`).join('\n')}`,
+    );
     if (shownByRun?.test(text) !== true) await reportStatus(runId, { key: capability.id, text, waitingFor: null });
   };
   const where = `${context.runId} ${capability.id}`;
@@ -109,7 +112,8 @@ async function trainUnlessReplaced(stage: Stage, environment: ArtifactRef): Prom
   if (adapter === null) return null;
   const reward = `reward ${adapter.finalReward.toFixed(2)}`;
   await report(`trained, ${reward}`);
-  return resultOf(stage, `${reward} after ${adapter.rollouts} rollouts`, { status: 'trained', environment, adapter });
+  const how = adapter.reusedFrom === undefined ? `after ${adapter.rollouts} rollouts` : `from ${adapter.reusedFrom}`;
+  return resultOf(stage, `${reward} ${how}`, { status: 'trained', environment, adapter });
 }
 
 function train({ context, capability, sideBySide }: SharpenInput, source: ArtifactRef): Promise<TrainedAdapter> {

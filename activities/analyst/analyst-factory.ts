@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { log } from '@temporalio/activity';
 import { z } from 'zod';
 import { createAnalystPool, type AnalystFactory, type SharedRateState } from '../../llm';
+import { checkKeyEndpoint } from '../endpoints/key-endpoints';
 import { runAnalyst } from '../endpoints/run-analyst';
 import { changeDocument, layout, StoreConflictError, type ArtifactStore } from '../../store';
 import { BudgetMeter } from './budget-meter';
@@ -45,13 +46,15 @@ function warn(sentence: string): void {
 
 /**
  * Makes the factory of analyst clients, which share a rate limit over all workers, redact what they send, and count
- * against the budget of their run. `demoUrl` is where the demo analyst is now; null: there
- * is none, or nobody knows.
+ * against the budget of their run. `demoUrl` is where the demo analyst is now; null: there is none, or nobody knows.
+ * `keyEndpoints` are the endpoints that the key is sent to; null: all. They are compared here as well as when a run is
+ * prepared: another worker may have prepared it, one without this key.
  */
 export function createAnalystFactory(
   store: ArtifactStore,
   apiKey: string,
   demoUrl: string | null = null,
+  keyEndpoints: readonly string[] | null = null,
 ): AnalystFactory {
   const pool = createAnalystPool(apiKey, {
     sharedRateState: (endpoint) => storedRateState(store, endpoint),
@@ -60,12 +63,17 @@ export function createAnalystFactory(
   });
   const meters = new Map<string, BudgetMeter>();
   return (prepared, context) => {
+    const analyst = runAnalyst(prepared, demoUrl);
+    if (keyEndpoints !== null && analyst.baseUrl !== demoUrl?.replace(/\/+$/, '')) {
+      const asked = { field: "The run's analyst", url: analyst.baseUrl, variable: 'OPENAI_API_KEY' };
+      checkKeyEndpoint(asked, keyEndpoints, 'Analyst.Unauthorised');
+    }
     let meter = meters.get(context.runId);
     if (!meter) {
       meters.set(context.runId, (meter = new BudgetMeter(store, context.runId, prepared.spec)));
       // Only the newest 50 are kept, because a worker serves many runs.
       if (meters.size > 50) meters.delete(meters.keys().next().value as string);
     }
-    return meter.metered(pool({ ...prepared, analyst: runAnalyst(prepared, demoUrl) }, context));
+    return meter.metered(pool({ ...prepared, analyst }, context));
   };
 }

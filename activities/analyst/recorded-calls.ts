@@ -208,7 +208,7 @@ export class RecordedCalls {
     });
     await this.keep(request, { ...cost, model: this.options.analyst.model }, { answer: null, malformed: kept.key });
     return failure('Analyst.Malformed', `${error.message} The last answer is kept as ${kept.key}.`, {
-      cause: error,
+      // Not the failure as its cause: its details have the whole answer, which is in the store now.
       details: [{ key: request.key, problems, kept: kept.key }],
     });
   }

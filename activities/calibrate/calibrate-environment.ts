@@ -1,16 +1,18 @@
 import { Context } from '@temporalio/activity';
 import type { CalibrationResult } from '../../contracts/artifacts/environment-attempt';
+import { type ReusableCalibration, reusableCalibrationSchema } from '../../contracts/artifacts/reuse';
+import { certificateSchema } from '../../contracts/artifacts/certificate';
 import type { TransferEstimate } from '../../contracts/artifacts/environment-check';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput, CalibrationOutcome } from '../../contracts/messages/sharpen-stage';
-import { storedValidationSchema } from '../stored-environment-attempts';
+import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
 import { ATTEMPT_OUTCOME_CHARS, SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
-import { readSynthesisedEnvironment } from '../environment';
+import { describeOwnerEnvironment, readSynthesisedEnvironment } from '../environment';
 import { isOutsideFault, killedFailure } from '../killed-environment';
 import { runModel } from '../endpoints/run-model';
 import { readPreparedSpec } from '../prepared-spec';
@@ -33,6 +35,9 @@ import {
   nextRollouts,
   verdictDoubt,
 } from './stopping-rule';
+import { calibrationKey } from '../reuse/content-keys';
+import { environmentKeyOf } from '../reuse/environment-inputs';
+import { keepReusable, takeReusable } from '../reuse/reuse-records';
 import { estimateTransfer } from './transfer';
 
 /** Share of rollouts that may end in an exception of the environment. */
@@ -55,6 +60,14 @@ export function createCalibrateEnvironment(
     const { seeds, rolloutsPerSeed, ...band } = calibration;
     const thresholds: CalibrationThresholds = { ...band, successReward: environment.successReward };
     const design = calibrationDesign({ seeds, rolloutsPerSeed });
+    const key = calibrationKey(prepared, source.sha256, context.seed);
+    const known = await takeReusable(store, context.agent, key, reusableCalibrationSchema, (record) =>
+      takeOver(store, input, prepared, thresholds, record),
+    );
+    if (known !== null) {
+      if (known.inBand) await keepCertified(deps, input, prepared);
+      return known;
+    }
     // The cost counts even when the calibration comes to nothing.
     let rolledOut: RolloutResults = { trajectories: [], seconds: 0, faults: [] };
     let result: CalibrationResult;
@@ -90,18 +103,62 @@ export function createCalibrateEnvironment(
       'certificate.json',
       certificateOf(facts, validation, { result, thresholds, transfer }),
     );
-    const tokens = (key: 'promptTokens' | 'completionTokens'): number =>
-      rolledOut.trajectories.reduce((sum, { usage }) => sum + usage[key], 0);
+    const tokens = (kind: 'promptTokens' | 'completionTokens'): number =>
+      rolledOut.trajectories.reduce((sum, { usage }) => sum + usage[kind], 0);
+    const verdict = { inBand: result.verdict === 'in-band', faulty: result.faulty, outcome: outcomeLine(result) };
+    // A fault may have come from this machine: the next run tries it again.
+    if (!verdict.faulty)
+      await keepReusable(store, context.agent, key, { runId: context.runId, detail, certificate, ...verdict });
+    if (verdict.inBand) await keepCertified(deps, input, prepared);
     return {
-      inBand: result.verdict === 'in-band',
-      faulty: result.faulty,
-      outcome: outcomeLine(result),
+      ...verdict,
       detail,
       certificate,
       promptTokens: tokens('promptTokens'),
       completionTokens: tokens('completionTokens'),
     };
   };
+}
+
+/** Takes over what an earlier run calibrated. The certificate has today's validation, and that run's transfer. */
+async function takeOver(
+  store: ArtifactStore,
+  { context, capability, source, validation: validationRef }: CalibrationInput,
+  prepared: PreparedSpec,
+  thresholds: CalibrationThresholds,
+  { runId, detail, certificate, inBand, faulty, outcome }: ReusableCalibration,
+): Promise<CalibrationOutcome | null> {
+  // The run's own calibration, executed again by a repair, is made again from its work file.
+  if (runId === context.runId) return null;
+  const result = await getJson(store, detail, storedCalibrationSchema);
+  const { transfer } = await getJson(store, certificate, certificateSchema);
+  const validation = await getJson(store, validationRef, storedValidationSchema);
+  const folder = layout.environments(context.runId, capability.id);
+  const settings = prepared.spec.certificate;
+  const facts = { capability: capability.id, source, isolation: prepared.sandbox.mode, settings };
+  return {
+    inBand,
+    faulty,
+    outcome,
+    detail: await putJson(store, folder, 'calibration.json', result),
+    certificate: await putJson(
+      store,
+      folder,
+      'certificate.json',
+      certificateOf(facts, validation, { result, thresholds, transfer }),
+    ),
+    promptTokens: 0,
+    completionTokens: 0,
+    reusedFrom: runId,
+  };
+}
+
+/** Keeps the environment for later runs: it is valid for today's tools, and in band. */
+async function keepCertified(deps: RolloutDeps, input: CalibrationInput, prepared: PreparedSpec): Promise<void> {
+  const { store, openEnvironment } = deps;
+  const { context, source } = input;
+  const key = await environmentKeyOf(store, input, (await describeOwnerEnvironment(openEnvironment, prepared)).tools);
+  await keepReusable(store, context.agent, key, { runId: context.runId, source });
 }
 
 /**

@@ -1,20 +1,22 @@
 import {
   type Evaluation,
   evaluationSchema,
-  type RoutingRecord,
+  type Gate,
   routingRecordSchema,
 } from '../../contracts/artifacts/evaluation';
-import { evaluationPlanSchema } from '../../contracts/artifacts/evaluation-plan';
+import { evaluationPlanSchema, type Judging } from '../../contracts/artifacts/evaluation-plan';
 import { routerChoiceSchema } from '../../contracts/artifacts/router';
 import { trainingManifestSchema } from '../../contracts/artifacts/training';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
-import type { CompareInput, CompareResult, StoredAdapter } from '../../contracts/messages/evaluate-stage';
+import type { CompareInput, CompareResult } from '../../contracts/messages/evaluate-stage';
 import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, getJson, getLines, layout, putJson } from '../../store';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 import { readPreparedSpec } from '../prepared-spec';
+import { countComparison, judgingOf } from './comparison-count';
 import { evaluateTable } from './evaluate-table';
 import { type Learned, rewardGain } from './diagnosis';
+import { differingTasks } from './differing-tasks';
 import { decideGate } from './gate';
 import { type Outcome, outcomeSchema, pairOutcomes, UnpairedError } from './outcome-table';
 
@@ -32,7 +34,8 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
      * @throws Evaluate.Unpaired when no task was run in full by every arm, or one trial is there twice.
      */
     async compareArms(input: CompareInput): Promise<CompareResult> {
-      const { spec } = await readPreparedSpec(store, input.context.spec);
+      const { spec, baseModelSha256: baseModel } = await readPreparedSpec(store, input.context.spec);
+      const { runId, agent, seed } = input.context;
       const arms: { name: string; outcomes: Outcome[] }[] = [];
       // One arm after the other: a parsed trajectories artifact can be tens of megabytes.
       for (const { arm, rollouts } of input.arms)
@@ -45,9 +48,12 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
         differing: await differingTasks(store, input, input.incumbent, routing),
       };
       const { trials, bootstrapSamples, confidence } = spec.evaluation;
+      const own = { runId, against: plan?.judging?.against ?? null, baseModel };
       try {
-        const evaluation = evaluationSchema.parse(
-          evaluateTable(pairOutcomes(arms, trials), {
+        const table = pairOutcomes(arms, trials);
+        const learned = await learnedBy(store, input);
+        const judge = (judging: Judging | undefined): Judged => {
+          const figures = evaluateTable(table, {
             capabilities: input.capabilities,
             adapters: input.adapters,
             routing,
@@ -55,16 +61,25 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
             readsTags: spec.groundTruth !== undefined,
             bootstrapSamples,
             confidence,
-            seed: input.context.seed,
+            seed,
             mixedFailure: input.mixedFailure,
             plan,
+            judging,
             incumbent,
             incumbentFailure: input.incumbentFailure,
-          }),
-        );
-        const gate = decideGate(evaluation, spec.gate, await learnedBy(store, input));
+          });
+          const evaluation = evaluationSchema.parse(figures);
+          return { evaluation, gate: decideGate(evaluation, spec.gate, learned) };
+        };
+        const { evaluation, gate } = plan?.judging
+          ? await judgeAndCount({
+              judge,
+              first: () => judgingOf(store, agent, own, confidence),
+              count: () => countComparison(store, agent, own, confidence),
+            })
+          : judge(undefined);
         return {
-          evaluation: await putJson(store, layout.evaluation(input.context.runId), 'evaluation.json', evaluation),
+          evaluation: await putJson(store, layout.evaluation(runId), 'evaluation.json', evaluation),
           gatePassed: gate.passed,
           gateReasons: gate.reasons,
           summary: evaluationSummary(evaluation),
@@ -78,19 +93,25 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
   };
 }
 
-/** Held-out tasks that the candidate gives to another adapter than the active version. Names carry the hash. */
-async function differingTasks(
-  store: ArtifactStore,
-  { adapters, mixed }: CompareInput,
-  incumbent: NonNullable<CompareInput['incumbent']>,
-  routing: readonly RoutingRecord[],
-): Promise<number> {
-  const served = await getLines(store, incumbent.routing, routingRecordSchema);
-  const nameOf = (known: readonly StoredAdapter[], id: string) =>
-    known.find(({ capabilityId }) => capabilityId === id)?.name ?? null;
-  const now = new Map(served.map(({ seed, capabilityId }) => [seed, nameOf(incumbent.adapters, capabilityId)]));
-  const candidates = [...adapters, ...(mixed ? [mixed] : [])];
-  return routing.filter(({ seed, capabilityId }) => nameOf(candidates, capabilityId) !== now.get(seed)).length;
+/** A comparison with the gate's decision. */
+interface Judged {
+  evaluation: Evaluation;
+  gate: Gate;
+}
+
+/**
+ * Judges, and counts the comparison once its result is there: a run that is cancelled before has compared nothing. When
+ * another run was counted meanwhile, it is judged again.
+ */
+async function judgeAndCount(steps: {
+  judge: (judging: Judging) => Judged;
+  first: () => Promise<Judging>;
+  count: () => Promise<Judging>;
+}): Promise<Judged> {
+  const first = await steps.first();
+  const judged = steps.judge(first);
+  const counted = await steps.count();
+  return counted.comparison === first.comparison ? judged : steps.judge(counted);
 }
 
 /** What the curves of the trainings say. */

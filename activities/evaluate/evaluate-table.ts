@@ -1,5 +1,5 @@
 import type { Arm, Evaluation, Incumbent, Interval, RoutingRecord } from '../../contracts/artifacts/evaluation';
-import type { EvaluationPlan } from '../../contracts/artifacts/evaluation-plan';
+import type { EvaluationPlan, Judging } from '../../contracts/artifacts/evaluation-plan';
 import type { RouterChoice } from '../../contracts/artifacts/router';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
@@ -7,6 +7,7 @@ import { NONE_LABEL } from '../../contracts/names';
 import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from '../statistics/bootstrap';
 import { mean } from '../statistics/mean';
 import { evaluationCaveats } from './caveats';
+import { judgedFigures } from './judged-figures';
 import { oracleRates } from './oracle';
 import { armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome-table';
 import { regressionAgainstBase } from './regression';
@@ -33,6 +34,8 @@ export interface EvaluateOptions {
   mixedFailure?: string | undefined;
   /** What the run is judged by; absent in runs from before the active version was an arm. */
   plan?: EvaluationPlan | undefined;
+  /** How strictly the gate judges; absent in runs from before its error was spent over nights. */
+  judging?: Judging | undefined;
   /** The active version, whose outcomes are the arm `incumbent`; absent when it is no arm. */
   incumbent?: { version: number; differing: number } | undefined;
   /** Why the active version is no arm although the plan has it; absent otherwise. */
@@ -106,6 +109,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     regression,
     ...(options.incumbent && { incumbent: incumbentOf(table, arm('incumbent'), options.incumbent, bootstrap) }),
     ...(options.plan && { plan: options.plan }),
+    ...(options.judging && { judged: judgedFigures(table, options.judging, bootstrap) }),
     byTag: compareByKind(kinds, baseRates, routedRates, bootstrap),
     router: {
       ...routerQuality(table, kinds, options.capabilities, options.routing, expected),

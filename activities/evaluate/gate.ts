@@ -22,6 +22,9 @@ interface Condition {
  * - non-inferiority: the upper end of the loss among tasks that passed before lies below `lossMargin`. Before means
  *   with the active version or, without one, with base.
  *
+ * What has to be proved is judged at the confidence of this comparison, where the evaluation has one; whether a loss is
+ * significant, at the full error: there a stricter test would be more lenient.
+ *
  * @param learned what the adapters' trainings say, for the reason when it is not passed.
  */
 export function decideGate(evaluation: Evaluation, settings: GateSettings, learned: readonly Learned[] = []): Gate {
@@ -37,6 +40,7 @@ export function decideGate(evaluation: Evaluation, settings: GateSettings, learn
     passed,
     reasons: [
       ...conditions.map(({ reason }) => reason),
+      ...judgedSentences(evaluation),
       ...planSentences(evaluation),
       ...(diagnosis ? [diagnosis.sentence] : []),
     ],
@@ -46,24 +50,32 @@ export function decideGate(evaluation: Evaluation, settings: GateSettings, learn
 
 /** `34.1 %`, as plain text: these sentences are printed in terminals too. */
 const percent = (share: number, digits = 1) => `${(share * 100).toFixed(digits)} %`;
-const level = ({ confidence }: Evaluation) => `${Number((confidence * 100).toPrecision(4))} %`;
+/** Enough digits to tell 99.97 % from 100 %. */
+const percentOf = (confidence: number) => `${(confidence * 100).toFixed(digitsOf(confidence)).replace(/\.?0+$/, '')} %`;
+const digitsOf = (confidence: number) => Math.max(2, Math.ceil(-Math.log10(Math.max(1e-12, 1 - confidence))));
+const level = ({ confidence }: Evaluation) => percentOf(confidence);
+/** Level of what has to be proved. */
+const judgedLevel = ({ judged, confidence }: Evaluation) => percentOf(judged?.confidence ?? confidence);
 
 function gainCondition(evaluation: Evaluation, minGain: number): Condition {
-  const { routedMinusBase: gain, tasks } = evaluation;
+  const { tasks } = evaluation;
+  const { routedMinusBase: gain } = evaluation.judged ?? evaluation;
   const passed = gain.low > minGain;
   return {
     passed,
     reason:
       `Routed minus base on ${tasks} held-out tasks is ${pointsWithUnit(gain.estimate)} ` +
-      `(${level(evaluation)} interval ${pointsRangeWithUnit(gain)}): ` +
+      `(${judgedLevel(evaluation)} interval ${pointsRangeWithUnit(gain)}): ` +
       `the lower end is ${passed ? 'above' : 'not above'} the required ${pointsWithUnit(minGain)}.`,
   };
 }
 
 function incumbentCondition(evaluation: Evaluation): Condition | null {
-  const { incumbent, routed, routedMinusBase } = evaluation;
+  const { incumbent, routed } = evaluation;
+  const { routedMinusBase } = evaluation.judged ?? evaluation;
   if (incumbent === undefined) return null;
-  const { version, arm, routedMinus, differing } = incumbent;
+  const { version, arm, differing } = incumbent;
+  const routedMinus = evaluation.judged?.routedMinusIncumbent ?? incumbent.routedMinus;
   if (differing === 0)
     return {
       passed: false,
@@ -75,7 +87,7 @@ function incumbentCondition(evaluation: Evaluation): Condition | null {
   const rates = `${percent(arm.passRate.estimate)} against ${percent(routed.passRate.estimate)} routed`;
   const figures =
     `Routed minus the active version ${version} is ${pointsWithUnit(routedMinus.estimate)} ` +
-    `(${level(evaluation)} interval ${pointsRangeWithUnit(routedMinus)}; it passes ${rates}): `;
+    `(${judgedLevel(evaluation)} interval ${pointsRangeWithUnit(routedMinus)}; it passes ${rates}): `;
   if (passed) return { passed, reason: `${figures}the lower end is above zero.` };
   const proved = routedMinus.high < 0 ? 'worse than' : 'not proved better than';
   const base = routedMinusBase.low > 0 ? 'it beats base, but it is' : 'it is';
@@ -102,7 +114,8 @@ function lossCondition(evaluation: Evaluation, maxRegression: number): Condition
 /** The loss among tasks that passed before: with what is served now. */
 function nonInferiority(evaluation: Evaluation, margin: number): Condition | null {
   const { incumbent } = evaluation;
-  const { loss, tasks } = incumbent?.regression ?? evaluation.regression;
+  const { tasks, ...regression } = incumbent?.regression ?? evaluation.regression;
+  const loss = evaluation.judged?.loss ?? regression.loss;
   if (tasks === 0) return null;
   const passed = loss.high < margin;
   const before = incumbent === undefined ? 'base' : `version ${incumbent.version}`;
@@ -116,10 +129,23 @@ function nonInferiority(evaluation: Evaluation, margin: number): Condition | nul
   };
 }
 
+/** How strictly it was judged, and why. */
+function judgedSentences({ judged, confidence }: Evaluation): string[] {
+  if (judged === undefined) return [];
+  const rival = judged.against === null ? 'the base model alone' : `version ${judged.against}`;
+  return [
+    `Judged at ${percentOf(judged.confidence)} as comparison ${judged.comparison} with ${rival}: each next one is ` +
+      'judged more strictly, so that all of them together replace what nothing beats with a chance of at most ' +
+      `${percentOf(1 - confidence)}.`,
+  ];
+}
+
 /** What was said before the held-out tasks were played. */
-function planSentences({ plan, confidence, incumbent }: Evaluation): string[] {
+function planSentences(evaluation: Evaluation): string[] {
+  const { plan, confidence, incumbent } = evaluation;
   if (plan === undefined) return [];
   const { minimumDetectableGain: least, power, tasks, trials, basePassRate, noIncumbent, canary } = plan;
+  const level = percentOf(plan.judging?.confidence ?? confidence);
   const size = `${tasks} tasks with ${trials} ${trials === 1 ? 'trial' : 'trials'} each`;
   return [
     ...(incumbent === undefined && noIncumbent !== null ? [noIncumbent] : []),
@@ -130,8 +156,7 @@ function planSentences({ plan, confidence, incumbent }: Evaluation): string[] {
             'evaluation began. It is no arm here; a promotion waits until it has ended.',
         ]),
     `Said before: ${size} prove a gain of ${(least * 100).toFixed(1)} points over base in ${percent(power, 0)} of ` +
-      `evaluations, at ${percent(confidence, 0)} confidence and the ${percent(basePassRate)} that base passed of ` +
-      'the train tasks.',
+      `evaluations, at ${level} confidence and the ${percent(basePassRate)} that base passed of the train tasks.`,
   ];
 }
 

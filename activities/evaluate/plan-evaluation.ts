@@ -1,19 +1,13 @@
 import { Context } from '@temporalio/activity';
 import { evaluationPlanSchema, type EvaluationPlan } from '../../contracts/artifacts/evaluation-plan';
-import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
-import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
-import { type CompetitionRouter, routerSchema } from '../../contracts/artifacts/router';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
-import type {
-  IncumbentVersion,
-  PlanEvaluationInput,
-  PlanEvaluationResult,
-} from '../../contracts/messages/evaluate-stage';
-import { routerOfVersion } from '../../contracts/routing/version-router';
+import type { PlanEvaluationInput, PlanEvaluationResult } from '../../contracts/messages/evaluate-stage';
 import { minimumDetectableGain, observedSpread, POWER } from '../../contracts/statistics/minimum-detectable-gain';
-import { type ArtifactStore, getJson, layout, putJson, readRegistry, storedLines } from '../../store';
+import { type ArtifactStore, layout, putJson, readRegistry, storedLines } from '../../store';
+import { activeVersion, playableVersion } from '../active-version';
 import { startProgress } from '../progress';
 import { readPreparedSpec } from '../prepared-spec';
+import { judgingOf } from './comparison-count';
 
 /**
  * Makes the activity `planEvaluation`: freezes the version that is active now, which the candidate has to beat, and
@@ -28,62 +22,35 @@ export function createPlanEvaluation(
     try {
       const prepared = await readPreparedSpec(store, spec);
       const registry = await readRegistry(store, agent);
-      const found = incumbentOf(registry, prepared);
+      const found = activeVersion(registry, prepared);
       const passes = await passesByTask(await storedLines(store, trajectorySchema)(trajectories));
       const { trials, confidence } = prepared.spec.evaluation;
       const tasks = prepared.spec.environment.heldOutSeeds.count;
       const { passRate, withinTask } = observedSpread(passes);
       const { canary } = registry;
+      const served = typeof found === 'string' ? null : found.version;
+      const comparison = { runId, against: served, baseModel: prepared.baseModelSha256 };
+      const judging = await judgingOf(store, agent, comparison, confidence);
       const plan: EvaluationPlan = {
         tasks,
         trials,
         basePassRate: passRate,
-        minimumDetectableGain: minimumDetectableGain({ tasks, trials, confidence, withinTask }),
+        minimumDetectableGain: minimumDetectableGain({ tasks, trials, confidence: judging.confidence, withinTask }),
         power: POWER,
         active: registry.active,
         noIncumbent: typeof found === 'string' ? found : null,
         canary: canary === undefined ? null : { version: canary.version, share: canary.share },
+        judging,
       };
       const folder = layout.evaluation(runId);
       return {
         plan: await putJson(store, folder, 'evaluation-plan.json', evaluationPlanSchema.parse(plan)),
-        incumbent: typeof found === 'string' ? null : await served(store, folder, found),
+        incumbent: typeof found === 'string' ? null : await playableVersion(store, folder, found),
         summary: planSummary(plan),
       };
     } finally {
       progress.stop();
     }
-  };
-}
-
-/** The version that is served now; or, in a sentence, why there is none to compare with. */
-function incumbentOf({ active, versions }: Registry, { baseModelSha256 }: PreparedSpec): RegistryVersion | string {
-  if (active === null) return 'No version is active: the base model gets every conversation.';
-  const version = versions.find((candidate) => candidate.version === active);
-  if (version === undefined) return `Version ${active} is active, but the registry has lost it.`;
-  if (version.adapters.length === 0)
-    return `The active version ${active} has no adapters: the base model gets every conversation.`;
-  if (version.baseModelSha256 !== baseModelSha256)
-    return (
-      `The active version ${active} was trained on another base model (${version.baseModelSha256.slice(0, 12)}, ` +
-      `this run has ${baseModelSha256.slice(0, 12)}): its adapters do not fit, so it cannot be compared.`
-    );
-  return version;
-}
-
-async function served(store: ArtifactStore, folder: string, version: RegistryVersion): Promise<IncumbentVersion> {
-  const read = (artifact: Parameters<typeof getJson>[1]): Promise<CompetitionRouter> =>
-    getJson(store, artifact, routerSchema);
-  // Older versions have no `router.json` of their own.
-  const router =
-    version.judgedRouter?.artifact ??
-    (await putJson(store, folder, 'incumbent-router.json', await routerOfVersion(version, read)));
-  return {
-    version: version.version,
-    runId: version.runId,
-    adapters: version.adapters.map(({ name, capabilityId, key, sha256 }) => ({ name, capabilityId, key, sha256 })),
-    capabilities: version.adapters.map(({ capabilityId: id, summary }) => ({ id, name: id, summary })),
-    router,
   };
 }
 
@@ -95,8 +62,8 @@ async function passesByTask(trajectories: AsyncIterable<Trajectory>): Promise<nu
   return [...passes.values()];
 }
 
-/** One line for people: `against version 1; a gain of 4.2 points or more can be proved`. */
-function planSummary({ active, noIncumbent, minimumDetectableGain: gain }: EvaluationPlan): string {
+/** One line for people: `comparison 2 with version 1; a gain of 4.2 points or more can be proved`. */
+function planSummary({ judging, noIncumbent, active, minimumDetectableGain: gain }: EvaluationPlan): string {
   const rival = noIncumbent === null ? `version ${active}` : 'base';
-  return `against ${rival}; a gain of ${(gain * 100).toFixed(1)} points or more can be proved`;
+  return `comparison ${judging?.comparison} with ${rival}; a gain of ${(gain * 100).toFixed(1)} points or more can be proved`;
 }

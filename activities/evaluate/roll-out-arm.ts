@@ -3,16 +3,20 @@ import { ApplicationFailure } from '@temporalio/common';
 import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
 import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { EvaluationArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
+import { routerSchema } from '../../contracts/artifacts/router';
 import { NONE_LABEL } from '../../contracts/names';
+import { type LaterTurnsReader, openLaterTurns } from '../../contracts/routing/later-turns';
 import { failure } from '../../contracts/typed-failure';
-import { getLines, layout } from '../../store';
+import { getJson, getLines, layout } from '../../store';
 import { readPreparedSpec } from '../prepared-spec';
 import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { servedAdapters } from '../rollout/served-adapter';
 import { createChooseRouter } from './choose-router';
+import { modelAfter } from './model-after';
 import { createPlanEvaluation } from './plan-evaluation';
 import { createRouteTasks } from './route-tasks';
+import { seedsOf } from './seeds-of';
 
 /** The activities of the stage `evaluate` that talk to the policy model. */
 export function createEvaluationRolloutActivities(
@@ -24,8 +28,8 @@ export function createEvaluationRolloutActivities(
     routeTasks: createRouteTasks(deps),
 
     /**
-     * Rolls one arm out over the held-out tasks. Every arm meets the same tasks with the same sampling seeds, so that
-     * differences between arms are paired.
+     * Rolls one arm out over the held-out tasks, or over the given train tasks. Every arm meets the same tasks with the
+     * same sampling seeds, so that differences between arms are paired.
      * @throws RangeError for an arm without the adapter or the routing that its kind needs.
      */
     async rollOutArm(input: EvaluationArmInput): Promise<ArmRollouts> {
@@ -37,29 +41,38 @@ export function createEvaluationRolloutActivities(
         throw input.incumbent === undefined ? error : incumbentDamaged(input.incumbent, error);
       });
       const modelOf = await modelChooser(deps, input, model.name);
-      const { start, count } = environment.heldOutSeeds;
-      const plans = Array.from({ length: count * evaluation.trials }, (_, index) => {
-        const taskSeed = start + Math.floor(index / evaluation.trials);
-        const trial = index % evaluation.trials;
-        return {
+      const laterTurns = await laterTurnsOf(deps, input);
+      const { train, night } = input;
+      const split = train ? ('train' as const) : ('held-out' as const);
+      const plans = seedsOf(train ?? [environment.heldOutSeeds]).flatMap((taskSeed) =>
+        Array.from({ length: train ? 1 : evaluation.trials }, (_, trial) => ({
           seed: taskSeed,
-          split: 'held-out' as const,
+          split,
           trial,
           model: modelOf(taskSeed),
-          samplingSeed: samplingSeed(seed, taskSeed, trial),
-        };
-      });
+          samplingSeed: samplingSeed(seed, taskSeed, trial, night),
+          ...(laterTurns && { modelAfter: modelAfter(laterTurns, adapters, modelOf(taskSeed)) }),
+        })),
+      );
       const fileName = `arm-${arm.replace(/[^A-Za-z0-9.-]+/g, '-')}`;
       // The same arm with other adapters or another routing has its own rollouts.
       const inputs = createHash('sha256')
-        .update(JSON.stringify([kind, served.map(({ name }) => name), input.routing?.sha256]))
+        .update(
+          JSON.stringify([
+            kind,
+            served.map(({ name }) => name),
+            input.routing?.sha256,
+            ...(laterTurns ? [input.router?.sha256] : []),
+            ...(night === undefined ? [] : [night]),
+          ]),
+        )
         .digest('hex');
       const rolledOut = await runDeployedRollouts(deps, prepared, {
         plans,
         adapters: served,
         concurrency: evaluation.concurrency,
         workKey: layout.work(runId, `${fileName}-${inputs.slice(0, 12)}`),
-        stage: 'evaluate',
+        stage: train ? 'collect' : 'evaluate',
         note: arm,
       });
       return {
@@ -68,11 +81,23 @@ export function createEvaluationRolloutActivities(
         rollouts: await storeRollouts(deps.store, rolledOut, {
           directory: layout.evaluation(runId),
           name: `${fileName}.jsonl`,
-          stage: 'evaluate',
+          stage: train ? 'collect' : 'evaluate',
         }),
       };
     },
   };
+}
+
+/** What moves a conversation of this arm to another adapter; null: nothing does. */
+async function laterTurnsOf(
+  { store }: RolloutDeps,
+  { router, adapters }: EvaluationArmInput,
+): Promise<LaterTurnsReader | null> {
+  if (router === undefined) return null;
+  return openLaterTurns(
+    await getJson(store, router, routerSchema),
+    adapters.map(({ capabilityId }) => capabilityId),
+  );
 }
 
 /** A damaged adapter of the active version is repaired by the run that made it, and not by this one. */

@@ -4,6 +4,7 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { type CompetitionRouter, routerSchema } from '../../contracts/artifacts/router';
 import type { RoutingInput, RoutingResult } from '../../contracts/messages/evaluate-stage';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
+import type { SeedRanges } from '../../contracts/messages/night-stage';
 import { openRouter } from '../../contracts/routing/choose-arm';
 import { openingText } from '../../contracts/routing/opening-text';
 import { SandboxError } from '../../sandbox';
@@ -14,10 +15,11 @@ import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { askMenu } from './ask-menu';
+import { seedsOf } from './seeds-of';
 
-/** Makes the activity `routeTasks`: which arm the run's router gives each held-out task to. */
+/** Makes the activity `routeTasks`: which arm a router gives each held-out task to, or each given train task. */
 export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
-  return async ({ context: { runId, spec }, capabilities, router: routerRef, name = 'routing' }) => {
+  return async ({ context: { runId, spec }, capabilities, router: routerRef, name = 'routing', train }) => {
     const { store } = deps;
     const prepared = await readPreparedSpec(store, spec);
     // Runs that began before routers competed have the paper's router.
@@ -26,7 +28,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
       router,
       capabilities.map(({ id }) => id),
     );
-    const openings = await heldOutOpenings(deps, prepared);
+    const openings = await openingsOf(deps, prepared, train ?? [prepared.spec.environment.heldOutSeeds]);
     const answers = chooser.menu && (await askMenu(deps, { runId, prepared, capabilities: chooser.menu, openings }));
     const decisions = [...openings].map(([seed, opening]): RoutingRecord => {
       const answer = answers?.get(seed) ?? null;
@@ -49,20 +51,19 @@ const likeliestLabel = (capabilities: CapabilityBrief[]): CompetitionRouter => (
   threshold: 0,
 });
 
-/** What each held-out task opens with. Throws what the owner's environment fails with. */
-async function heldOutOpenings(deps: RolloutDeps, prepared: PreparedSpec): Promise<Map<number, string>> {
-  const { start, count } = prepared.spec.environment.heldOutSeeds;
+/** What each task opens with. Throws what the owner's environment fails with. */
+async function openingsOf(deps: RolloutDeps, prepared: PreparedSpec, ranges: SeedRanges): Promise<Map<number, string>> {
+  const seeds = seedsOf(ranges);
   const context = Context.current();
   const progress = startProgress({
     stage: 'evaluate',
     unit: 'openings',
-    total: count,
+    total: seeds.length,
     heartbeat: (details) => context.heartbeat(details),
   });
   try {
     const environment = await openOwnerEnvironment(deps.openEnvironment, await readOwnerEnvironment(prepared));
     try {
-      const seeds = Array.from({ length: count }, (_, place) => start + place);
       const signal = context.cancellationSignal;
       const openings = await mapInParallel(seeds, prepared.spec.evaluation.concurrency, signal, async (seed) => {
         const opening = await openingOfTask(environment, seed);

@@ -1,18 +1,11 @@
+import { cleanHtml } from '../../contracts/clean-text';
+
 /** Text that is HTML or SVG. Only `markup` and `trusted` make it; all other text is escaped. */
 export class Markup {
   constructor(readonly text: string) {}
 }
 
 type Value = string | number | Markup | readonly Markup[] | null | undefined | false;
-
-const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-/**
- * Text made safe for element content and quoted attributes. Control characters that no document may hold are dropped.
- */
-export function escape(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, '').replace(/[&<>"']/g, (c) => ESCAPES[c] as string);
-}
 
 /**
  * Template tag for HTML and SVG. Every value is escaped unless it is Markup already; lists of Markup are joined; null,
@@ -26,7 +19,7 @@ function render(value: Value): string {
   if (value === null || value === undefined || value === false) return '';
   if (value instanceof Markup) return value.text;
   if (typeof value === 'object') return value.map((v) => v.text).join('');
-  return escape(typeof value === 'number' ? String(Math.round(value * 1000) / 1000) : value);
+  return cleanHtml(typeof value === 'number' ? String(Math.round(value * 1000) / 1000) : value);
 }
 
 /** Takes text of this project, never of a run, as markup without escaping it: a style sheet. */

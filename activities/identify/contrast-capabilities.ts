@@ -10,7 +10,7 @@ import type { ContrastInput, IdentifyResult } from '../../contracts/messages/ide
 import type { TokenUse } from '../../contracts/messages/run-context';
 import { changeDictionary, getJson, layout, putJson } from '../../store';
 import { readRecordedCalls, sumCalls } from '../analyst/recorded-calls';
-import { discoveryDetailSchema, DISCOVERY_WORK } from './discover-candidates';
+import { discoveryDetailSchema, discoveryWork } from './discover-candidates';
 import type { IdentifyArtifacts } from './identify-artifacts';
 import { capabilityLabels, readTallies } from './labelling/tally';
 import { chooseByArm, type SelectionInput } from './results/choose-capabilities';
@@ -47,8 +47,10 @@ export async function contrastCapabilities(
 
   const selection: SelectionInput = { candidates: labelled, outcomes, contrasts, rule, seed: context.seed };
   const kept = chooseByArm(identify.arm, selection);
-  const comparedWithPlanted = (chosen: readonly string[]) => plantedOf(prepared, chosen, consensus, truth);
-  const spent = await discoverySpending(artifacts, context.runId);
+  // What was planted is lacking in base. What serves has adapters against it.
+  const comparedWithPlanted = (chosen: readonly string[]) =>
+    input.measures ? {} : plantedOf(prepared, chosen, consensus, truth);
+  const spent = await discoverySpending(artifacts, context.runId, input.measures === true);
   const usage = {
     promptTokens: spent.promptTokens + totals.promptTokens,
     completionTokens: spent.completionTokens + totals.completionTokens,
@@ -135,8 +137,8 @@ async function evidenceQuotes(
   return quotes;
 }
 
-const discoverySpending = async ({ store }: IdentifyArtifacts, runId: string) =>
-  sumCalls(await readRecordedCalls(store, runId, DISCOVERY_WORK));
+const discoverySpending = async ({ store }: IdentifyArtifacts, runId: string, measures: boolean) =>
+  sumCalls(await readRecordedCalls(store, runId, discoveryWork(measures)));
 
 function plantedOf(
   { spec: { groundTruth } }: PreparedSpec,

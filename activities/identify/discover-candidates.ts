@@ -16,8 +16,8 @@ import type { IdentifyArtifacts } from './identify-artifacts';
 import { DISCOVER_PROMPT_VERSION, discoverAnswerSchema, discoverMessages } from './prompts/discover';
 import { MERGE_PROMPT_VERSION, mergeAnswerSchema, mergeMessages } from './prompts/merge';
 
-/** Name of the segment that holds the discovery calls of an improvement run. */
-export const DISCOVERY_WORK = 'analyst-discover';
+/** Name of the segment that holds the discovery calls of an improvement run, or of the night that it began with. */
+export const discoveryWork = (measures: boolean): string => (measures ? 'analyst-discover-served' : 'analyst-discover');
 
 /** What discovery leaves beside the candidates. */
 export const discoveryDetailSchema = z.strictObject({
@@ -35,11 +35,12 @@ type DiscoveryDetail = z.infer<typeof discoveryDetailSchema>;
  */
 export async function discoverCandidates(
   artifacts: IdentifyArtifacts,
-  { context, collected, independent }: IdentifyInput,
+  { context, collected, independent, measures: measured }: IdentifyInput,
   repetition?: Repetition,
 ): Promise<DiscoveryResult> {
   const { heartbeat, cancellationSignal: signal } = Context.current();
   const { store } = artifacts;
+  const measures = measured === true;
   const prepared = await artifacts.prepared(context);
   const analyst = artifacts.analyst(prepared, context);
   const { discoveryBatches: batches, batchSize, maxCandidates } = prepared.spec.identify;
@@ -47,9 +48,9 @@ export async function discoverCandidates(
   const chosen = discoveryBatches(await failedOf(file), context.seed, batches, batchSize);
   const dictionary: Dictionary = independent
     ? { agent: context.agent, entries: [] }
-    : await frozenDictionary(store, context);
+    : await frozenDictionary(store, context, measures);
   const setNote = (note: string | undefined) => progress.setNote(note);
-  const calls = await RecordedCalls.open(store, context.runId, DISCOVERY_WORK, {
+  const calls = await RecordedCalls.open(store, context.runId, discoveryWork(measures), {
     analyst,
     attempts: artifacts.attempts,
     signal,
@@ -94,10 +95,14 @@ export async function discoverCandidates(
 
 /**
  * The agent's dictionary as this improvement run first saw it. A retry then asks the same questions, whatever other
- * runs have found since.
+ * runs have found since. Identification on base sees what the night's has found.
  */
-async function frozenDictionary(store: ArtifactStore, { agent, runId }: RunContext): Promise<Dictionary> {
-  const key = `${layout.run(runId)}/work/dictionary.json`;
+async function frozenDictionary(
+  store: ArtifactStore,
+  { agent, runId }: RunContext,
+  measures: boolean,
+): Promise<Dictionary> {
+  const key = `${layout.run(runId)}/work/${measures ? 'served-dictionary' : 'dictionary'}.json`;
   const dictionary = await readDictionary(store, agent);
   return changeDocument(store, key, (frozen) =>
     frozen === undefined ? { value: dictionary, result: dictionary } : { result: dictionarySchema.parse(frozen) },

@@ -34,7 +34,7 @@ const idSchema = trajectorySchema.pick({ id: true }).strip();
  */
 export async function planLabels(
   artifacts: IdentifyArtifacts,
-  { context, collected, candidates: candidatesRef, run: labellingRun }: PlanLabelsInput,
+  { context, collected, candidates: candidatesRef, run: labellingRun, measures }: PlanLabelsInput,
   repetition?: Repetition,
 ): Promise<LabelPlan> {
   const { store } = artifacts;
@@ -44,7 +44,8 @@ export async function planLabels(
   const perChunk = Math.max(1, Math.floor(prepared.spec.identify.chunkCalls / Math.max(1, candidates.length)));
   const keyOf = (id: string) => (capability: Candidate) => labelKey(id, capability, model, labellingRun);
   // The labels of this plan are in the cache when it is made again, but were not the first time.
-  const sourcesKey = layout.labelSources(context.runId, labellingRun);
+  const sourcesOf = measures ? layout.servedLabelSources : layout.labelSources;
+  const sourcesKey = sourcesOf(context.runId, labellingRun);
   const frozen = (await store.readDocument(sourcesKey))?.value;
   const total = candidates.length * (collected.trajectories.records ?? collected.episodes);
   const { heartbeat, cancellationSignal: signal } = Context.current();

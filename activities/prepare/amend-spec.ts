@@ -8,11 +8,14 @@ import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, layout, putJson } from '../../store';
 import { probeAnalyst } from '../endpoints/probe-analyst';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
+import { webhookProblem, type WebhookSettings } from '../endpoints/webhook-target';
 import { readPreparedSpec } from '../prepared-spec';
+import { waitDeadlines } from '../wait-deadlines';
 
 /**
  * Fields of agent.yaml that a run takes over while it waits, each with everything below it: where its endpoints and
- * trainers are, and what they may use. All other fields say what the run measures, and stay as they were frozen.
+ * trainers are, what they may use, how long it waits and who is told. All other fields say what the run measures, and
+ * stay as they were frozen.
  */
 const AMENDABLE_FIELDS = [
   'model.baseUrl',
@@ -37,6 +40,9 @@ const AMENDABLE_FIELDS = [
   'training.samplerUrl',
   'training.packing',
   'training.packingWaitSeconds',
+  'gate.approvalDeadlineHours',
+  'schedule',
+  'notify',
 ] as const;
 
 /** Flags of `whet run` replace these fields when a run starts, so the frozen value says nothing about the file's. */
@@ -52,9 +58,11 @@ interface Difference {
 export function createAmendActivities({
   store,
   endpoints,
+  webhook,
 }: {
   store: ArtifactStore;
   endpoints: KnownEndpoints;
+  webhook: Pick<WebhookSettings, 'endpoints'>;
 }): Pick<OrchestrationActivities, 'amendSpec'> {
   return {
     /**
@@ -69,6 +77,8 @@ export function createAmendActivities({
       if (refused.length > 0) throw failure('Spec.Invalid', refusal(specPath, refused));
       if (changes.length === 0) return { spec: context.spec, changed: [] };
       const spec = withFieldsOf(before.spec, file);
+      const problem = webhookProblem(spec.notify, webhook);
+      if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
       const resolved = resolveEndpoints(spec, endpoints, dirname(resolve(specPath)));
       const changed = changes.map(({ path }) => path);
       const asksElsewhere = changed.some((path) => path === 'analyst.baseUrl' || path === 'analyst.model');
@@ -80,7 +90,8 @@ export function createAmendActivities({
           ? await probeAnalyst(resolved, endpoints.analyst.apiKey, Context.current().cancellationSignal)
           : before.analyst,
       });
-      return { spec: await putJson(store, layout.run(context.runId), 'amended-spec.json', after), changed };
+      const frozen = await putJson(store, layout.run(context.runId), 'amended-spec.json', after);
+      return { spec: frozen, changed, deadlines: waitDeadlines(spec, true) };
     },
   };
 }

@@ -8,7 +8,7 @@ import type { OrchestrationActivities } from '../../contracts/messages/activitie
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 import { failure } from '../../contracts/typed-failure';
-import { isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
+import { isInKubernetes, isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { hashBaseModel } from '../base-model';
@@ -18,10 +18,14 @@ import { modelFailure, ModelFault } from '../rollout';
 import { notServed } from '../rollout/model-identity';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
 import { probeAnalyst } from '../endpoints/probe-analyst';
+import { webhookProblem, type WebhookSettings } from '../endpoints/webhook-target';
+import { waitDeadlines } from '../wait-deadlines';
 
 /** Dependencies of `prepareRun`. */
 export interface PrepareDeps extends RolloutDeps {
   endpoints: KnownEndpoints;
+  /** Where notices may be posted. */
+  webhook: Pick<WebhookSettings, 'url' | 'endpoints'>;
   /** Tries every layer of the jail; normally `probeJail` of `sandbox/`. */
   probeJail: () => Promise<JailProbe>;
 }
@@ -34,7 +38,7 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
      * wrong therefore fails now and not an hour later, and edits of the file do not affect a run that has begun.
      * @throws Spec.Invalid, Environment.Failed, Sandbox.Unavailable, Model.* and Analyst.*.
      */
-    async prepareRun({ runId, agent, specPath, ...changes }: ImprovementRunInput): Promise<RunPlan> {
+    async prepareRun({ runId, agent, specPath, scheduled, ...changes }: ImprovementRunInput): Promise<RunPlan> {
       const signal = Context.current().cancellationSignal;
       const spec = readSpec(specPath, changes);
       if (spec.name !== agent)
@@ -43,6 +47,8 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
           `${specPath}: name is ${JSON.stringify(spec.name)}, but the run was started for ` +
             `${JSON.stringify(agent)}. Start it again.`,
         );
+      const problem = webhookProblem(spec.notify, deps.webhook);
+      if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
       const folder = dirname(resolve(specPath));
       const endpoints = resolveEndpoints(spec, deps.endpoints, folder);
       const environmentPath = resolve(folder, spec.environment.path);
@@ -52,7 +58,7 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
         Promise.all([
           tryEnvironment(deps, environmentPath, spec),
           probeAnalyst(endpoints, deps.endpoints.analyst.apiKey, signal),
-          trySandbox(deps),
+          trySandbox(deps, spec),
           tryModel(deps, modelBaseUrl, spec.model.name, signal),
         ]),
       );
@@ -81,6 +87,8 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
         mixedAdapter: spec.evaluation.mixedAdapter,
         approval: spec.gate.approval,
         onRejected: spec.synthesis.onRejected,
+        deadlines: waitDeadlines(spec, scheduled === true),
+        notify: (spec.notify.webhook ?? deps.webhook.url) !== null,
       };
     },
   };
@@ -120,11 +128,11 @@ function readSpec(
 async function tryEnvironment(
   { openEnvironment }: PrepareDeps,
   path: string,
-  { environment: { trainSeeds, heldOutSeeds } }: AgentSpec,
+  { name: agent, environment: { trainSeeds, heldOutSeeds } }: AgentSpec,
 ): Promise<string> {
   const source = await readFile(path, 'utf8');
   try {
-    const environment = await openEnvironment({ source, trust: 'owner', name: path });
+    const environment = await openEnvironment({ source, trust: 'owner', name: path, agent });
     try {
       await environment.describe();
       await environment.reset('train', trainSeeds.start);
@@ -180,9 +188,9 @@ async function tryModel(
   }
 }
 
-async function trySandbox({ probeJail }: PrepareDeps): Promise<PreparedSpec['sandbox']> {
+async function trySandbox({ probeJail }: PrepareDeps, { training }: AgentSpec): Promise<PreparedSpec['sandbox']> {
   try {
-    if (isUnsafeAllowed())
+    if (isUnsafeAllowed(undefined, isInKubernetes() || training.backend === 'kubernetes'))
       return { mode: 'unsafe', detail: 'WHET_SANDBOX=unsafe: generated code runs without the jail.' };
     const probe = await probeJail();
     if (!probe.ok) throw new SandboxUnavailable(probe.missing);

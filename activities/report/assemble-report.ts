@@ -4,6 +4,8 @@ import { certificateSchema } from '../../contracts/artifacts/certificate';
 import type { EnvironmentAttempt } from '../../contracts/artifacts/environment-attempt';
 import { evaluationSchema, type Gate } from '../../contracts/artifacts/evaluation';
 import { type Candidate, identificationSchema } from '../../contracts/artifacts/identification';
+import { nightDecisionSchema } from '../../contracts/artifacts/night';
+import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import { type Report, reportSchema, type SharpenedReport, type TrainedReport } from '../../contracts/artifacts/report';
 import { type TrainedAdapter, trainingManifestSchema } from '../../contracts/artifacts/training';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
@@ -26,6 +28,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
   const prepared = await readPreparedSpec(store, input.context.spec);
   const { spec, analyst, sandbox } = prepared;
   const identification = await getJson(store, input.identified.identification, identificationSchema);
+  const night = input.night && (await getJson(store, input.night.decision, nightDecisionSchema));
   const evaluation = input.comparison && (await getJson(store, input.comparison.evaluation, evaluationSchema));
   const trained: Trained[] = [];
   for (const adapter of trainedAdapters(input)) trained.push(await readTrained(store, adapter));
@@ -40,7 +43,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     createdAt: createdAt.toISOString(),
     seed: input.context.seed,
     verdict: input.verdict,
-    notes: reportNotes(prepared, evaluation, damagedLinesOf(input)),
+    notes: [...reportNotes(prepared, evaluation, damagedLinesOf(input)), ...(input.unanswered ?? [])],
     analyst: analyst.displayName,
     sandbox: sandbox.detail ? `${sandbox.mode}: ${sandbox.detail}` : sandbox.mode,
     baseModel: { name: spec.model.name, sha256: prepared.baseModelSha256 },
@@ -58,9 +61,11 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
       live: input.collected.live ?? 0,
       successes: input.collected.successes,
       failures: input.collected.failures,
-      tasks: spec.environment.trainSeeds.count,
-      trials: spec.collect.trials,
+      ...(night && endedAfterMeasuring(input)
+        ? { tasks: night.tasks, trials: 1 }
+        : { tasks: spec.environment.trainSeeds.count, trials: spec.collect.trials }),
     },
+    ...(night && { night }),
     identification,
     sharpened,
     ...(mixed && { mixed: mixed.trained }),
@@ -114,11 +119,13 @@ async function readSharpened(
 
 async function readAttempt(
   store: ArtifactStore,
-  { attempt, source, validation, calibration, certificate, accepted }: AttemptRefs,
+  { attempt, source, validation, calibration, certificate, reusedFrom, calibrationFrom, accepted }: AttemptRefs,
 ): Promise<EnvironmentAttempt> {
   return {
     attempt,
     source,
+    ...(reusedFrom !== undefined && { reusedFrom }),
+    ...(calibrationFrom !== undefined && { calibrationFrom }),
     validation: await getJson(store, validation, storedValidationSchema),
     calibration: calibration && (await getJson(store, calibration, storedCalibrationSchema)),
     certificate: certificate === undefined ? null : await readCertificate(store, certificate),
@@ -139,7 +146,7 @@ interface Trained {
 
 async function readTrained(
   store: ArtifactStore,
-  { name, sha256, key, rollouts, seconds, manifest }: TrainedAdapter,
+  { name, sha256, key, rollouts, seconds, manifest, reusedFrom }: TrainedAdapter,
 ): Promise<Trained> {
   const { curve, completionTokens } = await getJson(store, manifest, trainingManifestSchema);
   const points = curve.map(({ iteration, reward, kl, loss, samplerMismatch }) => ({
@@ -149,7 +156,11 @@ async function readTrained(
     loss,
     ...(samplerMismatch && { samplerMismatch }),
   }));
-  return { trained: { name, sha256, key, rollouts, seconds, curve: points }, completionTokens };
+  return {
+    trained: { name, sha256, key, rollouts, seconds, ...(reusedFrom !== undefined && { reusedFrom }), curve: points },
+    // An earlier run paid for it.
+    completionTokens: reusedFrom === undefined ? completionTokens : 0,
+  };
 }
 
 /** Trained adapters of a run, the mixed one last. */
@@ -159,18 +170,16 @@ const trainedAdapters = ({ sharpened, mixed }: ReportInput): TrainedAdapter[] =>
 ];
 
 /** Tokens of all stages, summed by stage and model. Trainers count generated tokens only. */
-function tokensByStage(
-  { collected, identified, sharpened, arms }: ReportInput,
-  trained: readonly Trained[],
-  baseModel: string,
-): TokenUse[] {
+function tokensByStage(input: ReportInput, trained: readonly Trained[], baseModel: string): TokenUse[] {
+  const { collected, identified, sharpened, arms, night } = input;
+  const collectedBy = (model: string, { promptTokens, completionTokens }: RolloutSummary): TokenUse => ({
+    ...{ stage: 'collect', model, promptTokens, completionTokens },
+  });
   const all: TokenUse[] = [
-    {
-      stage: 'collect',
-      model: baseModel,
-      promptTokens: collected.promptTokens,
-      completionTokens: collected.completionTokens,
-    },
+    ...(night
+      ? [collectedBy(baseModel, night.base.rollouts), collectedBy('active version', night.served.rollouts)]
+      : []),
+    ...(endedAfterMeasuring(input) ? [] : [collectedBy(baseModel, collected)]),
     ...identified.tokens,
     ...sharpened.flatMap((s) => s.tokens),
     ...trained.map((t) => ({
@@ -204,12 +213,21 @@ function tokensByStage(
   return [...sums.values()];
 }
 
+/** Whether what was collected is what the night measured of the active version. */
+const endedAfterMeasuring = ({ night, collected }: ReportInput): boolean =>
+  night?.served.rollouts.trajectories.sha256 === collected.trajectories.sha256;
+
 function listArtifacts(input: ReportInput): Report['artifacts'] {
-  const { context, collected, identified, sharpened, arms, comparison, routing } = input;
+  const { context, collected, identified, sharpened, arms, comparison, routing, router } = input;
   const entry = (role: string, ref: ArtifactRef | null | undefined) => (ref ? [{ role, ref }] : []);
   return [
     ...entry('spec of the agent', context.spec),
-    ...entry('trajectories of the base agent on train tasks', collected.trajectories),
+    ...entry('decision of the night', input.night?.decision),
+    ...entry("the night's trajectories of base", input.night?.base.rollouts.trajectories),
+    ...entry("the night's trajectories of the active version", input.night?.served.rollouts.trajectories),
+    ...(endedAfterMeasuring(input)
+      ? []
+      : entry('trajectories of the base agent on train tasks', collected.trajectories)),
     ...entry('labels', identified.labels),
     ...entry('identification', identified.identification),
     ...sharpened.flatMap(({ capability, attempts }) =>
@@ -225,6 +243,7 @@ function listArtifacts(input: ReportInput): Report['artifacts'] {
     ),
     ...arms.flatMap(({ arm, rollouts }) => entry(`held-out trajectories of ${arm}`, rollouts.trajectories)),
     ...entry('routing decisions', routing),
+    ...entry('router', router),
     ...entry('evaluation', comparison?.evaluation),
   ];
 }

@@ -1,10 +1,15 @@
 import { Context } from '@temporalio/activity';
+import { recordOfReport } from '../../contracts/artifacts/run-record';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import type { RunOutcome } from '../../contracts/names';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { ReportInput, ReportResult } from '../../contracts/messages/run';
-import { type ArtifactStore, layout, putJson, replaceFile } from '../../store';
+import { type ArtifactStore, changeNights, layout, putJson, replaceFile } from '../../store';
 import { assembleReport, figureSources } from './assemble-report';
 import { renderReportPage } from './report-page';
+
+/** Outcomes of a run that has worked on everything that its night went on for. */
+const WORKED: readonly RunOutcome[] = ['promoted', 'not-promoted', 'nothing-to-sharpen'];
 
 /** What the report needs. */
 export interface ReportDeps {
@@ -21,7 +26,8 @@ export function createReportActivities({
   return {
     /**
      * Writes report.json and report.html as artifacts and as plain copies in the run's report directory; a repeated
-     * call replaces the copies. Throws when an artifact that the input refers to is missing or broken.
+     * call replaces the copies. Keeps the run in the agent's history. Throws when an artifact that the input refers to
+     * is missing or broken.
      */
     async renderReport(input: ReportInput, repetition?: Repetition): Promise<ReportResult> {
       const createdAt = repetition === undefined ? now() : new Date(repetition.scheduledAtMs);
@@ -32,6 +38,16 @@ export function createReportActivities({
       const html = await store.put(directory, 'report.html', page, { mediaType: 'text/html; charset=utf-8' });
       await replaceFile(store.localPath(`${directory}/report.json`), await store.get(json));
       await replaceFile(store.localPath(`${directory}/report.html`), page);
+      const record = recordOfReport(report);
+      await putJson(store, layout.history(report.agent), `${report.runId}.json`, {
+        ...record,
+        reasons: [...record.reasons, ...(input.unanswered ?? [])],
+      });
+      if (WORKED.includes(report.verdict) && (input.unanswered ?? []).length === 0)
+        await changeNights(store, report.agent, (before) => ({
+          ...before,
+          nights: before.nights.map((night) => (night.runId === report.runId ? { ...night, worked: true } : night)),
+        }));
       return { html, json, directory: store.localPath(directory) };
     },
   };

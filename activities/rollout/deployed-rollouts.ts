@@ -9,7 +9,7 @@ import type { ServedAdapter } from './served-adapter';
 
 /** A set of rollouts in the agent's own environment. */
 export interface DeployedRollouts extends Pick<RolloutOptions, 'plans' | 'concurrency' | 'workKey' | 'stage' | 'note'> {
-  /** Adapters that plans may name. Only those that one does are loaded. Default: none. */
+  /** Adapters that plans may name. Only those that one may need are loaded. Default: none. */
   adapters?: readonly ServedAdapter[];
 }
 
@@ -20,12 +20,13 @@ export async function runDeployedRollouts(
   { adapters = [], ...rollouts }: DeployedRollouts,
 ): Promise<FinishedRollouts> {
   const used = new Set(rollouts.plans.map(({ model }) => model));
+  const anyMayBeUsed = rollouts.plans.some(({ modelAfter }) => modelAfter !== undefined);
   return runRollouts(deps, {
     ...rollouts,
     environment: await readOwnerEnvironment(prepared),
     settings: deployedSettings(prepared.spec),
     model: runModel(prepared, deps.endpoints),
-    adapters: adapters.filter(({ name }) => used.has(name)),
+    adapters: adapters.filter(({ name }) => anyMayBeUsed || used.has(name)),
     signal: Context.current().cancellationSignal,
   });
 }

@@ -7,6 +7,7 @@ import type { EnvironmentHandle } from '../environment';
 import { isProcessFault } from './restarting-environment';
 import type { ChatAnswer, ChatRequest } from './model-client';
 import { ModelFault } from './model-errors';
+import type { ReadMessage } from '../../contracts/routing/later-turns';
 import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
 
 /** The episode to run. */
@@ -17,6 +18,8 @@ export interface EpisodePlan {
   /** Served model name. */
   model: string;
   samplingSeed: number;
+  /** Name of the model that answers after these messages; absent: `model` answers all. */
+  modelAfter?: (messages: readonly ReadMessage[]) => string;
 }
 
 /** Settings that all episodes of a set of rollouts share. */
@@ -99,7 +102,7 @@ async function playEpisode(
   for (let turn = 0; turn < settings.maxTurns && record.finish === 'turn-limit'; turn++) {
     const answer = await answerOrNull(() =>
       parties.chat({
-        model: plan.model,
+        model: plan.modelAfter?.(record.messages) ?? plan.model,
         messages: record.messages,
         tools,
         temperature: settings.temperature,

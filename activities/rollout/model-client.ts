@@ -1,6 +1,8 @@
 import { Agent, type Dispatcher } from 'undici';
 import { z } from 'zod';
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
+import { hideSecret } from '../../contracts/hide-secret';
+import { belongsTo, keyRefusal } from '../endpoints/key-endpoints';
 import { faultOfAnswer, faultOfException, ModelFault } from './model-errors';
 import type { ModelCard } from './model-identity';
 
@@ -86,10 +88,14 @@ const modelsSchema = z.object({
 export interface ModelClientOptions {
   /** Sent as a bearer token; default none. */
   apiKey?: string | undefined;
+  /** Endpoints that the key is sent to. Others are not asked while there is a key. Default: all. */
+  keyEndpoints?: readonly string[];
   /** Longest wait for an answer, time in the server's queue included. Default 120 s. */
   timeoutMs?: number;
   /** Open connections per endpoint; default 256. */
   connections?: number;
+  /** Addresses at which servers load adapters, by their own address, where these differ. */
+  adapterUrls?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -99,8 +105,15 @@ export interface ModelClientOptions {
 export class HttpModelClient implements ModelClient {
   private readonly agent: Agent;
   private readonly headers: Record<string, string>;
+  private readonly apiKey: string | undefined;
+  private readonly adapterUrls: Readonly<Record<string, string>>;
+  private readonly keyEndpoints: readonly string[] | null;
 
-  constructor({ apiKey, timeoutMs = 120_000, connections = 256 }: ModelClientOptions = {}) {
+  constructor(options: ModelClientOptions = {}) {
+    const { apiKey, timeoutMs = 120_000, connections = 256, adapterUrls = {}, keyEndpoints } = options;
+    this.adapterUrls = adapterUrls;
+    this.apiKey = apiKey;
+    this.keyEndpoints = apiKey === undefined || keyEndpoints === undefined ? null : keyEndpoints;
     this.agent = new Agent({
       connections,
       headersTimeout: timeoutMs,
@@ -161,7 +174,8 @@ export class HttpModelClient implements ModelClient {
   }
 
   async loadAdapter(baseUrl: string, name: string, path: string, signal?: AbortSignal): Promise<void> {
-    await this.send('POST', `${baseUrl}/load_lora_adapter`, { lora_name: name, lora_path: path }, signal);
+    const url = `${this.adapterUrls[baseUrl] ?? baseUrl}/load_lora_adapter`;
+    await this.send('POST', url, { lora_name: name, lora_path: path }, signal);
   }
 
   /** Closes the idle connections. */
@@ -175,6 +189,10 @@ export class HttpModelClient implements ModelClient {
     body: unknown,
     signal: AbortSignal | undefined,
   ): Promise<unknown> {
+    if (this.keyEndpoints !== null && !belongsTo(url, this.keyEndpoints)) {
+      const what = "The run's model server";
+      throw new ModelFault('unauthorised', keyRefusal(what, url, 'WHET_MODEL_API_KEY', this.keyEndpoints));
+    }
     let answer: Dispatcher.ResponseData;
     let text: string;
     try {
@@ -194,7 +212,11 @@ export class HttpModelClient implements ModelClient {
     if (answer.statusCode < 200 || answer.statusCode > 299) {
       const header = answer.headers['retry-after'];
       throw faultOfAnswer(
-        { status: answer.statusCode, body: text, retryAfter: typeof header === 'string' ? header : undefined },
+        {
+          status: answer.statusCode,
+          body: hideSecret(text, this.apiKey),
+          retryAfter: typeof header === 'string' ? header : undefined,
+        },
         url,
       );
     }

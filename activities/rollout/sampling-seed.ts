@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto';
 /**
  * Seed of the sampler for an episode's first turn: 31 bits of a hash of run seed, task seed and trial. It does not
  * depend on the model, so that the arms of an evaluation are compared under common random numbers.
+ * @param night of a night that plays tasks again, so that it does not see the same rollouts again.
  */
-export function samplingSeed(runSeed: number, taskSeed: number, trial: number): number {
-  return createHash('sha256').update(`${runSeed}:${taskSeed}:${trial}`).digest().readUInt32BE(0) >>> 1;
+export function samplingSeed(runSeed: number, taskSeed: number, trial: number, night?: number): number {
+  const again = night === undefined ? '' : `:night-${night}`;
+  return createHash('sha256').update(`${runSeed}:${taskSeed}:${trial}${again}`).digest().readUInt32BE(0) >>> 1;
 }

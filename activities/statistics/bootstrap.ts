@@ -67,6 +67,9 @@ export function bootstrapRatio(tasks: readonly WeightedValue[], range: Range, op
  * Where all tasks agree, resampling cannot show any spread and the bootstrap's interval would be a point. The interval
  * is then made from the exact binomial bound on the share of tasks that could differ (Clopper and Pearson 1934), with
  * those at the far end of the range.
+ *
+ * Fewer than `IN_TAIL` resamples say nothing about where a quantile lies: beyond them the tail goes on as that of a
+ * normal distribution does. Otherwise a confidence of 0.9999 would get the interval of 0.999.
  */
 function intervals(columns: readonly Column[], weights: readonly number[], options: BootstrapOptions): Interval[] {
   if (weights.length === 0) throw new RangeError('An interval needs at least one task with weight.');
@@ -75,13 +78,18 @@ function intervals(columns: readonly Column[], weights: readonly number[], optio
   return columns.map((column) => {
     const sorted = replicates.get(column);
     return sorted
-      ? bcaInterval(column.values, weights, sorted, options.confidence)
+      ? bcaInterval(column, weights, sorted, options.confidence)
       : constantInterval(column, options.confidence);
   });
 }
 
+/** Resamples beyond a quantile that can still be read from them. */
+const IN_TAIL = 10;
+/** The correction for skewness divides by a number that vanishes far out. */
+const LEAST_CURVE = 0.1;
+
 function bcaInterval(
-  values: readonly number[],
+  { values, range }: Column,
   weights: readonly number[],
   replicates: Float64Array,
   confidence: number,
@@ -98,7 +106,7 @@ function bcaInterval(
   const acceleration = jackknifeAcceleration(values, weights, total, estimate);
   const endpoint = (p: number) => {
     const z = bias + normalQuantile(p);
-    return quantileOfSorted(replicates, normalCdf(bias + z / (1 - acceleration * z)));
+    return quantileInTail(replicates, bias + z / Math.max(LEAST_CURVE, 1 - acceleration * z), range);
   };
   return { estimate, low: Math.min(endpoint(alpha), estimate), high: Math.max(endpoint(1 - alpha), estimate) };
 }
@@ -158,6 +166,15 @@ function jackknifeAcceleration(
     cubes += (mean - l) ** 3;
   }
   return squares === 0 ? 0 : cubes / (6 * squares ** 1.5);
+}
+
+/** The quantile of the replicates that lies z standard deviations of a normal distribution from the middle. */
+function quantileInTail(sorted: Float64Array, z: number, [least, most]: Range): number {
+  const furthest = -normalQuantile(Math.min(0.5, IN_TAIL / sorted.length));
+  if (Math.abs(z) <= furthest || furthest <= 0) return quantileOfSorted(sorted, normalCdf(z));
+  const middle = quantileOfSorted(sorted, 0.5);
+  const edge = quantileOfSorted(sorted, normalCdf(Math.sign(z) * furthest));
+  return Math.min(most, Math.max(least, middle + ((edge - middle) * Math.abs(z)) / furthest));
 }
 
 /** Linear interpolation between order statistics. */

@@ -1,13 +1,17 @@
 import { Context } from '@temporalio/activity';
-import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import { reusableEnvironmentSchema } from '../../contracts/artifacts/reuse';
+import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { LlmActivities } from '../../contracts/messages/activities';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { SynthesisInput, SynthesisResult } from '../../contracts/messages/sharpen-stage';
 import { contentKey, type AnalystFactory } from '../../llm';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { getJson, layout } from '../../store';
 import { OneAttempt } from '../analyst/one-attempt';
 import { RecordedCalls } from '../analyst/recorded-calls';
 import { startProgress } from '../progress';
+import { environmentKeyOf } from '../reuse/environment-inputs';
+import { takeReusable } from '../reuse/reuse-records';
 import { type MaterialDeps, materialReader } from './material';
 import { SYNTHESIS_PROMPT_VERSION, synthesisAnswerSchema, synthesisMessages } from './prompt';
 
@@ -22,11 +26,17 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
   const attempts = new OneAttempt();
 
   return {
+    /**
+     * Asks the analyst for an environment. The first attempt takes the one that an earlier run had certified for the
+     * same capability, tools and system messages; it is validated as any other.
+     */
     async synthesiseEnvironment(input: SynthesisInput, repetition?: Repetition): Promise<SynthesisResult> {
       const { context, capability, attempt } = input;
       const { heartbeat, cancellationSignal: signal } = Context.current();
       const prepared = await getJson(deps.store, context.spec, preparedSpecSchema);
       const analyst = deps.analyst(prepared, context);
+      const known = await certifiedBefore(deps, prepared, input);
+      if (known !== null) return { ...known, promptTokens: 0, completionTokens: 0, model: analyst.model };
       const progress = startProgress({ stage: 'sharpen', unit: 'environments', total: 1, heartbeat });
       const calls = await RecordedCalls.open(
         deps.store,
@@ -68,4 +78,29 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       }
     },
   };
+}
+
+/** The certified environment of an earlier run, in the folder of this one. Null where there is none to reuse. */
+async function certifiedBefore(
+  deps: SynthesiseDeps,
+  prepared: PreparedSpec,
+  input: SynthesisInput,
+): Promise<{ source: ArtifactRef; reusedFrom: string } | null> {
+  const { context, capability, attempt, previous } = input;
+  if (attempt > 1 || previous !== null) return null;
+  const { store } = deps;
+  const key = await environmentKeyOf(store, input, (await deps.describeTarget(prepared)).tools);
+  return takeReusable(store, context.agent, key, reusableEnvironmentSchema, async ({ runId, source }) =>
+    // The run's own attempt, executed again by a repair, asks for what it has recorded.
+    runId === context.runId
+      ? null
+      : {
+          source: await store.put(
+            layout.environments(context.runId, capability.id),
+            `attempt-${attempt}.py`,
+            await store.get(source),
+          ),
+          reusedFrom: runId,
+        },
+  );
 }

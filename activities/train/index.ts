@@ -13,6 +13,10 @@ import { removeCheckpoints } from './checkpoints';
 import { storeAdapter } from './store-adapter';
 import type { TrainingBackend } from './backend';
 import { trainToCompletion } from './train-to-completion';
+import { adapterKey, trainerImage } from '../reuse/content-keys';
+import { keepReusable } from '../reuse/reuse-records';
+import { projectVersion } from '../../contracts/project-version';
+import { takeTrained } from './take-trained';
 import { planTraining } from './training-job';
 import { planTrial } from './trial/plan-trial';
 import { tryTrainer } from './trial/try-trainer';
@@ -48,8 +52,9 @@ export function createTrainActivities({
   };
   return {
     /**
-     * Trains one adapter and stores it. Resumes at the furthest point: takes an existing manifest, attaches to a
-     * running trainer, or starts one, which goes on from its last checkpoint. Cancelling the activity stops the
+     * Trains one adapter and stores it, or takes the one of an earlier run with the same content. Resumes at the
+     * furthest point: takes an existing manifest, attaches to a running trainer, or starts one, which goes on from its
+     * last checkpoint. Cancelling the activity stops the
      * trainer. A worker that shuts down leaves the trainer running, and the next attempt attaches to it. With
      * `training.packing` it may first wait for other trainings of the run to share a trainer with.
      * @throws Trainer.*, Model.Changed.
@@ -59,6 +64,12 @@ export function createTrainActivities({
       const backend = backendOf(prepared);
       await requireFrozenBaseModel(store, prepared, 'sharpen');
       const planned = await planTraining(store, prepared, input, backend.jailProfile, modelUrl);
+      const key = adapterKey(planned.job, prepared.baseModelSha256, {
+        version: projectVersion(),
+        image: trainerImage(prepared.spec.training),
+      });
+      const known = await takeTrained(store, input.context, planned, key);
+      if (known !== null) return known;
       const manifest = await trainToCompletion({ store, clock, atOnce }, backend, { input, prepared, planned });
       // What the trainer read is what counts: it may see another directory under this path than the worker.
       const trainedOn = manifest.baseModelSha256;
@@ -70,6 +81,7 @@ export function createTrainActivities({
       const adapter = await storeAdapter(store, input.context.agent, input.job, planned, manifest);
       // The adapter is there twice by now, so nothing goes on from a checkpoint any more.
       await removeCheckpoints(planned.directory);
+      await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });
       return adapter;
     },
 

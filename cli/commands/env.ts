@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
+import { cleanBlock, cleanLine } from '../../contracts/clean-text';
 import type { Certificate } from '../../contracts/artifacts/certificate';
 import { editCommand, MESSAGES } from '../../contracts/names';
 import type { EditedEnvironment } from '../../contracts/messages/run';
@@ -28,7 +29,7 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
   let certificate: Certificate | undefined;
   const code = await runEnvironmentTool(['check', source, path], (line) => {
     if (line.type === 'check')
-      out.line(`${line.check.passed ? '✓' : '✗'} ${line.check.name.padEnd(18)} ${line.check.detail}`);
+      out.line(`${line.check.passed ? '✓' : '✗'} ${line.check.name.padEnd(18)} ${cleanLine(line.check.detail)}`);
     if (line.type === 'certificate') ({ certificate } = line);
   });
   if (certificate === undefined)
@@ -61,20 +62,22 @@ export async function envRunCommand(
       switch (line.type) {
         case 'opening':
           episode.messages = line.messages;
-          for (const { role, content } of line.messages) out.line(`${role}: ${content}`);
-          out.line(`tools: ${line.tools.map((tool) => tool.function.name).join(', ')}`);
+          for (const { role, content } of line.messages) out.line(cleanBlock(`${role}: ${content}`));
+          out.line(cleanLine(`tools: ${line.tools.map((tool) => tool.function.name).join(', ')}`));
           if (reference !== true)
             out.line('Moves, a line each: {"name": "...", "arguments": {...}} or {"text": "..."}; end with Ctrl-D.');
           break;
         case 'observation':
           episode.steps.push({ move: line.move, observation: line.observation, done: line.done });
-          out.line(`> ${JSON.stringify(line.move)}\n${line.observation}${line.done ? '\n(the episode is over)' : ''}`);
+          out.line(`> ${JSON.stringify(line.move)}`);
+          out.line(cleanBlock(`  ${line.observation}`));
+          if (line.done) out.line('(the episode is over)');
           break;
         case 'end':
           episode.reward = line.reward;
           break;
         case 'error':
-          out.line(line.message);
+          out.line(cleanBlock(line.message));
           break;
         default:
       }

@@ -1,3 +1,4 @@
+import { cleanBlock } from '../../contracts/clean-text';
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES, type WaitingFor, WORKFLOWS } from '../../contracts/names';
 import type { Context } from '../context';
@@ -6,7 +7,7 @@ import { duration, table } from '../output';
 import { withTemporal } from '../temporal';
 import { agentOf, readProgress } from '../view/run-state';
 import { waitingForOf, type WaitingRow, waitingRuns } from '../view/waiting-runs';
-import { sinceText, WAITS_FOR, waitsOf } from '../view/waits';
+import { sinceText, untilText, WAITS_FOR, waitsOf } from '../view/waits';
 
 /** A run in the list. */
 interface RunRow {
@@ -93,11 +94,12 @@ function waitText({ waitingFor, waitingSince }: RunRow, now: number): string {
 /** Each wait as a paragraph: a reason is too long for a column. */
 function waitingText(rows: readonly WaitingRow[], now: number): string {
   if (rows.length === 0) return 'No run waits for anybody.';
-  const paragraphs = rows.map(({ runId, key, stage, who, since, reason, commands }) => {
+  const paragraphs = rows.map(({ runId, key, stage, who, since, until, reason, commands }) => {
     const where = [stage, key].filter((name, i, all) => name !== null && all.indexOf(name) === i).join(', ');
-    const time = since === null ? '' : `, ${sinceText(Date.parse(since), now)}`;
+    const untilMs = until === null ? undefined : Date.parse(until);
+    const time = since === null ? '' : `, ${sinceText(Date.parse(since), now)}${untilText(untilMs, now)}`;
     const head = `${runId}${where === '' ? '' : ` (${where})`} waits ${WAITS_FOR[who]}${time}`;
-    return [head, `  ${reason}`, ...commands.map((command) => `  $ ${command}`)].join('\n');
+    return [head, cleanBlock(`  ${reason}`), ...commands.map((command) => `  $ ${command}`)].join('\n');
   });
   return paragraphs.join('\n\n');
 }

@@ -1,3 +1,4 @@
+import { cleanBlock } from '../../contracts/clean-text';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { layout, LocalStore } from '../../store';
@@ -26,7 +27,7 @@ export async function reportCommand(context: Context, runId: string): Promise<vo
   const report = await readReport(directory);
   context.out.result(
     report,
-    `${reportText(report)}\n\n${report.notes.join('\n')}\n\n${directory}/report.html\nreport: ${directory}/report.json`,
+    `${reportText(report)}\n\n${report.notes.map(cleanBlock).join('\n')}\n\n${directory}/report.html\nreport: ${directory}/report.json`,
   );
 }
 
@@ -34,7 +35,7 @@ export async function reportCommand(context: Context, runId: string): Promise<vo
 function directoryOfResult({ settings }: Context, runId: string): Promise<string> {
   return withTemporal(settings, async ({ client }) => {
     const state = await readRunState(client, runId);
-    if (state.result === null)
+    if (state.result === null || state.result.reportDirectory === null)
       throw new CliError([`${runId} has no report.`, ...explainRun(state)].join('\n'), { type: 'Report.Missing' });
     return state.result.reportDirectory;
   });

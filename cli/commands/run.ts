@@ -91,6 +91,10 @@ export async function showEnd({ out }: Context, state: RunState): Promise<void> 
       type: 'Run.Failed',
       reportedType: state.failure?.type ?? null,
     });
+  if (state.result.reportDirectory === null) {
+    out.result(state.result, explainRun(state).join('\n'));
+    return;
+  }
   const report = await readReport(state.result.reportDirectory);
   out.result(state.result, `\n${reportText(report)}\nreport: ${state.result.reportDirectory}/report.json`);
 }

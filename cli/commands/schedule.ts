@@ -1,5 +1,6 @@
 import { ScheduleNotFoundError, ScheduleOverlapPolicy, type ScheduleOptions } from '@temporalio/client';
-import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { scheduleIdOf, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { ImprovementRunInput } from '../../contracts/messages/run';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
@@ -15,9 +16,6 @@ export interface ScheduleFlags {
   delete?: boolean;
 }
 
-/** Name of an agent's schedule in Temporal. */
-const scheduleIdOf = (agent: string) => `whet-${agent}`;
-
 /** A span like `90s`, `10m`, `2h`, `1d` in milliseconds. @throws CliError (exit 2) */
 export function parseSpan(flag: string, text: string): number {
   const match = /^(\d+)(s|m|h|d)$/.exec(text);
@@ -31,8 +29,7 @@ export function parseSpan(flag: string, text: string): number {
 }
 
 /**
- * The Temporal Schedule of an agent's runs: one run at a time. A start that the server missed is made up for within the
- * catch-up window.
+ * The Temporal Schedule of an agent's runs. A start that the server missed is made up for within the catch-up window.
  */
 export function scheduleOptions(
   agent: Agent,
@@ -43,7 +40,8 @@ export function scheduleOptions(
   return {
     scheduleId: scheduleIdOf(agent.spec.name),
     spec: { cronExpressions: [cron], timezone, jitter: parseSpan('--jitter', jitter) },
-    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: parseSpan('--catch-up', catchUp) },
+    // Each night begins as a run, which looks at the others and says why where it is skipped.
+    policies: { overlap: ScheduleOverlapPolicy.ALLOW_ALL, catchupWindow: parseSpan('--catch-up', catchUp) },
     action: {
       // The client (1.24) sends the priority although its types lack the field.
       ...{ priority: { fairnessKey: agent.spec.name } },
@@ -52,15 +50,27 @@ export function scheduleOptions(
       workflowId: `run-${agent.spec.name}`,
       taskQueue: TASK_QUEUES.orchestration,
       args: [input],
-      memo: { agent: agent.spec.name, seed: agent.spec.seed, specPath: agent.path },
+      memo: { agent: agent.spec.name, seed: agent.spec.seed, specPath: agent.path, scheduled: true, cron },
+      // From its start on, so that the next night finds it although no worker has taken it yet.
+      typedSearchAttributes: [
+        { key: defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, 'KEYWORD'), value: agent.spec.name },
+      ],
       staticSummary: `scheduled improvement run of ${agent.spec.name}`,
     },
-    memo: { agent: agent.spec.name, cron },
+    memo: { agent: agent.spec.name },
   };
 }
 
 /** `whet schedule AGENT_YAML --cron '0 2 * * *'`: creates or replaces the agent's schedule; `--delete` removes it. */
-export async function scheduleCommand({ settings, out }: Context, path: string, flags: ScheduleFlags): Promise<void> {
+export async function scheduleCommand(
+  { settings, out }: Context,
+  path: string | undefined,
+  flags: ScheduleFlags,
+): Promise<void> {
+  if (path === undefined)
+    throw new CliError('Name the agent.yaml, or say what to do: ls, pause, resume, trigger.', {
+      type: 'Schedule.Invalid',
+    });
   const agent = readAgent(path);
   const { cron } = flags;
   if (cron === undefined && flags.delete !== true)

@@ -1,3 +1,4 @@
+import { cleanBlock } from '../../contracts/clean-text';
 import type { Context } from '../context';
 import { localServices } from '../local-services';
 import { table } from '../output';
@@ -30,7 +31,7 @@ export async function statusCommand(
         head,
         ...stageLines(state).map(formatStageLine),
         '',
-        ...explainRun(state, await localServices(settings, address)),
+        ...explainRun(state, await localServices(settings, address)).map(cleanBlock),
       ].join('\n'),
     );
   });
@@ -41,7 +42,7 @@ export async function whyCommand({ settings, out }: Context, runId: string): Pro
   await withTemporal(settings, async ({ client, address }) => {
     const state = await readRunState(client, runId);
     const sentences = explainRun(state, await localServices(settings, address));
-    out.result({ runId, status: state.status, why: sentences }, sentences.join('\n'));
+    out.result({ runId, status: state.status, why: sentences }, sentences.map(cleanBlock).join('\n'));
   });
 }
 

@@ -24,6 +24,12 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
     takes: 'agent.yaml, the model and the analyst as they are now',
     differs: 'agent.yaml, its environment, the model or an address has changed since the run began',
   },
+  planNight: {
+    stage: 'collect',
+    takes: 'seconds',
+    differs: 'another version has become active, or the records of earlier runs have changed',
+  },
+  decideNight: { stage: 'collect', takes: 'seconds', differs: 'this version of Whetstone decides otherwise' },
   collectTrajectories: {
     stage: 'collect',
     takes: ROLLOUTS,
@@ -33,7 +39,7 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
     stage: 'identify',
     takes: 'the recorded answers of the analyst',
     differs: 'an answer was asked for anew, or this version of Whetstone asks otherwise',
-    answers: () => 'analyst-discover',
+    answers: ({ measures }: { measures?: true }) => (measures ? 'analyst-discover-served' : 'analyst-discover'),
   },
   planLabels: { stage: 'identify', takes: 'seconds', differs: LABELS_CHANGED },
   tallyRun: { stage: 'identify', takes: "labels of the agent's cache", differs: LABELS_CHANGED },
@@ -57,6 +63,11 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
     differs:
       'it was trained anew: the manifest has its times in it, and another processor rounds otherwise, which gives ' +
       'other weights',
+  },
+  keepMembers: {
+    stage: 'sharpen',
+    takes: 'the records of the runs that trained them',
+    differs: 'a record or a manifest of an earlier run is gone',
   },
   planEvaluation: {
     stage: 'evaluate',

@@ -1,6 +1,7 @@
 /** Entry point of the detached supervisor: reads its plan as JSON from WHET_PLAN and stops on SIGTERM. */
 import { keepLastWords } from '../../contracts/last-words';
 import { CliError } from '../errors';
+import { standardError } from '../output';
 import type { Plan } from './plan';
 import { supervise } from './supervisor';
 
@@ -18,7 +19,8 @@ main().then(
   // Everything is stopped: a connection that is still closing must not keep this process alive.
   () => process.exit(0),
   (error: unknown) => {
-    console.error(error instanceof CliError ? error.message : error);
+    const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    standardError.write(`${error instanceof CliError ? error.message : said}\n`);
     process.exit(1);
   },
 );

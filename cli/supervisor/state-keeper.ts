@@ -1,3 +1,4 @@
+import { standardError } from '../output';
 import { diskProblem } from './disk';
 import type { Plan } from './plan';
 import { isStateKept, removeSupervisorState, type SupervisorState, writeSupervisorState } from './supervisor-state';
@@ -57,6 +58,6 @@ export class StateKeeper {
   private say(text: string): void {
     if (this.said === text) return;
     this.said = text;
-    console.error(`${new Date().toISOString()} ${text}`);
+    standardError.write(`${new Date().toISOString()} ${text}\n`);
   }
 }

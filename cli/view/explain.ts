@@ -8,7 +8,7 @@ import { LONG_POLL_MS } from '../pollers';
 import type { LocalServices } from '../local-services';
 import type { PendingActivity, RunState } from './run-state';
 import type { QueueWorker } from './task-queue-workers';
-import { failingText, sinceText, WAITS_FOR } from './waits';
+import { failingText, sinceText, untilText, WAITS_FOR } from './waits';
 
 /** Silence after which a worker counts as gone: its next poll is late. */
 const POLLER_SILENT_MS = LONG_POLL_MS + 10_000;
@@ -17,6 +17,8 @@ const HEARTBEAT_SILENT_MS = 8 * HEARTBEAT_MS.every;
 
 /** What each activity does, as the end of a sentence that begins with "the run is". */
 const DOING: Record<string, string> = {
+  takeTurn: 'looking whether the night before is over',
+  recordEnd: 'writing down how it ended',
   prepareRun: 'checking agent.yaml, the model, the analyst and the jail',
   collectTrajectories: 'rolling out the base agent on the train tasks',
   discoverCandidates: 'asking the analyst which capabilities the failures lack',
@@ -188,7 +190,8 @@ function waitSentences({ waits = [], failing = [] }: RunProgress, waitingFor: st
   if (waits.length === 0) return waitingFor.split('\n').map((reason) => `It waits for a person. ${reason}`);
   return [
     ...waits.map(
-      ({ key, reason, sinceMs, who }) => `It waits ${WAITS_FOR[who]}, ${sinceText(sinceMs, now)}. ${key}: ${reason}`,
+      ({ key, reason, sinceMs, untilMs, who }) =>
+        `It waits ${WAITS_FOR[who]}, ${sinceText(sinceMs, now)}${untilText(untilMs, now)}. ${key}: ${reason}`,
     ),
     ...failing.map((one) => `Trouble ${sinceText(one.sinceMs, now)}. ${one.key}: ${failingText(one)}`),
   ];
@@ -201,7 +204,7 @@ function explainEnd(state: RunState): string[] {
     return [
       `It ended${took}: ${verdict}.${summary ? ` ${summary}` : ''}`,
       ...reasons,
-      `Report: ${reportDirectory}/report.html`,
+      ...(reportDirectory === null ? [] : [`Report: ${reportDirectory}/report.html`]),
     ];
   }
   const failure = state.failure;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
+import { cleanBlock, cleanLine } from '../../contracts/clean-text';
 import { duration, type Output } from '../output';
 import { isTroubleOfServer, serverError } from '../temporal-errors';
 import { readRunState, type RunState } from './run-state';
@@ -74,7 +75,7 @@ function createPrinter(out: Output): { show(state: RunState): void } {
       const lines = stageLines(state).map((line) => timed(line, state.now));
       const wait = state.progress?.waitingFor ?? null;
       if (out.live) {
-        out.redraw([...lines.map(formatStageLine), ...(wait === null ? [] : [`waits: ${wait}`])]);
+        out.redraw([...lines.map(formatStageLine), ...(wait === null ? [] : [cleanLine(`waits: ${wait}`)])]);
         if (state.status !== 'running') out.settle();
         return;
       }
@@ -82,7 +83,7 @@ function createPrinter(out: Output): { show(state: RunState): void } {
         printed.set(line.name, { status: line.status, text: line.text, at: state.now });
         out.line(formatStageLine(line));
       }
-      if (wait !== waiting && wait !== null) out.line(`waits: ${wait}`);
+      if (wait !== waiting && wait !== null) out.line(cleanBlock(`waits: ${wait}`));
       waiting = wait;
     },
   };

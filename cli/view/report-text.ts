@@ -1,3 +1,4 @@
+import { cleanBlock } from '../../contracts/clean-text';
 import type { Arm, Interval } from '../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
 import { readFile } from 'node:fs/promises';
@@ -38,10 +39,10 @@ const difference = ({ estimate, low, high }: Interval) => `${signed(estimate)} [
 
 /**
  * A table with a row for base, best single adapter, mixed (where there is one), routed and oracle: the pass rate in
- * [0, 1] and its paired difference to base, each with its interval.
+ * [0, 1] and its paired difference to base, each with its interval. Without an evaluation, a sentence says why.
  */
-function resultTable({ evaluation }: Report): string {
-  if (evaluation === null) return 'Nothing was evaluated: no adapter was trained.';
+function resultTable({ evaluation, night }: Report): string {
+  if (evaluation === null) return night?.sentence ?? 'Nothing was evaluated: no adapter was trained.';
   const percent = `${Math.round(evaluation.confidence * 100)} %`;
   const row = (label: string, arm: Arm) => [
     label,
@@ -80,7 +81,8 @@ export function reportText(report: Report): string {
     `verdict: ${verdict}${promotedVersion === null ? '' : ` (registry version ${promotedVersion})`}`,
     ...(gate === null ? [] : gate.reasons.map((reason) => `  ${reason}`)),
     ...(gate?.culprit === undefined ? [] : [`  culprit: ${gate.culprit}`]),
-    '',
-    resultTable(report),
-  ].join('\n');
+  ]
+    .map(cleanBlock)
+    .concat('', resultTable(report))
+    .join('\n');
 }

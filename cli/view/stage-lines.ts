@@ -1,3 +1,4 @@
+import { cleanLine } from '../../contracts/clean-text';
 import { type StageName, STAGES } from '../../contracts/names';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import { duration } from '../output';
@@ -90,5 +91,5 @@ export function formatStageLine({ name, status, seconds, text }: StageLine): str
     paused: 'waits',
   };
   const time = seconds === null ? '' : duration(seconds);
-  return `${name.padEnd(9)} ${(marks[status] ?? status).padEnd(8)} ${time.padStart(12)}  ${text}`.trimEnd();
+  return `${name.padEnd(9)} ${(marks[status] ?? status).padEnd(8)} ${time.padStart(12)}  ${cleanLine(text)}`.trimEnd();
 }

@@ -50,5 +50,5 @@ async function rowsOf(client: Client, info: WorkflowExecutionInfo): Promise<Wait
   if (progress !== null) return waitsOf(runId, progress).map((wait) => ({ ...run, ...wait }));
   const who = waitingForOf(info) ?? 'operator';
   const reason = `No worker answers, so nobody can say why: start one with \`whet up\`, then ask \`whet why ${runId}\`.`;
-  return [{ ...run, key: null, who, since: null, reason, commands: [] }];
+  return [{ ...run, key: null, who, since: null, until: null, reason, commands: [] }];
 }

@@ -18,6 +18,8 @@ export interface Wait {
   who: WaitingFor;
   /** As an ISO date; null where no worker says. */
   since: string | null;
+  /** When its deadline passes, as an ISO date; null: never, or no worker says. */
+  until: string | null;
   reason: string;
   /** The commands that answer it. Empty where it goes on by itself. */
   commands: string[];
@@ -31,6 +33,7 @@ export function waitsOf(runId: string, { waits = [], failing = [] }: RunProgress
       key: wait.key,
       who: wait.who,
       since: new Date(wait.sinceMs).toISOString(),
+      until: wait.untilMs === undefined ? null : new Date(wait.untilMs).toISOString(),
       reason: wait.reason,
       commands: commandsIn(runId, wait),
     })),
@@ -38,6 +41,7 @@ export function waitsOf(runId: string, { waits = [], failing = [] }: RunProgress
       key: one.key,
       who: 'repeated-failure' as const,
       since: new Date(one.sinceMs).toISOString(),
+      until: null,
       reason: failingText(one),
       commands: [],
     })),
@@ -59,4 +63,11 @@ function commandsIn(runId: string, { key, reason }: RunWait): string[] {
 export function sinceText(sinceMs: number, now: number): string {
   const then = `${new Date(sinceMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
   return `since ${then} (${duration(Math.max(0, now - sinceMs) / 1000)})`;
+}
+
+/** `, at the longest until 2026-03-02 10:03 UTC (19 h 58 min left)`; empty for a wait without a deadline. */
+export function untilText(untilMs: number | undefined, now: number): string {
+  if (untilMs === undefined) return '';
+  const then = `${new Date(untilMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  return `, at the longest until ${then} (${duration(Math.max(0, untilMs - now) / 1000)} left)`;
 }

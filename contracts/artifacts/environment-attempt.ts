@@ -67,6 +67,8 @@ export const environmentAttemptSchema = z.strictObject({
       'What the certificate says beside the validation; null for an attempt that was made before there were ' +
         'certificates.',
     ),
+  reusedFrom: z.string().optional().describe('The earlier run that wrote it; absent: this one did.'),
+  calibrationFrom: z.string().optional().describe('The earlier run that calibrated it; absent: this one did.'),
   accepted: z.boolean().describe('Valid and in the calibration band: the adapter is trained in it.'),
 });
 export type EnvironmentAttempt = z.infer<typeof environmentAttemptSchema>;

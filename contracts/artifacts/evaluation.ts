@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { evaluationPlanSchema } from './evaluation-plan';
+import { evaluationPlanSchema, judgingSchema } from './evaluation-plan';
 import { routerChoiceSchema } from './router';
 
 /** An estimate with its interval. Shares are in [0, 1], differences in [-1, 1]. */
@@ -48,11 +48,20 @@ const incumbentSchema = z.strictObject({
 });
 export type Incumbent = z.infer<typeof incumbentSchema>;
 
+/** What the gate needs proved, at the confidence of this comparison. */
+const judgedSchema = judgingSchema.extend({
+  routedMinusBase: intervalSchema.describe('Routed minus base.'),
+  routedMinusIncumbent: intervalSchema.nullable().describe('Routed minus the active version; null when it is no arm.'),
+  loss: intervalSchema
+    .nullable()
+    .describe('Loss among tasks that passed before, with what is served; null when none passed.'),
+});
+
 /** `evaluation.json`: all arms on the same held-out tasks. */
 export const evaluationSchema = z.strictObject({
   tasks: z.number().int().describe('Held-out tasks that every arm ran in full.'),
   trials: z.number().int().describe('Trials of each task by each arm.'),
-  confidence: z.number().describe('Nominal coverage of every interval, for example 0.95.'),
+  confidence: z.number().describe('Nominal coverage of every interval outside of `judged`, for example 0.95.'),
   bootstrapSamples: z.number().int().describe('Resamples of tasks behind each interval.'),
   base: armSchema.describe('The deployed agent as it is.'),
   bestSingle: armSchema.describe(
@@ -88,6 +97,9 @@ export const evaluationSchema = z.strictObject({
   plan: evaluationPlanSchema
     .optional()
     .describe('What the run is judged by, from before the held-out tasks were played; absent in older runs.'),
+  judged: judgedSchema
+    .optional()
+    .describe('The same figures as the gate judges them: their intervals are wider; absent in older runs.'),
   byTag: z
     .array(
       z.strictObject({

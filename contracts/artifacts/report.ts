@@ -4,6 +4,7 @@ import { analystUseSchema } from './analyst-use';
 import { artifactRefSchema } from './artifact-ref';
 import { STAGES, RUN_OUTCOMES } from '../names';
 import { candidateSchema, identificationSchema } from './identification';
+import { nightDecisionSchema } from './night';
 import { environmentAttemptSchema } from './environment-attempt';
 import { evaluationSchema, gateSchema } from './evaluation';
 
@@ -20,6 +21,7 @@ const trainedSchema = z.strictObject({
   key: z.string().describe("Its directory, relative to the store's root."),
   rollouts: z.number().int().describe('Rollouts it was trained with.'),
   seconds: z.number().describe('Time of its training, start of the process included.'),
+  reusedFrom: z.string().optional().describe('The earlier run that trained it; absent: this one did.'),
   curve: z
     .array(
       z.strictObject({
@@ -101,7 +103,12 @@ export const reportSchema = z.strictObject({
       trials: z.number().int().describe('Trials of each task.'),
     })
     .describe('What identification was made from.'),
-  identification: identificationSchema.describe('Which capabilities the agent lacks.'),
+  night: nightDecisionSchema
+    .optional()
+    .describe('What the run measured of the active version before it did anything else; absent: it did not measure.'),
+  identification: identificationSchema.describe(
+    'Which capabilities the agent lacks; of a run that ended after measuring: which it lacks as it serves.',
+  ),
   sharpened: z.array(sharpenedSchema).describe('One for each kept capability.'),
   mixed: trainedSchema
     .nullable()

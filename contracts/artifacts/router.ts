@@ -38,6 +38,29 @@ const leftOut = z
   .array(z.string())
   .describe('Capabilities whose tasks the base model gets, because their adapter lost more tasks than it gained.');
 
+/** Which later messages of a conversation are read, beginning with those that say most. */
+export const LATER_MESSAGES = ['user', 'user-and-tools'] as const;
+/** One of `LATER_MESSAGES`. */
+export type LaterMessages = (typeof LATER_MESSAGES)[number];
+
+const laterTurns = z
+  .strictObject({
+    reads: z
+      .enum(LATER_MESSAGES)
+      .describe("The user's messages, or what tools return as well: some agents hear their user through a tool."),
+    vocabulary: vocabularySchema,
+    needs: needModelsSchema,
+    threshold: z
+      .number()
+      .min(0)
+      .max(1)
+      .describe('A later message moves the conversation to a capability that is at least this likely.'),
+  })
+  .optional()
+  .describe('What later messages call for; absent: a conversation keeps the adapter that it began with.');
+/** What moves a conversation to another adapter. */
+export type LaterTurnsModel = z.infer<typeof laterTurns> & object;
+
 /** `router.json`: which adapter, or base, gets a conversation. It is judged and served as it stands here. */
 export const routerSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('base'), leftOut }).describe('Every conversation gets the base model.'),
@@ -50,6 +73,7 @@ export const routerSchema = z.discriminatedUnion('kind', [
       leftOut,
       vocabulary: vocabularySchema,
       needs: needModelsSchema,
+      laterTurns,
     })
     .describe('A logistic regression, learned from the labels of identification, says what a task calls for.'),
   z
@@ -66,6 +90,7 @@ export const routerSchema = z.discriminatedUnion('kind', [
           }),
         )
         .describe('Labelled openings.'),
+      laterTurns,
     })
     .describe('The most similar labelled openings vote.'),
   z
@@ -81,6 +106,7 @@ export const routerSchema = z.discriminatedUnion('kind', [
         .min(0)
         .max(1)
         .describe('Below this calibrated probability the base model gets the conversation.'),
+      laterTurns,
     })
     .describe('The base model reads a menu and answers with a label (paper, section 5).'),
 ]);
@@ -124,6 +150,18 @@ export const routerChoiceSchema = z.strictObject({
       }),
     )
     .describe('Each adapter through the chosen router.'),
+  laterTurns: z
+    .strictObject({
+      reads: z.enum(LATER_MESSAGES).describe('Which later messages were read.'),
+      tasks: z.number().int().describe('Compared train tasks in which a later message calls for another adapter.'),
+      rollouts: z.number().int().describe('Rollouts bought for this comparison; not among `rollouts`.'),
+      gain: z.number().describe('Pass rate of these tasks with the move minus without it.'),
+      standardError: z.number().describe('Standard error of the gain, paired over tasks.'),
+      leftOut: z.array(z.string()).describe('Capabilities to which no conversation moves, because that lost tasks.'),
+      adopted: z.boolean().describe('The gain is above one standard error, so conversations move.'),
+    })
+    .optional()
+    .describe('Whether a later message moves a conversation; absent where too few tasks have one that would.'),
   reliability: z
     .strictObject({
       tasks: z.number().int().describe('Train tasks that it was measured on, each by a router that did not see it.'),

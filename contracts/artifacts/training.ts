@@ -119,6 +119,8 @@ export const trainingManifestSchema = z.object({
   jobId: z.string(),
   jobSha256: z.string(),
   baseModelSha256: z.string(),
+  /** Version of the trainer; absent in manifests of earlier versions. */
+  trainerVersion: z.string().optional(),
   adapterSha256: z.string(),
   adapterDir: z.string(),
   iterations: z.number().int(),
@@ -154,6 +156,8 @@ export interface TrainedAdapter {
   rollouts: number;
   seconds: number;
   finalReward: number;
+  /** The run that trained it, where it was an earlier one. `rollouts` and `seconds` are those of that training. */
+  reusedFrom?: string;
 }
 
 /**

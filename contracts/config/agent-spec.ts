@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import { agentNameSchema } from './agent-name';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
+import { isWrittenPlainly, PLAIN_ADDRESS } from './http-url';
 import { IDENTIFY_ARMS } from '../artifacts/identification';
 import { COMPETING_ROUTERS } from '../artifacts/router';
 import { kubernetesSpecSchema } from './kubernetes-spec';
 import { modelSpecSchema } from './model-spec';
+import { notifySpecSchema } from './notify-spec';
 import { algorithmOptions, jobOptions } from './training-options';
 
 const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
+const hours = z.number().positive().max(8_760);
 
 const liveSchema = z
   .strictObject({
@@ -91,6 +94,7 @@ const trainingSchema = z
       ),
     samplerUrl: z
       .url({ protocol: /^https?$/ })
+      .refine(isWrittenPlainly, { error: PLAIN_ADDRESS })
       .refine((url) => !/^https?:\/\/[^/?#]*@/i.test(url), {
         error: 'an address without a user name and password; a key goes into the file WHET_SAMPLER_AUTH_FILE',
       })
@@ -256,8 +260,23 @@ export const agentSpecSchema = z.strictObject({
             'may be lost, as far as the interval can tell. Its upper end must lie below this.',
         ),
       approval: z.boolean().default(false).describe('true: wait for `whet approve` before promoting.'),
+      approvalDeadlineHours: hours
+        .default(168)
+        .describe('Hours after which a run that nobody approved ends as `expired`, without a promotion.'),
     })
     .prefault({}),
+  schedule: z
+    .strictObject({
+      waitDeadlineHours: hours
+        .default(20)
+        .describe(
+          'Hours that a run of the schedule waits for an answer, or fails again and again. Then a capability is left ' +
+            'out, and a run that cannot go on without the answer ends as `expired`.',
+        ),
+    })
+    .prefault({})
+    .describe('Only for runs that `whet schedule` starts.'),
+  notify: notifySpecSchema,
   groundTruth: z
     .strictObject({
       planted: z.array(z.string()).describe('Diagnostics ids of deliberately planted deficits.'),

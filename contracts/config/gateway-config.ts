@@ -39,6 +39,13 @@ const gatewayAgentSchema = z.strictObject({
   name: agentNameSchema.describe('What clients send as `model`, and the name of the registry.'),
   baseModel: z.string().min(1).describe('Served name of the base model at the model servers.'),
   replicas: z.array(httpUrlSchema).min(1).describe('Model servers, each ending in /v1.'),
+  adminPort: z
+    .number()
+    .int()
+    .min(1)
+    .max(65535)
+    .optional()
+    .describe("Port at which these servers load adapters (the policy server's --admin-port); absent: the API's."),
   embeddings: z
     .strictObject({ baseUrl: httpUrlSchema, model: z.string().min(1) })
     .optional()
@@ -57,7 +64,7 @@ const gatewayKeySchema = z.strictObject({
   client: z.string().min(1).describe('Name in metrics and logs.'),
   sha256: z
     .string()
-    .regex(/^[0-9a-f]{64}$/)
+    .regex(/^[0-9a-f]{64}$/, 'the sha256 of the key, 64 digits and letters from a to f')
     .describe('sha256 of the key, in hex: `printf %s "$KEY" | sha256sum`.'),
   agents: z.array(agentNameSchema).optional().describe('Agents it may use; absent: all.'),
   requestsPerMinute: count.optional().describe('Absent: no limit.'),

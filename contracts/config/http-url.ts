@@ -9,10 +9,17 @@ const isPlain = (text: string): boolean => {
   }
 };
 
+/** Whether an address says what it is: URL parsers drop tabs and line feeds, and read a backslash as a slash. */
+export const isWrittenPlainly = (text: string): boolean => /^https?:\/\/[^\s\\/?#][^\s\\]*$/i.test(text);
+
+/** What `isWrittenPlainly` allows. */
+export const PLAIN_ADDRESS = 'an address with a host behind http:// or https://, without blanks and backslashes';
+
 /**
  * The address of a server: http or https, without a user name or password, which would come to light in messages and
  * reports.
  */
 export const httpUrlSchema = z
   .url({ protocol: /^https?$/, error: 'an address that begins with http:// or https://' })
+  .refine(isWrittenPlainly, { error: PLAIN_ADDRESS })
   .refine(isPlain, { error: 'an address with no user name or password; keys go into variables of the worker' });

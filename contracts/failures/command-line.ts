@@ -181,8 +181,18 @@ export const COMMAND_FAILURES = {
   },
   'Schedule.NotFound': {
     exitCode: 2,
-    meaning: 'The agent has no schedule to delete.',
+    meaning: 'The agent has no schedule.',
     remedy: 'Check the name in agent.yaml, TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.',
+  },
+  'History.Empty': {
+    exitCode: 2,
+    meaning: 'The store has no run of this agent that has ended.',
+    remedy: 'Check the name, and that WHET_HOME or WHET_STORE points to the store of its runs.',
+  },
+  'Lineage.NotFound': {
+    exitCode: 2,
+    meaning: 'Nothing that the store has a record of has this id, or several things have it.',
+    remedy: 'Use one of the kinds of id that the message lists; `whet report` and `whet history` show ids.',
   },
   'Study.Failed': {
     exitCode: 1,

@@ -23,6 +23,29 @@ interface RunFailure {
  * child workflow that was terminated make the run wait for the operator. A test keeps `docs/errors.md` equal to them.
  */
 export const FAILURES = {
+  'Run.Expired': {
+    retryable: false,
+    curedBy: 'nobody',
+    meaning:
+      'The run ended without its last stages: nobody answered before a deadline of agent.yaml, what failed did not ' +
+      'work again, or the next night took its place.',
+    remedy:
+      'Correct what the message names. The next night, or `whet run`, begins anew and pays for no label of the ' +
+      "agent's cache again.",
+  },
+  'Notify.Refused': {
+    retryable: false,
+    curedBy: 'nobody',
+    meaning: 'The webhook may not be used, or its server refused the notice.',
+    remedy:
+      'Name its server in WHET_WEBHOOK_ENDPOINTS of the worker, or correct notify.webhook. The run is not held up.',
+  },
+  'Notify.Unreachable': {
+    retryable: true,
+    curedBy: 'nobody',
+    meaning: 'The server of the webhook did not answer, or answered that it cannot take the notice now.',
+    remedy: 'Nothing: the notice is posted again for some hours. The run is not held up.',
+  },
   'Spec.Invalid': {
     retryable: false,
     curedBy: 'nobody',

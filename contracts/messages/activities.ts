@@ -36,13 +36,26 @@ import type {
   TallyInput,
   TallyResult,
 } from './identify-stage';
+import type { DecideNightInput, KeepMembersInput, NightDecisionResult, NightPlanResult } from './night-stage';
 import type { Repetition } from './repair';
-import type { AmendedSpec, AmendSpecInput, ImprovementRunInput, ReportInput, ReportResult, RunPlan } from './run';
+import type {
+  AmendedSpec,
+  AmendSpecInput,
+  EndRecord,
+  ImprovementRunInput,
+  NoticeInput,
+  ReportInput,
+  ReportResult,
+  RunPlan,
+  Turn,
+  TurnInput,
+} from './run';
 import type { RunContext } from './run-context';
 import type {
   CalibrationInput,
   CalibrationOutcome,
   EnvironmentInput,
+  SharpenResult,
   SynthesisInput,
   SynthesisResult,
   TrainInput,
@@ -53,6 +66,12 @@ import type { TrainedAdapter, TrialManifest } from '../artifacts/training';
 
 /** Queue `whet-orchestration`: short, local, no model calls. */
 export interface OrchestrationActivities {
+  /** Says whether a run of a schedule begins while other runs of its agent are open. */
+  takeTurn(input: TurnInput): Promise<Turn>;
+  /** Writes how a run ended that has no report, for `whet history`. */
+  recordEnd(input: EndRecord): Promise<ArtifactRef>;
+  /** Posts a notice to the agent's webhook. Throws Notify.Refused, Notify.Unreachable. */
+  sendNotice(input: NoticeInput): Promise<void>;
   /**
    * Reads and checks the spec, freezes it in the store, and checks that model, analyst and jail work. Throws
    * Spec.Invalid, Sandbox.Unavailable, Model.Unreachable.
@@ -60,6 +79,12 @@ export interface OrchestrationActivities {
   prepareRun(input: ImprovementRunInput): Promise<RunPlan>;
   /** Takes over what may change of the spec while a run waits. Throws Spec.Invalid for other changes. */
   amendSpec(input: AmendSpecInput): Promise<AmendedSpec>;
+  /** Says what the run begins with: a night that measures what is served, or a first night. */
+  planNight(context: RunContext): Promise<NightPlanResult>;
+  /** Decides from what was measured whether the night goes on. */
+  decideNight(input: DecideNightInput): Promise<NightDecisionResult>;
+  /** The adapters of the active version whose capabilities the run did not sharpen. */
+  keepMembers(input: KeepMembersInput): Promise<SharpenResult[]>;
   /** Compares the arms in pairs over tasks and decides on the gate. */
   compareArms(input: CompareInput): Promise<CompareResult>;
   /** Makes the adapters the next version in the agent's registry. */

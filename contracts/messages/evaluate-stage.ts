@@ -5,6 +5,7 @@
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { Culprit } from '../artifacts/evaluation';
 import type { CompetingRouter } from '../artifacts/router';
+import type { SeedRanges } from './night-stage';
 import type { CapabilityBrief, RunContext } from './run-context';
 import type { TrainedAdapter } from '../artifacts/training';
 import type { RolloutSummary } from '../artifacts/trajectory';
@@ -19,8 +20,14 @@ export interface EvaluationArmInput {
   adapters: StoredAdapter[];
   /** JSONL of RoutingRecord, for `routed` and `incumbent`. */
   routing: ArtifactRef | null;
+  /** JSON of CompetitionRouter, for `routed` and `incumbent`: later turns may move a conversation. Absent: none. */
+  router?: ArtifactRef;
   /** For `incumbent`: which version it is, and the run that made it. */
   incumbent?: Pick<IncumbentVersion, 'version' | 'runId'>;
+  /** Train tasks to play instead, with one trial each: what a night measures. Absent: the held-out tasks. */
+  train?: SeedRanges;
+  /** Number of the night that plays train tasks again: its rollouts are fresh. Absent: as those of collection. */
+  night?: number;
 }
 
 /** An adapter in the store, of this run or of an earlier one. */
@@ -95,9 +102,11 @@ export interface RoutingInput {
   router?: ArtifactRef;
   /** Name of its file. Default: `routing`. */
   name?: string;
+  /** Train tasks to route instead. Absent: the held-out tasks. */
+  train?: SeedRanges;
 }
 
-/** The router's choice for every held-out task. */
+/** The router's choice for every task. */
 export interface RoutingResult {
   /** JSONL of RoutingRecord. */
   routing: ArtifactRef;
@@ -114,6 +123,8 @@ export interface CompareInput {
   routing: ArtifactRef;
   /** JSON of RouterChoice. Absent in runs from before routers competed. */
   routerChoice?: ArtifactRef;
+  /** JSON of CompetitionRouter. Absent in runs from before later turns could move a conversation. */
+  router?: ArtifactRef;
   /** JSON of Identification. */
   identification: ArtifactRef;
   /** Why the mixed adapter was left out and is no arm; absent otherwise. */

@@ -75,6 +75,8 @@ export interface IdentifyInput {
    * `firstRun`, so that it shares no labels with others.
    */
   independent?: { firstRun: number };
+  /** It is of the system as it serves: a night measures, and the run may identify on base after it. */
+  measures?: true;
 }
 
 /** Input of `tallyRun`: a labelling run whose chunks are all labelled. */
@@ -115,6 +117,7 @@ export interface ContrastInput {
   totals: LabelChunkResult;
   /** As in IdentifyInput. */
   independent?: { firstRun: number };
+  measures?: true;
 }
 
 /** Result of `identifyCapabilities`. */

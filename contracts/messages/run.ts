@@ -19,6 +19,8 @@ export interface ImprovementRunInput {
   agent: string;
   /** Absolute path of agent.yaml on the worker's machine. Read once, by `prepareRun`. */
   specPath: string;
+  /** Set by the run itself: a schedule started it. */
+  scheduled?: boolean;
   /** Replaces `seed` of the spec. */
   seed?: number;
   /** Replaces `identify.arm` of the spec. */
@@ -38,6 +40,78 @@ export interface RunPlan {
   approval: boolean;
   /** When no environment of a capability passes: wait for a person, or skip the capability. */
   onRejected: 'wait' | 'skip';
+  /** Absent in runs of earlier versions, which wait without a limit. */
+  deadlines?: WaitDeadlines;
+  /** Whether somebody is told when it waits or ends. Absent: nobody. */
+  notify?: boolean;
+}
+
+/** Longest waits of a run, in milliseconds. */
+export interface WaitDeadlines {
+  approvalMs: number;
+  /** For an answer to a failure, and for what fails again and again. Null: without a limit, in runs of no schedule. */
+  holdMs: number | null;
+}
+
+/** Input of `takeTurn`. */
+export interface TurnInput {
+  runId: string;
+  agent: string;
+  specPath: string;
+}
+
+/** Result of `takeTurn`: whether a run of a schedule begins, beside the agent's other runs. */
+export interface Turn {
+  begins: boolean;
+  /** A sentence: why it does not begin, or what it begins beside. Empty when nothing else is open. */
+  reason: string;
+  /** Earlier runs of the schedule that wait for an answer and do nothing else: they end, because this one begins. */
+  takesOver: string[];
+  /** For the time until `prepareRun` has ended. */
+  deadlines: WaitDeadlines;
+  notify: boolean;
+}
+
+/** Argument of the signal `giveWay`. */
+export interface GiveWay {
+  /** The run that begins. */
+  to: string;
+}
+
+/** How a run ended that has no report. */
+export interface EndRecord {
+  runId: string;
+  agent: string;
+  outcome: RunOutcome;
+  /** Sentences. */
+  reasons: string[];
+  startedAtMs: number;
+  endedAtMs: number;
+}
+
+/** What somebody is told. Texts are of one line; they may hold words of the agent, the analyst or a model. */
+export interface Notice {
+  kind: 'waits' | 'fails' | 'ended';
+  /** What waits or fails; null for an end. */
+  key: string | null;
+  who: WaitingFor | null;
+  outcome: RunOutcome | null;
+  reasons: string[];
+  promotedVersion: number | null;
+  atMs: number;
+}
+
+/** Input of `deliverNotice`. */
+export interface NoticeInput {
+  /** Distinguishes it from every other notice: a receiver that sees it twice can tell. */
+  id: string;
+  runId: string;
+  agent: string;
+  /** JSON of `PreparedSpec`; null before the run has one. */
+  spec: ArtifactRef | null;
+  /** Absolute path of agent.yaml on the worker's machine; read where `spec` is null. */
+  specPath: string;
+  notice: Notice;
 }
 
 /** Everything the report is made from. */
@@ -51,8 +125,14 @@ export interface ReportInput {
   arms: ArmRollouts[];
   comparison: CompareResult | null;
   routing: ArtifactRef | null;
+  /** JSON of CompetitionRouter. Absent in runs from before routers competed, and without an evaluation. */
+  router?: ArtifactRef;
   promotedVersion: number | null;
   stages: StageTiming[];
+  /** What the run measured of the system as it serves, before it did anything else. */
+  night?: { decision: ArtifactRef; base: ArmRollouts; served: ArmRollouts };
+  /** Sentences about waits that ended without an answer. Absent: none. */
+  unanswered?: string[];
 }
 
 /** Where the report is. The names of the artifacts carry their hash. */
@@ -72,7 +152,8 @@ export interface ImprovementRunResult {
   /** The comparison in one line; empty when nothing was evaluated. */
   summary: string;
   promotedVersion: number | null;
-  reportDirectory: string;
+  /** Null for a night that was skipped. */
+  reportDirectory: string | null;
 }
 
 /** Answer to the progress query: the progress table as data. Every text is one line. */
@@ -101,6 +182,8 @@ export interface RunWait {
   reason: string;
   /** Milliseconds since 1970. */
   sinceMs: number;
+  /** When its deadline passes, in milliseconds since 1970. Absent: never. */
+  untilMs?: number;
   who: WaitingFor;
 }
 
@@ -176,4 +259,6 @@ export interface AmendedSpec {
   spec: ArtifactRef;
   /** Paths of the fields that changed. */
   changed: string[];
+  /** Of the new spec, as for a run of a schedule. Absent: an earlier worker's, and they stay. */
+  deadlines?: WaitDeadlines;
 }

@@ -39,6 +39,10 @@ export interface AttemptRefs {
   calibration: ArtifactRef | null;
   /** JSON of Certificate. Absent in attempts that an earlier version made. */
   certificate?: ArtifactRef;
+  /** The run that wrote the environment, where it was an earlier one. */
+  reusedFrom?: string;
+  /** The run whose calibration it is, where it was an earlier one. */
+  calibrationFrom?: string;
   accepted: boolean;
   /** The environment is valid and ran without faults, but is too easy, too hard or too uniform for the agent. */
   outOfBand: boolean;
@@ -85,6 +89,8 @@ export interface SynthesisResult {
   completionTokens: number;
   /** Name of the analyst's model. */
   model: string;
+  /** The run that wrote it, where nothing had to be asked. */
+  reusedFrom?: string;
 }
 
 /** Input of `validateEnvironment`. */
@@ -130,6 +136,8 @@ export interface CalibrationOutcome {
   certificate: ArtifactRef;
   promptTokens: number;
   completionTokens: number;
+  /** The run that made the rollouts, where none had to be made. */
+  reusedFrom?: string;
 }
 
 /** Input of `trainAdapter`. */

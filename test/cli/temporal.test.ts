@@ -178,7 +178,7 @@ test('a schedule is made, replaced and deleted', async () => {
   await scheduleCommand(made.context, agentPath, { ...flags, cron: '0 2 * * *' });
   expect(made.lines.join('\n')).toMatch(/whet-desk: created, next runs at \d{4}-.*T02:/);
   const description = await server.client.schedule.getHandle('whet-desk').describe();
-  expect(description.policies).toMatchObject({ overlap: 'SKIP', catchupWindow: 6 * 3_600_000 });
+  expect(description.policies).toMatchObject({ overlap: 'ALLOW_ALL', catchupWindow: 6 * 3_600_000 });
   expect(description.spec.jitter).toBe(600_000);
 
   const replaced = capture();

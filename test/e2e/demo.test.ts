@@ -54,7 +54,7 @@ describe('a tiny run, end to end', () => {
     const demo = await whet('demo', AGENT, '--keep', '--json');
     if (demo.code !== 0) throw new Error(`whet demo ended with ${demo.code}:\n${demo.stdout}\n${demo.stderr}`);
     result = JSON.parse(demo.stdout) as ImprovementRunResult;
-    report = reportSchema.parse(JSON.parse(readFileSync(join(result.reportDirectory, 'report.json'), 'utf8')));
+    report = reportSchema.parse(JSON.parse(readFileSync(join(result.reportDirectory!, 'report.json'), 'utf8')));
   });
 
   test('goes through every stage and leaves a report of the documented form', () => {
@@ -68,7 +68,7 @@ describe('a tiny run, end to end', () => {
       'report',
     ]);
     expect(report.verdict).toBe(result.verdict);
-    expect(readFileSync(join(result.reportDirectory, 'report.html'), 'utf8')).toContain(result.runId);
+    expect(readFileSync(join(result.reportDirectory!, 'report.html'), 'utf8')).toContain(result.runId);
   });
 
   test('trains an adapter for what it kept, in an environment that passed validation and calibration', () => {

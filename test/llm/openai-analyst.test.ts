@@ -274,3 +274,42 @@ test('an answer that cannot be kept is an error of the question', async () => {
     'disk full',
   );
 });
+
+describe('what a failure tells, which ends up in histories and logs,', () => {
+  /** Everything of an error and its causes that a failure converter could write down. */
+  const told = (error: unknown): string => {
+    if (!(error instanceof Error)) return '';
+    const { details } = error as { details?: unknown[] };
+    return [error.message, error.stack, JSON.stringify(details ?? []), told(error.cause)].join('\n');
+  };
+
+  test('has no value that was redacted in the prompt', async () => {
+    const { analyst, requests } = await analystThatHears(
+      (index) => ({ content: `no JSON, but ${requests[index]!.body.messages[0]!.content}` }),
+      {
+        redaction: { when: 'always', rules: ['email'], patterns: [] },
+        redactionSecret: () => Promise.resolve('s'.repeat(64)),
+      },
+    );
+    const error = await analyst
+      .ask(request({ messages: [{ role: 'user', content: 'ana.ruiz@mail.example asks' }] }))
+      .catch((e: unknown) => e);
+    expect(requests[0]!.body.messages[0]!.content).toMatch(/^\[email:[0-9a-f]{10}\] asks$/);
+    expect(error).toMatchObject({ type: 'Analyst.Malformed' });
+    expect(told(error)).toMatch(/\[email:[0-9a-f]{10}\] asks/);
+    expect(told(error)).not.toContain('ana.ruiz');
+  });
+
+  test.each([400, 401, 404, 429, 500])(
+    'has no key, even where the endpoint repeats it with status %i',
+    async (status) => {
+      const { analyst } = await analystThatHears([{ status, error: { message: 'bad header: Bearer secret-key-1' } }], {
+        apiKey: 'secret-key-1',
+        maxTries: 1,
+      });
+      const error = await analyst.ask(request()).catch((e: unknown) => e);
+      expect(told(error)).toContain('bad header');
+      expect(told(error)).not.toContain('secret-key-1');
+    },
+  );
+});

@@ -17,6 +17,7 @@ const replay = async (history: RecordedHistory) =>
 test('there is a history of every workflow', () => {
   const types = new Set(files.map((f) => f.split('.')[1]));
   expect([...types].sort()).toEqual([
+    'deliverNotice',
     'identifyCapabilities',
     'improvementRun',
     'labelChunks',

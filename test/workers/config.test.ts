@@ -1,4 +1,4 @@
-// unit
+// tier: unit
 import { join } from 'node:path';
 import { projectRoot } from '../../contracts/project-root';
 import { readConfig } from '../../workers/config';
@@ -17,3 +17,18 @@ test.each(['sandbox/profile-pod.json', '/nowhere/profile.json'])(
     );
   },
 );
+
+test.each(['WHET_MODEL_URL', 'OPENAI_BASE_URL', 'WHET_KEY_ENDPOINTS', 'WHET_REPORT_URL'])(
+  'a password in the address of %s is not repeated',
+  (name) => {
+    const read = () => readConfig([], { [name]: 'https://user:hunter2@host.example/v1' });
+    expect(read).toThrow(`${name}=`);
+    expect(read).toThrow(/^(?![^]*hunter2)/);
+  },
+);
+
+test('a server that loads adapters at another address is asked there', () => {
+  const variables = { WHET_MODEL_URL: 'http://policy:8300/v1/', WHET_MODEL_ADMIN_URL: 'http://policy:8310/v1' };
+  expect(readConfig([], variables).adapterUrls).toEqual({ 'http://policy:8300/v1': 'http://policy:8310/v1' });
+  expect(readConfig([], {}).adapterUrls).toEqual({});
+});

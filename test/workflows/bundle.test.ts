@@ -3,7 +3,7 @@
 import { workflowBundle } from '../helpers/temporal';
 
 /** Largest bundle in characters, source map included: about 15 % more than it has. */
-const MAX_CHARS = 2_140_000;
+const MAX_CHARS = 2_480_000;
 const PACKAGES = ['@temporalio/common', '@temporalio/workflow', 'long', 'ms', 'nexus-rpc'];
 
 let code: string;
@@ -27,9 +27,9 @@ test('has no package but those of the Temporal runtime: no zod, no openai', () =
 test('has of the project only the workflows and the files of contracts that import nothing', () => {
   const own = modules.filter((path) => packageOf(path) === undefined);
   expect(own).toContain('./workflows/improvement-run.ts');
-  expect(own.filter((path) => !/^\.\/(workflows\/|contracts\/(names|limits|failures\/run)\.ts$)/.test(path))).toEqual(
-    [],
-  );
+  expect(
+    own.filter((path) => !/^\.\/(workflows\/|contracts\/(names|limits|failures\/run|clean-text)\.ts$)/.test(path)),
+  ).toEqual([]);
 });
 
 // The bundler refuses modules of Node by itself; this holds when somebody tells it to ignore one.

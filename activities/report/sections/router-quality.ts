@@ -51,6 +51,19 @@ function regretTable({ base, bestSingle, mixed, routed, oracle }: Evaluation): M
     })}`;
 }
 
+/** What the comparison of moving with staying showed. Empty where there was none. */
+function laterTurnsSentence({ laterTurns }: RouterChoice): string {
+  if (laterTurns === undefined) return '';
+  const { reads, tasks, rollouts, gain, standardError, leftOut, adopted } = laterTurns;
+  const said = reads === 'user' ? 'turn of the user' : 'turn of the user or result of a tool';
+  const without = leftOut.length === 0 ? '' : ` Nothing moves to ${leftOut.join(', ')}, which lost tasks by it.`;
+  return (
+    ` In ${plural(tasks, 'compared train task')} a later ${said} calls for another adapter. Moving the ` +
+    `conversation there is ${points(gain)} against staying (standard error ${points(standardError)}, ` +
+    `${plural(rollouts, 'rollout')}), so conversations ${adopted ? 'move' : 'stay where they began'}.${without}`
+  );
+}
+
 function competitionTable(choice: RouterChoice): Markup {
   const { chosen, pinned, trainTasks, compared, rollouts, budget, competitors, adapters } = choice;
   const why = pinned
@@ -72,7 +85,7 @@ function competitionTable(choice: RouterChoice): Markup {
       ${typeset(
         `${why} The kinds were compared on ${count(compared)} of ${plural(trainTasks, 'train task')}, with ` +
           `${plural(rollouts, 'rollout')} (at most ${count(budget)}) where their decisions differ. ` +
-          `Each decided on tasks that it had not learned from. ${mixedToo}${withoutThem.join(' ')}`,
+          `Each decided on tasks that it had not learned from. ${mixedToo}${withoutThem.join(' ')}${laterTurnsSentence(choice)}`,
       )}
     </p>
     ${dataTable({

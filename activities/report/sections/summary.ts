@@ -16,6 +16,10 @@ const VERDICT_WORDS: Record<RunOutcome, string> = {
   promoted: 'Promoted',
   'not-promoted': 'Not promoted',
   'nothing-to-sharpen': 'Nothing to sharpen',
+  'nothing-new': 'Nothing new',
+  'too-little-power': 'Too few tasks to tell',
+  expired: 'Nobody answered in time',
+  skipped: 'Skipped',
   failed: 'Failed',
   cancelled: 'Cancelled',
 };
@@ -32,7 +36,7 @@ export function headerSection({ report }: ReportDocument): Markup {
   const { evaluation, verdict, promotedVersion } = report;
   const alarm = report.notes.filter((note) => note.startsWith(UNSAFE_NOTE));
   const words = `${VERDICT_WORDS[verdict]}${promotedVersion === null ? '' : ` as version ${promotedVersion}`}`;
-  const look = verdict === 'promoted' ? 'good' : 'bad';
+  const look = verdict === 'promoted' || verdict === 'nothing-new' ? 'good' : 'bad';
   return markup`<header class="top">
     ${alarm.map(
       (note) =>
@@ -46,8 +50,9 @@ export function headerSection({ report }: ReportDocument): Markup {
 
 /** The key table with its plot, the gate's reasons, the notes and the facts of the run. */
 export function summarySection({ report, sources }: ReportDocument): Markup {
-  const { evaluation, gate, notes } = report;
-  return markup`${evaluation ? keyTable(report, evaluation) : NOT_EVALUATED}
+  const { evaluation, gate, notes, night } = report;
+  return markup`${night && markup`<p>${typeset(night.sentence)}</p>`}
+    ${evaluation ? keyTable(report, evaluation) : NOT_EVALUATED}
     ${
       gate &&
       markup`<h3>${gateTitle(gate)}</h3>
@@ -81,7 +86,12 @@ function gateTitle({ passed, culprit }: Gate): string {
 /** What was judged: one adapter for each need behind a router, or the mixed adapter for everything. */
 const isMixedAlone = ({ router }: Evaluation): boolean => router.choice?.chosen === 'mixed';
 
-function headline({ evaluation, verdict, agent, identification }: Report): string {
+function headline({ evaluation, verdict, agent, identification, night }: Report): string {
+  if (night && (verdict === 'nothing-new' || verdict === 'too-little-power'))
+    return (
+      `Version ${night.version} of ${agent} passes ${percent(night.served)} of tonight\u2019s train tasks, ` +
+      `the base model ${percent(night.base)}`
+    );
   if (evaluation) {
     const { routed, base } = evaluation;
     return (

@@ -35,6 +35,7 @@ export async function buildJobRequest(
     directoryKey: group.directoryKey,
     members,
     storeRoot,
+    baseModel: planned.job.baseModel,
     threads: planned.job.threads,
     // Worker and pod write to the same directory, so they must be one user unless the worker is root.
     user: uid === 0 ? { uid: spec.runAsUser, gid: spec.runAsUser } : { uid, gid: process.getgid?.() ?? uid },

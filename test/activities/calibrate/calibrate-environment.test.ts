@@ -69,6 +69,42 @@ describe('calibrateEnvironment', () => {
     expect(server.requests[0]).toMatchObject({ temperature: 0.7, max_tokens: 33 });
   });
 
+  describe('in a later run', () => {
+    const again = async (options: object = spec, file = 'parcel_desk.py') => {
+      const { store } = fixture;
+      const context = await fixture.prepare(server.baseUrl, options, undefined, 'run-2');
+      const folder = 'runs/run-2/environments/stamps';
+      const source = await store.put(folder, 'environment.py', readFileSync(fixturePath(file)));
+      const checks = { passed: true, problems: [], checks: [] };
+      const validation = await putJson(store, folder, 'validation.json', checks);
+      const trajectories = await putLines(store, 'runs/run-2/trajectories', 'trajectories.jsonl', []);
+      const labels = await putLines(store, 'runs/run-2/labels', 'labels.jsonl', []);
+      const before = server.requests.length;
+      const outcome = await fixture.run(createCalibrationActivities(fixture.deps).calibrateEnvironment, {
+        ...{ context, capability, source, validation, trajectories, labels },
+      });
+      return { outcome, asked: server.requests.length - before };
+    };
+
+    test('the same environment and model are not rolled out again', async () => {
+      const first = await calibrate(0.4);
+      const { outcome, asked } = await again();
+      expect(asked).toBe(0);
+      expect(outcome).toMatchObject({ inBand: true, reusedFrom: 'run-1', promptTokens: 0, completionTokens: 0 });
+      expect(outcome.outcome).toBe(first.outcome.outcome);
+      expect(outcome.detail.key).toMatch(/^runs\/run-2\//);
+      expect(await getJson(fixture.store, outcome.detail, calibrationResultSchema)).toEqual(first.result);
+      expect((await getJson(fixture.store, outcome.certificate, certificateSchema)).certified).toBe(true);
+    });
+
+    test('a setting of the rollouts that changed calibrates anew', async () => {
+      await calibrate(0.4);
+      const { outcome, asked } = await again({ ...spec, training: { ...spec.training, temperature: 0.8 } });
+      expect(asked).toBeGreaterThan(0);
+      expect(outcome.reusedFrom).toBeUndefined();
+    });
+  });
+
   test('an agent that always succeeds: too easy, with the numbers', async () => {
     const { outcome, result } = await calibrate(1);
     expect(outcome.inBand).toBe(false);

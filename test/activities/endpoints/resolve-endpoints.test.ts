@@ -1,4 +1,8 @@
-// tier: unit
+// tier: integration
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAnalystFactory } from '../../../activities/analyst/analyst-factory';
+import { HttpModelClient } from '../../../activities/rollout/model-client';
 import type { AgentSpec } from '../../../contracts/config/agent-spec';
 import { type KnownEndpoints, resolveEndpoints } from '../../../activities/endpoints/resolve-endpoints';
 
@@ -52,5 +56,44 @@ describe("the worker's keys", () => {
 
   it('are nobody’s concern where there are none', () => {
     expect(resolved({ analyst: THEIRS, model: THEIRS }, {})).toMatchObject({ analystBaseUrl: THEIRS });
+  });
+});
+
+describe('a worker that did not prepare the run itself', () => {
+  const theirs = 'https://collector.example/v1';
+
+  it("does not send the analyst's key where the run's input wants it", () => {
+    const prepared = { spec: { analyst: { baseUrl: theirs } }, analyst: { baseUrl: theirs, displayName: 'x' } };
+    const factory = createAnalystFactory(null as never, 'k'.repeat(40), null, ['https://api.openai.com/v1']);
+    expect(() => factory(prepared as never, { runId: 'r', agent: 'a' })).toThrow(
+      expect.objectContaining({ type: 'Analyst.Unauthorised', message: expect.stringContaining(theirs.slice(0, -3)) }),
+    );
+  });
+
+  it("does not send the model server's key there either", async () => {
+    const asked: string[] = [];
+    const server = createServer((request, response) => {
+      asked.push(String(request.headers.authorization));
+      if (request.method === 'POST') response.writeHead(400).end(`bad header: ${request.headers.authorization}`);
+      else response.end('{"data":[]}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const [closed, open] = [['https://vllm.corp/v1'], [url]].map(
+      (keyEndpoints) => new HttpModelClient({ apiKey: 'secret-key-1', keyEndpoints }),
+    ) as [HttpModelClient, HttpModelClient];
+    try {
+      await expect(closed.models(url)).rejects.toMatchObject({ kind: 'unauthorised' });
+      expect(asked).toEqual([]);
+      expect(await open.models(url)).toEqual([]);
+      expect(asked).toEqual(['Bearer secret-key-1']);
+      // A server that repeats the key does not bring it into a message.
+      const refused = open.loadAdapter(url, 'a', '/a');
+      await expect(refused).rejects.toMatchObject({ message: expect.stringContaining('Bearer [key]') as string });
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      await Promise.all([closed.close(), open.close()]);
+    }
   });
 });

@@ -1,7 +1,7 @@
-// Tier: process (real runtime; no jail, no model).
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// Tier: process (real runtime in the owner's jail; no model).
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { readTargetProfile } from '../../../activities/environment-checks/target-profile';
 import { EnvironmentHung, EnvironmentRaised, loadProfile, openEnvironment } from '../../../sandbox';
 import { fixture as fixturePath } from '../run-fixture';
@@ -75,16 +75,20 @@ test('one that does not open its tasks is given up', async () => {
 });
 
 test('a cancellation does not wait for a hanging environment', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'whet-hangs-'));
+  // The module's jail shows it no file to leave a mark in, but it has the network.
+  const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
   try {
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
     const stop = new AbortController();
-    const mark = join(folder, 'hangs');
-    const hangs = `        open(${JSON.stringify(mark)}, "w").close()\n        __import__("time").sleep(600)\n`;
+    const hangs =
+      `        __import__("socket").create_connection(("127.0.0.1", ${port})).close()\n` +
+      '        __import__("time").sleep(600)\n';
     const profile = profileOf(before(RESET, hangs), 600_000, stop.signal);
-    while (!existsSync(mark)) await new Promise((resolve) => setTimeout(resolve, 5));
+    await Promise.race([once(server, 'connection'), profile]);
     stop.abort(new Error('enough'));
     await expect(profile).rejects.toThrow('enough');
   } finally {
-    rmSync(folder, { recursive: true });
+    server.close();
   }
 });

@@ -107,6 +107,11 @@ describe('compareArms', () => {
     };
   }
 
+  async function withManifests(value: CompareInput): Promise<CompareInput> {
+    const manifest = await putJson(fixture.store, 'runs/run-1/training', 'manifest.json', MANIFEST);
+    return { ...value, adapters: value.adapters.map((one) => ({ ...one, manifest })) };
+  }
+
   const compare = (value: CompareInput) => createCompareActivities({ store: fixture.store }).compareArms(value);
 
   it('finds the gain, the expected choices and nothing lost, and passes the gate', async () => {
@@ -178,10 +183,8 @@ describe('compareArms', () => {
       noIncumbent: null,
       canary: { version: 2, share: 0.1 },
     };
-    const manifest = await putJson(store, 'runs/run-1/training', 'manifest.json', MANIFEST);
     const judged: CompareInput = {
-      ...value,
-      adapters: value.adapters.map((one) => ({ ...one, manifest })),
+      ...(await withManifests(value)),
       arms: value.arms.map((arm) => (arm.arm === 'incumbent' ? { ...arm, kind: 'incumbent' as const } : arm)),
       plan: await putJson(store, layout.evaluation('run-1'), 'evaluation-plan.json', plan),
       incumbent: {
@@ -209,6 +212,49 @@ describe('compareArms', () => {
     const again = await compare(same);
     expect(again.gatePassed).toBe(false);
     expect(again.gateReasons.join('\n')).toContain('the same adapter as in the active version 1');
+  });
+
+  it('judges each further comparison with the same rival more strictly, and counts a run once', async () => {
+    const { store } = fixture;
+    const value = await withManifests(await input(drawOutcomes(KINDS, 60, 2, 2)));
+    const judgedAs = async (runId: string, against: number | null) => {
+      const plan: EvaluationPlan = {
+        ...{ tasks: 60, trials: 2, basePassRate: 0.4, minimumDetectableGain: 0.1, power: 0.8, active: against },
+        ...{ noIncumbent: null, canary: null },
+        judging: { against, comparison: 1, confidence: 0.9 },
+      };
+      const ref = await putJson(store, layout.evaluation(runId), 'evaluation-plan.json', plan);
+      const result = await compare({ ...value, context: { ...value.context, runId }, plan: ref });
+      const { judged, routedMinusBase } = await getJson(store, result.evaluation, evaluationSchema);
+      expect(judged!.routedMinusBase.estimate).toBe(routedMinusBase.estimate);
+      expect(judged!.routedMinusBase.low).toBeLessThan(routedMinusBase.low);
+      expect(result.gateReasons.join(' ')).toContain(`as comparison ${judged!.comparison} with`);
+      return [judged!.comparison, Number(judged!.confidence.toFixed(4)), result.evaluation.sha256];
+    };
+    const first = await judgedAs('run-1', null);
+    expect(first.slice(0, 2)).toEqual([1, 0.9696]);
+    expect((await judgedAs('run-2', null)).slice(0, 2)).toEqual([2, 0.9924]);
+    // Executed again, by a retry or by a repair, it is the same comparison.
+    expect(await judgedAs('run-1', null)).toEqual(first);
+    expect((await judgedAs('run-3', null)).slice(0, 2)).toEqual([3, 0.9966]);
+    // A version that was promoted begins anew.
+    expect((await judgedAs('run-4', 1)).slice(0, 2)).toEqual([1, 0.9696]);
+  });
+
+  it('is judged again when another run was counted while it was judged', async () => {
+    const { store } = fixture;
+    const value = await withManifests(await input(drawOutcomes(KINDS, 60, 2, 2)));
+    const plan: EvaluationPlan = {
+      ...{ tasks: 60, trials: 2, basePassRate: 0.4, minimumDetectableGain: 0.1, power: 0.8, active: null },
+      ...{ noIncumbent: null, canary: null, judging: { against: null, comparison: 1, confidence: 0.9 } },
+    };
+    const ref = await putJson(store, layout.evaluation('run-1'), 'evaluation-plan.json', plan);
+    const of = (runId: string) => compare({ ...value, context: { ...value.context, runId }, plan: ref });
+    const both = await Promise.all(['run-a', 'run-b'].map(of));
+    const numbers: number[] = [];
+    for (const { evaluation } of both)
+      numbers.push((await getJson(store, evaluation, evaluationSchema)).judged!.comparison);
+    expect(numbers.sort()).toEqual([1, 2]);
   });
 
   it('says why there is no mixed adapter to compare with', async () => {

@@ -93,6 +93,36 @@ describe('the gate with an active version', () => {
   });
 });
 
+describe('the gate of a later comparison', () => {
+  const judged = (gain: Three, loss: Three = NO_LOSS) => ({
+    ...{ against: 3, comparison: 3, confidence: 0.99662, loss: interval(loss) },
+    ...{ routedMinusBase: interval(GAIN), routedMinusIncumbent: interval(gain) },
+  });
+  const figures = against(evaluation(GAIN, NO_LOSS), [0.01, 0.05, 0.09]);
+
+  it.each([
+    ['proved more strictly', [0.005, 0.05, 0.1], NO_LOSS, true],
+    ['not proved any more', [-0.005, 0.05, 0.11], NO_LOSS, false],
+    ['a loss that cannot be excluded any more', [0.005, 0.05, 0.1], [-0.04, 0.01, 0.11], false],
+  ] as const)('%s', (_, gain, loss, passed) => {
+    expect(decideGate({ ...figures, judged: judged(gain, loss) }, SETTINGS).passed).toBe(passed);
+  });
+
+  it('finds a significant loss at the full error: less of it must not help the candidate', () => {
+    const lost = against(evaluation(GAIN, [0.001, 0.06, 0.12]), [0.01, 0.05, 0.09]);
+    expect(decideGate({ ...lost, judged: judged([0.005, 0.05, 0.1]) }, SETTINGS).passed).toBe(false);
+  });
+
+  it('says how strictly, and why', () => {
+    const { reasons } = decideGate({ ...figures, judged: judged([0.005, 0.05, 0.1]) }, SETTINGS);
+    expect(reasons[1]).toContain('(99.662 % interval +0.5 to +10.0 points;');
+    expect(reasons).toContain(
+      'Judged at 99.662 % as comparison 3 with version 3: each next one is judged more strictly, so that all of them ' +
+        'together replace what nothing beats with a chance of at most 5 %.',
+    );
+  });
+});
+
 describe('the culprit', () => {
   const NOTHING: Three = [-0.03, 0.001, 0.03];
   const learned = (gain: number) => [{ capabilityId: 'refunds', gain }];

@@ -70,7 +70,7 @@ describe('planEvaluation', () => {
     expect(written).toMatchObject({ active: null, canary: null, basePassRate: 0.75, tasks: 10, trials: 2 });
     expect(written.noIncumbent).toContain('No version is active');
     expect(written.minimumDetectableGain).toBeGreaterThan(0.3);
-    expect(result.summary).toMatch(/^against base; a gain of \d+\.\d points or more can be proved$/);
+    expect(result.summary).toMatch(/^comparison 1 with base; a gain of \d+\.\d points or more can be proved$/);
   });
 
   it('freezes the active version with the router that it was judged with', async () => {
@@ -88,6 +88,7 @@ describe('planEvaluation', () => {
       router: artifact,
     });
     expect(written).toMatchObject({ active: 1, noIncumbent: null });
+    expect(written.judging).toEqual({ against: 1, comparison: 1, confidence: expect.closeTo(0.9696, 4) });
   });
 
   it('writes the router of a version from before routers competed, as the gateway serves it', async () => {

@@ -61,7 +61,7 @@ const amend = () => {
     keyEndpoints: [`http://127.0.0.1:${(analyst.address() as AddressInfo).port}`],
     analyst: { demoUrl: null, model: 'small', apiKey: 'k', baseUrl: 'http://analyst/v1' },
   };
-  const { amendSpec } = createAmendActivities({ store: fixture.store, endpoints: known });
+  const { amendSpec } = createAmendActivities({ store: fixture.store, endpoints: known, webhook: { endpoints: [] } });
   return fixture.run(amendSpec, { context, specPath: file });
 };
 

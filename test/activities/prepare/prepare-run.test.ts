@@ -80,6 +80,7 @@ ${more}`;
     fixture.run(
       createPrepareActivities({
         ...fixture.deps,
+        webhook: { url: null, endpoints: [] },
         probeJail: () => Promise.resolve(options.probe ?? jail),
         endpoints: {
           modelUrl: options.modelUrl === undefined ? `${model.baseUrl}/` : options.modelUrl,
@@ -149,6 +150,21 @@ ${more}`;
     const hashOf = async ({ context }: typeof after) =>
       (await getJson(fixture.store, context.spec, preparedSpecSchema)).baseModelSha256;
     expect(await hashOf(after)).not.toBe(await hashOf(before));
+  });
+
+  test('a machine that gave the jail up does not send generated code to a cluster', async () => {
+    process.env['WHET_SANDBOX'] = 'unsafe';
+    try {
+      const store = '{ image: trainer, store: { claim: store } }';
+      writeFileSync(join(folder, 'agent.yaml'), yaml(`training: { backend: kubernetes, kubernetes: ${store} }\n`));
+      const failure = prepare();
+      await expect(failure).rejects.toMatchObject({ type: 'Sandbox.Unavailable' });
+      await expect(failure).rejects.toThrow(/WHET_SANDBOX=unsafe is refused on Kubernetes/);
+      writeFileSync(join(folder, 'agent.yaml'), yaml());
+      await prepare();
+    } finally {
+      delete process.env['WHET_SANDBOX'];
+    }
   });
 
   test('a wrong field is Spec.Invalid with path, value and what is allowed', async () => {

@@ -3,7 +3,7 @@ import { samplingSeed } from '../../../activities/rollout';
 import { canonicalJson, trajectoryId } from '../../../contracts/artifacts/trajectory-id';
 
 describe('samplingSeed', () => {
-  test('is a non-negative 31-bit integer that depends on all three numbers', () => {
+  test('is a non-negative 31-bit integer that depends on all its numbers', () => {
     const seeds = [
       samplingSeed(1, 2, 3),
       samplingSeed(1, 2, 4),
@@ -11,8 +11,10 @@ describe('samplingSeed', () => {
       samplingSeed(2, 2, 3),
       samplingSeed(12, 3, 0),
       samplingSeed(1, 23, 0),
+      samplingSeed(1, 2, 3, 2),
+      samplingSeed(1, 2, 3, 4),
     ];
-    expect(new Set(seeds).size).toBe(6);
+    expect(new Set(seeds).size).toBe(8);
     for (const seed of seeds) expect(Number.isInteger(seed) && seed >= 0 && seed < 2 ** 31).toBe(true);
   });
 

@@ -59,6 +59,14 @@ describe('bootstrapMean', () => {
     expect(high).toBeCloseTo(0.4 + half, 2);
   });
 
+  it('goes on beyond its resamples as a normal distribution does', () => {
+    const values = Array.from({ length: 1000 }, (_, i) => (i < 400 ? 1 : 0));
+    const { low, high } = bootstrapMean(values, RATE, { samples: 1000, confidence: 1 - 1e-6, seed: 1 });
+    const half = 4.8916 * Math.sqrt((0.4 * 0.6) / 1000);
+    expect(Math.abs(low - (0.4 - half))).toBeLessThan(0.012);
+    expect(Math.abs(high - (0.4 + half))).toBeLessThan(0.012);
+  });
+
   it('is skewed towards the middle for a rare outcome, as the acceleration makes it', () => {
     const values = Array.from({ length: 100 }, (_, i) => (i < 4 ? 1 : 0));
     const { low, high } = bootstrapMean(values, RATE, options);

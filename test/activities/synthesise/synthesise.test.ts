@@ -1,5 +1,7 @@
 // tier: integration
 import { createHash } from 'node:crypto';
+import { environmentKeyOf } from '../../../activities/reuse/environment-inputs';
+import { keepReusable } from '../../../activities/reuse/reuse-records';
 import { createSynthesiseActivities } from '../../../activities/synthesise';
 import type { CalibrationResult, EnvironmentAttempt } from '../../../contracts/artifacts/environment-attempt';
 import type { AttemptRefs, SynthesisInput } from '../../../contracts/messages/sharpen-stage';
@@ -109,6 +111,56 @@ test('the prompt shows capability, tools, observations, evidence and rules, and 
   }
   expect(prompt()).not.toContain('truth Skill');
   expect(prompt()).not.toContain('was rejected');
+});
+
+describe('an environment that an earlier run had certified', () => {
+  /** What the calibration of an earlier run keeps. */
+  const keepCertified = async (given: SynthesisInput, tools = [TOOL]) => {
+    const { store } = world.fixture;
+    const source = await store.put('runs/run-0/environments/x', 'attempt-3.py', 'class Environment: ...\n');
+    const key = await environmentKeyOf(store, given, tools);
+    await keepReusable(store, given.context.agent, key, { runId: 'run-0', source });
+    return source;
+  };
+
+  test('is the first attempt, and nothing is asked', async () => {
+    const given = await input();
+    const source = await keepCertified(given);
+    const result = await world.fixture.run(activities().synthesiseEnvironment, given);
+    expect(result).toMatchObject({ reusedFrom: 'run-0', promptTokens: 0, completionTokens: 0 });
+    expect(result.source).toMatchObject({ sha256: source.sha256, key: expect.stringContaining('runs/run-1/') });
+    expect(asked()).toHaveLength(0);
+  });
+
+  test('is not taken again after it was rejected', async () => {
+    const given = await input();
+    await keepCertified(given);
+    const result = await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2 });
+    expect(result.reusedFrom).toBeUndefined();
+    expect(asked()).toHaveLength(1);
+  });
+
+  test.each([
+    ['the tools are others', async (given: SynthesisInput) => void (await keepCertified(given, []))],
+    [
+      'the capability is worded otherwise',
+      async (given: SynthesisInput) =>
+        void (await keepCertified({ ...given, capability: { ...given.capability, summary: 'something else' } })),
+    ],
+    [
+      'its bytes are gone',
+      async (given: SynthesisInput) => {
+        const { key } = await keepCertified(given);
+        await world.fixture.store.remove(key, Number.MAX_SAFE_INTEGER);
+      },
+    ],
+  ])('is written anew where %s', async (_, arrange) => {
+    const given = await input();
+    await arrange(given);
+    const result = await world.fixture.run(activities().synthesiseEnvironment, given);
+    expect(result.reusedFrom).toBeUndefined();
+    expect(asked()).toHaveLength(1);
+  });
 });
 
 test('a retried activity gets the answer from its segment', async () => {

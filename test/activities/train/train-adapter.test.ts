@@ -34,6 +34,7 @@ describe('trainAdapter', () => {
     delete process.env['FAKE_TRAINER'];
     delete process.env['FAKE_SECONDS'];
     delete process.env['FAKE_HOLD'];
+    delete process.env['FAKE_VERSION'];
     delete process.env['FAKE_LINGER'];
     await fixture.dispose();
   });
@@ -100,6 +101,55 @@ describe('trainAdapter', () => {
     const first = await train();
     expect(await train()).toEqual(first);
     expect(starts()).toBe(1);
+  });
+
+  describe('in a later run', () => {
+    const trainIn = async (runId: string, spec: object = { training: { iterations: 8 } }) => {
+      const context = await fixture.prepare('http://127.0.0.1:9/v1', spec, undefined, runId);
+      return train(undefined, { ...input, context });
+    };
+
+    test('the same content gives the same adapter without a trainer', async () => {
+      const first = await train();
+      const again = await trainIn('run-2');
+      expect(again).toMatchObject({ sha256: first.sha256, key: first.key, name: first.name, reusedFrom: 'run-1' });
+      expect(again.manifest).toMatchObject({
+        sha256: first.manifest.sha256,
+        key: expect.stringContaining('runs/run-2/'),
+      });
+      const job = readdirSync(fixture.store.localPath('runs/run-2/training'))[0]!;
+      expect(existsSync(fixture.store.localPath(`runs/run-2/training/${job}/job.json`))).toBe(false);
+    });
+
+    test('options that do not change the result do not train again', async () => {
+      await train();
+      const spec = { training: { iterations: 8, checkpointEvery: 2, reportTo: 'none' } };
+      expect((await trainIn('run-2', spec)).reusedFrom).toBe('run-1');
+    });
+
+    test.each([
+      ['another option', { training: { iterations: 4 } }],
+      ['another temperature', { training: { iterations: 8, temperature: 0.5 } }],
+    ])('%s trains anew', async (_, spec) => {
+      await train();
+      expect((await trainIn('run-2', spec)).reusedFrom).toBeUndefined();
+    });
+
+    test('an adapter of a trainer of another version is trained anew', async () => {
+      process.env['FAKE_VERSION'] = '0.0.9';
+      expect((await train()).reusedFrom).toBeUndefined();
+      delete process.env['FAKE_VERSION'];
+      expect((await trainIn('run-2')).reusedFrom).toBeUndefined();
+      expect((await trainIn('run-3')).reusedFrom).toBe('run-2');
+    });
+
+    test('an adapter whose files were changed is trained anew', async () => {
+      const first = await train();
+      writeFileSync(join(fixture.store.localPath(first.key), 'adapter_model.safetensors'), 'torn');
+      const again = await trainIn('run-2');
+      expect(again.reusedFrom).toBeUndefined();
+      expect(await modelDirectorySha256(fixture.store.localPath(again.key))).toBe(again.sha256);
+    });
   });
 
   test('a finished job whose adapter was damaged is trained again', async () => {

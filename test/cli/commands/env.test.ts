@@ -103,6 +103,63 @@ describe('whet env', () => {
     expect(status).toBe(1);
   });
 
+  describe('text that acts on a terminal', () => {
+    const HOSTILE = '\\n✓ isolated forged\\x1b]52;c;eA==\\x07\\u202e\\x9b2J\\u2028 end\\u2029';
+    const hostile = (name: string, reset: string, step: string) => {
+      const file = join(folder, `${name}.py`);
+      const tool =
+        '{"type": "function", "function": {"name": "go", "description": "", "parameters": {"type": "object"}}}';
+      writeFileSync(
+        file,
+        'class Environment:\n' +
+          `    @staticmethod\n    def tools(): return [${tool}]\n` +
+          '    @staticmethod\n    def generate_task(seed): return {}\n' +
+          `    def reset(self, seed): ${reset}\n` +
+          `    def step(self, call): ${step}\n` +
+          '    @staticmethod\n    def evaluate(trajectory, task): return 1.0\n' +
+          '    @staticmethod\n    def reference_solution(task): return [{"name": "go", "arguments": {}}]\n',
+      );
+      return file;
+    };
+    const opening = `return [{"role": "user", "content": "go${HOSTILE}"}]`;
+    const step = `return {"observation": "went${HOSTILE}", "done": True}`;
+    const ACTING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e]/;
+
+    test('is spelled out by run, and an observation cannot pass for the result', () => {
+      const { status, stdout, stderr } = whet(['run', hostile('says', opening, step), '--reference']);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      expect(stdout).not.toMatch(ACTING);
+      expect(stdout).not.toMatch(/^✓/m);
+      expect(stdout).toContain('\\u001b]52;c;eA==\\u0007\\u202e\\u009b2J\\u2028');
+      expect(stdout).toMatch(/^reward: 1$/m);
+    });
+
+    test('is in --json what the environment said', () => {
+      const { stdout } = whet(['run', hostile('json', opening, step), '--reference', '--json']);
+      expect(stdout).not.toMatch(ACTING);
+      expect(JSON.parse(stdout).steps[0].observation).toContain('\u001b]52;c;eA==\u0007\u202e\u009b2J\u2028');
+    });
+
+    test('forges no check', () => {
+      const file = join(folder, 'forges.py');
+      writeFileSync(file, `raise ValueError("no${HOSTILE}")\n`);
+      const { status, stdout } = whet(['check', file, '--agent', agent]);
+      expect(status).toBe(1);
+      expect(stdout).not.toMatch(ACTING);
+      expect(stdout).toContain('✓ isolated forged');
+      expect(stdout).not.toMatch(/^✓ isolated forged/m);
+    });
+
+    test('is spelled out in an error', () => {
+      const file = join(folder, 'fails.py');
+      writeFileSync(file, `raise ValueError("no${HOSTILE}")\n`);
+      const { status, stderr } = whet(['run', file]);
+      expect(status).toBe(1);
+      expect(stderr).not.toMatch(ACTING);
+      expect(stderr).not.toMatch(/^✓/m);
+    });
+  });
+
   test('edit without a file copies the last environment of the capability, once', async () => {
     const store = new LocalStore(join(folder, 'home', 'store'));
     await store.put(layout.environments('run-1', 'stamps'), 'attempt-1.py', '# the last one\n');

@@ -44,6 +44,7 @@ test('what waits is listed with its stage, since when, for whom, and the command
         key: 'collect',
         who: 'operator',
         since: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T/) as string,
+        until: null,
         reason: expect.stringContaining('401 from the endpoint') as string,
         commands: [expect.stringMatching(new RegExp(`^whet retry ${run.runId}`)) as string],
       },

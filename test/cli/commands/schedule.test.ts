@@ -15,7 +15,7 @@ test("a schedule's runs carry their agent's fairness key", async () => {
   const handle = await temporal.client.schedule.create(options);
   const { action, policies } = await handle.describe();
   expect(action).toMatchObject({ workflowId: 'run-orders-desk', priority: { fairnessKey: 'orders-desk' } });
-  expect(policies).toMatchObject({ overlap: 'SKIP', catchupWindow: 3_600_000 });
+  expect(policies).toMatchObject({ overlap: 'ALLOW_ALL', catchupWindow: 3_600_000 });
 });
 
 test('spans have a unit', () => {

@@ -23,7 +23,14 @@ const wrong = decided('logits', () => 'a');
 /** Base passes the even tasks, adapter `a` the odd ones. */
 function played(): KnownOutcomes {
   const known = new KnownOutcomes(
-    seeds.map((seed) => ({ seed, opening: '', needs: [], basePasses: [seed % 2 ? 0 : 1], answer: null })),
+    seeds.map((seed) => ({
+      seed,
+      opening: '',
+      later: [],
+      needs: [],
+      basePasses: [seed % 2 ? 0 : 1],
+      answer: null,
+    })),
   );
   for (const seed of seeds) known.add(seed, 'a', seed % 2 === 1);
   return known;
@@ -38,7 +45,9 @@ test('the order of tasks is a permutation that the seed decides', () => {
 
 describe('what is bought', () => {
   const nothing = () =>
-    new KnownOutcomes(seeds.map((seed) => ({ seed, opening: '', needs: [], basePasses: [1], answer: null })));
+    new KnownOutcomes(
+      seeds.map((seed) => ({ seed, opening: '', later: [], needs: [], basePasses: [1], answer: null })),
+    );
 
   it('is nothing where all agree, or where the outcome is known', () => {
     expect(armsToPlay([right, right], everyTask, seeds, nothing(), 500)).toEqual({ missing: [], compared: 200 });

@@ -154,6 +154,8 @@ describe('a trial on this machine', () => {
           clock: systemClock,
           trainer: { ...trainer, arguments: ['-c', 'import time; print("hangs", flush=True); time.sleep(600)'] },
           jailProfile,
+          // On a busy machine the wrapper may need more than the usual 15 s to record the end; SIGKILL would forbid it.
+          graceMs: 60_000,
         }),
       },
     });

@@ -1,0 +1,33 @@
+import type { Comparison, Nights } from '../../contracts/artifacts/night';
+import type { Judging } from '../../contracts/artifacts/evaluation-plan';
+import { confidenceOfComparison } from '../../contracts/statistics/error-spending';
+import { type ArtifactStore, changeNights } from '../../store';
+
+/** How strictly a run's comparison is judged, by the comparisons that were made before. Writes nothing. */
+export async function judgingOf(store: ArtifactStore, agent: string, own: Comparison, confidence: number) {
+  return judging(await changeNights(store, agent, (nights) => nights), own, confidence);
+}
+
+/**
+ * Counts a run's comparison, once however often it is counted, and says how strictly it is judged. What was counted
+ * stays counted: the result is known from then on.
+ */
+export async function countComparison(store: ArtifactStore, agent: string, own: Comparison, confidence: number) {
+  const counted = await changeNights(store, agent, (nights) =>
+    nights.comparisons.some((one) => one.runId === own.runId && hasSameRival(one, own))
+      ? nights
+      : { ...nights, comparisons: [...nights.comparisons, own] },
+  );
+  return judging(counted, own, confidence);
+}
+
+function judging({ comparisons }: Nights, own: Comparison, confidence: number): Judging {
+  const alike = comparisons.filter((one) => hasSameRival(one, own));
+  const place = alike.findIndex(({ runId }) => runId === own.runId);
+  const comparison = 1 + (place < 0 ? alike.length : place);
+  return { against: own.against, comparison, confidence: confidenceOfComparison(confidence, comparison) };
+}
+
+/** A version has one base model. Without one, each base model is another rival. */
+const hasSameRival = (a: Comparison, b: Comparison): boolean =>
+  a.against === b.against && (a.against !== null || a.baseModel === b.baseModel);

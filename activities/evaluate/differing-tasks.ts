@@ -1,0 +1,52 @@
+import { type RoutingRecord, routingRecordSchema } from '../../contracts/artifacts/evaluation';
+import { routerSchema } from '../../contracts/artifacts/router';
+import { trajectorySchema } from '../../contracts/artifacts/trajectory';
+import type { CompareInput, StoredAdapter } from '../../contracts/messages/evaluate-stage';
+import { openLaterTurns } from '../../contracts/routing/later-turns';
+import { type ArtifactStore, getJson, getLines, storedLines } from '../../store';
+import { modelAfter } from './model-after';
+
+/** Stands for the base model, whose name both sides share. */
+const BASE = '';
+
+/**
+ * How many held-out tasks get another adapter from the candidate than from the active version, at their opening or at a
+ * later turn. Names of adapters carry the hash.
+ */
+export async function differingTasks(
+  store: ArtifactStore,
+  { adapters, mixed, router, arms }: CompareInput,
+  incumbent: NonNullable<CompareInput['incumbent']>,
+  routing: readonly RoutingRecord[],
+): Promise<number> {
+  const served = await getLines(store, incumbent.routing, routingRecordSchema);
+  const before = openings(served, incumbent.adapters);
+  const now = openings(routing, [...adapters, ...(mixed ? [mixed] : [])]);
+  const differing = new Set([...now.keys()].filter((seed) => now.get(seed) !== before.get(seed)));
+  if (router === undefined) return differing.size;
+  const readers = {
+    now: openLaterTurns(await getJson(store, router, routerSchema), capabilityIds(adapters)),
+    before: openLaterTurns(await getJson(store, incumbent.router, routerSchema), capabilityIds(incumbent.adapters)),
+  };
+  const rollouts = arms.find(({ kind }) => kind === 'routed')?.rollouts.trajectories;
+  if (rollouts === undefined || (!readers.now && !readers.before)) return differing.size;
+  for await (const { task, messages } of await storedLines(store, trajectorySchema)(rollouts)) {
+    const answerer = (opening: string, reader: typeof readers.before, known: readonly StoredAdapter[]) =>
+      reader ? modelAfter(reader, known, opening) : () => opening;
+    const one = answerer(now.get(task.seed) ?? BASE, readers.now, adapters);
+    const other = answerer(before.get(task.seed) ?? BASE, readers.before, incumbent.adapters);
+    // Before each answer of the agent: at the end of the conversation both may be where they began.
+    const asked = messages.flatMap(({ role }, i) => (role === 'assistant' ? [messages.slice(0, i)] : []));
+    if (asked.some((said) => one(said) !== other(said))) differing.add(task.seed);
+  }
+  return differing.size;
+}
+
+const capabilityIds = (adapters: readonly StoredAdapter[]): string[] =>
+  adapters.map(({ capabilityId }) => capabilityId);
+
+/** Name of the adapter that each task's opening gets. */
+function openings(records: readonly RoutingRecord[], known: readonly StoredAdapter[]): Map<number, string> {
+  const nameOf = new Map(known.map(({ capabilityId, name }) => [capabilityId, name]));
+  return new Map(records.map(({ seed, capabilityId }) => [seed, nameOf.get(capabilityId) ?? BASE]));
+}

@@ -1,0 +1,14 @@
+import type { LaterTurnsReader, ReadMessage } from '../../contracts/routing/later-turns';
+
+/** Name of the model that answers after these messages, in a conversation that began with `opening`. */
+export function modelAfter(
+  laterTurns: LaterTurnsReader,
+  adapters: readonly { capabilityId: string; name: string }[],
+  opening: string,
+): (messages: readonly ReadMessage[]) => string {
+  const names = new Map(adapters.map(({ capabilityId, name }) => [capabilityId, name]));
+  return (messages) => {
+    const moved = laterTurns(messages);
+    return (moved && names.get(moved.capabilityId)) ?? opening;
+  };
+}

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import type { NightPlan } from '../../contracts/artifacts/night';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { trainerImage } from '../reuse/content-keys';
+import { isDemoAnalyst } from '../endpoints/probe-analyst';
+
+/**
+ * What the result of a night depends on. Where any of it differs, a reason that an earlier night has worked on counts
+ * again.
+ */
+export function nightContent(prepared: PreparedSpec): NightPlan['content'] {
+  return {
+    environment: prepared.environmentSha256,
+    baseModel: prepared.baseModelSha256,
+    options: createHash('sha256')
+      .update(JSON.stringify(sorted(optionsOf(prepared))))
+      .digest('hex'),
+  };
+}
+
+/** Options that say where a trainer runs and how often it reports. */
+const OPERATION = [
+  ...(['backend', 'kubernetes', 'threads', 'checkpointEvery'] as const),
+  ...(['reportTo', 'samplerUrl', 'packing', 'packingWaitSeconds'] as const),
+];
+
+/** What an owner sets that changes a result: not where something runs, at which address, or how fast. */
+function optionsOf({ spec, analyst, sandbox, servedModel }: PreparedSpec): Record<string, unknown> {
+  const { environment, collect, identify, synthesis, certificate, calibration, training, evaluation, gate } = spec;
+  const { maxTurns, successReward, trainSeeds, heldOutSeeds } = environment;
+  const { minGain, maxRegression, lossMargin } = gate;
+  return {
+    environment: { maxTurns, successReward, trainSeeds, heldOutSeeds },
+    collect: without(collect, ['concurrency']),
+    identify: without(identify, ['chunkCalls']),
+    ...{ synthesis, certificate, calibration },
+    training: { ...without(training, OPERATION), image: trainerImage(training) },
+    evaluation: without(evaluation, ['concurrency']),
+    gate: { minGain, maxRegression, lossMargin },
+    seed: spec.seed,
+    contextLength: servedModel?.maxModelLength ?? null,
+    isolation: sandbox.mode,
+    analyst: {
+      model: analyst.model,
+      endpoint: isDemoAnalyst(analyst.displayName) ? analyst.displayName : 'of an owner',
+      maxPromptTokens: spec.analyst.maxPromptTokens,
+    },
+  };
+}
+
+function without<T extends object>(options: T, names: readonly (keyof T)[]): Partial<T> {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !names.includes(name as keyof T))) as Partial<T>;
+}
+
+/** The same value with the fields of all objects in one order, since the order in agent.yaml means nothing. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, inner]) => [key, sorted(inner)]),
+  );
+}

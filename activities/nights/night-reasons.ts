@@ -1,0 +1,122 @@
+import type { Contrast, Identification } from '../../contracts/artifacts/identification';
+import type { Interval } from '../../contracts/artifacts/evaluation';
+import type { NightDecision, NightPlan, NightReason, Nights } from '../../contracts/artifacts/night';
+import { MIXED } from '../../contracts/names';
+
+/** What a decision is made from. */
+export interface NightEvidence {
+  version: { version: number; runId: string; capabilityIds: readonly string[] };
+  identification: Pick<Identification, 'contrasts' | 'thresholds'>;
+  /** Gain tonight minus gain at the version's promotion. */
+  change: Interval;
+  /** The same of the pass rate; null where that at the promotion is not known. */
+  rateChange: Interval | null;
+  content: NightPlan['content'];
+  nights: Nights['nights'];
+  /** What the run that made the version found about each capability. */
+  verdictsOfItsRun: ReadonlyMap<string, Contrast['verdict']>;
+}
+
+type Capability = NightDecision['capabilities'][number];
+
+/** The capabilities for the system as it serves. */
+export function servedCapabilities({ version, identification }: NightEvidence): Capability[] {
+  const isMixed = version.capabilityIds.includes(MIXED);
+  return identification.contrasts.map(({ capabilityId: id, verdict, status }) => ({
+    id,
+    state: stateOf(verdict, status),
+    // The mixed adapter was trained for everything that was lacking before it.
+    inVersion: version.capabilityIds.includes(id) || (isMixed && status !== null && status !== 'new'),
+  }));
+}
+
+function stateOf(verdict: Contrast['verdict'], status: Contrast['status']): Capability['state'] {
+  switch (verdict) {
+    case 'kept':
+      return status === 'recurring' || status === 'regressed' ? status : 'new';
+    case 'rejected':
+      return status === 'fixed' ? 'fixed' : 'not-lacking';
+    default:
+      return 'cannot-tell';
+  }
+}
+
+/**
+ * Why a night goes on; and what of it an earlier night, or the version's own run, has worked on with the same content.
+ *
+ * Fewer tasks passed than at the promotion can be the luck of a hard block, and a smaller gain that of an easy one: the
+ * version has lost something where both are smaller. Where base has lost as much, as when a tool changes for both, the
+ * gain stays; then there has to be a capability to work on, be it by its estimate alone.
+ */
+export function nightReasons(
+  evidence: NightEvidence,
+  capabilities: readonly Capability[],
+): { reasons: NightReason[]; seenBefore: NightReason[] } {
+  const all: NightReason[] = [];
+  for (const { id: capabilityId, state, inVersion } of capabilities) {
+    const isOutdated = state === 'recurring' && madeForOtherContent(evidence);
+    if ((state === 'regressed' || isOutdated) && inVersion) all.push({ kind: 'regressed', capabilityId });
+    else if ((state === 'new' || state === 'recurring' || state === 'regressed') && !inVersion)
+      all.push({ kind: 'new', capabilityId });
+  }
+  const lostRate = (evidence.rateChange?.high ?? -1) < 0;
+  const mayLack = undecidedCapabilities(evidence, capabilities).length > 0;
+  if (lostRate && (evidence.change.high < 0 || (evidence.rateChange !== null && mayLack)))
+    all.push({ kind: 'lost-gain', capabilityId: null });
+  const seenBefore = all.filter((reason) => wasWorkedOn(evidence, reason));
+  return { reasons: all.filter((reason) => !seenBefore.includes(reason)), seenBefore };
+}
+
+function wasWorkedOn(evidence: NightEvidence, { kind, capabilityId }: NightReason): boolean {
+  const { version, content, nights } = evidence;
+  const byNight = nights.some(
+    (night) =>
+      // A run that failed, was cancelled or expired has cured nothing.
+      night.worked &&
+      night.version === version.version &&
+      isEqual(night.content, content) &&
+      night.reasons.some((reason) => reason.kind === kind && reason.capabilityId === capabilityId),
+  );
+  return byNight || (kind === 'new' && capabilityId !== null && verdictOfItsRun(evidence, capabilityId) === 'kept');
+}
+
+type Content = NightEvidence['content'];
+
+const isEqual = (a: Content, b: Content): boolean =>
+  a.environment === b.environment && a.baseModel === b.baseModel && a.options === b.options;
+
+/** Whether the version was trained for another environment: its adapters have not been tried on that of today. */
+const madeForOtherContent = ({ version, content, nights }: NightEvidence): boolean =>
+  nights.some(
+    (night) =>
+      night.runId === version.runId &&
+      (night.content.environment !== content.environment || night.content.baseModel !== content.baseModel),
+  );
+
+/** What the version's own run found about a capability, if the content is the same today. */
+function verdictOfItsRun(
+  { version, content, nights, verdictsOfItsRun }: NightEvidence,
+  capabilityId: string,
+): Contrast['verdict'] | undefined {
+  const isSame = nights.some((night) => night.runId === version.runId && isEqual(night.content, content));
+  return isSame ? verdictsOfItsRun.get(capabilityId) : undefined;
+}
+
+/**
+ * Candidates without an adapter that pass both thresholds by their estimates, but not by their intervals. What the
+ * version's own run had rejected on the same content is not one of them: it had all train tasks to see it.
+ */
+export function undecidedCapabilities(evidence: NightEvidence, capabilities: readonly Capability[]): string[] {
+  const { contrasts, thresholds } = evidence.identification;
+  const open = new Set(capabilities.flatMap(({ id, inVersion }) => (inVersion ? [] : [id])));
+  return contrasts.flatMap(({ capabilityId, verdict, gap, coverage }) =>
+    open.has(capabilityId) &&
+    verdict === 'not-enough-data' &&
+    gap !== null &&
+    gap >= thresholds.minGap &&
+    coverage >= thresholds.minCoverage &&
+    verdictOfItsRun(evidence, capabilityId) !== 'rejected'
+      ? [capabilityId]
+      : [],
+  );
+}

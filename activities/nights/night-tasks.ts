@@ -1,0 +1,34 @@
+import type { SeedRanges } from '../../contracts/messages/night-stage';
+
+/** Share of the rollouts of a full collect that each arm of a measuring night plays. */
+const SHARE = 1 / 8;
+
+/** Fewest tasks of a block: with fewer, an interval says nothing. */
+const LEAST_TASKS = 20;
+
+type TrainTasks = { start: number; count: number };
+
+const blockSize = (train: TrainTasks, trials: number): number =>
+  Math.min(train.count, Math.max(LEAST_TASKS, Math.floor(train.count * trials * SHARE)));
+
+/** Whether a night plays every train task, so that no others follow. */
+export const playsEveryTask = (train: TrainTasks, trials: number): boolean => blockSize(train, trials) === train.count;
+
+/** Whether an earlier night has played some of this night's tasks: their rollouts have to be fresh. */
+export const playsAgain = (train: TrainTasks, trials: number, night: number): boolean =>
+  night * blockSize(train, trials) > train.count;
+
+/**
+ * The train tasks of a measuring night. Night n plays the block that begins at `(n - 1) x size`, wrapping at the end,
+ * so that each task's turn comes once in a round.
+ * @param night from 1.
+ */
+export function nightTasks(train: TrainTasks, trials: number, night: number): SeedRanges {
+  const size = blockSize(train, trials);
+  const from = ((night - 1) * size) % train.count;
+  const first = Math.min(size, train.count - from);
+  return [
+    { start: train.start + from, count: first },
+    ...(first < size ? [{ start: train.start, count: size - first }] : []),
+  ];
+}

@@ -1,0 +1,80 @@
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { type NightPlan, nightPlanSchema } from '../../contracts/artifacts/night';
+import type { NightPlanResult } from '../../contracts/messages/night-stage';
+import type { RunContext } from '../../contracts/messages/run-context';
+import { type ArtifactStore, changeNights, layout, putJson, readRegistry } from '../../store';
+import { activeVersion, playableVersion } from '../active-version';
+import { readPreparedSpec } from '../prepared-spec';
+import { nightContent } from './night-content';
+import { nightTasks, playsAgain } from './night-tasks';
+import { countReusable, type ReusableCounts } from './reusable-counts';
+
+/**
+ * Makes the activity `planNight`: says what a run begins with, gives a measuring night its number, and counts what a
+ * changed base model invalidates. A run has one place in the agent's nights, however often this is executed.
+ */
+export function createPlanNight(store: ArtifactStore): (context: RunContext) => Promise<NightPlanResult> {
+  return async ({ runId, agent, spec }) => {
+    const prepared = await readPreparedSpec(store, spec);
+    const registry = await readRegistry(store, agent);
+    const version = activeVersion(registry, prepared);
+    const content = nightContent(prepared);
+    const measures = typeof version !== 'string';
+    const { nights } = await changeNights(store, agent, (before) =>
+      before.nights.some((night) => night.runId === runId)
+        ? before
+        : {
+            ...before,
+            nights: [
+              ...before.nights,
+              {
+                runId,
+                night: measures ? 1 + Math.max(0, ...before.nights.map(({ night }) => night)) : 0,
+                version: measures ? version.version : 0,
+                content,
+                outcome: null,
+                reasons: [],
+                worked: false,
+              },
+            ],
+          },
+    );
+    const night = nights.find((one) => one.runId === runId)?.night ?? 0;
+    const { environment, collect } = prepared.spec;
+    const seeds = measures ? nightTasks(environment.trainSeeds, collect.trials, Math.max(1, night)) : [];
+    const again = playsAgain(environment.trainSeeds, collect.trials, night);
+    const reusable = await countReusable(store, agent, prepared.baseModelSha256);
+    const plan: NightPlan = {
+      night,
+      active: registry.active,
+      measures,
+      why: measures ? measured(version.version, night, seeds) : version,
+      seeds,
+      content,
+      invalid: { environments: 0, calibrations: reusable.calibrations.other, adapters: reusable.adapters.other },
+    };
+    const folder = layout.night(runId);
+    const ref: ArtifactRef = await putJson(store, folder, 'night-plan.json', nightPlanSchema.parse(plan));
+    return {
+      plan: ref,
+      summary: [plan.why, ...invalidated(reusable)].join(' '),
+      measure: measures
+        ? { version: await playableVersion(store, folder, version), seeds, ...(again && { night }) }
+        : null,
+    };
+  };
+}
+
+function measured(version: number, night: number, seeds: NightPlan['seeds']): string {
+  const tasks = seeds.reduce((sum, { count }) => sum + count, 0);
+  return `Night ${night} measures version ${version} beside base on ${tasks} train tasks.`;
+}
+
+/** What has to be made again for a base model that no earlier run had. */
+function invalidated({ environments, calibrations, adapters }: ReusableCounts): string[] {
+  if (calibrations.same + adapters.same > 0 || calibrations.other + adapters.other === 0) return [];
+  return [
+    `The base model has changed: ${calibrations.other} calibrations and ${adapters.other} adapters of earlier runs ` +
+      `do not fit it and are made again where they are needed; ${environments} environments stay.`,
+  ];
+}

@@ -1,0 +1,64 @@
+import type { RunOutcome } from '../../contracts/names';
+import type { NoticeInput } from '../../contracts/messages/run';
+
+/** Longest text of a block and of a message, in characters. Slack takes 3,000 in a block. */
+const MAX_TEXT = 2_500;
+
+const WAITS_FOR: Record<string, string> = {
+  operator: 'waits for the operator',
+  owner: "waits for the agent's owner",
+  cluster: 'waits for the cluster',
+  approval: 'waits for an approval',
+};
+
+const ENDED: Record<RunOutcome, string> = {
+  running: 'is running',
+  promoted: 'was promoted',
+  'not-promoted': 'ended without a promotion',
+  'nothing-to-sharpen': 'found nothing to sharpen',
+  'nothing-new': 'measured what is served and found nothing new',
+  'too-little-power': 'measured what is served on too few tasks to tell',
+  expired: 'ended, because nobody answered in time',
+  skipped: 'was skipped',
+  failed: 'failed',
+  cancelled: 'was cancelled',
+};
+
+/**
+ * The body of a notice: what Slack's incoming webhooks take, with the same as data under `whetstone`. Its bytes are the
+ * same in every attempt.
+ */
+export function slackBody({ id, runId, agent, notice }: NoticeInput): string {
+  const { kind, key, who, outcome, reasons, promotedVersion, atMs } = notice;
+  const at = new Date(atMs).toISOString();
+  const head = `${agent}: ${headline(runId, notice)}`;
+  const lines = kind === 'ended' ? reasons : reasons.map((reason) => (key === null ? reason : `${key}: ${reason}`));
+  const text = [head, ...lines].join('\n');
+  return JSON.stringify({
+    text: escaped(text),
+    blocks: [
+      section(`*${escaped(head)}*`),
+      ...(lines.length === 0 ? [] : [section(escaped(lines.join('\n')))]),
+      { type: 'context', elements: [{ type: 'mrkdwn', text: `${escaped(runId)} · ${at}` }] },
+    ],
+    whetstone: { schemaVersion: 1, id, runId, agent, kind, key, who, outcome, reasons, promotedVersion, at },
+  });
+}
+
+const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', text } });
+
+function headline(runId: string, { kind, who, outcome, promotedVersion }: NoticeInput['notice']): string {
+  if (kind === 'waits') return `run ${runId} ${WAITS_FOR[who ?? 'operator'] ?? 'waits'}`;
+  if (kind === 'fails') return `run ${runId} fails again and again, and goes on by itself once that works`;
+  const version = promotedVersion === null ? '' : ` as version ${promotedVersion}`;
+  return `run ${runId} ${outcome == null ? 'ended' : ENDED[outcome]}${version}`;
+}
+
+/**
+ * Text in which Slack reads nothing as markup: reasons hold words of models, which must not mention a channel or make a
+ * link. Shortened before, so that no escape is cut.
+ */
+function escaped(text: string): string {
+  const short = text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 2)} …`;
+  return short.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+}

@@ -1,0 +1,53 @@
+import type { z } from 'zod';
+import { type ArtifactStore, changeDocument, isStoreError, layout } from '../../store';
+import type { ReuseKey } from './content-keys';
+
+/**
+ * Looks up what an earlier run made from the same content, and takes it over.
+ * @param takeOver reads and copies what the record names; null when that is no longer what it was.
+ * @returns null where there is nothing to reuse: no record, one of another form, or bytes that are gone or damaged.
+ * @throws what `takeOver` throws, and errors of the store.
+ */
+export async function takeReusable<R, T>(
+  store: ArtifactStore,
+  agent: string,
+  key: ReuseKey,
+  schema: z.ZodType<R>,
+  takeOver: (record: R) => Promise<T | null>,
+): Promise<T | null> {
+  try {
+    const record = schema.safeParse((await store.readDocument(placeOf(agent, key)))?.value);
+    return record.success ? await takeOver(record.data) : null;
+  } catch (error) {
+    if (isLost(error)) return null;
+    throw error;
+  }
+}
+
+/** Keeps what a run has made, for later ones. Its artifacts must be in the store. */
+export async function keepReusable(
+  store: ArtifactStore,
+  agent: string,
+  key: ReuseKey,
+  record: Record<string, unknown>,
+): Promise<void> {
+  const value = { ...record, dependsOn: key.dependsOn };
+  const place = placeOf(agent, key);
+  const write = () =>
+    changeDocument(store, place, (before) =>
+      JSON.stringify(before) === JSON.stringify(value) ? { result: undefined } : { value, result: undefined },
+    );
+  try {
+    await write();
+  } catch (error) {
+    if (!isLost(error)) throw error;
+    await store.remove(place, Number.MAX_SAFE_INTEGER);
+    await write();
+  }
+}
+
+const isLost = (error: unknown): boolean =>
+  isStoreError(error) && (error.type === 'Store.Missing' || error.type === 'Store.Corrupt');
+
+const placeOf = (agent: string, { kind, sha256 }: ReuseKey): string =>
+  `${layout.reuse(agent)}/${kind}-${sha256.slice(0, 24)}.json`;

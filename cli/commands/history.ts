@@ -1,0 +1,91 @@
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { agentNameSchema } from '../../contracts/config/agent-name';
+import { cleanLine } from '../../contracts/clean-text';
+import { LocalStore } from '../../store';
+import type { Context } from '../context';
+import { CliError } from '../errors';
+import { renderHistoryPage } from '../history/history-page';
+import { type AgentHistory, judgedText, type Night, readHistory } from '../history/read-history';
+import { duration, table } from '../output';
+
+/** Flags of `whet history`. */
+export interface HistoryFlags {
+  html?: string;
+}
+
+/**
+ * `whet history AGENT [--html FILE]`: the agent's runs that have ended, the oldest first, from the store alone. Files
+ * that cannot be read are named, and the exit code is still 0: the others are shown.
+ */
+export async function historyCommand(
+  { settings, out }: Context,
+  agent: string,
+  { html }: HistoryFlags = {},
+): Promise<void> {
+  if (!agentNameSchema.safeParse(agent).success)
+    throw new CliError(`${JSON.stringify(agent)} is no agent's name: lower-case letters, digits and dashes.`, {
+      type: 'Cli.Usage',
+    });
+  const history = await readHistory(new LocalStore(settings.storeRoot), agent);
+  if (history.nights.length === 0 && history.damaged.length === 0)
+    throw new CliError(
+      `${agent} has no run that has ended in ${settings.storeRoot}; or WHET_HOME or WHET_STORE points elsewhere.`,
+      { type: 'History.Empty' },
+    );
+  const written = html === undefined ? null : resolve(html);
+  if (written !== null) await writeFile(written, renderHistoryPage(history));
+  const page = written === null ? {} : { html: written };
+  out.result({ ...history, ...page }, [historyText(history), ...(written === null ? [] : [written])].join('\n\n'));
+}
+
+function historyText({ agent, nights, active, damaged }: AgentHistory): string {
+  const head = ['night', 'began', 'outcome', 'new', 'fixed', 'retired', 'version', 'gain'];
+  const more = ['judged', 'spend', 'minutes', 'run'];
+  const rows = nights.map((night) => [
+    String(night.night),
+    night.startedAt.slice(0, 16).replace('T', ' '),
+    night.outcome,
+    list([...night.new, ...night.regressed.map((name) => `${name} (again)`)]),
+    list(night.fixed),
+    night.retired === null ? '?' : list(night.retired),
+    night.version === null ? '' : String(night.version),
+    gainText(night),
+    judgedText(night),
+    spendText(night),
+    night.minutes.toFixed(1),
+    night.runId,
+  ]);
+  // A night that left no figures says in a sentence why.
+  const silent = nights.filter(({ spend }) => spend === null);
+  const reasons = silent.flatMap(({ runId, reasons: [reason] }) => (reason ? [`${runId}: ${cleanLine(reason)}`] : []));
+  const minutes = nights.reduce((sum, night) => sum + night.minutes, 0);
+  const serves = active === null ? 'the base model alone' : `version ${active}`;
+  return [
+    table([[...head, ...more], ...rows], [0, 6, 10]),
+    ...reasons,
+    `${agent}: ${nights.length} runs, ${duration(minutes * 60)}; ${serves} serves now`,
+    ...damaged.map(({ file, problem }) => `Left out, because it is damaged: ${file}: ${problem}`),
+  ].join('\n');
+}
+
+/** Names come from the analyst: none may act on the terminal or break the table. */
+const list = (names: readonly string[]) => cleanLine(names.join('; ')) || '-';
+
+/** `+36.8 [+32.9, +40.7]`, in percentage points. */
+function gainText({ gain }: Night): string {
+  if (gain === null) return '';
+  const points = (share: number) => `${share < 0 ? '-' : '+'}${Math.abs(share * 100).toFixed(1)}`;
+  return `${points(gain.estimate)} [${points(gain.low)}, ${points(gain.high)}]`;
+}
+
+function spendText({ spend }: Night): string {
+  if (spend === null) return '';
+  const parts = [
+    `${spend.rollouts + spend.trainingRollouts} rollouts`,
+    `${spend.analystCalls} calls`,
+    `${spend.analystTokens + spend.modelTokens} tokens`,
+    ...(spend.usd === null ? [] : [`$${spend.usd.toFixed(2)}`]),
+  ];
+  return parts.join(', ');
+}

@@ -1,0 +1,125 @@
+import { type Registry } from '../../contracts/artifacts/registry';
+import { reportSchema } from '../../contracts/artifacts/report';
+import { type RunRecord, recordOfReport, runRecordSchema } from '../../contracts/artifacts/run-record';
+import { layout, type LocalStore, orIfMissing, readRegistry } from '../../store';
+import { readFile } from 'node:fs/promises';
+
+/** One run of an agent, with what it changed in the agent's version. Capabilities by name. */
+export interface Night {
+  /** Counts the agent's runs from 1, the oldest first. */
+  night: number;
+  runId: string;
+  startedAt: string;
+  minutes: number;
+  outcome: RunRecord['outcome'];
+  reasons: string[];
+  new: string[];
+  recurring: string[];
+  fixed: string[];
+  regressed: string[];
+  /** Capabilities whose adapters the version before had and this one lacks; null where that cannot be told. */
+  retired: string[] | null;
+  version: number | null;
+  gain: { estimate: number; low: number; high: number } | null;
+  /** How strictly the gate judged; null where it did not, or an earlier version did. */
+  judged: { against: number | null; comparison: number; confidence: number } | null;
+  spend: NonNullable<RunRecord['figures']>['spend'] | null;
+}
+
+/** What could be read of an agent's history, and the files that could not. */
+export interface AgentHistory {
+  agent: string;
+  nights: Night[];
+  active: number | null;
+  damaged: { file: string; problem: string }[];
+}
+
+/** Reads the runs of an agent that have ended, from the store alone. A file that is damaged is named and left out. */
+export async function readHistory(store: LocalStore, agent: string): Promise<AgentHistory> {
+  const damaged: AgentHistory['damaged'] = [];
+  const records = new Map<string, RunRecord>();
+  const keep = (record: RunRecord) => {
+    const before = records.get(record.runId);
+    // A run that was repaired has left two.
+    if (before === undefined || before.endedAt <= record.endedAt) records.set(record.runId, record);
+  };
+  const read = async <T>(key: string, action: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await action();
+    } catch (error) {
+      damaged.push({ file: store.localPath(key), problem: problemOf(error) });
+      return null;
+    }
+  };
+  for (const name of await store.list(layout.history(agent))) {
+    const key = `${layout.history(agent)}/${name}`;
+    const record = await read(key, async () => runRecordSchema.parse(JSON.parse(String(await store.getNamed(key)))));
+    if (record !== null) keep(record);
+  }
+  for (const runId of await store.list('runs')) {
+    if (records.has(runId)) continue;
+    const key = `${layout.report(runId)}/report.json`;
+    const record = await read(key, () => recordFromReport(store, key, agent));
+    if (record !== null) keep(record);
+  }
+  const registry = await read(layout.registry(agent), () => readRegistry(store, agent));
+  const sorted = [...records.values()].sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
+  const nights = sorted.map((record, i) => nightOf(record, i + 1, registry));
+  return { agent, nights, active: registry?.active ?? null, damaged };
+}
+
+/** How strictly a night was judged: `99.24 %, comparison 2 with version 3`. */
+export function judgedText({ judged }: Pick<Night, 'judged'>): string {
+  if (judged === null) return '';
+  const { against, comparison, confidence } = judged;
+  const level = Number((confidence * 100).toPrecision(6));
+  return `${level} %, comparison ${comparison} with ${against === null ? 'base' : `version ${against}`}`;
+}
+
+/** The record of a run of an earlier version; null when there is no report, or it is another agent's. */
+async function recordFromReport(store: LocalStore, key: string, agent: string): Promise<RunRecord | null> {
+  const text = await orIfMissing(readFile(store.localPath(key), 'utf8'), null);
+  if (text === null) return null;
+  const value = JSON.parse(text) as { agent?: unknown } | null;
+  return value?.agent === agent ? recordOfReport(reportSchema.parse(value)) : null;
+}
+
+function nightOf(record: RunRecord, night: number, registry: Registry | null): Night {
+  const { runId, startedAt, endedAt, outcome, reasons, figures } = record;
+  const names = (capabilities: readonly { name: string }[] = []) => capabilities.map(({ name }) => name);
+  return {
+    night,
+    runId,
+    startedAt,
+    minutes: Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)) / 60_000,
+    outcome,
+    reasons,
+    new: names(figures?.new),
+    recurring: names(figures?.recurring),
+    fixed: names(figures?.fixed),
+    regressed: names(figures?.regressed),
+    retired: retiredBy(figures?.promotedVersion ?? null, registry),
+    version: figures?.promotedVersion ?? null,
+    gain: figures?.gain ?? null,
+    judged: figures?.judged ?? null,
+    spend: figures?.spend ?? null,
+  };
+}
+
+/** Capabilities that the version before had. Null where a version has left the registry since. */
+function retiredBy(version: number | null, registry: Registry | null): string[] | null {
+  if (version === null) return [];
+  const made = registry?.versions.find((one) => one.version === version);
+  const before = registry?.versions.find((one) => one.version === version - 1);
+  if (made === undefined || (before === undefined && version > 1)) return null;
+  const has = new Set(made.adapters.map(({ capabilityId }) => capabilityId));
+  return (before?.adapters ?? []).flatMap(({ capabilityId }) => (has.has(capabilityId) ? [] : [capabilityId]));
+}
+
+/** What is wrong with a damaged file, in a few words. */
+export function problemOf(error: unknown): string {
+  if (error instanceof SyntaxError) return 'it is not whole JSON';
+  const issues = (error as { issues?: { path: PropertyKey[]; message: string }[] }).issues;
+  if (issues?.[0] !== undefined) return `${issues[0].path.join('.') || 'the document'}: ${issues[0].message}`;
+  return ((error as Error).message.split('\n')[0] ?? '').trim();
+}

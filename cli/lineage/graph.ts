@@ -1,0 +1,74 @@
+/** What something in the store can be, in the order in which one comes from the other. */
+export const LINEAGE_KINDS = [
+  'trajectory',
+  'capability',
+  'environment',
+  'training',
+  'adapter',
+  'version',
+  'conversation',
+] as const;
+/** One of them. */
+export type LineageKind = (typeof LINEAGE_KINDS)[number];
+
+/** One thing in the store. */
+export interface LineageItem {
+  kind: LineageKind;
+  /** What a person calls it, and `whet lineage` takes. */
+  id: string;
+  agent: string;
+  /** What else there is to say. */
+  about: string;
+}
+
+/** What came from what. A capability is there once for each run that kept it. */
+export class LineageGraph {
+  private readonly items = new Map<string, LineageItem>();
+  private readonly from = new Map<string, Set<string>>();
+  private readonly to = new Map<string, Set<string>>();
+
+  /** Adds an item, or tells more of it. `key` is its own in the whole store. */
+  add(key: string, item: LineageItem): void {
+    const before = this.items.get(key);
+    this.items.set(key, before?.about ? before : item);
+  }
+
+  /** `later` was made from `earlier`. */
+  link(earlier: string, later: string): void {
+    this.to.set(earlier, (this.to.get(earlier) ?? new Set()).add(later));
+    this.from.set(later, (this.from.get(later) ?? new Set()).add(earlier));
+  }
+
+  /** Keys and items that fit. */
+  find(fits: (item: LineageItem, key: string) => boolean): [key: string, item: LineageItem][] {
+    return [...this.items].filter(([key, item]) => fits(item, key));
+  }
+
+  /** Keys of one kind that came from this in one step. */
+  next(key: string, kind: LineageKind): string[] {
+    return [...(this.to.get(key) ?? [])].filter((other) => this.items.get(other)?.kind === kind);
+  }
+
+  /** All that these came from, over any number of steps. */
+  ancestors(keys: readonly string[]): LineageItem[] {
+    return this.reach(keys, this.from);
+  }
+
+  /** All that came from these. */
+  descendants(keys: readonly string[]): LineageItem[] {
+    return this.reach(keys, this.to);
+  }
+
+  private reach(start: readonly string[], next: ReadonlyMap<string, ReadonlySet<string>>): LineageItem[] {
+    const seen = new Set(start);
+    const queue = [...start];
+    for (let key = queue.pop(); key !== undefined; key = queue.pop())
+      for (const other of next.get(key) ?? [])
+        if (!seen.has(other)) {
+          seen.add(other);
+          queue.push(other);
+        }
+    for (const key of start) seen.delete(key);
+    return [...seen].flatMap((key) => this.items.get(key) ?? []);
+  }
+}

@@ -1,0 +1,200 @@
+import { readFile } from 'node:fs/promises';
+import type { z } from 'zod';
+import { consensusLabelSchema } from '../../contracts/artifacts/identification';
+import { reportSchema, type TrainedReport } from '../../contracts/artifacts/report';
+import { MIXED } from '../../contracts/names';
+import { layout, type LocalStore, orIfMissing, readRegistry } from '../../store';
+import { problemOf } from '../history/read-history';
+import { LineageGraph } from './graph';
+
+/** What could be read of the store, and the files that could not. */
+export interface StoreLineage {
+  graph: LineageGraph;
+  damaged: { file: string; problem: string }[];
+}
+
+/** Only what links things, since reports of earlier versions differ in the rest. */
+const lineageSchema = reportSchema
+  .pick({
+    ...{ runId: true, agent: true, createdAt: true, identification: true, sharpened: true, mixed: true },
+    artifacts: true,
+  })
+  .strip();
+type Report = z.infer<typeof lineageSchema>;
+
+/** Keys of the graph. A capability belongs to a run, because each run has its own evidence. */
+const keys = {
+  trajectory: (id: string) => `trajectory ${id}`,
+  capability: (runId: string, id: string) => `capability ${runId}/${id}`,
+  environment: (sha256: string) => `environment ${sha256}`,
+  training: (runId: string, job: string) => `training ${runId}/${job}`,
+  adapter: (sha256: string) => `adapter ${sha256}`,
+  version: (agent: string, version: number) => `version ${agent}@${version}`,
+};
+
+/** Reads reports, registries and live traffic of a store. What is damaged is named and left out. */
+export async function readLineage(store: LocalStore): Promise<StoreLineage> {
+  const graph = new LineageGraph();
+  const damaged: StoreLineage['damaged'] = [];
+  const read = async (key: string, action: () => Promise<void>): Promise<void> => {
+    try {
+      await action();
+    } catch (error) {
+      damaged.push({ file: store.localPath(key), problem: problemOf(error) });
+    }
+  };
+  const reports: Report[] = [];
+  for (const runId of await store.list('runs')) {
+    const key = `${layout.report(runId)}/report.json`;
+    await read(key, async () => {
+      const text = await orIfMissing(readFile(store.localPath(key), 'utf8'), null);
+      if (text !== null) reports.push(lineageSchema.parse(JSON.parse(text)));
+    });
+  }
+  reports.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+  const writers = firstWriters(reports);
+  for (const report of reports) {
+    addEvidence(graph, report);
+    addSharpened(graph, report, writers);
+    await read(layout.labels(report.runId), () => addLabels(graph, store, report));
+  }
+  for (const name of await store.list('registry')) {
+    const agent = name.replace(/\.json$/, '');
+    await read(layout.registry(agent), () => addVersions(graph, store, agent));
+  }
+  for (const agent of await store.list('traces'))
+    for (const day of await store.list(`traces/${agent}`))
+      for (const name of await store.list(layout.traces(agent, day))) {
+        const key = `${layout.traces(agent, day)}/${name}`;
+        if (name.endsWith('.jsonl')) await read(key, () => addConversations(graph, store, agent, day, key));
+      }
+  return { graph, damaged };
+}
+
+/** The run that had each environment written, by the hash of its source. */
+function firstWriters(reports: readonly Report[]): Map<string, string> {
+  const writers = new Map<string, string>();
+  for (const isReused of [false, true])
+    for (const { runId, sharpened } of reports)
+      for (const { source, reusedFrom } of sharpened.flatMap(({ attempts }) => attempts))
+        if ((reusedFrom !== undefined) === isReused && !writers.has(source.sha256))
+          writers.set(source.sha256, reusedFrom ?? runId);
+  return writers;
+}
+
+function addEvidence(graph: LineageGraph, { runId, agent, identification }: Report): void {
+  const names = new Map(identification.candidates.map(({ id, name }) => [id, name]));
+  for (const { capabilityId, trajectoryId, task } of identification.evidence) {
+    addCapability(graph, { runId, agent }, capabilityId, names.get(capabilityId) ?? '');
+    graph.add(keys.trajectory(trajectoryId), { kind: 'trajectory', id: trajectoryId, agent, about: `task ${task}` });
+    graph.link(keys.trajectory(trajectoryId), keys.capability(runId, capabilityId));
+  }
+}
+
+function addCapability(
+  graph: LineageGraph,
+  { runId, agent }: Pick<Report, 'runId' | 'agent'>,
+  id: string,
+  about: string,
+): void {
+  graph.add(keys.capability(runId, id), { kind: 'capability', id, agent, about });
+}
+
+/** The trajectories whose labels say that a sharpened capability is lacking: synthesis chooses among them. */
+async function addLabels(graph: LineageGraph, store: LocalStore, report: Report): Promise<void> {
+  const sharpened = new Set(report.sharpened.map(({ capability }) => capability.id));
+  const labels = report.artifacts.find(({ role }) => role === 'labels')?.ref;
+  if (labels === undefined || sharpened.size === 0) return;
+  for await (const { line } of store.lines(labels)) {
+    const { label, capabilityId, trajectoryId } = consensusLabelSchema.parse(JSON.parse(line.toString('utf8')));
+    if (label !== 'LACKING' || !sharpened.has(capabilityId)) continue;
+    const item = { kind: 'trajectory', id: trajectoryId, agent: report.agent, about: '' } as const;
+    graph.add(keys.trajectory(trajectoryId), item);
+    graph.link(keys.trajectory(trajectoryId), keys.capability(report.runId, capabilityId));
+  }
+}
+
+function addSharpened(graph: LineageGraph, report: Report, writers: ReadonlyMap<string, string>): void {
+  const { runId, agent } = report;
+  const accepted: string[] = [];
+  for (const { capability, attempts, adapter } of report.sharpened) {
+    for (const { source, attempt, accepted: isAccepted } of attempts) {
+      const writer = writers.get(source.sha256) ?? runId;
+      const key = keys.environment(source.sha256);
+      addCapability(graph, { runId: writer, agent }, capability.id, capability.name);
+      const about = `${isAccepted ? 'accepted' : 'rejected'}, attempt ${attempt} of ${writer}`;
+      graph.add(key, { kind: 'environment', id: source.sha256.slice(0, 12), agent, about });
+      graph.link(keys.capability(writer, capability.id), key);
+    }
+    const own = attempts.filter((attempt) => attempt.accepted).map(({ source }) => source.sha256);
+    accepted.push(...own);
+    if (adapter !== null) addAdapter(graph, report, capability.id, own, adapter);
+  }
+  if (report.mixed) addAdapter(graph, report, MIXED, accepted, report.mixed);
+}
+
+function addAdapter(
+  graph: LineageGraph,
+  { runId, agent }: Report,
+  job: string,
+  environments: readonly string[],
+  { name, sha256, rollouts, seconds, reusedFrom }: TrainedReport,
+): void {
+  const trainedBy = reusedFrom ?? runId;
+  const training = keys.training(trainedBy, job);
+  const about = `${rollouts} rollouts in ${seconds.toFixed(0)} s`;
+  graph.add(training, { kind: 'training', id: `${trainedBy}/${job}`, agent, about });
+  graph.add(keys.adapter(sha256), { kind: 'adapter', id: name, agent, about: sha256 });
+  graph.link(training, keys.adapter(sha256));
+  for (const environment of environments) graph.link(keys.environment(environment), training);
+}
+
+async function addVersions(graph: LineageGraph, store: LocalStore, agent: string): Promise<void> {
+  const { versions, active, canary } = await readRegistry(store, agent);
+  for (const { version, runId, adapters } of versions) {
+    const key = keys.version(agent, version);
+    const state = version === active ? ', active' : version === canary?.version ? ', canary' : '';
+    graph.add(key, { kind: 'version', id: `${agent}@${version}`, agent, about: `promoted by ${runId}${state}` });
+    for (const { name, sha256 } of adapters) {
+      graph.add(keys.adapter(sha256), { kind: 'adapter', id: name, agent, about: sha256 });
+      graph.link(keys.adapter(sha256), key);
+    }
+  }
+}
+
+/**
+ * Conversations name the adapter that answered them last, not the version: every version that has it is named. A
+ * conversation that a run collected is a trajectory of the same id.
+ */
+async function addConversations(
+  graph: LineageGraph,
+  store: LocalStore,
+  agent: string,
+  day: string,
+  file: string,
+): Promise<void> {
+  const adapters = new Map(
+    graph.find((item) => item.kind === 'adapter' && item.agent === agent).map(([key, { id }]) => [id, key]),
+  );
+  for (const line of (await store.getNamed(file)).toString('utf8').split('\n')) {
+    const { id, model } = readHead(line);
+    if (id === null) continue;
+    const key = keys.trajectory(id);
+    graph.add(`conversation ${id}`, { kind: 'conversation', id, agent, about: `${day}, answered by ${model}` });
+    graph.link(`conversation ${id}`, key);
+    const adapter = adapters.get(model);
+    if (adapter === undefined) continue;
+    graph.link(adapter, `conversation ${id}`);
+    for (const version of graph.next(adapter, 'version')) graph.link(version, `conversation ${id}`);
+  }
+}
+
+/** A line of an earlier gateway that is no trajectory is no conversation. */
+function readHead(line: string): { id: string | null; model: string } {
+  try {
+    const { id, model } = JSON.parse(line) as { id?: unknown; model?: unknown };
+    return typeof id === 'string' && typeof model === 'string' ? { id, model } : { id: null, model: '' };
+  } catch {
+    return { id: null, model: '' };
+  }
+}

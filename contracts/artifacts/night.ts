@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { artifactRefSchema } from './artifact-ref';
+import { intervalSchema } from './evaluation';
+
+const count = z.number().int().nonnegative();
+
+/** Seeds of the agent's own environment, one after the other. */
+const seedRangeSchema = z.strictObject({ start: count, count: z.number().int().positive() });
+
+/** What the result of a night depends on; nights of earlier versions had no hash of the options. */
+const contentSchema = z.strictObject({
+  environment: z.string(),
+  baseModel: z.string(),
+  options: z.string().optional(),
+});
+
+/** `night-plan.json`: what a run begins with, before it spends anything. */
+export const nightPlanSchema = z.strictObject({
+  night: count.describe('Number of the measuring night of the agent; 0 for a run that does not measure.'),
+  active: z.number().int().nullable().describe('Version that is served; null for base.'),
+  measures: z.boolean().describe('Whether it begins by measuring what is served.'),
+  why: z.string().describe('A sentence: what it measures, or why it does not.'),
+  seeds: z.array(seedRangeSchema).describe('Train tasks that are played, with one trial in each arm.'),
+  content: contentSchema.describe("Hashes of the agent's own environment, of the base model, and of the options."),
+  invalid: z
+    .strictObject({ environments: count, calibrations: count, adapters: count })
+    .describe('What earlier runs made for other base models, which this run cannot use. Environments stay valid.'),
+});
+export type NightPlan = z.infer<typeof nightPlanSchema>;
+
+/** Why a night goes on: what an earlier one went on for does not count again on the same content. */
+const nightReasonSchema = z.strictObject({
+  kind: z.enum(['new', 'regressed', 'lost-gain']).describe('What the night found.'),
+  capabilityId: z.string().nullable().describe('Capability that it concerns; null for the whole version.'),
+});
+export type NightReason = z.infer<typeof nightReasonSchema>;
+
+/** `night-decision.json`: what a night found, and whether it goes on. Written before Temporal is told. */
+export const nightDecisionSchema = z.strictObject({
+  night: count.describe('Number of the measuring night.'),
+  version: z.number().int().describe('Version that was measured.'),
+  outcome: z
+    .enum(['goes-on', 'nothing-new', 'too-little-power'])
+    .describe('`goes-on`: there is something to sharpen. The others end the run.'),
+  sentence: z.string().describe('Why, for people.'),
+  reasons: z.array(nightReasonSchema).describe('Why it goes on; empty when it ends.'),
+  seenBefore: z.array(nightReasonSchema).describe('What an earlier night went on for on the same content.'),
+  undecided: z
+    .array(z.string())
+    .describe('Capabilities without an adapter that are lacking by the estimate, but not by the interval.'),
+  tasks: count.describe('Tasks that both arms played.'),
+  served: z.number().describe('Share of them that the version passed.'),
+  base: z.number().describe('Share of them that base passed.'),
+  gain: intervalSchema.describe('Version minus base, paired over tasks, 95 %.'),
+  promotedWith: intervalSchema.describe('The gain with which the version was promoted.'),
+  change: intervalSchema.describe('Gain tonight minus gain at its promotion, 95 %.'),
+  rateChange: intervalSchema
+    .nullable()
+    .describe('Share passed tonight minus the share of held-out tasks at its promotion; null where that is gone.'),
+  detectableLoss: z
+    .number()
+    .describe('Smallest loss, of gain and of pass rate, that such a night sees with a chance of 0.8.'),
+  capabilities: z
+    .array(
+      z.strictObject({
+        id: z.string().describe('Id of the capability.'),
+        state: z
+          .enum(['new', 'recurring', 'regressed', 'fixed', 'not-lacking', 'cannot-tell'])
+          .describe('For the system as it serves.'),
+        inVersion: z.boolean().describe('Whether the version has an adapter for it.'),
+      }),
+    )
+    .describe('Every capability that was looked at.'),
+  cost: z
+    .strictObject({
+      rollouts: count.describe('Rollouts of both arms.'),
+      labels: count.describe('Labels asked for.'),
+      analystTokens: count.describe('Tokens of the analyst.'),
+    })
+    .describe('What the measuring took.'),
+  identification: artifactRefSchema.describe('`identification.json` of the served system.'),
+});
+export type NightDecision = z.infer<typeof nightDecisionSchema>;
+
+/** A run's comparison of its candidate with what was served, on held-out tasks. */
+const comparisonSchema = z.strictObject({
+  runId: z.string(),
+  /** Version that was served; null: the base model alone. */
+  against: z.number().int().nullable(),
+  baseModel: z.string(),
+});
+export type Comparison = z.infer<typeof comparisonSchema>;
+
+/** `nights/<agent>.json`: the agent's measuring nights and its comparisons, oldest first. */
+export const nightsSchema = z.strictObject({
+  agent: z.string(),
+  nights: z.array(
+    z.strictObject({
+      runId: z.string(),
+      night: count,
+      version: z.number().int(),
+      content: contentSchema,
+      /** Null while the night has not decided. */
+      outcome: z.enum(['goes-on', 'nothing-new', 'too-little-power']).nullable(),
+      reasons: z.array(nightReasonSchema),
+      /** Whether its run ended with a result, so that its reasons were worked on. */
+      worked: z.boolean().default(false),
+    }),
+  ),
+  /** None is ever dropped: their number decides how strictly the next one is judged. */
+  comparisons: z.array(comparisonSchema).default([]),
+});
+export type Nights = z.infer<typeof nightsSchema>;

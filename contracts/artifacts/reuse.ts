@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { artifactRefSchema } from './artifact-ref';
+
+/** What every record of `reuse/<agent>/` says beside what can be reused. */
+const origin = {
+  /** The run that made it. */
+  runId: z.string(),
+  /** What the key was made from, for people. */
+  dependsOn: z.unknown(),
+};
+
+/** A certified environment of a capability. */
+export const reusableEnvironmentSchema = z.strictObject({ ...origin, source: artifactRefSchema });
+
+/** A calibration, whatever its verdict. */
+export const reusableCalibrationSchema = z.strictObject({
+  ...origin,
+  detail: artifactRefSchema,
+  certificate: artifactRefSchema,
+  inBand: z.boolean(),
+  faulty: z.boolean(),
+  outcome: z.string(),
+});
+export type ReusableCalibration = z.infer<typeof reusableCalibrationSchema>;
+
+/** A trained adapter: `TrainedAdapter`, as the run that trained it had it. */
+export const reusableAdapterSchema = z.strictObject({
+  ...origin,
+  adapter: z.strictObject({
+    name: z.string(),
+    capabilityId: z.string(),
+    sha256: z.string(),
+    key: z.string(),
+    manifest: artifactRefSchema,
+    rollouts: z.number(),
+    seconds: z.number(),
+    finalReward: z.number(),
+  }),
+});

@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { RUN_OUTCOMES } from '../names';
+import { intervalSchema } from './evaluation';
+import { judgingSchema } from './evaluation-plan';
+import type { Report } from './report';
+
+const count = z.number().int().nonnegative();
+const capabilitySchema = z.strictObject({ id: z.string(), name: z.string() });
+
+/** What a run found, changed and used; null where it left no report. */
+const runFiguresSchema = z.strictObject({
+  /** Kept capabilities that no run had kept before. */
+  new: z.array(capabilitySchema),
+  /** Kept again, without a break. */
+  recurring: z.array(capabilitySchema),
+  /** Kept before, and rejected now. */
+  fixed: z.array(capabilitySchema),
+  /** Fixed before, and kept now. */
+  regressed: z.array(capabilitySchema),
+  /** Capabilities whose adapters the run judged. */
+  sharpened: z.array(capabilitySchema),
+  promotedVersion: z.number().int().nullable(),
+  /** Pass rate of what would be promoted minus base, paired; null without an evaluation. */
+  gain: intervalSchema.nullable(),
+  /** How strictly the gate judged; absent where it did not, and in older records. */
+  judged: judgingSchema.optional(),
+  spend: z.strictObject({
+    /** Episodes that the run played: collection and evaluation. */
+    rollouts: count,
+    /** Rollouts of its trainings. */
+    trainingRollouts: count,
+    /** Questions to the analyst. */
+    analystCalls: count,
+    /** Tokens of the analyst. */
+    analystTokens: count,
+    /** US dollars for the analyst; null without prices. */
+    usd: z.number().nullable(),
+    /** Tokens of the agent's own model. */
+    modelTokens: count,
+  }),
+});
+type RunFigures = z.infer<typeof runFiguresSchema>;
+
+/**
+ * One run in the history of its agent: `history/<agent>/<run>-<hash>.json`. It is small, and stays when `whet gc`
+ * removes the run.
+ */
+export const runRecordSchema = z.strictObject({
+  schemaVersion: z.literal(1),
+  runId: z.string(),
+  agent: z.string(),
+  outcome: z.enum(RUN_OUTCOMES),
+  /** Sentences. */
+  reasons: z.array(z.string()),
+  /** ISO 8601, UTC. */
+  startedAt: z.string(),
+  endedAt: z.string(),
+  figures: runFiguresSchema.nullable(),
+});
+export type RunRecord = z.infer<typeof runRecordSchema>;
+
+/** The record of a run that left a report. It began when its stages did. */
+export function recordOfReport(report: Report): RunRecord {
+  const seconds = report.stages.reduce((sum, stage) => sum + stage.seconds, 0);
+  const endedAtMs = Date.parse(report.createdAt);
+  return {
+    schemaVersion: 1,
+    runId: report.runId,
+    agent: report.agent,
+    outcome: report.verdict,
+    // A night that ended early has no gate, and its sentence says why.
+    reasons:
+      report.gate?.reasons ?? (report.night && report.night.outcome !== 'goes-on' ? [report.night.sentence] : []),
+    startedAt: new Date(endedAtMs - seconds * 1000).toISOString(),
+    endedAt: report.createdAt,
+    figures: figuresOf(report),
+  };
+}
+
+function figuresOf({ identification, sharpened, promotedVersion, evaluation, ...report }: Report): RunFigures {
+  const nameOf = new Map(identification.candidates.map(({ id, name }) => [id, name]));
+  const named = (id: string) => ({ id, name: nameOf.get(id) ?? id });
+  const withStatus = (status: string) =>
+    identification.contrasts
+      .filter((contrast) => contrast.status === status)
+      .map(({ capabilityId }) => named(capabilityId));
+  const judged = sharpened.filter(({ adapter }) => adapter !== null);
+  return {
+    new: withStatus('new'),
+    recurring: withStatus('recurring'),
+    fixed: withStatus('fixed'),
+    regressed: withStatus('regressed'),
+    sharpened: judged.map(({ capability }) => ({ id: capability.id, name: capability.name })),
+    promotedVersion,
+    gain: evaluation?.routedMinusBase ?? null,
+    ...(evaluation?.judged && { judged: judgingSchema.strip().parse(evaluation.judged) }),
+    spend: spendOf({ identification, sharpened, evaluation, ...report }),
+  };
+}
+
+function spendOf(
+  report: Pick<Report, 'collect' | 'identification' | 'sharpened' | 'mixed' | 'evaluation' | 'tokens' | 'analystUse'>,
+): RunFigures['spend'] {
+  const { collect, identification, sharpened, mixed, evaluation, tokens, analystUse } = report;
+  const arms = evaluation === null ? [] : [evaluation.base, evaluation.routed, ...evaluation.adapters];
+  const rivals = [evaluation?.mixed, evaluation?.incumbent?.arm].flatMap((arm) => arm ?? []);
+  const trained = [...sharpened.flatMap(({ adapter }) => adapter ?? []), ...(mixed ? [mixed] : [])];
+  const uses = Object.values(analystUse?.calls ?? {});
+  const { calls, usage } = identification;
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  const ofAnalyst = sum(uses.map((use) => use.promptTokens + use.completionTokens));
+  const all = sum(tokens.map((use) => use.promptTokens + use.completionTokens));
+  const analystTokens = analystUse === undefined ? usage.promptTokens + usage.completionTokens : ofAnalyst;
+  return {
+    rollouts: collect.episodes - collect.live + sum([...arms, ...rivals].map(({ episodes }) => episodes)),
+    trainingRollouts: sum(trained.map(({ rollouts }) => rollouts)),
+    analystCalls: analystUse === undefined ? calls.discovery + calls.label : sum(uses.map((use) => use.calls)),
+    analystTokens,
+    usd: analystUse?.usd ?? null,
+    modelTokens: Math.max(0, all - analystTokens),
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * Text that others wrote (generated code, models, logs, agent.yaml) on its way to a reader: a terminal, Markdown, HTML.
+ * Imports nothing, because workflow code uses it.
+ */
+
+/**
+ * Characters that are not seen, and that change what is: control characters of both sets but newline and tab, marks of
+ * the direction of writing, separators that end a line for some programs and not for others, invisible tags, and halves
+ * of characters.
+ */
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}\p{Cs}]/gu;
+/** Colours, of which logs are full. */
+const COLOURS = /\u001b\[[0-9;]*m/g;
+/** Colours and movements of the cursor. */
+const SEQUENCES = /\u001b\[[0-9;?]*[A-Za-z]/g;
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+const spelled = (character: string): string =>
+  character
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
+
+/**
+ * Text for a terminal or a log: what would act on it or be hidden in it is spelled out, ESC as `\u001b`. Newlines and
+ * tabs stay, colours go. JSON text remains the same JSON, because its strings are spelled like that anyway.
+ */
+export const cleanText = (text: string): string =>
+  text.replace(COLOURS, '').replaceAll('\r\n', '\n').replace(HIDDEN, spelled);
+
+/** Text as one clean line: without terminal sequences, and with one space for each piece of white space. */
+export const cleanLine = (text: string): string =>
+  cleanText(
+    text
+      .replace(SEQUENCES, '')
+      .replace(/[\s\p{Cc}]+/gu, ' ')
+      .trim(),
+  );
+
+/** Clean text whose further lines are indented: none of them can pass for a line of the program's own. */
+export const cleanBlock = (text: string): string => cleanText(text).replaceAll('\n', '\n    ');
+
+/**
+ * A clean line for a cell of a Markdown table or for a list. Its punctuation is not read as markup; a bare address may
+ * still become a link, and a line that begins with a number and a dot may become an item of a list.
+ */
+export const cleanMarkdown = (text: string): string => cleanLine(text).replace(/[\\`*_|<>[\]~&#]|^[-+]/g, '\\$&');
+
+/** Clean text for the content of an HTML element or a quoted attribute. */
+export const cleanHtml = (text: string): string =>
+  cleanText(text).replace(/[&<>"']/g, (character) => ENTITIES[character] as string);

@@ -1,0 +1,51 @@
+/** Inputs and results of a night's measuring. Types only, so that workflow code may import them. */
+import type { ArtifactRef } from '../artifacts/artifact-ref';
+import type { ArmRollouts, IncumbentVersion } from './evaluate-stage';
+import type { IdentifyResult } from './identify-stage';
+import type { RunContext } from './run-context';
+
+/** Train tasks, as ranges of seeds. */
+export type SeedRanges = { start: number; count: number }[];
+
+/** What a run begins with. */
+export interface NightPlanResult {
+  /** JSON of NightPlan. */
+  plan: ArtifactRef;
+  /** One line for people. */
+  summary: string;
+  /**
+   * What is served, and the tasks on which it is measured; `night` where an earlier night has played some of them.
+   * Null: the run does not measure.
+   */
+  measure: { version: IncumbentVersion; seeds: SeedRanges; night?: number } | null;
+}
+
+/** Input of `decideNight`. */
+export interface DecideNightInput {
+  context: RunContext;
+  /** JSON of NightPlan. */
+  plan: ArtifactRef;
+  version: IncumbentVersion;
+  base: ArmRollouts;
+  served: ArmRollouts;
+  /** Of the served system. */
+  identified: IdentifyResult;
+}
+
+/** What a night decided. */
+export interface NightDecisionResult {
+  /** JSON of NightDecision. */
+  decision: ArtifactRef;
+  outcome: 'goes-on' | 'nothing-new' | 'too-little-power';
+  /** Why, and what it cost, for people. */
+  sentence: string;
+}
+
+/** Input of `keepMembers`. */
+export interface KeepMembersInput {
+  context: RunContext;
+  /** The active version. */
+  version: IncumbentVersion;
+  /** Ids of the capabilities that the run has an adapter for. */
+  sharpened: string[];
+}

@@ -1,0 +1,23 @@
+import { type Nights, nightsSchema } from '../contracts/artifacts/night';
+import type { ArtifactStore } from './artifact-store';
+import { changeDocument } from './change-document';
+import { layout } from './layout';
+
+/** Nights that the document keeps. */
+const MOST_NIGHTS = 1_000;
+
+/**
+ * Changes the agent's nights by compare-and-swap. A change that gives equal nights writes nothing. Throws
+ * StoreConflictError when others were faster every time.
+ */
+export function changeNights(store: ArtifactStore, agent: string, change: (nights: Nights) => Nights): Promise<Nights> {
+  return changeDocument(store, layout.nights(agent), (stored) => {
+    const before = parseNights(agent, stored);
+    const changed = change(before);
+    const after = nightsSchema.parse({ ...changed, nights: changed.nights.slice(-MOST_NIGHTS) });
+    return JSON.stringify(after) === JSON.stringify(before) ? { result: after } : { value: after, result: after };
+  });
+}
+
+const parseNights = (agent: string, stored: unknown): Nights =>
+  stored === undefined ? { agent, nights: [], comparisons: [] } : nightsSchema.parse(stored);

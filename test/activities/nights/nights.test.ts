@@ -1,0 +1,397 @@
+// tier: integration (real store)
+import { createNightActivities } from '../../../activities/nights';
+import { nightTasks } from '../../../activities/nights/night-tasks';
+import { changeOf, detectableLoss, pairedGain } from '../../../activities/nights/gain-interval';
+import { nightDecisionSchema, nightPlanSchema } from '../../../contracts/artifacts/night';
+import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
+import type { RunContext } from '../../../contracts/messages/run-context';
+import {
+  changeNights,
+  addVersion,
+  changeDictionary,
+  changeRegistry,
+  getJson,
+  layout,
+  putJson,
+  putLines,
+} from '../../../store';
+import { RunFixture } from '../run-fixture';
+
+describe('tasks of a night', () => {
+  const train = { start: 100, count: 300 };
+
+  test('each night has the next block, and a round has each task once', () => {
+    expect(nightTasks(train, 2, 1)).toEqual([{ start: 100, count: 75 }]);
+    expect(nightTasks(train, 2, 2)).toEqual([{ start: 175, count: 75 }]);
+    expect(nightTasks(train, 2, 5)).toEqual([{ start: 100, count: 75 }]);
+  });
+
+  test('a block wraps at the end, and is never larger than what there is', () => {
+    expect(nightTasks({ start: 0, count: 50 }, 2, 3)).toEqual([
+      { start: 40, count: 10 },
+      { start: 0, count: 10 },
+    ]);
+    expect(nightTasks({ start: 0, count: 8 }, 2, 7)).toEqual([{ start: 0, count: 8 }]);
+  });
+});
+
+describe('intervals of a gain', () => {
+  test('the interval is around the paired difference, and has a width where no task differs', () => {
+    const gain = pairedGain({ tasks: 75, gained: 40, lost: 4 });
+    expect(gain.estimate).toBeCloseTo(0.48);
+    expect(gain.low).toBeGreaterThan(0.3);
+    expect(gain.high).toBeLessThan(0.62);
+    const none = pairedGain({ tasks: 75, gained: 0, lost: 0 });
+    expect(none.low).toBeLessThan(0);
+    expect(none.high).toBeGreaterThan(0);
+  });
+
+  test('a loss is proved where it is larger than both intervals', () => {
+    const before = { estimate: 0.46, low: 0.41, high: 0.51 };
+    expect(changeOf(pairedGain({ tasks: 75, gained: 40, lost: 4 }), before).high).toBeGreaterThan(0);
+    expect(changeOf(pairedGain({ tasks: 75, gained: 12, lost: 8 }), before).high).toBeLessThan(0);
+    expect(detectableLoss({ estimate: 0, low: -0.1, high: 0.1 })).toBeCloseTo(0.143, 2);
+  });
+});
+
+describe('planNight and decideNight', () => {
+  let fixture: RunFixture;
+  beforeEach(() => void (fixture = new RunFixture()));
+  afterEach(() => fixture.dispose());
+
+  const night = () => createNightActivities(fixture.store);
+  const prepare = (runId: string, spec: Partial<AgentSpecInput> = {}) =>
+    fixture.prepare('http://127.0.0.1:9/v1', { environment: SPEC_ENVIRONMENT, ...spec }, 'parcel_desk.py', runId);
+  const SPEC_ENVIRONMENT = {
+    path: 'parcel_desk.py',
+    trainSeeds: { start: 0, count: 40 },
+    heldOutSeeds: { start: 1000, count: 10 },
+    maxTurns: 4,
+  };
+  const promote = (runId: string, ids = ['a', 'b'], baseModelSha256 = '0'.repeat(64)) =>
+    changeRegistry(fixture.store, 'parcels', (registry) =>
+      addVersion(registry, {
+        runId,
+        createdAt: '2026-11-23T00:00:00Z',
+        baseModelSha256,
+        adapters: ids.map((id) => ({
+          name: `${id}@1`,
+          capabilityId: id,
+          summary: id,
+          key: `adapters/parcels/${id}-1`,
+          sha256: '1'.repeat(64),
+        })),
+        routedMinusBase: { estimate: 0.5, low: 0.4, high: 0.6 },
+      }),
+    );
+
+  /** A night of 20 tasks of which the version passes `passed` and base none. */
+  const decide = async (
+    runId: string,
+    contrasts: { capabilityId: string; verdict: string; status: string | null; gap?: number; coverage?: number }[],
+    passed = 10,
+    spec: Partial<AgentSpecInput> = {},
+  ) => {
+    const { store } = fixture;
+    const context = await prepare(runId, spec);
+    const planned = await fixture.run(night().planNight, context);
+    const arm = async (name: string, passes: number) => ({
+      arm: name,
+      kind: 'base' as const,
+      rollouts: {
+        trajectories: await putLines(
+          store,
+          layout.evaluation(runId),
+          `${name}.jsonl`,
+          Array.from({ length: 20 }, (_, seed) => ({ task: { seed, split: 'train' }, success: seed < passes })),
+        ),
+        ...{ episodes: 20, successes: passes, failures: 20 - passes },
+        ...{ promptTokens: 0, completionTokens: 0, seconds: 0 },
+      },
+    });
+    const input = {
+      context,
+      plan: planned.plan,
+      version: planned.measure!.version,
+      base: await arm('night-base', 0),
+      served: await arm('night-served', passed),
+      identified: {
+        identification: await putJson(
+          store,
+          layout.capabilities(runId),
+          'identification.json',
+          identificationOf(contrasts),
+        ),
+        labels: planned.plan,
+        kept: [],
+        candidates: contrasts.length,
+        tokens: [],
+      },
+    };
+    const result = await fixture.run(night().decideNight, input);
+    expect(await fixture.run(night().decideNight, input)).toEqual(result);
+    return { result, decision: await getJson(store, result.decision, nightDecisionSchema) };
+  };
+
+  const kept = (capabilityId: string, status: string) => ({ capabilityId, verdict: 'kept', status });
+
+  test('without a version that fits there is nothing to measure, and the plan says why', async () => {
+    const plan = async (context: RunContext) => {
+      const planned = await fixture.run(night().planNight, context);
+      return { planned, plan: await getJson(fixture.store, planned.plan, nightPlanSchema) };
+    };
+    const first = await plan(await prepare('run-0'));
+    expect(first.planned.measure).toBeNull();
+    expect(first.plan).toMatchObject({
+      night: 0,
+      measures: false,
+      why: expect.stringContaining('No version is active'),
+    });
+    await promote('run-0', ['a'], 'f'.repeat(64));
+    expect((await plan(await prepare('run-1'))).plan.why).toContain('was trained on another base model');
+  });
+
+  test('a run keeps the number of its night, and the next one has the next tasks', async () => {
+    await promote('run-0');
+    const [first, again] = [await prepare('run-1'), await prepare('run-1')];
+    const seeds = async (context: RunContext) => (await fixture.run(night().planNight, context)).measure!.seeds;
+    expect(await seeds(first)).toEqual([{ start: 0, count: 20 }]);
+    expect(await seeds(again)).toEqual([{ start: 0, count: 20 }]);
+    expect(await seeds(await prepare('run-2'))).toEqual([{ start: 20, count: 20 }]);
+  });
+
+  test('a changed base model is told with what it costs', async () => {
+    const { store } = fixture;
+    for (const kind of ['calibration', 'adapter'])
+      await store.swapDocument(
+        `${layout.reuse('parcels')}/${kind}-1.json`,
+        { dependsOn: { baseModel: 'other' } },
+        null,
+      );
+    await store.swapDocument(`${layout.reuse('parcels')}/environment-1.json`, { dependsOn: {} }, null);
+    const { summary } = await fixture.run(night().planNight, await prepare('run-1'));
+    expect(summary).toContain(
+      'The base model has changed: 1 calibrations and 1 adapters of earlier runs do not fit it',
+    );
+    expect(summary).toContain('1 environments stay');
+  });
+
+  test('what the version has adapters for is no news while it stays lacking', async () => {
+    await promote('run-0');
+    const { result, decision } = await decide('run-1', [
+      kept('a', 'recurring'),
+      { ...kept('b', 'fixed'), verdict: 'rejected' },
+    ]);
+    expect(result.outcome).toBe('nothing-new');
+    expect(result.sentence).toMatch(/Still lacking, with an adapter that is served: a\. A loss of \d+ points or more/);
+    expect(decision.capabilities).toEqual([
+      { id: 'a', state: 'recurring', inVersion: true },
+      { id: 'b', state: 'fixed', inVersion: true },
+    ]);
+    expect(decision.cost).toEqual({ rollouts: 40, labels: 12, analystTokens: 30 });
+  });
+
+  test.each([
+    ['new', [kept('c', 'new')], { kind: 'new', capabilityId: 'c' }],
+    ['regressed', [kept('b', 'regressed')], { kind: 'regressed', capabilityId: 'b' }],
+  ])(
+    '%s: the night goes on, and the same reason does not count twice on the same content',
+    async (_, found, reason) => {
+      await promote('run-0');
+      const first = await decide('run-1', found);
+      expect(first.result.outcome).toBe('goes-on');
+      expect(first.decision.reasons).toEqual([reason]);
+      // Its run has not ended, or failed: the reason stands.
+      expect((await decide('run-1b', found)).result.outcome).toBe('goes-on');
+      await changeNights(fixture.store, 'parcels', (before) => ({
+        ...before,
+        nights: before.nights.map((one) => (one.runId === 'run-1' ? { ...one, worked: true } : one)),
+      }));
+      const second = await decide('run-2', found);
+      expect(second.result.outcome).toBe('nothing-new');
+      expect(second.decision).toMatchObject({ reasons: [], seenBefore: [reason] });
+      // Another version may have cured it, or not: it is looked at anew.
+      await promote('run-2');
+      expect((await decide('run-3', found)).result.outcome).toBe('goes-on');
+    },
+  );
+
+  test.each<[string, Partial<AgentSpecInput>, string]>([
+    ['training', { training: { iterations: 99 } }, 'goes-on'],
+    ['calibration', { calibration: { seeds: 12 } }, 'goes-on'],
+    ['synthesis', { synthesis: { maxAttempts: 2 } }, 'goes-on'],
+    ['collection', { collect: { trials: 3 } }, 'goes-on'],
+    ['the place of the trainer', { training: { threads: 3, reportTo: 'tensorboard' } }, 'nothing-new'],
+    ['the pace of collection', { collect: { concurrency: 3 } }, 'nothing-new'],
+  ])('after another option of %s', async (_, spec, outcome) => {
+    await promote('run-0');
+    await decide('run-1', [kept('c', 'new')]);
+    await changeNights(fixture.store, 'parcels', (before) => ({
+      ...before,
+      nights: before.nights.map((one) => ({ ...one, worked: true })),
+    }));
+    expect((await decide('run-2', [kept('c', 'recurring')], 10, spec)).result.outcome).toBe(outcome);
+  });
+
+  test('a night that plays tasks again says so, and where there are no others promises none', async () => {
+    await promote('run-0');
+    const open = { capabilityId: 'c', verdict: 'not-enough-data', status: null, gap: 0.4, coverage: 0.3 };
+    const nights = [];
+    for (const runId of ['run-1', 'run-2', 'run-3'])
+      nights.push((await fixture.run(night().planNight, await prepare(runId))).measure?.night);
+    expect(nights).toEqual([undefined, undefined, 3]);
+    expect((await decide('run-3', [open])).result.sentence).toContain('Other tasks follow in the next night.');
+    const few = { environment: { ...SPEC_ENVIRONMENT, trainSeeds: { start: 0, count: 20 } } };
+    const { result } = await decide('run-4', [open], 10, few);
+    expect(result.sentence).toContain('The next night plays the same tasks anew.');
+  });
+
+  test('what the run of the version had worked on without an adapter is no news either', async () => {
+    await fixture.run(night().planNight, await prepare('run-0'));
+    await promote('run-0');
+    await changeDictionary(fixture.store, 'parcels', (dictionary) => ({
+      ...dictionary,
+      entries: [
+        {
+          ...{ id: 'c', name: 'c', summary: 'c', description: 'c', state: 'lacking', aliases: [] },
+          history: [{ runId: 'run-0', verdict: 'kept', status: 'new', gap: 0.5, coverage: 0.3 }],
+        },
+      ],
+    }));
+    const { result } = await decide('run-1', [kept('c', 'recurring')]);
+    expect(result.outcome).toBe('nothing-new');
+  });
+
+  test('a smaller gain on easier tasks is no reason while the version passes as many', async () => {
+    const { store } = fixture;
+    await promote('run-0');
+    const gain = { estimate: 0.5, low: 0.4, high: 0.6 };
+    const evaluate = (passRate: number) =>
+      putJson(store, layout.evaluation('run-0'), 'evaluation.json', {
+        routed: { passRate: { estimate: passRate, low: passRate - 0.02, high: passRate + 0.02 } },
+        routedMinusBase: gain,
+      });
+    const easy = await evaluate(0.05);
+    const night1 = await decide('run-1', [], 1);
+    expect(night1.result.outcome).toBe('nothing-new');
+    expect(night1.decision.change.high).toBeLessThan(0);
+    expect(night1.decision.rateChange!.high).toBeGreaterThan(0);
+    await store.remove(easy.key, Number.MAX_SAFE_INTEGER);
+    await evaluate(0.9);
+    expect((await decide('run-2', [], 1)).decision.reasons).toEqual([{ kind: 'lost-gain', capabilityId: null }]);
+  });
+
+  test('members of the version are kept where a record has their adapter', async () => {
+    await promote('run-0');
+    const { store } = fixture;
+    const manifest = await putJson(store, layout.training('run-0', 'b'), 'manifest.json', { iterations: 8 });
+    const adapter = {
+      ...{ name: 'b@1', capabilityId: 'b', sha256: '1'.repeat(64), key: 'adapters/parcels/b-1', manifest },
+      ...{ rollouts: 128, seconds: 2, finalReward: 0.9 },
+    };
+    await store.swapDocument(
+      `${layout.reuse('parcels')}/adapter-1.json`,
+      { runId: 'run-0', dependsOn: { baseModel: '0'.repeat(64) }, adapter },
+      null,
+    );
+    const context = await prepare('run-1');
+    const { measure } = await fixture.run(night().planNight, context);
+    const input = { context, version: measure!.version, sharpened: ['a'] };
+    const members = await fixture.run(night().keepMembers, input);
+    expect(members).toMatchObject([
+      {
+        capability: { id: 'b' },
+        reason: 'kept from version 1',
+        adapter: { sha256: adapter.sha256, reusedFrom: 'run-0' },
+      },
+    ]);
+    expect(members[0]!.adapter!.manifest.key).toMatch(/^runs\/run-1\//);
+    expect(await fixture.run(night().keepMembers, { ...input, sharpened: ['a', 'b'] })).toEqual([]);
+  });
+
+  test('what is lacking although its adapter is served is a reason once the environment has changed', async () => {
+    await fixture.run(night().planNight, await prepare('run-0'));
+    await promote('run-0');
+    expect((await decide('run-1', [kept('a', 'recurring')])).result.outcome).toBe('nothing-new');
+    await changeNights(fixture.store, 'parcels', (before) => ({
+      ...before,
+      nights: before.nights.map((one) =>
+        one.runId === 'run-0' ? { ...one, content: { ...one.content, environment: 'f'.repeat(64) } } : one,
+      ),
+    }));
+    const { result, decision } = await decide('run-2', [kept('a', 'recurring')]);
+    expect(decision.reasons).toEqual([{ kind: 'regressed', capabilityId: 'a' }]);
+    expect(result.sentence).toContain('a is lacking although its adapter is served');
+  });
+
+  test('fewer tasks passed while base loses as many is a reason where something may be lacking', async () => {
+    await promote('run-0');
+    await putJson(fixture.store, layout.evaluation('run-0'), 'evaluation.json', {
+      routed: { passRate: { estimate: 0.95, low: 0.93, high: 0.97 } },
+      routedMinusBase: { estimate: 0.5, low: 0.4, high: 0.6 },
+    });
+    const open = { capabilityId: 'c', verdict: 'not-enough-data', status: null, gap: 0.4, coverage: 0.3 };
+    // The gain is as it was: 10 of 20 tasks, and base none.
+    expect((await decide('run-1', [])).result.outcome).toBe('nothing-new');
+    const { decision } = await decide('run-2', [open]);
+    expect(decision.change.high).toBeGreaterThan(0);
+    expect(decision.reasons).toEqual([{ kind: 'lost-gain', capabilityId: null }]);
+  });
+
+  test('a lost gain is a reason of its own', async () => {
+    await promote('run-0');
+    const { result, decision } = await decide('run-1', [], 1);
+    expect(result.outcome).toBe('goes-on');
+    expect(decision.reasons).toEqual([{ kind: 'lost-gain', capabilityId: null }]);
+    expect(decision.change.high).toBeLessThan(0);
+  });
+
+  test('what the run of the version had rejected, with more tasks, is not open again', async () => {
+    await fixture.run(night().planNight, await prepare('run-0'));
+    await promote('run-0');
+    await changeDictionary(fixture.store, 'parcels', (dictionary) => ({
+      ...dictionary,
+      entries: [
+        {
+          ...{ id: 'c', name: 'c', summary: 'c', description: 'c', state: 'never', aliases: [] },
+          history: [{ runId: 'run-0', verdict: 'rejected', status: null, gap: 0.1, coverage: 0.03 }],
+        },
+      ],
+    }));
+    const open = { capabilityId: 'c', verdict: 'not-enough-data', status: null, gap: 1, coverage: 0.15 };
+    expect((await decide('run-1', [open])).result.outcome).toBe('nothing-new');
+  });
+
+  test('what passes by its estimate alone: too little power, and the night ends', async () => {
+    await promote('run-0');
+    const open = { capabilityId: 'c', verdict: 'not-enough-data', status: null, gap: 0.4, coverage: 0.3 };
+    const { result } = await decide('run-1', [open]);
+    expect(result.outcome).toBe('too-little-power');
+    expect(result.sentence).toContain('these tasks are too few to tell: c.');
+  });
+});
+
+function identificationOf(
+  contrasts: { capabilityId: string; verdict: string; status: string | null; gap?: number; coverage?: number }[],
+) {
+  const none = { errorRateSuccess: null, errorRateFailure: null };
+  return {
+    candidates: [],
+    merges: [],
+    contrasts: contrasts.map(({ gap = 0.5, coverage = 0.3, ...contrast }) => ({
+      ...contrast,
+      ...none,
+      ...{ gap, coverage },
+      standardDeviation: { ...none, gap: null, coverage: null },
+      intervals: { ...none, gap: null, coverage: null },
+      ...{ runs: [], runsPassed: 1, adjustedPValue: 0.01, agreement: null },
+      ...{ missed: [], moreFailures: null, kept: contrast.verdict === 'kept', reason: 'x' },
+    })),
+    ...{ kept: [], arm: 'contrast', gone: [], evidence: [] },
+    thresholds: { minGap: 0.2, minCoverage: 0.1 },
+    rule: { runs: 1, quorum: 1, familywiseError: 0.05 },
+    calls: { discovery: 1, label: 12, reused: 0, unlabelled: 0, saved: 0 },
+    usage: { promptTokens: 20, completionTokens: 10, cachedTokens: 0 },
+    analyst: 'none',
+  };
+}

@@ -1,0 +1,112 @@
+// tier: unit
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { historyCommand } from '../../../cli/commands/history';
+import type { Context } from '../../../cli/context';
+import type { AgentHistory } from '../../../cli/history/read-history';
+import { createOutput } from '../../../cli/output';
+import { readSettings } from '../../../cli/settings';
+import { createHistoryActivities } from '../../../activities/history';
+import type { Registry } from '../../../contracts/artifacts/registry';
+import type { RunRecord } from '../../../contracts/artifacts/run-record';
+import { addVersion, changeRegistry, layout, LocalStore, putJson } from '../../../store';
+
+const folder = mkdtempSync(join(tmpdir(), 'whet-history-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const settings = readSettings({ WHET_HOME: folder });
+const store = new LocalStore(settings.storeRoot);
+
+async function run(agent: string, html?: string): Promise<{ history: AgentHistory & { html?: string }; text: string }> {
+  let printed: [unknown, string] | null = null;
+  const out = { ...createOutput(true), result: (data: unknown, text: string) => void (printed = [data, text]) };
+  await historyCommand({ settings, out } satisfies Context, agent, html === undefined ? {} : { html });
+  const [history, text] = printed!;
+  return { history: history as AgentHistory, text };
+}
+
+const record = (night: number, more: Partial<RunRecord> = {}): RunRecord => ({
+  schemaVersion: 1,
+  runId: `run-desk-${night}`,
+  agent: 'desk',
+  outcome: 'promoted',
+  reasons: ['The gain is proved.'],
+  startedAt: `2026-03-0${night}T02:00:00.000Z`,
+  endedAt: `2026-03-0${night}T02:06:30.000Z`,
+  figures: {
+    new: [{ id: 'late-refunds', name: 'Late refunds <script>' }],
+    recurring: [],
+    fixed: [],
+    regressed: [],
+    sharpened: [],
+    promotedVersion: night,
+    gain: { estimate: 0.368, low: 0.329, high: 0.407 },
+    judged: { against: null, comparison: 2, confidence: 0.99240091 },
+    spend: { rollouts: 100, trainingRollouts: 640, analystCalls: 12, analystTokens: 5000, usd: 0.4, modelTokens: 9000 },
+  },
+  ...more,
+});
+
+const version = (night: number, ...capabilities: string[]): Omit<Registry['versions'][number], 'version'> => ({
+  runId: `run-desk-${night}`,
+  createdAt: `2026-03-0${night}T02:06:00Z`,
+  baseModelSha256: 'a'.repeat(64),
+  adapters: capabilities.map((capabilityId) => ({
+    name: `${capabilityId}@${night}`,
+    capabilityId,
+    summary: '',
+    key: `adapters/desk/${capabilityId}`,
+    sha256: 'b'.repeat(64),
+  })),
+  routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+});
+
+test('nights are listed oldest first with what each changed, and damaged files are named', async () => {
+  await putJson(store, layout.history('desk'), 'run-desk-2.json', record(2));
+  await putJson(store, layout.history('desk'), 'run-desk-1.json', record(1));
+  await createHistoryActivities({ store }).recordEnd({
+    runId: 'run-desk-2026-03-03T02:00:00Z',
+    agent: 'desk',
+    outcome: 'skipped',
+    reasons: ['Skipped: run-desk-2 has not ended.'],
+    startedAtMs: Date.UTC(2026, 2, 3, 2),
+    endedAtMs: Date.UTC(2026, 2, 3, 2, 0, 1),
+  });
+  for (const [night, ...capabilities] of [
+    [1, 'late-refunds', 'old-habit'],
+    [2, 'late-refunds'],
+  ] as const)
+    await changeRegistry(store, 'desk', (registry) => addVersion(registry, version(night, ...capabilities)));
+  writeFileSync(join(store.localPath(layout.history('desk')), 'run-desk-4-0123456789ab.json'), '{"schema');
+  mkdirSync(store.localPath(layout.report('run-old')), { recursive: true });
+  writeFileSync(store.localPath(`${layout.report('run-old')}/report.json`), '{ "agent": "desk" }');
+
+  const page = join(folder, 'history.html');
+  const { history, text } = await run('desk', page);
+  expect(history.nights.map(({ night, runId, outcome }) => [night, runId, outcome])).toEqual([
+    [1, 'run-desk-1', 'promoted'],
+    [2, 'run-desk-2', 'promoted'],
+    [3, 'run-desk-2026-03-03T02:00:00Z', 'skipped'],
+  ]);
+  expect(text).toContain('99.2401 %, comparison 2 with base');
+  expect(readFileSync(page, 'utf8')).toContain('99.2401 %, comparison 2 with base');
+  expect(history.nights[1]).toMatchObject({ minutes: 6.5, version: 2, retired: ['old-habit'] });
+  expect(history.active).toBe(2);
+  expect(history.damaged.map(({ file }) => file)).toEqual([
+    expect.stringContaining('run-desk-4-0123456789ab.json') as string,
+    expect.stringContaining('run-old/report/report.json') as string,
+  ]);
+  expect(text).toContain('+36.8 [+32.9, +40.7]');
+  expect(text).toContain('Skipped: run-desk-2 has not ended.');
+  expect(text).toMatch(/damaged: .*run-desk-4-0123456789ab\.json/);
+
+  const html = readFileSync(page, 'utf8');
+  expect(html).toContain('Late refunds &lt;script&gt;');
+  expect(html).not.toContain('<script');
+  expect(html.match(/<svg/g)).toHaveLength(4);
+});
+
+test('an agent without a run, and what is no name, are refused', async () => {
+  await expect(run('nobody')).rejects.toMatchObject({ type: 'History.Empty', exitCode: 2 });
+  await expect(run('../desk')).rejects.toMatchObject({ exitCode: 2 });
+});

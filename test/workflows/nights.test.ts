@@ -1,0 +1,119 @@
+// integration: a run that measures what is served first, on a real Temporal server, with fakes of the activities.
+import { ApplicationFailure } from '@temporalio/common';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { EvaluationArmInput, IncumbentVersion } from '../../contracts/messages/evaluate-stage';
+import type { ReportInput } from '../../contracts/messages/run';
+import { artifact, fakeActivities } from '../fakes/activities';
+import { keepHistories } from '../helpers/histories';
+import { startRun, until } from '../helpers/runs';
+import { startTemporal, withWorkers } from '../helpers/temporal';
+
+let temporal: TestWorkflowEnvironment;
+beforeAll(async () => void (temporal = await startTemporal()));
+afterAll(() => temporal.teardown());
+
+const start = () => startRun(temporal);
+
+const member = (id: string) => ({
+  adapter: { name: `${id}@before`, capabilityId: id, key: `adapters/a/${id}-before`, sha256: '2'.repeat(64) },
+  capability: { id, name: id, summary: `does ${id}` },
+});
+const VERSION: IncumbentVersion = {
+  version: 4,
+  runId: 'run-desk-before',
+  adapters: ['a', 'old'].map((id) => member(id).adapter),
+  capabilities: ['a', 'old'].map((id) => member(id).capability),
+  router: artifact('router-before.json'),
+};
+
+test('a night on which nothing is new ends after measuring, with its decision in the report', async () => {
+  const { activities, calls } = fakeActivities({ measured: { version: VERSION } });
+  const { rollOutArm } = activities.sandbox;
+  const { renderReport } = activities.orchestration;
+  const arms: EvaluationArmInput[] = [];
+  let reported: ReportInput | null = null;
+  activities.sandbox.rollOutArm = async (input) => {
+    arms.push(input);
+    return rollOutArm!(input);
+  };
+  activities.orchestration.renderReport = async (input) => {
+    reported = input;
+    return renderReport!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result, progress, runId } = await start();
+    expect(await result()).toMatchObject({
+      verdict: 'nothing-new',
+      reasons: ['Nothing new is lacking.'],
+      promotedVersion: null,
+    });
+    expect((await progress()).stages.map(({ name, status }) => `${name} ${status}`)).toEqual([
+      'collect done',
+      'identify done',
+      'sharpen skipped',
+      'evaluate skipped',
+      'promote skipped',
+      'report done',
+    ]);
+    await keepHistories(temporal, runId, 'night-nothing-new');
+  });
+  expect(arms.map(({ arm, kind, train }) => ({ arm, kind, train }))).toEqual([
+    { arm: 'night-base', kind: 'base', train: [{ start: 10, count: 20 }] },
+    { arm: 'night-served', kind: 'incumbent', train: [{ start: 10, count: 20 }] },
+  ]);
+  expect(calls).toContain('decideNight:night-base,night-served');
+  expect(calls.filter((call) => /^(tryTraining|synthesise|train|planEvaluation|promote)/.test(call))).toEqual([]);
+  expect(reported).toMatchObject({ verdict: 'nothing-new', night: { decision: { key: 'night-decision.json' } } });
+});
+
+test('a night with a reason goes on as a first night, and the candidate keeps what the version has', async () => {
+  const { activities, calls } = fakeActivities({ measured: { version: VERSION, outcome: 'goes-on' } });
+  await withWorkers(temporal, activities, async () => {
+    const { result, runId } = await start();
+    expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, runId, 'night-goes-on');
+  });
+  expect(calls.filter((call) => call.startsWith('contrast'))).toHaveLength(2);
+  expect(calls).toContain('train:b:1');
+  expect(calls).toContain('keepMembers:a,b');
+  expect(calls).toContain('promoteAdapters:a@abc,b@abc,old@abc');
+});
+
+test('what waits while a night identifies is answered there', async () => {
+  const { activities } = fakeActivities({ measured: { version: VERSION, outcome: 'too-little-power' } });
+  const { discoverCandidates } = activities.llm;
+  let refused = false;
+  activities.llm.discoverCandidates = async (input) => {
+    if (!refused) {
+      refused = true;
+      throw ApplicationFailure.nonRetryable('no key', 'Analyst.Refused');
+    }
+    expect(input.measures).toBe(true);
+    return discoverCandidates!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result, progress, answer, runId } = await start();
+    await until(progress, (p) => p.waitingFor !== null);
+    expect(await answer({ answer: 'retry' })).toMatchObject({ answered: ['identify'] });
+    expect((await result()).verdict).toBe('too-little-power');
+    await keepHistories(temporal, runId, 'night-waits');
+  });
+});
+
+test('a version that cannot be played is left out by a person, and the run goes on as a first night', async () => {
+  const { activities, calls } = fakeActivities({ measured: { version: VERSION } });
+  const { rollOutArm } = activities.sandbox;
+  activities.sandbox.rollOutArm = async (input) => {
+    if (input.arm === 'night-served') throw ApplicationFailure.nonRetryable('gone', 'Evaluate.IncumbentDamaged');
+    return rollOutArm!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result, progress, answer, runId } = await start();
+    const held = await until(progress, (p) => p.waitingFor !== null);
+    expect(held.waitingFor).toContain(`whet skip ${runId} incumbent`);
+    await answer({ answer: 'skip', key: 'incumbent' });
+    expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, runId, 'night-left-out');
+  });
+  expect(calls.filter((call) => call.startsWith('decideNight'))).toEqual([]);
+});

@@ -1,0 +1,20 @@
+import { proxyActivities } from '@temporalio/workflow';
+import type { OrchestrationActivities } from '../contracts/messages/activities';
+import type { NoticeInput } from '../contracts/messages/run';
+import { activityOptions } from './activities';
+
+/** A receiver that is down for an hour still gets its notices. One that is gone costs no more than this. */
+const { sendNotice } = proxyActivities<Pick<OrchestrationActivities, 'sendNotice'>>({
+  ...activityOptions.orchestration,
+  startToCloseTimeout: '1 minute',
+  scheduleToCloseTimeout: '6 hours',
+  retry: { ...activityOptions.orchestration.retry, maximumAttempts: 20, maximumInterval: '15 minutes' },
+});
+
+/**
+ * Posts one notice of a run to the agent's webhook. It is a workflow of its own, which its run starts and does not wait
+ * for: a receiver that does not answer holds up nothing. Throws when no attempt was accepted.
+ */
+export async function deliverNotice(input: NoticeInput): Promise<void> {
+  await sendNotice.executeWithOptions({ summary: `${input.notice.kind}: ${input.runId}` }, [input]);
+}

@@ -1,0 +1,130 @@
+import {
+  CancellationScope,
+  getExternalWorkflowHandle,
+  log,
+  patched,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { OrchestrationActivities } from '../contracts/messages/activities';
+import type { ImprovementRunInput, ImprovementRunResult } from '../contracts/messages/run';
+import { MIXED, type RunOutcome, TRIAL } from '../contracts/names';
+import { activityOptions, orchestration } from './activities';
+import { giveWaySignal } from './messages';
+import type { RunNotices } from './run-notices';
+import type { RunProgressTable } from './run-progress-table';
+import { type Overdue, overdueSentence, watchWaits } from './wait-deadlines';
+
+/** What the end of a run before its last stage needs of it. */
+interface EndableRun {
+  input: ImprovementRunInput;
+  table: RunProgressTable;
+  notices: RunNotices;
+  /** The scope of its stages. */
+  stages: CancellationScope;
+  early: EarlyEnd;
+  /** Leaves out what waits under this key. */
+  skip: (key: string) => Promise<void>;
+}
+
+/** What ended without an answer in a run. */
+export interface EarlyEnd {
+  /** Why the run ends before its last stage; null while it does not. */
+  reason: string | null;
+  /** Why nobody can approve any more; null while somebody can. */
+  approval: string | null;
+  /** Parts that were left out, each with the reason. */
+  leftOut: Map<string, string>;
+}
+
+/** How long a run may try to write down how it ended: the store may be what it ended for. */
+const { recordEnd } = proxyActivities<Pick<OrchestrationActivities, 'recordEnd'>>({
+  ...activityOptions.orchestration,
+  startToCloseTimeout: '1 minute',
+  scheduleToCloseTimeout: '10 minutes',
+});
+
+/** Ends waits at their deadlines, and the run when the next night takes its place, until the function is called. */
+export function endWaitsInTime(run: EndableRun): () => void {
+  const { table, early, input } = run;
+  setHandler(giveWaySignal, ({ to }) => {
+    // Somebody may have answered since.
+    if (input.scheduled !== true || !table.waiting.some(({ who }) => who !== 'approval')) return;
+    endNow(run, `It waited for an answer when the next night was due, and ${to} took its place. ${waitsText(table)}`);
+  });
+  return watchWaits({
+    deadlines: () => table.deadlines,
+    waits: () => (early.reason === null ? table.waiting : []),
+    failing: () => (early.reason === null ? table.repeatedFailures : []),
+    end: (overdue) => endWait(run, overdue),
+  });
+}
+
+const waitsText = ({ waiting }: RunProgressTable) => waiting.map(({ key, reason }) => `${key}: ${reason}`).join(' ');
+
+/** Leaves out what the run can do without, and otherwise ends the run. */
+async function endWait(run: EndableRun, overdue: Overdue): Promise<void> {
+  const { table, early } = run;
+  const sentence = overdueSentence(overdue, table.deadlines);
+  const { wait } = overdue;
+  if (wait?.who === 'approval') {
+    early.approval = sentence;
+  } else if (wait !== null && isDispensable(table, wait.key)) {
+    early.leftOut.set(wait.key, sentence);
+    await run.skip(wait.key);
+  } else endNow(run, sentence);
+}
+
+/** Without the active version the gate would compare less, and without the trial the run would pay in vain. */
+const isDispensable = ({ current }: RunProgressTable, key: string): boolean =>
+  key !== TRIAL && (key === MIXED || current === 'sharpen' || (current === 'promote' && key === 'promote'));
+
+function endNow({ early, stages }: EndableRun, reason: string): void {
+  early.reason = reason;
+  stages.cancel();
+}
+
+/**
+ * What begins a run of a schedule: says whether it is its turn, and ends earlier runs that wait and do nothing else.
+ * Returns the result of a run that is skipped; null when it begins.
+ */
+export async function takeTurn({ input, table, notices }: EndableRun): Promise<ImprovementRunResult | null> {
+  const { runId, agent, specPath } = input;
+  const turn = await orchestration.takeTurn.executeWithOptions({ summary: 'is the night before over?' }, [
+    { runId, agent, specPath },
+  ]);
+  table.deadlines = turn.deadlines;
+  notices.open(turn.notify ? { spec: null, specPath } : null);
+  const handles = turn.takesOver.map((earlier) => getExternalWorkflowHandle(earlier));
+  // One that has ended since needs no telling.
+  await Promise.all(handles.map((handle) => handle.signal(giveWaySignal, { to: runId }).catch(() => undefined)));
+  if (turn.begins) return null;
+  return {
+    runId,
+    verdict: 'skipped',
+    reasons: [turn.reason],
+    summary: '',
+    promotedVersion: null,
+    reportDirectory: null,
+  };
+}
+
+/** Tells how a run ended, and writes it down where no report does. Never throws. */
+export async function concludeRun(
+  { input, table, notices }: Pick<EndableRun, 'input' | 'table' | 'notices'>,
+  outcome: RunOutcome,
+  reasons: string[],
+  { promotedVersion = null, reported = false }: { promotedVersion?: number | null; reported?: boolean } = {},
+): Promise<void> {
+  table.end(outcome);
+  await CancellationScope.nonCancellable(async () => {
+    notices.tell({ kind: 'ended', outcome, reasons, promotedVersion });
+    await notices.begun();
+    if (reported || !patched('ends-are-recorded')) return;
+    const { runId, agent } = input;
+    const startedAtMs = workflowInfo().startTime.getTime();
+    const record = { runId, agent, outcome, reasons, startedAtMs, endedAtMs: Date.now() };
+    await recordEnd(record).catch((error: unknown) => log.warn('the end was not written down', { error }));
+  });
+}

@@ -1,0 +1,102 @@
+import { ApplicationFailure, condition, patched } from '@temporalio/workflow';
+import type { PromoteResult } from '../contracts/messages/evaluate-stage';
+import type { ImprovementRunInput, RunPlan } from '../contracts/messages/run';
+import type { SharpenResult } from '../contracts/messages/sharpen-stage';
+import { orchestration } from './activities';
+import type { EarlyEnd } from './early-end';
+import type { EvaluationOutcome } from './evaluation-stage';
+import type { RunGates } from './run-gates';
+import type { RunProgressTable } from './run-progress-table';
+
+/** What a promotion needs of its run. */
+interface PromotingRun {
+  input: ImprovementRunInput;
+  table: RunProgressTable;
+  gates: RunGates;
+  early: EarlyEnd;
+  /** Set by the update `approve`. */
+  approved: boolean;
+}
+
+/** The evaluation that the run ends with, and the version in the registry, or null. */
+interface Promotion {
+  evaluated: EvaluationOutcome | null;
+  promotedVersion: number | null;
+}
+
+/**
+ * Promotes the candidate when the gate is passed and, where the agent's owner wants it, a person has approved. When
+ * another version has become active since the comparison, the candidate is compared with that one first.
+ */
+export async function promote(
+  run: PromotingRun,
+  plan: RunPlan,
+  sharpened: SharpenResult[],
+  first: EvaluationOutcome | null,
+): Promise<Promotion> {
+  const { table, gates } = run;
+  if (first === null || !first.comparison.gatePassed) {
+    table.skip('promote', first?.comparison.gateReasons.join(' ') ?? 'nothing to promote');
+    return { evaluated: first, promotedVersion: null };
+  }
+  return table.run(
+    'promote',
+    async () => {
+      for (let evaluated = first; ;) {
+        if (plan.approval && !(await isApproved(run, evaluated === first))) return { evaluated, promotedVersion: null };
+        const promotion = await gates.performUnlessSkipped('promote', () => promoteJudged(plan, sharpened, evaluated));
+        if (promotion === null || promotion.version !== null)
+          return { evaluated, promotedVersion: promotion?.version ?? null };
+        evaluated = (await evaluated.judgeAgain?.()) ?? evaluated;
+        if (!evaluated.comparison.gatePassed) return { evaluated, promotedVersion: null };
+        // Approved was what the comparison with the version before had shown.
+        if (plan.approval && patched('approval-is-of-one-comparison')) run.approved = false;
+      }
+    },
+    ({ evaluated, promotedVersion }) => {
+      if (promotedVersion !== null) return `version ${promotedVersion}`;
+      if (!evaluated.comparison.gatePassed) return evaluated.comparison.gateReasons.join(' ');
+      return run.early.approval ?? run.early.leftOut.get('promote') ?? 'skipped by a person';
+    },
+  );
+}
+
+function promoteJudged(
+  { context }: RunPlan,
+  sharpened: SharpenResult[],
+  { router, mixed, comparison: { evaluation } }: EvaluationOutcome,
+): Promise<PromoteResult> {
+  const trained = sharpened.filter((s) => s.adapter !== null);
+  return orchestration.promoteAdapters.executeWithOptions({ summary: `promote ${trained.length} adapters` }, [
+    {
+      context,
+      adapters: [...trained.flatMap((s) => (s.adapter === null ? [] : [s.adapter])), ...(mixed ? [mixed] : [])],
+      capabilities: trained.map((s) => s.capability),
+      evaluation,
+      ...(router && { router }),
+    },
+  ]);
+}
+
+/** Waits for an approval. False when its deadline passes. */
+async function isApproved(run: PromotingRun, isFirst: boolean): Promise<boolean> {
+  const { table, input, early } = run;
+  if (run.approved) return true;
+  const why = isFirst
+    ? "The gate is passed and the agent's owner wants to approve"
+    : 'Another version has become active since it was approved. The gate is passed against that one, too: approve it';
+  table.update({ key: 'promote', text: '', waitingFor: `${why}: whet approve ${input.runId}`, who: 'approval' });
+  await condition(() => run.approved || early.approval !== null);
+  table.update({ key: 'promote', text: '', waitingFor: null });
+  return run.approved;
+}
+
+/** Refuses an approval before there is a result to approve. One that was given already may be given again. */
+export function requireApprovalAsked({ table, approved, input }: PromotingRun): void {
+  if (approved || table.waiting.some(({ who }) => who === 'approval')) return;
+  throw ApplicationFailure.nonRetryable(
+    `${input.runId} does not ask for an approval: it is in stage ${table.current}. Where gate.approval is true, ` +
+      'it asks when the gate is passed.',
+    'Approve.NotAsked',
+  );
+}

@@ -1,0 +1,81 @@
+import { CancellationScope, condition } from '@temporalio/workflow';
+import type { RepeatedFailure, RunWait, WaitDeadlines } from '../contracts/messages/run';
+import { hoursText } from './one-line';
+
+/** Something that has waited, or failed again and again, until its deadline. */
+export type Overdue = { wait: RunWait; failing: null } | { wait: null; failing: RepeatedFailure };
+
+/** What the watch of a run's waits looks at. All are read anew after each change. */
+export interface WatchedWaits {
+  deadlines: () => WaitDeadlines | null;
+  waits: () => readonly RunWait[];
+  failing: () => readonly RepeatedFailure[];
+  /** Ends the wait. It is called once for each, and never throws. */
+  end: (overdue: Overdue) => Promise<void>;
+}
+
+/** When the deadline of a wait passes, in milliseconds since 1970; null: never. */
+export function deadlineOf({ who, sinceMs }: Pick<RunWait, 'who' | 'sinceMs'>, deadlines: WaitDeadlines | null) {
+  const longest = who === 'approval' ? deadlines?.approvalMs : deadlines?.holdMs;
+  return longest === null || longest === undefined ? null : sinceMs + longest;
+}
+
+/**
+ * Ends every wait whose deadline passes, until the returned function is called. A timer runs only while something waits
+ * that has a deadline, so that a run without one has the history of a run of earlier versions.
+ */
+export function watchWaits(watched: WatchedWaits): () => void {
+  let stopped = false;
+  const ended = new Set<string>();
+  const pending = () => next(watched, ended);
+  void CancellationScope.nonCancellable(async () => {
+    for (;;) {
+      await condition(() => stopped || pending() !== null);
+      const due = pending();
+      if (stopped) return;
+      if (due === null) continue;
+      const left = due.atMs - Date.now();
+      if (left > 0) await condition(() => stopped || pending()?.id !== due.id, left);
+      else {
+        ended.add(due.id);
+        await watched.end(due.overdue);
+      }
+    }
+  });
+  return () => void (stopped = true);
+}
+
+/** The deadline that passes first, of those that have not passed. */
+function next({ deadlines, waits, failing }: WatchedWaits, ended: ReadonlySet<string>): Due | null {
+  const limits = deadlines();
+  const all: Due[] = [
+    ...waits().map((wait) => dueOf({ wait, failing: null }, wait, limits)),
+    ...failing().map((one) => dueOf({ wait: null, failing: one }, { ...one, who: 'repeated-failure' }, limits)),
+  ].flatMap((due) => (due === null || ended.has(due.id) ? [] : [due]));
+  return all.reduce<Due | null>((a, b) => (a === null || b.atMs < a.atMs ? b : a), null);
+}
+
+interface Due {
+  id: string;
+  atMs: number;
+  overdue: Overdue;
+}
+
+function dueOf(
+  overdue: Overdue,
+  wait: Pick<RunWait, 'key' | 'who' | 'sinceMs'>,
+  deadlines: WaitDeadlines | null,
+): Due | null {
+  const atMs = deadlineOf(wait, deadlines);
+  return atMs === null ? null : { id: `${wait.who} ${wait.key} ${wait.sinceMs} ${atMs}`, atMs, overdue };
+}
+
+/** The sentence about a wait that ended unanswered. */
+export function overdueSentence({ wait, failing }: Overdue, deadlines: WaitDeadlines | null): string {
+  if (wait?.who === 'approval')
+    return `Nobody approved the promotion within ${hoursText(deadlines?.approvalMs ?? 0)} (gate.approvalDeadlineHours).`;
+  const limit = `${hoursText(deadlines?.holdMs ?? 0)} (schedule.waitDeadlineHours)`;
+  return wait === null
+    ? `${failing.key} failed again and again for ${limit}; the last time with: ${failing.reason}`
+    : `${wait.key} waited for an answer for ${limit}: ${wait.reason}`;
+}
