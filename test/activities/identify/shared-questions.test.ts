@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { CancelledFailure } from '@temporalio/common';
 import { createAnalystFactory } from '../../../activities/analyst/analyst-factory';
 import { readAnalystUse } from '../../../activities/analyst/budget-meter';
+import { ClaimLostError } from '../../../activities/analyst/claim';
 import { labelSegments } from '../../../activities/identify/labelling/label-cache';
 import { startFakeBatchEndpoint } from '../../fakes/batch-endpoint';
 import {
@@ -151,9 +152,13 @@ describe('two runs of one agent at once', () => {
     const { fixture } = world;
     const other = new IdentifyWorld(stub.url, {}, (store) => createAnalystFactory(store, 'x'), quick, fixture);
     const outcome = stopped.catch((error: unknown) => error);
+    const aborts = jest.spyOn(AbortController.prototype, 'abort');
     await until(isHeld);
     special = () => null;
     await expect(other.label(labelling, 0)).resolves.toMatchObject({ asked: 70 });
+    // Until its next renewal the first attempt does not know that it was replaced, and may ask further questions.
+    await until(() => aborts.mock.calls.some(([reason]) => reason instanceof ClaimLostError));
+    aborts.mockRestore();
     open();
     expect(await outcome).toMatchObject({ message: expect.stringContaining('A later attempt of this run') });
     // Eight were under way when the second attempt began.
