@@ -102,6 +102,35 @@ export async function hostState(): Promise<HostState> {
   };
 }
 
+/**
+ * What differs from `before` in every look, as lines 'field: value', with '+' for what came and '-' for what went.
+ * Looks again until nothing is left, 50 ms apart: the kernel takes a moment to let go of a control group, and jails of
+ * tests that run at the same time come and go. A control group of an earlier test may go meanwhile.
+ */
+export async function leftOnHost(before: HostState, mostLooks = 400): Promise<string[]> {
+  const earlier = linesOf(before);
+  const differences = (now: Set<string>): string[] => [
+    ...[...now].filter((line) => !earlier.has(line)).map((line) => `+ ${line}`),
+    ...[...earlier].filter((line) => !now.has(line) && !COME_AND_GO.test(line)).map((line) => `- ${line}`),
+  ];
+  let left = differences(linesOf(await hostState()));
+  for (let looks = 1; looks < mostLooks && left.length > 0; looks++) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const again = new Set(differences(linesOf(await hostState())));
+    left = left.filter((line) => again.has(line));
+  }
+  return left;
+}
+
+const COME_AND_GO = /^(orphans|foreignFiles|mounts|sockets|cgroups|ipc): /;
+
+const linesOf = (state: HostState): Set<string> =>
+  new Set(
+    Object.entries(state).flatMap(([field, value]) =>
+      (Array.isArray(value) ? value : [value]).map((item: unknown) => `${field}: ${JSON.stringify(item)}`),
+    ),
+  );
+
 function lines(path: string): string[] {
   try {
     return readFileSync(path, 'utf8').split('\n').filter(Boolean);
