@@ -137,6 +137,17 @@ export const routerChoiceSchema = z.strictObject({
     .int()
     .optional()
     .describe('Of those, tasks on which the mixed adapter was compared with the best router; absent without one.'),
+  mixedOnBaseTasks: z
+    .strictObject({
+      tasks: z.number().int().describe('Compared tasks that the best router leaves to base.'),
+      gain: z.number().describe('Pass rate of the mixed adapter on them minus that of base.'),
+      standardError: z.number().describe('Standard error of that difference, paired over tasks.'),
+      harms: z.boolean().describe('It loses by more than two standard errors, so it is not chosen over a router.'),
+    })
+    .optional()
+    .describe(
+      'What the mixed adapter does to tasks that need no adapter; absent without it, or with under five of them.',
+    ),
   rollouts: z.number().int().describe('Rollouts bought for the comparison.'),
   budget: z.number().int().describe('Most rollouts allowed.'),
   competitors: z.array(competitorSchema).describe('The kinds, the simplest first.'),

@@ -141,6 +141,22 @@ export function chooseKind(
   return rivals.find(isNear) ?? best;
 }
 
+/**
+ * What the mixed adapter does to the tasks that the best router leaves to base. An average hides it: what it gains
+ * elsewhere can pay for work that base did well. Null when these are too few to tell.
+ */
+export function mixedOnBaseTasks(
+  rivals: { mixed: Decisions; router: Decisions; base: Decisions },
+  compared: readonly number[],
+  seeds: readonly number[],
+  known: KnownOutcomes,
+): NonNullable<RouterChoice['mixedOnBaseTasks']> | null {
+  const tasks = compared.filter((task) => rivals.router.chosen[task] === NONE_LABEL);
+  if (tasks.length < LEAST_TASKS) return null;
+  const { estimate, standardError } = difference(rivals.mixed, rivals.base, tasks, seeds, known);
+  return { tasks: tasks.length, gain: estimate, standardError, harms: -estimate > FAR_BEHIND * standardError };
+}
+
 /** Each adapter through a kind's decisions, and whether it loses there. */
 export function adaptersThrough(
   { chosen }: Decisions,

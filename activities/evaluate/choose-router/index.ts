@@ -25,6 +25,7 @@ import {
   chooseKind,
   competitorRow,
   type Decisions,
+  mixedOnBaseTasks,
   survivors,
   taskOrder,
   withoutLosers,
@@ -163,13 +164,23 @@ class Competition {
     return chooseKind(this.left, this.comparedLast, this.seeds, this.known);
   }
 
-  /** The simplest kind within one standard error of the best: routers first, then the best of them and mixed. */
+  /**
+   * The simplest kind within one standard error of the best: routers first, then the best of them and mixed, unless
+   * that harms tasks which need no adapter.
+   */
   private get winner(): CompetingRouter {
     const { bestRouter, mixed } = this;
-    if (mixed === null) return bestRouter.kind;
+    if (mixed === null || this.mixedOnBaseTasks?.harms) return bestRouter.kind;
     const base = this.crossFitted('base');
     const finalists = [base, mixed.decisions, ...(bestRouter.kind === 'base' ? [] : [bestRouter])];
     return chooseKind(finalists, mixed.compared, this.seeds, this.known).kind;
+  }
+
+  private get mixedOnBaseTasks(): NonNullable<RouterChoice['mixedOnBaseTasks']> | null {
+    const { mixed, bestRouter, seeds, known } = this;
+    if (mixed === null) return null;
+    const rivals = { mixed: mixed.decisions, router: bestRouter, base: this.crossFitted('base') };
+    return mixedOnBaseTasks(rivals, mixed.compared, seeds, known);
   }
 
   private crossFit(kind: CompetingRouter): Promise<CrossFitted> {
@@ -227,7 +238,7 @@ class Competition {
   }
 
   private describe(chosen: CompetingRouter, pinned: boolean, adapters: RouterChoice['adapters']): RouterChoice {
-    const { seeds, known, left, comparedFirst, comparedLast, mixed, bestRouter } = this;
+    const { seeds, known, left, comparedFirst, comparedLast, mixed, bestRouter, mixedOnBaseTasks } = this;
     const base = this.crossFitted('base');
     const best = bestOf(left, comparedLast, seeds, known);
     const isLeft = (kind: Decisions) => !left.includes(kind);
@@ -250,6 +261,7 @@ class Competition {
       budget: this.budget,
       competitors: mixed ? [...rows, row(mixed.decisions, bestRouter, mixed.compared, mixed.compared)] : rows,
       ...(mixed && { comparedMixed: mixed.compared.length }),
+      ...(mixedOnBaseTasks && { mixedOnBaseTasks }),
       adapters,
       ...routerReliability(this.crossFitted(chosen), this.labelled.tasks),
     };

@@ -64,6 +64,16 @@ function laterTurnsSentence({ laterTurns }: RouterChoice): string {
   );
 }
 
+/** Why the mixed adapter could not be chosen although it may be ahead. Empty where it could. */
+function mixedHarmSentence({ mixedOnBaseTasks }: RouterChoice): string {
+  if (!mixedOnBaseTasks?.harms) return '';
+  const { tasks, gain, standardError } = mixedOnBaseTasks;
+  return (
+    `It is not chosen over a router: on ${plural(tasks, 'task')} that the router leaves to base it is ` +
+    `${points(gain)} against base (standard error ${points(standardError)}). `
+  );
+}
+
 function competitionTable(choice: RouterChoice): Markup {
   const { chosen, pinned, trainTasks, compared, rollouts, budget, competitors, adapters } = choice;
   const why = pinned
@@ -75,7 +85,8 @@ function competitionTable(choice: RouterChoice): Markup {
   const mixedToo =
     comparedMixed === undefined
       ? ''
-      : `The mixed adapter was compared with the best router on ${plural(comparedMixed, 'task')}. `;
+      : `The mixed adapter was compared with the best router on ${plural(comparedMixed, 'task')}. ` +
+        mixedHarmSentence(choice);
   const withoutThem = left.map(
     ({ capabilityId, tasks, gain }) =>
       `${capabilityId} is left out: on ${plural(tasks, 'task')} that it was given, ${points(gain)} against base.`,

@@ -135,6 +135,16 @@ describe('the competition of routers', () => {
       expect(choice.rollouts).toBeLessThanOrEqual(150);
     });
 
+    it('keeps the router where the mixed adapter pays for its gain with tasks that need no adapter', async () => {
+      const learned: Record<string, string[]> = { base: ['plain'], mixed: ['heavy', 'light'], light: [] };
+      knows = (model) => learned[model.split('@')[0]!] ?? [model.split('@')[0]!];
+      const context = await fixture.prepare(server.baseUrl, spec(), 'three_parcels.py');
+      const choice = await choiceOf((await compete(context)).result);
+      // Both pass two kinds of three.
+      expect(choice.competitors.find(({ kind }) => kind === 'mixed')).toMatchObject({ behind: 0 });
+      expect(choice).toMatchObject({ chosen: 'labels', mixedOnBaseTasks: { tasks: 20, gain: -1, harms: true } });
+    });
+
     it('takes it where agent.yaml says so, and base where it could not be trained', async () => {
       const pinned = spec({ router: 'mixed', mixedAdapter: true });
       const context = await fixture.prepare(server.baseUrl, pinned, 'three_parcels.py');

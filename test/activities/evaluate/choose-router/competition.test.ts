@@ -5,6 +5,7 @@ import {
   chooseKind,
   type Decisions,
   difference,
+  mixedOnBaseTasks,
   survivors,
   taskOrder,
 } from '../../../../activities/evaluate/choose-router/competition';
@@ -59,6 +60,26 @@ describe('what is bought', () => {
     expect(missing.map(({ seed }) => seed)).toEqual([101, 103, 105, 107, 109, 111, 113, 115, 117, 119]);
     expect(missing.every(({ capabilityId }) => capabilityId === 'a')).toBe(true);
     expect(compared).toBe(21);
+  });
+});
+
+describe('the mixed adapter on tasks that the router leaves to base', () => {
+  const mixed = decided('mixed', () => 'mixed');
+  const withMixed = (passes: (task: number) => boolean) => {
+    const known = played();
+    seeds.forEach((seed, task) => known.add(seed, 'mixed', passes(task)));
+    return mixedOnBaseTasks({ mixed, router: right, base }, everyTask, seeds, known);
+  };
+
+  it('harms where it loses more of them than chance explains', () => {
+    expect(withMixed((task) => task % 10 !== 0)).toMatchObject({ tasks: 100, gain: -0.2, harms: true });
+    expect(withMixed((task) => task !== 0)).toMatchObject({ tasks: 100, gain: -0.01, harms: false });
+  });
+
+  it('is not judged on fewer than five', () => {
+    const known = played();
+    const few = mixedOnBaseTasks({ mixed, router: right, base }, [0, 1, 2, 3, 4, 5, 6], seeds, known);
+    expect(few).toBeNull();
   });
 });
 
