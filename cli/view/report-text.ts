@@ -39,7 +39,8 @@ const difference = ({ estimate, low, high }: Interval) => `${signed(estimate)} [
 
 /**
  * A table with a row for base, best single adapter, mixed (where there is one), routed and oracle: the pass rate in
- * [0, 1] and its paired difference to base, each with its interval. Without an evaluation, a sentence says why.
+ * [0, 1] and its paired difference to base, each with its interval; then what must be read with it. Without an
+ * evaluation, a sentence says why.
  */
 function resultTable({ evaluation, night }: Report): string {
   if (evaluation === null) return night?.sentence ?? 'Nothing was evaluated: no adapter was trained.';
@@ -61,7 +62,11 @@ function resultTable({ evaluation, night }: Report): string {
     row('oracle over adapters', evaluation.oracle),
   ];
   const trials = `${evaluation.trials} trial${evaluation.trials === 1 ? '' : 's'}`;
-  return `${table(rows)}\n${evaluation.tasks} held-out tasks, ${trials} each`;
+  return [
+    table(rows),
+    `${evaluation.tasks} held-out tasks, ${trials} each`,
+    ...evaluation.caveats.map(cleanBlock),
+  ].join('\n');
 }
 
 /** What was found, the verdict with its reasons, and the table of pass rates. */
