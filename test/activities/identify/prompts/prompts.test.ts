@@ -22,7 +22,7 @@ test('a changed prompt text needs a new version: labels are reused by version', 
   };
   expect(prompts).toMatchInlineSnapshot(`
    {
-     "discover-1": "c69f2b8c5ba5",
+     "discover-2": "e138be6aca2f",
      "label-1": "4ca18ea8a964",
      "merge-1": "3a990f7622a5",
    }
