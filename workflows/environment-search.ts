@@ -2,10 +2,15 @@ import { patched } from '@temporalio/workflow';
 import { ATTEMPT_OUTCOME_CHARS } from '../contracts/limits';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TokenUse } from '../contracts/messages/run-context';
-import type { AttemptRefs, SharpenInput, SynthesisResult } from '../contracts/messages/sharpen-stage';
+import type { AttemptRefs, EnvironmentInput, SharpenInput, SynthesisResult } from '../contracts/messages/sharpen-stage';
 import { llm, sandbox } from './activities';
 import type { EditedEnvironmentSlot } from './edited-environment-slot';
 import type { OperatorGate } from './operator-gate';
+
+/** Attempts whose outcomes the analyst is told, the latest ones. */
+const SHOWN_ATTEMPTS = 6;
+/** Attempts with which a later one is compared, the first ones. */
+const COMPARED_ATTEMPTS = 6;
 
 /** Makes environments for one capability until one is accepted, and records every attempt. */
 export class EnvironmentSearch {
@@ -64,40 +69,43 @@ export class EnvironmentSearch {
     await this.report(`environment, attempt ${attempt}${before}`);
     const edited = this.edited.beginAttempt();
     const { source, reusedFrom } = edited === null ? await this.synthesise(attempt) : { source: edited };
-    const result = await this.certify(attempt, source);
+    const result = await this.certify(attempt, source, edited !== null);
     this.edited.endAttempt(source);
     return { ...result, ...(reusedFrom !== undefined && { reusedFrom }) };
   }
 
-  /** Asks the analyst for an environment. The results of the previous attempt are its feedback. */
+  /** Asks the analyst for an environment. What the previous attempts led to is its feedback. */
   private async synthesise(attempt: number): Promise<Pick<SynthesisResult, 'source' | 'reusedFrom'>> {
     const { context, capability, identification, trajectories, labels } = this.input;
-    const outOfBand = this.attempts.filter((a) => a.outOfBand).length;
+    const history = this.attempts.slice(-SHOWN_ATTEMPTS).map((a) => ({ attempt: a.attempt, outcome: a.outcome }));
     const { source, model, promptTokens, completionTokens, reusedFrom } =
       await llm.synthesiseEnvironment.executeWithOptions({ summary: `environment: ${this.nameOf(attempt)}` }, [
-        { context, capability, identification, trajectories, labels, attempt, previous: this.last, outOfBand },
+        { context, capability, identification, trajectories, labels, attempt, previous: this.last, history },
       ]);
     this.tokens.push({ stage: 'sharpen', model, promptTokens, completionTokens });
     return { source, ...(reusedFrom !== undefined && { reusedFrom }) };
   }
 
   /** Validates an environment and, where it is valid, calibrates it with rollouts of the base model. */
-  private async certify(attempt: number, source: ArtifactRef): Promise<AttemptRefs> {
+  private async certify(attempt: number, source: ArtifactRef, isEdited: boolean): Promise<AttemptRefs> {
     const { context, capability, trajectories, labels } = this.input;
     const environment = { context, capability, source };
-    const { passed, problems, detail, certificate } = await sandbox.validateEnvironment.executeWithOptions(
+    const before = isEdited ? [] : this.attempts.slice(0, COMPARED_ATTEMPTS);
+    const compared = before.map((a) => ({ source: a.source, validation: a.validation }));
+    const { passed, problems, playable, detail, certificate } = await sandbox.validateEnvironment.executeWithOptions(
       { summary: `validate: ${this.nameOf(attempt)}` },
-      [environment],
+      [{ ...environment, ...(compared.length > 0 && { before: compared }) }],
     );
     if (!passed) {
+      const rollouts = playable === true ? await this.rollOutRefused(attempt, environment) : null;
       return {
         attempt,
         source,
         validation: detail,
         calibration: null,
         certificate,
+        ...(rollouts !== null && { rollouts }),
         accepted: false,
-        outOfBand: false,
         outcome: `invalid: ${problems.join(' ')}`.slice(0, ATTEMPT_OUTCOME_CHARS),
       };
     }
@@ -113,11 +121,22 @@ export class EnvironmentSearch {
       validation: detail,
       calibration: calibration.detail,
       certificate: calibration.certificate,
+      ...(calibration.rollouts !== undefined && { rollouts: calibration.rollouts }),
       ...(calibration.reusedFrom !== undefined && { calibrationFrom: calibration.reusedFrom }),
       accepted: calibration.inBand,
-      outOfBand: !calibration.inBand && !calibration.faulty,
       outcome: calibration.outcome,
     };
+  }
+
+  /** What the base model does in an environment that its checks refused. Earlier versions did not look. */
+  private async rollOutRefused(attempt: number, environment: EnvironmentInput): Promise<ArtifactRef | null> {
+    if (!patched('rollouts-of-refused-environments')) return null;
+    const { rollouts, promptTokens, completionTokens } = await sandbox.rollOutRefused.executeWithOptions(
+      { summary: `rollouts for the analyst: ${this.nameOf(attempt)}` },
+      [environment],
+    );
+    this.tokens.push({ stage: 'sharpen', model: 'base', promptTokens, completionTokens });
+    return rollouts;
   }
 
   private nameOf(attempt: number): string {

@@ -12,9 +12,8 @@ import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
-import { describeOwnerEnvironment, readSynthesisedEnvironment } from '../environment';
+import { describeOwnerEnvironment } from '../environment';
 import { isOutsideFault, killedFailure } from '../killed-environment';
-import { runModel } from '../endpoints/run-model';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import {
@@ -23,8 +22,6 @@ import {
   MAX_PROCESS_FAULTS,
   loadRollouts,
   type RolloutResults,
-  runRollouts,
-  samplingSeed,
 } from '../rollout';
 import { calibrationOf } from './calibration';
 import { certificateOf } from '../environment-checks/certificate';
@@ -38,6 +35,8 @@ import {
 import { calibrationKey } from '../reuse/content-keys';
 import { environmentKeyOf } from '../reuse/environment-inputs';
 import { keepReusable, takeReusable } from '../reuse/reuse-records';
+import { keepShown } from './shown-rollouts';
+import { syntheticPlan, syntheticRollouts } from './synthetic-rollouts';
 import { estimateTransfer } from './transfer';
 
 /** Share of rollouts that may end in an exception of the environment. */
@@ -106,14 +105,19 @@ export function createCalibrateEnvironment(
     const tokens = (kind: 'promptTokens' | 'completionTokens'): number =>
       rolledOut.trajectories.reduce((sum, { usage }) => sum + usage[kind], 0);
     const verdict = { inBand: result.verdict === 'in-band', faulty: result.faulty, outcome: outcomeLine(result) };
+    const shown = verdict.inBand ? null : await keepShown(store, folder, rolledOut.trajectories);
+    const rollouts = shown === null ? {} : { rollouts: shown };
     // A fault may have come from this machine: the next run tries it again.
-    if (!verdict.faulty)
-      await keepReusable(store, context.agent, key, { runId: context.runId, detail, certificate, ...verdict });
+    if (!verdict.faulty) {
+      const made = { runId: context.runId, detail, certificate, ...rollouts, ...verdict };
+      await keepReusable(store, context.agent, key, made);
+    }
     if (verdict.inBand) await keepCertified(deps, input, prepared);
     return {
       ...verdict,
       detail,
       certificate,
+      ...rollouts,
       promptTokens: tokens('promptTokens'),
       completionTokens: tokens('completionTokens'),
     };
@@ -126,7 +130,7 @@ async function takeOver(
   { context, capability, source, validation: validationRef }: CalibrationInput,
   prepared: PreparedSpec,
   thresholds: CalibrationThresholds,
-  { runId, detail, certificate, inBand, faulty, outcome }: ReusableCalibration,
+  { runId, detail, certificate, rollouts, inBand, faulty, outcome }: ReusableCalibration,
 ): Promise<CalibrationOutcome | null> {
   // The run's own calibration, executed again by a repair, is made again from its work file.
   if (runId === context.runId) return null;
@@ -136,10 +140,12 @@ async function takeOver(
   const folder = layout.environments(context.runId, capability.id);
   const settings = prepared.spec.certificate;
   const facts = { capability: capability.id, source, isolation: prepared.sandbox.mode, settings };
+  const shown = rollouts && (await store.put(folder, 'rollouts.jsonl', await store.get(rollouts)));
   return {
     inBand,
     faulty,
     outcome,
+    ...(shown && { rollouts: shown }),
     detail: await putJson(store, folder, 'calibration.json', result),
     certificate: await putJson(
       store,
@@ -190,15 +196,14 @@ async function estimateWithHeartbeats(
  */
 async function rollOutUntilCertain(
   deps: RolloutDeps,
-  { context, capability, source }: CalibrationInput,
+  input: CalibrationInput,
   prepared: PreparedSpec,
   design: CalibrationDesign,
   thresholds: CalibrationThresholds,
   /** Called after each portion with all rollouts so far. */
   onPortion: (rolledOut: RolloutResults) => void,
 ): Promise<number[][]> {
-  const { training, environment, model, collect } = prepared.spec;
-  const opened = await readSynthesisedEnvironment(deps.store, source, capability.id);
+  const roll = await syntheticRollouts(deps, input, prepared);
   const plans: EpisodePlan[] = [];
   let groups: number[][] = [];
   for (
@@ -207,34 +212,11 @@ async function rollOutUntilCertain(
     wanted = nextRollouts(groups, design, thresholds)
   ) {
     for (const { group, upTo } of wanted) {
-      const seed = SYNTHETIC_SEEDS.calibration + group;
       for (let trial = groups[group]?.length ?? 0; trial < upTo; trial++) {
-        plans.push({
-          seed,
-          split: 'synthetic',
-          trial,
-          model: model.name,
-          samplingSeed: samplingSeed(context.seed, seed, trial),
-        });
+        plans.push(syntheticPlan(prepared, input.context.seed, group, trial));
       }
     }
-    const all = await runRollouts(deps, {
-      plans,
-      environment: opened,
-      settings: {
-        temperature: training.temperature,
-        maxTurns: environment.maxTurns,
-        maxCompletionTokens: training.maxCompletionTokens,
-        successReward: environment.successReward,
-      },
-      model: runModel(prepared, deps.endpoints),
-      adapters: [],
-      concurrency: collect.concurrency,
-      workKey: layout.work(context.runId, `calibrate-${capability.id}-${source.sha256.slice(0, 12)}`),
-      stage: 'sharpen',
-      note: `calibrate ${capability.id}`,
-      signal: Context.current().cancellationSignal,
-    });
+    const all = await roll({ plans, work: 'calibrate', note: 'calibrate' });
     const rolledOut = onlyPlanned(await loadRollouts(all), plans);
     onPortion(rolledOut);
     const lost = rolledOut.faults.filter((fault) => fault.lost);

@@ -1,8 +1,11 @@
 import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { createCalibrateEnvironment } from './calibrate-environment';
+import { createRollOutRefused } from './roll-out-refused';
 
-/** Activities of the calibrate stage: whether the base model can learn anything in a validated environment. */
-export function createCalibrationActivities(deps: RolloutDeps): Pick<SandboxActivities, 'calibrateEnvironment'> {
-  return { calibrateEnvironment: createCalibrateEnvironment(deps) };
+/** Activities of the calibrate stage: what the base model does in an environment, and whether it can learn there. */
+export function createCalibrationActivities(
+  deps: RolloutDeps,
+): Pick<SandboxActivities, 'calibrateEnvironment' | 'rollOutRefused'> {
+  return { calibrateEnvironment: createCalibrateEnvironment(deps), rollOutRefused: createRollOutRefused(deps) };
 }

@@ -236,6 +236,7 @@ function listArtifacts(input: ReportInput): Report['artifacts'] {
         ...entry(`validation for ${capability.id}, attempt ${a.attempt}`, a.validation),
         ...entry(`calibration for ${capability.id}, attempt ${a.attempt}`, a.calibration),
         ...entry(`certificate for ${capability.id}, attempt ${a.attempt}`, a.certificate),
+        ...entry(`rollouts shown to the analyst for ${capability.id}, attempt ${a.attempt}`, a.rollouts),
       ]),
     ),
     ...trainedAdapters(input).flatMap(({ capabilityId, manifest }) =>

@@ -7,10 +7,14 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { SynthesisInput } from '../../contracts/messages/sharpen-stage';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
+import { loadProfile } from '../../sandbox';
 import { getJson, storedLines, type ArtifactStore } from '../../store';
 import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
-import { chooseEvidence, sampleTarget } from './evidence';
+import { chooseEvidence, type Evidence, nearestTo, possibleExceptions } from './evidence';
+import type { RejectedAttempt } from './feedback';
 import type { SynthesisMaterial } from './prompt';
+import { sampleTarget } from './target-samples';
+import { targetRate } from './target-rate';
 
 /** Number of trajectories, besides the evidence, from which openings and observations are sampled. */
 const SAMPLED_TRAJECTORIES = 200;
@@ -19,7 +23,7 @@ const SAMPLED_TRAJECTORIES = 200;
 export interface MaterialDeps {
   store: ArtifactStore;
   /** What `describe` of the agent's own environment answers. */
-  describeTarget(prepared: PreparedSpec): Promise<{ tools: EnvironmentTool[] }>;
+  describeTarget(prepared: PreparedSpec): Promise<{ tools: EnvironmentTool[]; hasSay: boolean }>;
 }
 
 /**
@@ -49,19 +53,31 @@ export function materialReader(deps: MaterialDeps) {
     for await (const label of await labelsOf(input.labels)) {
       if (label.capabilityId === capability.id) own.push(label);
     }
-    const chosen = chooseEvidence(own, success, context.seed);
-    const evidence = await Promise.all(
-      chosen.map(async (label) => ({
-        label,
-        trajectory: await trajectories.at(indexOf.get(label.trajectoryId) as number),
-      })),
-    );
-    const { tools } = await deps.describeTarget(prepared);
+    const read = (some: readonly ConsensusLabel[]): Promise<Evidence[]> =>
+      Promise.all(
+        some.map(async (label) => ({
+          label,
+          trajectory: await trajectories.at(indexOf.get(label.trajectoryId) as number),
+        })),
+      );
+    const chosen = await read(chooseEvidence(own, success, context.seed));
+    const failures = chosen.filter(({ label }) => label.label === 'LACKING');
+    const exceptions = nearestTo(failures, await read(possibleExceptions(own, success, context.seed)));
+    const shown = chosen.map(({ trajectory }) => trajectory);
+    const { tools, hasSay } = await deps.describeTarget(prepared);
+    const { calibration, certificate, environment, training } = prepared.spec;
+    const { successReward, maxTurns } = environment;
+    const { maxCompletionTokens } = training;
     return {
       capability: candidate,
       tools,
-      samples: sampleTarget([...evidence.map(({ trajectory }) => trajectory), ...others]),
-      evidence,
+      demands: {
+        ...{ calibration, certificate, successReward, maxTurns, maxCompletionTokens, hasSay },
+        jail: loadProfile().profile,
+      },
+      samples: sampleTarget(new Map([...shown, ...others].map((trajectory) => [trajectory.id, trajectory])).values()),
+      rate: targetRate(own, success),
+      evidence: [...chosen, ...exceptions],
       previous: await rejected(deps.store, input),
     };
   };
@@ -69,14 +85,20 @@ export function materialReader(deps: MaterialDeps) {
 
 async function rejected(
   store: ArtifactStore,
-  { previous, outOfBand }: SynthesisInput,
-): Promise<SynthesisMaterial['previous']> {
+  { previous, history = [] }: SynthesisInput,
+): Promise<RejectedAttempt | null> {
   if (previous === null) return null;
+  const rollouts: Trajectory[] = [];
+  if (previous.rollouts) {
+    for await (const trajectory of await storedLines(store, trajectorySchema)(previous.rollouts))
+      rollouts.push(trajectory);
+  }
   return {
     attempt: previous.attempt,
     source: (await store.get(previous.source)).toString('utf8'),
     validation: await getJson(store, previous.validation, storedValidationSchema),
     calibration: previous.calibration && (await getJson(store, previous.calibration, storedCalibrationSchema)),
-    outOfBand,
+    rollouts,
+    history,
   };
 }

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
-import type { EnvironmentInput, ValidationResult } from '../../contracts/messages/sharpen-stage';
+import type { ValidationInput, ValidationResult } from '../../contracts/messages/sharpen-stage';
 import { SandboxError } from '../../sandbox';
 import { layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
@@ -12,18 +12,19 @@ import { startProgress } from '../progress';
 import { certificateOf } from '../environment-checks/certificate';
 import { runChecks, CHECK_NAMES } from '../environment-checks/run-checks';
 import { readTargetProfile, type TargetProfile } from '../environment-checks/target-profile';
+import { compareAttempts, withCheck } from './compare-attempts';
 import { TargetProfileCache } from './target-profile-cache';
 
 /**
- * Makes the activity `validateEnvironment`. It runs every check of a synthesised environment that needs no model, and
- * writes validation.json and a certificate without calibration. The environment runs in the jail. Where it raises,
- * hangs or dies, the check fails and the activity goes on.
+ * Makes the activity `validateEnvironment`. It runs every check of a synthesised environment that needs no model,
+ * compares a later attempt with an earlier one, and writes validation.json and a certificate without calibration. The
+ * environment runs in the jail. Where it raises, hangs or dies, the check fails and the activity goes on.
  * @throws Environment.Failed when the agent's own environment, with which it is compared, fails; Environment.Killed;
  *   Sandbox.Unavailable.
  */
-export function createValidateEnvironment(deps: RolloutDeps): (input: EnvironmentInput) => Promise<ValidationResult> {
+export function createValidateEnvironment(deps: RolloutDeps): (input: ValidationInput) => Promise<ValidationResult> {
   const profiles = new TargetProfileCache(deps.store);
-  return async ({ context: { runId, spec }, capability, source: sourceRef }) => {
+  return async ({ context: { runId, spec }, capability, source: sourceRef, before }) => {
     const { heartbeat, cancellationSignal: signal } = Context.current();
     const prepared = await readPreparedSpec(deps.store, spec);
     const progress = startProgress({
@@ -43,7 +44,7 @@ export function createValidateEnvironment(deps: RolloutDeps): (input: Environmen
       const environment = await readSynthesisedEnvironment(deps.store, sourceRef, capability.id);
       const { openEnvironment } = deps;
       const settings = prepared.spec.certificate;
-      const validation = await runChecks({
+      const checked = await runChecks({
         openEnvironment,
         environment,
         target,
@@ -51,11 +52,16 @@ export function createValidateEnvironment(deps: RolloutDeps): (input: Environmen
         signal,
         onCheck: () => progress.advance(),
       });
+      const playable = checked.checks.every(({ group, passed }) => group !== 'form' || passed);
+      const kept = playable
+        ? await compareAttempts({ store: deps.store, openEnvironment, environment, before, signal })
+        : null;
+      const validation = withCheck(checked, kept);
       const folder = layout.environments(runId, capability.id);
       const detail = await putJson(deps.store, folder, 'validation.json', validation);
       const facts = { capability: capability.id, source: sourceRef, isolation: prepared.sandbox.mode, settings };
       const certificate = await putJson(deps.store, folder, 'certificate.json', certificateOf(facts, validation));
-      return { passed: validation.passed, problems: validation.problems, detail, certificate };
+      return { passed: validation.passed, problems: validation.problems, playable, detail, certificate };
     } catch (error) {
       if (isOutsideFault(error) && !(error instanceof ApplicationFailure))
         throw killedFailure(error as Error, Context.current().info.attempt);

@@ -56,6 +56,7 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
     takes: 'the checks that need no model',
     differs: 'this version of Whetstone checks otherwise',
   },
+  rollOutRefused: { stage: 'sharpen', takes: ROLLOUTS, differs: MODEL_CHANGED },
   calibrateEnvironment: { stage: 'sharpen', takes: ROLLOUTS, differs: MODEL_CHANGED },
   trainAdapter: {
     stage: 'sharpen',

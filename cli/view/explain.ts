@@ -27,6 +27,7 @@ const DOING: Record<string, string> = {
   contrastCapabilities: 'contrasting successes with failures',
   synthesiseEnvironment: 'asking the analyst for a training environment',
   validateEnvironment: 'validating an environment in the jail',
+  rollOutRefused: 'playing a few tasks of an environment that its checks refused, for the analyst',
   calibrateEnvironment: 'calibrating an environment with the base model',
   tryTraining: 'trying whether a trainer can work',
   trainAdapter: 'training an adapter',

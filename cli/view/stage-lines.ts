@@ -14,6 +14,7 @@ const STAGE_OF_ACTIVITY: Record<string, StageName> = {
   contrastCapabilities: 'identify',
   synthesiseEnvironment: 'sharpen',
   validateEnvironment: 'sharpen',
+  rollOutRefused: 'sharpen',
   calibrateEnvironment: 'sharpen',
   planEvaluation: 'evaluate',
   chooseRouter: 'evaluate',

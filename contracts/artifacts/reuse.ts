@@ -17,6 +17,8 @@ export const reusableCalibrationSchema = z.strictObject({
   ...origin,
   detail: artifactRefSchema,
   certificate: artifactRefSchema,
+  /** A few of its rollouts. Absent: in band, or made by an earlier version. */
+  rollouts: artifactRefSchema.optional(),
   inBand: z.boolean(),
   faulty: z.boolean(),
   outcome: z.string(),

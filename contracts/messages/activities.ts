@@ -55,10 +55,12 @@ import type {
   CalibrationInput,
   CalibrationOutcome,
   EnvironmentInput,
+  RefusedRollouts,
   SharpenResult,
   SynthesisInput,
   SynthesisResult,
   TrainInput,
+  ValidationInput,
   ValidationResult,
 } from './sharpen-stage';
 import type { RolloutSummary } from '../artifacts/trajectory';
@@ -120,7 +122,9 @@ export interface SandboxActivities {
   /** Rolls out the base model on the train tasks and adds live traffic. Throws Collect.TooFewToContrast. */
   collectTrajectories(context: RunContext, repetition?: Repetition): Promise<RolloutSummary>;
   /** Makes the checks of an environment that need no model. */
-  validateEnvironment(input: EnvironmentInput): Promise<ValidationResult>;
+  validateEnvironment(input: ValidationInput): Promise<ValidationResult>;
+  /** Plays a few tasks of an environment that its checks refused, for the analyst. */
+  rollOutRefused(input: EnvironmentInput): Promise<RefusedRollouts>;
   /** Rolls out the base model in an environment and measures how hard it is. */
   calibrateEnvironment(input: CalibrationInput): Promise<CalibrationOutcome>;
   /** Finds what the run is judged against, and says how small a gain it can prove. */

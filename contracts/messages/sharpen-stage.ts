@@ -39,13 +39,13 @@ export interface AttemptRefs {
   calibration: ArtifactRef | null;
   /** JSON of Certificate. Absent in attempts that an earlier version made. */
   certificate?: ArtifactRef;
+  /** JSONL of Trajectory: rollouts of the base model to show. Absent: accepted, or it cannot be played. */
+  rollouts?: ArtifactRef;
   /** The run that wrote the environment, where it was an earlier one. */
   reusedFrom?: string;
   /** The run whose calibration it is, where it was an earlier one. */
   calibrationFrom?: string;
   accepted: boolean;
-  /** The environment is valid and ran without faults, but is too easy, too hard or too uniform for the agent. */
-  outOfBand: boolean;
   /** One line for people. */
   outcome: string;
 }
@@ -77,8 +77,8 @@ export interface SynthesisInput {
   attempt: number;
   /** The attempt before, whose results are feedback; null for the first. */
   previous: AttemptRefs | null;
-  /** Number of attempts so far that were `outOfBand`. */
-  outOfBand: number;
+  /** What came of the latest attempts, the one before included. Absent in inputs of earlier versions. */
+  history?: { attempt: number; outcome: string }[];
 }
 
 /** The environment that the analyst wrote. */
@@ -93,7 +93,7 @@ export interface SynthesisResult {
   reusedFrom?: string;
 }
 
-/** Input of `validateEnvironment`. */
+/** An environment of a capability: input of `rollOutRefused`. */
 export interface EnvironmentInput {
   context: RunContext;
   capability: CapabilityBrief;
@@ -101,15 +101,34 @@ export interface EnvironmentInput {
   source: ArtifactRef;
 }
 
+/** Input of `validateEnvironment`. */
+export interface ValidationInput extends EnvironmentInput {
+  /**
+   * Attempts of the analyst before this one, the first ones first: none of them may have taught more than this one
+   * does. Absent for the first attempt, and for an environment that a person wrote.
+   */
+  before?: Pick<AttemptRefs, 'source' | 'validation'>[];
+}
+
 /** Result of the checks that need no model. */
 export interface ValidationResult {
   passed: boolean;
   /** One sentence for each failed check, ten at most. */
   problems: string[];
+  /** Its form is right, so that it can be played. Absent in results of earlier versions. */
+  playable?: boolean;
   /** JSON of Validation. */
   detail: ArtifactRef;
   /** JSON of Certificate, without a calibration. */
   certificate: ArtifactRef;
+}
+
+/** What the base model did in an environment that its checks refused. */
+export interface RefusedRollouts {
+  /** JSONL of Trajectory; null when the environment failed before anything could be seen. */
+  rollouts: ArtifactRef | null;
+  promptTokens: number;
+  completionTokens: number;
 }
 
 /** Input of `calibrateEnvironment`. */
@@ -134,6 +153,8 @@ export interface CalibrationOutcome {
   detail: ArtifactRef;
   /** JSON of Certificate. */
   certificate: ArtifactRef;
+  /** JSONL of Trajectory: a few of the rollouts, for the analyst. Absent when it is in band, or there are none. */
+  rollouts?: ArtifactRef;
   promptTokens: number;
   completionTokens: number;
   /** The run that made the rollouts, where none had to be made. */

@@ -228,6 +228,10 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
           detail: artifact('validation.json'),
           certificate: artifact('certificate.json'),
         }),
+        rollOutRefused: async ({ capability: c }) => {
+          seen(`rollOutRefused:${c.id}`);
+          return { rollouts: artifact(`${c.id}-rollouts.jsonl`), promptTokens: 1, completionTokens: 1 };
+        },
         calibrateEnvironment: async ({ capability: c, source }) => {
           const attempt = Number(/-(\d+)(-[0-9a-f]{12})?\.py$/.exec(source.key)?.[1]);
           const inBand = attempt > (options.rejectedAttempts?.[c.id] ?? 0);

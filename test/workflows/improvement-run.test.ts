@@ -8,6 +8,7 @@ import { envEditCommand } from '../../cli/commands/env';
 import type { Context } from '../../cli/context';
 import { createOutput } from '../../cli/output';
 import { readSettings } from '../../cli/settings';
+import type { SynthesisInput } from '../../contracts/messages/sharpen-stage';
 import { childWorkflowId, MESSAGES, SEARCH_ATTRIBUTES } from '../../contracts/names';
 import { artifact, fakeActivities, type FakeOptions, rollouts } from '../fakes/activities';
 import { keepHistories } from '../helpers/histories';
@@ -166,31 +167,43 @@ test('retry gives a rejected capability a second round of attempts', async () =>
   });
 });
 
-test('small changes are counted from attempts that were out of band alone', async () => {
-  const { activities } = fakeActivities({ kept: ['b'] });
+test('the analyst learns what came of every attempt, and gets rollouts of each that can be played', async () => {
+  const { activities, calls } = fakeActivities({ kept: ['b'] });
   const { prepareRun } = activities.orchestration;
   const { validateEnvironment, calibrateEnvironment } = activities.sandbox;
   const { synthesiseEnvironment } = activities.llm;
-  const asked: number[] = [];
+  const asked: SynthesisInput[] = [];
+  const compared: (number | undefined)[] = [];
   const attemptOf = (source: { key: string }) => Number(/-(\d+)\.py$/.exec(source.key)?.[1]);
   activities.orchestration.prepareRun = async (input) => ({ ...(await prepareRun!(input)), maxAttempts: 5 });
   activities.llm.synthesiseEnvironment = async (input) => {
-    asked.push(input.outOfBand);
+    asked.push(input);
     return synthesiseEnvironment!(input);
   };
-  // Attempt 1 fails a check, 2 and 4 are out of band, 3 raises in its rollouts.
-  activities.sandbox.validateEnvironment = async (input) => ({
-    ...(await validateEnvironment!(input)),
-    passed: attemptOf(input.source) !== 1,
-  });
-  activities.sandbox.calibrateEnvironment = async (input) => ({
-    ...(await calibrateEnvironment!(input)),
-    inBand: attemptOf(input.source) === 5,
-    faulty: attemptOf(input.source) === 3,
-  });
+  // Attempt 1 is no Python, 2 fails a check, 3 is out of band.
+  activities.sandbox.validateEnvironment = async (input) => {
+    const attempt = attemptOf(input.source);
+    compared.push(input.before?.length);
+    return { ...(await validateEnvironment!(input)), passed: attempt > 2, playable: attempt > 1, problems: ['bad'] };
+  };
+  activities.sandbox.calibrateEnvironment = async (input) => {
+    const isLast = attemptOf(input.source) === 4;
+    const rollouts = isLast ? {} : { rollouts: artifact('calibrated-rollouts.jsonl') };
+    return { ...(await calibrateEnvironment!(input)), inBand: isLast, ...rollouts };
+  };
   await withWorkers(temporal, activities, async () => {
-    expect((await (await start()).result()).verdict).toBe('promoted');
-    expect(asked).toEqual([0, 0, 1, 1, 2]);
+    const { handle, result } = await start();
+    expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, handle.workflowId, 'refused-and-shown');
+    const shown = asked.map(({ previous }) => previous?.rollouts?.key.replace(/.*\//, ''));
+    expect(shown).toEqual([undefined, undefined, 'b-rollouts.jsonl', 'calibrated-rollouts.jsonl']);
+    expect(asked.at(-1)!.history).toEqual([
+      { attempt: 1, outcome: 'invalid: bad' },
+      { attempt: 2, outcome: 'invalid: bad' },
+      { attempt: 3, outcome: 'in band' },
+    ]);
+    expect(compared).toEqual([undefined, 1, 2, 3]);
+    expect(calls.filter((call) => call.startsWith('rollOutRefused'))).toEqual(['rollOutRefused:b']);
   });
 });
 

@@ -1,10 +1,12 @@
 // Tier: jail (real jail and runtime, fake model server).
 import { readFileSync } from 'node:fs';
 import { createCalibrationActivities } from '../../../activities/calibrate';
+import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import { certificateSchema } from '../../../contracts/artifacts/certificate';
 import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
 import type { StageProgress } from '../../../contracts/messages/run-context';
-import { getJson, putJson, putLines } from '../../../store';
+import { type Trajectory, trajectorySchema } from '../../../contracts/artifacts/trajectory';
+import { getJson, putJson, putLines, storedLines } from '../../../store';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
@@ -43,6 +45,12 @@ describe('calibrateEnvironment', () => {
     };
   };
 
+  const shownOf = async (ref: ArtifactRef): Promise<Trajectory[]> => {
+    const shown: Trajectory[] = [];
+    for await (const one of await storedLines(fixture.store, trajectorySchema)(ref)) shown.push(one);
+    return shown;
+  };
+
   beforeEach(() => {
     fixture = new RunFixture();
   });
@@ -58,6 +66,7 @@ describe('calibrateEnvironment', () => {
     expect(outcome.outcome).toMatch(
       /^in-band: mean reward 0\.\d\d, success 0\.\d\d, informative groups \d\.\d\d \(\d\d rollouts\)$/,
     );
+    expect(outcome.rollouts).toBeUndefined();
     expect(outcome).toMatchObject({ promptTokens: 20 * result.rollouts, completionTokens: 10 * result.rollouts });
     expect(result).toMatchObject({ seeds: 10, rolloutsPerSeed: 4, planned: 40, doubt: 0 });
     // So few tasks leave a doubt, and so all rollouts of the fixed design are made.
@@ -97,6 +106,16 @@ describe('calibrateEnvironment', () => {
       expect((await getJson(fixture.store, outcome.certificate, certificateSchema)).certified).toBe(true);
     });
 
+    test('one that was refused comes with its rollouts', async () => {
+      const first = await calibrate(1);
+      const { outcome, asked } = await again();
+      expect(asked).toBe(0);
+      expect(outcome.rollouts).toMatchObject({
+        sha256: first.outcome.rollouts!.sha256,
+        key: expect.stringMatching(/^runs\/run-2\//) as unknown,
+      });
+    });
+
     test('a setting of the rollouts that changed calibrates anew', async () => {
       await calibrate(0.4);
       const { outcome, asked } = await again({ ...spec, training: { ...spec.training, temperature: 0.8 } });
@@ -111,6 +130,9 @@ describe('calibrateEnvironment', () => {
     expect(result.verdict).toBe('too-easy');
     expect([outcome.faulty, result.faulty]).toEqual([false, false]);
     expect(result.problems[0]).toContain('mean reward is 1.00, above 0.60');
+    const shown = await shownOf(outcome.rollouts!);
+    expect(shown.map(({ reward }) => reward)).toEqual([1, 1, 1, 1]);
+    expect(new Set(shown.map(({ task }) => task.seed)).size).toBe(4);
   });
 
   test('no more is rolled out once the verdict is certain', async () => {

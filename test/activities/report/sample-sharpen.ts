@@ -120,7 +120,6 @@ async function attempt(
     validation: await putJson(store, directory, `validation-${number}.json`, validation),
     calibration: await putJson(store, directory, `calibration-${number}.json`, calibration),
     accepted: inBand,
-    outOfBand: !inBand,
     outcome: calibration.verdict,
   };
 }
@@ -165,7 +164,6 @@ async function invalidAttempt(store: ArtifactStore, skill: SampleSkill): Promise
     validation: await putJson(store, directory, 'validation-0.json', validation),
     calibration: null,
     accepted: false,
-    outOfBand: false,
     outcome: 'invalid',
   };
 }

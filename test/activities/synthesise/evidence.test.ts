@@ -1,7 +1,6 @@
 // tier: unit
-import { chooseEvidence, sampleTarget } from '../../../activities/synthesise/evidence';
+import { chooseEvidence, type Evidence, nearestTo, possibleExceptions } from '../../../activities/synthesise/evidence';
 import type { ConsensusLabel, Label } from '../../../contracts/artifacts/identification';
-import type { Trajectory } from '../../../contracts/artifacts/trajectory';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 
 const record = (trajectoryId: string, label: Label | null, runs = 1): ConsensusLabel => ({
@@ -48,43 +47,23 @@ describe('evidence', () => {
   test('is empty when nothing fits', () => {
     expect(chooseEvidence([record('t', null), record('u', 'NA')], new Map([['t', false]]), 1)).toEqual([]);
   });
-});
 
-describe('samples of the target', () => {
-  const episode = (observation: string, args = '{}'): Trajectory => {
-    const base = syntheticEpisode(1);
-    const call = { id: 'a', type: 'function' as const, function: { name: 'get', arguments: args } };
-    return {
-      ...base,
-      messages: [
-        ...base.messages.slice(0, 2),
-        { role: 'assistant', content: null, tool_calls: [call] },
-        { role: 'tool', content: observation, tool_call_id: 'a' },
-      ],
-    };
-  };
-
-  test('show each form of an observation once, at most three of a tool', () => {
-    const { calls } = sampleTarget([
-      episode('{"n":12}'),
-      episode('{"n":99}'),
-      episode('{"error":"no"}'),
-      episode('third'),
-      episode('fourth'),
+  test('has exceptions: successes without an occasion that open like the failures', () => {
+    const na = [record('t1', 'NA'), record('t2', 'NA'), record('t3', 'LACKING')];
+    const success = new Map([
+      ['t1', true],
+      ['t2', false],
+      ['t3', true],
     ]);
-    expect(calls.map(({ observation }) => observation)).toEqual(['{"n":12}', '{"error":"no"}', 'third']);
-  });
-
-  test('hold the system message and distinct opening messages', () => {
-    const { system, openings } = sampleTarget(Array.from({ length: 30 }, (_, i) => syntheticEpisode(i % 20)));
-    expect(system).toBe('You are a test agent.');
-    expect(openings).toHaveLength(8);
-    expect(new Set(openings).size).toBe(8);
-  });
-
-  test('leave out calls that were never answered', () => {
-    const unanswered = episode('x');
-    unanswered.messages.pop();
-    expect(sampleTarget([unanswered]).calls).toEqual([]);
+    expect(possibleExceptions(na, success, 1).map(({ trajectoryId }) => trajectoryId)).toEqual(['t1']);
+    const opened = (id: string, content: string): Evidence => ({
+      label: record(id, 'NA'),
+      trajectory: { ...syntheticEpisode(1), messages: [{ role: 'user', content }] },
+    });
+    const failures = [opened('f', 'cancel my booking of the blue room')];
+    const far = opened('far', 'what time is it');
+    const near = opened('near', 'cancel my booking of the red room');
+    const nearer = opened('nearer', 'please cancel my booking of the blue room');
+    expect(nearestTo(failures, [far, near, nearer]).map(({ label }) => label.trajectoryId)).toEqual(['nearer', 'near']);
   });
 });

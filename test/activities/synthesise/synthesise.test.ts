@@ -7,14 +7,14 @@ import type { CalibrationResult, EnvironmentAttempt } from '../../../contracts/a
 import type { AttemptRefs, SynthesisInput } from '../../../contracts/messages/sharpen-stage';
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 import { createAnalyst } from '../../../llm';
-import { layout, putJson } from '../../../store';
+import { layout, putJson, putLines } from '../../../store';
 import {
   startFakeAnalyst,
   type FakeAnalystAnswer,
   type FakeAnalyst,
   type FakeAnalystRequest,
 } from '../../fakes/analyst-endpoint';
-import { syntheticAnswer } from '../../fakes/synthetic-episodes';
+import { syntheticAnswer, syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { IdentifyWorld } from '../identify/identify-world';
 
 const SOURCE = '"""Why it transfers."""\n\n\nclass Environment:\n    pass\n';
@@ -58,7 +58,6 @@ async function input(): Promise<SynthesisInput> {
     labels: result.labels,
     attempt: 1,
     previous: null,
-    outOfBand: 0,
   };
 }
 
@@ -74,7 +73,7 @@ const activities = () =>
         maxReasks: 1,
         timeoutMs: 60_000,
       }),
-    describeTarget: async () => ({ tools: [TOOL] }),
+    describeTarget: async () => ({ tools: [TOOL], hasSay: false }),
   });
 
 const asked = () => stub.requests.filter(({ body }) => body.response_format?.json_schema.name === 'synthesise');
@@ -104,6 +103,9 @@ test('the prompt shows capability, tools, observations, evidence and rules, and 
     '- do_it {"n":',
     '# Failed episode 1, which lacks the capability\nMessage 3: message 3 says LACKING',
     '# Successful episode 1, which shows the capability',
+    'In the target, ',
+    '# Text without a tool call\n',
+    "# The target's vocabulary",
     'def generate_task(seed: int)',
     'between 0.2 and 0.6',
   ]) {
@@ -228,14 +230,15 @@ test('a rejected attempt goes back with its source, problems and numbers', async
     calibration: await putJson(store, directory, 'calibration.json', calibration),
     certificate: first.source,
     accepted: false,
-    outOfBand: true,
     outcome: 'too easy',
   };
+  const rollout = { ...syntheticEpisode(7), reward: 0.3, success: false };
+  const rollouts = await putLines(store, directory, 'rollouts.jsonl', [rollout]);
   const second = await world.fixture.run(activities().synthesiseEnvironment, {
     ...given,
     attempt: 2,
-    previous,
-    outOfBand: 1,
+    previous: { ...previous, rollouts },
+    history: [{ attempt: 1, outcome: 'too easy' }],
   });
   expect(second.source.key).toContain('/attempt-2-');
   for (const part of [
@@ -244,15 +247,14 @@ test('a rejected attempt goes back with its source, problems and numbers', async
     'Mean reward 0.91 is above 0.6',
     '"meanReward":0.91',
     '    class Environment:',
+    '## What the agent did in it, 1: task 7, reward 0.3, no success',
+    'Find out from the rollouts and the numbers',
   ])
     expect(prompt()).toContain(part);
-  expect(prompt()).toContain('Change this file in one way and keep everything else as it is (distractors).');
 
-  // The first that was calibrated is changed, however many failed their checks before it; one whose code failed is
-  // corrected.
-  const third = { ...previous, attempt: 3 };
-  await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 4, previous: third, outOfBand: 1 });
-  expect(prompt()).toContain('Change this file in one way and keep everything else as it is (distractors).');
+  // An attempt of an earlier version has no rollouts.
+  await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 3, previous });
+  expect(prompt()).toContain('Find out from the numbers why');
   const faulty: CalibrationResult = {
     ...calibration,
     faulty: true,
@@ -261,20 +263,18 @@ test('a rejected attempt goes back with its source, problems and numbers', async
   const crashed = {
     ...previous,
     attempt: 4,
-    outOfBand: false,
     calibration: await putJson(store, directory, 'calibration.json', faulty),
   };
   await world.fixture.run(activities().synthesiseEnvironment, {
     ...given,
     attempt: 5,
     previous: crashed,
-    outOfBand: 1,
   });
   expect(prompt()).toContain(
     'that has to be corrected before the figures mean anything:\n' +
       '- The environment failed in 8 of 32 rollouts: ZeroDivisionError',
   );
-  expect(prompt()).toMatch(/Correct what was found; keep what was right\.\n\nWrite the environment/);
+  expect(prompt()).toMatch(/Correct what was found; keep what was right\. .*\n\nWrite the environment/);
 });
 
 test('problems of validation go back even without a calibration', async () => {
@@ -292,11 +292,10 @@ test('problems of validation go back even without a calibration', async () => {
     calibration: null,
     certificate: first.source,
     accepted: false,
-    outOfBand: false,
     outcome: 'failed',
   };
   await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2, previous });
-  expect(prompt()).toContain('It failed:\n- check interface: refund_order is missing');
+  expect(prompt()).toContain('- check interface: FAILED: refund_order is missing');
   expect(prompt()).toContain('Correct what was found; keep what was right.');
 });
 

@@ -5,6 +5,7 @@ import { createValidationActivities } from '../../../activities/validate';
 import { certificateSchema } from '../../../contracts/artifacts/certificate';
 import { validationSchema } from '../../../contracts/artifacts/environment-check';
 import type { RunContext } from '../../../contracts/messages/run-context';
+import type { ValidationInput } from '../../../contracts/messages/sharpen-stage';
 import { getJson } from '../../../store';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
@@ -30,12 +31,13 @@ describe('validateEnvironment', () => {
   });
   afterAll(() => fixture.dispose());
 
-  const validate = async (source: string) => {
+  const validate = async (source: string, before?: ValidationInput['before']) => {
     const ref = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', source);
     const result = await fixture.run(createValidationActivities(fixture.deps).validateEnvironment, {
       context,
       capability,
       source: ref,
+      ...(before && { before }),
     });
     const detail = await getJson(fixture.store, result.detail, validationSchema);
     const certificate = await getJson(fixture.store, result.certificate, certificateSchema);
@@ -51,6 +53,7 @@ describe('validateEnvironment', () => {
     });
     return {
       ...result,
+      ref,
       failed: detail.checks.filter(({ passed }) => !passed).map(({ name }) => name),
       checks: detail.checks,
     };
@@ -67,6 +70,35 @@ describe('validateEnvironment', () => {
       done: checks.length,
       total: checks.length,
     });
+  });
+
+  describe('a later attempt', () => {
+    /** Both stamps of a pair are sent. */
+    const twice = changed('"skill_calls": [1]', '"skill_calls": [0, 1]');
+
+    test('that asks for less of the capability than the first good one is refused', async () => {
+      const first = await validate(twice);
+      expect(first.passed).toBe(true);
+      const broken = await validate(changed('"skill_calls": [1]', '"skill_calls": []'));
+      const attempt = ({ ref, detail }: typeof first) => ({ source: ref, validation: detail });
+      const { passed, playable, failed, problems } = await validate(good, [attempt(broken), attempt(first)]);
+      expect([passed, playable, failed]).toEqual([false, true, ['capability-kept']]);
+      expect(problems[0]).toMatch(/^capability-kept: The capability was given up\. 0 % of the tasks ask for/);
+      expect(problems[0]).toContain('in attempt 2 it was 100 %');
+      const same = await validate(twice, [attempt(broken), attempt(first)]);
+      expect(same.passed).toBe(true);
+      expect(same.checks.at(-1)).toMatchObject({ name: 'capability-kept', passed: true });
+    });
+
+    test('is compared with nothing where no attempt before it was good', async () => {
+      const broken = await validate(changed('"skill_calls": [1]', '"skill_calls": []'));
+      const { checks } = await validate(good, [{ source: broken.ref, validation: broken.detail }]);
+      expect(checks.map(({ name }) => name)).toEqual([...CHECK_NAMES]);
+    });
+  });
+
+  test('what is no Python cannot be played', async () => {
+    expect(await validate('class Environment')).toMatchObject({ passed: false, playable: false });
   });
 
   test('a jail that is killed from outside is no fault of the environment, and costs no attempt', async () => {

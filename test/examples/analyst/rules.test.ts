@@ -12,6 +12,7 @@ import { type Judgement, UnknownQuestionError } from '../../../examples/shared/a
 import { parseMessages } from '../../../examples/shared/analyst/transcript';
 import { renderMessages } from '../../../activities/render-messages';
 import { ANALYST_ASSETS, demonstrations } from './desk';
+import { plainMaterial, plainRejection } from '../../fakes/synthesis-material';
 
 const rules = openDeskRules(ANALYST_ASSETS);
 const desk = demonstrations(1500);
@@ -94,18 +95,8 @@ test('a call without an answer and arguments that are no JSON do no harm', () =>
 describe('synthesis', () => {
   const material = (capability: Candidate, rejected: boolean): SynthesisMaterial => ({
     capability,
-    tools: [],
-    samples: { system: 'policy', openings: [], calls: [] },
-    evidence: [],
-    previous: rejected
-      ? {
-          attempt: 1,
-          source: 'class Environment: pass',
-          validation: { passed: true, problems: [], checks: [] },
-          calibration: null,
-          outOfBand: 0,
-        }
-      : null,
+    ...plainMaterial,
+    previous: rejected ? { ...plainRejection, attempt: 1 } : null,
   });
   const write = async (capability: Candidate, rejected: boolean) =>
     (await ask(synthesisMessages(material(capability, rejected)))).value.source as string;

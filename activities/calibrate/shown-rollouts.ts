@@ -1,0 +1,40 @@
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { Trajectory } from '../../contracts/artifacts/trajectory';
+import { type ArtifactStore, putLines } from '../../store';
+
+/** Rollouts that the analyst is shown of an environment that was refused. */
+export const SHOWN_ROLLOUTS = 4;
+
+/**
+ * Chooses the rollouts to show: the worst, the best, and two from between, of different tasks as far as there are so
+ * many. An episode in which nothing was said shows nothing and is left out.
+ */
+export function chooseShown(trajectories: readonly Trajectory[]): Trajectory[] {
+  const order = trajectories
+    .filter(({ messages }) => messages.length > 0)
+    .sort((a, b) => a.reward - b.reward || a.task.seed - b.task.seed || a.trial - b.trial);
+  const chosen: Trajectory[] = [];
+  for (let i = 0; i < Math.min(SHOWN_ROLLOUTS, order.length); i++) {
+    const wanted = Math.round((i * (order.length - 1)) / Math.max(1, SHOWN_ROLLOUTS - 1));
+    const free = order
+      .map((trajectory, at) => ({ trajectory, far: Math.abs(at - wanted) }))
+      .filter(({ trajectory }) => !chosen.includes(trajectory))
+      .sort((a, b) => a.far - b.far);
+    const seen = new Set(chosen.map(({ task }) => task.seed));
+    // One of the same reward and another task tells more; another reward would not be what was wanted.
+    const reward = free[0]?.trajectory.reward;
+    const other = free.find(({ trajectory: t }) => t.reward === reward && !seen.has(t.task.seed));
+    chosen.push((other ?? free[0]!).trajectory);
+  }
+  return chosen.sort((a, b) => a.reward - b.reward || a.task.seed - b.task.seed || a.trial - b.trial);
+}
+
+/** Stores what `chooseShown` chooses. Null when there is nothing to show. */
+export async function keepShown(
+  store: ArtifactStore,
+  folder: string,
+  trajectories: readonly Trajectory[],
+): Promise<ArtifactRef | null> {
+  const shown = chooseShown(trajectories);
+  return shown.length === 0 ? null : putLines(store, folder, 'rollouts.jsonl', shown);
+}

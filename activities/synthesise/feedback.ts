@@ -1,0 +1,102 @@
+import type { CalibrationResult, EnvironmentAttempt } from '../../contracts/artifacts/environment-attempt';
+import type { EnvironmentCheck, Figure } from '../../contracts/artifacts/environment-check';
+import type { Trajectory } from '../../contracts/artifacts/trajectory';
+import { renderMessages, shorten } from '../render-messages';
+
+const MAX_DETAIL_CHARS = 1_500;
+const MAX_REJECTED_CHARS = 40_000;
+const MAX_ROLLOUT_MESSAGE_CHARS = 1_500;
+const MAX_ROLLOUT_CHARS = 8_000;
+
+/** An attempt that was refused, with the evidence. */
+export interface RejectedAttempt {
+  attempt: number;
+  source: string;
+  validation: EnvironmentAttempt['validation'];
+  /** null when it failed a check. */
+  calibration: CalibrationResult | null;
+  /** What the base model did in it, with rewards; empty where it could not be played. */
+  rollouts: readonly Trajectory[];
+  /** What came of the attempts so far, this one included. */
+  history: readonly { attempt: number; outcome: string }[];
+}
+
+/** The section of the prompt about a refused attempt: numbers, rollouts, the file, and what to do. */
+export function feedbackSection(rejected: RejectedAttempt): string {
+  const { attempt, source, validation, calibration, rollouts, history } = rejected;
+  const earlier = history.filter((one) => one.attempt !== attempt);
+  return [
+    `# Attempt ${attempt} was rejected`,
+    earlier.length === 0
+      ? ''
+      : `Before it:\n${earlier.map((one) => `- attempt ${one.attempt}: ${one.outcome.replace(/\s+/g, ' ')}`).join('\n')}`,
+    `The checks that need no model, with their numbers:\n${validation.checks.map(checkLine).join('\n')}`,
+    calibration === null ? '' : calibrationText(calibration),
+    ...rollouts.map(rolloutText),
+    `The rejected file:\n${indent(shorten(source, MAX_REJECTED_CHARS))}`,
+    whatToDo(rejected),
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
+
+function checkLine({ name, passed, detail, figures }: EnvironmentCheck): string {
+  const numbers = figures.length === 0 ? '' : ` [${figures.map(figureText).join('; ')}]`;
+  return passed
+    ? `- check ${name}: passed${numbers}`
+    : `- check ${name}: FAILED: ${shorten(detail, MAX_DETAIL_CHARS)}${numbers}`;
+}
+
+function figureText({ name, value, atLeast, atMost }: Figure): string {
+  const held = [
+    ...(atLeast === undefined ? [] : [`at least ${rounded(atLeast)}`]),
+    ...(atMost === undefined ? [] : [`at most ${rounded(atMost)}`]),
+  ];
+  return `${name} ${rounded(value)}${held.length === 0 ? '' : ` (${held.join(', ')})`}`;
+}
+
+const rounded = (value: number): string => String(Math.round(1000 * value) / 1000);
+
+function calibrationText(calibration: CalibrationResult): string {
+  if (calibration.faulty)
+    return (
+      'Its own code failed while the agent played in it; ' +
+      `that has to be corrected before the figures mean anything:\n${listed(calibration.problems)}`
+    );
+  const { meanReward, meanSuccess, allSuccessGroups, allZeroGroups, constantGroups, informativeGroups, rewardStd } =
+    calibration;
+  const numbers = {
+    ...{ meanReward, meanSuccess, allSuccessGroups, allZeroGroups, constantGroups, informativeGroups, rewardStd },
+  };
+  return (
+    `Calibration with ${calibration.rollouts} attempts of the agent at ${calibration.seeds} tasks: ` +
+    `${calibration.verdict}.\n${listed(calibration.problems)}\nNumbers: ${JSON.stringify(numbers)}`
+  );
+}
+
+function rolloutText({ task, reward, success, finish, messages }: Trajectory, index: number): string {
+  const title =
+    `## What the agent did in it, ${index + 1}: task ${task.seed}, reward ${rounded(reward)}, ` +
+    `${success ? 'success' : 'no success'}, ended by ${finish}`;
+  const shown = renderMessages(messages, { maxMessageChars: MAX_ROLLOUT_MESSAGE_CHARS, withoutSystem: true });
+  return `${title}\n${shorten(shown, MAX_ROLLOUT_CHARS)}`.trimEnd();
+}
+
+function whatToDo({ calibration, rollouts }: RejectedAttempt): string {
+  const keep =
+    'The capability stays what it is: a change touches what stands around it, never what it asks of the agent nor ' +
+    'how often a task needs it. All checks run again, the reference solution included.';
+  if (calibration === null || calibration.faulty) return `Correct what was found; keep what was right. ${keep}`;
+  const evidence = rollouts.length > 0 ? 'the rollouts and the numbers' : 'the numbers';
+  return (
+    `Find out from ${evidence} why the agent earns what it earns: say in "rationale" where it gains and loses ` +
+    "reward here, whether for the same cause as in the target's failed episodes, and which one change follows from " +
+    'that. Then make this change and leave the rest as it is. Where the file rests on a wrong idea of what is hard, ' +
+    `write another one for the same capability. ${keep}`
+  );
+}
+
+const listed = (problems: readonly string[]): string => problems.map((problem) => `- ${problem}`).join('\n');
+
+/** The text with each line indented, so that nothing in it passes for a heading. */
+export const indent = (text: string): string => text.replace(/^/gm, '    ');

@@ -1,0 +1,44 @@
+import type { ConsensusLabel } from '../../contracts/artifacts/identification';
+
+/** How often the base model shows the capability in the target, by the labels. */
+export interface TargetRate {
+  /** Episodes with a label for the capability. */
+  labelled: number;
+  /** Of those, episodes that gave an occasion for it. */
+  needed: number;
+  /** Of those, episodes that show it. */
+  shown: number;
+  /** Episodes that succeeded, of those that show it and of those that lack it. */
+  successShown: number;
+  successLacking: number;
+}
+
+/** Counts the labels of one capability. `success` has whether each trajectory succeeded. */
+export function targetRate(labels: readonly ConsensusLabel[], success: ReadonlyMap<string, boolean>): TargetRate {
+  const of = (wanted: ConsensusLabel['label']) => labels.filter(({ label }) => label === wanted);
+  const succeeded = (some: readonly ConsensusLabel[]) =>
+    some.filter(({ trajectoryId }) => success.get(trajectoryId) === true).length;
+  const [shown, lacking, idle] = [of('PRESENT'), of('LACKING'), of('NA')];
+  return {
+    labelled: shown.length + lacking.length + idle.length,
+    needed: shown.length + lacking.length,
+    shown: shown.length,
+    successShown: succeeded(shown),
+    successLacking: succeeded(lacking),
+  };
+}
+
+/** The rate in sentences; empty where no episode needs the capability. */
+export function rateSentences({ labelled, needed, shown, successShown, successLacking }: TargetRate): string {
+  if (needed === 0) return '';
+  const percent = (part: number, whole: number) => `${Math.round((100 * part) / whole)} %`;
+  const lacking = needed - shown;
+  return [
+    `In the target, ${needed} of ${labelled} labelled episodes of the agent as it is called for the capability, and ` +
+      `${shown} of these ${needed} show it (${percent(shown, needed)}).`,
+    shown > 0 ? `Of those that show it, ${percent(successShown, shown)} succeed.` : '',
+    lacking > 0 ? `Of those that lack it, ${percent(successLacking, lacking)} succeed.` : '',
+  ]
+    .filter(Boolean)
+    .join(' ');
+}

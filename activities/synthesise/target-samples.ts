@@ -1,0 +1,140 @@
+import type { ChatMessage, Trajectory } from '../../contracts/artifacts/trajectory';
+import { shorten } from '../render-messages';
+import { type Values, Vocabulary } from './vocabulary';
+
+const MAX_SAMPLES_PER_TOOL = 3;
+const MAX_SAMPLE_CHARS = 500;
+const MAX_OPENINGS = 8;
+const MAX_ERRORS = 6;
+const MAX_TEXTS = 3;
+
+/** A call of one of the target's tools, and what it returned. */
+export interface ToolSample {
+  name: string;
+  arguments: string;
+  observation: string;
+}
+
+/** Samples of what the target shows. */
+export interface TargetSamples {
+  system: string | null;
+  openings: string[];
+  calls: ToolSample[];
+  /** Calls that the target did not accept, one of each tool at first. */
+  errors: ToolSample[];
+  /** What the agent says without a call: episodes looked at, those with such text, those that end with it. */
+  spoken: { episodes: number; withText: number; endedByText: number; texts: string[] };
+  vocabulary: Values[];
+}
+
+/**
+ * Samples from trajectories in their order: the system message, some openings, some different calls of each tool, calls
+ * that were not accepted, what the agent says, and the values that are named.
+ */
+export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples {
+  const openings = new Set<string>();
+  const calls = new Map<string, Map<string, ToolSample>>();
+  const errors: ToolSample[] = [];
+  const spoken: TargetSamples['spoken'] = { episodes: 0, withText: 0, endedByText: 0, texts: [] };
+  const vocabulary = new Vocabulary();
+  let system: string | null = null;
+  for (const { messages } of trajectories) {
+    const first = messages.find(({ role }) => role === 'system');
+    system ??= first?.content ?? null;
+    const opening = messages.find(({ role }) => role === 'user')?.content;
+    if (opening && openings.size < MAX_OPENINGS) openings.add(shorten(opening, MAX_SAMPLE_CHARS));
+    listen(messages, spoken);
+    vocabulary.add(messages);
+    for (const sample of callsOf(messages)) {
+      if (isError(sample.observation)) errors.push(sample);
+      const samples = calls.get(sample.name) ?? new Map<string, ToolSample>();
+      calls.set(sample.name, samples);
+      // Answers of different kinds tell more than the same kind again, so each beginning is kept once, digits aside.
+      const form = formOf(sample);
+      if (samples.size < MAX_SAMPLES_PER_TOOL && !samples.has(form)) samples.set(form, sample);
+    }
+  }
+  const names = [...calls.keys()].sort();
+  return {
+    system,
+    openings: [...openings],
+    calls: names.flatMap((name) => [...(calls.get(name)?.values() ?? [])]),
+    errors: differentErrors(errors),
+    spoken,
+    vocabulary: vocabulary.list(),
+  };
+}
+
+const formOf = ({ observation }: ToolSample): string => observation.replace(/\d+/g, '0').slice(0, 40);
+
+/** Whether an observation says that a call was not accepted: as JSON by a member's name, as text by how it begins. */
+function isError(observation: string): boolean {
+  let value: unknown;
+  try {
+    value = JSON.parse(observation);
+  } catch {
+    value = observation;
+  }
+  if (typeof value === 'string')
+    return /^\W*(error|invalid|unknown|exception|failed|failure|cannot|no such|missing|not (found|allowed))\b/i.test(
+      value,
+    );
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.entries(value).some(([name, member]) =>
+    /^(error|errors|exception|fault)$/i.test(name)
+      ? member !== null && member !== false && member !== ''
+      : /^(ok|success)$/i.test(name) && member === false,
+  );
+}
+
+/** Some errors of each form, those of tools without one first. */
+function differentErrors(errors: readonly ToolSample[]): ToolSample[] {
+  const forms = new Map<string, ToolSample>();
+  for (const sample of errors) {
+    const form = `${sample.name} ${formOf(sample)}`;
+    if (!forms.has(form)) forms.set(form, sample);
+  }
+  const turn = new Map<string, number>();
+  return [...forms.values()]
+    .map((sample) => {
+      const nth = turn.get(sample.name) ?? 0;
+      turn.set(sample.name, nth + 1);
+      return { sample, nth };
+    })
+    .sort((a, b) => a.nth - b.nth)
+    .slice(0, MAX_ERRORS)
+    .map(({ sample }) => sample);
+}
+
+function listen(messages: readonly ChatMessage[], spoken: TargetSamples['spoken']): void {
+  const texts = messages.filter(
+    ({ role, content, tool_calls: calls }) => role === 'assistant' && content && (calls ?? []).length === 0,
+  );
+  spoken.episodes++;
+  if (texts.length === 0) return;
+  spoken.withText++;
+  if (texts.includes(messages.at(-1)!)) spoken.endedByText++;
+  if (spoken.texts.length < MAX_TEXTS) spoken.texts.push(shorten(texts.at(-1)!.content!, MAX_SAMPLE_CHARS));
+}
+
+function callsOf(messages: readonly ChatMessage[]): ToolSample[] {
+  const answers = new Map(
+    messages.flatMap((m) =>
+      m.role === 'tool' && m.tool_call_id !== undefined ? [[m.tool_call_id, m.content ?? ''] as const] : [],
+    ),
+  );
+  return messages.flatMap((m) =>
+    (m.tool_calls ?? []).flatMap(({ id, function: f }) => {
+      const observation = answers.get(id);
+      return observation === undefined
+        ? []
+        : [
+            {
+              name: f.name,
+              arguments: shorten(f.arguments, MAX_SAMPLE_CHARS),
+              observation: shorten(observation, MAX_SAMPLE_CHARS),
+            },
+          ];
+    }),
+  );
+}

@@ -1,0 +1,73 @@
+import type { EnvironmentCheck, Validation } from '../../contracts/artifacts/environment-check';
+import type { ValidationInput } from '../../contracts/messages/sharpen-stage';
+import { SandboxError } from '../../sandbox';
+import { type ArtifactStore, getJson } from '../../store';
+import { type EnvironmentSource, type OpenEnvironment, readSynthesisedEnvironment } from '../environment';
+import { type EnvironmentTask, readTasks, validationSeeds } from '../environment-checks/environment-task';
+import { againIfKilled, isOutsideFault } from '../killed-environment';
+import { storedValidationSchema } from '../stored-environment-attempts';
+import { checkKeptCapability, showsCapability } from './kept-capability';
+
+/** Tasks of each attempt that are compared. */
+const TASKS = 60;
+
+/** What the comparison reads. */
+interface ComparedAttempts {
+  store: ArtifactStore;
+  openEnvironment: OpenEnvironment;
+  environment: EnvironmentSource;
+  before: ValidationInput['before'];
+  signal: AbortSignal;
+}
+
+/**
+ * The check that an attempt has not given up what the first good one of those before it asked for. Good is one whose
+ * reference solution earns full reward and whose capability decides. Null where there is none, or where either cannot
+ * be read.
+ * @throws EnvironmentKilled; the signal's reason.
+ */
+export async function compareAttempts(compared: ComparedAttempts): Promise<EnvironmentCheck | null> {
+  const { store, environment, before = [] } = compared;
+  for (const [index, { source, validation }] of before.entries()) {
+    if (!showsCapability(await getJson(store, validation, storedValidationSchema))) continue;
+    const earlier = await readSynthesisedEnvironment(store, source, environment.name);
+    const tasks = await tasksOf(compared, environment);
+    const tasksBefore = await tasksOf(compared, earlier);
+    if (tasks === null || tasksBefore === null) return null;
+    return checkKeptCapability(tasks, { attempt: index + 1, tasks: tasksBefore });
+  }
+  return null;
+}
+
+/** The first tasks of an environment; null when it fails, or when a task does not say what shows the capability. */
+async function tasksOf(
+  { openEnvironment, signal }: ComparedAttempts,
+  source: EnvironmentSource,
+): Promise<EnvironmentTask[] | null> {
+  try {
+    return await againIfKilled(async () => {
+      const opened = await openEnvironment(source);
+      try {
+        const tasks = await readTasks(opened, validationSeeds(TASKS), signal);
+        return tasks.every(({ skillCalls }) => skillCalls !== null) ? tasks : null;
+      } finally {
+        await opened.close();
+      }
+    }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isOutsideFault(error) || !(error instanceof SandboxError)) throw error;
+    return null;
+  }
+}
+
+/** The validation with one more check. */
+export function withCheck(validation: Validation, check: EnvironmentCheck | null): Validation {
+  if (check === null) return validation;
+  const problems = check.passed ? [] : [`${check.name}: ${check.detail}`];
+  return {
+    passed: validation.passed && check.passed,
+    problems: [...problems, ...validation.problems],
+    checks: [...validation.checks, check],
+  };
+}
