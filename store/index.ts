@@ -36,6 +36,6 @@ export {
   startCanary,
   type Transition,
 } from './registry';
-export { changeNights } from './nights';
+export { changeNights, readNights } from './nights';
 export { replaceFile } from './replace-file';
 export { type StoredLines, storedLines } from './stored-lines';

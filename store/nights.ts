@@ -19,5 +19,10 @@ export function changeNights(store: ArtifactStore, agent: string, change: (night
   });
 }
 
+/** The agent's nights; none where no run has begun. Throws StoreCorruptError and ZodError for a damaged document. */
+export async function readNights(store: ArtifactStore, agent: string): Promise<Nights> {
+  return parseNights(agent, (await store.readDocument(layout.nights(agent)))?.value);
+}
+
 const parseNights = (agent: string, stored: unknown): Nights =>
   stored === undefined ? { agent, nights: [], comparisons: [] } : nightsSchema.parse(stored);

@@ -29,13 +29,17 @@ export const emptyRegistry = (agent: string): Registry => ({ agent, active: null
  * Adds a version with the next number and activates it. A run adds at most one version: if it is there already, nothing
  * changes, not even `active`, because somebody may have rolled back since. Pure.
  */
-export function addVersion(registry: Registry, version: Omit<RegistryVersion, 'version'>): Transition<number> {
+export function addVersion(
+  registry: Registry,
+  version: Omit<RegistryVersion, 'version' | 'replaced'>,
+): Transition<number> {
   const existing = registry.versions.find((v) => v.runId === version.runId);
   if (existing) return { registry, changed: false, result: existing.version };
   const number = Math.max(0, ...registry.versions.map((v) => v.version)) + 1;
   const without = withoutCanary(registry, 'superseded', version.createdAt, `Version ${number} was promoted.`);
+  const added = { ...version, version: number, replaced: registry.active };
   return {
-    registry: { ...without, active: number, versions: [...registry.versions, { ...version, version: number }] },
+    registry: { ...without, active: number, versions: [...registry.versions, added] },
     changed: true,
     result: number,
   };

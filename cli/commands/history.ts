@@ -40,14 +40,15 @@ export async function historyCommand(
 }
 
 function historyText({ agent, nights, active, damaged }: AgentHistory): string {
-  const head = ['night', 'began', 'outcome', 'new', 'fixed', 'retired', 'version', 'gain'];
+  const head = ['night', 'began', 'outcome', 'new', 'fixed', 'reused', 'retired', 'version', 'gain'];
   const more = ['judged', 'spend', 'minutes', 'run'];
   const rows = nights.map((night) => [
-    String(night.night),
+    night.night === null ? '-' : String(night.night),
     night.startedAt.slice(0, 16).replace('T', ' '),
     night.outcome,
     list([...night.new, ...night.regressed.map((name) => `${name} (again)`)]),
     list(night.fixed),
+    night.reused === null ? '?' : list(night.reused.map(({ name }) => name)),
     night.retired === null ? '?' : list(night.retired),
     night.version === null ? '' : String(night.version),
     gainText(night),

@@ -105,13 +105,15 @@ function gainPlot(nights: readonly Night[], layout: Layout): Markup {
   ]);
 }
 
-const nameOf = ({ night, startedAt }: Night) => `night ${night}, ${startedAt.slice(0, 10)}`;
+const nameOf = ({ night, startedAt }: Night) =>
+  `${night === null ? 'run of' : `night ${night},`} ${startedAt.slice(0, 10)}`;
 const gainOf = ({ gain }: Night) => (gain === null ? '–' : `${points(gain.estimate)} (${pointsRange(gain)})`);
 
 function spendRow(night: Night): Parameters<typeof barsPlot>[0][number] {
   const { rollouts = 0, trainingRollouts = 0, analystCalls = 0 } = night.spend ?? {};
   return {
-    name: `night ${night.night}`,
+    // The room beside a bar is small.
+    name: night.night === null ? night.startedAt.slice(0, 10) : `night ${night.night}`,
     parts: [
       { name: 'measuring', value: rollouts, look: 's1' },
       { name: 'training', value: trainingRollouts, look: 's2' },
@@ -122,23 +124,36 @@ function spendRow(night: Night): Parameters<typeof barsPlot>[0][number] {
 
 function spendSentence(night: Night): string {
   const { rollouts = 0, trainingRollouts = 0 } = night.spend ?? {};
-  return `night ${night.night}: ${count(rollouts)} measuring, ${count(trainingRollouts)} training`;
+  return `${nameOf(night)}: ${count(rollouts)} measuring, ${count(trainingRollouts)} training`;
 }
 
 function nightTable(nights: readonly Night[]): Markup {
   const names = (list: readonly string[]) => (list.length === 0 ? '–' : sentenceList(list));
-  const head = ['Night', 'Began', 'Run', 'Outcome', 'New', 'Fixed', 'Retired', 'Version', 'Gain', 'Judged at'];
+  const head = [
+    'Night',
+    'Began',
+    'Run',
+    'Outcome',
+    'New',
+    'Fixed',
+    'Reused',
+    'Retired',
+    'Version',
+    'Gain',
+    'Judged at',
+  ];
   return dataTable({
     head: [...head, 'Rollouts', 'Analyst calls', 'Tokens', 'US dollars', 'Minutes', 'Why'],
     rows: nights.map((night) => {
       const { spend } = night;
       return [
-        String(night.night),
+        night.night === null ? '–' : String(night.night),
         night.startedAt.slice(0, 16).replace('T', ' '),
         night.runId,
         night.outcome,
         names([...night.new, ...night.regressed.map((name) => `${name} (again)`)]),
         names(night.fixed),
+        night.reused === null ? 'not known' : names(night.reused.map(({ name, from }) => `${name} (${from})`)),
         night.retired === null ? 'not known' : names(night.retired),
         night.version === null ? '–' : String(night.version),
         gainOf(night),

@@ -1,13 +1,13 @@
 import { type Registry } from '../../contracts/artifacts/registry';
 import { reportSchema } from '../../contracts/artifacts/report';
 import { type RunRecord, recordOfReport, runRecordSchema } from '../../contracts/artifacts/run-record';
-import { layout, type LocalStore, orIfMissing, readRegistry } from '../../store';
+import { layout, type LocalStore, orIfMissing, readNights, readRegistry } from '../../store';
 import { readFile } from 'node:fs/promises';
 
 /** One run of an agent, with what it changed in the agent's version. Capabilities by name. */
 export interface Night {
-  /** Counts the agent's runs from 1, the oldest first. */
-  night: number;
+  /** Number of the measuring night, as its decision and its report have it; null for a run that did not measure. */
+  night: number | null;
   runId: string;
   startedAt: string;
   minutes: number;
@@ -17,7 +17,9 @@ export interface Night {
   recurring: string[];
   fixed: string[];
   regressed: string[];
-  /** Capabilities whose adapters the version before had and this one lacks; null where that cannot be told. */
+  /** Capabilities whose adapters were not trained anew, with the run that each is from; null in older records. */
+  reused: { name: string; from: string }[] | null;
+  /** Capabilities whose adapters the version that it replaced had and its own lacks; null where that cannot be told. */
   retired: string[] | null;
   version: number | null;
   gain: { estimate: number; low: number; high: number } | null;
@@ -63,8 +65,10 @@ export async function readHistory(store: LocalStore, agent: string): Promise<Age
     if (record !== null) keep(record);
   }
   const registry = await read(layout.registry(agent), () => readRegistry(store, agent));
+  const measured = await read(layout.nights(agent), () => readNights(store, agent));
+  const numbers = new Map(measured?.nights.map(({ runId, night }) => [runId, night]));
   const sorted = [...records.values()].sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
-  const nights = sorted.map((record, i) => nightOf(record, i + 1, registry));
+  const nights = sorted.map((record) => nightOf(record, numbers.get(record.runId) ?? 0, registry));
   return { agent, nights, active: registry?.active ?? null, damaged };
 }
 
@@ -88,7 +92,7 @@ function nightOf(record: RunRecord, night: number, registry: Registry | null): N
   const { runId, startedAt, endedAt, outcome, reasons, figures } = record;
   const names = (capabilities: readonly { name: string }[] = []) => capabilities.map(({ name }) => name);
   return {
-    night,
+    night: night === 0 ? null : night,
     runId,
     startedAt,
     minutes: Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)) / 60_000,
@@ -98,7 +102,8 @@ function nightOf(record: RunRecord, night: number, registry: Registry | null): N
     recurring: names(figures?.recurring),
     fixed: names(figures?.fixed),
     regressed: names(figures?.regressed),
-    retired: retiredBy(figures?.promotedVersion ?? null, registry),
+    reused: figures === null ? [] : (figures.reused?.map(({ name, from }) => ({ name, from })) ?? null),
+    retired: retiredBy(figures, registry),
     version: figures?.promotedVersion ?? null,
     gain: figures?.gain ?? null,
     judged: figures?.judged ?? null,
@@ -106,14 +111,22 @@ function nightOf(record: RunRecord, night: number, registry: Registry | null): N
   };
 }
 
-/** Capabilities that the version before had. Null where a version has left the registry since. */
-function retiredBy(version: number | null, registry: Registry | null): string[] | null {
-  if (version === null) return [];
+/**
+ * Capabilities that the replaced version had: not always the one with the number before, since somebody may have rolled
+ * back. Null where a version has left the registry since, or no record says which one was replaced.
+ */
+function retiredBy(figures: RunRecord['figures'], registry: Registry | null): string[] | null {
+  const version = figures?.promotedVersion ?? null;
+  if (version === null || version === 1) return [];
   const made = registry?.versions.find((one) => one.version === version);
-  const before = registry?.versions.find((one) => one.version === version - 1);
-  if (made === undefined || (before === undefined && version > 1)) return null;
+  // Versions of before say nothing; what their gate compared them with was served.
+  const replaced = made?.replaced === undefined ? figures?.judged?.against : made.replaced;
+  if (made === undefined || replaced === undefined) return null;
+  if (replaced === null) return [];
+  const before = registry?.versions.find((one) => one.version === replaced);
+  if (before === undefined) return null;
   const has = new Set(made.adapters.map(({ capabilityId }) => capabilityId));
-  return (before?.adapters ?? []).flatMap(({ capabilityId }) => (has.has(capabilityId) ? [] : [capabilityId]));
+  return before.adapters.flatMap(({ capabilityId }) => (has.has(capabilityId) ? [] : [capabilityId]));
 }
 
 /** What is wrong with a damaged file, in a few words. */

@@ -73,10 +73,16 @@ function resultTable({ evaluation, night }: Report): string {
 export function reportText(report: Report): string {
   const { identification, gate, verdict, promotedVersion } = report;
   const planted = identification.planted;
+  const reused = report.sharpened.flatMap(({ capability, adapter }) =>
+    adapter?.reusedFrom === undefined ? [] : [`${capability.id} (${adapter.reusedFrom})`],
+  );
   const list = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
   return [
     `analyst: ${report.analyst}`,
     `capabilities kept: ${list(identification.kept)}`,
+    ...(reused.length === 0 ? [] : [`adapters of earlier runs: ${list(reused)}`]),
+    // Without an evaluation it stands where the table would.
+    ...(report.night && report.evaluation !== null ? [report.night.sentence] : []),
     ...(planted === undefined
       ? []
       : [

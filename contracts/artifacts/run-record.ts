@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RUN_OUTCOMES } from '../names';
+import { MIXED, RUN_OUTCOMES } from '../names';
 import { intervalSchema } from './evaluation';
 import { judgingSchema } from './evaluation-plan';
 import type { Report } from './report';
@@ -19,15 +19,17 @@ const runFiguresSchema = z.strictObject({
   regressed: z.array(capabilitySchema),
   /** Capabilities whose adapters the run judged. */
   sharpened: z.array(capabilitySchema),
+  /** Of those, the ones whose adapters an earlier run trained, with its id; absent in older records. */
+  reused: z.array(capabilitySchema.extend({ from: z.string() })).optional(),
   promotedVersion: z.number().int().nullable(),
   /** Pass rate of what would be promoted minus base, paired; null without an evaluation. */
   gain: intervalSchema.nullable(),
   /** How strictly the gate judged; absent where it did not, and in older records. */
   judged: judgingSchema.optional(),
   spend: z.strictObject({
-    /** Episodes that the run played: collection and evaluation. */
+    /** Episodes that the run played: both arms of a measuring night, collection and evaluation. */
     rollouts: count,
-    /** Rollouts of its trainings. */
+    /** Rollouts of its own trainings: not of adapters that an earlier run trained. */
     trainingRollouts: count,
     /** Questions to the analyst. */
     analystCalls: count,
@@ -91,6 +93,10 @@ function figuresOf({ identification, sharpened, promotedVersion, evaluation, ...
     fixed: withStatus('fixed'),
     regressed: withStatus('regressed'),
     sharpened: judged.map(({ capability }) => ({ id: capability.id, name: capability.name })),
+    reused: [
+      ...judged.map(({ capability: { id, name }, adapter }) => ({ id, name, from: adapter?.reusedFrom })),
+      { id: MIXED, name: 'everything mixed', from: report.mixed?.reusedFrom },
+    ].flatMap(({ id, name, from }) => (from === undefined ? [] : [{ id, name, from }])),
     promotedVersion,
     gain: evaluation?.routedMinusBase ?? null,
     ...(evaluation?.judged && { judged: judgingSchema.strip().parse(evaluation.judged) }),
@@ -98,13 +104,16 @@ function figuresOf({ identification, sharpened, promotedVersion, evaluation, ...
   };
 }
 
-function spendOf(
-  report: Pick<Report, 'collect' | 'identification' | 'sharpened' | 'mixed' | 'evaluation' | 'tokens' | 'analystUse'>,
-): RunFigures['spend'] {
-  const { collect, identification, sharpened, mixed, evaluation, tokens, analystUse } = report;
+type Spending = 'night' | 'collect' | 'identification' | 'sharpened' | 'mixed' | 'evaluation' | 'tokens' | 'analystUse';
+
+function spendOf(report: Pick<Report, Spending>): RunFigures['spend'] {
+  const { night, collect, identification, sharpened, mixed, evaluation, tokens, analystUse } = report;
   const arms = evaluation === null ? [] : [evaluation.base, evaluation.routed, ...evaluation.adapters];
   const rivals = [evaluation?.mixed, evaluation?.incumbent?.arm].flatMap((arm) => arm ?? []);
-  const trained = [...sharpened.flatMap(({ adapter }) => adapter ?? []), ...(mixed ? [mixed] : [])];
+  const judged = [...sharpened.flatMap(({ adapter }) => adapter ?? []), ...(mixed ? [mixed] : [])];
+  const trained = judged.filter(({ reusedFrom }) => reusedFrom === undefined);
+  // What a night that ended collected is what it measured of the active version.
+  const collected = night !== undefined && night.outcome !== 'goes-on' ? 0 : collect.episodes - collect.live;
   const uses = Object.values(analystUse?.calls ?? {});
   const { calls, usage } = identification;
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
@@ -112,7 +121,7 @@ function spendOf(
   const all = sum(tokens.map((use) => use.promptTokens + use.completionTokens));
   const analystTokens = analystUse === undefined ? usage.promptTokens + usage.completionTokens : ofAnalyst;
   return {
-    rollouts: collect.episodes - collect.live + sum([...arms, ...rivals].map(({ episodes }) => episodes)),
+    rollouts: (night?.cost.rollouts ?? 0) + collected + sum([...arms, ...rivals].map(({ episodes }) => episodes)),
     trainingRollouts: sum(trained.map(({ rollouts }) => rollouts)),
     analystCalls: analystUse === undefined ? calls.discovery + calls.label : sum(uses.map((use) => use.calls)),
     analystTokens,

@@ -45,6 +45,13 @@ test('versions are numbered, and the newest is active', () => {
   expect(registry).toMatchObject({ active: 2, versions: [{ version: 1 }, { version: 2 }] });
 });
 
+test('a version says which one it replaced: the one that was served, whatever its number', () => {
+  const after = addVersion(activateVersion(withVersions(2), 1).registry, version('run-3')).registry;
+  expect(after.versions.map(({ replaced }) => replaced)).toEqual([null, 1, 1]);
+  const base = addVersion(activateVersion(after, null).registry, version('run-4')).registry;
+  expect(base.versions.at(-1)).toMatchObject({ version: 4, replaced: null });
+});
+
 test('a run adds one version, however often it tries, and does not undo a rollback', () => {
   const rolledBack = rollbackVersion(withVersions(2)).registry;
   expect(addVersion(rolledBack, version('run-2'))).toEqual({ registry: rolledBack, changed: false, result: 2 });

@@ -167,7 +167,7 @@ export function artifactsSection({ report }: ReportDocument): Markup {
           markup`<a href="${hrefFrom(report.runId, a.key)}">${a.key.split('/').at(-1)}</a>
             ${shortHash(a.sha256)}`,
           count(a.rollouts),
-          duration(a.seconds),
+          a.reusedFrom === undefined ? duration(a.seconds) : `by ${a.reusedFrom}`,
         ]),
       })
     }`;

@@ -238,19 +238,49 @@ function episodesOf({ base, adapters, mixed, incumbent, routed, oracle }: Evalua
   );
 }
 
-function facts(report: Report): Markup {
-  const { collect, baseModel } = report;
+/** What the run measured of the active version, and what it collected from base. */
+function played({ collect, night }: Report): [string, string][] {
   const live = collect.live > 0 ? ` and ${plural(collect.live, 'conversation')} of live traffic` : '';
-  const rows: [string, Markup | string][] = [
-    ['Base model', markup`${baseModel.name} ${shortHash(baseModel.sha256)}`],
-    ['Analyst', report.analyst],
-    ['Sandbox', report.sandbox],
+  const measured: [string, string][] = night
+    ? [
+        [
+          'Measured',
+          `${plural(night.cost.rollouts, 'rollout')}: base and version ${night.version} on ` +
+            `${plural(night.tasks, 'train task')} (1 trial each)`,
+        ],
+      ]
+    : [];
+  // A night that ended collected nothing beside them.
+  if (night && night.outcome !== 'goes-on') return measured;
+  return [
+    ...measured,
     [
       'Collected',
       `${plural(collect.episodes - collect.live, 'rollout')} of ${plural(collect.tasks, 'train task')} ` +
         `(${plural(collect.trials, 'trial')} each)${live}: ` +
         `${plural(collect.successes, 'success', 'successes')}, ${plural(collect.failures, 'failure')}`,
     ],
+  ];
+}
+
+/** Adapters that earlier runs trained, each with its run. */
+function reused({ sharpened, mixed }: Report): [string, string][] {
+  const adapters = [
+    ...sharpened.map(({ capability: { name }, adapter }) => ({ name, from: adapter?.reusedFrom })),
+    { name: 'Everything mixed', from: mixed?.reusedFrom },
+  ];
+  const known = adapters.flatMap(({ name, from }) => (from === undefined ? [] : [`${name} (${from})`]));
+  return known.length === 0 ? [] : [['Adapters of earlier runs', known.join('; ')]];
+}
+
+function facts(report: Report): Markup {
+  const { baseModel } = report;
+  const rows: [string, Markup | string][] = [
+    ['Base model', markup`${baseModel.name} ${shortHash(baseModel.sha256)}`],
+    ['Analyst', report.analyst],
+    ['Sandbox', report.sandbox],
+    ...played(report),
+    ...reused(report),
     ['Time', duration(report.stages.reduce((sum, stage) => sum + stage.seconds, 0))],
     ['Seed', String(report.seed)],
     ['Written', `${report.createdAt.slice(0, 16).replace('T', ' ')} UTC`],

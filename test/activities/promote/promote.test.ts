@@ -137,6 +137,7 @@ describe('promoteAdapters', () => {
           version: 1,
           runId: 'run-1',
           createdAt: '2026-11-21T03:00:00.000Z',
+          replaced: null,
           baseModelSha256: '0'.repeat(64),
           adapters: [
             {

@@ -8,9 +8,10 @@ import type { AgentHistory } from '../../../cli/history/read-history';
 import { createOutput } from '../../../cli/output';
 import { readSettings } from '../../../cli/settings';
 import { createHistoryActivities } from '../../../activities/history';
+import type { Nights } from '../../../contracts/artifacts/night';
 import type { Registry } from '../../../contracts/artifacts/registry';
 import type { RunRecord } from '../../../contracts/artifacts/run-record';
-import { addVersion, changeRegistry, layout, LocalStore, putJson } from '../../../store';
+import { activateVersion, addVersion, changeNights, changeRegistry, layout, LocalStore, putJson } from '../../../store';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-history-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -39,12 +40,18 @@ const record = (night: number, more: Partial<RunRecord> = {}): RunRecord => ({
     fixed: [],
     regressed: [],
     sharpened: [],
+    reused: [{ id: 'old-habit', name: 'Old habit', from: 'run-desk-0' }],
     promotedVersion: night,
     gain: { estimate: 0.368, low: 0.329, high: 0.407 },
     judged: { against: null, comparison: 2, confidence: 0.99240091 },
     spend: { rollouts: 100, trainingRollouts: 640, analystCalls: 12, analystTokens: 5000, usd: 0.4, modelTokens: 9000 },
   },
   ...more,
+});
+
+const measured = (runId: string, night: number): Nights['nights'][number] => ({
+  ...{ runId, night, version: 1, outcome: 'goes-on', reasons: [], worked: true },
+  content: { environment: 'a', baseModel: 'b' },
 });
 
 const version = (night: number, ...capabilities: string[]): Omit<Registry['versions'][number], 'version'> => ({
@@ -77,6 +84,10 @@ test('nights are listed oldest first with what each changed, and damaged files a
     [2, 'late-refunds'],
   ] as const)
     await changeRegistry(store, 'desk', (registry) => addVersion(registry, version(night, ...capabilities)));
+  await changeNights(store, 'desk', (before) => ({
+    ...before,
+    nights: [measured('run-desk-1', 0), measured('run-desk-2', 7)],
+  }));
   writeFileSync(join(store.localPath(layout.history('desk')), 'run-desk-4-0123456789ab.json'), '{"schema');
   mkdirSync(store.localPath(layout.report('run-old')), { recursive: true });
   writeFileSync(store.localPath(`${layout.report('run-old')}/report.json`), '{ "agent": "desk" }');
@@ -84,9 +95,14 @@ test('nights are listed oldest first with what each changed, and damaged files a
   const page = join(folder, 'history.html');
   const { history, text } = await run('desk', page);
   expect(history.nights.map(({ night, runId, outcome }) => [night, runId, outcome])).toEqual([
-    [1, 'run-desk-1', 'promoted'],
-    [2, 'run-desk-2', 'promoted'],
-    [3, 'run-desk-2026-03-03T02:00:00Z', 'skipped'],
+    [null, 'run-desk-1', 'promoted'],
+    [7, 'run-desk-2', 'promoted'],
+    [null, 'run-desk-2026-03-03T02:00:00Z', 'skipped'],
+  ]);
+  expect(history.nights.map(({ reused }) => reused)).toEqual([
+    [{ name: 'Old habit', from: 'run-desk-0' }],
+    [{ name: 'Old habit', from: 'run-desk-0' }],
+    [],
   ]);
   expect(text).toContain('99.2401 %, comparison 2 with base');
   expect(readFileSync(page, 'utf8')).toContain('99.2401 %, comparison 2 with base');
@@ -104,6 +120,38 @@ test('nights are listed oldest first with what each changed, and damaged files a
   expect(html).toContain('Late refunds &lt;script&gt;');
   expect(html).not.toContain('<script');
   expect(html.match(/<svg/g)).toHaveLength(4);
+});
+
+test('retired is what the version that was replaced had, not the one with the number before', async () => {
+  const agent = 'rolled-back';
+  const promote = (night: number, ...capabilities: string[]) =>
+    changeRegistry(store, agent, (registry) => addVersion(registry, version(night, ...capabilities)));
+  await promote(1, 'late-refunds', 'old-habit');
+  await promote(2, 'late-refunds', 'old-habit', 'bad-idea');
+  await changeRegistry(store, agent, (registry) => activateVersion(registry, 1));
+  await promote(3, 'late-refunds');
+  await changeRegistry(store, agent, (registry) => activateVersion(registry, null));
+  await promote(4, 'new-thing');
+  const against = (night: number, rival: number | null) => {
+    const { figures } = record(night);
+    return record(night, { agent, figures: { ...figures!, judged: { ...figures!.judged!, against: rival } } });
+  };
+  for (const one of [against(1, null), against(2, 1), against(3, 1), against(4, null)])
+    await putJson(store, layout.history(agent), `${one.runId}.json`, one);
+  const retired = async () => (await run(agent)).history.nights.map((night) => night.retired);
+  expect(await retired()).toEqual([[], [], ['old-habit'], []]);
+
+  // Versions of before do not say what they replaced: then it is what the gate compared them with.
+  await changeRegistry(store, agent, (registry) => {
+    const versions = registry.versions.map(({ replaced: _, ...older }) => older);
+    return { registry: { ...registry, versions }, changed: true, result: null };
+  });
+  expect(await retired()).toEqual([[], [], ['old-habit'], []]);
+  const { figures } = record(3);
+  const { judged: _, reused: __, ...older } = figures!;
+  await putJson(store, layout.history(agent), 'run-desk-3.json', record(3, { agent, endedAt: 'Z', figures: older }));
+  expect(await retired()).toEqual([[], [], null, []]);
+  expect((await run(agent)).history.nights[2]?.reused).toBeNull();
 });
 
 test('an agent without a run, and what is no name, are refused', async () => {

@@ -1,0 +1,96 @@
+// tier: integration
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createReportActivities } from '../../../activities/report';
+import { reportText } from '../../../cli/view/report-text';
+import type { NightDecision } from '../../../contracts/artifacts/night';
+import { type Report, reportSchema } from '../../../contracts/artifacts/report';
+import { type RunRecord, runRecordSchema } from '../../../contracts/artifacts/run-record';
+import { trainingManifestSchema } from '../../../contracts/artifacts/training';
+import type { ReportInput } from '../../../contracts/messages/run';
+import { getJson, layout, LocalStore, putJson } from '../../../store';
+import { sampleRun, sampleRunWithoutAdapters } from './sample-run';
+
+let root: string;
+let store: LocalStore;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'whet-night-report-'));
+  store = new LocalStore(root);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const interval = { estimate: 0.2, low: 0.1, high: 0.3 };
+
+/** The same run, as one that measured version 3 on 75 tasks first. */
+async function withNight(input: ReportInput, outcome: NightDecision['outcome']): Promise<ReportInput> {
+  const decision: NightDecision = {
+    ...{ night: 4, version: 3, outcome, sentence: 'Night 4 measured version 3 on 75 train tasks.' },
+    ...{ reasons: [], seenBefore: [], undecided: [], tasks: 75, served: 0.7, base: 0.5, capabilities: [] },
+    ...{ gain: interval, promotedWith: interval, change: interval, rateChange: null, detectableLoss: 0.2 },
+    cost: { rollouts: 150, labels: 400, analystTokens: 9000 },
+    identification: input.identified.identification,
+  };
+  const arm = (name: string): NonNullable<ReportInput['night']>['served'] => ({
+    arm: name,
+    kind: name === 'night-base' ? 'base' : 'incumbent',
+    rollouts: { ...input.collected, episodes: 75 },
+  });
+  const night = {
+    decision: await putJson(store, layout.night(input.context.runId), 'night-decision.json', decision),
+    base: arm('night-base'),
+    served: arm('night-served'),
+  };
+  return outcome === 'goes-on' ? { ...input, night } : { ...input, night, collected: night.served.rollouts };
+}
+
+async function render(input: ReportInput): Promise<{ page: string; report: Report; record: RunRecord }> {
+  const { directory } = await createReportActivities({ store, now: () => new Date(0) }).renderReport(input);
+  const folder = layout.history(input.context.agent);
+  const [name] = await store.list(folder);
+  return {
+    page: readFileSync(join(directory, 'report.html'), 'utf8'),
+    report: reportSchema.parse(JSON.parse(readFileSync(join(directory, 'report.json'), 'utf8'))),
+    record: runRecordSchema.parse(JSON.parse(String(await store.getNamed(`${folder}/${name}`)))),
+  };
+}
+
+test('a night that ends counts the rollouts of both arms, and no collection beside them', async () => {
+  const input = await sampleRunWithoutAdapters(store);
+  const { record, page } = await render(await withNight({ ...input, verdict: 'nothing-new' }, 'nothing-new'));
+  expect(record.figures?.spend).toMatchObject({ rollouts: 150, trainingRollouts: 0 });
+  expect(page).toContain('150 rollouts: base and version 3 on 75 train tasks');
+  expect(page).not.toContain('<dt>Collected</dt>');
+});
+
+test('a night that goes on counts both arms beside what it collected and evaluated', async () => {
+  const input = await sampleRun(store);
+  const before = (await render(input)).record.figures!.spend;
+  rmSync(store.localPath(layout.history(input.context.agent)), { recursive: true });
+  const { record, page, report } = await render(await withNight(input, 'goes-on'));
+  const { rollouts, trainingRollouts } = before;
+  expect(record.figures?.spend).toMatchObject({ rollouts: rollouts + 150, trainingRollouts });
+  expect(page).toContain('150 rollouts: base and version 3 on 75 train tasks');
+  expect(page).toContain('<dt>Collected</dt>');
+  expect(reportText(report)).toContain('Night 4 measured version 3');
+});
+
+test('an adapter of an earlier run is named with it, and its training is not counted again', async () => {
+  const input = await sampleRun(store);
+  const first = input.sharpened.find(({ adapter }) => adapter !== null)!;
+  const spent = (await render(input)).record.figures!;
+  expect(spent.reused).toEqual([]);
+  rmSync(store.localPath(layout.history(input.context.agent)), { recursive: true });
+  first.adapter!.reusedFrom = 'run-last-week';
+  const { record, page, report } = await render(input);
+  const { capability, adapter } = first;
+  expect(record.figures?.reused).toEqual([{ id: capability.id, name: expect.any(String), from: 'run-last-week' }]);
+  const { rollouts } = adapter!;
+  expect(rollouts).toBeGreaterThan(0);
+  expect(record.figures?.spend.trainingRollouts).toBe(spent.spend.trainingRollouts - rollouts);
+  const { completionTokens } = await getJson(store, adapter!.manifest, trainingManifestSchema);
+  expect(record.figures?.spend.modelTokens).toBe(spent.spend.modelTokens - completionTokens);
+  expect(page).toContain('Adapters of earlier runs');
+  expect(page).toContain('(run-last-week)');
+  expect(reportText(report)).toContain(`adapters of earlier runs: ${capability.id} (run-last-week)`);
+});
