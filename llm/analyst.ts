@@ -51,6 +51,10 @@ export interface AnalystRequest<T> {
    * that error instead of the refusal.
    */
   keepRefusal?: (refusal: Refusal) => Promise<void>;
+  /** Called each time a request is sent: which one it is, from 1, and how long its answer is waited for. */
+  onSent?: (sent: { tries: number; timeoutMs: number }) => void;
+  /** Called for each request whose answer did not come in time. Its tokens are estimated. */
+  onLost?: (lost: { promptTokens: number }) => void;
 }
 
 /** A valid answer with what it cost. */
@@ -89,6 +93,7 @@ export interface AnalystOptions {
   concurrency: number;
   /** How often a malformed answer is asked again, with its problems. */
   maxReasks: number;
+  /** How long an answer is waited for. Twice as long after each request that was lost, up to an hour. */
   timeoutMs: number;
   /**
    * How long an answer that is under way is waited for when its caller is cancelled, in milliseconds: it is paid for.

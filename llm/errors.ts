@@ -10,6 +10,8 @@ export interface AnalystPlace {
   model: string;
   /** The key that was sent, which no message repeats. */
   apiKey?: string;
+  /** How long the answer was waited for, in milliseconds. */
+  timeoutMs?: number;
 }
 
 /** `details[0]` of the failures that `toAnalystFailure` makes. */
@@ -93,8 +95,9 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
   if (error instanceof APIConnectionTimeoutError) {
     return make(
       'Analyst.Unavailable',
-      `The analyst at ${place.endpoint} did not answer in time: raise analyst.timeoutSeconds if its answers take ` +
-        'longer.',
+      `The analyst at ${place.endpoint} did not answer ` +
+        `${place.timeoutMs === undefined ? 'in time' : `within ${place.timeoutMs / 1000} s`}: raise ` +
+        'analyst.timeoutSeconds if its answers take longer.',
     );
   }
   if (error instanceof SyntaxError) {
@@ -105,6 +108,13 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
     `The analyst at ${place.endpoint} could not be reached: check that it runs and that the address is right.${said}`,
   );
 }
+
+/** Statuses with which gateways say that the analyst itself took too long. */
+const TOO_LATE = new Set([408, 504, 524]);
+
+/** Whether a request was lost: it was sent, and no answer came in time. The endpoint may have billed it. */
+export const isLost = (error: unknown): boolean =>
+  error instanceof APIConnectionTimeoutError || (error instanceof APIError && TOO_LATE.has(Number(error.status)));
 
 /** Codes with which endpoints refuse a prompt because of its content; another prompt may pass. */
 const PROMPT_CODES = new Set([

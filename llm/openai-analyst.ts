@@ -1,5 +1,5 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import OpenAI, { APIUserAbortError } from 'openai';
+import OpenAI, { APIConnectionTimeoutError, APIUserAbortError } from 'openai';
 import type {
   ChatCompletion,
   ChatCompletionCreateParamsNonStreaming,
@@ -21,7 +21,7 @@ import type {
 import { afterGrace } from './answer-grace';
 import { runBatch, type BatchOptions } from './batch';
 import { checkAnswer } from './check-answer';
-import { toAnalystFailure, type AnalystFailureDetail, type AnalystPlace } from './errors';
+import { isLost, toAnalystFailure, type AnalystFailureDetail, type AnalystPlace } from './errors';
 import { ConcurrencyLimiter, sleep, throwIfCancelled } from './limiter';
 import { strictJsonSchema } from './json-schema';
 import { contentKey } from './content-key';
@@ -37,6 +37,8 @@ export function createAnalyst(options: AnalystOptions): Analyst {
 
 /** Characters of a malformed answer that its failure carries; a failure with megabytes does not reach Temporal. */
 const LONGEST_KEPT = 100_000;
+/** Longest wait for an answer, in milliseconds, unless the options name a longer one. */
+const LONGEST_TIMEOUT_MS = 3_600_000;
 
 class OpenAiAnalyst implements Analyst {
   readonly model: string;
@@ -204,7 +206,11 @@ class OpenAiAnalyst implements Analyst {
     }));
   }
 
-  /** Gets one answer. Transient failures are retried here, with the same key, so that they do not fail the activity. */
+  /**
+   * Gets one answer. Transient failures are retried here, with the same key, so that they do not fail the activity. A
+   * request that was lost is counted and said, and the next one gets twice the time: the same time again would lose the
+   * same answer.
+   */
   private async complete<T>(
     request: AnalystRequest<T>,
     key: string,
@@ -213,15 +219,18 @@ class OpenAiAnalyst implements Analyst {
   ): Promise<ChatCompletion> {
     const { maxTries = 8, maxWaitMs = 30_000, firstWaitMs = 500, longestWaitMs = 8_000 } = this.options;
     const chars = messages.reduce((sum, { content }) => sum + content.length, 0);
+    let { timeoutMs } = this.options;
     for (let attempt = 1; ; attempt++) {
-      await this.rateLimiter.acquire(
-        Math.ceil(chars * this.tokensPerChar) + 100,
-        request.priority ?? 0,
-        request.signal,
-      );
+      const promptTokens = Math.ceil(chars * this.tokensPerChar);
+      await this.rateLimiter.acquire(promptTokens + 100, request.priority ?? 0, request.signal);
       count();
+      const onLost = () => {
+        request.onLost?.({ promptTokens });
+        timeoutMs = Math.max(timeoutMs, Math.min(2 * timeoutMs, LONGEST_TIMEOUT_MS));
+      };
+      request.onSent?.({ tries: attempt, timeoutMs });
       try {
-        const completion = await this.send(request, key, messages);
+        const completion = await this.send(request, key, messages, { timeoutMs, onLost });
         const tokens = completion.usage?.prompt_tokens ?? 0;
         if (tokens > 0) this.tokensPerChar += 0.05 * (tokens / chars - this.tokensPerChar);
         return completion;
@@ -241,12 +250,20 @@ class OpenAiAnalyst implements Analyst {
     request: AnalystRequest<T>,
     key: string,
     messages: readonly AnalystMessage[],
+    { timeoutMs, onLost }: { timeoutMs: number; onLost: () => void },
   ): Promise<ChatCompletion> {
     throwIfCancelled(request.signal);
     const underWay = afterGrace(request.signal, this.options.answerGraceMs ?? 10_000);
+    // Our own clock, and not the client's: whether a request was lost must not depend on how its error looks.
+    const clock = new AbortController();
+    const timer = setTimeout(() => clock.abort(), timeoutMs);
     try {
       const { data, response } = await this.client.chat.completions
-        .create(this.body(request, messages), { headers: { 'Idempotency-Key': key }, signal: underWay.signal })
+        .create(this.body(request, messages), {
+          headers: { 'Idempotency-Key': key },
+          signal: AbortSignal.any([underWay.signal, clock.signal]),
+          timeout: 2 * timeoutMs,
+        })
         .withResponse();
       if (!isCompletion(data)) throw this.noCompletion(response.status, data);
       this.rateLimiter.accepted(response.headers);
@@ -254,9 +271,12 @@ class OpenAiAnalyst implements Analyst {
     } catch (error) {
       throwIfCancelled(request.signal);
       if (error instanceof ApplicationFailure) throw error;
+      if (clock.signal.aborted || isLost(error)) onLost();
+      if (clock.signal.aborted) throw toAnalystFailure(new APIConnectionTimeoutError(), { ...this.place, timeoutMs });
       if (error instanceof APIUserAbortError) throw new CancelledFailure('The call to the analyst was cancelled.');
-      throw toAnalystFailure(error, this.place);
+      throw toAnalystFailure(error, { ...this.place, timeoutMs });
     } finally {
+      clearTimeout(timer);
       underWay.dispose();
     }
   }

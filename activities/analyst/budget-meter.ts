@@ -7,6 +7,7 @@ import {
   dollarsForUse,
   parseAnalystUse,
   pricesOf,
+  withLost,
 } from '../../contracts/artifacts/analyst-use';
 import { type CallRecord, useOfRecord } from '../../contracts/artifacts/call-record';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
@@ -46,7 +47,9 @@ const addUse = (a: CallUse, b: CallUse): CallUse => {
       name === 'redacted' ? [] : [[name, a[name as 'calls'] + b[name as 'calls']]],
     ),
   ) as unknown as Omit<CallUse, 'redacted'>;
-  return { ...sum, redacted };
+  const lost = (a.lost ?? 0) + (b.lost ?? 0);
+  const lostPromptTokens = (a.lostPromptTokens ?? 0) + (b.lostPromptTokens ?? 0);
+  return { ...sum, redacted, ...(lost > 0 && { lost, lostPromptTokens }) };
 };
 
 const addAll = (a: AnalystUse, b: AnalystUse): AnalystUse => {
@@ -163,6 +166,12 @@ export class BudgetMeter implements CallLedger {
           await request.keepRefusal?.(refusal);
           end();
         },
+        // At once, and whatever becomes of the call: it may be lost again and again, or fail.
+        onLost: (lost) => {
+          const use = { ...NOTHING, lost: 1, lostPromptTokens: lost.promptTokens };
+          this.add({ segment: null, use: { [request.kind]: use } });
+          request.onLost?.(lost);
+        },
       });
     } finally {
       end();
@@ -240,7 +249,7 @@ export class BudgetMeter implements CallLedger {
     const { usd, tokens } = this.budget ?? {};
     if (usd === undefined && tokens === undefined) return null;
     const use = addAll(this.shared, this.pendingUse);
-    const uses = Object.values(use);
+    const uses = Object.values(use).map(withLost);
     const calls = uses.reduce((sum, use) => sum + use.calls, 0);
     const withRunning = (spent: number) => spent * (1 + (calls === 0 ? 0 : (this.running + more) / calls));
     const spentTokens = uses.reduce((sum, use) => sum + use.promptTokens + use.completionTokens, 0);

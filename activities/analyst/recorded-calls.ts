@@ -9,6 +9,7 @@ import { warnOfDamage } from '../warn-of-damage';
 import { Claim } from './claim';
 import type { OneAttempt } from './one-attempt';
 import { PaidSegment } from './paid-segment';
+import { withWaitingNotes } from './waiting-notes';
 
 const storedCallSchema = callRecordSchema.extend({
   promptSha256: z.string(),
@@ -101,7 +102,10 @@ export class RecordedCalls {
     name: string,
     options: RecordedCallsOptions,
   ): Promise<RecordedCalls> {
-    const calls = new RecordedCalls(store, runId, layout.work(runId, name), options);
+    const calls = new RecordedCalls(store, runId, layout.work(runId, name), {
+      ...options,
+      analyst: withWaitingNotes(options.analyst, options.setNote),
+    });
     await calls.read();
     return calls;
   }

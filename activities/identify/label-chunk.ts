@@ -5,6 +5,7 @@ import type { Analyst } from '../../llm';
 import { Claim, ClaimLostError, CLAIM_TIMING } from '../analyst/claim';
 import { PaidSegment } from '../analyst/paid-segment';
 import { sumCalls } from '../analyst/recorded-calls';
+import { withWaitingNotes } from '../analyst/waiting-notes';
 import { inParallel } from '../in-parallel';
 import { startProgress, type Progress } from '../progress';
 import type { IdentifyArtifacts } from './identify-artifacts';
@@ -58,7 +59,7 @@ export async function labelChunk(
   const { heartbeat, cancellationSignal: signal } = Context.current();
   const prepared = await artifacts.prepared(context);
   const { concurrency, maxPromptTokens, mode } = prepared.spec.analyst;
-  const analyst = artifacts.analyst(prepared, context);
+  const analyst = withWaitingNotes(artifacts.analyst(prepared, context), (note) => progress.setNote(note));
   const plan = await artifacts.plan(input.plan.plan);
   const chunk = chunkOf(plan, input.chunk);
   const file = await artifacts.chunkTrajectories(input.trajectories, chunk);

@@ -13,6 +13,10 @@ const callUseSchema = z.strictObject({
   unanswered: count.describe('Questions without a valid answer after all re-asks.'),
   shortened: count.describe('Questions whose episode was shortened to fit the context.'),
   redacted: z.record(z.string(), count).describe('Places in prompts where a value was replaced, by rule.'),
+  lost: count
+    .optional()
+    .describe('Requests whose answer did not come in time; the endpoint may have billed them. Absent: none.'),
+  lostPromptTokens: count.optional().describe('Tokens sent in lost requests, estimated from their length.'),
 });
 export type CallUse = z.infer<typeof callUseSchema>;
 
@@ -62,10 +66,16 @@ export function pricesOf(spec: {
 /** Kinds of calls that went through the Batch API end with this. */
 export const BATCH_KIND = '-batch';
 
-/** US dollars for all that a run has used. */
+/** The use with the tokens of lost requests, which count as sent: it is not known that they were not billed. */
+export const withLost = (use: CallUse): CallUse => ({
+  ...use,
+  promptTokens: use.promptTokens + (use.lostPromptTokens ?? 0),
+});
+
+/** US dollars for all that a run has used, lost requests included. */
 export function dollarsForUse(use: AnalystUse, prices: AnalystPrices): number {
   return Object.entries(use).reduce(
-    (sum, [kind, tokens]) => sum + dollarsFor(tokens, prices) * (kind.endsWith(BATCH_KIND) ? BATCH_PRICE : 1),
+    (sum, [kind, tokens]) => sum + dollarsFor(withLost(tokens), prices) * (kind.endsWith(BATCH_KIND) ? BATCH_PRICE : 1),
     0,
   );
 }

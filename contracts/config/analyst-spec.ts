@@ -44,7 +44,12 @@ export const analystSpecSchema = z
       .nonnegative()
       .default(2)
       .describe('Times a malformed answer is asked again with its errors.'),
-    timeoutSeconds: count.default(120),
+    timeoutSeconds: count
+      .default(600)
+      .describe(
+        'Seconds after which an unanswered question is sent again with the same key; then twice as long each time, ' +
+          'up to an hour. Reasoning models may think for minutes.',
+      ),
     mode: z
       .enum(['online', 'batch'])
       .default('online')

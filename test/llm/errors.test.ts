@@ -63,7 +63,9 @@ describe('no answer at all is Analyst.Unavailable', () => {
   test('a timeout', () => {
     const failure = toAnalystFailure(new APIConnectionTimeoutError(), place);
     expect([failure.type, failure.nonRetryable]).toEqual(['Analyst.Unavailable', false]);
-    expect(failure.message).toContain('analyst.timeoutSeconds');
+    expect(failure.message).toContain('did not answer in time: raise analyst.timeoutSeconds');
+    const known = toAnalystFailure(new APIConnectionTimeoutError(), { ...place, timeoutMs: 600_000 });
+    expect(known.message).toContain('did not answer within 600 s');
   });
 });
 

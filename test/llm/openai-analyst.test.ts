@@ -163,6 +163,25 @@ describe('a transient failure', () => {
     expect(tries).toBeGreaterThan(1);
   });
 
+  test('such as a timeout is said and counted, and the next request gets twice the time', async () => {
+    const { analyst } = await analystThatHears(['hang', { status: 504 }, GOOD], { timeoutMs: 500 });
+    const sent: unknown[] = [];
+    const lost: number[] = [];
+    const { tries } = await analyst.ask(
+      request({ onSent: (one) => sent.push(one), onLost: ({ promptTokens }) => lost.push(promptTokens) }),
+    );
+    expect(lost).toHaveLength(tries - 1);
+    expect(lost[0]).toBeGreaterThan(0);
+    expect(sent).toEqual(Array.from({ length: tries }, (_, i) => ({ tries: i + 1, timeoutMs: 500 * 2 ** i })));
+  });
+
+  test('such as an endpoint that is full is not lost: it has done nothing', async () => {
+    const { analyst } = await analystThatHears([{ status: 503 }, { status: 429 }, GOOD]);
+    const lost: unknown[] = [];
+    await analyst.ask(request({ onLost: (one) => lost.push(one) }));
+    expect(lost).toEqual([]);
+  });
+
   test('such as an endpoint that is not there is Analyst.Unavailable', async () => {
     const { analyst } = await analystThatHears([GOOD], { maxTries: 1 });
     await stub?.close();

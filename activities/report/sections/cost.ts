@@ -96,12 +96,19 @@ function analystTable({ analystUse }: Report): Markup | null {
   const uses = Object.entries(analystUse.calls);
   const sum = (of: (use: CallUse) => number) => uses.reduce((total, [, use]) => total + of(use), 0);
   const [read, cached, shortened] = [sum((u) => u.promptTokens), sum((u) => u.cachedTokens), sum((u) => u.shortened)];
+  const lost = sum((u) => u.lost ?? 0);
   const replaced = (use: CallUse) => Object.values(use.redacted).reduce((total, places) => total + places, 0);
   const sentences = [
     `${percent(read === 0 ? 0 : cached / read)} of the tokens sent came from the endpoint's prefix cache.`,
     analystUse.usd === null
       ? 'agent.yaml has no prices, so there is no cost in dollars.'
       : `By the prices of agent.yaml that is $${analystUse.usd.toFixed(2)}.`,
+    ...(lost === 0
+      ? []
+      : [
+          `${plural(lost, 'request')} got no answer in time; about ${count(sum((u) => u.lostPromptTokens ?? 0))} tokens ` +
+            'were sent in vain, which the budget and the cost count.',
+        ]),
     shortened === 0
       ? 'No episode had to be shortened.'
       : `${plural(shortened, 'call')} saw an episode shortened to fit, old tool results first.`,

@@ -30,15 +30,15 @@ const prices = { pricePerMillionInput: 10, pricePerMillionCachedInput: 2, priceP
 /** 500 x 10 + 500 x 2 + 100 x 40 millionths. */
 const COST = 0.01;
 
+const SPEC = {
+  version: 1,
+  name: 'desk',
+  environment: { path: 'x.py', trainSeeds: { start: 0, count: 1 }, heldOutSeeds: { start: 10, count: 1 } },
+  model: { name: 'base' },
+};
+
 function metered(runId: string, budget: AgentSpecInput['budget'], concurrency = 4): Analyst {
-  const spec = agentSpecSchema.parse({
-    version: 1,
-    name: 'desk',
-    environment: { path: 'x.py', trainSeeds: { start: 0, count: 1 }, heldOutSeeds: { start: 10, count: 1 } },
-    model: { name: 'base' },
-    analyst: { ...prices },
-    budget,
-  });
+  const spec = agentSpecSchema.parse({ ...SPEC, analyst: { ...prices }, budget });
   return new BudgetMeter(store, runId, spec).metered(
     createAnalyst({ baseUrl: stub.url, apiKey: 'x', model: 'm', concurrency, maxReasks: 1, timeoutMs: 60_000 }),
   );
@@ -108,6 +108,26 @@ test('a call whose answer is being kept counts once: as spent, no longer as unde
   await analyst.ask({ kind: 'label', key: 'k1', messages: [{ role: 'user', content: 'ok?' }], schema, keep });
   await expect(second).resolves.toMatchObject({ value: { ok: true } });
   await expect(ask(analyst, 'k3')).rejects.toMatchObject({ type: 'Budget.Spent' });
+});
+
+test('a request that was lost is counted with its tokens, even when the question is never answered', async () => {
+  const lose = 3;
+  const losing: Analyst = {
+    ...{ model: 'm', askBatch: () => Promise.reject(new Error('no batch')), flushUsage: () => Promise.resolve() },
+    ask: (request) => {
+      for (let i = 0; i < lose; i++) request.onLost?.({ promptTokens: 400 });
+      return Promise.reject(new Error('nothing came'));
+    },
+  };
+  const meter = (runId: string, tokens: number) =>
+    new BudgetMeter(store, runId, agentSpecSchema.parse({ ...SPEC, budget: { tokens } })).metered(losing);
+  const analyst = meter('r7', 1_300);
+  await expect(ask(analyst)).rejects.toThrow('nothing came');
+  await analyst.flushUsage();
+  const { label } = await readAnalystUse(store, 'r7');
+  expect(label).toMatchObject({ calls: 0, tries: 0, promptTokens: 0, lost: 3, lostPromptTokens: 1_200 });
+  await expect(ask(analyst)).rejects.toThrow('nothing came');
+  await expect(ask(analyst)).rejects.toMatchObject({ type: 'Budget.Spent' });
 });
 
 test('another worker sees what was spent before it began', async () => {
