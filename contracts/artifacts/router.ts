@@ -55,6 +55,15 @@ const laterTurns = z
       .min(0)
       .max(1)
       .describe('A later message moves the conversation to a capability that is at least this likely.'),
+    twoNeeds: z
+      .strictObject({
+        threshold: z.number().min(0).max(1).describe('An opening calls for a capability that is at least this likely.'),
+      })
+      .optional()
+      .describe(
+        'A conversation whose opening calls for exactly two capabilities begins with the one that it asks for ' +
+          "first; absent: with the router's choice.",
+      ),
   })
   .optional()
   .describe('What later messages call for; absent: a conversation keeps the adapter that it began with.');
@@ -164,12 +173,34 @@ export const routerChoiceSchema = z.strictObject({
   laterTurns: z
     .strictObject({
       reads: z.enum(LATER_MESSAGES).describe('Which later messages were read.'),
-      tasks: z.number().int().describe('Compared train tasks in which a later message calls for another adapter.'),
+      tasks: z
+        .number()
+        .int()
+        .describe(
+          'Compared train tasks in which a later message, or what the opening asks for first, calls for another ' +
+            'adapter.',
+        ),
       rollouts: z.number().int().describe('Rollouts bought for this comparison; not among `rollouts`.'),
       gain: z.number().describe('Pass rate of these tasks with the move minus without it.'),
       standardError: z.number().describe('Standard error of the gain, paired over tasks.'),
       leftOut: z.array(z.string()).describe('Capabilities to which no conversation moves, because that lost tasks.'),
       adopted: z.boolean().describe('The gain is above one standard error, so conversations move.'),
+      twoNeeds: z
+        .strictObject({
+          tasks: z
+            .number()
+            .int()
+            .describe(
+              'Compared train tasks whose opening calls for two capabilities, where the one that it asks for first ' +
+                "is not the router's choice.",
+            ),
+          gain: z
+            .number()
+            .describe("Their pass rate, beginning with what is asked for first, minus that with the router's choice."),
+          adopted: z.boolean().describe('Conversations begin with it. Then its tasks are among those compared above.'),
+        })
+        .optional()
+        .describe('Whether an opening with two needs begins with the first; absent where no compared task tells.'),
     })
     .optional()
     .describe('Whether a later message moves a conversation; absent where too few tasks have one that would.'),

@@ -1,7 +1,9 @@
 /** Which arm gets a conversation. Evaluation and the gateway call the same function. */
 import type { RoutingRecord } from '../artifacts/evaluation';
-import type { CompetitionRouter, LaterTurnsModel, LinearModel } from '../artifacts/router';
+import type { CompetitionRouter } from '../artifacts/router';
 import { MIXED, NONE_LABEL } from '../names';
+import { openFirstOfTwo } from './first-of-two';
+import { type NeedProbability, needReader } from './need-reader';
 import { openingVectors, sparseProduct, type SparseVector } from './opening-features';
 import { calibratedChoice } from './routing-decision';
 
@@ -12,7 +14,7 @@ export interface ArmChoice {
   /** How sure the router is, in [0, 1]. */
   probability: number;
   /** Why, in one or two words, for the header x-whet-route. */
-  reason: 'routed' | 'abstained' | 'left-out' | 'not-in-version' | 'later-turn';
+  reason: 'routed' | 'abstained' | 'left-out' | 'not-in-version' | 'later-turn' | 'first-of-two';
 }
 
 /** A router that is ready to choose. */
@@ -36,9 +38,12 @@ const LEAST_PROBABILITY = 0.5;
 export function openRouter(router: CompetitionRouter, served?: readonly string[]): ArmChooser {
   const left = new Set(router.leftOut);
   const choose = chooserOf(router);
+  const firstOfTwo = openFirstOfTwo(router, served);
   return {
     menu: router.kind === 'logits' ? router.capabilities : null,
     choose: (opening, answer) => {
+      const first = firstOfTwo?.(opening);
+      if (first) return { ...first, reason: 'first-of-two' };
       const choice = choose(opening, answer);
       const { capabilityId } = choice;
       if (left.has(capabilityId)) return { ...choice, capabilityId: NONE_LABEL, reason: 'left-out' };
@@ -71,28 +76,9 @@ function chooserOf(router: CompetitionRouter): ArmChooser['choose'] {
   }
 }
 
-/** A capability with a probability. */
-interface Scored {
-  capabilityId: string;
-  probability: number;
-}
-
-/** Reads how likely a text calls for each capability. */
-export function needReader({ vocabulary, needs }: Pick<LaterTurnsModel, 'vocabulary' | 'needs'>) {
-  const vectorOf = openingVectors(vocabulary);
-  return (opening: string): Scored[] => {
-    const vector = vectorOf(opening);
-    return needs.map(({ capabilityId, model }) => ({ capabilityId, probability: linearProbability(model, vector) }));
-  };
-}
-
-/** 1 / (1 + exp(-(bias + w · x))). */
-export const linearProbability = ({ bias, weights }: LinearModel, vector: SparseVector): number =>
-  1 / (1 + Math.exp(-(bias + sparseProduct(weights, vector))));
-
 /** The likeliest need, or `none` when each is less likely than not. */
-function likeliestNeed(needs: readonly Scored[]): ArmChoice {
-  const best = needs.reduce<Scored | null>((a, b) => (a === null || b.probability > a.probability ? b : a), null);
+function likeliestNeed(needs: readonly NeedProbability[]): ArmChoice {
+  const best = needs.toSorted((a, b) => b.probability - a.probability)[0] ?? null;
   if (best === null) return { capabilityId: NONE_LABEL, probability: 1, reason: 'routed' };
   return best.probability > LEAST_PROBABILITY
     ? { ...best, reason: 'routed' }

@@ -3,7 +3,8 @@
  * on nothing but the conversation, so that they move alike.
  */
 import type { CompetitionRouter, LaterMessages } from '../artifacts/router';
-import { type ArmChoice, needReader } from './choose-arm';
+import type { ArmChoice } from './choose-arm';
+import { needReader } from './need-reader';
 
 /** A message as far as it is read here. Roles that are not read may have any content. */
 export interface ReadMessage {

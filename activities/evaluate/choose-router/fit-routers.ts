@@ -1,7 +1,7 @@
 import type { CompetitionRouter, LinearModel } from '../../../contracts/artifacts/router';
 import type { CapabilityBrief } from '../../../contracts/messages/run-context';
 import { NONE_LABEL } from '../../../contracts/names';
-import { linearProbability } from '../../../contracts/routing/choose-arm';
+import { linearProbability } from '../../../contracts/routing/need-reader';
 import {
   fitVocabulary,
   openingVectors,

@@ -1,6 +1,7 @@
 /**
- * Whether conversations move to another adapter when a later message calls for it. Moving is compared with staying, on
- * train tasks with such a message, and adopted where it gains (docs/adr/0018).
+ * Whether conversations move to another adapter when a later message calls for it, and begin with what is asked for
+ * first when their opening calls for two things. That is compared with staying, on the train tasks where it changes
+ * something, and adopted where it gains (docs/adr/0018, docs/adr/0019).
  */
 import { createHash } from 'node:crypto';
 import type {
@@ -10,6 +11,7 @@ import type {
   RouterChoice,
 } from '../../../contracts/artifacts/router';
 import type { ArmChoice } from '../../../contracts/routing/choose-arm';
+import { openFirstOfTwo } from '../../../contracts/routing/first-of-two';
 import { laterTexts, type LaterTurnsReader, openLaterTurns } from '../../../contracts/routing/later-turns';
 import { NONE_LABEL } from '../../../contracts/names';
 import { layout } from '../../../store';
@@ -27,16 +29,23 @@ import type { LabelledTasks } from './routing-task';
 /** A move breaks with what the conversation began with, so a message has to call for it clearly. */
 const LEAST_PROBABILITY = 0.7;
 
+/** An opening is read by the same measure as a router reads it: it calls for what is more likely than not. */
+const TWO_NEEDS = { threshold: 0.5 };
+
 /** Share of the budget that is kept for this comparison, where there is something to compare. */
 export const LATER_SHARE = 0.2;
+
+/** What the report says of this comparison. */
+type Comparison = NonNullable<RouterChoice['laterTurns']>;
 
 /** For each train task, how its later messages are read by a model that did not learn from it. */
 export interface CrossFittedMoves {
   reads: LaterMessages;
-  /** Null for a task without later messages. */
-  readers: readonly (LaterTurnsReader | null)[];
+  readers: readonly LaterTurnsReader[];
   /** Where base's conversation moves to; null where it stays. */
   moves: readonly (ArmChoice | null)[];
+  /** What an opening with two needs asks for first; null for other openings. */
+  firsts: readonly (string | null)[];
 }
 
 /** Learns what later messages call for. */
@@ -64,29 +73,32 @@ export class LaterTurnsFits {
   /** Reads what was said later in every task without having learned from it. Null: too few tasks would move. */
   async crossFit(reads: LaterMessages, seed: number): Promise<CrossFittedMoves | null> {
     const { tasks, live } = this.labelled;
-    const later = tasks.flatMap((task, place) => (laterTexts(task.later, reads).length > 0 ? [place] : []));
-    if (later.length < LEAST_TASKS) return null;
+    if (tasks.filter((task) => laterTexts(task.later, reads).length > 0).length < LEAST_TASKS) return null;
     const folds = drawFolds(tasks.length, seed);
-    const readers: (LaterTurnsReader | null)[] = tasks.map(() => null);
+    const readers: LaterTurnsReader[] = [];
+    const moves: (ArmChoice | null)[] = [];
+    const firsts: (string | null)[] = [];
     for (let fold = 0; fold < FOLDS; fold++) {
       const seen = tasks.filter((_, place) => folds[place] !== fold);
-      const laterTurns = await this.fit({ tasks: seen, live }, reads);
-      const reader = openLaterTurns({ kind: 'labels', leftOut: [], ...laterTurns, laterTurns });
-      for (const place of later) if (folds[place] === fold) readers[place] = reader;
+      const laterTurns = { ...(await this.fit({ tasks: seen, live }, reads)), twoNeeds: TWO_NEEDS };
+      const router: CompetitionRouter = { kind: 'labels', leftOut: [], ...laterTurns, laterTurns };
+      const [reader, firstOfTwo] = [openLaterTurns(router)!, openFirstOfTwo(router)!];
+      tasks.forEach(({ opening, later }, place) => {
+        if (folds[place] !== fold) return;
+        readers[place] = reader;
+        moves[place] = reader(later);
+        firsts[place] = firstOfTwo(opening)?.capabilityId ?? null;
+      });
     }
-    const moves = tasks.map((task, place) => readers[place]?.(task.later) ?? null);
-    return moves.filter((move) => move !== null).length < LEAST_TASKS ? null : { reads, readers, moves };
+    return moves.filter((move) => move !== null).length < LEAST_TASKS ? null : { reads, readers, moves, firsts };
   }
 
   /** The router with what later messages call for, without the capabilities that lose by a move. */
-  async addTo(
-    router: CompetitionRouter,
-    { reads, leftOut }: NonNullable<RouterChoice['laterTurns']>,
-  ): Promise<CompetitionRouter> {
+  async addTo(router: CompetitionRouter, { reads, leftOut, twoNeeds }: Comparison): Promise<CompetitionRouter> {
     if (router.kind === 'base' || router.kind === 'mixed') return router;
     const learned = await this.fit(this.labelled, reads);
     const needs = learned.needs.filter(({ capabilityId }) => !leftOut.includes(capabilityId));
-    return { ...router, laterTurns: { ...learned, needs } };
+    return { ...router, laterTurns: { ...learned, needs, ...(twoNeeds?.adopted && { twoNeeds: TWO_NEEDS }) } };
   }
 }
 
@@ -101,39 +113,79 @@ export interface Staying {
   budget: number;
 }
 
-/** Plays train tasks that would move, with and without moving. Null: too few would. */
+/** Plays train tasks on which moving, or beginning with what is asked for first, is not staying. Null: too few are. */
 export async function compareMoving(
   deps: RolloutDeps,
   players: ArmPlayers,
   { tasks }: LabelledTasks,
-  { reads, readers, moves }: CrossFittedMoves,
+  { reads, readers, moves, firsts }: CrossFittedMoves,
   { chosen, leftOut, known, budget }: Staying,
-): Promise<RouterChoice['laterTurns'] | null> {
+): Promise<Comparison | null> {
   const missing: MissingArm[] = [];
   const moving: Moving[] = [];
+  const compared: { seed: number; stays: string }[] = [];
   for (const place of taskOrder(tasks.length, players.context.seed)) {
     const { seed } = tasks[place]!;
-    const [move, stays, reader] = [moves[place], chosen[place]!, readers[place]];
-    if (!move || !reader || move.capabilityId === stays || leftOut.includes(move.capabilityId)) continue;
+    const [stays, reader] = [chosen[place]!, readers[place]!];
+    const differs = (to: string | null | undefined): to is string => !!to && to !== stays && !leftOut.includes(to);
+    const [to, first] = [moves[place]?.capabilityId, firsts[place]];
+    const ways: Moving[] = [
+      ...(differs(to) ? [{ way: 'moves' as const, seed, opening: stays, to, reader }] : []),
+      ...(differs(first) ? [{ way: 'first' as const, seed, opening: first, to: first, reader }] : []),
+    ];
+    if (ways.length === 0) continue;
     const unknown = known.rate(seed, stays) === null ? [{ seed, capabilityId: stays }] : [];
-    if ((missing.length + moving.length + unknown.length + 1) * ARM_TRIALS > budget) break;
+    if ((missing.length + moving.length + unknown.length + ways.length) * ARM_TRIALS > budget) break;
     missing.push(...unknown);
-    moving.push({ seed, opening: stays, to: move.capabilityId, reader });
+    moving.push(...ways);
+    compared.push({ seed, stays });
   }
-  if (moving.length < LEAST_TASKS) return null;
+  if (compared.length < LEAST_TASKS) return null;
   await playArms(deps, players, missing, known);
   const rates = await playMoving(deps, players, reads, moving);
-  const gains = moving.map(({ seed, opening, to }) => ({
-    to,
-    gain: (rates.get(seed) ?? 0) - (known.rate(seed, opening) ?? 0),
-  }));
-  return { reads, ...judgeMoves(gains), rollouts: (missing.length + moving.length) * ARM_TRIALS };
+  const judged = compared.map(({ seed, stays }): ComparedTask => {
+    const gainOf = (wanted: Moving['way']) => {
+      const found = moving.find((played) => played.seed === seed && played.way === wanted);
+      return found
+        ? { to: found.to, gain: (rates.get(nameOfPlayed(found)) ?? 0) - (known.rate(seed, stays) ?? 0) }
+        : null;
+    };
+    return { moves: gainOf('moves'), first: gainOf('first') };
+  });
+  return { reads, ...judgeFollowing(judged), rollouts: (missing.length + moving.length) * ARM_TRIALS };
+}
+
+/** What one way of following a conversation gains on a task, against staying with the router's choice. */
+interface Gain {
+  /** Capability that the conversation moves to, or begins with. */
+  to: string;
+  gain: number;
+}
+
+/** A task on which one of two ways is not staying: moving, and beginning with what is asked for first and moving. */
+interface ComparedTask {
+  /** Null where no later message moves the conversation away from the router's choice. */
+  moves: Gain | null;
+  /** Null where the opening calls for no two needs, or the first one is the router's choice. */
+  first: Gain | null;
+}
+
+/**
+ * Adopts moving where it gains, and with it that conversations begin with what is asked for first, unless that loses
+ * tasks. The order of two needs is not judged alone: few train tasks tell anything about it.
+ */
+export function judgeFollowing(tasks: readonly ComparedTask[]): Omit<Comparison, 'rollouts' | 'reads'> {
+  const movesAlone = judgeMoves(tasks.flatMap(({ moves }) => moves ?? []));
+  const ordered = tasks.flatMap(({ moves, first }) => (first ? [first.gain - (moves?.gain ?? 0)] : []));
+  if (ordered.length === 0) return movesAlone;
+  const withFirst = judgeMoves(tasks.flatMap(({ moves, first }) => first ?? moves ?? []));
+  const gain = mean(ordered);
+  const adopted = withFirst.adopted && gain >= 0;
+  return { ...(adopted ? withFirst : movesAlone), twoNeeds: { tasks: ordered.length, gain, adopted } };
 }
 
 /** Adopts moving when it gains more than one standard error, without the capabilities that lose by it. */
-export function judgeMoves(
-  gains: readonly { to: string; gain: number }[],
-): Omit<NonNullable<RouterChoice['laterTurns']>, 'rollouts' | 'reads'> {
+export function judgeMoves(gains: readonly Gain[]): Omit<Comparison, 'rollouts' | 'reads' | 'twoNeeds'> {
   const leftOut = [...new Set(gains.map(({ to }) => to))].sort().filter((id) => {
     const own = gains.filter(({ to }) => to === id).map(({ gain }) => gain);
     return own.length >= LEAST_TASKS && mean(own) < 0;
@@ -146,29 +198,35 @@ export function judgeMoves(
   return { tasks: left.length, gain, standardError, leftOut, adopted };
 }
 
-/** A train task that is played with its move. */
+/** A train task that is played with its moves. */
 interface Moving {
+  /** `moves`: it begins with the router's choice. `first`: it begins with what is asked for first. */
+  way: 'moves' | 'first';
   seed: number;
   opening: string;
+  /** Where the conversation goes that does not go where it would stay. */
   to: string;
   reader: LaterTurnsReader;
 }
 
-/** Pass rate of each task when its conversation may move. */
+const nameOfPlayed = ({ seed, way }: Pick<Moving, 'seed' | 'way'>): string => `${seed} ${way}`;
+
+/** Pass rate of each task, in each way in which it is played. */
 async function playMoving(
   deps: RolloutDeps,
   { context: { runId, seed: runSeed }, prepared, adapters }: ArmPlayers,
   reads: LaterMessages,
   moving: readonly Moving[],
-): Promise<Map<number, number>> {
+): Promise<Map<string, number>> {
   const { model, evaluation } = prepared.spec;
   const nameOf = new Map(adapters.map(({ capabilityId, name }) => [capabilityId, name]));
-  const plans = moving.flatMap(({ seed, opening, reader }) => {
+  const plans = moving.flatMap(({ way, seed, opening, reader }) => {
     const first = opening === NONE_LABEL ? model.name : nameOf.get(opening)!;
     return Array.from({ length: ARM_TRIALS }, (_, trial) => ({
       seed,
       split: 'train' as const,
-      trial,
+      // A set of rollouts tells its episodes apart by task and trial.
+      trial: way === 'moves' ? trial : ARM_TRIALS + trial,
       model: first,
       samplingSeed: samplingSeed(runSeed, seed, trial),
       modelAfter: modelAfter(reader, adapters, first),
@@ -187,8 +245,10 @@ async function playMoving(
     stage: 'evaluate',
     note: 'comparing moves at later turns',
   });
-  const passes = new Map<number, number[]>();
-  for await (const { task, success } of trajectories())
-    passes.set(task.seed, [...(passes.get(task.seed) ?? []), success ? 1 : 0]);
-  return new Map([...passes].map(([seed, outcomes]) => [seed, mean(outcomes)]));
+  const passes = new Map<string, number[]>();
+  for await (const { task, trial, success } of trajectories()) {
+    const name = nameOfPlayed({ seed: task.seed, way: trial < ARM_TRIALS ? 'moves' : 'first' });
+    passes.set(name, [...(passes.get(name) ?? []), success ? 1 : 0]);
+  }
+  return new Map([...passes].map(([name, outcomes]) => [name, mean(outcomes)]));
 }

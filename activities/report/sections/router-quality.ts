@@ -54,13 +54,25 @@ function regretTable({ base, bestSingle, mixed, routed, oracle }: Evaluation): M
 /** What the comparison of moving with staying showed. Empty where there was none. */
 function laterTurnsSentence({ laterTurns }: RouterChoice): string {
   if (laterTurns === undefined) return '';
-  const { reads, tasks, rollouts, gain, standardError, leftOut, adopted } = laterTurns;
+  const { reads, tasks, rollouts, gain, standardError, leftOut, adopted, twoNeeds } = laterTurns;
   const said = reads === 'user' ? 'turn of the user' : 'turn of the user or result of a tool';
+  const begins = twoNeeds?.adopted ? 'what the opening asks for first, or ' : '';
   const without = leftOut.length === 0 ? '' : ` Nothing moves to ${leftOut.join(', ')}, which lost tasks by it.`;
   return (
-    ` In ${plural(tasks, 'compared train task')} a later ${said} calls for another adapter. Moving the ` +
+    ` In ${plural(tasks, 'compared train task')} ${begins}a later ${said} calls for another adapter. Moving the ` +
     `conversation there is ${points(gain)} against staying (standard error ${points(standardError)}, ` +
-    `${plural(rollouts, 'rollout')}), so conversations ${adopted ? 'move' : 'stay where they began'}.${without}`
+    `${plural(rollouts, 'rollout')}), so conversations ${adopted ? 'move' : 'stay where they began'}.${without}${twoNeedsSentence(twoNeeds)}`
+  );
+}
+
+/** What beginning with the first of two needs showed. Empty where no train task tells. */
+function twoNeedsSentence(twoNeeds: (RouterChoice['laterTurns'] & object)['twoNeeds']): string {
+  if (twoNeeds === undefined) return '';
+  const { tasks, gain, adopted } = twoNeeds;
+  return (
+    ` In ${plural(tasks, 'train task')} the opening asks for two things, and the router's choice is not the first: ` +
+    `beginning with the first is ${points(gain)} there, so conversations ` +
+    (adopted ? 'begin with what is asked for first.' : "begin with the router's choice.")
   );
 }
 

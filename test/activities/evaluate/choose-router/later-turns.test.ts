@@ -1,6 +1,6 @@
 // tier: integration (real environment runtime, fake model server).
 import { createCollectActivities } from '../../../../activities/collect';
-import { judgeMoves } from '../../../../activities/evaluate/choose-router/later-turns';
+import { judgeFollowing, judgeMoves } from '../../../../activities/evaluate/choose-router/later-turns';
 import { differingTasks } from '../../../../activities/evaluate/differing-tasks';
 import { createEvaluationRolloutActivities } from '../../../../activities/evaluate/roll-out-arm';
 import { routingRecordSchema } from '../../../../contracts/artifacts/evaluation';
@@ -16,7 +16,8 @@ import { RunFixture } from '../../run-fixture';
 import { storedAdapter } from '../stored-adapter';
 
 const STAMPS: Record<string, number> = { plain: 1, heavy: 2, light: 3 };
-const kindOf = (text: string) => /the (\w+) parcel/.exec(text)![1]!;
+const kindsOf = (text: string) => [...text.matchAll(/the (\w+) parcel/g)].map(([, kind]) => kind!);
+const kindOf = (text: string) => kindsOf(text)[0]!;
 const TELL = { name: 'tell', arguments: {} };
 const capabilities = ['heavy', 'light'].map((id) => ({ id, name: id, summary: `${id} parcels` }));
 
@@ -71,7 +72,7 @@ describe('a later turn that calls for another adapter', () => {
     const labels = found.flatMap(({ id, messages }) => {
       const kinds = [openingText(messages), ...laterTexts(messages, 'user-and-tools')]
         .filter((text) => text.includes('parcel'))
-        .map(kindOf);
+        .flatMap(kindsOf);
       return capabilities.map((capability) => ({
         trajectoryId: id,
         capabilityId: capability.id,
@@ -153,6 +154,34 @@ describe('a later turn that calls for another adapter', () => {
     expect(laterTurns!.gain).toBeGreaterThan(0.2);
   });
 
+  it('begins with what is asked for first where the opening names two kinds at once', async () => {
+    const context = await prepare('parcels_at_once.py');
+    const { router, choice } = await choose(context);
+    const { laterTurns } = await getJson(fixture.store, choice, routerChoiceSchema);
+    expect(laterTurns).toMatchObject({ adopted: true, twoNeeds: { adopted: true, gain: 1 } });
+    expect(laterTurns!.twoNeeds!.tasks).toBeLessThanOrEqual(laterTurns!.tasks);
+    const chosen = await getJson(fixture.store, router, routerSchema);
+    expect('laterTurns' in chosen && chosen.laterTurns?.twoNeeds).toEqual({ threshold: 0.5 });
+
+    // Held-out tasks are played as the gateway would: by the function that reads the router.
+    const { routeTasks, rollOutArm } = createEvaluationRolloutActivities(fixture.deps);
+    const { routing } = await fixture.run(routeTasks, { context, capabilities, router });
+    const first = (seed: number) => ['none', 'heavy', 'light'][seed % 3]!;
+    const second = (seed: number) => ['none', 'heavy', 'light'][Math.floor(seed / 3) % 3]!;
+    for (const { seed, capabilityId } of await getLines(fixture.store, routing, routingRecordSchema))
+      expect(capabilityId).toBe(first(seed) === 'none' ? second(seed) : first(seed));
+    const arm = await fixture.run(rollOutArm, {
+      context,
+      arm: 'routed',
+      kind: 'routed' as const,
+      adapters,
+      routing,
+      router,
+    });
+    const played = await getLines(fixture.store, arm.rollouts.trajectories, trajectorySchema);
+    expect(played.filter(({ success }) => success)).toHaveLength(18);
+  });
+
   const compareInput = async (context: RunContext) => {
     const nothing = await putJson(fixture.store, 'runs/run-1/evaluation', 'nothing.json', {});
     return { context, capabilities, adapters, routing: nothing, identification: nothing };
@@ -186,5 +215,29 @@ describe('whether moving gains', () => {
   it('leaves out a capability that loses by it, and judges the others without it', () => {
     const found = judgeMoves([...gains('a', 1, 1, 1, 0, 1), ...gains('b', -1, -1, 0, -1, -1)]);
     expect(found).toMatchObject({ adopted: true, leftOut: ['b'], tasks: 5, gain: 0.8 });
+  });
+
+  it('goes with the order of two needs, unless that loses tasks', () => {
+    const task = (moves: number | null, first: number | null) => ({
+      moves: moves === null ? null : { to: 'a', gain: moves },
+      first: first === null ? null : { to: 'b', gain: first },
+    });
+    const moving = [task(1, null), task(1, null), task(0, null)];
+    // Moving alone has three tasks, and with the order five.
+    expect(judgeFollowing(moving)).toMatchObject({ adopted: false, tasks: 3 });
+    expect(judgeFollowing([...moving, task(null, 1), task(null, 0)])).toMatchObject({
+      adopted: true,
+      tasks: 5,
+      twoNeeds: { tasks: 2, gain: 0.5, adopted: true },
+    });
+    const enough = [...moving, ...moving];
+    expect(judgeFollowing([...enough, task(null, -1), task(null, 0)])).toMatchObject({
+      adopted: true,
+      tasks: 6,
+      twoNeeds: { tasks: 2, gain: -0.5, adopted: false },
+    });
+    // Where both ways were played, they are compared with each other.
+    expect(judgeFollowing([...enough, task(1, 0.5)]).twoNeeds).toEqual({ tasks: 1, gain: -0.5, adopted: false });
+    expect(judgeFollowing(enough)).not.toHaveProperty('twoNeeds');
   });
 });

@@ -1,7 +1,7 @@
 // tier: unit
 import { fitLogistic, type Observation } from '../../../../activities/evaluate/choose-router/logistic-regression';
 import { randomSource } from '../../../../activities/statistics/random';
-import { linearProbability } from '../../../../contracts/routing/choose-arm';
+import { linearProbability } from '../../../../contracts/routing/need-reader';
 
 const at = (features: readonly number[], share: number, trials = 1): Observation => ({
   features: { positions: features.map((_, place) => place), values: features },

@@ -74,6 +74,43 @@ describe('the router promoted', () => {
     await moving.stop();
   });
 
+  it('begins with what is asked for first where the opening asks for two things, and moves on with the second', async () => {
+    const fixture = new GatewayFixture();
+    const words = fitVocabulary(['stamp it weigh', 'weigh it stamp', 'stamp weigh']);
+    const needOf = (capabilityId: string, weight: number) => ({
+      capabilityId,
+      model: { bias: -2, weights: { positions: openingVectors(words)(capabilityId).positions, values: [weight] } },
+    });
+    // Weighing is the likelier of two.
+    const needs = [needOf('stamp', 12), needOf('weigh', 14)];
+    const laterTurns = { reads: 'user' as const, vocabulary: words, needs, threshold: 0.7 };
+    const versions = await Promise.all(
+      [laterTurns, { ...laterTurns, twoNeeds: { threshold: 0.5 } }].map(async (later, place) => {
+        const router: CompetitionRouter = { kind: 'labels', leftOut: [], vocabulary: words, needs, laterTurns: later };
+        const artifact = await putJson(fixture.store, layout.evaluation(`run-${place}`), 'router.json', router);
+        return { ...versionOf(place + 1, 'stamp', 'weigh'), judgedRouter: { kind: router.kind, artifact } };
+      }),
+    );
+    await fixture.start({ registry: { versions, active: 2 } });
+    const route = async (...turns: string[]) => {
+      const messages = turns.map((content, i) => ({ role: i % 2 ? 'assistant' : 'user', content }));
+      const { headers } = await fixture.post('/v1/chat/completions', { model: 'desk', messages });
+      return [headers.get('x-whet-adapter'), headers.get('x-whet-route')];
+    };
+    expect(await route('stamp it and weigh it')).toEqual([adapterName('stamp', 2), 'first-of-two']);
+    expect(await route('stamp it and weigh it', 'stamped', 'now weigh')).toEqual([
+      adapterName('weigh', 2),
+      'later-turn',
+    ]);
+    expect(await route('weigh it and stamp it')).toEqual([adapterName('weigh', 2), 'first-of-two']);
+    expect(await route('stamp it')).toEqual([adapterName('stamp', 2), 'routed']);
+    // A version whose router does not say so goes by the likelier need.
+    await fixture.setRegistry({ agent: 'desk', active: 1, versions });
+    await fixture.until(() => fixture.agent.registry.active === 1);
+    expect(await route('stamp it and weigh it')).toEqual([adapterName('weigh', 1), 'routed']);
+    await fixture.stop();
+  });
+
   it('gives conversations to base while the router is damaged, says so once, and goes on when it is repaired', async () => {
     const damaged = new GatewayFixture();
     const router = byWord('stamp');
