@@ -4,6 +4,7 @@ import {
   BATCH_PRICE,
   dollarsFor,
   pricesOf,
+  withLost,
 } from '../contracts/artifacts/analyst-use';
 import { confidenceOfComparison } from '../contracts/statistics/error-spending';
 import { minimumDetectableGain, unknownAgent } from '../contracts/statistics/minimum-detectable-gain';
@@ -26,8 +27,11 @@ interface StageEstimate {
 /** What a run is expected to need, before it is started. */
 export interface RunEstimate {
   stages: StageEstimate[];
+  /** Of the analyst, at most: every labelling run, candidate and attempt that agent.yaml allows. */
   tokens: number;
   usd: number | null;
+  /** What the agent's last run used of the analyst, as the best guess for the next; null where there is none. */
+  expectedTokens: number | null;
   /** Smallest true gain over base that the evaluation surely proves in four of five cases. In [0, 1]. */
   minimumDetectableGain: number;
   /** Where the sizes of calls come from. */
@@ -53,17 +57,20 @@ const SYNTHESIS_TOKENS = 12_000;
 
 type Kind = 'discover' | 'label' | 'synthesise';
 
-/** Mean sizes of analyst calls by kind, in the agent's last run in this store; empty when it has none. */
+/**
+ * Mean sizes of analyst calls by kind, and all tokens, in the agent's last run in this store that labelled; empty when
+ * it has none.
+ */
 export async function readLastCallSizes(
   store: ArtifactStore,
   agent: string,
-): Promise<{ runId: string | null; sizes: Partial<Record<Kind, CallSize>> }> {
+): Promise<{ runId: string | null; sizes: Partial<Record<Kind, CallSize>>; tokens: number | null }> {
   const runs = (await store.list('runs')).filter((name) => name.startsWith(`run-${agent}-`)).reverse();
   for (const runId of runs) {
     const uses = await readUses(store, runId);
-    if ((uses['label']?.calls ?? 0) > 0) return { runId, sizes: meansOf(uses) };
+    if ((uses['label']?.calls ?? 0) > 0) return { runId, sizes: meansOf(uses), tokens: tokensOf(uses) };
   }
-  return { runId: null, sizes: {} };
+  return { runId: null, sizes: {}, tokens: null };
 }
 
 /** What a run has used; nothing when its file is damaged: the run before it may say something about sizes. */
@@ -74,6 +81,11 @@ async function readUses(store: ArtifactStore, runId: string): Promise<AnalystUse
     return {};
   }
 }
+
+const tokensOf = (uses: AnalystUse): number =>
+  Object.values(uses)
+    .map(withLost)
+    .reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0);
 
 function meansOf(use: AnalystUse): Partial<Record<Kind, CallSize>> {
   const mean = (total: number, calls: number) => total / calls;
@@ -153,6 +165,7 @@ export function estimateRun(
   return {
     stages,
     tokens: sum('promptTokens') + sum('completionTokens'),
+    expectedTokens: last.tokens,
     minimumDetectableGain: minimumDetectableGain(
       unknownAgent({ tasks, trials, confidence: confidenceOfComparison(confidence, 1) }),
     ),

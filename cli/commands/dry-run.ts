@@ -87,6 +87,11 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     '',
     `The analyst: at most ${whole(estimate.tokens)} tokens` +
       `${estimate.usd === null ? '' : `, ${dollars(estimate.usd)}`}.`,
+    estimate.expectedTokens === null
+      ? 'That is every labelling run, candidate and attempt that agent.yaml allows; most runs need a small part of ' +
+        'it. After a first run the dry run says what that one used.'
+      : `The last run used ${whole(estimate.expectedTokens)} tokens: expect about as many, and fewer where labels and ` +
+        'environments are reused.',
     ...(estimate.usd === null
       ? ['agent.yaml has no prices (analyst.pricePerMillionInput, analyst.pricePerMillionOutput), so there is no cost.']
       : []),

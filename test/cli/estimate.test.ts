@@ -46,6 +46,8 @@ test('without prices there are calls and tokens, and it says what to set', async
   // 100 tasks x 2 trials x 5 candidates x 3 runs.
   expect(labels(value)).toMatchObject({ calls: 3_000, promptTokens: 3_000 * (600 + 450), usd: null });
   expect(value.usd).toBeNull();
+  expect(value.expectedTokens).toBeNull();
+  expect(text).toContain('every labelling run, candidate and attempt that agent.yaml allows');
   expect(text).toMatch(/identify +labels, 3 runs, at most +3,000/);
   expect(text).toContain('analyst.pricePerMillionInput');
   expect(text).toContain('Nothing was started.');
@@ -82,7 +84,9 @@ test('an earlier run of the agent says how large its calls are', async () => {
     { label: use },
     null,
   );
-  const { value } = await dryRun();
+  const { value, text } = await dryRun();
+  expect(value.expectedTokens).toBe(20_400);
+  expect(text).toContain('The last run used 20,400 tokens: expect about as many');
   expect(labels(value)).toMatchObject({ promptTokens: 6_000_000, cachedTokens: 1_500_000, completionTokens: 120_000 });
   expect(value.basis).toContain('run-desk-20261121-000000-aaaa');
 });
