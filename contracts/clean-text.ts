@@ -56,3 +56,11 @@ export const cleanMarkdown = (text: string): string => cleanLine(text).replace(/
 /** Clean text for the content of an HTML element or a quoted attribute. */
 export const cleanHtml = (text: string): string =>
   cleanText(text).replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
+
+/** The text, or as many of its whole words as fit into `most` characters, with an ellipsis. A longer word is cut. */
+export function wholeWords(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const start = text.slice(0, most - 2);
+  const space = text[most - 2] === ' ' ? start.length : start.lastIndexOf(' ');
+  return `${(space > most / 2 ? start.slice(0, space) : start).trimEnd()} …`;
+}

@@ -4,9 +4,13 @@ import { loadAgentSpec } from '../loaders/agent-spec';
 import { openEnvironment } from '../sandbox';
 import { writeLine } from './output';
 
+/** Most calls of one request. */
+const AT_ONCE = 64;
+
 /**
- * Imports the owner's environment of an agent.yaml as a run does, and begins the episode of its first train task. Every
- * request has the time limit of the profile. Throws SandboxError, with the traceback in its message, when it fails.
+ * Imports the owner's environment of an agent.yaml as a run does, and plays its first train task with the reference
+ * solution. Every request has the time limit of the profile. Throws SandboxError, with the traceback in its message,
+ * when it fails.
  */
 export async function tryEnvironment(agentPath: string): Promise<void> {
   const spec = loadAgentSpec(agentPath);
@@ -18,6 +22,10 @@ export async function tryEnvironment(agentPath: string): Promise<void> {
     const { tools } = await environment.describe();
     const { messages } = await environment.reset('validate', seed);
     writeLine({ type: 'opening', seed, tools, messages });
+    const calls = await environment.reference(seed);
+    if (calls.length > 0) await environment.step('validate', calls.slice(0, AT_ONCE));
+    const { reward } = await environment.evaluate('validate');
+    writeLine({ type: 'end', seed, reward });
   } finally {
     await environment.close();
   }

@@ -1,4 +1,5 @@
 import { patched } from '@temporalio/workflow';
+import { wholeWords } from '../contracts/clean-text';
 import { ATTEMPT_OUTCOME_CHARS } from '../contracts/limits';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TokenUse } from '../contracts/messages/run-context';
@@ -106,7 +107,7 @@ export class EnvironmentSearch {
         certificate,
         ...(rollouts !== null && { rollouts }),
         accepted: false,
-        outcome: `invalid: ${problems.join(' ')}`.slice(0, ATTEMPT_OUTCOME_CHARS),
+        outcome: wholeWords(`invalid: ${problems.join(' ')}`, ATTEMPT_OUTCOME_CHARS),
       };
     }
     const calibration = await sandbox.calibrateEnvironment.executeWithOptions(

@@ -1,14 +1,16 @@
-import { cleanLine } from '../contracts/clean-text';
+import { cleanLine, wholeWords } from '../contracts/clean-text';
 
 /**
- * A text as one clean line of at most `most` characters. Of a longer one its beginning and its end are kept: what
- * failed stands first, a program's own message last.
+ * A text as one clean line of at most `most` characters. Of a longer one its beginning and its end are kept, in whole
+ * words: what failed stands first, a program's own message last.
  */
 export function oneLine(text: string, most: number): string {
   const line = cleanLine(text);
   if (line.length <= most) return line;
   const end = Math.floor(most / 3);
-  return `${line.slice(0, most - end - 3).trimEnd()} … ${line.slice(-end).trimStart()}`;
+  const tail = line.slice(-end);
+  const word = line[line.length - end - 1] === ' ' ? 0 : tail.indexOf(' ');
+  return `${wholeWords(line, most - end - 1)} ${(word < end / 2 ? tail.slice(Math.max(0, word)) : tail).trimStart()}`;
 }
 
 /** A span in hours, or in days where it is whole days: `20 hours`, `7 days`. */

@@ -7,6 +7,7 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput, CalibrationOutcome } from '../../contracts/messages/sharpen-stage';
 import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
+import { wholeWords } from '../../contracts/clean-text';
 import { ATTEMPT_OUTCOME_CHARS, SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
@@ -294,7 +295,7 @@ function outcomeLine({
   rollouts,
   problems,
 }: CalibrationResult): string {
-  if (seeds === 0) return `unusable: ${problems[0]?.split('\n')[0] ?? ''}`.slice(0, ATTEMPT_OUTCOME_CHARS);
+  if (seeds === 0) return wholeWords(`unusable: ${problems[0]?.split('\n')[0] ?? ''}`, ATTEMPT_OUTCOME_CHARS);
   const figures =
     `mean reward ${meanReward.toFixed(2)}, success ${meanSuccess.toFixed(2)}, ` +
     `informative groups ${informativeGroups.toFixed(2)}`;

@@ -113,9 +113,10 @@ export async function envEditCommand(
     const copy = resolve(`${capabilityId}.py`);
     if (existsSync(copy)) throw new CliError(`${copy} is there already; move it away first.`, { type: 'Env.Exists' });
     copyFileSync(last, copy);
+    const agent = await agentOfRun(settings, runId);
     out.result(
-      { runId, capabilityId, file: copy, from: last },
-      `${copy}\nEdit it, then: whet env check ${basename(copy)}, ` +
+      { runId, capabilityId, file: copy, from: last, agent },
+      `${copy}\nEdit it, then: whet env check ${basename(copy)} --agent ${agent ?? 'AGENT_YAML'}, ` +
         `whet env edit ${runId} ${capabilityId} ${basename(copy)}`,
     );
     return;
@@ -144,6 +145,17 @@ export async function envEditCommand(
     await client.workflow.getHandle(runId).signal(MESSAGES.editSignal, edited);
     out.result({ runId, capabilityId, source }, `${runId}: ${basename(path)} is the next attempt for ${capabilityId}`);
   });
+}
+
+/** Path of the agent.yaml that a run began with; null where the server cannot be asked or does not know it. */
+async function agentOfRun(settings: Context['settings'], runId: string): Promise<string | null> {
+  try {
+    const { memo } = await withTemporal(settings, ({ client }) => client.workflow.getHandle(runId).describe());
+    return typeof memo?.['specPath'] === 'string' ? memo['specPath'] : null;
+  } catch (error) {
+    if (error instanceof CliError) return null;
+    throw error;
+  }
 }
 
 function environmentFile(file: string): string {

@@ -34,7 +34,21 @@ export interface StageLine {
   text: string;
 }
 
-/** Adds up the progress of activities that count the same unit: two trainers at 5 of 40 are at 10 of 80 together. */
+/** Most notes of activities side by side that are named. */
+const NAMED = 6;
+
+/** What activities side by side are at, such as the arms that are rolled out: `base, a, b`. */
+function notesOf(all: readonly StageProgress[]): string | undefined {
+  const notes = [...new Set(all.flatMap(({ note }) => note ?? []))];
+  if (notes.length === 0) return undefined;
+  const more = notes.length > NAMED ? ` and ${notes.length - NAMED} more` : '';
+  return `${notes.slice(0, NAMED).join(', ')}${more}`;
+}
+
+/**
+ * Adds up the progress of activities that count the same unit: two trainers at 5 of 40 are at 10 of 80 together. Their
+ * notes are kept side by side.
+ */
 function addUp(all: readonly StageProgress[]): StageProgress[] {
   const units = [...new Set(all.map((p) => p.unit))];
   return units.flatMap((unit) => {
@@ -44,6 +58,7 @@ function addUp(all: readonly StageProgress[]): StageProgress[] {
     const rate = same.reduce((sum, p) => sum + p.ratePerSecond, 0);
     const done = same.reduce((sum, p) => sum + p.done, 0);
     const total = same.reduce((sum, p) => sum + p.total, 0);
+    const note = notesOf(same);
     return [
       {
         stage: first.stage,
@@ -52,6 +67,7 @@ function addUp(all: readonly StageProgress[]): StageProgress[] {
         total,
         ratePerSecond: rate,
         secondsLeft: rate > 0 ? (total - done) / rate : null,
+        ...(note !== undefined && { note }),
       },
     ];
   });

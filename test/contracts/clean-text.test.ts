@@ -1,6 +1,7 @@
 // tier: unit
+import { oneLine } from '../../workflows/one-line';
 import { Readable } from 'node:stream';
-import { cleanBlock, cleanHtml, cleanLine, cleanMarkdown, cleanText } from '../../contracts/clean-text';
+import { cleanBlock, cleanHtml, cleanLine, cleanMarkdown, cleanText, wholeWords } from '../../contracts/clean-text';
 import { cleanStandardStreams } from '../../contracts/clean-streams';
 import { textLines } from '../../contracts/text-lines';
 
@@ -65,4 +66,22 @@ test('only a newline ends a line of a stream, wherever its bytes are cut', async
   const lines: string[] = [];
   for await (const line of textLines(Readable.from(chunks))) lines.push(line);
   expect(lines).toEqual(['{"a":"x\u2028y\u2029\u0085z"}', '{"b":"é"}', 'last']);
+});
+
+test('a long text ends with a whole word, unless one word is too long', () => {
+  expect(wholeWords('the reward is NaN', 17)).toBe('the reward is NaN');
+  expect(wholeWords('the reward is NaN', 16)).toBe('the reward is …');
+  expect(wholeWords('the reward is NaN', 12)).toBe('the reward …');
+  expect(wholeWords('a'.repeat(30), 10)).toBe('aaaaaaaa …');
+  for (let most = 4; most < 40; most++)
+    expect(wholeWords('one two three four five six', most).length <= most).toBe(true);
+});
+
+test('of a long line, whole words at its beginning and at its end are left', () => {
+  const line = oneLine(`Trainer.Failed: ${'something else was said here '.repeat(20)}ValueError: no reward`, 90);
+  expect(line.length).toBeLessThanOrEqual(90);
+  expect(line).toMatch(/^Trainer\.Failed: something else( \w+)* … (\w+ )*ValueError: no reward$/);
+  for (const word of line.replace('…', '').match(/\S+/g)!)
+    expect('Trainer.Failed: something else was said here ValueError: no reward'.split(' ')).toContain(word);
+  expect(oneLine('x'.repeat(500), 60).length).toBeLessThanOrEqual(60);
 });

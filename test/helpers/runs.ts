@@ -11,6 +11,7 @@ export async function startRun({ client }: TestWorkflowEnvironment) {
     workflowId: runId,
     taskQueue: TASK_QUEUES.orchestration,
     args: [{ runId, agent: 'desk', specPath: '/agent.yaml' }],
+    memo: { agent: 'desk', specPath: '/agent.yaml' },
   });
   return {
     handle,

@@ -1,5 +1,5 @@
 // integration: the orchestration on a real Temporal server, with fakes of the activities.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
@@ -11,6 +11,7 @@ import { readSettings } from '../../cli/settings';
 import type { SynthesisInput } from '../../contracts/messages/sharpen-stage';
 import { childWorkflowId, MESSAGES, SEARCH_ATTRIBUTES } from '../../contracts/names';
 import { artifact, fakeActivities, type FakeOptions, rollouts } from '../fakes/activities';
+import { layout } from '../../store';
 import { keepHistories } from '../helpers/histories';
 import { startRun, until } from '../helpers/runs';
 import { startTemporal, withWorkers } from '../helpers/temporal';
@@ -294,7 +295,8 @@ test('an edited environment whose attempt meets a failure that a person can corr
 
 test('`whet env edit` gives an environment only to a capability that waits for one', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'whet-edit-'));
-  const file = join(folder, 'b.py');
+  const before = process.cwd();
+  const file = join(folder, 'by-hand.py');
   writeFileSync(file, '# by hand\n');
   const settings = readSettings({ WHET_HOME: folder, TEMPORAL_ADDRESS: temporal.address });
   const context: Context = { settings, out: { ...createOutput(true), result: () => undefined } };
@@ -307,6 +309,14 @@ test('`whet env edit` gives an environment only to a capability that waits for o
   await withWorkers(temporal, activities, async () => {
     const { result, progress, runId } = await start();
     await until(progress, (p) => p.waitingFor !== null);
+    const environments = join(folder, 'store', layout.environments(runId, 'b'));
+    mkdirSync(environments, { recursive: true });
+    writeFileSync(join(environments, 'attempt-2.py'), '# the last\n');
+    const shown: string[] = [];
+    const out = { ...context.out, result: (_: unknown, text: string) => void shown.push(text) };
+    process.chdir(folder);
+    await envEditCommand({ settings, out }, runId, 'b', undefined).finally(() => process.chdir(before));
+    expect(shown[0]).toContain(`whet env check b.py --agent /agent.yaml, whet env edit ${runId} b b.py`);
     for (const other of ['a', 'bb', 'beta']) {
       await expect(envEditCommand(context, runId, other, file)).rejects.toMatchObject({
         exitCode: 2,

@@ -163,7 +163,10 @@ describe('whet env', () => {
   test('edit without a file copies the last environment of the capability, once', async () => {
     const store = new LocalStore(join(folder, 'home', 'store'));
     await store.put(layout.environments('run-1', 'stamps'), 'attempt-1.py', '# the last one\n');
-    expect(whet(['edit', 'run-1', 'stamps']).status).toBe(0);
+    const { status, stdout } = whet(['edit', 'run-1', 'stamps']);
+    expect(status).toBe(0);
+    // No server is there that could say which agent it is.
+    expect(stdout).toContain('whet env check stamps.py --agent AGENT_YAML, whet env edit run-1 stamps stamps.py');
     expect(readFileSync(join(folder, 'stamps.py'), 'utf8')).toBe('# the last one\n');
     expect(whet(['edit', 'run-1', 'stamps'])).toMatchObject({
       status: 2,

@@ -1,6 +1,6 @@
 // tier: integration (the built command as a process)
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { RestartingEnvironment } from '../../../activities/rollout/restarting-environment';
@@ -23,10 +23,27 @@ function validate(environment: string, ...flags: string[]): { status: number | n
   });
 }
 
-test('validate imports the environment and begins an episode', () => {
+test('validate imports the environment and plays a task', () => {
   const { status, stdout } = validate(fixture('post_office.py'));
-  expect(stdout).toMatch(/valid \(agent desk, its environment starts; tools: \w+.*\)/);
+  expect(stdout).toMatch(
+    /valid \(agent desk, its environment starts; the reference solution of task 0 earns 1; tools: \w+.*\)/,
+  );
   expect(status).toBe(0);
+});
+
+test('validate finds what only shows when a task is played', () => {
+  const changed = (name: string, from: string, to: string) => {
+    const file = join(folder, name);
+    const source = readFileSync(fixture('parcel_desk.py'), 'utf8');
+    if (!source.includes(from)) throw new Error(`The fixture does not contain ${from}`);
+    writeFileSync(file, source.replace(from, to));
+    return validate(file);
+  };
+  const raising = changed('raising.py', '        weighed, reward', '        1 / 0\n        weighed, reward');
+  expect(raising.stderr).toMatch(/raising\.py fails while its first task is played: .*ZeroDivisionError/s);
+  expect(raising.status).toBe(2);
+  const low = changed('low.py', '(1.0 if weighed else 0.3)', '(0.9 if weighed else 0.3)');
+  expect(low.stdout).toContain('task 0 earns 0.9, less than environment.successReward (1): no solution of this task');
 });
 
 test('validate names file, line and exception of an environment that cannot be imported, and --no-run leaves it out', () => {

@@ -231,6 +231,14 @@ describe('stage lines', () => {
     expect(identify?.text).toBe('150 of 400 labels, 46/s, 5.4 s left');
   });
 
+  test('names activities side by side, such as the arms that are rolled out', () => {
+    const arms = ['base', 'a', 'b', 'c', 'd', 'e', 'f', 'g'];
+    const [, identify] = stageLines(
+      state({ activities: arms.map((note) => activity({ progress: { ...counted(1, 2), note } })) }),
+    );
+    expect(identify?.text).toContain('(base, a, b, c, d, e and 2 more)');
+  });
+
   test('keeps different units apart', () => {
     const other = { ...counted(3, 40), unit: 'iterations', stage: 'identify' as const };
     const [, identify] = stageLines(
