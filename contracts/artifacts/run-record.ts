@@ -82,10 +82,11 @@ export function recordOfReport(report: Report): RunRecord {
 function figuresOf({ identification, sharpened, promotedVersion, evaluation, ...report }: Report): RunFigures {
   const nameOf = new Map(identification.candidates.map(({ id, name }) => [id, name]));
   const named = (id: string) => ({ id, name: nameOf.get(id) ?? id });
-  const withStatus = (status: string) =>
-    identification.contrasts
-      .filter((contrast) => contrast.status === status)
-      .map(({ capabilityId }) => named(capabilityId));
+  // Of a night that went on, the identification is that of base: what is new is so for the system as it serves.
+  const states: { id: string; state: string | null }[] =
+    report.night?.capabilities ??
+    identification.contrasts.map(({ capabilityId: id, status: state }) => ({ id, state }));
+  const withStatus = (status: string) => states.filter(({ state }) => state === status).map(({ id }) => named(id));
   const judged = sharpened.filter(({ adapter }) => adapter !== null);
   return {
     new: withStatus('new'),

@@ -23,10 +23,14 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const interval = { estimate: 0.2, low: 0.1, high: 0.3 };
 
 /** The same run, as one that measured version 3 on 75 tasks first. */
-async function withNight(input: ReportInput, outcome: NightDecision['outcome']): Promise<ReportInput> {
+async function withNight(
+  input: ReportInput,
+  outcome: NightDecision['outcome'],
+  capabilities: NightDecision['capabilities'] = [],
+): Promise<ReportInput> {
   const decision: NightDecision = {
     ...{ night: 4, version: 3, outcome, sentence: 'Night 4 measured version 3 on 75 train tasks.' },
-    ...{ reasons: [], seenBefore: [], undecided: [], tasks: 75, served: 0.7, base: 0.5, capabilities: [] },
+    ...{ reasons: [], seenBefore: [], undecided: [], tasks: 75, served: 0.7, base: 0.5, capabilities },
     ...{ gain: interval, promotedWith: interval, change: interval, rateChange: null, detectableLoss: 0.2 },
     cost: { rollouts: 150, labels: 400, analystTokens: 9000 },
     identification: input.identified.identification,
@@ -73,6 +77,20 @@ test('a night that goes on counts both arms beside what it collected and evaluat
   expect(page).toContain('150 rollouts: base and version 3 on 75 train tasks');
   expect(page).toContain('<dt>Collected</dt>');
   expect(reportText(report)).toContain('Night 4 measured version 3');
+});
+
+test('what is new in a night that goes on is so for the version that was measured, not for base', async () => {
+  const input = await sampleRun(store);
+  const kept = (await render(input)).report.identification.candidates.slice(0, 2);
+  rmSync(store.localPath(layout.history(input.context.agent)), { recursive: true });
+  const [first, second] = kept.map(({ id, name }) => ({ id, name })) as [{ id: string }, { id: string }];
+  const { record } = await render(
+    await withNight(input, 'goes-on', [
+      { id: first.id, state: 'cannot-tell', inVersion: true },
+      { id: second.id, state: 'new', inVersion: false },
+    ]),
+  );
+  expect(record.figures).toMatchObject({ new: [second], recurring: [], fixed: [], regressed: [] });
 });
 
 test('an adapter of an earlier run is named with it, and its training is not counted again', async () => {
