@@ -1,0 +1,156 @@
+/**
+ * Three nights of the demo agent for real: every model call, training, rollout and label. The first begins without one
+ * of the demo's deficits (`bench/three-nights/plant.ts`), the second finds nothing changed, and before the third the
+ * desk begins to ask for what the model does not do. It takes about 15 minutes on two quiet cores. The last line is
+ * JSON; `problems` in it is empty when all of this held:
+ *
+ * - Night 2 plays no rollout of synthesis, calibration or training, measures with at most a quarter of the rollouts
+ *   that night 1 collected and of its label calls, and takes at most 120 s.
+ * - Night 3 promotes a version with the adapters of night 1, byte for byte, and one more: that of the new deficit. It
+ *   trains no other adapter of one capability. The comparison, all environments mixed, is trained anew: it has one
+ *   more.
+ *
+ *     node dist/bench/three-nights.js [--folder FOLDER] [--seed 1]
+ *
+ * With --folder everything is kept there, and nights that have ended there are not repeated.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { table } from '../cli/output';
+import { MIXED } from '../contracts/names';
+import { projectRoot } from '../contracts/project-root';
+import { DEMO_ANALYST_MODEL, openDeskRules } from '../examples/orders-desk/analyst/answers';
+import { Journal } from '../examples/shared/analyst/journal';
+import { createAnalystServer } from '../examples/shared/analyst/server';
+import { DESK } from './shared/demo-model';
+import { type NightEnd, type NightFigures, readNight, servedAdapters } from './three-nights/night-figures';
+import { AGENT, PLANTED, writeAgent, writeEnvironment } from './three-nights/plant';
+
+/** Variables of the caller's shell that would lead to servers, keys or a store of somebody else. */
+const FOREIGN = /^(OPENAI_|TEMPORAL_|WHET_)/;
+const NIGHT_LIMIT_MS = 2_400_000;
+const MOST_SECONDS = 120;
+const MOST_SHARE = 0.25;
+/** Verdicts of a night that ended after measuring. */
+const ENDED = ['nothing-new', 'too-little-power'];
+
+interface Installation {
+  home: string;
+  agent: string;
+  analystUrl: string;
+  seed: number;
+}
+
+/** Runs `whet`; rejects when it fails. */
+function whet({ home, analystUrl }: Installation, words: readonly string[]): Promise<string> {
+  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !FOREIGN.test(name)));
+  const env = { ...own, WHET_HOME: home, OPENAI_BASE_URL: analystUrl, WHET_ANALYST_MODEL: DEMO_ANALYST_MODEL };
+  return new Promise((done, fail) => {
+    const options = { env, maxBuffer: 16 << 20, timeout: NIGHT_LIMIT_MS, killSignal: 'SIGINT' } as const;
+    execFile(join(projectRoot(), 'whet'), words, options, (error, stdout, stderr) => {
+      if (error === null) done(stdout);
+      else fail(new Error(`whet ${words.join(' ')} failed: ${stdout}\n${stderr}`));
+    });
+  });
+}
+
+/** One night, begun by hand and followed to its end; or what an earlier call has written down of it. */
+async function playNight(installation: Installation, folder: string, night: number): Promise<NightFigures> {
+  const kept = join(folder, `night-${night}.json`);
+  const storeRoot = join(installation.home, 'store');
+  if (existsSync(kept)) return readNight(storeRoot, JSON.parse(readFileSync(kept, 'utf8')) as NightEnd);
+  writeEnvironment(folder, night === 3);
+  const began = Date.now();
+  const words = ['demo', installation.agent, '--seed', String(installation.seed), '--keep', '--json'];
+  const { runId } = JSON.parse(await whet(installation, words)) as { runId: string };
+  const seconds = (Date.now() - began) / 1000;
+  const end: NightEnd = { runId, seconds, adapters: await servedAdapters(storeRoot, AGENT) };
+  writeFileSync(kept, `${JSON.stringify(end, null, 2)}\n`);
+  const figures = readNight(storeRoot, end);
+  console.log(`night ${night}: ${figures.verdict} after ${figures.seconds.toFixed(0)} s. ${figures.sentence}`);
+  return figures;
+}
+
+/** What of the acceptance does not hold, a sentence each. */
+function problemsOf(nights: readonly NightFigures[]): string[] {
+  const [first, second, third] = nights as [NightFigures, NightFigures, NightFigures];
+  const unless = (holds: boolean, text: string) => (holds ? [] : [text]);
+  const made = second.environmentsWritten + second.calibrationRollouts + second.trainings;
+  const own = (night: NightFigures) => night.adapters.filter(({ capabilityId }) => capabilityId !== MIXED);
+  const others = own(third).filter(({ capabilityId }) => capabilityId !== PLANTED);
+  return [
+    ...unless(first.verdict === 'promoted', `night 1 ended as ${first.verdict}`),
+    ...unless(!own(first).some(({ capabilityId }) => capabilityId === PLANTED), 'night 1 found what was not planted'),
+    ...unless(ENDED.includes(second.verdict), `night 2 ended as ${second.verdict}`),
+    ...unless(made === 0, 'night 2 wrote, calibrated or trained something'),
+    ...unless(
+      second.rollouts <= MOST_SHARE * first.measuringRollouts,
+      `night 2 played ${second.rollouts} rollouts, night 1 collected ${first.measuringRollouts}`,
+    ),
+    ...unless(second.labels <= MOST_SHARE * first.labels, `night 2 asked for ${second.labels} labels`),
+    ...unless(second.seconds <= MOST_SECONDS, `night 2 took ${second.seconds.toFixed(0)} s`),
+    ...unless(third.verdict === 'promoted', `night 3 ended as ${third.verdict}`),
+    ...unless(own(third).length === others.length + 1, `night 3 has no adapter for ${PLANTED}`),
+    ...unless(
+      inWords(others) === inWords(own(first)),
+      `adapters before: ${inWords(own(first))}; after: ${inWords(others)}`,
+    ),
+    ...unless(third.trained.filter((id) => id !== MIXED).join() === PLANTED, `night 3 trained ${third.trained.join()}`),
+  ];
+}
+
+const inWords = (adapters: NightFigures['adapters']): string =>
+  adapters.map(({ capabilityId, sha256 }) => `${capabilityId} ${sha256}`).join(', ');
+
+const rows: readonly (readonly [string, (night: NightFigures) => string | number])[] = [
+  ['outcome', ({ verdict }) => verdict],
+  ['version', ({ version }) => version ?? '-'],
+  ['rollouts of measuring and collection', ({ measuringRollouts }) => measuringRollouts],
+  ['rollouts of evaluation', ({ rollouts, measuringRollouts }) => rollouts - measuringRollouts],
+  ['labels asked for', ({ labels }) => labels],
+  ['environments written', ({ environmentsWritten }) => environmentsWritten],
+  ['rollouts of calibration', ({ calibrationRollouts }) => calibrationRollouts],
+  ['rollouts of training', ({ trainingRollouts }) => trainingRollouts],
+  ['adapters trained', ({ trained }) => trained.length],
+  ['adapters reused', ({ reused }) => reused.length],
+  ['seconds of its stages', ({ stageSeconds }) => stageSeconds.toFixed(0)],
+  ['seconds in all', ({ seconds }) => seconds.toFixed(0)],
+];
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { folder: { type: 'string' }, seed: { type: 'string', default: '1' } } });
+  const folder = values.folder === undefined ? mkdtempSync(join(tmpdir(), 'whet-nights-')) : resolve(values.folder);
+  mkdirSync(folder, { recursive: true });
+  const rules = openDeskRules(join(DESK, 'analyst'));
+  const analyst = createAnalystServer({ rules, journal: new Journal(join(folder, 'analyst.jsonl')) });
+  const analystUrl = `${await analyst.listen({ port: 0, host: '127.0.0.1' })}/v1`;
+  const home = join(folder, 'home');
+  const installation = { home, agent: writeAgent(folder), analystUrl, seed: Number(values.seed) };
+  const nights: NightFigures[] = [];
+  try {
+    for (const night of [1, 2, 3]) nights.push(await playNight(installation, folder, night));
+  } finally {
+    await whet(installation, ['down']).catch((error: unknown) => console.error(error));
+    await analyst.close();
+    if (values.folder === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  }
+  const cells = rows.map(([what, value]) => [what, ...nights.map((night) => String(value(night)))]);
+  console.log(`\n${table([['', 'night 1', 'night 2', 'night 3'], ...cells])}\n`);
+  for (const [i, { adapters, trained }] of nights.entries()) {
+    if (trained.length > 0) console.log(`trained in night ${i + 1}: ${trained.join(', ')}`);
+    console.log(`served after night ${i + 1}: ${inWords(adapters)}`);
+  }
+  const problems = problemsOf(nights);
+  for (const problem of problems) console.log(problem);
+  const figures = nights.map(({ sentence: _, ...rest }) => rest);
+  console.log(JSON.stringify({ name: 'three-nights', problems, nights: figures }));
+  if (problems.length > 0) process.exitCode = 1;
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});
