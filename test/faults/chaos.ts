@@ -32,6 +32,7 @@ import {
   type Script,
   type Timing,
 } from './chaos-run/run';
+import { hasFirstNight, markFirstNight, playFirstNight } from './chaos-run/second-night';
 import { type Scenario, SCENARIOS } from './chaos-run/scenarios';
 import { hasFailed, summary, tables } from './chaos-run/summary';
 
@@ -40,6 +41,7 @@ const USAGE = `Usage: test/faults/chaos [options]
   --runs N          disturbed runs (3)
   --faults NAMES    ${FAULTS.map(({ name }) => name).join(',')} (all)
   --scenario NAMES  instead of faults at random: one run for each of these scenarios
+  --second-night    disturb the second night of an unchanged agent, which reuses what an undisturbed first one made
   --list            list the scenarios and end
   --minutes N       how long the faults of a run go on (4); afterwards it is left in peace
   --calm-minutes N  how long it may take from then on (10)
@@ -61,6 +63,7 @@ interface Options {
   faults: readonly Fault[];
   scenarios: readonly Scenario[];
   timing: Timing;
+  secondNight: boolean;
   folder: string;
   keep: boolean;
 }
@@ -88,6 +91,7 @@ function readOptions(): Options {
       disturbedMs: number('minutes', 4) * 60_000,
       calmMs: number('calm-minutes', 10) * 60_000,
     },
+    secondNight: values['second-night'] === true,
     folder: values.work === undefined ? mkdtempSync(join(tmpdir(), 'whet-chaos-')) : resolve(values.work),
     keep: values.keep === true || values.work !== undefined,
   };
@@ -99,7 +103,7 @@ function parseWords() {
     return parseArgs({
       options: {
         ...{ seed: string, runs: string, faults: string, minutes: string, 'calm-minutes': string, every: string },
-        ...{ work: string, scenario: string, keep: { type: 'boolean' } },
+        ...{ work: string, scenario: string, 'second-night': { type: 'boolean' }, keep: { type: 'boolean' } },
       },
     }).values;
   } catch (error) {
@@ -124,14 +128,15 @@ const agentPath = (): string => join(projectRoot(), 'test', 'faults', 'chaos-age
 const speaker = (name: string) => (line: string) => console.log(`${name} ${line}`);
 
 /** The undisturbed run of this folder: made, unless one of the same build lies there. */
-async function undisturbed({ folder }: Options): Promise<Calm> {
-  const path = join(folder, 'calm.json');
+async function undisturbed({ folder, secondNight }: Options): Promise<Calm> {
+  const path = join(folder, `calm${secondNight ? '-second-night' : ''}.json`);
   const build = readFileSync(join(projectRoot(), 'dist', '.built-from'), 'utf8').trim();
+  if (secondNight) await firstNight(folder, build);
   if (existsSync(path)) {
     const kept = JSON.parse(readFileSync(path, 'utf8')) as Calm & { build: string };
     if (kept.build === build) return kept;
   }
-  const instance = await newInstance(folder, 'calm');
+  const instance = await newInstance(folder, 'calm', secondNight);
   const { calm, leftovers } = await calmRun(instance, RUN_SEED, randomSource(1), speaker('calm'));
   if (!existsSync(join(folder, 'models'))) cpSync(join(instance.home, 'models'), join(folder, 'models'), COPY);
   for (const leftover of leftovers) console.log(`calm left behind: ${leftover}`);
@@ -140,17 +145,29 @@ async function undisturbed({ folder }: Options): Promise<Calm> {
   return calm;
 }
 
+/** The first night that the undisturbed and the disturbed second ones begin from, unless it lies there already. */
+async function firstNight(folder: string, build: string): Promise<void> {
+  const marker = join(folder, `${FIRST}.json`);
+  if (hasFirstNight(marker, build)) return;
+  const instance = await newInstance(folder, FIRST, false);
+  await playFirstNight(instance, RUN_SEED, speaker(FIRST));
+  if (!existsSync(join(folder, 'models'))) cpSync(join(instance.home, 'models'), join(folder, 'models'), COPY);
+  markFirstNight(marker, build);
+}
+
+const FIRST = 'first';
 const COPY = { recursive: true };
 /** The instance of the run that is being made. */
 let current: Instance | null = null;
 
 /** An installation in a new state directory, with the base model that an earlier one made. */
-async function newInstance(folder: string, name: string, isSmall = false): Promise<Instance> {
+async function newInstance(folder: string, name: string, secondNight: boolean, isSmall = false): Promise<Instance> {
   const home = join(folder, name);
   for (const path of [home, `${home}.door.jsonl`, `${home}.tmp`]) rmSync(path, { recursive: true, force: true });
   if (isSmall) mountSmall(home);
   current = await Instance.create(home, agentPath(), LATENCY_MS);
-  if (existsSync(join(folder, 'models'))) cpSync(join(folder, 'models'), join(home, 'models'), COPY);
+  if (secondNight) cpSync(join(folder, FIRST), home, COPY);
+  else if (existsSync(join(folder, 'models'))) cpSync(join(folder, 'models'), join(home, 'models'), COPY);
   return current;
 }
 
@@ -173,9 +190,9 @@ function plannedRuns({ seed, runs, faults, scenarios, timing }: Options): Planne
 
 /** Makes a disturbed run in a state directory of its own. The base model is that of the undisturbed run. */
 async function makeRun(options: Options, calm: Calm, { name, seed, script, expected }: Planned): Promise<Result> {
-  const { folder, timing } = options;
+  const { folder, timing, secondNight } = options;
   const isSmall = needsDisk(options);
-  const instance = await newInstance(folder, name, isSmall);
+  const instance = await newInstance(folder, name, secondNight, isSmall);
   try {
     const random = randomSource(seed);
     return await disturbedRun(name, instance, {

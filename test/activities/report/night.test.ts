@@ -81,16 +81,21 @@ test('a night that goes on counts both arms beside what it collected and evaluat
 
 test('what is new in a night that goes on is so for the version that was measured, not for base', async () => {
   const input = await sampleRun(store);
-  const kept = (await render(input)).report.identification.candidates.slice(0, 2);
+  const { candidates } = (await render(input)).report.identification;
   rmSync(store.localPath(layout.history(input.context.agent)), { recursive: true });
-  const [first, second] = kept.map(({ id, name }) => ({ id, name })) as [{ id: string }, { id: string }];
+  const [first, second] = [candidates[0]!, candidates[1]!];
   const { record } = await render(
     await withNight(input, 'goes-on', [
       { id: first.id, state: 'cannot-tell', inVersion: true },
       { id: second.id, state: 'new', inVersion: false },
     ]),
   );
-  expect(record.figures).toMatchObject({ new: [second], recurring: [], fixed: [], regressed: [] });
+  expect(record.figures).toMatchObject({
+    new: [{ id: second.id, name: second.name }],
+    recurring: [],
+    fixed: [],
+    regressed: [],
+  });
 });
 
 test('an adapter of an earlier run is named with it, and its training is not counted again', async () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LocalStore, readNights, readRegistry } from '../../../store';
 
 /** What a run found, by part, in a form in which two runs of one seed are equal. */
 export type Outcome = Record<string, string>;
@@ -14,12 +15,13 @@ const MAY_DIFFER = new Set(['createdAt', 'seconds', 'key', 'ref', 'startedAt', '
 const shortHash = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex').slice(0, 12);
 
 /** Reads what a run found from its store. */
-export function readOutcome(home: string, runId: string): Outcome {
+export async function readOutcome(home: string, runId: string): Promise<Outcome> {
   const store = join(home, 'store');
   const run = join(store, 'runs', runId);
   const text = readFileSync(join(run, 'report', 'report.json'), 'utf8');
   const report = withoutTimes(JSON.parse(text.replaceAll(runId, 'RUN'))) as Record<string, unknown>;
-  const { artifacts: _artifacts, analystUse: _use, stages, sharpened, identification, evaluation, ...rest } = report;
+  const { artifacts: _artifacts, analystUse: _use, stages, sharpened, identification, evaluation, ...others } = report;
+  const { night, ...rest } = others;
   const outcome: Outcome = {
     stages: (stages as { name: string; status: string }[]).map(({ name, status }) => `${name} ${status}`).join(', '),
     trajectories: contents(join(run, 'trajectories'), runId),
@@ -27,11 +29,40 @@ export function readOutcome(home: string, runId: string): Outcome {
     identification: JSON.stringify(identification),
     arms: contents(join(run, 'evaluation'), runId),
     evaluation: JSON.stringify(evaluation),
+    ...(await decisionsOf(home, report['agent'] as string, runId)),
+    ...(night === undefined ? {} : nightOf(store, JSON.parse(text) as MeasuredReport, runId)),
   };
   for (const { capability, ...result } of sharpened as { capability: { id: string } }[])
     outcome[`sharpened ${capability.id}`] = JSON.stringify(result);
   for (const [name, value] of Object.entries(rest)) outcome[name] = JSON.stringify(value);
   return outcome;
+}
+
+interface MeasuredReport {
+  night: { identification: { key: string } };
+}
+
+/** What a night decided, with the contents of what it identified: the hash of that document has the run's id in it. */
+function nightOf(store: string, { night }: MeasuredReport, runId: string): Outcome {
+  const { identification, ...decision } = night;
+  const found = readFileSync(join(store, identification.key), 'utf8').replaceAll(runId, 'RUN');
+  return { night: JSON.stringify(decision).replaceAll(runId, 'RUN'), servedIdentification: shortHash(found) };
+}
+
+/** What later nights go by: what this one decided and compared, and the version that it made. */
+async function decisionsOf(home: string, agent: string, runId: string): Promise<Outcome> {
+  const store = new LocalStore(join(home, 'store'));
+  const { nights, comparisons } = await readNights(store, agent);
+  const { active, versions } = await readRegistry(store, agent);
+  const own = <T extends { runId: string }>(all: readonly T[]) => all.filter((one) => one.runId === runId);
+  const shown = (value: unknown) => JSON.stringify(withoutTimes(value)).replaceAll(runId, 'RUN');
+  return {
+    nights: shown({ nights: own(nights), comparisons: own(comparisons) }),
+    // The document of a router has the run's id in it, so its hash differs; how it decides is in the evaluation.
+    promoted: shown(
+      own(versions).map(({ judgedRouter: _, ...made }) => ({ ...made, isActive: made.version === active })),
+    ),
+  };
 }
 
 /** Analyst calls that the report of a run counts; null where it has no such count. */

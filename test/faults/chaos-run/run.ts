@@ -75,7 +75,7 @@ export async function calmRun(instance: Instance, seed: number, random: RandomSo
     const ended = await session.until(() => session.hasEnded, 1_800_000);
     if (!ended || session.last?.state.result == null)
       throw new Error(`The undisturbed run has no result: ${await session.askWhy()}`);
-    const outcome = readOutcome(instance.home, session.runId);
+    const outcome = await readOutcome(instance.home, session.runId);
     const keys = [...keysAsked(instance.doorLog)];
     const calm: Calm = { outcome, keys, seconds: (Date.now() - began) / 1000 };
     await session.instance.whet(['down']);
@@ -106,9 +106,8 @@ export async function disturbedRun(
     const compared = end === 'same' ? [session.runId, ...session.alsoCompare] : [];
     const isShared = session.alsoCompare.length > 0;
     const comparable = (outcome: Outcome) => (isShared ? withoutCosts(outcome) : outcome);
-    const found = compared.flatMap((runId) =>
-      differences(comparable(calm.outcome), comparable(readOutcome(instance.home, runId))),
-    );
+    const outcomes = await Promise.all(compared.map((runId) => readOutcome(instance.home, runId)));
+    const found = outcomes.flatMap((outcome) => differences(comparable(calm.outcome), comparable(outcome)));
     const counted = end === 'same' && !isShared ? callsInReport(instance.home, session.runId) : null;
     if (counted !== null && counted < calm.keys.length)
       session.problem(`the report counts ${counted} of ${calm.keys.length} answered analyst calls`);

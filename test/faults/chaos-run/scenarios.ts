@@ -120,6 +120,28 @@ const stateScenario = (name: string, what: string, file: string, how: 'empty' | 
   },
 });
 
+/** Processes that run through a whole night, or again and again in it. A trainer does not where all is reused. */
+const NIGHTLY: readonly ProcessKind[] = ['worker', 'supervisor', 'temporal', 'gateway', 'analyst', 'policy', 'jail'];
+
+const eachStageScenario = (kind: ProcessKind): Scenario => ({
+  name: `kill-${kind}-in-each-stage`,
+  what: `the ${kind} killed once in every stage, as soon as an activity of it has begun`,
+  async script(session) {
+    const struck = new Set<string>();
+    await session.until(() => {
+      const { stage } = session.movement;
+      const isUnderWay = session.last?.state.activities.some(({ status }) => status === 'started') ?? false;
+      const [victim] = running(session, kind);
+      if (!session.hasEnded && isUnderWay && victim !== undefined && !struck.has(stage)) {
+        struck.add(stage);
+        session.kill([victim], 'kill');
+      }
+      return session.hasEnded;
+    }, 2 * LIMIT_MS);
+    if (struck.size === 0) session.problem(`the scenario found no ${kind} to kill`);
+  },
+});
+
 const STATE_SCENARIOS: readonly Scenario[] = [
   stateScenario('empty-supervisor-state', 'supervisor.json emptied', 'supervisor.json', 'empty'),
   stateScenario('torn-supervisor-state', 'supervisor.json cut in half', 'supervisor.json', 'half'),
@@ -303,6 +325,7 @@ const KILL_SCENARIOS: readonly Scenario[] = [
 
 /** All scenarios that `--scenario` names. */
 export const SCENARIOS: readonly Scenario[] = [
+  ...NIGHTLY.map(eachStageScenario),
   ...KILL_SCENARIOS,
   stopScenario('worker', 'identify'),
   stopScenario('analyst', 'identify'),
