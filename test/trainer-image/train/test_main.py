@@ -38,6 +38,8 @@ def test_pinned_trajectory(finished: Path) -> None:
 
 def test_manifest_says_what_was_made(finished: Path, tiny_dir: Path) -> None:
     manifest = json.loads((finished / "manifest.json").read_text())
+    # An adapter is reused only where the trainer has the same version.
+    assert manifest["trainerVersion"] == whetstone.__version__
     assert manifest["rollouts"] == 48
     assert manifest["iterations"] == 6
     assert manifest["adapterSha256"] == tree_sha256(finished / "adapter")
