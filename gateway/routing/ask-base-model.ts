@@ -22,9 +22,10 @@ const answerSchema = z.object({
 
 /**
  * Asks the base model which capability a task needs, with the prompt of the evaluation (docs/protocols.md, section 7),
- * and reads the probabilities of the labels. A server that fails is followed by the next one that is ready. Rejects
- * when the signal is aborted, when no model server is ready, and when none answers with status 200 and a chat
- * completion.
+ * and reads the probabilities of the labels. A server that fails is followed by the next one that is ready. While none
+ * is ready it waits: a server that is being restarted must not send new conversations to the base model. When a
+ * connection broke, the servers are asked a second time once they are ready again. Rejects when the signal is aborted,
+ * and when no server answers with status 200 and a chat completion.
  */
 export async function askBaseModel(
   { replicas, baseModel }: Pick<RouterDeps, 'replicas' | 'baseModel'>,
@@ -43,23 +44,54 @@ export async function askBaseModel(
     top_logprobs: ROUTER_TOP_LOGPROBS,
     structured_outputs: { choice: menu.map(({ label }) => label) },
   });
+  const ask = async (): Promise<RoutingRecord> => {
+    if (!(await replicas.readyBefore(signal))) throw new Error('No model server is ready for the router.');
+    const { message, logprobs } = await askInTurn(
+      () => rankReplicas(replicas.all, null, prefix),
+      (replica) => askReplica(replica, baseModel, body, signal),
+      signal,
+    );
+    return routingDecision(0, menu, {
+      content: message.content ?? null,
+      firstToken: logprobs?.content?.[0]?.top_logprobs ?? [],
+    });
+  };
+  return ask().catch(async (error: unknown) => {
+    if (!(error instanceof ConnectionBroken) || signal.aborted) throw error;
+    await error.verified;
+    return ask();
+  });
+}
+
+/** The connection to a model server failed, not its answer. */
+class ConnectionBroken extends Error {
+  /** @param verified resolves when the server has been asked what it serves, and is out of service if it has gone. */
+  constructor(
+    cause: Error,
+    readonly verified: Promise<void>,
+  ) {
+    super(cause.message, { cause });
+  }
+}
+
+/** Asks one server after the other. Rejects with the failure of the last one, or when the signal is aborted. */
+async function askInTurn<Answer>(
+  able: () => Replica[],
+  ask: (replica: Replica) => Promise<Answer>,
+  signal: AbortSignal,
+): Promise<Answer> {
   const tried = new Set<Replica>();
   let failure = new Error('No model server is ready for the router.');
   for (;;) {
-    const replica = rankReplicas(replicas.all, null, prefix).find((able) => !tried.has(able));
+    const replica = able().find((candidate) => !tried.has(candidate));
     if (replica === undefined) throw failure;
     tried.add(replica);
     try {
-      const { message, logprobs } = await askReplica(replica, baseModel, body, signal);
-      return routingDecision(0, menu, {
-        content: message.content ?? null,
-        firstToken: logprobs?.content?.[0]?.top_logprobs ?? [],
-      });
+      return await ask(replica);
     } catch (error) {
       failure = error as Error;
       if (signal.aborted) throw failure;
-      // The connection failed, not the answer. Traffic leaves the server if it has gone.
-      if ('code' in failure) void replica.doubt();
+      if ('code' in failure) failure = new ConnectionBroken(failure, replica.doubt());
     }
   }
 }

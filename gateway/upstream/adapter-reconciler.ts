@@ -161,6 +161,8 @@ export class AdapterReconciler {
       if (replica.ready) onReady();
       log.info({ replica: replica.url, adapter: name }, 'adapter takes traffic');
     } catch (error) {
+      // The server was restarted meanwhile, so this says nothing about the adapter: the next check tries it at once.
+      if (replica.epoch !== epoch) return;
       const waitMs = Math.min((failure?.waitMs ?? 500) * 2, LONGEST_BACKOFF_MS);
       this.failed.set(name, { until: Date.now() + waitMs, waitMs });
       log.warn({ replica: replica.url, adapter: name, error: (error as Error).message }, 'adapter could not be loaded');

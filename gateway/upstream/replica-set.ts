@@ -15,19 +15,32 @@ export class ReplicaSet {
   }
 
   /** Waits for at most `limitMs` until a server is ready. Resolves with whether one is. */
-  waitUntilReady(limitMs: number): Promise<boolean> {
-    if (this.anyReady()) return Promise.resolve(true);
-    if (limitMs <= 0) return Promise.resolve(false);
+  async waitUntilReady(limitMs: number): Promise<boolean> {
+    if (this.anyReady()) return true;
+    if (limitMs <= 0) return false;
+    const timeOver = new AbortController();
+    const timer = setTimeout(() => timeOver.abort(), limitMs);
+    try {
+      return await this.readyBefore(timeOver.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Waits until a server is ready, or `signal` aborts. Resolves with whether one is ready. */
+  readyBefore(signal: AbortSignal): Promise<boolean> {
+    if (this.anyReady() || signal.aborted) return Promise.resolve(this.anyReady());
     return new Promise((resolve) => {
       const check = () => {
         if (this.anyReady()) end(true);
       };
+      const giveUp = () => end(false);
       const end = (found: boolean) => {
-        clearTimeout(timer);
+        signal.removeEventListener('abort', giveUp);
         this.events.off('ready', check);
         resolve(found);
       };
-      const timer = setTimeout(() => end(false), limitMs);
+      signal.addEventListener('abort', giveUp);
       this.events.on('ready', check);
     });
   }

@@ -1,4 +1,5 @@
 // tier: integration
+import { setTimeout as sleep } from 'node:timers/promises';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 
 describe('routing of conversations', () => {
@@ -77,6 +78,33 @@ describe('routing of conversations', () => {
     const { text } = await fixture.get('/metrics');
     expect(text).toContain('whet_gateway_router_total{agent="desk",outcome="router-timeout"} 1');
     expect(text).toContain('whet_gateway_router_total{agent="desk",outcome="router-failed"} 1');
+  });
+
+  it('waits for a model server that is being restarted, instead of deciding for base', async () => {
+    await replica().stop();
+    await fixture.until(() => !fixture.agent.replicas.anyReady());
+    const answer = fixture.chat('need:weigh during a restart');
+    await sleep(100);
+    await replica().start();
+    expect(route(await answer)).toEqual([adapterName('weigh', 1), 'routed']);
+  });
+
+  it('asks again when the model server goes away while it is being asked and comes back', async () => {
+    replica().behaviour = ({ body }, response) => {
+      if (body.structured_outputs === undefined) return false;
+      replica().behaviour = null;
+      replica().adapters.clear();
+      response.destroy();
+      return true;
+    };
+    expect(route(await fixture.chat('need:weigh again'))).toEqual([adapterName('weigh', 1), 'routed']);
+    expect(replica().adapters.size).toBe(2);
+  });
+
+  it('asks a server whose connections break twice, and no more', async () => {
+    replica().behaviour = ({ body }, response) => body.structured_outputs !== undefined && (response.destroy(), true);
+    expect(route(await fixture.chat('need:weigh in vain'))).toEqual(['base', 'router-failed']);
+    expect(replica().routerCalls()).toHaveLength(2);
   });
 
   it('pins the base model and an adapter by name, without a call of the router', async () => {
