@@ -21,7 +21,7 @@ COPY sandbox sandbox
 COPY trainer-image trainer-image
 COPY examples examples
 # Python that the worker reads at run time, which the compiler does not copy.
-COPY activities/environment-checks/inspect_source.py activities/environment-checks/
+COPY activities/environment-checks/*.py activities/environment-checks/
 ENV WHET_HOME=/state \
     HOME=/tmp
 # A volume that is first mounted at /state belongs to this user, who is also the trainers'.

@@ -4,8 +4,8 @@ import { loadAgentSpec } from '../loaders/agent-spec';
 import { openEnvironment } from '../sandbox';
 import { writeLine } from './output';
 
-/** Most calls of one request. */
-const AT_ONCE = 64;
+/** Most moves that are played. */
+const MOST_MOVES = 64;
 
 /**
  * Imports the owner's environment of an agent.yaml as a run does, and plays its first train task with the reference
@@ -22,8 +22,11 @@ export async function tryEnvironment(agentPath: string): Promise<void> {
     const { tools } = await environment.describe();
     const { messages } = await environment.reset('validate', seed);
     writeLine({ type: 'opening', seed, tools, messages });
-    const calls = await environment.reference(seed);
-    if (calls.length > 0) await environment.step('validate', calls.slice(0, AT_ONCE));
+    for (const move of (await environment.reference(seed)).slice(0, MOST_MOVES)) {
+      const { done } =
+        'text' in move ? await environment.say('validate', move.text) : await environment.step('validate', [move]);
+      if (done) break;
+    }
     const { reward } = await environment.evaluate('validate');
     writeLine({ type: 'end', seed, reward });
   } finally {

@@ -5,6 +5,7 @@ import {
   type EnvironmentCall,
   type EnvironmentErrorBody,
   type EnvironmentMethod,
+  type EnvironmentMove,
   type EnvironmentOutcome,
   type EnvironmentParams,
   environmentResponseSchema,
@@ -182,8 +183,8 @@ export class EnvironmentProcess {
     return (await this.request('task', { seed })).task;
   }
 
-  /** Calls that the environment says earn reward 1. */
-  async reference(seed: number): Promise<EnvironmentCall[]> {
+  /** Calls, and text turns, that the environment says earn reward 1. */
+  async reference(seed: number): Promise<EnvironmentMove[]> {
     return (await this.request('reference', { seed })).calls;
   }
 

@@ -10,6 +10,7 @@ const CHECK_GROUPS = [
   'diverse',
   'isolated',
   'no-leakage',
+  'like-the-target',
   'calibrated',
 ] as const;
 /** One of `CHECK_GROUPS`. */

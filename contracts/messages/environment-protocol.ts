@@ -19,6 +19,10 @@ export const environmentCallSchema = z.strictObject({
 });
 export type EnvironmentCall = z.infer<typeof environmentCallSchema>;
 
+/** What an agent does in one turn: a tool call, or text without a call. */
+export const environmentMoveSchema = z.union([environmentCallSchema, z.strictObject({ text: z.string() })]);
+export type EnvironmentMove = z.infer<typeof environmentMoveSchema>;
+
 /** An OpenAI function tool. */
 export const environmentToolSchema = z.looseObject({
   type: z.literal('function'),
@@ -59,7 +63,7 @@ export const environmentResultSchemas = {
   evaluate: rewardSchema,
   drop: z.strictObject({}),
   task: z.strictObject({ task: z.record(z.string(), z.unknown()) }),
-  reference: z.strictObject({ calls: z.array(environmentCallSchema).max(64) }),
+  reference: z.strictObject({ calls: z.array(environmentMoveSchema).max(64) }),
   hints: z.strictObject({ hints: z.array(z.string()) }),
   score: rewardSchema,
 } as const;

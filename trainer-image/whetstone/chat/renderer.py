@@ -136,6 +136,20 @@ class Renderer:
         _, end = self._end_after(turn, max(0, at))
         return self._encode(turn[:end])
 
+    def text_turn(self, text: str) -> list[int]:
+        """A turn in which the agent says something and makes no call, as the template writes it, with its end.
+
+        Raises ModelError and TextTooLong.
+        """
+        opening = [{"role": "user", "content": "x"}]
+        before = self._render(opening, None)
+        rendered = self._render([*opening, {"role": "assistant", "content": text}, *opening], None)
+        if not rendered.startswith(before):
+            raise self._unusable("does not continue its own opening of a turn")
+        turn = rendered.removeprefix(before)
+        _, end = self._end_after(turn, max(0, turn.find(text)) + len(text))
+        return self._encode(turn[:end])
+
     def _encode(self, text: str) -> list[int]:
         if self.limit is not None and not self.chat.fits(text, self.limit):
             raise TextTooLong(f"a text of {len(text)} characters cannot fit into the {self.limit} tokens of the model")

@@ -166,6 +166,10 @@ def _is_call(call):
     )
 
 
+def _is_move(move):
+    return _is_call(move) or (_has_keys(move, "text") and isinstance(move["text"], str))
+
+
 _RESULTS = {
     "load": _is_load,
     "describe": _is_describe,
@@ -175,6 +179,6 @@ _RESULTS = {
     "score": _is_reward,
     "drop": lambda result, _: result == {},
     "task": lambda result, _: _has_keys(result, "task") and isinstance(result["task"], dict),
-    "reference": lambda result, _: _has_keys(result, "calls") and _is_list(result["calls"], _is_call, MAX_CALLS),
+    "reference": lambda result, _: _has_keys(result, "calls") and _is_list(result["calls"], _is_move, MAX_CALLS),
     "hints": lambda result, _: _has_keys(result, "hints") and _is_list(result["hints"], _is_text),
 }

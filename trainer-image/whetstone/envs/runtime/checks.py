@@ -39,6 +39,16 @@ def check_calls(name, calls, limit=MAX_CALLS):
             raise bad_request(f"{name}: a call is not {{name: str, arguments: object}}")
 
 
+def check_moves(name, moves):
+    """Raises BadRequest unless moves is a list of calls and of {text: str}."""
+    texts = [move for move in moves if isinstance(move, dict) and "text" in move] if isinstance(moves, list) else []
+    if any(len(move) != 1 or not isinstance(move["text"], str) for move in texts):
+        raise bad_request(f"{name}: a text turn is not {{text: str}}")
+    check_calls(name, [move for move in moves if move not in texts] if isinstance(moves, list) else moves)
+    if len(moves) > MAX_CALLS:
+        raise bad_request(f"{name}: calls is not a list of at most {MAX_CALLS}")
+
+
 def check_tools(tools):
     """Raises BadReturn unless tools is a list of OpenAI function tools with distinct names."""
     if not isinstance(tools, list) or not 0 < len(tools) <= MAX_TOOLS:

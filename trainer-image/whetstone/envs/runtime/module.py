@@ -2,7 +2,7 @@
 
 import sys
 
-from .checks import check_calls, check_seed, check_tools, is_message
+from .checks import check_moves, check_seed, check_tools, is_message
 from .codec import check_depth, decode, encode
 from .faults import ENVIRONMENT_FILE, RuntimeFault, bad_request, bad_return, describe_exception
 from .limits import MAX_STEPS, MAX_TAGS, OBSERVATION_CHARS, RESULT_BYTES
@@ -134,14 +134,17 @@ class EnvironmentModule:
         return {"reward": float(value), "diagnostics": diagnostics}
 
     def reference(self, seed):
-        """The calls that the environment says earn reward 1."""
+        """The moves that the environment says earn reward 1: calls, and texts that are said."""
         returned = self.call("reference_solution", self._class.reference_solution, self.task(seed))
-        calls = plain("reference_solution", returned)
+        moves = plain("reference_solution", returned)
         try:
-            check_calls("reference_solution", calls)
+            check_moves("reference_solution", moves)
         except RuntimeFault as fault:
             raise bad_return(fault.message) from None
-        return [{"name": call["name"], "arguments": call["arguments"]} for call in calls]
+        return [
+            {"text": move["text"]} if "text" in move else {"name": move["name"], "arguments": move["arguments"]}
+            for move in moves
+        ]
 
     def hints(self, seed):
         """Hints of a task; empty where the environment has none."""

@@ -29,7 +29,7 @@ class Reference:
 
 
 class References:
-    """Plays reference solutions through the environments, one call in each turn, and renders them like rollouts.
+    """Plays reference solutions through the environments, one move in each turn, and renders them like rollouts.
 
     `tools` are the tools of each environment. `limit` is the model's length in tokens.
     """
@@ -58,23 +58,25 @@ class References:
         asked += [("reference", {"seed": seed}) for seed in seeds]
         answers = _batch(environment, asked)
         opened = list(zip(seeds, answers[: len(seeds)], answers[len(seeds) :], strict=True))
-        asked = []
+        asked, ends = [], []
         for seed, _, reference in opened:
-            calls = reference.get("result", {}).get("calls", [])
-            asked += [("step", {"episode": _name(seed), "calls": calls}), ("evaluate", {"episode": _name(seed)})]
+            asked += [("step", {"episode": _name(seed), **run}) for run in _runs(reference.get("result", {}))]
+            asked.append(("evaluate", {"episode": _name(seed)}))
+            ends.append(len(asked))
         answers = _batch(environment, asked)
         references = []
-        for number, (seed, opening, reference) in enumerate(opened):
-            outcomes = [opening, reference, *answers[2 * number : 2 * number + 2]]
+        for begin, end, (seed, opening, reference) in zip([0, *ends], ends, opened, strict=False):
+            outcomes = [opening, reference, *answers[begin:end]]
             if error := next((outcome["error"] for outcome in outcomes if "error" in outcome), None):
                 self._skip(environment, seed, error["message"])
                 continue
-            messages, calls, played, reward = (outcome["result"] for outcome in outcomes)
+            messages, calls, *played, reward = (outcome["result"] for outcome in outcomes)
             if reward["reward"] < 1:
                 self._skip(environment, seed, f"it earns {reward['reward']:g} and not 1")
                 continue
             try:
-                references.append(self._render(place, messages["messages"], calls["calls"], played))
+                observations = [observation for step in played for observation in step["observations"]]
+                references.append(self._render(place, messages["messages"], calls["calls"], observations))
             except TextTooLong as error:
                 self._skip(environment, seed, str(error))
         return references
@@ -83,20 +85,24 @@ class References:
         words = f"the reference solution of environment {environment.name} for seed {seed} is not taught: {why}"
         self._notices.tell(environment.name, words)
 
-    def _render(self, place: int, messages: list[dict], calls: list[dict], played: dict) -> Reference:
-        """One turn for each call that was played, as far as the model's length has room."""
+    def _render(self, place: int, messages: list[dict], moves: list[dict], observations: list[str]) -> Reference:
+        """One turn for each move that was played, as far as the model's length has room."""
         tools = self._tools[place]
         ids = self._renderer.prompt(messages, tools)
         reference = Reference(ids, len(ids), [])
-        for number, (call, observation) in enumerate(zip(calls, played["observations"], strict=False)):
-            own = self._renderer.call_turn(call["name"], call["arguments"])
+        for number, (move, observation) in enumerate(zip(moves, observations, strict=False)):
+            if "text" in move:
+                own, wanted = self._renderer.text_turn(move["text"]), []
+            else:
+                own = self._renderer.call_turn(move["name"], move["arguments"])
+                wanted = [(move["name"], move["arguments"])]
             reply = self._renderer.read(reference.ids, own, tools, number)
-            if [(one.name, json.loads(one.arguments)) for one in reply.calls] != [(call["name"], call["arguments"])]:
+            if [(one.name, json.loads(one.arguments)) for one in reply.calls] != wanted:
                 raise ModelError(
                     "supervisedWeight needs a chat template whose tool calls can be read again; this one writes"
                     f" {self._renderer.chat.decode(own)[:200]!r}"
                 )
-            others = [] if number + 1 == len(played["observations"]) else self._renderer.bridge(reply, [observation])
+            others = [] if number + 1 == len(observations) else self._renderer.bridge(reply, [observation])
             if len(reference.ids) + len(own) + len(others) >= self._limit:
                 break
             reference.ids += own + others
@@ -106,6 +112,19 @@ class References:
 
 def _name(seed: int) -> str:
     return f"reference.{seed}"
+
+
+def _runs(reference: dict) -> list[dict]:
+    """The parameters of the steps that play a reference: calls in a row together, each text by itself."""
+    runs: list[dict] = []
+    for move in reference.get("calls", []):
+        if "text" in move:
+            runs.append({"text": move["text"]})
+        elif runs and "calls" in runs[-1]:
+            runs[-1]["calls"].append(move)
+        else:
+            runs.append({"calls": [move]})
+    return runs
 
 
 def _batch(environment: EnvironmentProcess, requests: list[tuple[str, dict]]) -> list[dict]:
