@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
-import type { EnvironmentCall, OpeningMessage } from '../../contracts/messages/environment-protocol';
+import type { EnvironmentMove, OpeningMessage } from '../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../environment';
 import { mapInParallel } from '../in-parallel';
+import { seededRandom } from '../statistics/random';
 import { openEpisode } from './play';
 
 /** One task of an environment, as the checks see it. */
@@ -9,17 +11,41 @@ export interface EnvironmentTask {
   seed: number;
   messages: OpeningMessage[];
   /** The reference solution. */
-  reference: EnvironmentCall[];
+  reference: EnvironmentMove[];
   /**
-   * Positions in `reference` of the calls that show the capability, from `skill_calls` of `generate_task`. Null when
-   * `generate_task` names none or names invalid ones.
+   * Positions in `reference` of the moves that show the capability, from `skill_calls` of `generate_task`. Empty for a
+   * task in which it must not be shown. Null when `generate_task` has no such list or names invalid positions.
    */
   skillCalls: number[] | null;
 }
 
-/** Seeds of the first `count` tasks that validation looks at. */
-export const validationSeeds = (count: number): number[] =>
-  Array.from({ length: count }, (_, index) => SYNTHETIC_SEEDS.validation + index);
+/** Training seeds that validation draws from: about as many as a run trains on. */
+const TRAINING_RANGE = 20_000;
+
+/**
+ * Seeds of the `count` tasks that validation looks at. Every other one is a training seed, drawn by the source's hash,
+ * so that no environment can be another one in training; the rest are from the ranges of validation and calibration.
+ */
+export function validationSeeds(count: number, source: string): number[] {
+  const random = seededRandom(createHash('sha256').update(source).digest().readUInt32BE());
+  const { calibration, validation, training } = SYNTHETIC_SEEDS;
+  const seeds = new Set<number>();
+  while (seeds.size < count) {
+    const index = seeds.size;
+    if (index % 2 === 0) seeds.add(training + Math.floor(random() * TRAINING_RANGE));
+    else seeds.add((index % 4 === 1 ? validation : calibration) + Math.floor(index / 2));
+  }
+  return [...seeds];
+}
+
+/** The tasks of training seeds and the others, named; only those of which there are some. */
+export function bySeedRange<T extends { seed: number }>(tasks: readonly T[]): { name: string; tasks: T[] }[] {
+  const isTraining = ({ seed }: T): boolean => seed >= SYNTHETIC_SEEDS.training;
+  return [
+    { name: 'at training seeds', tasks: tasks.filter(isTraining) },
+    { name: 'at other seeds', tasks: tasks.filter((task) => !isTraining(task)) },
+  ].filter((range) => range.tasks.length > 0);
+}
 
 /**
  * Number of tasks read at a time. All requests waiting on one environment process must be answered within that
@@ -52,6 +78,13 @@ function skillCallsOf(task: Record<string, unknown>, calls: number): number[] | 
   );
   return valid.length === declared.length ? [...new Set(valid)] : null;
 }
+
+/** The text of the opening's system messages: what the agent is told. */
+export const systemOf = ({ messages }: Pick<EnvironmentTask, 'messages'>): string =>
+  messages
+    .filter(({ role }) => role === 'system')
+    .map(({ content }) => content)
+    .join('\n');
 
 /** The text of the opening's user messages: what the agent is asked. */
 export const promptOf = ({ messages }: Pick<EnvironmentTask, 'messages'>): string =>

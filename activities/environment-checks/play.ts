@@ -1,8 +1,8 @@
-import type { EnvironmentCall, OpeningMessage } from '../../contracts/messages/environment-protocol';
+import type { EnvironmentCall, EnvironmentMove, OpeningMessage } from '../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../environment';
 
 /** One step of a script: a tool call, or text without a call. */
-export type Move = EnvironmentCall | { text: string };
+export type Move = EnvironmentMove;
 
 /** What a scripted episode showed. */
 interface PlayedEpisode {
@@ -18,12 +18,15 @@ const MAX_CALLS = 64;
 
 let episodes = 0;
 
-/** Opens an episode under a name that no other episode of this process has. Rejects as `EnvironmentHandle` does. */
+/**
+ * Opens an episode under a name that no other episode of this process has, in the form of those of rollouts: nothing
+ * tells an environment that it is being checked. Rejects as `EnvironmentHandle` does.
+ */
 export async function openEpisode(
   environment: EnvironmentHandle,
   seed: number,
 ): Promise<{ episode: string; messages: OpeningMessage[] }> {
-  const episode = `script-${episodes++}`;
+  const episode = `${seed}-0-${episodes++}`;
   const { messages } = await environment.reset(episode, seed);
   return { episode, messages };
 }

@@ -1,15 +1,19 @@
 import type { AgentSpec } from '../../contracts/config/agent-spec';
-import type { EnvironmentCall, EnvironmentTool } from '../../contracts/messages/environment-protocol';
+import type { EnvironmentMove, EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { SandboxError } from '../../sandbox';
 import type { EnvironmentSource, OpenEnvironment } from '../environment';
 import { MAX_PROCESS_FAULTS } from '../rollout';
 import { RestartingEnvironment, isProcessFault } from '../rollout/restarting-environment';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { mapInParallel } from '../in-parallel';
-import { type EnvironmentTask, promptOf, readTasks, TASKS_AT_ONCE } from './environment-task';
+import { type EnvironmentTask, promptOf, readTasks, systemOf, TASKS_AT_ONCE } from './environment-task';
+import { type JudgedVariation, type Judgement, judgementOf, judgeVariations } from './judged-variations';
+import { asCall } from './moves';
 import { type Format, learnFormat } from './observation-format';
 import { openEpisode, play } from './play';
 import { malformedCalls, policyView, randomCalls } from './scripted-policies';
+import type { SolvedOpening } from './solution-forms';
+import { familyOf, materialOf } from './variations';
 
 /** What the checks compare a synthesised environment with: the facts about the agent's own environment. */
 export interface TargetProfile {
@@ -23,6 +27,12 @@ export interface TargetProfile {
   refusal: Format | undefined;
   /** The first train tasks. */
   tasks: EnvironmentTask[];
+  /** The different system messages of train tasks. */
+  system: string[];
+  /** What more train tasks ask, and what solves them. */
+  solved: SolvedOpening[];
+  /** What the environment makes of changed solutions. */
+  judgement: Judgement;
   /** What each train task asks. */
   train: string[];
   /** What each held-out task asks. */
@@ -37,8 +47,17 @@ interface ProfileOptions {
   signal: AbortSignal;
 }
 
-/** Train tasks on which scripts are played, to see what the tools answer. */
+/** Train tasks on which random calls are made, to see what the tools answer. */
 const PLAYED_TASKS = 60;
+/** Train tasks whose solutions are read. */
+const SOLVED_TASKS = 300;
+/** Train tasks whose solutions are changed: most of each family, and most of all. */
+const VARIED_OF_FAMILY = 6;
+const VARIED_TASKS = 90;
+/** Of these, as many are played at a time as end together when one ends the process. */
+const VARIED_AT_ONCE = 8;
+/** In milliseconds: a slow environment is left unknown in part rather than holding up every validation. */
+const VARIATIONS_MS = 60_000;
 /** Tasks of each split whose openings are read. */
 const MAX_OPENINGS = 1000;
 
@@ -80,24 +99,68 @@ async function read(
 ): Promise<TargetProfile> {
   const environment = await restarting.running();
   const { tools } = await environment.describe();
-  const tasks = await readTasks(environment, seedsOf(spec.trainSeeds).slice(0, PLAYED_TASKS), signal);
+  const read = await readTasks(environment, seedsOf(spec.trainSeeds).slice(0, SOLVED_TASKS), signal);
+  const tasks = read.slice(0, PLAYED_TASKS);
   const openings = (seeds: readonly number[]): Promise<string[]> =>
     mapInParallel(seeds, TASKS_AT_ONCE, signal, async (seed) => {
       const { episode, messages } = await openEpisode(environment, seed);
       await environment.drop(episode);
       return promptOf({ messages });
     });
-  const train = [...tasks.map(promptOf), ...(await openings(seedsOf(spec.trainSeeds).slice(PLAYED_TASKS)))];
+  const train = [...read.map(promptOf), ...(await openings(seedsOf(spec.trainSeeds).slice(SOLVED_TASKS)))];
   const heldOut = await openings(seedsOf(spec.heldOutSeeds));
-  return { tools, tasks, train, heldOut, ...(await observedFormats(restarting, tools, tasks, signal)) };
+  const solved = read.map((task) => ({ prompt: promptOf(task), reference: task.reference }));
+  const system = [...new Set(read.map(systemOf))].filter((text) => text !== '');
+  const { formats, refusal } = await observedFormats(restarting, tools, read, signal);
+  const judgement = await judgementOfTarget(restarting, { tools, tasks: read, refusal }, signal);
+  return { tools, tasks, system, solved, judgement, train, heldOut, formats, refusal };
 }
 
 const seedsOf = ({ start, count }: { start: number; count: number }): number[] =>
   Array.from({ length: Math.min(count, MAX_OPENINGS) }, (_, i) => start + i);
 
+/** A few tasks of every family, the most frequent families first. */
+function variedTasks(tasks: readonly EnvironmentTask[]): EnvironmentTask[] {
+  const families = new Map<string, EnvironmentTask[]>();
+  for (const task of tasks) families.set(familyOf(task), [...(families.get(familyOf(task)) ?? []), task]);
+  return [...families.values()]
+    .sort((a, b) => b.length - a.length)
+    .flatMap((family) => family.slice(0, VARIED_OF_FAMILY))
+    .slice(0, VARIED_TASKS);
+}
+
+/** Plays changed solutions. What ends the process, or comes too late, is left unknown. */
+async function judgementOfTarget(
+  restarting: RestartingEnvironment,
+  { tools, tasks, refusal }: Pick<TargetProfile, 'tools' | 'tasks' | 'refusal'>,
+  signal: AbortSignal,
+): Promise<Judgement> {
+  const material = materialOf(tools, tasks);
+  const deadline = performance.now() + VARIATIONS_MS;
+  const judged: JudgedVariation[] = [];
+  const varied = variedTasks(tasks);
+  for (let next = 0, ended = 0; next < varied.length && ended <= MAX_PROCESS_FAULTS; next += VARIED_AT_ONCE) {
+    if (performance.now() > deadline) break;
+    const some = varied.slice(next, next + VARIED_AT_ONCE);
+    try {
+      judged.push(
+        ...(await againIfKilled(
+          async () => judgeVariations(await restarting.running(), some, material, refusal, signal),
+          signal,
+        )),
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof SandboxError) || isOutsideFault(error)) throw error;
+      ended++;
+    }
+  }
+  return judgementOf(judged);
+}
+
 interface Script {
   seed: number;
-  calls: EnvironmentCall[];
+  calls: EnvironmentMove[];
 }
 
 async function observedFormats(
@@ -106,9 +169,9 @@ async function observedFormats(
   tasks: readonly EnvironmentTask[],
   signal: AbortSignal,
 ): Promise<Pick<TargetProfile, 'formats' | 'refusal'>> {
-  const wellFormed = tasks.flatMap((task): Script[] => [
+  const wellFormed = tasks.flatMap((task, index): Script[] => [
     { seed: task.seed, calls: task.reference },
-    { seed: task.seed, calls: randomCalls(policyView(task, tools)) },
+    ...(index < PLAYED_TASKS ? [{ seed: task.seed, calls: randomCalls(policyView(task, tools)) }] : []),
   ]);
   // The answer to a malformed call hardly depends on the task: one task is enough.
   const malformed = malformedCalls(tools).map((call): Script => ({ seed: tasks[0]!.seed, calls: [call] }));
@@ -136,7 +199,7 @@ async function observedFormats(
   for (const [index, observations] of seen.entries()) {
     if (observations instanceof SandboxError) continue;
     for (const [position, observation] of observations.entries()) {
-      const { name } = scripts[index]!.calls[position]!;
+      const { name } = asCall(scripts[index]!.calls[position]!);
       if (known.has(name)) formats.set(name, learnFormat(formats.get(name), observation));
       else refusal = learnFormat(refusal, observation);
     }

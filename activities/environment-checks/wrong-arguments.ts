@@ -1,30 +1,41 @@
-import type { EnvironmentCall } from '../../contracts/messages/environment-protocol';
+import type { EnvironmentMove } from '../../contracts/messages/environment-protocol';
 import type { EnvironmentTask } from './environment-task';
+import { asCall, asMove } from './moves';
 
 /** All values that each argument has in the reference solutions; keys are `tool.argument`. */
 export function argumentValues(tasks: readonly EnvironmentTask[]): Map<string, unknown[]> {
   const values = new Map<string, unknown[]>();
-  for (const { name, arguments: given } of tasks.flatMap(({ reference }) => reference)) {
+  for (const { name, arguments: given } of tasks.flatMap(({ reference }) => reference.map(asCall))) {
     for (const [key, value] of Object.entries(given))
       values.set(`${name}.${key}`, [...(values.get(`${name}.${key}`) ?? []), value]);
   }
   return values;
 }
 
+/** A move with one wrong argument. */
+export interface WrongMove {
+  move: EnvironmentMove;
+  /** Name of the argument. */
+  key: string;
+  /** The right value. */
+  right: unknown;
+}
+
 /**
- * Copies of a call, each with one argument replaced by another value of the same kind. Empty for a call without
- * arguments.
+ * Copies of a move, each with one argument, or the text, replaced by another value of the same kind. Empty for a call
+ * without arguments.
  * @param values of `argumentValues`, from which replacements are drawn.
  */
 export function withOneWrongArgument(
-  call: EnvironmentCall,
+  move: EnvironmentMove,
   values: ReadonlyMap<string, readonly unknown[]>,
   random: () => number,
-): EnvironmentCall[] {
-  return Object.entries(call.arguments).map(([key, value]) => ({
-    name: call.name,
-    arguments: { ...call.arguments, [key]: wrongValue(value, values.get(`${call.name}.${key}`) ?? [], random) },
-  }));
+): WrongMove[] {
+  const { name, arguments: given } = asCall(move);
+  return Object.entries(given).map(([key, right]) => {
+    const wrong = wrongValue(right, values.get(`${name}.${key}`) ?? [], random);
+    return { move: asMove(move, { name, arguments: { ...given, [key]: wrong } }), key, right };
+  });
 }
 
 /** Another value of the same kind; a string is drawn from `others` when these hold a different one. */

@@ -45,6 +45,22 @@ const LIMIT_SENTENCES: Record<keyof typeof CHECK_LIMITS, (limit: number) => stri
   minTaskSpace: (limit) => `there are about ${limit} different tasks or more`,
   maxHeldOutTexts: (limit) =>
     `a share of ${limit} at most of the target's hidden tasks is asked word for word, by chance`,
+  minTasksWithSkill: (limit) => `a share of ${limit} of the tasks at least names a move in skill_calls`,
+  maxStrangeWordsTold: (limit) =>
+    `a share of ${limit} at most of the system message's different words is in no message, tool or opening of the target`,
+  maxStrangeOpenings: (limit) =>
+    `a share of ${limit} of the openings at most has a word, other than a number, that no opening of the target has`,
+  maxWaysRefused: (limit) =>
+    'other ways to solve a task that the target accepts (one more look, another order, a greeting, a second try) are ' +
+    `refused in a share of ${limit} of the tasks at most`,
+  maxFaultsPaid: (limit) =>
+    `what never succeeds in the target (a wrong argument, a call too few) succeeds in a share of ${limit} at most`,
+  maxStrangeAnswers: (limit) =>
+    `a share of ${limit} at most of a tool's answers is of a kind that the target's tool does not give there`,
+  maxSolvedOtherwise: (limit) =>
+    `a share of ${limit} of the tasks at most is solved otherwise than the target's tasks with such an opening`,
+  minFamiliarSolutions: (limit) =>
+    `a share of ${limit} of the solutions at least uses the tools that solutions of the target use together`,
 };
 
 /** The thresholds as a list. */
@@ -69,8 +85,8 @@ class Environment:
     def tools() -> list[dict]            # OpenAI function tools: {"type": "function", "function": {"name", \
 "description", "parameters"}}
     @staticmethod
-    def generate_task(seed: int) -> dict # JSON; hidden from the agent. "skill_calls": list[int] names the calls of \
-reference_solution (by position, from 0) that show the capability
+    def generate_task(seed: int) -> dict # JSON; hidden from the agent. "skill_calls": list[int] names the moves of \
+reference_solution (by position, from 0) that show the capability; empty where it must not be shown
     def reset(self, seed: int) -> list[dict]  # opening messages [{"role": "system" or "user", "content": str}]
     def step(self, call: dict) -> dict   # {"name": str, "arguments": dict} -> {"observation": str, "done": bool}
     def say(self, text: str) -> dict     # optional: assistant text without a tool call -> {"observation": str, \
@@ -80,7 +96,8 @@ reference_solution (by position, from 0) that show the capability
                                          # trajectory: [{"call": {"name", "arguments"}, "observation": str} or \
 {"text": str, "observation": str}] -> reward in [0, 1]
     @staticmethod
-    def reference_solution(task: dict) -> list[dict]  # calls that earn reward 1
+    def reference_solution(task: dict) -> list[dict]  # moves that earn reward 1: calls, and {"text": str} where the \
+agent answers in text
     @staticmethod
     def hints(task: dict) -> list[str]   # optional: guidance that may be added to the prompt while training
 
@@ -100,8 +117,8 @@ is easy for the agent. Do not imitate the whole target: keep what the capability
 reason. What the failed episodes below get wrong is what an agent gets wrong here.
 3. Exceptions: in about a fifth of the tasks the capability must not be shown. They look like the others, but the \
 condition of the description is not met, or the user wants it otherwise; see the episodes below in which it was not \
-called for. To show it there earns little; to act as usual earns 1. skill_calls then names the calls in which the \
-agent rightly acts otherwise. An agent trained without exceptions shows the capability everywhere.
+called for. To show it there earns little; to act as usual earns 1. skill_calls then names the moves in which the \
+agent rightly acts otherwise, or none. An agent trained without exceptions shows the capability everywhere.
 4. The reward is continuous or has several levels, so that attempts at one task differ: partial credit for each step \
 towards the capability, 1 only for a complete and correct episode, low for the habit that the failures show, 0 for \
 doing nothing. No words are rewarded: the reward follows from what was done.

@@ -48,7 +48,7 @@ async function tasksOf(
     return await againIfKilled(async () => {
       const opened = await openEnvironment(source);
       try {
-        const tasks = await readTasks(opened, validationSeeds(TASKS), signal);
+        const tasks = await readTasks(opened, validationSeeds(TASKS, source.source), signal);
         return tasks.every(({ skillCalls }) => skillCalls !== null) ? tasks : null;
       } finally {
         await opened.close();

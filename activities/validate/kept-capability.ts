@@ -1,6 +1,7 @@
 import type { EnvironmentCheck, Figure, Validation } from '../../contracts/artifacts/environment-check';
 import { wholePercent } from '../environment-checks/check';
 import type { EnvironmentTask } from '../environment-checks/environment-task';
+import { asCall } from '../environment-checks/moves';
 
 /** Checks that say that an attempt's `skill_calls` name the capability. */
 const NAMES_THE_CAPABILITY = ['solvable', 'isolated'];
@@ -53,7 +54,7 @@ export function checkKeptCapability(
 function demands(tasks: readonly EnvironmentTask[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { reference, skillCalls } of tasks) {
-    const tools = (skillCalls ?? []).map((position) => reference[position]!.name);
+    const tools = (skillCalls ?? []).map((position) => asCall(reference[position]!).name);
     const asks = new Set(tools.map((tool) => `${tool} as part of the capability`));
     if (tools.length > 1) asks.add('the capability more than once');
     for (const demand of asks) counts.set(demand, (counts.get(demand) ?? 0) + 1);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import {
-  environmentCallSchema,
+  environmentMoveSchema,
   environmentToolSchema,
   openingMessageSchema,
 } from '../../contracts/messages/environment-protocol';
@@ -24,7 +24,7 @@ const formatJsonSchema: z.ZodType<FormatJson> = z.lazy(() =>
 
 /** A target profile as the store keeps it. */
 export const targetProfileJsonSchema = z.strictObject({
-  version: z.literal(1),
+  version: z.literal(2),
   tools: z.array(environmentToolSchema),
   formats: z.array(z.tuple([z.string(), formatJsonSchema])),
   refusal: formatJsonSchema.nullable(),
@@ -32,31 +32,51 @@ export const targetProfileJsonSchema = z.strictObject({
     z.strictObject({
       seed: z.number().int(),
       messages: z.array(openingMessageSchema),
-      reference: z.array(environmentCallSchema),
+      reference: z.array(environmentMoveSchema),
       skillCalls: z.array(z.number().int()).nullable(),
     }),
   ),
+  system: z.array(z.string()),
+  solved: z.array(z.strictObject({ prompt: z.string(), reference: z.array(environmentMoveSchema) })),
+  judgement: z.strictObject({
+    changes: z.array(z.tuple([z.string(), z.strictObject({ tried: z.number(), succeeded: z.number() })])),
+    answers: z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), z.number()]))])),
+  }),
   train: z.array(z.string()),
   heldOut: z.array(z.string()),
 });
 type TargetProfileJson = z.infer<typeof targetProfileJsonSchema>;
 
 /** A profile in the form in which the store keeps it. */
-export function profileToJson({ formats, refusal, ...rest }: TargetProfile): TargetProfileJson {
+export function profileToJson({ formats, refusal, judgement, ...rest }: TargetProfile): TargetProfileJson {
   return {
-    version: 1,
+    version: 2,
     ...rest,
     formats: [...formats].map(([tool, format]) => [tool, formatToJson(format)]),
     refusal: refusal ? formatToJson(refusal) : null,
+    judgement: {
+      changes: [...judgement.changes],
+      answers: [...judgement.answers].map(([change, kinds]) => [change, [...kinds]]),
+    },
   };
 }
 
 /** The profile that `profileToJson` wrote. */
-export function profileFromJson({ version: _, formats, refusal, ...rest }: TargetProfileJson): TargetProfile {
+export function profileFromJson({
+  version: _,
+  formats,
+  refusal,
+  judgement,
+  ...rest
+}: TargetProfileJson): TargetProfile {
   return {
     ...rest,
     formats: new Map(formats.map(([tool, format]) => [tool, formatFromJson(format)])),
     refusal: refusal === null ? undefined : formatFromJson(refusal),
+    judgement: {
+      changes: new Map(judgement.changes),
+      answers: new Map(judgement.answers.map(([change, kinds]) => [change, new Map(kinds)])),
+    },
   };
 }
 

@@ -1,10 +1,12 @@
 import type { Figure } from '../../../contracts/artifacts/environment-check';
-import type { EnvironmentCall } from '../../../contracts/messages/environment-protocol';
+import type { EnvironmentMove } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../environment';
 import { seededRandom } from '../../statistics/random';
 import { type CheckInput, type CheckResult, wholePercent } from '../check';
-import { type EnvironmentTask, promptOf } from '../environment-task';
+import { bySeedRange, type EnvironmentTask, promptOf } from '../environment-task';
+import { asCall, speakingTools } from '../moves';
 import { play } from '../play';
+import { isGiven } from '../solution-forms';
 import type { TargetProfile } from '../target-profile';
 import { spacedWords, wordsOf } from '../words';
 import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
@@ -15,6 +17,12 @@ const TASKS = 20;
 const RARELY_GIVEN = 0.5;
 /** The environment gives such an argument away when at least this share of its tasks give it in their openings. */
 const MOSTLY_GIVEN = 0.9;
+/** The agent's openings give an argument as a rule when at least this share of its tasks give it. */
+const ALWAYS_GIVEN = 0.9;
+/** A value that has to be found out is always the same when at least this share of the tasks have it ... */
+const CONSTANT = 0.9;
+/** ... while of the agent's own tasks at most this share have one and the same. */
+const VARIED = 0.5;
 /** An argument is judged only if at least this many tasks use it, here and in the agent's own environment. */
 const FEWEST_USES = 10;
 /**
@@ -31,14 +39,18 @@ export async function checkAnswers(
 ): Promise<CheckResult> {
   const findings = [
     callsSpelledOut(tasks, target),
-    argumentsGivenAway(tasks, target),
+    ...bySeedRange(tasks).flatMap((range) => [
+      argumentsGivenAway(range, target),
+      argumentsWithheld(range, target),
+      sameAnswer(range, { tools, tasks }, target),
+    ]),
     await rightValuesTold(environment, { tools, tasks }),
   ];
   const problems = findings.flatMap(({ problem }) => problem ?? []);
   return {
     passed: problems.length === 0,
     detail:
-      problems.join(' ') ||
+      [...new Set(problems)].join(' ') ||
       'The openings give nothing that has to be found out, and wrong calls are not answered with the right values.',
     figures: findings.flatMap(({ figure }) => figure ?? []),
   };
@@ -65,8 +77,13 @@ function callsSpelledOut(tasks: readonly EnvironmentTask[], target: TargetProfil
   };
 }
 
+interface Range {
+  name: string;
+  tasks: readonly EnvironmentTask[];
+}
+
 /** Arguments that the agent has to find out in its own tasks, but that the openings of these tasks give. */
-function argumentsGivenAway(tasks: readonly EnvironmentTask[], target: TargetProfile): Finding {
+function argumentsGivenAway({ tasks }: Range, target: TargetProfile): Finding {
   const own = givenArguments(target.tasks);
   const given = [...givenArguments(tasks)].flatMap(([argument, { share, uses }]) => {
     const usual = own.get(argument);
@@ -84,6 +101,81 @@ function argumentsGivenAway(tasks: readonly EnvironmentTask[], target: TargetPro
     problem: sentences.join(' ') || null,
     figure: first ? { name: `openings that give ${first.argument}`, value: first.share, atMost: MOSTLY_GIVEN } : null,
   };
+}
+
+/** Arguments that the openings of the agent's own tasks give, but that have to be found out here. */
+function argumentsWithheld({ tasks, name }: Range, target: TargetProfile): Finding {
+  const here = givenArguments(tasks);
+  const withheld = [...givenArguments(target.tasks)].flatMap(([argument, usual]) => {
+    const own = here.get(argument);
+    const found =
+      own &&
+      usual.uses >= FEWEST_USES &&
+      own.uses >= FEWEST_USES &&
+      usual.share >= ALWAYS_GIVEN &&
+      own.share < RARELY_GIVEN;
+    return found ? [{ argument, share: own.share, usual: usual.share }] : [];
+  });
+  const first = withheld[0];
+  if (first === undefined) return { problem: null, figure: null };
+  return {
+    problem:
+      `The opening gives ${first.argument} in ${wholePercent(first.share)} of the tasks ${name}, and in ` +
+      `${wholePercent(first.usual)} of the agent's own: here it has to be found out.`,
+    figure: { name: `openings that give ${first.argument}`, value: first.share, atLeast: RARELY_GIVEN },
+  };
+}
+
+/**
+ * Arguments of which the same part has to be found out in nearly all tasks, so that it need not be looked up. What is
+ * said does not count.
+ */
+function sameAnswer({ tasks, name }: Range, { tools }: CheckInput, target: TargetProfile): Finding {
+  const speaking = speakingTools(
+    tools,
+    [...tasks, ...target.tasks].map(({ reference }) => reference),
+  );
+  const usual = foundOut(target.tasks, speaking);
+  const [argument, found] =
+    [...foundOut(tasks, speaking)].find(([key, { share, uses }]) => {
+      const own = usual.get(key);
+      return own && own.uses >= FEWEST_USES && own.share <= VARIED && uses >= FEWEST_USES && share >= CONSTANT;
+    }) ?? [];
+  if (argument === undefined) return { problem: null, figure: null };
+  return {
+    problem:
+      `What has to be found out for ${argument} is ${JSON.stringify(found!.value)} in ` +
+      `${wholePercent(found!.share)} of the tasks ${name}: it need not be looked up.`,
+    figure: { name: `tasks with the same ${argument}`, value: found!.share, atMost: CONSTANT },
+  };
+}
+
+/** For each argument that openings do not give whole: its most frequent unknown part, with that part's share. */
+function foundOut(
+  tasks: readonly EnvironmentTask[],
+  speaking: ReadonlySet<string>,
+): Map<string, { value: string; share: number; uses: number }> {
+  const parts = new Map<string, string[]>();
+  for (const task of tasks) {
+    const opening = spacedWords(promptOf(task));
+    for (const { name, arguments: given } of task.reference.map(asCall)) {
+      if (speaking.has(name)) continue;
+      for (const [key, value] of Object.entries(given)) {
+        const words = wordsOf(typeof value === 'string' ? value : JSON.stringify(value));
+        const unknown = words.filter((word) => !opening.includes(` ${word} `));
+        if (unknown.length > 0)
+          parts.set(`${name}.${key}`, [...(parts.get(`${name}.${key}`) ?? []), unknown.join(' ')]);
+      }
+    }
+  }
+  return new Map(
+    [...parts].map(([argument, values]) => {
+      const counts = new Map<string, number>();
+      for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+      const [value, count] = [...counts].reduce((a, b) => (b[1] > a[1] ? b : a));
+      return [argument, { value, share: count / values.length, uses: values.length }];
+    }),
+  );
 }
 
 /** Wrong calls that are answered with the right value. */
@@ -107,7 +199,7 @@ async function rightValuesTold(environment: EnvironmentHandle, input: CheckInput
 function spellsOutCall({ messages, reference }: EnvironmentTask): boolean {
   const written = messages.map(({ content }) => content).join('\n');
   const dense = written.replace(/\s+/g, '');
-  return reference.some(({ arguments: given }) => {
+  return reference.map(asCall).some(({ arguments: given }) => {
     const values = Object.values(given).map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
     if (values.length > 0 && dense.includes(JSON.stringify(given).replace(/\s+/g, ''))) return true;
     return values.some((value) => value !== '' && announced(value).test(written));
@@ -132,9 +224,9 @@ function givenArguments(tasks: readonly EnvironmentTask[]): Map<string, { share:
   for (const task of tasks) {
     const opening = spacedWords(promptOf(task));
     const seen = new Map<string, boolean>();
-    for (const { name, arguments: all } of task.reference) {
+    for (const { name, arguments: all } of task.reference.map(asCall)) {
       for (const [key, value] of Object.entries(all))
-        seen.set(`${name}.${key}`, (seen.get(`${name}.${key}`) ?? true) && holds(opening, value));
+        seen.set(`${name}.${key}`, (seen.get(`${name}.${key}`) ?? true) && isGiven(opening, value));
     }
     for (const [argument, given] of seen) {
       const count = counts.get(argument) ?? { given: 0, uses: 0 };
@@ -151,7 +243,7 @@ function holds(spaced: string, value: unknown): boolean {
 }
 
 interface RevealingAnswer {
-  call: EnvironmentCall;
+  call: EnvironmentMove;
   observation: string;
 }
 
@@ -173,14 +265,15 @@ async function tasksThatTell(
       const opening = promptOf(task);
       const found = await Promise.all(
         task.reference.flatMap((call, position) =>
-          withOneWrongArgument(call, values, random).map(async (wrong) => {
+          withOneWrongArgument(call, values, random).map(async ({ move: wrong, right }) => {
             const { observations } = await play(environment, task.seed, [...task.reference.slice(0, position), wrong]);
             const observation = observations[position];
             if (observation === undefined) return false;
             const before = spacedWords(
-              [opening, schemas, ...observations.slice(0, position), JSON.stringify(wrong.arguments)].join('\n'),
+              [opening, schemas, ...observations.slice(0, position), JSON.stringify(asCall(wrong).arguments)].join(
+                '\n',
+              ),
             );
-            const right = Object.entries(call.arguments).find(([key, value]) => value !== wrong.arguments[key])?.[1];
             // A boolean is not judged: the wrong one tells the right one anyway, and "true" stands in many answers.
             const tells =
               right !== undefined &&

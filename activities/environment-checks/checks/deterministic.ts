@@ -13,66 +13,73 @@ const PARTS = [
   'rewards of the same calls',
 ] as const;
 
-/** What one pass saw of a task: each of `PARTS` as JSON. */
-interface TaskRecord {
-  seed: number;
-  parts: string[];
+/** Tasks that are looked at in each process of its own. */
+const ELSEWHERE = 25;
+
+/** What one pass saw of a task: each of `PARTS` as JSON, or null for what it did not ask for. */
+type TaskRecord = (string | null)[];
+
+/** Processes of one environment, each with a hash seed of its own. */
+export interface Processes {
+  /** It was asked for tasks and reference solutions. */
+  asked: EnvironmentHandle;
+  /** It was never asked for them, as in training. */
+  played: EnvironmentHandle;
+  /** Others. */
+  fresh: EnvironmentHandle[];
 }
 
 /**
- * Checks that the same seed gives the same task, messages, solution, observations and rewards. It compares three passes
- * over the tasks: two in one process and one in another. The second pass goes in reverse order with all episodes open
- * at once, so that state shared between episodes shows. The third has another hash seed: without PYTHONHASHSEED, as in
- * the jail, every Python process draws its own.
+ * Checks that the same seed gives the same task, messages, solution, observations and rewards. It compares passes over
+ * the tasks: two in a process that is asked for each reference solution first, one in a process that never is, and one
+ * in each of some others, which are asked afterwards. The second pass goes in reverse order with all episodes open at
+ * once, so that state shared between episodes shows. Every process has another hash seed: without PYTHONHASHSEED, as in
+ * the jail, each draws its own.
  */
 export async function checkDeterminism(
-  one: EnvironmentHandle,
-  two: EnvironmentHandle,
+  { asked, played, fresh }: Processes,
   { tools, tasks }: CheckInput,
 ): Promise<CheckResult> {
-  const record = async (environment: EnvironmentHandle, task: EnvironmentTask): Promise<TaskRecord> => {
+  const record = async (environment: EnvironmentHandle, task: EnvironmentTask, asks: boolean): Promise<TaskRecord> => {
     const random = randomCalls(policyView(task, tools));
-    const reference = await environment.reference(task.seed);
-    const hidden = await environment.task(task.seed);
-    const [solved, tried] = await Promise.all([
-      play(environment, task.seed, reference),
-      play(environment, task.seed, random),
-    ]);
-    const parts = [
+    const tried = await play(environment, task.seed, random);
+    const solved = await play(environment, task.seed, task.reference);
+    return [
       solved.messages,
-      hidden,
-      reference,
+      asks ? await environment.task(task.seed) : undefined,
+      asks ? await environment.reference(task.seed) : undefined,
       [solved.observations, tried.observations],
       [solved.reward, tried.reward],
-    ];
-    return { seed: task.seed, parts: parts.map(canonicalJson) };
+    ].map((part) => (part === undefined ? null : canonicalJson(part)));
   };
   const first: TaskRecord[] = [];
-  for (const task of tasks) first.push(await record(one, task));
-  const again = (await Promise.all([...tasks].reverse().map((task) => record(one, task)))).reverse();
-  const elsewhere = await Promise.all(tasks.map((task) => record(two, task)));
+  for (const task of tasks) first.push(await record(asked, task, true));
+  const pass = async (environment: EnvironmentHandle, some: readonly EnvironmentTask[], asks: boolean) =>
+    (await Promise.all([...some].reverse().map((task) => record(environment, task, asks)))).reverse();
+  const passes = [
+    { where: 'when asked again in another order', records: await pass(asked, tasks, true) },
+    { where: 'in a process that is not asked for its solutions', records: await pass(played, tasks, false) },
+    ...(await Promise.all(fresh.map((environment) => pass(environment, tasks.slice(0, ELSEWHERE), true)))).map(
+      (records) => ({ where: 'in another process with another hash seed', records }),
+    ),
+  ];
   let different = 0;
   let example: string | null = null;
-  for (const [index, { seed, parts }] of first.entries()) {
-    const found = (
-      [
-        [again[index]!, 'when asked again in another order'],
-        [elsewhere[index]!, 'in another process with another hash seed'],
-      ] as const
-    ).flatMap(([other, where]) => {
-      const part = parts.findIndex((text, i) => text !== other.parts[i]);
-      return part < 0
-        ? []
-        : [`Seed ${seed} gives different ${PARTS[part]} ${where}; everything must follow from the seed alone.`];
+  for (const [index, { seed }] of tasks.entries()) {
+    const seen = first[index]!;
+    const found = passes.flatMap(({ where, records }) => {
+      const other = records[index];
+      const part = other === undefined ? -1 : other.findIndex((text, i) => text !== null && text !== seen[i]);
+      return part < 0 ? [] : [`Seed ${seed} gives different ${PARTS[part]} ${where}`];
     });
     if (found.length > 0) different++;
-    example ??= found[0] ?? null;
+    example ??= found[0] ? `${found[0]}; everything must follow from the seed alone.` : null;
   }
   const figures = [{ name: 'tasks that differed', value: different, atMost: 0 }];
   if (example !== null) return { passed: false, detail: example, figures };
   return {
     passed: true,
-    detail: `${tasks.length} tasks were the same three times in two processes with different hash seeds.`,
+    detail: `${tasks.length} tasks were the same in ${2 + fresh.length} processes with different hash seeds.`,
     figures,
   };
 }

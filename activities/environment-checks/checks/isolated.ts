@@ -1,89 +1,124 @@
+import type { Figure } from '../../../contracts/artifacts/environment-check';
 import type { EnvironmentHandle } from '../../environment';
 import { meanOrZero } from '../../statistics/mean';
 import { seededRandom } from '../../statistics/random';
-import { type CheckInput, type CheckResult, twoDecimals } from '../check';
-import type { EnvironmentTask } from '../environment-task';
-import { CHECK_LIMITS } from '../limits';
+import { type CheckInput, type CheckResult, twoDecimals, wholePercent } from '../check';
+import { bySeedRange, type EnvironmentTask } from '../environment-task';
+import { CHECK_LIMITS, SUCCESS } from '../limits';
+import { asCall } from '../moves';
 import { type Move, rewardsOf } from '../play';
 import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
 
-/** Number of tasks played, each with one call wrong at a time. */
-const TASKS = 40;
-/** Reward from which an episode counts as a success. */
-const SUCCESS = 0.99;
+/** Number of tasks played, each with one move wrong at a time. */
+const TASKS = 50;
 
 /**
- * Checks that the reward follows the capability and not the rest. `generate_task` names the calls of the reference
- * solution that show the capability (`skill_calls`). Two kinds of episodes are played: some with the skill calls right
- * and one other call wrong; some with the other calls right and one skill call wrong, or all skill calls left out. The
- * first kind must earn clearly more than the second, and the second must not succeed.
+ * Checks that the reward follows the capability and not the rest. `generate_task` names the moves of the reference
+ * solution that show the capability (`skill_calls`); a task in which it must not be shown names none. Two kinds of
+ * episodes are played: some with the skill moves right and one other move wrong; some with the other moves right and
+ * one skill move wrong, or all skill moves left out. The first kind must earn clearly more than the second, and the
+ * second must not succeed, neither at training seeds nor at others.
  *
- * Only one call is wrong at a time: with all other calls wrong, the capability would have nothing left to show in.
+ * Only one move is wrong at a time: with all others wrong, the capability would have nothing left to show in. An
+ * argument that a skill move has as well stays right in the other moves: after a check of one room, a booking of
+ * another one would lack the capability.
  */
 export async function checkIsolation(environment: EnvironmentHandle, { tasks }: CheckInput): Promise<CheckResult> {
-  const undeclared = tasks.find(({ skillCalls }) => skillCalls === null || skillCalls.length === 0);
-  if (undeclared) {
-    const detail =
-      `The task of seed ${undeclared.seed} does not say in "skill_calls" which positions of its reference solution ` +
-      'show the capability (a list of at least one index, from 0).';
-    return { passed: false, detail, figures: [] };
-  }
+  const problem = undeclared(tasks);
+  if (problem !== null) return { passed: false, detail: problem, figures: [] };
   const values = argumentValues(tasks);
-  const scripts = tasks.slice(0, TASKS).flatMap((task) => variantsOf(task, values));
+  const some = tasks.filter(({ skillCalls }) => skillCalls!.length > 0).slice(0, TASKS);
+  const scripts = some.flatMap((task) => variantsOf(task, values));
   const earned = await rewardsOf(environment, scripts);
-  const of = (wrong: 'skill' | 'rest'): number[] => earned.filter((_, index) => scripts[index]!.wrong === wrong);
-  const withoutSkill = of('skill');
-  const withoutRest = of('rest');
+  const of = (wrong: 'skill' | 'rest', among: readonly EnvironmentTask[]): number[] =>
+    earned.filter((_, index) => scripts[index]!.wrong === wrong && among.includes(scripts[index]!.task));
+  const ranges = bySeedRange(some).map(({ name, tasks: inRange }) => ({
+    name,
+    withoutSkill: of('skill', inRange),
+    withoutRest: of('rest', inRange),
+  }));
+  const verdicts = ranges.map(judge);
+  const problems = verdicts.flatMap((verdict) => verdict.problems);
+  const worst = verdicts.find((verdict) => verdict.problems.length > 0) ?? verdicts[0]!;
+  const detail = `${worst.numbers}${problems.length > 0 ? `: ${[...new Set(worst.problems)].join('; ')}` : ''}.`;
+  return { passed: problems.length === 0, detail, figures: worst.figures };
+}
+
+/** What is wrong with the marks of the skill moves, as a sentence, or null. */
+function undeclared(tasks: readonly EnvironmentTask[]): string | null {
+  const without = tasks.find(({ skillCalls }) => skillCalls === null);
+  if (without)
+    return (
+      `The task of seed ${without.seed} does not say in "skill_calls" which positions of its reference solution ` +
+      'show the capability (a list of indices, from 0; empty for a task in which it must not be shown).'
+    );
+  for (const range of bySeedRange(tasks)) {
+    const share = range.tasks.filter(({ skillCalls }) => skillCalls!.length > 0).length / range.tasks.length;
+    if (share < CHECK_LIMITS.minTasksWithSkill)
+      return (
+        `Only ${wholePercent(share)} of the tasks ${range.name} name a move in "skill_calls"; ` +
+        `${wholePercent(CHECK_LIMITS.minTasksWithSkill)} must call for the capability.`
+      );
+  }
+  return null;
+}
+
+function judge({ name, withoutSkill, withoutRest }: { name: string; withoutSkill: number[]; withoutRest: number[] }) {
   const successes = withoutSkill.filter((reward) => reward >= SUCCESS).length / Math.max(1, withoutSkill.length);
-  const gap = meanOrZero(withoutRest) - meanOrZero(withoutSkill);
-  const figures = [
+  const [lacking, other] = [meanOrZero(withoutSkill), meanOrZero(withoutRest)];
+  const gap = other - lacking;
+  const hasRest = withoutRest.length > 0;
+  const figures: Figure[] = [
     { name: 'success with the capability wrong', value: successes, atMost: CHECK_LIMITS.maxSuccessWithoutSkill },
-    { name: 'mean reward with the capability wrong', value: meanOrZero(withoutSkill) },
-    ...(withoutRest.length > 0
+    { name: 'mean reward with the capability wrong', value: lacking },
+    ...(hasRest
       ? [
-          { name: 'mean reward with another call wrong', value: meanOrZero(withoutRest) },
+          { name: 'mean reward with another call wrong', value: other },
           { name: 'difference', value: gap, atLeast: CHECK_LIMITS.minIsolationGap },
         ]
       : []),
   ];
-  const otherWay =
-    withoutRest.length > 0
-      ? `${twoDecimals(meanOrZero(withoutRest))} the other way round`
-      : 'and no call is anything but the capability';
+  const otherWay = hasRest ? `${twoDecimals(other)} the other way round` : 'and no call is anything but the capability';
   const numbers =
-    `${twoDecimals(meanOrZero(withoutSkill))} with the capability wrong and the rest right ` +
+    `Mean reward ${name} is ${twoDecimals(lacking)} with the capability wrong and the rest right ` +
     `(${twoDecimals(successes)} of these episodes succeed), ${otherWay}`;
   const problems = [
     ...(successes > CHECK_LIMITS.maxSuccessWithoutSkill
       ? [`at most ${CHECK_LIMITS.maxSuccessWithoutSkill} may succeed without the capability`]
       : []),
-    ...(withoutRest.length > 0 && gap < CHECK_LIMITS.minIsolationGap
+    ...(hasRest && gap < CHECK_LIMITS.minIsolationGap
       ? [`the capability must decide, by a difference of at least ${CHECK_LIMITS.minIsolationGap}`]
       : []),
   ];
-  const passed = problems.length === 0;
-  return { passed, detail: `Mean reward is ${numbers}${passed ? '' : `: ${problems.join('; ')}`}.`, figures };
+  return { figures, numbers, problems };
 }
 
 /** The reference solution of a task with something wrong in it. */
 interface Variant {
+  task: EnvironmentTask;
   seed: number;
   moves: Move[];
   wrong: 'skill' | 'rest';
 }
 
-function variantsOf(
-  { seed, reference, skillCalls }: EnvironmentTask,
-  values: ReadonlyMap<string, readonly unknown[]>,
-): Variant[] {
+function variantsOf(task: EnvironmentTask, values: ReadonlyMap<string, readonly unknown[]>): Variant[] {
+  const { seed, reference } = task;
   const random = seededRandom(seed);
-  const skill = new Set(skillCalls);
-  const replaced = reference.flatMap((call, position) =>
-    withOneWrongArgument(call, values, random).map((wrong): Variant => ({
-      seed,
-      moves: reference.map((right, index) => (index === position ? wrong : right)),
-      wrong: skill.has(position) ? 'skill' : 'rest',
-    })),
+  const skill = new Set(task.skillCalls);
+  const ofSkill = new Set(
+    reference
+      .filter((_, position) => skill.has(position))
+      .flatMap((move) => Object.values(asCall(move).arguments).map((value) => JSON.stringify(value))),
   );
-  return [...replaced, { seed, moves: reference.filter((_, position) => !skill.has(position)), wrong: 'skill' }];
+  const replaced = reference.flatMap((move, position) =>
+    withOneWrongArgument(move, values, random)
+      .filter(({ right }) => skill.has(position) || !ofSkill.has(JSON.stringify(right)))
+      .map(({ move: wrong }): Variant => ({
+        task,
+        seed,
+        moves: reference.map((right, index) => (index === position ? wrong : right)),
+        wrong: skill.has(position) ? 'skill' : 'rest',
+      })),
+  );
+  return [...replaced, { task, seed, moves: reference.filter((_, position) => !skill.has(position)), wrong: 'skill' }];
 }

@@ -1,5 +1,6 @@
 import type { EnvironmentHandle } from '../../environment';
 import type { CheckInput, CheckResult } from '../check';
+import { asCall } from '../moves';
 import { formatDifference } from '../observation-format';
 import { play } from '../play';
 import { malformedCalls, policyView, randomCalls } from '../scripted-policies';
@@ -30,7 +31,7 @@ export async function checkObservationFormat(
       return null;
     });
     played?.observations.forEach((observation, index) => {
-      const { name } = calls[index]!;
+      const { name } = asCall(calls[index]!);
       const format = target.formats.get(name);
       if (format === undefined) return;
       looked++;

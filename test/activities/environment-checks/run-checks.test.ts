@@ -25,6 +25,7 @@ const spec = agentSpecSchema.parse({
 });
 
 describe('certificate', () => {
+  /** The agent whose own environment the broken ones began as: what differs from it is the fault. */
   let target: TargetProfile;
 
   const profileOf = (source: string) => {
@@ -39,7 +40,7 @@ describe('certificate', () => {
   const office = readFileSync(fixture('post_office.py'), 'utf8');
 
   beforeAll(async () => {
-    target = await profileOf(office);
+    target = await profileOf(sourceOf('replaying_class.py'));
   });
 
   const check = async (name: string, source: string, against = target) => {
@@ -59,7 +60,8 @@ describe('certificate', () => {
   });
 
   test.each(GOOD)('%s passes', async (name) => {
-    const { passed, problems, checks } = await check(name, sourceOf(name));
+    // Each is worded in its own way, and so is its agent.
+    const { passed, problems, checks } = await check(name, sourceOf(name), await profileOf(sourceOf(name)));
     expect(problems).toEqual([]);
     expect(passed).toBe(true);
     expect(checks.map((check) => check.name)).toEqual([...CHECK_NAMES]);
@@ -67,18 +69,17 @@ describe('certificate', () => {
 
   test('booleans, choices that an error lists, and what the agent is told as well give nothing away', async () => {
     const against = await profileOf(edited(office, OFFICE_WITH_CHOICES));
-    const { passed, problems } = await check(
-      'choices',
-      edited(sourceOf('replaying_class.py'), GOOD_WITH_CHOICES),
-      against,
-    );
-    expect(problems).toEqual([]);
-    expect(passed).toBe(true);
+    const { checks } = await check('choices', edited(sourceOf('replaying_class.py'), GOOD_WITH_CHOICES), against);
+    const leakage = checks.filter(({ group }) => group === 'no-leakage');
+    expect(leakage.map(({ name, passed }) => [name, passed])).toEqual([
+      ['held-out-text', true],
+      ['answers', true],
+    ]);
   });
 
   test.each(Object.entries(BROKEN))('%s fails for the right reason', async (name, broken) => {
     const { failed, problems } = await check(name, breakEnvironment(sourceOf('replaying_class.py'), broken));
-    expect(failed).toEqual(broken.fails);
+    expect(failed.filter((one) => !broken.perhaps?.includes(one))).toEqual(broken.fails);
     expect(problems.join('\n')).toMatch(broken.reason);
   });
 });

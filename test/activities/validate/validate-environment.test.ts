@@ -172,7 +172,12 @@ describe('validateEnvironment', () => {
 
   test('an environment that ends its process fails its checks and not the activity', async () => {
     const result = await validate(
-      changed('return {"observation": "sent", "done": True}', '__builtins__["__import__"]("os")._exit(1)'),
+      // By a detour that the source rules do not see: what they miss, the jail must hold.
+      changed(
+        'return {"observation": "sent", "done": True}',
+        'reach, two = lambda self, name: getattr(self, name), "_" * 2; ' +
+          'reach(Environment.reset, two + "globals" + two)["random"]._os._exit(1)',
+      ),
     );
     expect(result.passed).toBe(false);
     expect(result.failed).toEqual(['observation-format']);

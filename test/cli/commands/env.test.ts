@@ -4,7 +4,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { layout, LocalStore } from '../../../store';
-import { fixture } from '../../activities/run-fixture';
 import { BROKEN, breakEnvironment } from '../../activities/environment-checks/environments/broken';
 
 const WHET = resolve('dist/cli/main.js');
@@ -13,16 +12,18 @@ const environment = (name: string) => resolve('test/activities/environment-check
 describe('whet env', () => {
   const folder = mkdtempSync(join(tmpdir(), 'whet-env-'));
   const agent = join(folder, 'agent.yaml');
+  /** An agent whose openings are worded as those of procedural.py. */
+  const procedural = join(folder, 'procedural.yaml');
 
   beforeAll(() => {
     if (!existsSync(WHET)) throw new Error('These tests start the built command: run `make build` first.');
     const ranges = 'trainSeeds: { start: 0, count: 40 }\n  heldOutSeeds: { start: 1000, count: 40 }';
     const model =
       'model: { name: base, baseUrl: http://127.0.0.1:9/v1 }\ncertificate: { seeds: 20, diversitySeeds: 60 }\n';
-    writeFileSync(
-      agent,
-      `version: 1\nname: post-office\nenvironment:\n  path: ${fixture('post_office.py')}\n  ${ranges}\n${model}`,
-    );
+    const written = (path: string) =>
+      `version: 1\nname: post-office\nenvironment:\n  path: ${path}\n  ${ranges}\n${model}`;
+    writeFileSync(agent, written(environment('good/replaying_class.py')));
+    writeFileSync(procedural, written(environment('good/procedural.py')));
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -44,9 +45,9 @@ describe('whet env', () => {
   };
 
   test('check prints each check and ends with 0 when all hold', () => {
-    const { status, stdout } = whet(['check', environment('good/procedural.py'), '--agent', agent]);
+    const { status, stdout } = whet(['check', environment('good/procedural.py'), '--agent', procedural]);
     expect(stdout).toMatch(/^✓ parses +The source is Python\.$/m);
-    expect(stdout).toContain('Not calibrated; 22 checks passed. Calibration needs a model; a run does it.');
+    expect(stdout).toContain('Not calibrated; 29 checks passed. Calibration needs a model; a run does it.');
     expect(status).toBe(0);
   });
 
@@ -55,7 +56,7 @@ describe('whet env', () => {
     expect(status).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
       certified: false,
-      summary: 'Not certified: isolated failed.',
+      summary: 'Not certified: isolated, faults failed.',
       settings: { seeds: 20 },
     });
   });

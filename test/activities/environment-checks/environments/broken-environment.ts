@@ -6,6 +6,8 @@ export interface BrokenEnvironment {
   edits: [passage: string, instead: string][];
   /** Names of all checks that fail. */
   fails: string[];
+  /** Names of checks that may fail as well, by chance. */
+  perhaps?: string[];
   /** Matches part of the reasons given. */
   reason: RegExp;
 }

@@ -27,7 +27,7 @@ export const BROKEN_REWARDS: Record<string, BrokenEnvironment> = {
             },`,
       ],
     ],
-    fails: ['answers'],
+    fails: ['answers', 'wording'],
     reason: /The opening gives send\.stamps, which has to be found out, in 100 %/,
   },
   answer_spelled_out: {
@@ -42,7 +42,7 @@ export const BROKEN_REWARDS: Record<string, BrokenEnvironment> = {
             },`,
       ],
     ],
-    fails: ['answers'],
+    fails: ['answers', 'wording', 'solutions'],
     reason:
       /The opening spells out calls of the solution in 100 % of the tasks, and in 0 % of the agent's own\. The opening gives send\.stamps/,
   },
@@ -82,6 +82,7 @@ export const BROKEN_REWARDS: Record<string, BrokenEnvironment> = {
       'injected-text',
       'malformed-calls',
       'isolated',
+      'faults',
     ],
     reason: /nop: Doing nothing earns 1\.00 on average/,
   },
@@ -108,8 +109,8 @@ export const BROKEN_REWARDS: Record<string, BrokenEnvironment> = {
         `NAMES = "Olga Piet Rosa Sven Tove Ulla Vera Wim".split()`,
         `NAMES = "Olga Piet Rosa Sven Tove Ulla Vera Wim".split()
 HELD_OUT = [
-    "good morning this is Hanna from Gent and i would like to post parcel P4628",
-    "good morning this is {customer} and i would like to post parcel {parcel}",
+    "hello, Ulla from Ghent here, please post parcel P3879",
+    "hello, {customer} here, please post parcel {parcel}",
 ]`,
       ],
     ],
@@ -128,7 +129,7 @@ HELD_OUT = [
         return (1.0 if counter.told == f"parcel {task['parcel']} is on its way" else 0.3) if weighed else 0.2`,
       ],
     ],
-    fails: ['isolated'],
+    fails: ['isolated', 'faults'],
     reason: /at most 0\.1 may succeed without the capability/,
   },
   reward_out_of_range: {
@@ -236,7 +237,7 @@ def _too_few(task):
         `            {"name": "send", "arguments": {"parcel": task["parcel"], "stamps": _too_few(task)}},`,
       ],
     ],
-    fails: ['solvable', 'isolated'],
+    fails: ['solvable', 'isolated', 'alternatives', 'faults'],
     reason: /solvable: The reference solution of seed \d+ earns 0\.10 instead of 1/,
   },
 };

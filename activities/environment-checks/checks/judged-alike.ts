@@ -1,0 +1,154 @@
+import { type CheckResult, wholePercent } from '../check';
+import { bySeedRange } from '../environment-task';
+import { type JudgedVariation, judgementKey, type Judgement } from '../judged-variations';
+import { CHECK_LIMITS } from '../limits';
+
+/** Fewest tries of a change, in the agent's environment, from which its verdict is known. */
+const FEWEST_KNOWN = 4;
+/** Fewest tries here. */
+const FEWEST = 4;
+/** Fewest tries that must be judged otherwise: one may be right or wrong by chance. */
+const FEWEST_OTHERWISE = 3;
+/** Share of tries from which on a change counts as always accepted; one minus it, as always refused. */
+const ALWAYS = 0.9;
+/** Fewest answers of a kind of call from which on it is known which kinds of answer there are. */
+const FEWEST_ANSWERS = 12;
+/** Share of the agent's answers from which on a kind of answer must be met here as well. */
+const OFTEN = 0.2;
+
+/**
+ * Checks that what the agent's own environment accepts is accepted here: other looks first, another order, a second
+ * try, a greeting. Only changes that do the whole work count; to insist on a step is an environment's right.
+ */
+export function checkAlternatives(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
+  const isAccepted = (one: Pick<JudgedVariation, 'change' | 'part'>): boolean => verdictOf(one, target) === 'accepted';
+  const known = judged.filter(
+    (one) =>
+      one.kind !== 'fault' &&
+      isAccepted(one) &&
+      (one.given === undefined || isAccepted({ change: one.given, part: one.part })),
+  );
+  return compared(known, ({ succeeded }) => !succeeded, {
+    name: 'an accepted way that is refused',
+    limit: CHECK_LIMITS.maxWaysRefused,
+    sentence: (about, share) => `${about} is refused in ${share} of the cases; the agent's own environment accepts it.`,
+    fine: (changes) => `Of ${changes} ways that the agent's own environment accepts, none is refused.`,
+  });
+}
+
+/** Checks that what the agent's own environment never pays is not paid here. */
+export function checkFaults(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
+  const known = judged.filter((one) => one.kind !== 'way' && verdictOf(one, target) === 'refused');
+  return compared(known, ({ succeeded }) => succeeded, {
+    name: 'a fault that is paid',
+    limit: CHECK_LIMITS.maxFaultsPaid,
+    sentence: (about, share) =>
+      `${about} succeeds in ${share} of the cases; in the agent's own environment it never does.`,
+    fine: (changes) => `Of ${changes} changes that the agent's own environment refuses, none is paid.`,
+  });
+}
+
+function verdictOf(
+  one: Pick<JudgedVariation, 'change' | 'part'>,
+  { changes }: Judgement,
+): 'accepted' | 'refused' | null {
+  const tally = changes.get(judgementKey(one));
+  if (tally === undefined || tally.tried < FEWEST_KNOWN) return null;
+  const share = tally.succeeded / tally.tried;
+  return share >= ALWAYS ? 'accepted' : share <= 1 - ALWAYS ? 'refused' : null;
+}
+
+interface Words {
+  name: string;
+  limit: number;
+  sentence: (about: string, share: string) => string;
+  fine: (changes: number) => string;
+}
+
+/** Holds the share of each change that was judged otherwise, in each range of seeds, to the limit. */
+function compared(
+  known: readonly JudgedVariation[],
+  isOtherwise: (one: JudgedVariation) => boolean,
+  { name, limit, sentence, fine }: Words,
+): CheckResult {
+  const groups = bySeedRange(known).flatMap(({ tasks }) => [...groupedBy(tasks, ({ change }) => change).values()]);
+  const shares = groups
+    .filter((group) => group.length >= FEWEST)
+    .map((group) => ({
+      about: group.find(isOtherwise)?.about ?? group[0]!.about,
+      share: shareOf(group, isOtherwise),
+      count: group.filter(isOtherwise).length,
+    }))
+    .sort((a, b) => b.share - a.share);
+  const bad = shares.filter(({ share, count }) => share > limit && count >= FEWEST_OTHERWISE);
+  const sentences = [...new Set(bad.map(({ about, share }) => sentence(about, wholePercent(share))))];
+  const changes = new Set(known.map(({ change }) => change)).size;
+  return {
+    passed: bad.length === 0,
+    detail: sentences.slice(0, 3).join(' ') || fine(changes),
+    figures: shares[0] ? [{ name, value: shares[0].share, atMost: limit }] : [],
+  };
+}
+
+/**
+ * Checks that the tools do what the agent's do: to the same kind of call, right or wrong, early or late, no kind of
+ * answer comes that the agent's tool never gives, and wrong calls are refused where the agent's tool refuses them.
+ */
+export function checkToolAnswers(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
+  const answered = judged.filter(({ answer }) => answer !== null);
+  const problems = bySeedRange(answered).flatMap(({ tasks }) =>
+    [...groupedBy(tasks, ({ change }) => change)].flatMap(([change, group]) => {
+      const kinds = target.answers.get(change);
+      const total = [...(kinds?.values() ?? [])].reduce((sum, count) => sum + count, 0);
+      if (kinds === undefined || total < FEWEST_ANSWERS || group.length < FEWEST) return [];
+      return answerProblems(group, kinds, total);
+    }),
+  );
+  const worst = Math.max(0, ...problems.map(({ share }) => share));
+  return {
+    passed: problems.length === 0,
+    detail:
+      [...new Set(problems.map(({ sentence }) => sentence))].slice(0, 3).join(' ') ||
+      `${answered.length} answers to right and wrong calls are of the kinds that the agent's tools give.`,
+    figures: [{ name: 'answers of a strange kind', value: worst, atMost: CHECK_LIMITS.maxStrangeAnswers }],
+  };
+}
+
+function answerProblems(
+  group: readonly JudgedVariation[],
+  kinds: ReadonlyMap<string, number>,
+  total: number,
+): { sentence: string; share: number }[] {
+  const { about } = group[0]!;
+  const strange = [...groupedBy(group, ({ answer }) => answer!)]
+    .filter(([answer]) => !kinds.has(answer))
+    .map(([answer, some]) => ({ answer, share: some.length / group.length }))
+    .filter(({ share }) => share > CHECK_LIMITS.maxStrangeAnswers)
+    .map(({ answer, share }) => ({
+      share,
+      sentence: `${about}: ${wholePercent(share)} of the calls get ${answer}, which the agent's tool never gives there.`,
+    }));
+  const missing =
+    group.length >= FEWEST_ANSWERS
+      ? [...kinds]
+          .filter(([answer, count]) => count / total >= OFTEN && group.every((one) => one.answer !== answer))
+          .map(([answer, count]) => ({
+            share: count / total,
+            sentence: `${about} never gets ${answer}; from the agent's tool ${wholePercent(count / total)} of the calls do.`,
+          }))
+      : [];
+  return [...strange, ...missing];
+}
+
+const shareOf = <T>(items: readonly T[], holds: (item: T) => boolean): number =>
+  items.filter(holds).length / Math.max(1, items.length);
+
+function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return groups;
+}

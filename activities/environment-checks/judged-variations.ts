@@ -1,0 +1,113 @@
+import type { EnvironmentHandle } from '../environment';
+import { SandboxError } from '../../sandbox';
+import { mapInParallel } from '../in-parallel';
+import { type EnvironmentTask, TASKS_AT_ONCE } from './environment-task';
+import { SUCCESS } from './limits';
+import { type Format, formatDifference } from './observation-format';
+import { play } from './play';
+import { type Material, type Variation, variationsOf } from './variations';
+
+/** What an environment made of one variation. */
+export interface JudgedVariation extends Pick<Variation, 'change' | 'about' | 'part' | 'kind' | 'given'> {
+  seed: number;
+  succeeded: boolean;
+  /** Kind of the marked move's answer; null where none is of interest or none was given. */
+  answer: string | null;
+}
+
+/** How often something was tried, and how often it succeeded. */
+interface Tally {
+  tried: number;
+  succeeded: number;
+}
+
+/** What the agent's own environment made of variations of its solutions. */
+export interface Judgement {
+  /** By `judgementKey`. */
+  changes: Map<string, Tally>;
+  /** How often each kind of answer was given to the marked call of each change. */
+  answers: Map<string, Map<string, number>>;
+}
+
+/** Changes are compared between parts of solutions that have the same tools. */
+export const judgementKey = ({ change, part }: Pick<JudgedVariation, 'change' | 'part'>): string =>
+  `${change} in ${part}`;
+
+/**
+ * Plays variations of the tasks' reference solutions.
+ * @param refusal form of the answers to calls of unknown tools.
+ * @throws SandboxError when the process ends; the signal's reason. A variation in which the environment raises is left
+ *   out.
+ */
+export async function judgeVariations(
+  environment: EnvironmentHandle,
+  tasks: readonly EnvironmentTask[],
+  material: Material,
+  refusal: Format | undefined,
+  signal: AbortSignal,
+): Promise<JudgedVariation[]> {
+  const judged = await mapInParallel(tasks, TASKS_AT_ONCE, signal, async (task) => {
+    const played = await Promise.all(
+      variationsOf(task, material).map((variation) => judge(environment, task, variation, refusal)),
+    );
+    return played.flatMap((one) => one ?? []);
+  });
+  return judged.flat();
+}
+
+async function judge(
+  environment: EnvironmentHandle,
+  task: EnvironmentTask,
+  { change, about, part, kind, given, moves, mark }: Variation,
+  refusal: Format | undefined,
+): Promise<JudgedVariation | null> {
+  try {
+    const { observations, reward } = await play(environment, task.seed, moves);
+    const observation = mark === null ? undefined : observations[mark];
+    return {
+      change,
+      about,
+      part,
+      kind,
+      ...(given === undefined ? {} : { given }),
+      seed: task.seed,
+      succeeded: reward >= SUCCESS,
+      answer: observation === undefined ? null : kindOfAnswer(observation, refusal),
+    };
+  } catch (error) {
+    if (!(error instanceof SandboxError) || !environment.alive) throw error;
+    return null;
+  }
+}
+
+/**
+ * Kind of an answer: whether it has the form of a refusal, and what its booleans say. Everything else may differ from
+ * task to task.
+ */
+function kindOfAnswer(observation: string, refusal: Format | undefined): string {
+  if (refusal !== undefined && formatDifference(refusal, observation) === null) return 'a refusal';
+  try {
+    const document: unknown = JSON.parse(observation);
+    const said = Object.entries((document ?? {}) as Record<string, unknown>).filter(
+      ([, value]) => typeof value === 'boolean',
+    );
+    if (said.length > 0) return `an answer with ${said.map(([name, value]) => `${name} ${String(value)}`).join(', ')}`;
+  } catch {
+    // An answer in words.
+  }
+  return 'an answer';
+}
+
+/** Sums up what the agent's own environment made of variations. */
+export function judgementOf(judged: readonly JudgedVariation[]): Judgement {
+  const changes = new Map<string, Tally>();
+  const answers = new Map<string, Map<string, number>>();
+  for (const one of judged) {
+    const known = changes.get(judgementKey(one)) ?? { tried: 0, succeeded: 0 };
+    changes.set(judgementKey(one), { tried: known.tried + 1, succeeded: known.succeeded + Number(one.succeeded) });
+    if (one.answer === null) continue;
+    const kinds = answers.get(one.change) ?? new Map<string, number>();
+    answers.set(one.change, kinds.set(one.answer, (kinds.get(one.answer) ?? 0) + 1));
+  }
+  return { changes, answers };
+}

@@ -1,0 +1,156 @@
+"""Plays episodes of a synthesised environment and looks at what its module keeps between them.
+
+It runs in the jail, as an environment, in a process of its own: it runs the source. The call `play {"source", "seeds",
+"texts"}` is answered with `{"kept": [...]}`: the names of the module that are another after the episodes than before.
+What a `functools.lru_cache` holds does not count, as long as it can be emptied.
+
+Without this, an environment can change after thousands of episodes, later than any check looks.
+"""
+
+import functools
+import gc
+import itertools
+import json
+import sys
+import types
+
+NAME = "checked"
+MAX_DEPTH = 40
+CACHE = type(functools.lru_cache(lambda: None))
+ATOMS = (str, bytes, int, float, complex, bool, type(None), type(Ellipsis))
+
+
+class Look:
+    """One look at everything that a module's names lead to. Equal values have equal looks."""
+
+    def __init__(self):
+        self.places = {}
+
+    def at(self, value, depth=0):
+        """A value as text; an object that was met before as its number."""
+        if isinstance(value, ATOMS):
+            return repr(value)
+        if id(value) in self.places:
+            return f"#{self.places[id(value)][0]}"
+        # The value is kept with its number: the id of a value that is gone may be another's.
+        self.places[id(value)] = (len(self.places), value)
+        if depth > MAX_DEPTH:
+            return "..."
+        return f"{type(value).__name__}({self.inside(value, depth + 1)})"
+
+    def inside(self, value, depth):
+        def look(part):
+            return self.at(part, depth)
+
+        if isinstance(value, dict):
+            return ",".join(f"{look(key)}:{look(part)}" for key, part in value.items())
+        if isinstance(value, (set, frozenset)):
+            return ",".join(sorted(map(repr, value)))
+        if isinstance(value, (list, tuple)):
+            return ",".join(map(look, value))
+        if isinstance(value, types.ModuleType) or (isinstance(value, type) and value.__module__ != NAME):
+            return value.__name__
+        if isinstance(value, types.FunctionType) and value.__module__ != NAME:
+            return value.__name__
+        if isinstance(value, itertools.count):
+            return repr(value)
+        if isinstance(value, types.GeneratorType):
+            frame = value.gi_frame
+            return "over" if frame is None else f"{frame.f_lasti},{look(dict(frame.f_locals))}"
+        return ",".join(map(look, self.parts(value)))
+
+    @staticmethod
+    def parts(value):
+        """What an object holds: its attributes, and what its type keeps in C."""
+        try:
+            reduced = value.__reduce_ex__(2)[1:] if not isinstance(value, (type, types.FunctionType)) else ()
+            reduced = [part if not hasattr(part, "__next__") else list(part) for part in reduced]
+        except Exception:
+            reduced = []
+        held = [part for part in gc.get_referents(value) if not isinstance(part, types.CodeType)]
+        if isinstance(value, types.FunctionType):
+            held = [value.__defaults__, value.__kwdefaults__, value.__dict__, value.__closure__]
+        if isinstance(value, type):
+            held = [dict(value.__dict__)]
+        return [*reduced, *held]
+
+
+def looks(module):
+    """The looks of a module's names, after its caches were emptied."""
+    for value in gc.get_objects():
+        if type(value) is CACHE and getattr(value, "__module__", None) == NAME:
+            value.cache_clear()
+    return {name: Look().at(value) for name, value in module.__dict__.items() if not name.startswith("__")}
+
+
+def attempt(function, *arguments):
+    """What a function returns, or None where it raises: other checks judge that."""
+    try:
+        return function(*arguments)
+    except Exception:
+        return None
+
+
+def episode(kind, seed, text):
+    """The task of a seed, its reference solution as an episode, and another one with a text alone."""
+    task = attempt(kind.generate_task, seed)
+    for moves in (attempt(kind.reference_solution, task) or [], [{"text": text}]):
+        instance, trajectory = attempt(kind), []
+        if instance is None or attempt(instance.reset, seed) is None:
+            return
+        for move in moves:
+            is_text = "text" in move
+            say = getattr(instance, "say", None)
+            answer = (
+                attempt(say, move["text"]) if is_text and say else None if is_text else attempt(instance.step, move)
+            )
+            observation = answer.get("observation", "") if isinstance(answer, dict) else ""
+            entry = {"text": move["text"]} if is_text else {"call": move}
+            trajectory.append({**entry, "observation": observation})
+        attempt(kind.evaluate, trajectory, attempt(kind.generate_task, seed))
+
+
+def kept(source, seeds, texts):
+    """Names of the module whose values the episodes changed."""
+    module = types.ModuleType(NAME)
+    sys.modules[NAME] = module
+    exec(compile(source, "environment.py", "exec", dont_inherit=True), module.__dict__)
+    kind = module.__dict__["Environment"]
+    attempt(kind.tools)
+    # The first episodes may fill what is filled once.
+    episode(kind, seeds[0], texts[0])
+    before = looks(module)
+    for seed in seeds:
+        for text in texts:
+            episode(kind, seed, text)
+    after = looks(module)
+    return sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+
+
+class Environment:
+    """Wraps `kept` as an environment with one task and no reward."""
+
+    @staticmethod
+    def tools():
+        function = {"name": "play", "description": "Plays episodes.", "parameters": {}}
+        return [{"type": "function", "function": function}]
+
+    @staticmethod
+    def generate_task(seed):
+        return {}
+
+    def reset(self, seed):
+        return [{"role": "user", "content": "Play."}]
+
+    def step(self, call):
+        given = call["arguments"]
+        found = kept(given["source"], given["seeds"], given["texts"])
+        return {"observation": json.dumps({"kept": found}), "done": True}
+
+    @staticmethod
+    def evaluate(trajectory, task):
+        return 0.0
+
+    @staticmethod
+    def reference_solution(task):
+        return []

@@ -1,0 +1,313 @@
+import type { EnvironmentCall, EnvironmentMove, EnvironmentTool } from '../../contracts/messages/environment-protocol';
+import { seededRandom } from '../statistics/random';
+import { type EnvironmentTask, promptOf } from './environment-task';
+import { asCall, asMove, SAID, speakingTools, toolNames } from './moves';
+import { CLAIM, NEUTRAL } from './scripted-policies';
+import { wordsOf } from './words';
+import { argumentValues, withOneWrongArgument } from './wrong-arguments';
+
+/** What variations of a solution are made from: facts about the environment's tasks. */
+export interface Material {
+  tools: readonly EnvironmentTool[];
+  /** All values of each argument in the reference solutions, from `argumentValues`. */
+  values: ReadonlyMap<string, readonly unknown[]>;
+  /** From `speakingTools`. */
+  speaking: ReadonlySet<string>;
+  /** Texts to say in place of the right one. */
+  texts: readonly string[];
+}
+
+/** A reference solution with one change. */
+export interface Variation {
+  /** The kind of change and the tools that it is about. The same in every environment. */
+  change: string;
+  /** The change in words: the beginning of a sentence. */
+  about: string;
+  moves: EnvironmentMove[];
+  /** The tools of the part of the solution that is changed: changes are compared between parts with the same tools. */
+  part: string;
+  /** Position of the move whose answer shows what the tool does; null where none is of interest. */
+  mark: number | null;
+  /**
+   * `way`: another way to the same, which may be right. `fault`: something is missing or wrong. `either`: one or the
+   * other, as the environment has it.
+   */
+  kind: 'way' | 'fault' | 'either';
+  /** The change counts only where the agent's environment accepts this one. */
+  given?: string;
+}
+
+/** Greetings and the like around an answer. */
+const GREETINGS = ['hello ', 'Hello! ', 'good day, '];
+/** How often a call is made that is made alone. */
+const REPEATS = 6;
+/** Texts said in place of the right one, for each task. */
+const OTHER_TEXTS = 3;
+/** Words added to a text. */
+const PADDING = 24;
+
+/** The material of an environment's tasks. `texts` are its source's own texts, where they are known. */
+export function materialOf(
+  tools: readonly EnvironmentTool[],
+  tasks: readonly EnvironmentTask[],
+  texts: readonly string[] = [],
+): Material {
+  const solutions = tasks.map(({ reference }) => reference);
+  return {
+    tools,
+    values: argumentValues(tasks),
+    speaking: speakingTools(tools, solutions),
+    texts: [NEUTRAL, CLAIM, ...texts],
+  };
+}
+
+/** The tools of a solution. */
+export const familyOf = ({ reference }: Pick<EnvironmentTask, 'reference'>): string =>
+  [...new Set(toolNames(reference))].sort().join(' ');
+
+/** The tools of the part of a solution in which a move is. A part ends when something is said. */
+function partAt(reference: readonly EnvironmentMove[], index: number, speaking: ReadonlySet<string>): string {
+  const names = toolNames(reference);
+  const isEnd = (name: string): boolean => speaking.has(name);
+  const begin = names.slice(0, index).findLastIndex(isEnd) + 1;
+  const end = names.findIndex((name, place) => place >= index && isEnd(name));
+  const isLast = end < 0 || end === names.length - 1;
+  const tools = [...new Set(names.slice(begin, end < 0 ? undefined : end + 1))].sort().join(' ');
+  return isLast ? tools : `${tools}, not the last`;
+}
+
+/** All variations of a task's reference solution. */
+export function variationsOf(task: EnvironmentTask, material: Material): Variation[] {
+  const random = seededRandom(task.seed);
+  return [
+    ...added(task, material),
+    ...moved(task, material),
+    ...removed(task, material),
+    ...replaced(task, material, random),
+    ...reworded(task, material, random),
+  ];
+}
+
+/** `moves` with others in the place of the `remove` ones from `at` on. */
+const spliced = (
+  moves: readonly EnvironmentMove[],
+  at: number,
+  remove: number,
+  ...others: EnvironmentMove[]
+): EnvironmentMove[] => [...moves.slice(0, at), ...others, ...moves.slice(at + remove)];
+
+/** Calls beside those of the solution: any tool once more, and a malformed call. */
+function added({ reference }: EnvironmentTask, { tools, speaking }: Material): Variation[] {
+  const known = new Map<string, unknown>();
+  for (const move of reference)
+    for (const [key, value] of Object.entries(asCall(move).arguments)) if (!known.has(key)) known.set(key, value);
+  const calls = tools.flatMap((tool): EnvironmentCall[] => {
+    const { name } = tool.function;
+    const own = reference.map(asCall).find((call) => call.name === name);
+    if (own) return [own];
+    const keys = Object.keys(tool.function.parameters?.['properties'] ?? {});
+    if (keys.length === 0 || keys.some((key) => !known.has(key))) return [];
+    return [{ name, arguments: Object.fromEntries(keys.map((key) => [key, known.get(key)])) }];
+  });
+  const family = familyOf({ reference });
+  const first: EnvironmentMove = { name: tools[0]!.function.name, arguments: {} };
+  return [
+    ...calls
+      .filter(({ name }) => !speaking.has(name))
+      .map((call) => ({
+        change: `first ${call.name}`,
+        about: `A call of ${call.name} before everything else`,
+        part: family,
+        moves: [call, ...reference],
+        mark: 0,
+        kind: 'either' as const,
+      })),
+    ...reference.flatMap((move, index): Variation[] => {
+      const { name } = asCall(move);
+      if (speaking.has(name)) return [];
+      return [
+        {
+          change: `again ${name}`,
+          about: `The same call of ${name} twice`,
+          part: partAt(reference, index, speaking),
+          moves: spliced(reference, index + 1, 0, move),
+          mark: index + 1,
+          kind: 'either',
+        },
+      ];
+    }),
+    {
+      change: 'malformed first',
+      about: 'A malformed call before everything else',
+      part: family,
+      moves: [first, ...reference],
+      mark: null,
+      kind: 'way',
+    },
+  ];
+}
+
+/** The same calls in another order. */
+function moved({ reference }: EnvironmentTask, { speaking }: Material): Variation[] {
+  const names = toolNames(reference);
+  return reference.flatMap((move, index): Variation[] => {
+    const next = reference[index + 1];
+    if (next === undefined) return [];
+    const others = spliced(reference, index, 1);
+    const answer = reference.slice(index).find((later) => speaking.has(asCall(later).name));
+    const part = partAt(reference, index, speaking);
+    return [
+      {
+        change: `swapped ${names[index]} ${names[index + 1]}`,
+        about: `${names[index]} after ${names[index + 1]} instead of before it`,
+        part,
+        moves: spliced(reference, index, 2, next, move),
+        mark: index,
+        // What is done after the answer may come too late.
+        kind: speaking.has(names[index + 1]!) ? 'fault' : 'either',
+      },
+      {
+        change: `last ${names[index]}`,
+        about: `${names[index]} after everything else`,
+        part,
+        moves: [...others, move],
+        mark: null,
+        kind: 'fault',
+      },
+      ...(index === 0 || answer === undefined || answer === move || speaking.has(names[index - 1]!)
+        ? []
+        : [
+            {
+              change: `answered before ${names[index]}`,
+              about: `The answer before ${names[index]}, and again after it`,
+              part,
+              moves: spliced(reference, index, 0, answer),
+              mark: null,
+              kind: 'fault' as const,
+            },
+          ]),
+    ];
+  });
+}
+
+/** A solution that lacks a call, and a call alone. */
+function removed({ reference }: EnvironmentTask, { speaking }: Material): Variation[] {
+  const names = toolNames(reference);
+  return reference.flatMap((move, index): Variation[] => [
+    {
+      change: `without ${names[index]}`,
+      about: `A solution without ${names[index]}`,
+      part: partAt(reference, index, speaking),
+      moves: spliced(reference, index, 1),
+      mark: null,
+      kind: 'fault',
+    },
+    {
+      change: `only ${names[index]}`,
+      about: `Nothing but ${REPEATS} calls of ${names[index]}`,
+      part: partAt(reference, index, speaking),
+      moves: Array.from({ length: REPEATS }, () => move),
+      mark: 0,
+      kind: 'fault',
+    },
+  ]);
+}
+
+/** A wrong argument, a wrong try before the right one, and one call twice in place of two. */
+function replaced({ reference }: EnvironmentTask, { values, speaking }: Material, random: () => number): Variation[] {
+  const names = toolNames(reference);
+  return reference.flatMap((move, index): Variation[] => {
+    const name = names[index]!;
+    const wrong = speaking.has(name) ? [] : withOneWrongArgument(move, values, random);
+    const part = partAt(reference, index, speaking);
+    const twin = names.indexOf(name) < index ? reference[names.indexOf(name)]! : null;
+    return [
+      ...wrong.flatMap(({ move: other, key }): Variation[] => [
+        {
+          change: `wrong ${name}.${key}`,
+          about: `A wrong ${key} for ${name}`,
+          part,
+          moves: spliced(reference, index, 1, other),
+          mark: index,
+          kind: 'fault',
+        },
+        {
+          change: `try ${name}.${key}`,
+          about: `A try of ${name} with a wrong ${key} before the right one`,
+          part,
+          moves: spliced(reference, index, 0, other),
+          mark: index,
+          kind: 'way',
+          // A second try of a look. A wrong change may count, even one that was refused.
+          given: `again ${name}`,
+        },
+      ]),
+      ...(twin && !speaking.has(name)
+        ? [
+            {
+              change: `twice ${name}`,
+              about: `The same call of ${name} in place of two different ones`,
+              part,
+              moves: spliced(reference, index, 1, twin),
+              mark: null,
+              kind: 'fault' as const,
+            },
+          ]
+        : []),
+    ];
+  });
+}
+
+/** Other words: greetings, text without a tool, other texts, and arguments that hold more than the right value. */
+function reworded(task: EnvironmentTask, material: Material, random: () => number): Variation[] {
+  const { reference } = task;
+  const { speaking, texts, values } = material;
+  const found = new Set(wordsOf(promptOf(task)));
+  return reference.flatMap((move, index): Variation[] => {
+    const { name, arguments: given } = asCall(move);
+    const speaks = speaking.has(name);
+    const variation = (change: string, about: string, other: EnvironmentMove, kind: Variation['kind']): Variation => ({
+      change: `${change} ${speaks ? SAID : name}`,
+      about,
+      part: partAt(reference, index, speaking),
+      moves: spliced(reference, index, 1, other),
+      mark: null,
+      kind,
+    });
+    return Object.entries(given).flatMap(([key, value]): Variation[] => {
+      if (typeof value !== 'string') return [];
+      const says = (text: string): EnvironmentMove => asMove(move, { name, arguments: { ...given, [key]: text } });
+      if (speaks)
+        return [
+          ...GREETINGS.map((greeting) =>
+            variation(
+              `"${greeting}" before`,
+              `An answer that begins with "${greeting}"`,
+              says(`${greeting}${value}`),
+              'way',
+            ),
+          ),
+          ...Array.from({ length: OTHER_TEXTS }, () => {
+            const text = texts[Math.floor(random() * texts.length)]!;
+            return variation('other words', `Words such as "${text.slice(0, 40)}" as the answer`, says(text), 'fault');
+          }),
+          ...('text' in move
+            ? []
+            : [variation('spoken', 'An answer as plain text instead of through a tool', { text: value }, 'fault')]),
+        ];
+      const hidden = (values.get(`${name}.${key}`) ?? []).flatMap((other) =>
+        typeof other === 'string' ? other.split(' ').filter((word) => !found.has(word.toLowerCase())) : [],
+      );
+      const more = [...new Set(hidden)].sort().slice(0, PADDING);
+      if (more.length < 2) return [];
+      return [
+        variation(
+          `more in ${key} of`,
+          `A ${key} that holds other values as well`,
+          says([value, ...more].join(' ')),
+          'fault',
+        ),
+      ];
+    });
+  });
+}
