@@ -10,6 +10,8 @@ import type { TargetProfile } from '../target-profile';
 const FEWEST_ALIKE = 10;
 /** Fewest tasks of the agent's that ask for the same as one. */
 const FEWEST_NEIGHBOURS = 2;
+/** Fewest tasks of the agent's with a form of solution; fewer may have been drawn by chance. */
+const FEWEST_OF_A_FORM = 3;
 /** A form of solution that at least this share of the agent's tasks has must be met ... */
 const COMMON = 0.2;
 /** ... at least this many times as often. */
@@ -43,7 +45,7 @@ export function checkSolutions({ tools, tasks }: CheckInput, target: TargetProfi
   const compared = here.map((task): Compared => {
     const runs = openingRuns(task.prompt, values);
     const form = solutionForm(task, speaking);
-    const neighbours = sameOpenings(runs, openings).map((place) => forms[place]!);
+    const neighbours = sameOpenings(runs, openings).map((place) => ({ place, form: forms[place]! }));
     return { ...task, form, surprise: surpriseOf(runs, form), neighbours };
   });
   const findings = bySeedRange(compared).flatMap(({ name, tasks: inRange }) => {
@@ -71,7 +73,13 @@ interface Finding {
 interface Compared extends EnvironmentTask {
   form: string;
   surprise: Surprise | null;
-  neighbours: string[];
+  neighbours: Neighbour[];
+}
+
+/** A task of the agent's that asks for the same: its place among those, and the form of its solution. */
+interface Neighbour {
+  place: number;
+  form: string;
 }
 
 /** Tasks whose opening, by all that the agent's tasks show, needs a tool that the solution lacks, or the reverse. */
@@ -108,17 +116,17 @@ function surpriseFinder(
   forms: readonly string[],
 ): (runs: ReadonlySet<string>, form: string) => Surprise | null {
   const { rows, features } = numberOpenings(openings);
-  const models = [...new Set(forms.flatMap(stepsOf))].flatMap((step) => {
+  const foretold = [...new Set(forms.flatMap(stepsOf))].flatMap((step) => {
     const has = forms.map((form) => stepsOf(form).includes(step));
-    const model = trustedModel(rows, has, features.size);
-    return model === null ? [] : [{ step, model }];
+    const verdict = trustedVerdict(rows, has, features.size);
+    return verdict === null ? [] : [{ step, verdict }];
   });
   return (runs, form) => {
     const row = Int32Array.from([...runs].flatMap((run) => features.get(run) ?? []));
     if (row.length < FAMILIAR * runs.size) return null;
     const steps = stepsOf(form);
-    for (const { step, model } of models) {
-      const expected = verdictOf(model(row));
+    for (const { step, verdict } of foretold) {
+      const expected = verdict(row);
       if (expected !== null && expected !== steps.includes(step)) return { step, expected };
     }
     return null;
@@ -127,8 +135,24 @@ function surpriseFinder(
 
 const verdictOf = (chance: number): boolean | null => (chance >= SURE ? true : chance <= 1 - SURE ? false : null);
 
-/** A model of which tasks have something; null when it errs on tasks that it was not fitted to. */
-function trustedModel(rows: readonly Int32Array[], has: readonly boolean[], size: number): OpeningModel | null {
+/**
+ * The chance of a step where at least half of all tasks have it, given the chance where a share of them has it (a prior
+ * that shifts, Saerens et al. 2002). An environment for a capability may ask for it that often.
+ */
+function amongPractice(chance: number, share: number): number {
+  const shift = Math.max(1, (1 - share) / share);
+  return (chance * shift) / (chance * shift + 1 - chance);
+}
+
+/** What the openings foretell about a step: that a solution has it, that it lacks it, or (null) neither. */
+type Verdict = (row: Int32Array) => boolean | null;
+
+/**
+ * Foretells which tasks have something, where models of different parts of the agent's tasks agree: a few tasks that
+ * happen to be alike foretell nothing. Null when a model errs on tasks that it was not fitted to.
+ */
+function trustedVerdict(rows: readonly Int32Array[], has: readonly boolean[], size: number): Verdict | null {
+  const models: OpeningModel[] = [];
   let errors = 0;
   for (let fold = 0; fold < FOLDS; fold++) {
     const inside = rows.flatMap((_, place) => (place % FOLDS === fold ? [] : [place]));
@@ -137,22 +161,37 @@ function trustedModel(rows: readonly Int32Array[], has: readonly boolean[], size
       inside.map((place) => has[place]!),
       size,
     );
+    models.push(model);
     for (let place = fold; place < rows.length; place += FOLDS) {
       const said = verdictOf(model(rows[place]!));
       errors += Number(said !== null && said !== has[place]);
     }
   }
-  return errors > MOST_ERRORS * rows.length ? null : fitOpeningModel(rows, has, size);
+  if (errors > MOST_ERRORS * rows.length) return null;
+  const share = has.filter(Boolean).length / has.length;
+  return (row) => {
+    const verdicts = new Set(
+      models.map((model) => {
+        const chance = model(row);
+        // What was certain anyway is not made more certain.
+        return verdictOf(chance) === true ? true : verdictOf(amongPractice(chance, share)) === false ? false : null;
+      }),
+    );
+    return verdicts.size === 1 ? [...verdicts][0]! : null;
+  };
 }
 
 /** Forms of solution that tasks of the agent's which ask for the same often have, and these never or hardly ever. */
 function missingForms(range: string, alike: readonly Compared[]): Finding {
   const expected = new Map<string, number>();
+  const places = new Map<string, Set<number>>();
   for (const { neighbours } of alike)
-    for (const form of neighbours)
+    for (const { place, form } of neighbours) {
       expected.set(form, (expected.get(form) ?? 0) + 1 / (neighbours.length * alike.length));
+      places.set(form, (places.get(form) ?? new Set()).add(place));
+    }
   const missing = [...expected]
-    .filter(([, share]) => share >= COMMON)
+    .filter(([form, share]) => share >= COMMON && places.get(form)!.size >= FEWEST_OF_A_FORM)
     .map(([form, share]) => ({ form, share, met: alike.filter((task) => task.form === form).length / alike.length }))
     .filter(({ share, met }) => met < Math.max(NEVER, MET * share));
   const worst = missing[0];

@@ -44,7 +44,9 @@ SIGNATURES = {
     "log_consent": ("Notes that the patient consents.", {"name": NAME, "receiver": "Who gets the record."}),
     "send_record": ("Sends the patient's record.", {"name": NAME, "receiver": "Who gets the record."}),
 }
-LOOK_UPS = ("check_insurance", "get_allergies", "get_visit", "get_price")
+# Notes and looks that the desk reports: twice does no harm, but one that nobody needs does.
+REPORTED = ("check_insurance", "get_allergies", "log_consent")
+CHANGES = ("book_specialist", "book_visit", "cancel_visit", "renew_drug", "send_record")
 
 
 def _line(value):
@@ -237,11 +239,13 @@ class Environment:
         if not shown:
             return 0.15 if booked else 0.0
         expected = [call for wish in task["wishes"] for call in wish["calls"]]
-        changed = [call for call in desk.done if call["name"] not in LOOK_UPS]
-        wanted = [call for call in expected if call["name"] not in LOOK_UPS]
+        changed, wanted = ([call for call in calls if call["name"] in CHANGES] for calls in (desk.done, expected))
         if sorted(map(_line, changed)) != sorted(map(_line, wanted)):
             return 0.4
-        if {_line(call) for call in desk.done} != {_line(call) for call in expected}:
+        reported, needed = (
+            {_line(call) for call in calls if call["name"] in REPORTED} for calls in (desk.done, expected)
+        )
+        if reported != needed:
             return 0.4
         # A reference solution says nothing; whoever answers has to answer rightly.
         return 1.0 if not desk.said or desk.said == [wish["answer"] for wish in task["wishes"]] else 0.6

@@ -20,8 +20,7 @@ TESTS = "Allergen Blood Hearing Scan Sleep Stress Vision Xray".split()
 WISHES = ["send my record to the {receiver}", "the {receiver} needs my record", "let the {receiver} have my record"]
 SIDE_WISHES = {
     "book": ["book a visit at {slot}", "i want to come at {slot}", "is {slot} free then book it"],
-    "visit": ["who sees me at visit {visit}", "which doctor has visit {visit}", "visit {visit} is with whom"],
-    "price": ["what does the {test} test cost", "how much is the {test} test", "price of the {test} test please"],
+    "cancel": ["cancel visit {visit}", "i do not need visit {visit} any more", "please drop visit {visit}"],
 }
 OPENERS = ["", "", "good morning. ", "i am in a hurry. ", "it hurts a bit. "]
 SIDE_SHARE = 0.3
@@ -40,7 +39,9 @@ SIGNATURES = {
     "log_consent": ("Notes that the patient consents.", {"name": NAME, "receiver": "Who gets the record."}),
     "send_record": ("Sends the patient's record.", {"name": NAME, "receiver": "Who gets the record."}),
 }
-LOOK_UPS = ("check_insurance", "get_allergies", "get_visit", "get_price")
+# Notes and looks that the desk reports: twice does no harm, but one that nobody needs does.
+REPORTED = ("check_insurance", "get_allergies", "log_consent")
+CHANGES = ("book_specialist", "book_visit", "cancel_visit", "renew_drug", "send_record")
 
 
 def _line(value):
@@ -130,20 +131,11 @@ def _wish(rng, task):
 
 def _side_wish(rng, task):
     """An easy request beside the one that matters."""
-    kind, slot, visit, test = (
-        rng.choice(sorted(SIDE_WISHES)),
-        task["slots"][1],
-        list(task["visits"])[1],
-        rng.choice(TESTS),
-    )
-    text = rng.choice(SIDE_WISHES[kind]).format(slot=slot, visit=visit, test=test)
+    kind, slot, visit = rng.choice(sorted(SIDE_WISHES)), task["slots"][1], list(task["visits"])[1]
+    text = rng.choice(SIDE_WISHES[kind]).format(slot=slot, visit=visit)
     if kind == "book":
         return {"text": text, "calls": [_call("book_visit", slot=slot)], "answer": f"booked at {slot}"}
-    if kind == "visit":
-        doctor = task["visits"][visit]
-        return {"text": text, "calls": [_call("get_visit", visit=visit)], "answer": f"{visit} is with {doctor}"}
-    price = task["prices"][test]
-    return {"text": text, "calls": [_call("get_price", test=test)], "answer": f"{test} costs {price}"}
+    return {"text": text, "calls": [_call("cancel_visit", visit=visit)], "answer": f"{visit} cancelled"}
 
 
 class Environment:
@@ -235,11 +227,13 @@ class Environment:
         if not shown:
             return 0.0
         expected = [call for wish in task["wishes"] for call in wish["calls"]]
-        changed = [call for call in desk.done if call["name"] not in LOOK_UPS]
-        wanted = [call for call in expected if call["name"] not in LOOK_UPS]
+        changed, wanted = ([call for call in calls if call["name"] in CHANGES] for calls in (desk.done, expected))
         if sorted(map(_line, changed)) != sorted(map(_line, wanted)):
             return 0.4
-        if {_line(call) for call in desk.done} != {_line(call) for call in expected}:
+        reported, needed = (
+            {_line(call) for call in calls if call["name"] in REPORTED} for calls in (desk.done, expected)
+        )
+        if reported != needed:
             return 0.4
         # A reference solution says nothing; whoever answers has to answer rightly.
         return 1.0 if not desk.said or desk.said == [wish["answer"] for wish in task["wishes"]] else 0.6
