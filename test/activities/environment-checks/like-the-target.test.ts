@@ -129,6 +129,26 @@ describe('solutions', () => {
     const mixed = [...tasksOf(), ...tasksOf(() => ({ late: true }), 1_000_000)];
     expect(check(mixed).detail).toMatch(/at training seeds: what decides there is decided beforehand here/);
   });
+
+  const targetOf = (tasks: EnvironmentTask[]): TargetProfile => ({
+    ...target,
+    solved: tasks.map((task) => ({ prompt: asks(task), reference: task.reference })),
+  });
+
+  test('may be others than those of two tasks, which have ended so by chance', () => {
+    const asked = 'kindly hold back the parcel until further notice';
+    const two = new Set([117, 120]);
+    const solved = seeds(121).map((seed) => (two.has(seed) ? taskOf(seed, { asked, late: true }) : taskOf(seed)));
+    const tasks = tasksOf((seed) => (seed % 4 === 1 ? { asked, late: false } : {}));
+    expect(checkSolutions({ tools: TOOLS, tasks }, targetOf(solved))).toMatchObject({ passed: true });
+  });
+
+  test('may need the capability in half of the tasks, though the agent needs it seldom', () => {
+    const solved = seeds(240).map((seed) => taskOf(seed, { looks: seed % 60 === 0, late: false }));
+    const check = (tasks: EnvironmentTask[]) => checkSolutions({ tools: TOOLS, tasks }, targetOf(solved));
+    expect(check(tasksOf((seed) => ({ looks: seed % 8 < 3, late: false })))).toMatchObject({ passed: true });
+    expect(check(tasksOf(() => ({ looks: true, late: false })))).toMatchObject({ passed: false });
+  });
 });
 
 describe('what has to be found out', () => {
