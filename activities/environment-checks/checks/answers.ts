@@ -62,7 +62,7 @@ interface Finding {
 }
 
 /**
- * Openings that spell out calls of the solution. The agent's own customers may do so at times ("my reference is P41"),
+ * Openings that spell out calls of the solution. The agent's own users may do so at times ("my reference is P41"),
  * so only a larger share than among the agent's own tasks is a leak.
  */
 function callsSpelledOut(tasks: readonly EnvironmentTask[], target: TargetProfile): Finding {

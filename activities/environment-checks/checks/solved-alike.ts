@@ -27,7 +27,7 @@ const MOST_ERRORS = 0.03;
 const NEVER = 0.01;
 
 /**
- * Checks that what is asked as the agent's customers ask it is solved as the agent has to solve it, that the ways in
+ * Checks that what is asked as the agent's users ask it is solved as the agent has to solve it, that the ways in
  * which such tasks end all appear, and that most solutions are made of parts that the agent's own tasks have. Values
  * are left out of the comparison, and so are tasks that ask for something else than any of the agent's.
  */

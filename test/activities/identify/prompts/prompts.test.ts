@@ -23,7 +23,7 @@ test('a changed prompt text needs a new version: labels are reused by version', 
   expect(prompts).toMatchInlineSnapshot(`
    {
      "discover-2": "e138be6aca2f",
-     "label-1": "4ca18ea8a964",
+     "label-2": "af926ae4d0af",
      "merge-1": "3a990f7622a5",
    }
   `);
