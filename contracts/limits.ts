@@ -17,8 +17,11 @@ export const SYNTHETIC_SEEDS = {
 export const HEARTBEAT_MS = {
   /** Between two heartbeats of an activity that names no other time. */
   every: 1_000,
-  /** Silence after which Temporal starts an activity again on another worker, by task queue. */
-  timeout: { llm: 15_000, sandbox: 10_000, jobs: 15_000 },
+  /**
+   * Silence after which Temporal starts an activity again on another worker, by task queue. Activities of the
+   * orchestration queue may compute for a while without a pause.
+   */
+  timeout: { orchestration: 120_000, llm: 15_000, sandbox: 10_000, jobs: 15_000 },
 } as const;
 
 /**

@@ -18,6 +18,7 @@ import { readConfig, type WorkerConfig } from './config';
 import { openTrainerReports } from './trainer-reports';
 import { sweepOrphans } from './orphan-sweep';
 import { failureInterceptor } from './failure-interceptor';
+import { heartbeatInterceptor } from './heartbeat-interceptor';
 import { repeatedFailureInterceptor } from './repeated-failures';
 
 /** Codes of gRPC. */
@@ -60,7 +61,7 @@ async function main(): Promise<void> {
         defaultHeartbeatThrottleInterval: '1s',
         shutdownGraceTime: '10s',
         interceptors: {
-          activity: [repeatedFailureInterceptor, failureInterceptor],
+          activity: [repeatedFailureInterceptor, failureInterceptor, heartbeatInterceptor],
         },
         ...(kind === 'orchestration'
           ? { workflowBundle: { codePath: WORKFLOW_BUNDLE_PATH }, maxCachedWorkflows: 200, reuseV8Context: true }

@@ -29,6 +29,7 @@ export const activityOptions: Record<QueueKind, ActivityOptions> = {
   orchestration: {
     taskQueue: TASK_QUEUES.orchestration,
     startToCloseTimeout: '10 minutes',
+    heartbeatTimeout: HEARTBEAT_MS.timeout.orchestration,
     retry,
   },
   llm: { ...longRunning, taskQueue: TASK_QUEUES.llm, heartbeatTimeout: HEARTBEAT_MS.timeout.llm },
