@@ -2,13 +2,18 @@
  * Sends the same odd requests to a gateway and to the policy server behind it: duplicate and escaped keys, numbers at
  * the edge, depth, size. Fails on a 5xx, an answer that is not in OpenAI's format, a model server that was ready and is
  * not, or memory that grew: `node dist/test/gateway/fuzz-servers.js [--cases 1000] [--seed 1]`. The last line is the
- * result as JSON, with the times of another client alone, beside ordinary requests and beside the odd ones.
+ * result as JSON, with the times of another client alone, beside ordinary requests and beside the odd ones. The gateway
+ * lies in this process, which runs with the flags with which a gateway is started.
  */
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { percentile } from '../../bench/shared/percentile';
+import { gatewayArguments } from '../../cli/supervisor/gateway-arguments';
 import { makeModel, PolicyServer } from './clients/policy-server';
 import { FuzzSender } from './fuzz-sender';
 import { GatewayFixture } from './gateway-fixture';
@@ -24,7 +29,29 @@ function residentBytes(pid: number): number {
   return Number(line?.[1] ?? 0) * 1_024;
 }
 
+const inMb = (bytes: number): number => Math.round(bytes / 1e6);
+
+/** Memory of this process that something still refers to, in MB: heap, and buffers beside it. */
+function reachableMb(): { heap: number; buffers: number } {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return { heap: inMb(heapUsed), buffers: inMb(arrayBuffers) };
+}
+
+/** Starts this file again with a gateway's flags for Node, unless it has them. Returns whether it did. */
+function startedWithFlags(): boolean {
+  const flags = gatewayArguments('').filter((word) => word.startsWith('--'));
+  if (flags.every((flag) => process.execArgv.includes(flag))) return false;
+  const { status } = spawnSync(process.execPath, [...flags, __filename, ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  });
+  process.exitCode = status ?? 1;
+  return true;
+}
+
 async function main(): Promise<void> {
+  if (startedWithFlags()) return;
   const { values } = parseArgs({
     options: { cases: { type: 'string', default: '1000' }, seed: { type: 'string', default: '1' } },
   });
@@ -65,7 +92,7 @@ async function main(): Promise<void> {
   const after = memory();
   const findings = [...first.findings, ...second.findings, ...ordinary.result.findings];
   const ready = replica.ready && replica.epoch === epoch;
-  const inMb = ({ gateway, policy }: typeof cold) => [gateway, policy].map((bytes) => Math.round(bytes / 1e6));
+  const both = ({ gateway, policy }: typeof cold) => [gateway, policy].map(inMb);
   const growth = { gateway: after.gateway / before.gateway, policy: after.policy / before.policy };
   for (const finding of findings.slice(0, 20)) console.log(JSON.stringify(finding));
   const p99 = (list: number[]) => Number(percentile(list, 0.99).toFixed(1));
@@ -77,8 +104,12 @@ async function main(): Promise<void> {
       statuses: [first.statuses, second.statuses],
       ready,
       growth,
-      // Of the gateway and of the policy server.
-      residentMb: { cold: inMb(cold), warm: inMb(before), after: inMb(after) },
+      // Of the gateway and of the policy server. Growth is from `warm`: after so many odd and ordinary requests.
+      warmUp: { odd: warmUp, ordinary: warmUp },
+      residentMb: { cold: both(cold), warm: both(before), after: both(after) },
+      // Of the gateway, at the end.
+      reachableMb: reachableMb(),
+      nodeFlags: process.execArgv,
       // Of another client: alone, beside as many ordinary requests at once, beside the odd ones.
       aloneP99Ms: p99(quiet),
       besideOrdinaryP99Ms: p99(ordinary.times),
