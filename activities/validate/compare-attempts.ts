@@ -22,7 +22,8 @@ interface ComparedAttempts {
 
 /**
  * The check that an attempt has not given up what the first good one of those before it asked for. Good is one whose
- * reference solution earns full reward and whose capability decides. Null where there is none, or where either cannot
+ * reference solution earns full reward, whose capability decides, and which is solved and paid as the agent's own tasks
+ * are. Null where there is none, or where either cannot
  * be read.
  * @throws EnvironmentKilled; the signal's reason.
  */

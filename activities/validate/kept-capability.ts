@@ -5,6 +5,8 @@ import { asCall } from '../environment-checks/moves';
 
 /** Checks that say that an attempt's `skill_calls` name the capability. */
 const NAMES_THE_CAPABILITY = ['solvable', 'isolated'];
+/** Checks whose failure says that an attempt is about something else than the agent's own tasks are. */
+const IS_ABOUT_THE_TARGET = ['solutions', 'faults'];
 /** What fewer of an attempt's tasks ask for need not be asked for later. */
 const ASKED_FOR = 0.5;
 /** Part of the earlier share that has to be left. Sizes may change; what nearly every task asked may not vanish. */
@@ -12,7 +14,8 @@ const LEFT = 0.25;
 
 /** Whether a validation says that the attempt's reference solutions show its capability. */
 export const showsCapability = ({ checks }: Validation): boolean =>
-  NAMES_THE_CAPABILITY.every((name) => checks.some((check) => check.name === name && check.passed));
+  NAMES_THE_CAPABILITY.every((name) => checks.some((check) => check.name === name && check.passed)) &&
+  !checks.some(({ name, passed }) => IS_ABOUT_THE_TARGET.includes(name) && !passed);
 
 /**
  * Compares what the tasks of an attempt ask for with what those of an earlier one did: the tools that show the

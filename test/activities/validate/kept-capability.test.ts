@@ -1,6 +1,7 @@
 // Tier: unit.
 import type { EnvironmentTask } from '../../../activities/environment-checks/environment-task';
-import { checkKeptCapability } from '../../../activities/validate/kept-capability';
+import type { Validation } from '../../../contracts/artifacts/environment-check';
+import { checkKeptCapability, showsCapability } from '../../../activities/validate/kept-capability';
 
 /** Tasks whose capability is shown by these calls. */
 const tasks = (...skills: string[][]): EnvironmentTask[] =>
@@ -36,4 +37,20 @@ test('a tool that showed the capability may not vanish from it; one that hardly 
     '0 % of the tasks ask for check as part of the capability; in attempt 1 it was 100 %.',
   );
   expect(kept(tasks(['check', 'book'], ['check', 'book']), before).passed).toBe(true);
+});
+
+describe('an attempt says what the capability is', () => {
+  const validationOf = (checks: Record<string, boolean>) =>
+    ({ checks: Object.entries(checks).map(([name, passed]) => ({ name, passed })) }) as unknown as Validation;
+
+  test.each([
+    ['once its capability decides', { solvable: true, isolated: true, diverse: false }, true],
+    ['not when it does not decide', { solvable: true, isolated: false }, false],
+    [
+      'not when its tasks are solved otherwise than the agent’s',
+      { solvable: true, isolated: true, solutions: false },
+      false,
+    ],
+    ['not when it pays what the agent’s never do', { solvable: true, isolated: true, faults: false }, false],
+  ])('%s', (_when, checks, expected) => expect(showsCapability(validationOf(checks))).toBe(expected));
 });
