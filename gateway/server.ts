@@ -190,7 +190,10 @@ function listenOn(server: Server, host: string, port: number): Promise<number> {
   });
 }
 
-const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] as string;
+function pathOf({ url = '/' }: IncomingMessage): string {
+  const query = url.indexOf('?');
+  return query === -1 ? url : url.slice(0, query);
+}
 
 const unknownRoute = (path: string) =>
   new ApiError(404, `There is no route ${path.slice(0, 100)}.`, { code: 'unknown_route' });

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Registry } from '../../contracts/artifacts/registry';
 import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
-import { gatewayArguments } from '../../cli/supervisor/gateway-arguments';
+import type * as GatewayArguments from '../../cli/supervisor/gateway-arguments';
 import { layout, LocalStore } from '../../store';
 import { freePort, type Processes, untilHealthy } from '../shared/processes';
 
@@ -67,6 +67,10 @@ export async function startWhetstone(
     WHET_LOG_LEVEL: 'warn',
     NODE_ENV: 'production',
   };
+  // With the flags of that build, which are a part of what is compared.
+  const { gatewayArguments } = (await import(
+    join(dist, 'cli', 'supervisor', 'gateway-arguments.js')
+  )) as typeof GatewayArguments;
   processes.start(process.execPath, gatewayArguments(dist), environment);
   const origin = `http://127.0.0.1:${port}`;
   await untilHealthy(`${origin}/readyz`, 20);

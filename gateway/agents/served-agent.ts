@@ -87,14 +87,18 @@ export class ServedAgent {
    */
   async decide(conversation: ConversationKey, opening: ConversationTurns): Promise<MadeDecision> {
     const { decision, sticky } = await this.decideByOpening(conversation, opening.task);
-    const moved = await this.moved(decision, opening.messages).catch(() => null);
+    const version = this.version(decision.version);
+    if (version === null || this.turnReaders.get(version) === null) return { decision, sticky };
+    const moved = await this.moved(decision, version, opening.messages).catch(() => null);
     return moved === null ? { decision, sticky } : { decision: moved, sticky: false };
   }
 
   /** The decision after later messages; null when they change nothing. */
-  private async moved(decision: RoutingDecision, messages: () => ReadMessage[]): Promise<RoutingDecision | null> {
-    const version = this.version(decision.version);
-    if (version === null) return null;
+  private async moved(
+    decision: RoutingDecision,
+    version: RegistryVersion,
+    messages: () => ReadMessage[],
+  ): Promise<RoutingDecision | null> {
     let reader = this.turnReaders.get(version);
     if (reader === undefined) {
       const reading = this.router.laterTurns?.(version) ?? Promise.resolve(null);

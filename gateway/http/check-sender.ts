@@ -23,7 +23,9 @@ export function checkContentType({ headers }: IncomingMessage): void {
  */
 export function checkSender({ headers, rawHeaders }: IncomingMessage, names: readonly string[]): void {
   // Of two, a proxy may have looked at the other one.
-  if (rawHeaders.filter((word, index) => index % 2 === 0 && word.toLowerCase() === 'host').length > 1)
+  if (
+    rawHeaders.filter((word, index) => index % 2 === 0 && word.length === 4 && word.toLowerCase() === 'host').length > 1
+  )
     throw new ApiError(400, 'Send one header Host.');
   const host = headers.host === undefined ? null : readHost(headers.host);
   const isOurs = host?.name != null && (host.isOpen || names.includes(host.name));

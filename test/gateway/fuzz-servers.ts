@@ -22,6 +22,8 @@ import { GatewayFixture } from './gateway-fixture';
 const MEMORY_GROWTH = 1.2;
 /** Share of the cases that come before memory is measured for the first time, so that heaps and caches are filled. */
 const WARM_UP = 0.2;
+/** Requests of the other client alone: enough that ten of them are slower than the 99th percentile. */
+const ALONE_REQUESTS = 1_000;
 
 /** Resident memory of a process in bytes. */
 function residentBytes(pid: number): number {
@@ -81,7 +83,7 @@ async function main(): Promise<void> {
     client.over();
     return { result, times: (await running).times };
   };
-  const quiet = (await client.carryOut({ kind: 'client', url: gatewayUrl, requests: 200 })).times;
+  const quiet = (await client.carryOut({ kind: 'client', url: gatewayUrl, requests: ALONE_REQUESTS })).times;
   const cold = memory();
   const warmUp = Math.floor(cases * WARM_UP);
   const first = await send(0, warmUp);
