@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Cases sent at once. */
 const AT_ONCE = 8;
@@ -22,6 +23,8 @@ interface CasesOrder {
   seed: number | null;
   from: number;
   to: number;
+  /** Cases that begin in a second; null: as many as the servers answer. */
+  perSecond: number | null;
 }
 interface ClientOrder {
   kind: 'client';
@@ -215,11 +218,13 @@ class Cases {
   readonly statuses: Record<string, number> = {};
 
   /** Sends the cases `from` to `to`. Each is made from its own number, so that one can be repeated. */
-  async send({ targets, seed, from, to }: CasesOrder): Promise<void> {
+  async send({ targets, seed, from, to, perSecond }: CasesOrder): Promise<void> {
     let next = from;
+    const began = performance.now();
     const worker = async () => {
       while (next < to) {
         const number = next++;
+        if (perSecond !== null) await sleep(began + ((number - from) / perSecond) * 1_000 - performance.now());
         for (const { where, url, model } of targets) {
           const body = seed === null ? ordinaryBody(model) : oddBody(randomFrom(seed * 1e6 + number), model);
           await this.one(where, url, body);

@@ -1,9 +1,11 @@
 /**
  * Sends the same odd requests to a gateway and to the policy server behind it: duplicate and escaped keys, numbers at
  * the edge, depth, size. Fails on a 5xx, an answer that is not in OpenAI's format, a model server that was ready and is
- * not, or memory that grew: `node dist/test/gateway/fuzz-servers.js [--cases 1000] [--seed 1]`. The last line is the
- * result as JSON, with the times of another client alone, beside ordinary requests and beside the odd ones. The gateway
- * lies in this process, which runs with the flags with which a gateway is started.
+ * not, or memory that grew: `node dist/test/gateway/fuzz-servers.js [--cases 1000] [--seed 1] [--per-second 50]`. By
+ * default eight requests are always under way, which is all that two cores can answer; `--per-second` leaves room, so
+ * that the times show what an odd request holds up rather than a full machine. The last line is the result as JSON,
+ * with the times of another client alone, beside ordinary requests and beside the odd ones. The gateway lies in this
+ * process, which runs with the flags with which a gateway is started.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -55,9 +57,14 @@ function startedWithFlags(): boolean {
 async function main(): Promise<void> {
   if (startedWithFlags()) return;
   const { values } = parseArgs({
-    options: { cases: { type: 'string', default: '1000' }, seed: { type: 'string', default: '1' } },
+    options: {
+      cases: { type: 'string', default: '1000' },
+      seed: { type: 'string', default: '1' },
+      'per-second': { type: 'string' },
+    },
   });
   const cases = Number(values.cases);
+  const perSecond = values['per-second'] === undefined ? null : Number(values['per-second']);
   const folder = mkdtempSync(join(tmpdir(), 'whet-fuzz-'));
   makeModel(join(folder, 'model'), join(folder, 'adapter'));
   const policy = await PolicyServer.start(join(folder, 'model'), 'desk-base');
@@ -75,7 +82,7 @@ async function main(): Promise<void> {
   const [sender, client] = [new FuzzSender(), new FuzzSender()];
   const memory = () => ({ gateway: residentBytes(process.pid), policy: residentBytes(policy.pid) });
   const send = (from: number, to: number, seed: number | null = Number(values.seed)) =>
-    sender.carryOut({ kind: 'cases', targets, seed, from, to });
+    sender.carryOut({ kind: 'cases', targets, seed, from, to, perSecond });
   /** What another client's requests take while this work is done, in milliseconds. */
   const timesBeside = async <T>(work: () => Promise<T>): Promise<{ result: T; times: number[] }> => {
     const running = client.carryOut({ kind: 'client', url: gatewayUrl, requests: null });
@@ -102,6 +109,7 @@ async function main(): Promise<void> {
     JSON.stringify({
       name: 'fuzz-servers',
       cases,
+      perSecond,
       findings: findings.length,
       statuses: [first.statuses, second.statuses],
       ready,
