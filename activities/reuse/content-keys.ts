@@ -9,7 +9,7 @@ import type { EnvironmentTool } from '../../contracts/messages/environment-proto
 import { contentKey } from '../../llm';
 
 /** Kinds of what can be reused, with the number of what is computed. */
-const VERSIONS = { environment: 2, calibration: 2, adapter: 1 } as const;
+const VERSIONS = { environment: 3, calibration: 2, adapter: 1 } as const;
 /** One of them; also the folder of its records. */
 type ReusableKind = keyof typeof VERSIONS;
 
@@ -20,21 +20,22 @@ export interface ReuseKey {
   dependsOn: unknown;
 }
 
-/** The wording of a capability, and what of its agent an environment has to be like. */
+/** The wording of a capability, and the tools of its agent. */
 export interface EnvironmentInputs {
   capability: { id: string; name: string; summary: string; description: string };
   tools: readonly EnvironmentTool[];
-  /** The distinct system messages of its tasks, sorted. */
-  systemMessages: readonly string[];
 }
 
-/** A certified environment does not depend on the model: it is only calibrated for one. */
-export function environmentKey({ capability, tools, systemMessages }: EnvironmentInputs): ReuseKey {
+/**
+ * A certified environment does not depend on the model: it is only calibrated for one. What else an agent's tasks are
+ * like, its system message among them, may change each night: whether the environment is still like them is for its
+ * validation to say, which compares it with today's rollouts.
+ */
+export function environmentKey({ capability, tools }: EnvironmentInputs): ReuseKey {
   const { id, name, summary, description } = capability;
   return keyOf('environment', {
     capability: { id, name, summary, description },
     tools: [...tools].sort((a, b) => (a.function.name < b.function.name ? -1 : 1)),
-    systemMessages,
   });
 }
 

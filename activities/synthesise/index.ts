@@ -28,7 +28,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
   return {
     /**
      * Asks the analyst for an environment. The first attempt takes the one that an earlier run had certified for the
-     * same capability, tools and system messages; it is validated as any other.
+     * same capability and tools; it is validated against today's target as any other.
      */
     async synthesiseEnvironment(input: SynthesisInput, repetition?: Repetition): Promise<SynthesisResult> {
       const { context, capability, attempt } = input;

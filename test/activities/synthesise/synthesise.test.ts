@@ -134,6 +134,16 @@ describe('an environment that an earlier run had certified', () => {
     expect(asked()).toHaveLength(0);
   });
 
+  test('is taken where the agent is told something else by now', async () => {
+    const given = await input();
+    await keepCertified(given);
+    const { store } = world.fixture;
+    const tonight = String(await store.get(given.trajectories)).replaceAll('You are a test agent.', 'It is Tuesday.');
+    const trajectories = await store.put('runs/run-1', 'tonight.jsonl', tonight);
+    const result = await world.fixture.run(activities().synthesiseEnvironment, { ...given, trajectories });
+    expect(result).toMatchObject({ reusedFrom: 'run-0', promptTokens: 0 });
+  });
+
   test('is not taken again after it was rejected', async () => {
     const given = await input();
     await keepCertified(given);
