@@ -32,16 +32,22 @@ import {
   type Script,
   type Timing,
 } from './chaos-run/run';
-import { hasFirstNight, markFirstNight, playFirstNight } from './chaos-run/second-night';
+import { markFirstNight, playFirstNight, prepareVersion, readFirstNight } from './chaos-run/second-night';
 import { type Scenario, SCENARIOS } from './chaos-run/scenarios';
 import { hasFailed, summary, tables } from './chaos-run/summary';
+
+/** The agent that is disturbed by default. */
+const AGENT = 'test/faults/chaos-agent/agent.yaml';
 
 const USAGE = `Usage: test/faults/chaos [options]
   --seed N          draws the faults (1); run k of them draws with N + k - 1
   --runs N          disturbed runs (3)
   --faults NAMES    ${FAULTS.map(({ name }) => name).join(',')} (all)
   --scenario NAMES  instead of faults at random: one run for each of these scenarios
-  --second-night    disturb the second night of an unchanged agent, which reuses what an undisturbed first one made
+  --agent FILE      the agent.yaml (${AGENT}); its runs need another --work folder than another agent's
+  --second-night    disturb the second night of an unchanged agent, which reuses what an undisturbed first one made;
+                    a version that the first one promoted is rolled back before
+  --served-night    the same, but that version goes on serving, so the night measures it
   --list            list the scenarios and end
   --minutes N       how long the faults of a run go on (4); afterwards it is left in peace
   --calm-minutes N  how long it may take from then on (10)
@@ -63,10 +69,14 @@ interface Options {
   faults: readonly Fault[];
   scenarios: readonly Scenario[];
   timing: Timing;
-  secondNight: boolean;
+  agent: string;
+  night: Night;
   folder: string;
   keep: boolean;
 }
+
+/** Which night of the agent is disturbed: its first, or a second one without or with the version of the first. */
+type Night = 'first' | 'second' | 'served';
 
 /** Wrong words on the command line. */
 class UsageError extends Error {}
@@ -91,7 +101,8 @@ function readOptions(): Options {
       disturbedMs: number('minutes', 4) * 60_000,
       calmMs: number('calm-minutes', 10) * 60_000,
     },
-    secondNight: values['second-night'] === true,
+    agent: resolve(values.agent ?? join(projectRoot(), AGENT)),
+    night: values['served-night'] === true ? 'served' : values['second-night'] === true ? 'second' : 'first',
     folder: values.work === undefined ? mkdtempSync(join(tmpdir(), 'whet-chaos-')) : resolve(values.work),
     keep: values.keep === true || values.work !== undefined,
   };
@@ -103,7 +114,8 @@ function parseWords() {
     return parseArgs({
       options: {
         ...{ seed: string, runs: string, faults: string, minutes: string, 'calm-minutes': string, every: string },
-        ...{ work: string, scenario: string, 'second-night': { type: 'boolean' }, keep: { type: 'boolean' } },
+        ...{ work: string, scenario: string, agent: string, keep: { type: 'boolean' } },
+        ...{ 'second-night': { type: 'boolean' }, 'served-night': { type: 'boolean' } },
       },
     }).values;
   } catch (error) {
@@ -123,20 +135,21 @@ function named<T extends { name: string }>(option: string, names: string | undef
   });
 }
 
-const agentPath = (): string => join(projectRoot(), 'test', 'faults', 'chaos-agent', 'agent.yaml');
-
 const speaker = (name: string) => (line: string) => console.log(`${name} ${line}`);
 
+const buildHash = (): string => readFileSync(join(projectRoot(), 'dist', '.built-from'), 'utf8').trim();
+
 /** The undisturbed run of this folder: made, unless one of the same build lies there. */
-async function undisturbed({ folder, secondNight }: Options): Promise<Calm> {
-  const path = join(folder, `calm${secondNight ? '-second-night' : ''}.json`);
-  const build = readFileSync(join(projectRoot(), 'dist', '.built-from'), 'utf8').trim();
-  if (secondNight) await firstNight(folder, build);
+async function undisturbed(options: Options): Promise<Calm> {
+  const { folder, night } = options;
+  const path = join(folder, `calm${night === 'first' ? '' : `-${night}-night`}.json`);
+  const build = buildHash();
+  if (night !== 'first') await firstNight(options, build);
   if (existsSync(path)) {
     const kept = JSON.parse(readFileSync(path, 'utf8')) as Calm & { build: string };
     if (kept.build === build) return kept;
   }
-  const instance = await newInstance(folder, 'calm', secondNight);
+  const instance = await newInstance(options, 'calm');
   const { calm, leftovers } = await calmRun(instance, RUN_SEED, randomSource(1), speaker('calm'));
   if (!existsSync(join(folder, 'models'))) cpSync(join(instance.home, 'models'), join(folder, 'models'), COPY);
   for (const leftover of leftovers) console.log(`calm left behind: ${leftover}`);
@@ -146,28 +159,32 @@ async function undisturbed({ folder, secondNight }: Options): Promise<Calm> {
 }
 
 /** The first night that the undisturbed and the disturbed second ones begin from, unless it lies there already. */
-async function firstNight(folder: string, build: string): Promise<void> {
-  const marker = join(folder, `${FIRST}.json`);
-  if (hasFirstNight(marker, build)) return;
-  const instance = await newInstance(folder, FIRST, false);
-  await playFirstNight(instance, RUN_SEED, speaker(FIRST));
+async function firstNight(options: Options, build: string): Promise<void> {
+  const { folder } = options;
+  const marker = markerOf(folder);
+  if (readFirstNight(marker, build) !== null) return;
+  const instance = await newInstance({ ...options, night: 'first' }, FIRST);
+  const agent = await playFirstNight(instance, RUN_SEED, speaker(FIRST));
   if (!existsSync(join(folder, 'models'))) cpSync(join(instance.home, 'models'), join(folder, 'models'), COPY);
-  markFirstNight(marker, build);
+  markFirstNight(marker, { build, agent });
 }
 
 const FIRST = 'first';
+const markerOf = (folder: string): string => join(folder, `${FIRST}.json`);
 const COPY = { recursive: true };
 /** The instance of the run that is being made. */
 let current: Instance | null = null;
 
 /** An installation in a new state directory, with the base model that an earlier one made. */
-async function newInstance(folder: string, name: string, secondNight: boolean, isSmall = false): Promise<Instance> {
+async function newInstance({ folder, agent, night }: Options, name: string, isSmall = false): Promise<Instance> {
   const home = join(folder, name);
   for (const path of [home, `${home}.door.jsonl`, `${home}.tmp`]) rmSync(path, { recursive: true, force: true });
   if (isSmall) mountSmall(home);
-  current = await Instance.create(home, agentPath(), LATENCY_MS);
-  if (secondNight) cpSync(join(folder, FIRST), home, COPY);
+  current = await Instance.create(home, agent, LATENCY_MS);
+  if (night !== 'first') cpSync(join(folder, FIRST), home, COPY);
   else if (existsSync(join(folder, 'models'))) cpSync(join(folder, 'models'), join(home, 'models'), COPY);
+  const first = night === 'first' ? null : readFirstNight(markerOf(folder), buildHash());
+  if (night !== 'first' && first !== null) await prepareVersion(current, first.agent, night);
   return current;
 }
 
@@ -190,9 +207,9 @@ function plannedRuns({ seed, runs, faults, scenarios, timing }: Options): Planne
 
 /** Makes a disturbed run in a state directory of its own. The base model is that of the undisturbed run. */
 async function makeRun(options: Options, calm: Calm, { name, seed, script, expected }: Planned): Promise<Result> {
-  const { folder, timing, secondNight } = options;
+  const { timing } = options;
   const isSmall = needsDisk(options);
-  const instance = await newInstance(folder, name, secondNight, isSmall);
+  const instance = await newInstance(options, name, isSmall);
   try {
     const random = randomSource(seed);
     return await disturbedRun(name, instance, {
