@@ -86,7 +86,7 @@ class Environment:
 "description", "parameters"}}
     @staticmethod
     def generate_task(seed: int) -> dict # JSON; hidden from the agent. "skill_calls": list[int] names the moves of \
-reference_solution (by position, from 0) that show the capability; empty where it must not be shown
+reference_solution (by position, from 0) that show the capability; empty where it must not be shown. Other keys are yours, except "tags"
     def reset(self, seed: int) -> list[dict]  # opening messages [{"role": "system" or "user", "content": str}]
     def step(self, call: dict) -> dict   # {"name": str, "arguments": dict} -> {"observation": str, "done": bool}
     def say(self, text: str) -> dict     # optional: assistant text without a tool call -> {"observation": str, \

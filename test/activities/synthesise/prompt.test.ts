@@ -41,7 +41,7 @@ test('a changed prompt text needs a new version: answers are reused by version',
     .digest('hex');
   expect({ [SYNTHESIS_PROMPT_VERSION]: hash.slice(0, 12) }).toMatchInlineSnapshot(`
    {
-     "synthesise-5": "e8281ab0b76c",
+     "synthesise-6": "32231b7d5068",
    }
   `);
 });
