@@ -161,7 +161,8 @@ async function agentOfRun(settings: Context['settings'], runId: string): Promise
 function environmentFile(file: string): string {
   const path = resolve(file);
   if (!existsSync(path) || !statSync(path).isFile()) {
-    throw new CliError(`${path}: there is no such file. Name a Python file with class Environment.`, {
+    const problem = existsSync(path) ? 'it is not a file' : 'there is no such file';
+    throw new CliError(`${path}: ${problem}. Name a Python file with class Environment.`, {
       type: 'Env.NoFile',
     });
   }

@@ -34,9 +34,28 @@ export async function historyCommand(
       { type: 'History.Empty' },
     );
   const written = html === undefined ? null : resolve(html);
-  if (written !== null) await writeFile(written, renderHistoryPage(history));
+  if (written !== null) await writePage(written, renderHistoryPage(history));
   const page = written === null ? {} : { html: written };
   out.result({ ...history, ...page }, [historyText(history), ...(written === null ? [] : [written])].join('\n\n'));
+}
+
+async function writePage(path: string, page: string): Promise<void> {
+  try {
+    await writeFile(path, page);
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    const problems: Record<string, string> = {
+      ENOENT: 'its folder is not there',
+      ENOTDIR: 'a part of it is a file where a folder is needed',
+      EISDIR: 'it is a folder',
+      EACCES: 'it may not be written',
+      EROFS: 'it may not be written',
+    };
+    throw new CliError(`--html ${path}: ${problems[code] ?? message}. Name a file that can be written.`, {
+      type: 'Cli.Usage',
+      cause: error,
+    });
+  }
 }
 
 function historyText({ agent, nights, active, damaged }: AgentHistory): string {

@@ -158,3 +158,11 @@ test('an agent without a run, and what is no name, are refused', async () => {
   await expect(run('nobody')).rejects.toMatchObject({ type: 'History.Empty', exitCode: 2 });
   await expect(run('../desk')).rejects.toMatchObject({ exitCode: 2 });
 });
+
+test.each([
+  ['a folder that is not there', () => join(folder, 'none', 'history.html'), 'its folder is not there'],
+  ['a folder', () => folder, 'it is a folder'],
+])('a page cannot be written to %s: a sentence, and wrong input', async (_, path, problem) => {
+  await putJson(store, layout.history('desk'), 'run-desk-1.json', record(1));
+  await expect(run('desk', path())).rejects.toMatchObject({ message: expect.stringContaining(problem), exitCode: 2 });
+});
