@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from peft import PeftModel
 from policy import STOP, change, distances, make_policy, make_requests, make_sampler
+from transformers import AutoTokenizer
 from whetstone.sampling import SampleRequest, SamplerInterrupted, SamplerRefused
 from whetstone.sampling.vllm_server import VllmServer
+from whetstone.train.loop.sampler_probe import probe_sampler
 
 
 def mean(values: list[float]) -> float:
@@ -48,6 +53,38 @@ def test_base_answers_as_it_does_without_adapters(url: str, model: Path, tmp_pat
         with policy.disable_adapter():
             whole = policy.generate(ids, max_new_tokens=32, do_sample=False, eos_token_id=list(STOP), pad_token_id=0)
         assert sample.tokens == whole[0, len(request.prompt) :].tolist()
+
+
+def test_base_answers_beside_requests_to_an_adapter_as_it_does_alone(url: str, model: Path, tmp_path: Path) -> None:
+    policy, sampler = make_policy(model, 2), make_sampler(url, tmp_path / "adapters")
+    sampler.publish(policy)
+    # Without ends, so that both kinds are in the same batches for long.
+    requests = [replace(one, stop=()) for one in make_requests(16, 1.0, tokens=64)]
+    with ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(sampler.sample, requests)
+        samples = sampler.sample_base(requests)
+        assert mean(distances(policy, requests, beside.result())) < 1e-3
+    assert mean(distances(policy, requests, samples, adapted=False)) < 1e-3
+    sampler.close()
+
+
+def test_a_server_that_mixes_up_base_and_adapter_is_refused(
+    url: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy, sampler = make_policy(model, 2), make_sampler(url, tmp_path / "adapters")
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    probe_sampler(sampler, policy, tokenizer, 1.0)
+    publish = sampler.publish
+
+    def publish_and_mix_up(policy: PeftModel) -> str:
+        monkeypatch.setattr(sampler, "sample_base", sampler.sample)
+        return publish(policy)
+
+    # As vLLM without the patch.
+    monkeypatch.setattr(sampler, "publish", publish_and_mix_up)
+    with pytest.raises(SamplerRefused, match="base model answers otherwise while requests to an adapter run beside it"):
+        probe_sampler(sampler, policy, tokenizer, 1.0)
+    sampler.close()
 
 
 def test_a_new_adapter_has_a_new_name_and_nothing_of_the_old_one_is_used(url: str, model: Path, tmp_path: Path) -> None:

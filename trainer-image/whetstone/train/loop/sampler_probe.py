@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from peft import PeftModel
@@ -20,13 +21,18 @@ ROUNDING = 0.1
 SHARE_OF_EFFECT = 0.25
 # The probe's adapter changes each layer's output by about this share.
 STRENGTH = 0.1
+BESIDE_AN_ADAPTER = (
+    "vLLM on a processor gives base requests the adapter of requests beside them"
+    " (https://github.com/vllm-project/vllm/pull/48421): apply that change to it, or use a GPU"
+)
 
 
 def probe_sampler(sampler: Sampler, model: PeftModel, tokenizer: PreTrainedTokenizerBase, temperature: float) -> None:
     """Compares samples of the base model, and of a perturbed adapter, with the trainer's own log-probabilities.
 
     Others met servers whose adapters load and do nothing, or are scaled twice, and whose base model answers otherwise
-    once adapters are enabled. The model's adapter is afterwards what it was. Raises SamplerRefused.
+    once adapters are enabled, or once requests to an adapter run beside it. The model's adapter is afterwards what it
+    was. Raises SamplerRefused.
     """
     if not isinstance(sampler, VllmSampler):
         return
@@ -46,14 +52,24 @@ def probe_sampler(sampler: Sampler, model: PeftModel, tokenizer: PreTrainedToken
     if apart > ROUNDING:
         raise SamplerRefused(
             f"the sampler's base model is not the trainer's: on the same tokens their log-probabilities differ by"
-            f" {apart:.3f} nats a token; serve the model that model.path names, in the same precision"
+            f" {apart:.3f} nats a token; serve the model that model.path names, in the same precision; where another"
+            f" training uses this server, {BESIDE_AN_ADAPTER}"
         )
     with _perturbed(model):
         name = sampler.publish(model)
-        samples = sampler.sample(requests)
+        with ThreadPoolExecutor(1) as pool:
+            beside = pool.submit(sampler.sample_base, requests)
+            samples = sampler.sample(requests)
+            base_samples = beside.result()
         with_adapter = _logprobs(model, requests, samples, temperature)
         with model.disable_adapter():
             without = _logprobs(model, requests, samples, temperature)
+            apart = _distance(_logprobs(model, requests, base_samples, temperature), base_samples)
+    if apart > ROUNDING:
+        raise SamplerRefused(
+            "the sampler's base model answers otherwise while requests to an adapter run beside it: by"
+            f" {apart:.3f} nats a token; {BESIDE_AN_ADAPTER}"
+        )
     effect = sum(abs(a - b) for a, b in zip(with_adapter, without, strict=True)) / len(without)
     apart = _distance(with_adapter, samples)
     if apart > max(SHARE_OF_EFFECT * effect, ROUNDING if effect > 4 * ROUNDING else 0.0):
