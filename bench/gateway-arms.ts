@@ -123,7 +123,7 @@ async function measure(home: string, agentPath: string, concurrency: number): Pr
     const model = ['--model', join(models, readdirSync(models)[0] ?? ''), '--served-name', spec.model.name];
     processes.start(
       process.env['WHET_PYTHON'] || '.toolchain/venv/bin/python',
-      ['-m', 'whetstone.serve', ...model, '--port', String(modelPort)],
+      ['-m', 'whetstone.serve', ...model, '--port', String(modelPort), '--adapters', join(home, 'store')],
       { PYTHONPATH: 'trainer-image', HF_HUB_OFFLINE: '1' },
     );
     await untilHealthy(`http://127.0.0.1:${modelPort}/healthz`, 120);

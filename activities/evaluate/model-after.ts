@@ -1,12 +1,17 @@
+import { MIXED } from '../../contracts/names';
 import type { LaterTurnsReader, ReadMessage } from '../../contracts/routing/later-turns';
 
-/** Name of the model that answers after these messages, in a conversation that began with `opening`. */
+/**
+ * Name of the model that answers after these messages, in a conversation that began with `opening`. The mixed adapter
+ * was trained for everything that later messages can call for, so its conversations stay.
+ */
 export function modelAfter(
   laterTurns: LaterTurnsReader,
   adapters: readonly { capabilityId: string; name: string }[],
   opening: string,
 ): (messages: readonly ReadMessage[]) => string {
   const names = new Map(adapters.map(({ capabilityId, name }) => [capabilityId, name]));
+  if (names.get(MIXED) === opening) return () => opening;
   return (messages) => {
     const moved = laterTurns(messages);
     return (moved && names.get(moved.capabilityId)) ?? opening;

@@ -78,8 +78,9 @@ export function createPromoteActivities({
 /** The adapters that a router gives conversations to. Versions without a judged router have all but the mixed one. */
 function servedBy(router: CompetitionRouter | undefined, adapters: readonly TrainedAdapter[]): TrainedAdapter[] {
   if (router?.kind === 'mixed') return adapters.filter(({ capabilityId }) => capabilityId === MIXED);
-  return adapters.filter(
-    ({ capabilityId }) => capabilityId !== MIXED && router?.leftOut.includes(capabilityId) !== true,
+  const mixedToo = router !== undefined && 'severalNeeds' in router && router.severalNeeds !== undefined;
+  return adapters.filter(({ capabilityId }) =>
+    capabilityId === MIXED ? mixedToo : router?.leftOut.includes(capabilityId) !== true,
   );
 }
 

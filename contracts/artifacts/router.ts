@@ -70,6 +70,20 @@ const laterTurns = z
 /** What moves a conversation to another adapter. */
 export type LaterTurnsModel = z.infer<typeof laterTurns> & object;
 
+const severalNeeds = z
+  .strictObject({
+    vocabulary: vocabularySchema,
+    needs: needModelsSchema,
+    threshold: z.number().min(0).max(1).describe('An opening calls for a capability that is at least this likely.'),
+  })
+  .optional()
+  .describe(
+    'A conversation whose opening calls for several capabilities gets the adapter that was trained on all ' +
+      "environments; absent: the router's choice.",
+  );
+/** What sends an opening to the mixed adapter. */
+export type SeveralNeedsModel = z.infer<typeof severalNeeds> & object;
+
 /** `router.json`: which adapter, or base, gets a conversation. It is judged and served as it stands here. */
 export const routerSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('base'), leftOut }).describe('Every conversation gets the base model.'),
@@ -82,6 +96,7 @@ export const routerSchema = z.discriminatedUnion('kind', [
       leftOut,
       vocabulary: vocabularySchema,
       needs: needModelsSchema,
+      severalNeeds,
       laterTurns,
     })
     .describe('A logistic regression, learned from the labels of identification, says what a task calls for.'),
@@ -99,6 +114,7 @@ export const routerSchema = z.discriminatedUnion('kind', [
           }),
         )
         .describe('Labelled openings.'),
+      severalNeeds,
       laterTurns,
     })
     .describe('The most similar labelled openings vote.'),
@@ -115,6 +131,7 @@ export const routerSchema = z.discriminatedUnion('kind', [
         .min(0)
         .max(1)
         .describe('Below this calibrated probability the base model gets the conversation.'),
+      severalNeeds,
       laterTurns,
     })
     .describe('The base model reads a menu and answers with a label (paper, section 5).'),
@@ -137,7 +154,9 @@ export type Competitor = z.infer<typeof competitorSchema>;
 
 /** `router-choice.json`: how the router was chosen. */
 export const routerChoiceSchema = z.strictObject({
-  chosen: z.enum(COMPETING_ROUTERS).describe('The simplest kind within one standard error of the best.'),
+  chosen: z
+    .enum(COMPETING_ROUTERS)
+    .describe('The simplest kind within one standard error of the best; `mixed` at most one point behind it.'),
   pinned: z.boolean().describe('agent.yaml names the kind.'),
   trainTasks: z.number().int().describe('Train tasks with an opening and labels.'),
   compared: z.number().int().describe('Of those, tasks on which every kind that was left could be compared.'),
@@ -170,6 +189,20 @@ export const routerChoiceSchema = z.strictObject({
       }),
     )
     .describe('Each adapter through the chosen router.'),
+  severalNeeds: z
+    .strictObject({
+      tasks: z.number().int().describe('Compared train tasks whose opening calls for several capabilities.'),
+      gain: z
+        .number()
+        .describe('Pass rate of the mixed adapter on them minus that of the best router, with its moves.'),
+      standardError: z.number().describe('Standard error of the gain, paired over tasks.'),
+      adopted: z.boolean().describe('The gain is above two standard errors, so the mixed adapter gets such openings.'),
+    })
+    .optional()
+    .describe(
+      'Whether the mixed adapter gets openings with several needs, with the best router for all others; absent ' +
+        'without that adapter, where too few tasks have such an opening, or where no router is chosen.',
+    ),
   laterTurns: z
     .strictObject({
       reads: z.enum(LATER_MESSAGES).describe('Which later messages were read.'),

@@ -6,6 +6,7 @@ import { openFirstOfTwo } from './first-of-two';
 import { type NeedProbability, needReader } from './need-reader';
 import { openingVectors, sparseProduct, type SparseVector } from './opening-features';
 import { calibratedChoice } from './routing-decision';
+import { openSeveralNeeds } from './several-needs';
 
 /** A router's choice for one conversation. */
 export interface ArmChoice {
@@ -14,7 +15,7 @@ export interface ArmChoice {
   /** How sure the router is, in [0, 1]. */
   probability: number;
   /** Why, in one or two words, for the header x-whet-route. */
-  reason: 'routed' | 'abstained' | 'left-out' | 'not-in-version' | 'later-turn' | 'first-of-two';
+  reason: 'routed' | 'abstained' | 'left-out' | 'not-in-version' | 'later-turn' | 'first-of-two' | 'several-needs';
 }
 
 /** A router that is ready to choose. */
@@ -39,9 +40,12 @@ export function openRouter(router: CompetitionRouter, served?: readonly string[]
   const left = new Set(router.leftOut);
   const choose = chooserOf(router);
   const firstOfTwo = openFirstOfTwo(router, served);
+  const severalNeeds = openSeveralNeeds(router, served);
   return {
     menu: router.kind === 'logits' ? router.capabilities : null,
     choose: (opening, answer) => {
+      const several = severalNeeds?.(opening);
+      if (several) return { ...several, reason: 'several-needs' };
       const first = firstOfTwo?.(opening);
       if (first) return { ...first, reason: 'first-of-two' };
       const choice = choose(opening, answer);

@@ -1,6 +1,6 @@
 import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
 import type { GatewayAgent } from '../../contracts/config/gateway-config';
-import { NONE_LABEL } from '../../contracts/names';
+import { MIXED, NONE_LABEL } from '../../contracts/names';
 import type { LaterTurnsReader, ReadMessage } from '../../contracts/routing/later-turns';
 import { emptyRegistry } from '../../store';
 import { isInCanary } from '../canary/is-in-canary';
@@ -89,6 +89,8 @@ export class ServedAgent {
     const { decision, sticky } = await this.decideByOpening(conversation, opening.task);
     const version = this.version(decision.version);
     if (version === null || this.turnReaders.get(version) === null) return { decision, sticky };
+    // The mixed adapter was trained for everything that later messages can call for.
+    if (decision.capabilityId === MIXED) return { decision, sticky };
     const moved = await this.moved(decision, version, opening.messages).catch(() => null);
     return moved === null ? { decision, sticky } : { decision: moved, sticky: false };
   }

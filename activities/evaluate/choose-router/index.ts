@@ -11,7 +11,7 @@ import {
 } from '../../../contracts/artifacts/router';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import type { ChooseRouterInput, ChooseRouterResult } from '../../../contracts/messages/evaluate-stage';
-import { MIXED, NONE_LABEL } from '../../../contracts/names';
+import { MIXED } from '../../../contracts/names';
 import { layout, putJson, storedLines } from '../../../store';
 import { startProgress } from '../../progress';
 import { readPreparedSpec } from '../../prepared-spec';
@@ -25,16 +25,18 @@ import {
   chooseKind,
   competitorRow,
   type Decisions,
+  MIXED_MAY_LOSE,
   mixedOnBaseTasks,
   survivors,
   taskOrder,
   withoutLosers,
 } from './competition';
 import { crossFit, type CrossFitted, RouterFits } from './decisions';
-import { KnownOutcomes } from './known-outcomes';
+import { FOLLOWED, KnownOutcomes } from './known-outcomes';
 import { compareMoving, type CrossFittedMoves, LATER_SHARE, LaterTurnsFits } from './later-turns';
 import { ARM_TRIALS, type ArmPlayers, playArms } from './play-arms';
 import { labelledTasks, type LabelledTasks } from './routing-task';
+import { judgeSeveralNeeds, SeveralNeedsFits } from './several-needs';
 
 /**
  * Makes the activity `chooseRouter`: lets the kinds of routers compete on the train tasks, and writes the winner
@@ -97,6 +99,19 @@ const FIRST_SHARE = 0.5;
  */
 const MIXED_SHARE = 0.4;
 
+/** Of that share, the part for openings with several needs. What they leave is for the mixed adapter alone. */
+const SEVERAL_SHARE = 0.5;
+
+/** A router with what follows its choice for an opening. */
+interface ServedRouter {
+  decisions: Decisions;
+  several: RouterChoice['severalNeeds'] | null;
+  laterTurns: RouterChoice['laterTurns'] | null;
+}
+
+const leftOutOf = (adapters: RouterChoice['adapters']): string[] =>
+  adapters.filter(({ leftOut }) => leftOut).map(({ capabilityId }) => capabilityId);
+
 /** One competition. */
 class Competition {
   private readonly known: KnownOutcomes;
@@ -113,6 +128,11 @@ class Competition {
   private played = 0;
   private readonly budgetOfMoves: number;
   private readonly later: LaterTurnsFits;
+  private readonly several: SeveralNeedsFits;
+  /** The best router, or the pinned one, as it would be served: its decisions, and what follows openings. */
+  private served: ServedRouter | null = null;
+  /** How many tasks of the order are known as they would be served, with their moves. */
+  private followed = Infinity;
   /** Train tasks that later messages would move, for each way of reading them by which enough would. */
   private readonly moves: CrossFittedMoves[] = [];
 
@@ -125,6 +145,7 @@ class Competition {
   ) {
     this.budgetOfMoves = budget * LATER_SHARE;
     this.later = new LaterTurnsFits(labelled, this.capabilityIds, fits.ridge);
+    this.several = new SeveralNeedsFits(labelled, this.capabilityIds, fits.ridge);
     this.known = new KnownOutcomes(labelled.tasks);
     this.seeds = labelled.tasks.map(({ seed }) => seed);
     this.order = taskOrder(this.seeds.length, players.context.seed);
@@ -151,9 +172,15 @@ class Competition {
     );
     this.left = survivors(this.pruned, this.comparedFirst, this.seeds, this.known);
     this.comparedLast = await this.play(this.left, budget);
+    const router = pinned === null ? this.bestRouter : this.pruned.find(({ kind }) => kind === pinned)!;
+    const laterTurns = await this.compareMoving(router);
+    const followed = laterTurns?.adopted ? this.withMoves(router) : router;
+    const several = playsMixed ? await this.compareSeveralNeeds(followed) : null;
+    const decisions = several?.adopted ? several.decisions : followed;
+    this.served = { decisions, several: several?.verdict ?? null, laterTurns };
     if (!playsMixed) return;
-    const decisions = await this.crossFit('mixed');
-    this.mixed = { decisions, compared: await this.play([this.bestRouter, decisions], this.budget) };
+    const mixed = await this.crossFit('mixed');
+    this.mixed = { decisions: mixed, compared: await this.play([decisions, mixed], this.budget) };
   }
 
   private get capabilityIds(): string[] {
@@ -166,20 +193,21 @@ class Competition {
 
   /**
    * The simplest kind within one standard error of the best: routers first, then the best of them and mixed, unless
-   * that harms tasks which need no adapter.
+   * that is clearly behind or harms tasks which need no adapter.
    */
   private get winner(): CompetingRouter {
-    const { bestRouter, mixed } = this;
-    if (mixed === null || this.mixedOnBaseTasks?.harms) return bestRouter.kind;
+    const { mixed } = this;
+    const router = this.served!.decisions;
+    if (mixed === null || this.mixedOnBaseTasks?.harms) return router.kind;
     const base = this.crossFitted('base');
-    const finalists = [base, mixed.decisions, ...(bestRouter.kind === 'base' ? [] : [bestRouter])];
-    return chooseKind(finalists, mixed.compared, this.seeds, this.known).kind;
+    const finalists = [base, mixed.decisions, ...(router.kind === 'base' ? [] : [router])];
+    return chooseKind(finalists, mixed.compared, this.seeds, this.known, MIXED_MAY_LOSE).kind;
   }
 
   private get mixedOnBaseTasks(): NonNullable<RouterChoice['mixedOnBaseTasks']> | null {
-    const { mixed, bestRouter, seeds, known } = this;
+    const { mixed, served, seeds, known } = this;
     if (mixed === null) return null;
-    const rivals = { mixed: mixed.decisions, router: bestRouter, base: this.crossFitted('base') };
+    const rivals = { mixed: mixed.decisions, router: served!.decisions, base: this.crossFitted('base') };
     return mixedOnBaseTasks(rivals, mixed.compared, seeds, known);
   }
 
@@ -200,37 +228,83 @@ class Competition {
 
   /** The chosen router, fitted on all train tasks, and how it was chosen. */
   async result(pinned: CompetingRouter | null): Promise<{ router: CompetitionRouter; choice: RouterChoice }> {
-    const { comparedFirst, seeds, known, labelled, capabilityIds, fits } = this;
     const kind = pinned ?? this.winner;
-    // Only the first round plays every task that is given to an adapter; the last one plays those that are contested.
-    const adapters = adaptersThrough(this.crossFitted(kind), capabilityIds, comparedFirst, seeds, known);
-    const leftOut = adapters.filter((adapter) => adapter.leftOut).map(({ capabilityId }) => capabilityId);
-    const laterTurns = await this.compareMoving(kind, leftOut);
-    const router = await withHeartbeats(`fitting router ${kind}`, async () => {
-      const fitted = { ...(await fits[kind](labelled)), leftOut };
-      return laterTurns?.adopted ? this.later.addTo(fitted, laterTurns) : fitted;
-    });
+    const served = kind === this.served!.decisions.kind ? this.served! : null;
+    const adapters = this.adaptersThrough(kind);
+    const router = await withHeartbeats(`fitting router ${kind}`, () => this.fit(kind, leftOutOf(adapters), served));
     const choice = this.describe(kind, pinned !== null, adapters);
-    return { router, choice: laterTurns ? { ...choice, laterTurns } : choice };
+    return {
+      router,
+      choice: {
+        ...choice,
+        ...(served?.several && { severalNeeds: served.several }),
+        // What was bought for a router that is not chosen was bought for the comparison.
+        ...(served?.laterTurns
+          ? { laterTurns: served.laterTurns }
+          : { rollouts: choice.rollouts + (this.served!.laterTurns?.rollouts ?? 0) }),
+      },
+    };
+  }
+
+  private async fit(kind: CompetingRouter, leftOut: string[], served: ServedRouter | null): Promise<CompetitionRouter> {
+    const fitted = { ...(await this.fits[kind](this.labelled)), leftOut };
+    if (fitted.kind === 'base' || fitted.kind === 'mixed' || served === null) return fitted;
+    const router = served.several?.adopted ? { ...fitted, severalNeeds: await this.several.fit() } : fitted;
+    return served.laterTurns?.adopted ? this.later.addTo(router, served.laterTurns) : router;
+  }
+
+  /** Each adapter through a kind. Only the first round plays every task that is given to one. */
+  private adaptersThrough(kind: CompetingRouter): RouterChoice['adapters'] {
+    const { comparedFirst, seeds, known, capabilityIds } = this;
+    return adaptersThrough(this.crossFitted(kind), capabilityIds, comparedFirst, seeds, known);
+  }
+
+  /**
+   * Whether the mixed adapter should get openings with several needs, instead of the router with its moves. Null: too
+   * few have, or there is no router.
+   */
+  private async compareSeveralNeeds(
+    router: Decisions,
+  ): Promise<{ decisions: Decisions; verdict: RouterChoice['severalNeeds'] & object; adopted: boolean } | null> {
+    if (router.kind === 'base') return null;
+    const { seeds, known, players } = this;
+    const decisions = await withHeartbeats('reading openings with several needs', () =>
+      this.several.crossFit(router, players.context.seed),
+    );
+    if (decisions === null) return null;
+    const compared = await this.play([router, decisions], this.budget * (1 - MIXED_SHARE * SEVERAL_SHARE));
+    // Beyond these, what moving would do is not known.
+    const judged = compared.slice(0, this.followed);
+    const verdict = judgeSeveralNeeds({ router, augmented: decisions }, judged, seeds, known);
+    return verdict && { decisions, verdict, adopted: verdict.adopted };
   }
 
   /**
    * Whether conversations should move at later messages: the first way of reading them by which moving gains. Base and
    * the mixed adapter alone leave nothing to choose.
    */
-  private async compareMoving(kind: CompetingRouter, leftOut: string[]): Promise<RouterChoice['laterTurns'] | null> {
+  private async compareMoving({ kind, chosen }: Decisions): Promise<RouterChoice['laterTurns'] | null> {
     if (kind === 'base' || kind === 'mixed') return null;
     const { known, deps, players, labelled } = this;
-    const chosen = this.crossFitted(kind).chosen.map((arm) => (leftOut.includes(arm) ? NONE_LABEL : arm));
+    const leftOut = leftOutOf(this.adaptersThrough(kind));
     let found: RouterChoice['laterTurns'] | null = null;
     for (const moves of this.moves) {
       const rollouts: number = found?.rollouts ?? 0;
       const budget = this.budgetOfMoves - rollouts;
       const tried = await compareMoving(deps, players, labelled, moves, { chosen, leftOut, known, budget });
-      if (tried) found = { ...tried, rollouts: rollouts + tried.rollouts };
-      if (tried?.adopted) break;
+      if (tried === null) continue;
+      found = { ...tried.verdict, rollouts: rollouts + tried.verdict.rollouts };
+      if (!found.adopted) continue;
+      this.followed = tried.reached;
+      break;
     }
     return found;
+  }
+
+  /** With their moves on the tasks on which these were played. The others count as if they stayed. */
+  private withMoves({ kind, chosen }: Decisions): Decisions {
+    const { seeds, known } = this;
+    return { kind, chosen: chosen.map((arm, i) => (known.rate(seeds[i]!, FOLLOWED) === null ? arm : FOLLOWED)) };
   }
 
   private crossFitted(kind: CompetingRouter): CrossFitted {
@@ -238,7 +312,7 @@ class Competition {
   }
 
   private describe(chosen: CompetingRouter, pinned: boolean, adapters: RouterChoice['adapters']): RouterChoice {
-    const { seeds, known, left, comparedFirst, comparedLast, mixed, bestRouter, mixedOnBaseTasks } = this;
+    const { seeds, known, left, comparedFirst, comparedLast, mixed, mixedOnBaseTasks } = this;
     const base = this.crossFitted('base');
     const best = bestOf(left, comparedLast, seeds, known);
     const isLeft = (kind: Decisions) => !left.includes(kind);
@@ -259,7 +333,9 @@ class Competition {
       compared: comparedLast.length,
       rollouts: this.played * ARM_TRIALS,
       budget: this.budget,
-      competitors: mixed ? [...rows, row(mixed.decisions, bestRouter, mixed.compared, mixed.compared)] : rows,
+      competitors: mixed
+        ? [...rows, row(mixed.decisions, this.served!.decisions, mixed.compared, mixed.compared)]
+        : rows,
       ...(mixed && { comparedMixed: mixed.compared.length }),
       ...(mixedOnBaseTasks && { mixedOnBaseTasks }),
       adapters,

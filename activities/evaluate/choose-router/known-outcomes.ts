@@ -2,6 +2,9 @@ import { NONE_LABEL } from '../../../contracts/names';
 import { mean } from '../../statistics/mean';
 import type { RoutingTask } from './routing-task';
 
+/** Stands for a task's conversation as it would be served, with its moves. No adapter has this name. */
+export const FOLLOWED = 'followed';
+
 /** What is known of every arm on the train tasks: the base model's rollouts of `collect`, and those bought since. */
 export class KnownOutcomes {
   private readonly passes = new Map<string, number[]>();

@@ -22,7 +22,7 @@ import { mean } from '../../statistics/mean';
 import { modelAfter } from '../model-after';
 import { LEAST_TASKS, type MissingArm, taskOrder } from './competition';
 import { drawFolds, fitLabels, FOLDS } from './fit-routers';
-import type { KnownOutcomes } from './known-outcomes';
+import { FOLLOWED, type KnownOutcomes } from './known-outcomes';
 import { ARM_TRIALS, type ArmPlayers, playArms } from './play-arms';
 import type { LabelledTasks } from './routing-task';
 
@@ -37,6 +37,8 @@ export const LATER_SHARE = 0.2;
 
 /** What the report says of this comparison. */
 type Comparison = NonNullable<RouterChoice['laterTurns']>;
+/** What it says without the cost. */
+type Verdict = Omit<Comparison, 'rollouts' | 'reads'>;
 
 /** For each train task, how its later messages are read by a model that did not learn from it. */
 export interface CrossFittedMoves {
@@ -113,17 +115,21 @@ export interface Staying {
   budget: number;
 }
 
-/** Plays train tasks on which moving, or beginning with what is asked for first, is not staying. Null: too few are. */
+/**
+ * Plays train tasks on which moving, or beginning with what is asked for first, is not staying. The outcomes of what is
+ * adopted are noted under FOLLOWED, for the first `reached` tasks of the drawn order. Null: too few tasks differ.
+ */
 export async function compareMoving(
   deps: RolloutDeps,
   players: ArmPlayers,
   { tasks }: LabelledTasks,
   { reads, readers, moves, firsts }: CrossFittedMoves,
   { chosen, leftOut, known, budget }: Staying,
-): Promise<Comparison | null> {
+): Promise<{ verdict: Comparison; reached: number } | null> {
   const missing: MissingArm[] = [];
   const moving: Moving[] = [];
   const compared: { seed: number; stays: string }[] = [];
+  let reached = 0;
   for (const place of taskOrder(tasks.length, players.context.seed)) {
     const { seed } = tasks[place]!;
     const [stays, reader] = [chosen[place]!, readers[place]!];
@@ -133,26 +139,40 @@ export async function compareMoving(
       ...(differs(to) ? [{ way: 'moves' as const, seed, opening: stays, to, reader }] : []),
       ...(differs(first) ? [{ way: 'first' as const, seed, opening: first, to: first, reader }] : []),
     ];
-    if (ways.length === 0) continue;
+    if (ways.length === 0) {
+      reached += 1;
+      continue;
+    }
     const unknown = known.rate(seed, stays) === null ? [{ seed, capabilityId: stays }] : [];
     if ((missing.length + moving.length + unknown.length + ways.length) * ARM_TRIALS > budget) break;
     missing.push(...unknown);
     moving.push(...ways);
     compared.push({ seed, stays });
+    reached += 1;
   }
   if (compared.length < LEAST_TASKS) return null;
   await playArms(deps, players, missing, known);
-  const rates = await playMoving(deps, players, reads, moving);
+  const outcomes = await playMoving(deps, players, reads, moving);
+  const outcomesOf = (played: Moving) => outcomes.get(nameOfPlayed(played)) ?? [];
   const judged = compared.map(({ seed, stays }): ComparedTask => {
     const gainOf = (wanted: Moving['way']) => {
       const found = moving.find((played) => played.seed === seed && played.way === wanted);
-      return found
-        ? { to: found.to, gain: (rates.get(nameOfPlayed(found)) ?? 0) - (known.rate(seed, stays) ?? 0) }
-        : null;
+      return found ? { to: found.to, gain: mean(outcomesOf(found)) - (known.rate(seed, stays) ?? 0) } : null;
     };
     return { moves: gainOf('moves'), first: gainOf('first') };
   });
-  return { reads, ...judgeFollowing(judged), rollouts: (missing.length + moving.length) * ARM_TRIALS };
+  const verdict = judgeFollowing(judged);
+  for (const played of verdict.adopted ? followed(moving, verdict) : [])
+    for (const passed of outcomesOf(played)) known.add(played.seed, FOLLOWED, passed === 1);
+  const rollouts = (missing.length + moving.length) * ARM_TRIALS;
+  return { verdict: { reads, ...verdict, rollouts }, reached };
+}
+
+/** Of the ways in which tasks were played, the one in which each would be served. */
+function followed(moving: readonly Moving[], { leftOut, twoNeeds }: Verdict): Moving[] {
+  const left = moving.filter(({ to, way }) => !leftOut.includes(to) && (way === 'moves' || twoNeeds?.adopted));
+  const firsts = new Set(left.flatMap(({ way, seed }) => (way === 'first' ? [seed] : [])));
+  return left.filter(({ way, seed }) => way === 'first' || !firsts.has(seed));
 }
 
 /** What one way of following a conversation gains on a task, against staying with the router's choice. */
@@ -174,7 +194,7 @@ interface ComparedTask {
  * Adopts moving where it gains, and with it that conversations begin with what is asked for first, unless that loses
  * tasks. The order of two needs is not judged alone: few train tasks tell anything about it.
  */
-export function judgeFollowing(tasks: readonly ComparedTask[]): Omit<Comparison, 'rollouts' | 'reads'> {
+export function judgeFollowing(tasks: readonly ComparedTask[]): Verdict {
   const movesAlone = judgeMoves(tasks.flatMap(({ moves }) => moves ?? []));
   const ordered = tasks.flatMap(({ moves, first }) => (first ? [first.gain - (moves?.gain ?? 0)] : []));
   if (ordered.length === 0) return movesAlone;
@@ -185,7 +205,7 @@ export function judgeFollowing(tasks: readonly ComparedTask[]): Omit<Comparison,
 }
 
 /** Adopts moving when it gains more than one standard error, without the capabilities that lose by it. */
-export function judgeMoves(gains: readonly Gain[]): Omit<Comparison, 'rollouts' | 'reads' | 'twoNeeds'> {
+export function judgeMoves(gains: readonly Gain[]): Omit<Verdict, 'twoNeeds'> {
   const leftOut = [...new Set(gains.map(({ to }) => to))].sort().filter((id) => {
     const own = gains.filter(({ to }) => to === id).map(({ gain }) => gain);
     return own.length >= LEAST_TASKS && mean(own) < 0;
@@ -211,13 +231,13 @@ interface Moving {
 
 const nameOfPlayed = ({ seed, way }: Pick<Moving, 'seed' | 'way'>): string => `${seed} ${way}`;
 
-/** Pass rate of each task, in each way in which it is played. */
+/** Passes (1) and failures (0) of each task, in each way in which it is played. */
 async function playMoving(
   deps: RolloutDeps,
   { context: { runId, seed: runSeed }, prepared, adapters }: ArmPlayers,
   reads: LaterMessages,
   moving: readonly Moving[],
-): Promise<Map<string, number>> {
+): Promise<Map<string, number[]>> {
   const { model, evaluation } = prepared.spec;
   const nameOf = new Map(adapters.map(({ capabilityId, name }) => [capabilityId, name]));
   const plans = moving.flatMap(({ way, seed, opening, reader }) => {
@@ -250,5 +270,5 @@ async function playMoving(
     const name = nameOfPlayed({ seed: task.seed, way: trial < ARM_TRIALS ? 'moves' : 'first' });
     passes.set(name, [...(passes.get(name) ?? []), success ? 1 : 0]);
   }
-  return new Map([...passes].map(([name, outcomes]) => [name, mean(outcomes)]));
+  return passes;
 }

@@ -76,6 +76,17 @@ function twoNeedsSentence(twoNeeds: (RouterChoice['laterTurns'] & object)['twoNe
   );
 }
 
+/** What the mixed adapter showed on openings with several needs. Empty where no train task tells. */
+function severalNeedsSentence({ severalNeeds }: RouterChoice): string {
+  if (severalNeeds === undefined) return '';
+  const { tasks, gain, standardError, adopted } = severalNeeds;
+  return (
+    ` In ${plural(tasks, 'train task')} the opening calls for several capabilities: the mixed adapter is ${points(gain)} ` +
+    `against the router there (standard error ${points(standardError)}), so ` +
+    (adopted ? 'it gets such openings.' : 'the router keeps them.')
+  );
+}
+
 /** Why the mixed adapter could not be chosen although it may be ahead. Empty where it could. */
 function mixedHarmSentence({ mixedOnBaseTasks }: RouterChoice): string {
   if (!mixedOnBaseTasks?.harms) return '';
@@ -108,7 +119,7 @@ function competitionTable(choice: RouterChoice): Markup {
       ${typeset(
         `${why} The kinds were compared on ${count(compared)} of ${plural(trainTasks, 'train task')}, with ` +
           `${plural(rollouts, 'rollout')} (at most ${count(budget)}) where their decisions differ. ` +
-          `Each decided on tasks that it had not learned from. ${mixedToo}${withoutThem.join(' ')}${laterTurnsSentence(choice)}`,
+          `Each decided on tasks that it had not learned from. ${mixedToo}${withoutThem.join(' ')}${severalNeedsSentence(choice)}${laterTurnsSentence(choice)}`,
       )}
     </p>
     ${dataTable({

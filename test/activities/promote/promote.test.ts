@@ -212,7 +212,7 @@ describe('promoteAdapters', () => {
     expect(await promoteAdapters(value)).toEqual({ version: 3 });
   });
 
-  it('promotes the mixed adapter alone, or the others without it', async () => {
+  it('promotes the mixed adapter alone, the others without it, or all where a router gives it some openings', async () => {
     const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
     const value = await input();
     const [verify] = value.adapters;
@@ -223,10 +223,20 @@ describe('promoteAdapters', () => {
       leftOut: [],
     });
     await promoteAdapters({ ...value, adapters, router, context: { ...value.context, runId: 'run-2' } });
+    const vocabulary = { terms: [], weights: [] };
+    const both = await putJson(fixture.store, layout.evaluation('run-3'), 'router.json', {
+      kind: 'labels',
+      leftOut: [],
+      vocabulary,
+      needs: [],
+      severalNeeds: { vocabulary, needs: [], threshold: 0.5 },
+    });
+    await promoteAdapters({ ...value, adapters, router: both, context: { ...value.context, runId: 'run-3' } });
     const { versions } = await readRegistry(fixture.store, 'parcels');
     expect(versions.map((v) => v.adapters.map(({ name }) => name))).toEqual([
       ['verify@bbbbbbbbbbbb'],
       ['mixed@cccccccccccc'],
+      ['verify@bbbbbbbbbbbb', 'mixed@cccccccccccc'],
     ]);
     expect(versions[1]?.judgedRouter?.kind).toBe('mixed');
   });

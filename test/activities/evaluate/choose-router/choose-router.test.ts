@@ -11,8 +11,9 @@ import { type FakeAnswer, FakePolicyServer, type WireRequest } from '../../../fa
 import { RunFixture } from '../../run-fixture';
 import { storedAdapter } from '../stored-adapter';
 
-const STAMPS: Record<string, number> = { plain: 1, heavy: 2, light: 3 };
-const kindOf = (text: string) => /the (\w+) parcel/.exec(text)![1]!;
+const TOGETHER = 'heavy and the light';
+const STAMPS: Record<string, number> = { plain: 1, heavy: 2, light: 3, [TOGETHER]: 5 };
+const kindOf = (text: string) => /the (heavy and the light|\w+) parcel/.exec(text)![1]!;
 
 describe('the competition of routers', () => {
   let fixture: RunFixture;
@@ -53,13 +54,20 @@ describe('the competition of routers', () => {
     evaluation: { trials: 1, concurrency: 8, ...evaluation },
   });
 
+  /** Tasks of which every fourth calls for both capabilities. */
+  const parcelsTogether = () => {
+    const [path, { environment, ...others }] = ['parcels_together.py', spec()];
+    const tasks = { ...environment, path, trainSeeds: { start: 0, count: 120 } };
+    return fixture.prepare(server.baseUrl, { environment: tasks, ...others }, path);
+  };
+
   /** Collects, labels each trajectory by its kind, and lets the routers compete. */
   async function compete(context: RunContext, mislabelled = 0) {
     const { trajectories } = await fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
     const found = await getLines(fixture.store, trajectories, trajectorySchema);
     const labels = found.flatMap(({ id, messages }, place) =>
       capabilities.map((capability) => {
-        const isNeeded = kindOf(messages[0]!.content!) === capability.id;
+        const isNeeded = kindOf(messages[0]!.content!).includes(capability.id);
         const label = isNeeded !== place < mislabelled ? ('LACKING' as const) : ('NA' as const);
         return {
           trajectoryId: id,
@@ -143,6 +151,33 @@ describe('the competition of routers', () => {
       // Both pass two kinds of three.
       expect(choice.competitors.find(({ kind }) => kind === 'mixed')).toMatchObject({ behind: 0 });
       expect(choice).toMatchObject({ chosen: 'labels', mixedOnBaseTasks: { tasks: 20, gain: -1, harms: true } });
+    });
+
+    it('gives it the openings that call for several capabilities, and the router the others', async () => {
+      const learned: Record<string, string[]> = { base: ['plain'], mixed: ['heavy', TOGETHER] };
+      knows = (model) => learned[model.split('@')[0]!] ?? [model.split('@')[0]!];
+      const context = await parcelsTogether();
+      const { result } = await compete(context);
+      const choice = await choiceOf(result);
+      expect(choice).toMatchObject({ chosen: 'labels', severalNeeds: { gain: 1, adopted: true } });
+      expect(choice.rollouts).toBeLessThanOrEqual(choice.budget);
+      const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
+      const arms = async (...ids: string[]) => {
+        const served = ids.map((id) => ({ id, name: id, summary: id }));
+        const { routing } = await fixture.run(routeTasks, { context, capabilities: served, router: result.router });
+        return (await getLines(fixture.store, routing, routingRecordSchema)).map(({ capabilityId }) => capabilityId);
+      };
+      expect((await arms('heavy', 'light', 'mixed')).slice(0, 4)).toEqual(['none', 'heavy', 'light', 'mixed']);
+      // Without the mixed adapter the router's own choice stands.
+      expect(['heavy', 'light']).toContain((await arms('heavy', 'light'))[3]);
+    });
+
+    it('does not give it openings with several needs where that gains nothing', async () => {
+      const learned: Record<string, string[]> = { base: ['plain'], mixed: ['heavy'] };
+      knows = (model) => learned[model.split('@')[0]!] ?? [model.split('@')[0]!];
+      const { result } = await compete(await parcelsTogether());
+      expect((await choiceOf(result)).severalNeeds).toMatchObject({ gain: 0, adopted: false });
+      expect(await getJson(fixture.store, result.router, routerSchema)).not.toHaveProperty('severalNeeds');
     });
 
     it('takes it where agent.yaml says so, and base where it could not be trained', async () => {

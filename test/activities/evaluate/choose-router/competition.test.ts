@@ -102,6 +102,17 @@ describe('the choice', () => {
     expect(chooseKind([base, wrong], [0, 2], seeds, played())).toBe(base);
   });
 
+  it('takes a simpler kind that is within the standard error only where it is not far behind', () => {
+    const known = played();
+    for (const seed of seeds) known.add(seed, 'mixed', seed % 20 > 0);
+    known.add(101, 'a', false);
+    const rivals = [base, decided('mixed', () => 'mixed'), right];
+    const few = everyTask.slice(0, 11);
+    expect(chooseKind(rivals, few, seeds, known).kind).toBe('mixed');
+    expect(chooseKind(rivals, few, seeds, known, 0.01).kind).toBe('labels');
+    expect(chooseKind(rivals, few.slice(1), seeds, known, 0.01).kind).toBe('mixed');
+  });
+
   it('without any compared task is the simplest that uses the adapters', () => {
     expect(chooseKind([base, right, wrong], [], seeds, played())).toBe(right);
   });

@@ -74,6 +74,35 @@ describe('the router promoted', () => {
     await moving.stop();
   });
 
+  it('gives an opening with several needs to the mixed adapter, and leaves its conversation there', async () => {
+    const fixture = new GatewayFixture();
+    const vocabulary = fitVocabulary(['stamp it weigh', 'weigh it stamp', 'stamp weigh']);
+    const needs = ['stamp', 'weigh'].map((capabilityId) => ({
+      capabilityId,
+      model: { bias: -2, weights: { positions: openingVectors(vocabulary)(capabilityId).positions, values: [12] } },
+    }));
+    const router: CompetitionRouter = {
+      ...{ kind: 'labels', leftOut: [], vocabulary, needs },
+      severalNeeds: { vocabulary, needs, threshold: 0.5 },
+      laterTurns: { reads: 'user', vocabulary, needs, threshold: 0.7 },
+    };
+    const artifact = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', router);
+    const version = { ...versionOf(1, 'stamp', 'weigh', 'mixed'), judgedRouter: { kind: router.kind, artifact } };
+    await fixture.start({ registry: { versions: [version] } });
+    const route = async (...turns: string[]) => {
+      const messages = turns.map((content, i) => ({ role: i % 2 ? 'assistant' : 'user', content }));
+      const { headers } = await fixture.post('/v1/chat/completions', { model: 'desk', messages });
+      return [headers.get('x-whet-adapter'), headers.get('x-whet-route')];
+    };
+    expect(await route('stamp it and weigh it')).toEqual([adapterName('mixed', 1), 'several-needs']);
+    expect(await route('stamp it and weigh it', 'stamped', 'now weigh')).toEqual([
+      adapterName('mixed', 1),
+      'several-needs; sticky',
+    ]);
+    expect(await route('stamp it', 'stamped', 'now weigh')).toEqual([adapterName('weigh', 1), 'later-turn']);
+    await fixture.stop();
+  });
+
   it('begins with what is asked for first where the opening asks for two things, and moves on with the second', async () => {
     const fixture = new GatewayFixture();
     const words = fitVocabulary(['stamp it weigh', 'weigh it stamp', 'stamp weigh']);
