@@ -146,7 +146,7 @@ interface Trained {
 
 async function readTrained(
   store: ArtifactStore,
-  { name, sha256, key, rollouts, seconds, manifest, reusedFrom }: TrainedAdapter,
+  { name, sha256, key, rollouts, seconds, manifest, reusedFrom, beginsFrom }: TrainedAdapter,
 ): Promise<Trained> {
   const { curve, completionTokens } = await getJson(store, manifest, trainingManifestSchema);
   const points = curve.map(({ iteration, reward, kl, loss, samplerMismatch }) => ({
@@ -157,7 +157,11 @@ async function readTrained(
     ...(samplerMismatch && { samplerMismatch }),
   }));
   return {
-    trained: { name, sha256, key, rollouts, seconds, ...(reusedFrom !== undefined && { reusedFrom }), curve: points },
+    trained: {
+      ...{ name, sha256, key, rollouts, seconds, curve: points },
+      ...(reusedFrom !== undefined && { reusedFrom }),
+      ...(beginsFrom !== undefined && { beginsFrom }),
+    },
     // An earlier run paid for it.
     completionTokens: reusedFrom === undefined ? completionTokens : 0,
   };

@@ -10,6 +10,7 @@ import { type Clock, systemClock } from '../clock';
 import { baseModelChanged, requireFrozenBaseModel } from '../base-model';
 import { readPreparedSpec } from '../prepared-spec';
 import { removeCheckpoints } from './checkpoints';
+import { removeBeginning, withBeginning } from './served-beginning';
 import { storeAdapter } from './store-adapter';
 import type { TrainingBackend } from './backend';
 import { trainToCompletion } from './train-to-completion';
@@ -52,11 +53,12 @@ export function createTrainActivities({
   };
   return {
     /**
-     * Trains one adapter and stores it, or takes the one of an earlier run with the same content. Resumes at the
-     * furthest point: takes an existing manifest, attaches to a running trainer, or starts one, which goes on from its
-     * last checkpoint. Cancelling the activity stops the
-     * trainer. A worker that shuts down leaves the trainer running, and the next attempt attaches to it. With
-     * `training.packing` it may first wait for other trainings of the run to share a trainer with.
+     * Trains one adapter and stores it, or takes the one of an earlier run with the same content. A training for which
+     * the active version has an adapter begins from that one (`training.warmStart`). Resumes at the furthest point:
+     * takes an existing manifest, attaches to a running trainer, or starts one, which goes on from its last checkpoint.
+     * Cancelling the activity stops the trainer. A worker that shuts down leaves the trainer running, and the next
+     * attempt attaches to it. With `training.packing` it may first wait for other trainings of the run to share a
+     * trainer with.
      * @throws Trainer.*, Model.Changed.
      */
     async trainAdapter(input: TrainInput): Promise<TrainedAdapter> {
@@ -70,7 +72,8 @@ export function createTrainActivities({
       });
       const known = await takeTrained(store, input.context, planned, key);
       if (known !== null) return known;
-      const manifest = await trainToCompletion({ store, clock, atOnce }, backend, { input, prepared, planned });
+      const begun = await withBeginning(store, prepared, input, planned);
+      const manifest = await trainToCompletion({ store, clock, atOnce }, backend, { input, prepared, planned: begun });
       // What the trainer read is what counts: it may see another directory under this path than the worker.
       const trainedOn = manifest.baseModelSha256;
       if (trainedOn !== prepared.baseModelSha256) {
@@ -81,6 +84,7 @@ export function createTrainActivities({
       const adapter = await storeAdapter(store, input.context.agent, input.job, planned, manifest);
       // The adapter is there twice by now, so nothing goes on from a checkpoint any more.
       await removeCheckpoints(planned.directory);
+      await removeBeginning(planned.directory);
       await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });
       return adapter;
     },

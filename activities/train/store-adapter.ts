@@ -43,6 +43,9 @@ export async function storeAdapter(
       rollouts: manifest.rollouts,
       seconds: manifest.seconds.total,
       finalReward: manifest.finalReward,
+      ...(manifest.beginsFrom && {
+        beginsFrom: { name: manifest.beginsFrom.name, version: manifest.beginsFrom.version },
+      }),
     };
   } finally {
     // The copy is still there when the store already had the adapter, or when something failed.

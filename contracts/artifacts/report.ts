@@ -22,6 +22,13 @@ const trainedSchema = z.strictObject({
   rollouts: z.number().int().describe('Rollouts it was trained with.'),
   seconds: z.number().describe('Time of its training, start of the process included.'),
   reusedFrom: z.string().optional().describe('The earlier run that trained it; absent: this one did.'),
+  beginsFrom: z
+    .strictObject({
+      name: z.string().describe('Name of that adapter.'),
+      version: z.number().int().describe('The version of the registry that had it.'),
+    })
+    .optional()
+    .describe('The served adapter that its training began from; absent: it began from zero.'),
   curve: z
     .array(
       z.strictObject({

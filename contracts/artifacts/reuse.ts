@@ -37,5 +37,6 @@ export const reusableAdapterSchema = z.strictObject({
     rollouts: z.number(),
     seconds: z.number(),
     finalReward: z.number(),
+    beginsFrom: z.strictObject({ name: z.string(), version: z.number() }).optional(),
   }),
 });

@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import { algorithmOptions, jobOptions, required } from '../config/training-options';
 
+/** An adapter of the version that is served, and which version that is: what a training may begin from. */
+const servedAdapterSchema = z.strictObject({
+  name: z.string(),
+  version: z.number().int().positive(),
+  key: z.string(),
+  sha256: z.string(),
+});
+type ServedAdapter = z.infer<typeof servedAdapterSchema>;
+
 /** The trainer's job file (docs/protocols.md, section 6). Paths are absolute. */
 export const trainingJobSchema = z.strictObject({
   jobId: z.string(),
@@ -20,6 +29,8 @@ export const trainingJobSchema = z.strictObject({
   samplerUrl: z.string().optional(),
   /** Absent: the model's own length. */
   maxModelLength: z.number().int().positive().optional(),
+  /** The adapter to begin from, with a copy of its files at `path`. Absent: from zero. */
+  beginsFrom: servedAdapterSchema.extend({ path: z.string() }).optional(),
 });
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
 
@@ -141,6 +152,10 @@ export const trainingManifestSchema = z.object({
   /** The validation whose adapter this is; absent: it is that of the last iteration. */
   best: z.object({ iteration: z.number().int(), reward: z.number() }).optional(),
   environmentSha256: z.array(z.string()),
+  /** The adapter that the training began from; absent: it began from zero. */
+  beginsFrom: servedAdapterSchema.optional(),
+  /** Why the adapter that the job names could not be used, a sentence. Absent: it was, or the job names none. */
+  whyFromZero: z.string().optional(),
 });
 export type TrainingManifest = z.infer<typeof trainingManifestSchema>;
 
@@ -158,6 +173,8 @@ export interface TrainedAdapter {
   finalReward: number;
   /** The run that trained it, where it was an earlier one. `rollouts` and `seconds` are those of that training. */
   reusedFrom?: string;
+  /** The served adapter that its training began from; absent: it began from zero. */
+  beginsFrom?: Pick<ServedAdapter, 'name' | 'version'>;
 }
 
 /**

@@ -13,6 +13,12 @@ const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
 const hours = z.number().positive().max(8_760);
 
+/** Tasks by their seeds. */
+const seedRange = z.strictObject({
+  start: z.number().int().nonnegative().describe('First seed.'),
+  count: count.describe('How many seeds, from the first one on.'),
+});
+
 const liveSchema = z
   .strictObject({
     days: z.number().int().min(1).max(90).default(7).describe('Days of traffic, today included.'),
@@ -43,13 +49,13 @@ const calibrationSchema = z
       .min(2)
       .default(16)
       .describe('Rollouts of the base model on each task; one group.'),
-    meanReward: z.tuple([fraction, fraction]).default([0.2, 0.6]),
-    meanSuccess: z.tuple([fraction, fraction]).default([0.2, 0.6]),
-    maxAllSuccessGroups: fraction.default(0.2),
-    maxAllZeroGroups: fraction.default(0.2),
-    maxConstantGroups: fraction.default(0.5),
-    minInformativeGroups: fraction.default(0.5),
-    minRewardStd: fraction.default(0.05),
+    meanReward: z.tuple([fraction, fraction]).default([0.2, 0.6]).describe('Lowest and highest mean reward.'),
+    meanSuccess: z.tuple([fraction, fraction]).default([0.2, 0.6]).describe('Lowest and highest success rate.'),
+    maxAllSuccessGroups: fraction.default(0.2).describe('Most tasks, as a share, that every rollout solves.'),
+    maxAllZeroGroups: fraction.default(0.2).describe('Most tasks on which every rollout earns 0.'),
+    maxConstantGroups: fraction.default(0.5).describe('Most tasks on which all rollouts earn the same.'),
+    minInformativeGroups: fraction.default(0.5).describe('Fewest tasks on which rollouts differ in reward.'),
+    minRewardStd: fraction.default(0.05).describe('Smallest standard deviation of the rewards.'),
   })
   .prefault({});
 
@@ -106,6 +112,13 @@ const trainingSchema = z
     maxModelLength: count
       .optional()
       .describe("Longest rollout in tokens, with sampler managed; absent: the model's own length."),
+    warmStart: z
+      .boolean()
+      .default(true)
+      .describe(
+        'A training for a capability whose adapter is served begins from that adapter; false: every training begins ' +
+          'from zero.',
+      ),
     packing: z
       .number()
       .int()
@@ -142,19 +155,25 @@ const trainingSchema = z
 
 /** One deployed agent, as its owner writes it in `agent.yaml`. */
 export const agentSpecSchema = z.strictObject({
-  version: z.literal(1),
+  version: z.literal(1).describe('Version of this format.'),
   name: agentNameSchema.describe('Names the agent everywhere.'),
   environment: z.strictObject({
     path: z.string().describe('Python file with class Environment, relative to agent.yaml.'),
-    trainSeeds: z.strictObject({ start: z.number().int().nonnegative(), count }),
-    heldOutSeeds: z.strictObject({ start: z.number().int().nonnegative(), count }),
+    trainSeeds: seedRange.describe('Tasks that runs collect and learn from.'),
+    heldOutSeeds: seedRange.describe('Other tasks, which only judge.'),
     maxTurns,
     successReward: fraction.default(1).describe('An episode with at least this reward is a success.'),
   }),
   model: modelSpecSchema,
   analyst: analystSpecSchema,
   budget: budgetSpecSchema,
-  collect: z.strictObject({ trials: count.default(2), concurrency: count.default(64), live: liveSchema }).prefault({}),
+  collect: z
+    .strictObject({
+      trials: count.default(2).describe('Rollouts of each train task.'),
+      concurrency: count.default(64).describe('Episodes at a time.'),
+      live: liveSchema,
+    })
+    .prefault({}),
   identify: z
     .strictObject({
       runs: z
@@ -176,9 +195,9 @@ export const agentSpecSchema = z.strictObject({
         .lt(0.5)
         .default(0.05)
         .describe('Chance that any capability without a gap is kept, over all candidates.'),
-      discoveryBatches: count.default(4),
+      discoveryBatches: count.default(4).describe('Questions of discovery, each with a batch of failed episodes.'),
       batchSize: count.default(50).describe('Failed trajectories shown in one discovery call.'),
-      maxCandidates: count.default(10),
+      maxCandidates: count.default(10).describe('Most capabilities that are labelled and tested.'),
       chunkCalls: z.number().int().min(10).max(2000).default(200).describe('Labels asked by one activity.'),
       arm: z
         .enum(IDENTIFY_ARMS)
@@ -198,13 +217,21 @@ export const agentSpecSchema = z.strictObject({
       minCoverage: fraction
         .default(0.1)
         .describe('Least coverage of a labelling run that passes: share of all failures that lack the capability.'),
-      maxUnlabelled: fraction.default(0.05),
+      maxUnlabelled: fraction
+        .default(0.05)
+        .describe('Share of episodes that may stay without a label before the run waits.'),
       minEachOutcome: count.default(20).describe('Fewest successes and fewest failures that can be contrasted.'),
     })
     .prefault({}),
   synthesis: z
     .strictObject({
-      maxAttempts: z.number().int().min(1).max(5).default(5),
+      maxAttempts: z
+        .number()
+        .int()
+        .min(1)
+        .max(5)
+        .default(5)
+        .describe('Environments that the analyst may write for one capability.'),
       onRejected: z
         .enum(['wait', 'skip'])
         .default('wait')
@@ -216,10 +243,10 @@ export const agentSpecSchema = z.strictObject({
   training: trainingSchema,
   evaluation: z
     .strictObject({
-      trials: count.default(2),
-      concurrency: count.default(64),
-      bootstrapSamples: z.number().int().min(1000).default(10_000),
-      confidence: z.number().gt(0.5).lt(1).default(0.95),
+      trials: count.default(2).describe('Rollouts of each held-out task and arm.'),
+      concurrency: count.default(64).describe('Episodes at a time.'),
+      bootstrapSamples: z.number().int().min(1000).default(10_000).describe('Resamples behind each interval.'),
+      confidence: z.number().gt(0.5).lt(1).default(0.95).describe('Of the intervals.'),
       mixedAdapter: z
         .boolean()
         .default(false)
@@ -280,14 +307,14 @@ export const agentSpecSchema = z.strictObject({
   groundTruth: z
     .strictObject({
       planted: z.array(z.string()).describe('Diagnostics ids of deliberately planted deficits.'),
-      decoys: z.array(z.string()).default([]),
+      decoys: z.array(z.string()).default([]).describe('Diagnostics ids of habits that change no reward.'),
     })
     .optional()
     .describe(
       'Only for agents whose deficits were planted to test Whetstone; ' +
         'the report then says what was found, missed and invented.',
     ),
-  seed: z.number().int().nonnegative().default(1),
+  seed: z.number().int().nonnegative().default(1).describe('Sampling and statistics of a run are functions of it.'),
 });
 export type AgentSpec = z.infer<typeof agentSpecSchema>;
 export type AgentSpecInput = z.input<typeof agentSpecSchema>;

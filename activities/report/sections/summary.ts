@@ -263,14 +263,21 @@ function played({ collect, night }: Report): [string, string][] {
   ];
 }
 
-/** Adapters that earlier runs trained, each with its run. */
-function reused({ sharpened, mixed }: Report): [string, string][] {
+/** A fact on the adapters of which `saying` says something; none where it says nothing of any. */
+function ofAdapters(
+  { sharpened, mixed }: Report,
+  term: string,
+  saying: (adapter: NonNullable<Report['mixed']>) => string | undefined,
+): [string, string][] {
   const adapters = [
-    ...sharpened.map(({ capability: { name }, adapter }) => ({ name, from: adapter?.reusedFrom })),
-    { name: 'Everything mixed', from: mixed?.reusedFrom },
+    ...sharpened.map(({ capability: { name }, adapter }) => ({ name, adapter })),
+    { name: 'Everything mixed', adapter: mixed },
   ];
-  const known = adapters.flatMap(({ name, from }) => (from === undefined ? [] : [`${name} (${from})`]));
-  return known.length === 0 ? [] : [['Adapters of earlier runs', known.join('; ')]];
+  const known = adapters.flatMap(({ name, adapter }) => {
+    const said = adapter ? saying(adapter) : undefined;
+    return said === undefined ? [] : [`${name} (${said})`];
+  });
+  return known.length === 0 ? [] : [[term, known.join('; ')]];
 }
 
 function facts(report: Report): Markup {
@@ -280,7 +287,8 @@ function facts(report: Report): Markup {
     ['Analyst', report.analyst],
     ['Sandbox', report.sandbox],
     ...played(report),
-    ...reused(report),
+    ...ofAdapters(report, 'Adapters of earlier runs', ({ reusedFrom }) => reusedFrom),
+    ...ofAdapters(report, 'Training began from', ({ beginsFrom }) => beginsFrom && `version ${beginsFrom.version}`),
     ['Time', duration(report.stages.reduce((sum, stage) => sum + stage.seconds, 0))],
     ['Seed', String(report.seed)],
     ['Written', `${report.createdAt.slice(0, 16).replace('T', ' ')} UTC`],

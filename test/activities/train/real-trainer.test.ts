@@ -9,7 +9,7 @@ import { LocalBackend } from '../../../activities/train/local-backend';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import { trainingManifestSchema } from '../../../contracts/artifacts/training';
 import type { TrainInput } from '../../../contracts/messages/sharpen-stage';
-import { getJson, layout, putJson } from '../../../store';
+import { addVersion, changeRegistry, getJson, layout, putJson } from '../../../store';
 import { RunFixture } from '../run-fixture';
 
 const root = join(__dirname, '..', '..', '..');
@@ -98,6 +98,29 @@ describe('trainAdapter with the real trainer', () => {
       adapterSha256: resumed.sha256,
     });
     expect(readdirSync(fixture.store.localPath(resumed.key))).toContain('adapter_model.safetensors');
+  });
+
+  test('a training of another length begins from the adapter that is served', async () => {
+    const served = await fixture.run(trainAdapter, input);
+    const { baseModelSha256 } = await getJson(fixture.store, input.context.spec, preparedSpecSchema);
+    await changeRegistry(fixture.store, input.context.agent, (registry) =>
+      addVersion(registry, {
+        runId: 'run-0',
+        createdAt: '2026-11-24T03:00:00.000Z',
+        baseModelSha256,
+        adapters: [
+          { name: served.name, capabilityId: 'letters', summary: 'letters', key: served.key, sha256: served.sha256 },
+        ],
+        routedMinusBase: { estimate: 0.2, low: 0.1, high: 0.3 },
+      }),
+    );
+    const again = await fixture.run(trainAdapter, { ...input, budgetFactor: 0.1 });
+    expect(again.beginsFrom).toEqual({ name: served.name, version: 1 });
+    const { curve, ...manifest } = await getJson(fixture.store, again.manifest, trainingManifestSchema);
+    expect(manifest).toMatchObject({ iterations: 4, beginsFrom: { sha256: served.sha256 } });
+    // Its first policy is not the base model.
+    expect(curve[0]!.kl).toBeGreaterThan(0);
+    expect(readdirSync(training).flatMap((name) => readdirSync(join(training, name)))).not.toContain('beginning');
   });
 
   test('a job that the trainer refuses says why', async () => {

@@ -1,7 +1,16 @@
 """The job file: what a trainer is asked to do, the rules that its values obey, and the exit codes that answer it."""
 
 from .errors import JobError, UnknownField
-from .job_file import EnvironmentRef, TrainingJob, check_inputs, parse_job
+from .job_file import EnvironmentRef, ServedAdapter, TrainingJob, check_inputs, parse_job
 from .options import Algorithm
 
-__all__ = ["Algorithm", "EnvironmentRef", "JobError", "TrainingJob", "UnknownField", "check_inputs", "parse_job"]
+__all__ = [
+    "Algorithm",
+    "EnvironmentRef",
+    "JobError",
+    "ServedAdapter",
+    "TrainingJob",
+    "UnknownField",
+    "check_inputs",
+    "parse_job",
+]

@@ -37,13 +37,25 @@ class EnvironmentRef:
 
 
 @dataclass(frozen=True)
+class ServedAdapter:
+    """An adapter of the version that is served: its name, its key in the store, its hash, and its files at `path`."""
+
+    name: str
+    version: int
+    key: str
+    sha256: str
+    path: str
+
+
+@dataclass(frozen=True)
 class TrainingJob:
     """One adapter to train.
 
     Paths are absolute. Every group of rollouts has a task seed of its own, counted up from `taskSeedStart`. `isolation`
     is 'jail' or 'process', `threads` the processor threads, `checkpointEvery` the iterations between checkpoints.
     `sampler` is one of SAMPLERS, `samplerUrl` the address of the server when it is 'vllm', `maxModelLength` the longest
-    rollout in tokens when it is 'managed', 0 for the model's own length.
+    rollout in tokens when it is 'managed', 0 for the model's own length. `beginsFrom` is the adapter whose weights the
+    training begins from, None for zero.
 
     Raises JobError for a value that breaks a rule.
     """
@@ -62,6 +74,7 @@ class TrainingJob:
     sampler: str = "engine"
     samplerUrl: str = ""
     maxModelLength: int = 0
+    beginsFrom: ServedAdapter | None = None
 
     def __post_init__(self) -> None:
         def check(name: str, holds: bool, rule: str) -> None:
@@ -100,6 +113,11 @@ class TrainingJob:
             del document["sampler"]
         if not self.maxModelLength:
             del document["maxModelLength"]
+        if self.beginsFrom is None:
+            del document["beginsFrom"]
+        else:
+            # The hash says which adapter it is, whatever it is called and wherever it lies.
+            document["beginsFrom"] = self.beginsFrom.sha256
         for entry in dataclasses.fields(Algorithm):
             default = entry.name not in ALWAYS_HASHED and getattr(self.algorithm, entry.name) == entry.default
             # Where figures are shown says nothing about the adapter either.
@@ -145,6 +163,8 @@ def _build(schema: type, raw: object, where: str):
             values[entry.name] = [_build(EnvironmentRef, item, f"{name}[{i}]") for i, item in enumerate(listed)]
         elif kind is Algorithm:
             values[entry.name] = _build(Algorithm, raw[entry.name], name)
+        elif kind == ServedAdapter | None:
+            values[entry.name] = _build(ServedAdapter, raw[entry.name], name)
         else:
             values[entry.name] = _value(kind, raw[entry.name], name)
     return schema(**values)

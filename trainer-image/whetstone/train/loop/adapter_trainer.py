@@ -26,6 +26,7 @@ from ..loss.part_weight import part_weight
 from ..loss.prefix_tree import PrefixTreeBatch, PrefixTreePolicy
 from ..loss.supervised import is_supervised, supervised_inputs
 from .base_model import BaseModel
+from .beginning import Beginning
 from .best_adapter import BestAdapter
 from .episode import Episode
 from .iteration_record import measured_figures, rollout_figures
@@ -56,7 +57,9 @@ class AdapterTrainer(GRPOTrainer):
         rollouts: Rollouts,
         algorithm: Algorithm,
         config: GRPOConfig,
+        beginning: Beginning | None = None,
     ) -> None:
+        self._beginning = beginning or Beginning(None)
         self._sampler, self._rollouts, self._algorithm = sampler, rollouts, algorithm
         self._episodes: list[Episode] = []
         self.drawn: list[Episode] = []
@@ -313,11 +316,13 @@ class AdapterTrainer(GRPOTrainer):
         self._save_rng_state(str(directory))
         self.state.save_to_json(os.path.join(directory, TRAINER_STATE_NAME))
         self.best.save(Path(directory))
+        self._beginning.save(Path(directory))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model=None) -> None:
-        """Transformers' hook for the adapter of a checkpoint; the best one comes with it."""
+        """Transformers' hook for the adapter of a checkpoint; what else is known of the training comes with it."""
         super()._load_from_checkpoint(resume_from_checkpoint, model)
         self.best.load(Path(resume_from_checkpoint))
+        self._beginning.load(Path(resume_from_checkpoint))
 
     def create_model_card(self, *_args, **_kwargs) -> None:
         """No model card in checkpoints."""

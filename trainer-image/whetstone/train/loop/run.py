@@ -30,6 +30,7 @@ from ..output.result import save_result
 from ..output.store import OutputStore
 from .adapter_trainer import AdapterTrainer
 from .base_model import BaseModel
+from .beginning import Beginning
 from .iteration_end import IterationEnd, NextSlot, alone
 from .open_sampler import managed_server, open_sampler
 from .rollouts import Rollouts
@@ -78,8 +79,14 @@ def run_job(
         renderer = Renderer(Path(job.baseModel))
         rollouts = Rollouts(sampler, renderer, environments, algorithm, job.seed, job.taskSeedStart)
         config = make_config(algorithm, job.seed, store.root, job.jobId)
-        trainer = AdapterTrainer(base, sampler, rollouts, algorithm, config)
+        beginning = Beginning(job.beginsFrom)
+        trainer = AdapterTrainer(base, sampler, rollouts, algorithm, config, beginning)
         checkpoint = store.latest()
+        if checkpoint is None:
+            # Once TRL has added its adapter, so that the reference of the KL term stays the base model.
+            beginning.put_into(trainer.model)
+            if beginning.why_from_zero is not None:
+                store.notices.tell("beginning", f"training begins from zero, since {beginning.why_from_zero}")
         lines = store.rewind(checkpoint[1] if checkpoint else 0)
         trainer.remove_callback(PrinterCallback)
         if algorithm.reportTo == "tensorboard":
@@ -103,5 +110,5 @@ def run_job(
         if len(lines) < algorithm.iterations:
             return False
         trainer.best.put_into(trainer.model)
-        save_result(job, store, trainer.model, lines, startup, trainer.best)
+        save_result(job, store, trainer.model, lines, startup, trainer.best, beginning.in_manifest)
         return True

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { cp, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { type TrainingJob, trainingJobSchema } from '../../contracts/artifacts/training';
+import type { TrainInput } from '../../contracts/messages/sharpen-stage';
+import { type ArtifactStore, layout, orIfMissing, readRegistry } from '../../store';
+import { modelDirectorySha256 } from '../../store/model-hash';
+import { activeVersion } from '../active-version';
+import type { PlannedJob } from './training-job';
+
+/** Copy of the adapter in the job's directory: all that a trainer sees of the store. */
+const FOLDER = 'beginning';
+
+/** As far as it is read here. Earlier releases wrote job files with other options. */
+const beginsFromSchema = trainingJobSchema.pick({ beginsFrom: true }).strip();
+
+/**
+ * The job with the adapter that the active version has for the same capability, from which its training begins
+ * (docs/adr/0017); a copy of it lies in the job's directory. Without such an adapter the job is as it was. What the
+ * first attempt has begun from stays, whatever is active by now. Files that are damaged are the trainer's to refuse: it
+ * begins from zero then, and says so in its manifest.
+ */
+export async function withBeginning(
+  store: ArtifactStore,
+  prepared: PreparedSpec,
+  { context: { agent }, job: name }: TrainInput,
+  planned: PlannedJob,
+): Promise<PlannedJob> {
+  const path = join(planned.directory, FOLDER);
+  const begun = await orIfMissing(readFile(join(planned.directory, 'job.json'), 'utf8'), null);
+  const found = begun === null ? await servedAdapter(store, prepared, agent, name, path) : begunFrom(begun);
+  // A trainer may write in its job's directory: nothing in there names files of another agent.
+  if (found === undefined || !found.key.startsWith(`${layout.adapters(agent)}/`)) return planned;
+  const beginsFrom = { ...found, path };
+  await copyOnce(store.localPath(beginsFrom.key), beginsFrom);
+  return { ...planned, job: { ...planned.job, beginsFrom } };
+}
+
+/** What a job file names. A trainer may write in its job's directory: a file that cannot be read names nothing. */
+function begunFrom(jobFile: string): TrainingJob['beginsFrom'] {
+  try {
+    return beginsFromSchema.parse(JSON.parse(jobFile)).beginsFrom;
+  } catch {
+    return undefined;
+  }
+}
+
+async function servedAdapter(
+  store: ArtifactStore,
+  prepared: PreparedSpec,
+  agent: string,
+  name: string,
+  path: string,
+): Promise<TrainingJob['beginsFrom']> {
+  if (!prepared.spec.training.warmStart) return undefined;
+  const version = activeVersion(await readRegistry(store, agent), prepared);
+  if (typeof version === 'string') return undefined;
+  const adapter = version.adapters.find(({ capabilityId }) => capabilityId === name);
+  if (adapter === undefined) return undefined;
+  return { name: adapter.name, version: version.version, key: adapter.key, sha256: adapter.sha256, path };
+}
+
+/** Copies an adapter, unless the copy is there whole. A copy that a worker died in is replaced. */
+async function copyOnce(source: string, { path, sha256 }: TrainingJob['beginsFrom'] & object): Promise<void> {
+  if ((await orIfMissing(modelDirectorySha256(path), null)) === sha256) return;
+  const fresh = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    await orIfMissing(cp(source, fresh, { recursive: true }), undefined);
+    await rm(path, { recursive: true, force: true });
+    await orIfMissing(rename(fresh, path), undefined);
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+}
+
+/** Removes the copy. A training that is done needs it no more. */
+export async function removeBeginning(directory: string): Promise<void> {
+  await rm(join(directory, FOLDER), { recursive: true, force: true }).catch(() => undefined);
+}
