@@ -14,7 +14,7 @@ import type { Values } from './vocabulary';
  * Version of the prompt, part of every synthesis key. Raise it with any change of this file, `rules.ts` or
  * `feedback.ts` that can change an answer: a test pins the text to the version.
  */
-export const SYNTHESIS_PROMPT_VERSION = 'synthesise-6';
+export const SYNTHESIS_PROMPT_VERSION = 'synthesise-7';
 
 const MAX_MESSAGE_CHARS = 3_000;
 const MAX_SYSTEM_CHARS = 12_000;

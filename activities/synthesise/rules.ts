@@ -115,7 +115,8 @@ const WHAT_TO_TEACH = `2. Skill isolation: the capability alone decides the rewa
 is easy for the agent. Do not imitate the whole target: keep what the capability needs.
    A task asks for the capability as the target does: as often in one task, on as many objects, and for the same \
 reason. What the failed episodes below get wrong is what an agent gets wrong here.
-3. Exceptions: in about a fifth of the tasks the capability must not be shown. They look like the others, but the \
+3. Exceptions: in a tenth to a fifth of the tasks the capability must not be shown: a tenth where the agent acts \
+as usual there anyway, since it then solves them always (10). They look like the others, but the \
 condition of the description is not met, or the user wants it otherwise; see the episodes below in which it was not \
 called for. To show it there earns little; to act as usual earns 1. skill_calls then names the moves in which the \
 agent rightly acts otherwise, or none. An agent trained without exceptions shows the capability everywhere.

@@ -41,7 +41,7 @@ test('a changed prompt text needs a new version: answers are reused by version',
     .digest('hex');
   expect({ [SYNTHESIS_PROMPT_VERSION]: hash.slice(0, 12) }).toMatchInlineSnapshot(`
    {
-     "synthesise-6": "32231b7d5068",
+     "synthesise-7": "07b99974388d",
    }
   `);
 });
