@@ -19,6 +19,7 @@ import { algorithmOptions, jobOptions } from '../contracts/config/training-optio
 import { COMMAND_FAILURES } from '../contracts/failures/command-line';
 import { FAILURES } from '../contracts/failures/run';
 import { SANDBOX_FAILURES } from '../contracts/failures/sandbox';
+import { agentPage } from './agent-page';
 import { optionTable } from './option-table';
 import { fieldRows, fieldTable, type NamedSchemas } from './schema-tables';
 
@@ -48,6 +49,7 @@ export const REPORT_PARTS: NamedSchemas = {
 /** Content of each generated file, by its path from the repository's root. */
 export function generatedDocuments(): Record<string, string> {
   return {
+    'docs/agent.md': agentPage(NOTICE),
     'docs/report.md': reportPage(),
     'docs/errors.md': errorsPage(),
     'trainer-image/whetstone/train/job/options.json': trainerOptions(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** What the JSON Schema of an option says. */
-interface OptionSchema {
+export interface OptionSchema {
   type: string;
   default: unknown;
   enum?: string[];
@@ -20,14 +20,21 @@ export function optionTable(options: z.ZodRawShape): string {
   const rows = Object.entries(properties).map(([name, option]) => [
     `\`${name}\``,
     String(option.default),
-    values(option),
+    optionValues(option),
     (option.description ?? '').replaceAll('|', '\\|'),
   ]);
   return aligned([['option', 'default', 'values', 'what it does'], ...rows]);
 }
 
 /** The values that an option takes, in words: `1 or more`, `above 0`, `0 to 1`. */
-function values({ type, enum: choices, minimum, maximum, exclusiveMinimum, exclusiveMaximum }: OptionSchema): string {
+export function optionValues({
+  type,
+  enum: choices,
+  minimum,
+  maximum,
+  exclusiveMinimum,
+  exclusiveMaximum,
+}: OptionSchema): string {
   if (type === 'boolean') return 'true, false';
   if (choices) return choices.join(', ');
   const least = type === 'integer' && exclusiveMinimum !== undefined ? exclusiveMinimum + 1 : minimum;

@@ -18,12 +18,22 @@ const redactionSchema = z
         'remote: unless the endpoint is on this machine, because then no text leaves it. ' +
           'always, never: whatever the endpoint.',
       ),
-    rules: z.array(z.enum(REDACTION_RULES)).default([...REDACTION_RULES]),
+    rules: z
+      .array(z.enum(REDACTION_RULES))
+      .default([...REDACTION_RULES])
+      .describe('What is replaced by a sign of its kind.'),
     patterns: z
       .array(
         z.strictObject({
-          name: z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, 'lower-case letters, digits and dashes'),
-          pattern: z.string().min(1).refine(isPattern, 'a JavaScript regular expression that matches no empty text'),
+          name: z
+            .string()
+            .regex(/^[a-z][a-z0-9-]{0,30}$/, 'lower-case letters, digits and dashes')
+            .describe('Stands in the text for what was found.'),
+          pattern: z
+            .string()
+            .min(1)
+            .refine(isPattern, 'a JavaScript regular expression that matches no empty text')
+            .describe('JavaScript regular expression.'),
         }),
       )
       .default([])
@@ -37,7 +47,7 @@ export const analystSpecSchema = z
   .strictObject({
     baseUrl: httpUrlSchema.optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
     model: z.string().optional().describe('Absent: WHET_ANALYST_MODEL.'),
-    concurrency: count.default(16),
+    concurrency: count.default(16).describe('Questions at a time.'),
     maxReasks: z
       .number()
       .int()

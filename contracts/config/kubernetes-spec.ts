@@ -15,8 +15,8 @@ const volumeSchema = z
     claim: dnsLabel.optional().describe('Name of a PersistentVolumeClaim.'),
     hostPath: absolute.optional().describe('Folder of the node, for clusters of one node.'),
     subPath: z.string().optional().describe('Folder inside the claim.'),
-    mountPath: absolute,
-    readOnly: z.boolean().default(true),
+    mountPath: absolute.describe('Where pods see it.'),
+    readOnly: z.boolean().default(true).describe('Pods cannot write there.'),
   })
   .refine(({ claim, hostPath }) => (claim === undefined) !== (hostPath === undefined), {
     error: 'either claim or hostPath',
@@ -25,10 +25,13 @@ const volumeSchema = z
 
 /** How a training run becomes a Job (docs/kubernetes.md). */
 export const kubernetesSpecSchema = z.strictObject({
-  namespace: dnsLabel.default('whetstone'),
+  namespace: dnsLabel.default('whetstone').describe('Of the Jobs.'),
   image: z.string().min(1).describe('Trainer image; a digest pins it.'),
-  imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
-  imagePullSecrets: z.array(dnsLabel).default([]),
+  imagePullPolicy: z
+    .enum(['Always', 'IfNotPresent', 'Never'])
+    .default('IfNotPresent')
+    .describe('When nodes pull the image.'),
+  imagePullSecrets: z.array(dnsLabel).default([]).describe('Secrets of the namespace for the registry of the image.'),
   serviceAccount: dnsLabel
     .default('default')
     .describe('Of the pods. Its token is not mounted; reports carry one of another audience.'),
@@ -38,7 +41,7 @@ export const kubernetesSpecSchema = z.strictObject({
         .optional()
         .describe('PersistentVolumeClaim that holds the artifact store, the same that the workers mount.'),
       hostPath: absolute.optional().describe('The store as folder of the node, for clusters of one node.'),
-      subPath: z.string().optional(),
+      subPath: z.string().optional().describe('Folder inside the claim.'),
     })
     .refine(({ claim, hostPath }) => (claim === undefined) !== (hostPath === undefined), {
       error: 'either claim or hostPath',
@@ -48,7 +51,7 @@ export const kubernetesSpecSchema = z.strictObject({
   volumes: z.array(volumeSchema).default([]).describe('More folders, e.g. the base model where the worker has it.'),
   resources: z
     .strictObject({
-      cpu: quantity.default('2'),
+      cpu: quantity.default('2').describe('Processors of a trainer.'),
       memory: quantity.default('8Gi').describe('Also the limit: a trainer above it is killed.'),
       gpus: z
         .number()
@@ -57,22 +60,28 @@ export const kubernetesSpecSchema = z.strictObject({
         .max(1, 'must be 0 or 1: a trainer uses one GPU, and the others would be paid for and idle')
         .default(1)
         .describe('0 or 1: a trainer uses one GPU.'),
-      gpuResource: z.string().default('nvidia.com/gpu'),
+      gpuResource: z.string().default('nvidia.com/gpu').describe("The cluster's name of a GPU."),
     })
     .prefault({}),
-  nodeSelector: z.record(z.string(), z.string()).default({}),
+  nodeSelector: z.record(z.string(), z.string()).default({}).describe('Labels that a node must have.'),
   tolerations: z
     .array(
       z.strictObject({
-        key: z.string().optional(),
-        operator: z.enum(['Equal', 'Exists']).default('Equal'),
-        value: z.string().optional(),
-        effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
-        tolerationSeconds: count.optional(),
+        key: z.string().optional().describe('Key of the taint. Absent: all of them.'),
+        operator: z.enum(['Equal', 'Exists']).default('Equal').describe('Whether the value has to be equal.'),
+        value: z.string().optional().describe('Value of the taint.'),
+        effect: z
+          .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
+          .optional()
+          .describe('Effect of the taint. Absent: all effects.'),
+        tolerationSeconds: count
+          .optional()
+          .describe('How long a pod stays on a node with NoExecute. Absent: for good.'),
       }),
     )
-    .default([]),
-  priorityClass: dnsLabel.optional(),
+    .default([])
+    .describe('Taints of nodes that pods may run on.'),
+  priorityClass: dnsLabel.optional().describe('PriorityClass of the pods.'),
   runtimeClass: dnsLabel.optional().describe('For example gvisor.'),
   queue: dnsLabel.optional().describe("Kueue's LocalQueue: the Job is created suspended and Kueue starts it."),
   seccomp: z

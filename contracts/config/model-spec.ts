@@ -74,7 +74,7 @@ export const modelSpecSchema = z
         'Python script that makes the model (demo only), relative to agent.yaml. ' +
           'It is called with --seed, recipeArguments and --cache.',
       ),
-    recipeArguments: z.array(z.string()).default([]),
+    recipeArguments: z.array(z.string()).default([]).describe('Further arguments of the recipe.'),
     path: z
       .string()
       .optional()
@@ -90,7 +90,7 @@ export const modelSpecSchema = z
       ),
     vllm: vllmSpecSchema.optional(),
     temperature: z.number().nonnegative().default(1).describe('Sampling temperature of the deployed agent.'),
-    maxCompletionTokens: count.default(512),
+    maxCompletionTokens: count.default(512).describe('Most tokens of one answer of the agent.'),
   })
   .refine(({ server, baseUrl }) => server !== 'vllm' || baseUrl === undefined, {
     error: 'embedded; vllm only without baseUrl, which names a server that runs already',

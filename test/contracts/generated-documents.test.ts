@@ -25,6 +25,12 @@ it('every training option says what it does', () => {
   expect(silent.map(([name]) => `${name}: add .describe('...') in contracts/config/training-options.ts`)).toEqual([]);
 });
 
+it('every field of agent.yaml says what it does', () => {
+  const lines = documents['docs/agent.md']!.split('\n').filter((line) => line.startsWith('| `'));
+  expect(lines.length).toBeGreaterThan(150);
+  expect(lines.filter((line) => line.endsWith('|  |') && !line.includes('| object |'))).toEqual([]);
+});
+
 it('the schema for editors takes a minimal agent and refuses an unknown field', () => {
   const validate = new Ajv({ strict: false, formats: { uri: true } }).compile(
     JSON.parse(documents['contracts/schemas/agent.schema.json']!) as object,
