@@ -25,9 +25,10 @@ import { projectRoot } from '../contracts/project-root';
 import { DEMO_ANALYST_MODEL, openDeskRules } from '../examples/orders-desk/analyst/answers';
 import { Journal } from '../examples/shared/analyst/journal';
 import { createAnalystServer } from '../examples/shared/analyst/server';
+import { writeDemoAgent } from './shared/demo-agent';
 import { DESK } from './shared/demo-model';
 import { type NightEnd, type NightFigures, readNight, servedAdapters } from './three-nights/night-figures';
-import { AGENT, PLANTED, writeAgent, writeEnvironment } from './three-nights/plant';
+import { AGENT, PLANTED, writeEnvironment } from './three-nights/plant';
 
 /** Variables of the caller's shell that would lead to servers, keys or a store of somebody else. */
 const FOREIGN = /^(OPENAI_|TEMPORAL_|WHET_)/;
@@ -128,7 +129,7 @@ async function main(): Promise<void> {
   const analyst = createAnalystServer({ rules, journal: new Journal(join(folder, 'analyst.jsonl')) });
   const analystUrl = `${await analyst.listen({ port: 0, host: '127.0.0.1' })}/v1`;
   const home = join(folder, 'home');
-  const installation = { home, agent: writeAgent(folder), analystUrl, seed: Number(values.seed) };
+  const installation = { home, agent: writeDemoAgent(folder, AGENT), analystUrl, seed: Number(values.seed) };
   const nights: NightFigures[] = [];
   try {
     for (const night of [1, 2, 3]) nights.push(await playNight(installation, folder, night));

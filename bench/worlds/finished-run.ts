@@ -33,6 +33,8 @@ interface WorldPlace {
   seed: number;
   /** Longest time of a run. */
   minutes: number;
+  /** Address of another analyst than the agent's own, and its model. */
+  analyst?: { baseUrl: string; model: string };
 }
 
 /**
@@ -47,7 +49,7 @@ export async function finishedRun(place: WorldPlace): Promise<FinishedRun> {
   const output = openSync(log, 'a');
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OTHER_ANALYST.includes(name)));
   const demo = spawn(join(projectRoot(), 'whet'), ['demo', place.agentPath, '--seed', String(place.seed)], {
-    env: { ...inherited, WHET_HOME: place.home },
+    env: { ...inherited, WHET_HOME: place.home, ...analystVariables(place) },
     stdio: ['ignore', output, output],
   });
   // A run may wait for a person; here is none. The signal makes `whet demo` stop what it started.
@@ -62,6 +64,9 @@ export async function finishedRun(place: WorldPlace): Promise<FinishedRun> {
     );
   return openRun(place, report);
 }
+
+const analystVariables = ({ analyst }: WorldPlace): NodeJS.ProcessEnv =>
+  analyst === undefined ? {} : { OPENAI_BASE_URL: analyst.baseUrl, WHET_ANALYST_MODEL: analyst.model };
 
 /** Paths of the reports of this seed, the oldest first. */
 function reportsIn({ home, seed }: WorldPlace): string[] {
