@@ -7,8 +7,8 @@ import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
 import { projectRoot } from '../../contracts/project-root';
 import { NONE_LABEL } from '../../contracts/names';
 import { openEnvironment } from '../../sandbox';
-import { getJson, layout } from '../../store';
-import { routerSchema } from '../../contracts/artifacts/router';
+import { layout } from '../../store';
+import type { CompetitionRouter } from '../../contracts/artifacts/router';
 import { openLaterTurns } from '../../contracts/routing/later-turns';
 import { modelAfter } from '../../activities/evaluate/model-after';
 import type { EpisodePlan } from '../../activities/rollout/episode';
@@ -47,7 +47,7 @@ export async function withPolicyServer<T>(
 }
 
 /** How many held-out tasks are played, and how often each. */
-interface Extent {
+export interface Extent {
   tasks: number;
   trials: number;
 }
@@ -73,30 +73,89 @@ export async function playArms(deps: RolloutDeps, run: FinishedRun, extent: Exte
   return { seeds, groups, arms, trials, passes };
 }
 
+/** A router with its decisions on the held-out tasks. */
+interface DecidedRouter {
+  /** Null for runs from before a router was an artifact. */
+  router: CompetitionRouter | null;
+  decisions: ReadonlyMap<number, string>;
+}
+
 /**
- * Pass rate of each task as it would be served, where later turns move conversations. Null where they do not: then the
- * outcomes of the arms say it.
+ * Pass rate of each task as a router would serve it, where later turns move conversations. Null where they do not: then
+ * the outcomes of the arms say it.
+ * @param step a word for a router that is not the one that the run would serve.
  */
 export async function playServed(
   deps: RolloutDeps,
   run: FinishedRun,
-  decisions: ReadonlyMap<number, string>,
+  { router, decisions }: DecidedRouter,
   extent: Extent,
+  step?: string,
 ): Promise<number[] | null> {
   const { arms, names, served } = armsOf(run);
-  // Reports from before conversations could move do not name it.
-  const ref = run.report.artifacts.find(({ role }) => role === 'router')?.ref;
-  const reader = ref && openLaterTurns(await getJson(run.store, ref, routerSchema), arms);
+  const reader = router && openLaterTurns(router, arms);
   if (!reader) return null;
   const seeds = heldOutSeeds(run, extent);
   const plans = seeds.flatMap((seed) => {
     const model = names[arms.indexOf(decisions.get(seed)!)]!;
     return trialsOf(run, { seed, model, modelAfter: modelAfter(reader, served, model) }, extent.trials, 0);
   });
-  const passes = new Map<number, number[]>();
-  for await (const { task, success } of (await play(deps, run, 'what is served', plans)).trajectories())
-    passes.set(task.seed, [...(passes.get(task.seed) ?? []), success ? 1 : 0]);
+  // Two routers may open alike and move otherwise.
+  const note = step === undefined ? 'what is served' : `${step} ${hashOf(router)}`;
+  const passes = await passesByTask(await play(deps, run, note, plans));
   return seeds.map((seed) => mean(passes.get(seed) ?? []));
+}
+
+/** Names of the merged adapters, with the weight of each part. */
+const MERGES: Record<string, (parts: number) => number> = {
+  'merged adapter, sum': () => 1,
+  'merged adapter, mean': (parts) => 1 / parts,
+};
+
+/** An adapter merged of all others, alone, by its name: pass rate of each task. Empty with fewer than two adapters. */
+export async function playMerged(
+  deps: RolloutDeps,
+  run: FinishedRun,
+  extent: Extent,
+): Promise<ReadonlyMap<string, number[]>> {
+  const parts = adaptersOf(run.report).adapters;
+  const seeds = heldOutSeeds(run, extent);
+  const merged = new Map<string, number[]>();
+  for (const [name, weightOf] of parts.length < 2 ? [] : Object.entries(MERGES)) {
+    const model = name.replace(/[^a-z]+/g, '-');
+    const weight = weightOf(parts.length);
+    await loadMerged(deps, run, model, weight);
+    const plans = seeds.flatMap((seed) => trialsOf(run, { seed, model }, extent.trials, 0));
+    const passes = await passesByTask(await play(deps, run, `${name} ${weight}`, plans));
+    merged.set(
+      name,
+      seeds.map((seed) => mean(passes.get(seed) ?? [])),
+    );
+  }
+  return merged;
+}
+
+/** Has the policy server merge all adapters, each with the same weight. vLLM cannot; this is the project's server. */
+async function loadMerged(deps: RolloutDeps, run: FinishedRun, model: string, weight: number): Promise<void> {
+  const parts = adaptersOf(run.report).adapters;
+  const load = async (body: object) => {
+    const answer = await fetch(`${deps.endpoints.modelUrl}/load_lora_adapter`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, load_inplace: true }),
+    });
+    if (!answer.ok) throw new Error(`The policy server did not load ${model}: ${await answer.text()}`);
+  };
+  for (const { name, key } of parts) await load({ lora_name: name, lora_path: run.store.localPath(key) });
+  await load({ lora_name: model, lora_mixture: parts.map(({ name }) => ({ lora_name: name, weight })) });
+}
+
+/** Passes (1) and failures (0) of each task. */
+async function passesByTask({ trajectories }: FinishedRollouts): Promise<Map<number, number[]>> {
+  const passes = new Map<number, number[]>();
+  for await (const { task, success } of trajectories())
+    passes.set(task.seed, [...(passes.get(task.seed) ?? []), success ? 1 : 0]);
+  return passes;
 }
 
 /** Arms with the name that each is served by; base is the first. */
@@ -132,20 +191,19 @@ const trialsOf = (
 
 function play(deps: RolloutDeps, run: FinishedRun, note: string, plans: EpisodePlan[]): Promise<FinishedRollouts> {
   const { store, prepared, context } = run;
-  const inputs = createHash('sha256')
-    .update(JSON.stringify([note, plans]))
-    .digest('hex')
-    .slice(0, 12);
   return runActivity(
     () =>
       runDeployedRollouts(deps, prepared, {
         plans,
         adapters: armsOf(run).served.map(({ name, key }) => ({ name, path: store.localPath(key) })),
         concurrency: prepared.spec.evaluation.concurrency,
-        workKey: layout.work(context.runId, `bench-worlds-${inputs}`),
+        workKey: layout.work(context.runId, `bench-worlds-${hashOf([note, plans])}`),
         stage: 'evaluate',
         note,
       }),
     undefined,
   );
 }
+
+const hashOf = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);

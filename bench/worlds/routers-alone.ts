@@ -3,7 +3,14 @@ import { createEvaluationRolloutActivities } from '../../activities/evaluate/rol
 import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
-import { COMPETING_ROUTERS, type CompetingRouter, routerChoiceSchema } from '../../contracts/artifacts/router';
+import {
+  COMPETING_ROUTERS,
+  type CompetitionRouter,
+  type RouterChoice,
+  routerChoiceSchema,
+  routerSchema,
+} from '../../contracts/artifacts/router';
+import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { getJson, getLines, layout, type LocalStore, putJson } from '../../store';
 import { runActivity } from '../identification-demo/identify-without-server';
 import { adaptersOf, artifactOf, type FinishedRun } from './finished-run';
@@ -13,43 +20,75 @@ const ROUTING_KINDS = COMPETING_ROUTERS.filter(
   (kind) => kind === 'labels' || kind === 'neighbours' || kind === 'logits',
 );
 
-/** The decisions of one router. */
+/** Which arm gets each held-out task. */
+export type ArmOfSeed = ReadonlyMap<number, string>;
+
+/** One router, chosen alone. */
 export interface RouterAlone {
-  kind: CompetingRouter;
-  /** Rollouts on train tasks that it bought, to see which adapters lose through it. */
-  rollouts: number;
-  /** Capability, or `none`, for each held-out task. */
-  decisions: ReadonlyMap<number, string>;
+  kind: (typeof ROUTING_KINDS)[number];
+  /** As it would be served, with what follows openings. */
+  router: CompetitionRouter;
+  choice: RouterChoice;
+  /** By openings alone: no conversation moves, and none begins with the first of two needs. */
+  decisions: ArmOfSeed;
 }
 
 /** Chooses each kind alone and asks it about the held-out tasks. */
 export async function routersAlone(deps: RolloutDeps, run: FinishedRun): Promise<RouterAlone[]> {
   const { store, prepared, report, context } = run;
-  const { chooseRouter, routeTasks } = createEvaluationRolloutActivities(deps);
+  const { chooseRouter } = createEvaluationRolloutActivities(deps);
   const { adapters } = adaptersOf(report);
-  const trained = new Set(adapters.map(({ capabilityId }) => capabilityId));
-  const capabilities = report.sharpened.map(({ capability }) => capability).filter(({ id }) => trained.has(id));
   const routers: RouterAlone[] = [];
   for (const kind of ROUTING_KINDS) {
     const { spec } = prepared;
     const pinned = { ...prepared, spec: { ...spec, evaluation: { ...spec.evaluation, router: kind } } };
     const own = { ...context, spec: await putJson(store, layout.run(context.runId), `bench-${kind}.json`, pinned) };
-    const { router, choice } = await runActivity(chooseRouter, {
+    const chosen = await runActivity(chooseRouter, {
       context: own,
       adapters,
-      capabilities,
+      capabilities: capabilitiesOf(run),
       trajectories: artifactOf(report, 'trajectories of the base agent on train tasks'),
       labels: artifactOf(report, 'labels'),
     });
-    const { routing } = await runActivity(routeTasks, { context: own, capabilities, router });
-    const { rollouts } = await getJson(store, choice, routerChoiceSchema);
-    routers.push({ kind, rollouts, decisions: await decisionsOf(store, routing) });
+    const router = await getJson(store, chosen.router, routerSchema);
+    routers.push({
+      kind,
+      router,
+      choice: await getJson(store, chosen.choice, routerChoiceSchema),
+      decisions: await decide(deps, run, openingsOnly(router)),
+    });
   }
   return routers;
 }
 
+/** A router without what follows its choice for an opening. */
+export function openingsOnly(router: CompetitionRouter): CompetitionRouter {
+  if (router.kind === 'base' || router.kind === 'mixed') return router;
+  const { laterTurns: _moves, severalNeeds: _mixed, ...rest } = router;
+  return rest;
+}
+
+/** Asks a router about the held-out tasks. */
+export async function decide(deps: RolloutDeps, run: FinishedRun, router: CompetitionRouter): Promise<ArmOfSeed> {
+  const { store, context } = run;
+  const { routeTasks } = createEvaluationRolloutActivities(deps);
+  const { routing } = await runActivity(routeTasks, {
+    context,
+    capabilities: capabilitiesOf(run),
+    router: await putJson(store, layout.evaluation(context.runId), 'bench-router.json', router),
+    name: 'bench-routing',
+  });
+  return decisionsOf(store, routing);
+}
+
+/** The capabilities that have an adapter of their own. */
+function capabilitiesOf({ report }: FinishedRun): CapabilityBrief[] {
+  const trained = new Set(adaptersOf(report).adapters.map(({ capabilityId }) => capabilityId));
+  return report.sharpened.map(({ capability }) => capability).filter(({ id }) => trained.has(id));
+}
+
 /** The decisions in an artifact of them. */
-export async function decisionsOf(store: LocalStore, routing: ArtifactRef): Promise<ReadonlyMap<number, string>> {
+export async function decisionsOf(store: LocalStore, routing: ArtifactRef): Promise<ArmOfSeed> {
   const records = await getLines(store, routing, routingRecordSchema);
   return new Map(records.map(({ seed, capabilityId }) => [seed, capabilityId]));
 }
