@@ -72,17 +72,19 @@ async function main(): Promise<void> {
   const pooledOracleShare = measured.length === 0 ? null : pooledShare(measured, options.seed);
   const met = limitsMet(worlds, pooledOracleShare, Object.keys(failed).length);
   if (Object.values(met).includes(false)) process.exitCode = 1;
-  console.log(
-    JSON.stringify({
-      name: 'worlds',
-      worlds: Object.fromEntries(worlds.map(({ name, ...figures }) => [name, figures])),
-      pooledOracleShare,
-      met,
-      ablation,
-      ...(Object.keys(failed).length > 0 && { failed }),
-    }),
-  );
+  const result = {
+    name: 'worlds',
+    worlds: Object.fromEntries(worlds.map(({ name, ...figures }) => [name, figures])),
+    pooledOracleShare,
+    met,
+    ablation,
+    ...(Object.keys(failed).length > 0 && { failed }),
+  };
+  console.log(JSON.stringify(result, (_, value: unknown) => (typeof value === 'number' ? rounded(value) : value)));
 }
+
+/** More digits than the trials carry would only make the line long. */
+const rounded = (value: number): number => Math.round(value * 1e5) / 1e5;
 
 main().catch((error: unknown) => {
   console.error(error);

@@ -6,6 +6,7 @@ import { getJson } from '../../store';
 import type { Way } from './ablation';
 import { artifactOf, type FinishedRun, finishedRun } from './finished-run';
 import { crossFittedOracle, type OutcomeTable, ratesOf } from './outcome-figures';
+import { outcomesAlone } from './outcomes-alone';
 import { type Extent, playArms, playMerged, playServed, withPolicyServer } from './play-arms';
 import { type ChosenRouter, routerSteps } from './router-steps';
 import { decisionsOf, type RouterAlone, routersAlone } from './routers-alone';
@@ -29,6 +30,8 @@ export interface MeasuredWorld {
   candidate: number[];
   oracle: number[];
   routers: RouterAlone[];
+  /** Routers that learn from outcomes, alone. */
+  outcomes: Way[];
   /** Merged adapters alone, by name. */
   merged: ReadonlyMap<string, number[]>;
   /** What follows the router's choice for an opening. */
@@ -52,10 +55,11 @@ export async function measureWorld(name: string, agentPath: string, options: Mea
     const served = run.report.promotedVersion === null ? base : candidate;
     const routers = await routersAlone(deps, run);
     const merged = await playMerged(deps, run, options);
+    const outcomes = await outcomesAlone(run, table);
     const own = chosenRouter(run, router);
     const steps = await routerSteps(deps, run, own ?? routers[0]!, table, options, own && candidate);
     const oracle = crossFittedOracle(table);
-    return { name, run, table, base, served, candidate, oracle, routers, merged, steps };
+    return { name, run, table, base, served, candidate, oracle, routers, outcomes, merged, steps };
   });
 }
 

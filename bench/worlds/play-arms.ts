@@ -10,6 +10,7 @@ import { openEnvironment } from '../../sandbox';
 import { layout } from '../../store';
 import type { CompetitionRouter } from '../../contracts/artifacts/router';
 import { openLaterTurns } from '../../contracts/routing/later-turns';
+import { openingText } from '../../contracts/routing/opening-text';
 import { modelAfter } from '../../activities/evaluate/model-after';
 import type { EpisodePlan } from '../../activities/rollout/episode';
 import type { FinishedRollouts } from '../../activities/rollout/run-rollouts';
@@ -52,8 +53,13 @@ export interface Extent {
   trials: number;
 }
 
+/** Outcomes of every arm, with what each task opens with. */
+export interface PlayedArms extends OutcomeTable {
+  openings: readonly string[];
+}
+
 /** Outcomes of every arm on the first `tasks` held-out tasks. What was played before is not played again. */
-export async function playArms(deps: RolloutDeps, run: FinishedRun, extent: Extent): Promise<OutcomeTable> {
+export async function playArms(deps: RolloutDeps, run: FinishedRun, extent: Extent): Promise<PlayedArms> {
   const { arms, names } = armsOf(run);
   const seeds = heldOutSeeds(run, extent);
   const { trials } = extent;
@@ -65,12 +71,14 @@ export async function playArms(deps: RolloutDeps, run: FinishedRun, extent: Exte
   );
   const passes = arms.map(() => seeds.map(() => Array.from({ length: trials }, () => 0)));
   const groups = seeds.map(() => '');
-  for await (const { task, trial, success, tags } of trajectories()) {
+  const openings = seeds.map(() => '');
+  for await (const { task, trial, success, tags, messages } of trajectories()) {
     const row = seeds.indexOf(task.seed);
     passes[Math.floor(trial / trials)]![row]![trial % trials] = success ? 1 : 0;
     groups[row] = [...tags].sort().join(' ');
+    openings[row] = openingText(messages);
   }
-  return { seeds, groups, arms, trials, passes };
+  return { seeds, groups, arms, trials, passes, openings };
 }
 
 /** A router with its decisions on the held-out tasks. */

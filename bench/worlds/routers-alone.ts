@@ -40,9 +40,11 @@ export async function routersAlone(deps: RolloutDeps, run: FinishedRun): Promise
   const { adapters } = adaptersOf(report);
   const routers: RouterAlone[] = [];
   for (const kind of ROUTING_KINDS) {
-    const { spec } = prepared;
-    const pinned = { ...prepared, spec: { ...spec, evaluation: { ...spec.evaluation, router: kind } } };
-    const own = { ...context, spec: await putJson(store, layout.run(context.runId), `bench-${kind}.json`, pinned) };
+    const { evaluation } = prepared.spec;
+    const pinned = { ...prepared, spec: { ...prepared.spec, evaluation: { ...evaluation, router: kind } } };
+    const spec = await putJson(store, layout.run(context.runId), `bench-${kind}.json`, pinned);
+    // What it buys must not be taken for what the run bought.
+    const own = { ...context, runId: `${context.runId}-${kind}-alone`, spec };
     const chosen = await runActivity(chooseRouter, {
       context: own,
       adapters,

@@ -70,6 +70,7 @@ export function waysOf({ name, run, table, routers, ...rates }: MeasuredWorld): 
     ...routers.map(({ kind, choice, decisions }) =>
       alone(`\`${kind}\` alone`, (task) => decisions.get(table.seeds[task]!)!, choice.rollouts),
     ),
+    ...rates.outcomes,
     ...rates.steps,
     { name: 'the competition', rates: rates.candidate, rollouts: routingRollouts(run.report) },
     { name: ORACLE_WAY, rates: rates.oracle, rollouts: null },
