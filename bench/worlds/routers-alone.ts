@@ -16,9 +16,7 @@ import { runActivity } from '../identification-demo/identify-without-server';
 import { adaptersOf, artifactOf, type FinishedRun } from './finished-run';
 
 /** Kinds that give tasks to different arms. */
-const ROUTING_KINDS = COMPETING_ROUTERS.filter(
-  (kind) => kind === 'labels' || kind === 'neighbours' || kind === 'logits',
-);
+const ROUTING_KINDS = COMPETING_ROUTERS.filter((kind) => kind !== 'base' && kind !== 'mixed');
 
 /** Which arm gets each held-out task. */
 export type ArmOfSeed = ReadonlyMap<number, string>;

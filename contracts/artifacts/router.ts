@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** Kinds of routers that compete, the simplest first. */
-export const COMPETING_ROUTERS = ['base', 'mixed', 'labels', 'neighbours', 'logits'] as const;
+export const COMPETING_ROUTERS = ['base', 'mixed', 'labels', 'neighbours', 'outcomes', 'logits'] as const;
 /** One of `COMPETING_ROUTERS`. */
 export type CompetingRouter = (typeof COMPETING_ROUTERS)[number];
 
@@ -118,6 +118,37 @@ export const routerSchema = z.discriminatedUnion('kind', [
       laterTurns,
     })
     .describe('The most similar labelled openings vote.'),
+  z
+    .strictObject({
+      kind: z.literal('outcomes'),
+      leftOut,
+      vocabulary: vocabularySchema,
+      base: linearModelSchema.describe('Probability that the base model passes.'),
+      arms: z
+        .array(
+          z.strictObject({
+            capabilityId: z.string(),
+            model: linearModelSchema,
+            variances: z
+              .array(z.number().nonnegative())
+              .readonly()
+              .describe('Variance of the weight of each term, then that of the bias.'),
+          }),
+        )
+        .describe('Probability that each adapter passes.'),
+      doubt: z
+        .number()
+        .nonnegative()
+        .describe('Standard errors, in log odds, by which the lower bound of an adapter is below its probability.'),
+      margin: z
+        .number()
+        .min(0)
+        .max(1)
+        .describe('An adapter is chosen whose lower bound is higher than the probability of base by more than this.'),
+      severalNeeds,
+      laterTurns,
+    })
+    .describe('The arm that is likeliest to pass, learned from which arm passed which train task.'),
   z
     .strictObject({
       kind: z.literal('logits'),
@@ -255,6 +286,9 @@ export const routerChoiceSchema = z.strictObject({
         .describe('Reliability diagram; steps without tasks are left out.'),
     })
     .optional()
-    .describe("Whether the chosen router's probabilities can be trusted; absent for `base`."),
+    .describe(
+      "Whether the chosen router's probabilities can be trusted; absent for `base`, for `mixed`, and for `outcomes`, " +
+        'whose probabilities say what passes and not what a task calls for.',
+    ),
 });
 export type RouterChoice = z.infer<typeof routerChoiceSchema>;

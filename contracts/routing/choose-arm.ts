@@ -5,6 +5,7 @@ import { MIXED, NONE_LABEL } from '../names';
 import { openFirstOfTwo } from './first-of-two';
 import { type NeedProbability, needReader } from './need-reader';
 import { openingVectors, sparseProduct, type SparseVector } from './opening-features';
+import { openOutcomes } from './outcomes';
 import { calibratedChoice } from './routing-decision';
 import { openSeveralNeeds } from './several-needs';
 
@@ -71,6 +72,8 @@ function chooserOf(router: CompetitionRouter): ArmChooser['choose'] {
       const vectorOf = openingVectors(router.vocabulary);
       return (opening) => vote(vectorOf(opening), router);
     }
+    case 'outcomes':
+      return openOutcomes(router);
     case 'logits':
       return (_, answer) => {
         if (answer === null) throw new TypeError('The router `logits` needs the answer of the base model.');

@@ -4,6 +4,8 @@ import { type ArmChoice, openRouter } from '../../../contracts/routing/choose-ar
 import { fitVocabulary } from '../../../contracts/routing/opening-features';
 import type { Decisions } from './competition';
 import { chooseRidge, fitLabels, fitLogits, fitNeighbours, FOLDS, drawFolds } from './fit-routers';
+import { fitOutcomes } from './fit-outcomes';
+import type { KnownOutcomes } from './known-outcomes';
 import type { LabelledTasks } from './routing-task';
 
 /** Makes a router from the tasks that it may see. */
@@ -34,6 +36,22 @@ export async function crossFit(
   return { kind, choices, chosen: choices.map(({ capabilityId }) => capabilityId) };
 }
 
+/**
+ * The decisions of a kind on tasks where the outcome of its choice is known, and another's elsewhere. So it can be
+ * compared without a rollout of its own, and is taken to be as good as the other where nothing is known.
+ */
+export function whereKnown(
+  own: CrossFitted,
+  otherwise: CrossFitted,
+  seeds: readonly number[],
+  known: KnownOutcomes,
+): CrossFitted {
+  const choices = own.choices.map((choice, task) =>
+    known.rate(seeds[task]!, choice.capabilityId) === null ? otherwise.choices[task]! : choice,
+  );
+  return { kind: own.kind, choices, chosen: choices.map(({ capabilityId }) => capabilityId) };
+}
+
 /** Fits each kind of router for one agent. */
 export class RouterFits {
   private constructor(
@@ -62,5 +80,10 @@ export class RouterFits {
   readonly mixed: Fit = () => Promise.resolve({ kind: 'mixed', leftOut: [] });
   readonly labels: Fit = ({ tasks, live }) => fitLabels([...tasks, ...live], this.ids, this.ridge);
   readonly neighbours: Fit = ({ tasks, live }) => Promise.resolve(fitNeighbours([...tasks, ...live]));
+  /** From the outcomes that are known when it is fitted. */
+  readonly outcomes =
+    (known: KnownOutcomes): Fit =>
+    ({ tasks }) =>
+      fitOutcomes({ tasks, arms: this.ids, known }, { ridge: this.ridge });
   readonly logits: Fit = ({ tasks }) => Promise.resolve(fitLogits(tasks, this.capabilities));
 }

@@ -31,7 +31,7 @@ import {
   taskOrder,
   withoutLosers,
 } from './competition';
-import { crossFit, type CrossFitted, RouterFits } from './decisions';
+import { crossFit, type CrossFitted, type Fit, RouterFits, whereKnown } from './decisions';
 import { FOLLOWED, KnownOutcomes } from './known-outcomes';
 import { compareMoving, type CrossFittedMoves, LATER_SHARE, LaterTurnsFits } from './later-turns';
 import { ARM_TRIALS, type ArmPlayers, playArms } from './play-arms';
@@ -112,6 +112,16 @@ interface ServedRouter {
 const leftOutOf = (adapters: RouterChoice['adapters']): string[] =>
   adapters.filter(({ leftOut }) => leftOut).map(({ capabilityId }) => capabilityId);
 
+/**
+ * The kinds of the first round. `outcomes` learns from it, so it comes after; alone it learns from where `labels` and
+ * base disagree.
+ */
+function firstKinds(pinned: CompetingRouter | null): CompetingRouter[] {
+  const first = COMPETING_ROUTERS.filter((kind) => kind !== 'outcomes');
+  if (pinned === null) return first.filter((kind) => kind !== 'mixed');
+  return first.filter((kind) => kind === 'base' || kind === (pinned === 'outcomes' ? 'labels' : pinned));
+}
+
 /** One competition. */
 class Competition {
   private readonly known: KnownOutcomes;
@@ -153,9 +163,7 @@ class Competition {
 
   /** Plays all rounds. With `pinned` only that kind is compared with base. */
   async hold(pinned: CompetingRouter | null): Promise<void> {
-    for (const kind of COMPETING_ROUTERS)
-      if (kind === pinned || (kind !== 'mixed' && (pinned === null || kind === 'base')))
-        this.all.push(await this.crossFit(kind));
+    for (const kind of firstKinds(pinned)) this.all.push(await this.crossFit(kind));
     for (const reads of LATER_MESSAGES) {
       const moves = await withHeartbeats('reading later messages', () =>
         this.later.crossFit(reads, this.players.context.seed),
@@ -166,6 +174,11 @@ class Competition {
     const playsMixed = pinned === null && this.players.adapters.some(({ capabilityId }) => capabilityId === MIXED);
     const budget = playsMixed ? this.budget * (1 - MIXED_SHARE) : this.budget;
     this.comparedFirst = await this.play(this.all, budget * FIRST_SHARE);
+    if (pinned === null || pinned === 'outcomes') {
+      const outcomes = await this.crossFit('outcomes');
+      this.all.push(whereKnown(outcomes, this.crossFitted('labels'), this.seeds, this.known));
+      this.all.sort((a, b) => COMPETING_ROUTERS.indexOf(a.kind) - COMPETING_ROUTERS.indexOf(b.kind));
+    }
     // A kind is not to blame for an adapter that loses: it is compared without it.
     this.pruned = this.all.map((kind) =>
       withoutLosers(kind, this.capabilityIds, this.comparedFirst, this.seeds, this.known),
@@ -211,9 +224,13 @@ class Competition {
     return mixedOnBaseTasks(rivals, mixed.compared, seeds, known);
   }
 
+  private fitOf(kind: CompetingRouter): Fit {
+    return kind === 'outcomes' ? this.fits.outcomes(this.known) : this.fits[kind];
+  }
+
   private crossFit(kind: CompetingRouter): Promise<CrossFitted> {
     return withHeartbeats(`fitting router ${kind}`, () =>
-      crossFit(kind, this.fits[kind], this.labelled, this.players.context.seed),
+      crossFit(kind, this.fitOf(kind), this.labelled, this.players.context.seed),
     );
   }
 
@@ -247,7 +264,7 @@ class Competition {
   }
 
   private async fit(kind: CompetingRouter, leftOut: string[], served: ServedRouter | null): Promise<CompetitionRouter> {
-    const fitted = { ...(await this.fits[kind](this.labelled)), leftOut };
+    const fitted = { ...(await this.fitOf(kind)(this.labelled)), leftOut };
     if (fitted.kind === 'base' || fitted.kind === 'mixed' || served === null) return fitted;
     const router = served.several?.adopted ? { ...fitted, severalNeeds: await this.several.fit() } : fitted;
     return served.laterTurns?.adopted ? this.later.addTo(router, served.laterTurns) : router;

@@ -14,7 +14,8 @@ export function routerReliability(
   { kind, choices }: { kind: RouterChoice['chosen']; choices: readonly ArmChoice[] },
   tasks: readonly { needs: readonly string[] }[],
 ): Pick<RouterChoice, 'reliability'> {
-  if (kind === 'base' || kind === 'mixed') return {};
+  // What `outcomes` says is how likely an arm passes, which labels cannot judge.
+  if (kind === 'base' || kind === 'mixed' || kind === 'outcomes') return {};
   const rows = choices.map(({ capabilityId, probability }, place) => {
     const needs = tasks[place]!.needs;
     return { probability, right: (needs.length === 0 ? [NONE_LABEL] : needs).includes(capabilityId) ? 1 : 0 };

@@ -150,5 +150,6 @@ const HOW_IT_CHOSE: Record<CompetingRouter, string> = {
   mixed: 'Every task went to the mixed adapter: no router was better by more than chance.',
   labels: 'The router `labels` chose by the words of each task, as it learned from the labels of identification.',
   neighbours: 'The router `neighbours` chose by the labels of the most similar tasks.',
+  outcomes: 'The router `outcomes` chose the arm that is likeliest to pass, as it learned from train tasks.',
   logits: 'The base model chose one letter of a menu for each task.',
 };

@@ -69,6 +69,47 @@ describe('a router', () => {
     expect(choose('bonjour', null)).toEqual({ capabilityId: 'none', probability: 0, reason: 'abstained' });
   });
 
+  it('outcomes: the arm that is likeliest to pass, and base where an arm is not surely better', () => {
+    const variances = (variance: number) => [...vocabulary.terms.map(() => variance), 0];
+    const router = (variance: number, doubt: number): CompetitionRouter => ({
+      kind: 'outcomes',
+      leftOut: [],
+      vocabulary,
+      base: { bias: 0, weights: { positions: [], values: [] } },
+      arms: [
+        { capabilityId: 'refunds', model: refund, variances: variances(variance) },
+        { capabilityId: 'other', model: { ...refund, bias: -2 }, variances: variances(0) },
+      ],
+      doubt,
+      margin: 0.05,
+    });
+    const { choose } = openRouter(router(1, 1));
+    expect(choose('refund', null)).toMatchObject({ capabilityId: 'refunds', reason: 'routed' });
+    expect(choose('refund', null).probability).toBeCloseTo(1 / (1 + Math.exp(-3)));
+    expect(choose('where is my order', null)).toEqual({ capabilityId: 'none', probability: 0.5, reason: 'routed' });
+    // The likeliest arm is too uncertain, the next one is not.
+    expect(openRouter(router(16, 1)).choose('refund', null).capabilityId).toBe('other');
+    expect(openRouter({ ...router(16, 1), leftOut: ['other'] }).choose('refund', null)).toMatchObject({
+      capabilityId: 'none',
+      reason: 'left-out',
+    });
+    const single = { ...router(16, 1), arms: [{ capabilityId: 'refunds', model: refund, variances: variances(16) }] };
+    expect(openRouter(single as CompetitionRouter).choose('refund', null)).toEqual({
+      capabilityId: 'none',
+      probability: 0.5,
+      reason: 'abstained',
+    });
+    expect(openRouter({ ...single, doubt: 0 } as CompetitionRouter).choose('refund', null).capabilityId).toBe(
+      'refunds',
+    );
+    expect(openRouter({ ...single, doubt: 0, margin: 0.5 } as CompetitionRouter).choose('refund', null)).toMatchObject({
+      capabilityId: 'none',
+      reason: 'routed',
+    });
+    // A word that no opening had says nothing.
+    expect(choose('bonjour', null).capabilityId).toBe('none');
+  });
+
   it('logits: abstains below its threshold, and cannot choose without the answer', () => {
     const { choose, menu } = openRouter({
       kind: 'logits',

@@ -115,6 +115,36 @@ describe('the competition of routers', () => {
     );
   });
 
+  it('lets outcomes compete, which are learned from the rollouts of the first round', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec(), 'three_parcels.py');
+    const { result } = await compete(context);
+    const choice = await choiceOf(result);
+    // As good as `labels`, and not as simple.
+    expect(choice.chosen).toBe('labels');
+    expect(choice.competitors.map(({ kind }) => kind)).toEqual(['base', 'labels', 'neighbours', 'outcomes', 'logits']);
+    expect(choice.competitors.find(({ kind }) => kind === 'outcomes')!.gain).toBeGreaterThan(0.5);
+    expect(choice.rollouts).toBeLessThanOrEqual(choice.budget);
+  });
+
+  it('pinned, learns outcomes from where labels and base disagree, and is served as it was judged', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec({ router: 'outcomes' }), 'three_parcels.py');
+    const { result } = await compete(context);
+    const choice = await choiceOf(result);
+    expect(choice).toMatchObject({ chosen: 'outcomes', pinned: true });
+    // Its probabilities are not about labels.
+    expect(choice).not.toHaveProperty('reliability');
+    const router = await getJson(fixture.store, result.router, routerSchema);
+    expect(router.kind).toBe('outcomes');
+    // Nobody was asked for a label.
+    expect(server.requests.some(({ structured_outputs }) => structured_outputs)).toBe(false);
+    const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
+    const { routing } = await fixture.run(routeTasks, { context, capabilities, router: result.router });
+    const records = await getLines(fixture.store, routing, routingRecordSchema);
+    expect(records.map(({ capabilityId }) => capabilityId)).toEqual(
+      Array.from({ length: 12 }, (_, i) => ['none', 'heavy', 'light'][(1000 + i) % 3]),
+    );
+  });
+
   describe('with a mixed adapter', () => {
     beforeEach(async () => adapters.push(await storedAdapter(fixture, 'mixed')));
 

@@ -1,0 +1,96 @@
+// tier: unit
+import { type CrossFitted, whereKnown } from '../../../../activities/evaluate/choose-router/decisions';
+import { fitOutcomes } from '../../../../activities/evaluate/choose-router/fit-outcomes';
+import { KnownOutcomes } from '../../../../activities/evaluate/choose-router/known-outcomes';
+import type { RoutingTask } from '../../../../activities/evaluate/choose-router/routing-task';
+import { routerSchema } from '../../../../contracts/artifacts/router';
+import { openRouter } from '../../../../contracts/routing/choose-arm';
+
+const KINDS = ['where is the parcel', 'refund the order', 'cancel the booking'];
+const NEEDS = [[], ['refunds'], ['cancellations']];
+
+/** Tasks of three kinds; base passes those that ask for nothing. */
+const tasks = Array.from({ length: 90 }, (_, seed): RoutingTask => {
+  const kind = seed % 3;
+  return {
+    seed,
+    opening: `${KINDS[kind]!} please`,
+    later: [],
+    needs: NEEDS[kind]!,
+    basePasses: [kind === 0 ? 1 : 0, kind === 0 ? 1 : 0],
+    answer: null,
+  };
+});
+
+/** Outcomes of arms on the first tasks of each kind, two trials each. */
+function played(passes: (arm: string, kind: number) => boolean | null, upTo = 45): KnownOutcomes {
+  const known = new KnownOutcomes(tasks);
+  for (const { seed } of tasks.slice(0, upTo))
+    for (const arm of ['refunds', 'cancellations']) {
+      const passed = passes(arm, seed % 3);
+      if (passed !== null) for (let trial = 0; trial < 2; trial++) known.add(seed, arm, passed);
+    }
+  return known;
+}
+
+const arms = ['refunds', 'cancellations'];
+const choicesOf = async (known: KnownOutcomes, priorTrials?: number) => {
+  const router = await fitOutcomes(
+    { tasks, arms, known },
+    { ridge: 0.1, ...(priorTrials !== undefined && { priorTrials }) },
+  );
+  const chooser = openRouter(routerSchema.parse(router));
+  expect(chooser.menu).toBeNull();
+  return KINDS.map((opening) => chooser.choose(opening, null).capabilityId);
+};
+/** Each adapter was played on its own tasks, as routers by labels would have it, and passes them. */
+const ownTasks = (arm: string, kind: number) => (NEEDS[kind]!.includes(arm) ? true : null);
+
+test('gives a task to the arm that passed such tasks, and to base what base passes', async () => {
+  expect(await choicesOf(played(ownTasks))).toEqual(['none', 'refunds', 'cancellations']);
+});
+
+test('goes by outcomes where they contradict the labels', async () => {
+  const swapped = played((arm, kind) => (kind === 0 ? null : !NEEDS[kind]!.includes(arm)));
+  expect(await choicesOf(swapped)).toEqual(['none', 'cancellations', 'refunds']);
+});
+
+test('leaves the tasks of an adapter that does not pass them to base', async () => {
+  const failing = played((arm, kind) => (NEEDS[kind]!.includes(arm) ? arm === 'refunds' : null));
+  expect(await choicesOf(failing)).toEqual(['none', 'refunds', 'none']);
+});
+
+test('needs the labels: without them an arm is taken to pass what it was never played on', async () => {
+  const [, ...wrong] = await choicesOf(
+    played((arm, kind) => (arm === 'refunds' && kind === 1 ? true : null)),
+    0,
+  );
+  expect(wrong).toEqual(['refunds', 'refunds']);
+  const [, ...right] = await choicesOf(played((arm, kind) => (arm === 'refunds' && kind === 1 ? true : null)));
+  expect(right).toEqual(['refunds', 'none']);
+});
+
+test('of nothing played nothing is expected: base gets everything', async () => {
+  expect(await choicesOf(new KnownOutcomes(tasks))).toEqual(['none', 'none', 'none']);
+});
+
+test('the same outcomes give the same router', async () => {
+  const known = played(ownTasks);
+  const fit = () => fitOutcomes({ tasks, arms, known }, { ridge: 0.1 });
+  expect(await fit()).toEqual(await fit());
+});
+
+test('is compared where its choice was played, and counts as the other kind elsewhere', () => {
+  const known = played(ownTasks, 3);
+  const decided = (kind: 'outcomes' | 'labels', chosen: string[]): CrossFitted => ({
+    kind,
+    chosen,
+    choices: chosen.map((capabilityId) => ({ capabilityId, probability: 1, reason: 'routed' })),
+  });
+  const outcomes = decided('outcomes', ['refunds', 'refunds', 'none', 'none']);
+  const labels = decided('labels', ['none', 'none', 'cancellations', 'refunds']);
+  const compared = whereKnown(outcomes, labels, [0, 1, 2, 3], known);
+  expect(compared.kind).toBe('outcomes');
+  expect(compared.chosen).toEqual(['none', 'refunds', 'none', 'none']);
+  expect(compared.choices.map(({ capabilityId }) => capabilityId)).toEqual(compared.chosen);
+});
