@@ -15,7 +15,7 @@ import { decide, openingsOnly } from './routers-alone';
 const TRIALS = 2;
 
 /** Names of the steps, each with what it adds to. */
-export const STEPS = {
+const STEPS = {
   openings: 'the best router, openings alone',
   moves: '+ moving at later turns (ADR 0018)',
   first: '+ the first of two needs (ADR 0019)',
