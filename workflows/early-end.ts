@@ -36,6 +36,8 @@ export interface EarlyEnd {
   approval: string | null;
   /** Parts that were left out, each with the reason. */
   leftOut: Map<string, string>;
+  /** What a run of a schedule began beside; null: nothing else was open. */
+  beside: string | null;
 }
 
 /** How long a run may try to write down how it ended: the store may be what it ended for. */
@@ -89,7 +91,7 @@ function endNow({ early, stages }: EndableRun, reason: string): void {
  * What begins a run of a schedule: says whether it is its turn, and ends earlier runs that wait and do nothing else.
  * Returns the result of a run that is skipped; null when it begins.
  */
-export async function takeTurn({ input, table, notices }: EndableRun): Promise<ImprovementRunResult | null> {
+export async function takeTurn({ input, table, notices, early }: EndableRun): Promise<ImprovementRunResult | null> {
   const { runId, agent, specPath } = input;
   const turn = await orchestration.takeTurn.executeWithOptions({ summary: 'is the night before over?' }, [
     { runId, agent, specPath },
@@ -99,7 +101,14 @@ export async function takeTurn({ input, table, notices }: EndableRun): Promise<I
   const handles = turn.takesOver.map((earlier) => getExternalWorkflowHandle(earlier));
   // One that has ended since needs no telling.
   await Promise.all(handles.map((handle) => handle.signal(giveWaySignal, { to: runId }).catch(() => undefined)));
-  if (turn.begins) return null;
+  if (turn.begins) {
+    if (turn.reason !== '') {
+      early.beside = turn.reason;
+      table.keepLine('night');
+      table.update({ key: 'night', text: turn.reason, waitingFor: null });
+    }
+    return null;
+  }
   return {
     runId,
     verdict: 'skipped',

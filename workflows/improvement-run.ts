@@ -101,7 +101,7 @@ function openRun(given: ImprovementRunInput): Run {
     notices,
     skippable: new Map(),
     stages: new CancellationScope(),
-    early: { reason: null, approval: null, leftOut: new Map() },
+    early: { reason: null, approval: null, leftOut: new Map(), beside: null },
     skip: (key) => answers.skip(key),
     approved: false,
     plan: null,
@@ -167,7 +167,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
   const evaluation = await evaluate(run, plan, collected, identified, sharpened);
   const { evaluated, promotedVersion } = await promote(run, plan, sharpened, evaluation);
   const verdict = outcomeOf(run, evaluated, promotedVersion);
-  const { approval, leftOut } = run.early;
+  const { approval, leftOut, beside } = run.early;
   const unanswered = [...(approval === null ? [] : [approval]), ...leftOut.values()];
   const facts = {
     verdict,
@@ -182,12 +182,17 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     promotedVersion,
     ...(measured !== null && { night: nightFacts(measured) }),
     ...(unanswered.length > 0 && { unanswered }),
+    ...(beside !== null && { beside }),
   } satisfies Partial<ReportInput>;
   const report = await renderReport(run, plan, facts);
   return {
     runId: input.runId,
     verdict,
-    reasons: [...(evaluated?.comparison.gateReasons ?? ['No capability was kept and trained.']), ...unanswered],
+    reasons: [
+      ...(evaluated?.comparison.gateReasons ?? ['No capability was kept and trained.']),
+      ...unanswered,
+      ...(beside === null ? [] : [beside]),
+    ],
     summary: evaluated?.comparison.summary ?? '',
     promotedVersion,
     reportDirectory: report.directory,
@@ -214,15 +219,18 @@ function renderReport(
 /** Ends a run that found nothing to pay for. Its report says what was measured. */
 async function endNight(run: Run, plan: RunPlan, measured: MeasuredNight): Promise<ImprovementRunResult> {
   const { served, identified, decision } = measured;
+  const { beside } = run.early;
   for (const stage of ['sharpen', 'evaluate', 'promote'] as const) run.table.skip(stage, decision.outcome);
   const verdict: RunOutcome = decision.outcome === 'too-little-power' ? 'too-little-power' : 'nothing-new';
   const none = { sharpened: [], mixed: null, arms: [], comparison: null, routing: null, promotedVersion: null };
   const { directory } = await renderReport(run, plan, {
     ...{ verdict, collected: served.rollouts, identified, night: nightFacts(measured) },
     ...none,
+    ...(beside !== null && { beside }),
   });
+  const reasons = [decision.sentence, ...(beside === null ? [] : [beside])];
   return {
-    ...{ runId: run.input.runId, verdict, reasons: [decision.sentence], summary: '', promotedVersion: null },
+    ...{ runId: run.input.runId, verdict, reasons, summary: '', promotedVersion: null },
     reportDirectory: directory,
   };
 }

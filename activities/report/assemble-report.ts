@@ -43,7 +43,11 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     createdAt: createdAt.toISOString(),
     seed: input.context.seed,
     verdict: input.verdict,
-    notes: [...reportNotes(prepared, evaluation, damagedLinesOf(input)), ...(input.unanswered ?? [])],
+    notes: [
+      ...reportNotes(prepared, evaluation, damagedLinesOf(input)),
+      ...(input.unanswered ?? []),
+      ...(input.beside ? [input.beside] : []),
+    ],
     analyst: analyst.displayName,
     sandbox: sandbox.detail ? `${sandbox.mode}: ${sandbox.detail}` : sandbox.mode,
     baseModel: { name: spec.model.name, sha256: prepared.baseModelSha256 },

@@ -41,7 +41,7 @@ export function createReportActivities({
       const record = recordOfReport(report);
       await putJson(store, layout.history(report.agent), `${report.runId}.json`, {
         ...record,
-        reasons: [...record.reasons, ...(input.unanswered ?? [])],
+        reasons: [...record.reasons, ...(input.unanswered ?? []), ...(input.beside ? [input.beside] : [])],
       });
       if (WORKED.includes(report.verdict) && (input.unanswered ?? []).length === 0)
         await changeNights(store, report.agent, (before) => ({

@@ -22,19 +22,22 @@ export function createTurnActivities({ client, webhookUrl }: TurnDeps): Pick<Orc
     /**
      * A run that is at work is left alone, and the new one is skipped: two at once would do the same work. One of the
      * schedule that only waits for an answer makes room. One that waits for approval costs nothing and stays, and so
-     * does one that a person started.
+     * does one that a person started. One in which for longer than a night may wait nothing gets on, because what it
+     * does fails again and again, has no deadline of its own where a person started it: the new run begins beside it.
      */
     async takeTurn({ runId, agent, specPath }) {
       if (!agentNameSchema.safeParse(agent).success)
         throw failure('Spec.Invalid', `${JSON.stringify(agent)} is no name of an agent.`);
-      return decide(await openRunsBefore(client(), runId, agent), settingsOf(specPath, webhookUrl));
+      return decide(await openRunsBefore(client(), runId, agent), settingsOf(specPath, webhookUrl), Date.now());
     },
   };
 }
 
 /** Decides about a new run beside those that are open. Pure. */
-function decide(open: readonly OpenRun[], settings: Pick<Turn, 'deadlines' | 'notify'>): Turn {
-  const atWork = open.find(({ state }) => state === 'works');
+function decide(open: readonly OpenRun[], settings: Pick<Turn, 'deadlines' | 'notify'>, nowMs: number): Turn {
+  const longestMs = settings.deadlines.holdMs ?? Infinity;
+  const isStill = ({ standstill }: OpenRun) => standstill !== null && nowMs - standstill.sinceMs >= longestMs;
+  const atWork = open.find((run) => run.state === 'works' && !isStill(run));
   if (atWork !== undefined)
     return {
       ...settings,
@@ -44,14 +47,18 @@ function decide(open: readonly OpenRun[], settings: Pick<Turn, 'deadlines' | 'no
         `Skipped: ${atWork.runId} has not ended. It began at ${timeText(atWork.startedAt)} and ${atWork.doing}. ` +
         `\`whet why ${atWork.runId}\` says more.`,
     };
-  const beside = open.map(({ runId, doing }) => `${runId} ${doing}.`);
+  const beside = open.map((run) => (isStill(run) ? stillText(run) : `${run.runId} ${run.doing}.`));
   return {
     ...settings,
     begins: true,
     takesOver: open.filter(({ state, scheduled }) => state === 'waits' && scheduled).map(({ runId }) => runId),
-    reason: beside.join(' '),
+    reason: beside.length === 0 ? '' : `It began beside: ${beside.join(' ')}`,
   };
 }
+
+const stillText = ({ runId, doing, standstill }: OpenRun) =>
+  `${runId} ${doing} and has not got on since ${timeText(new Date(standstill?.sinceMs ?? 0))} ` +
+  `(${standstill?.reason ?? ''}), which is longer than schedule.waitDeadlineHours. \`whet why ${runId}\` says more.`;
 
 const timeText = (date: Date) => `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 

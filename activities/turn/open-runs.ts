@@ -4,7 +4,23 @@ import {
   type WorkflowExecutionDescription,
   WorkflowNotFoundError,
 } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES, scheduleIdOf, WORKFLOWS } from '../../contracts/names';
+import { cleanLine } from '../../contracts/clean-text';
+import { REPORTED_ATTEMPTS } from '../../contracts/limits';
+import type { RunProgress } from '../../contracts/messages/run';
+import { MESSAGES, SEARCH_ATTRIBUTES, scheduleIdOf, WORKFLOWS } from '../../contracts/names';
+
+/** How long an open run may take to say what fails in it. */
+const ANSWER_MS = 10_000;
+/** Longest text of what fails, in characters. */
+const MAX_REASON = 300;
+
+/** What fails again and again in a run in which nothing else is under way. */
+export interface Standstill {
+  /** Since when nothing else is: when what began to fail last was begun, in milliseconds since 1970. */
+  sinceMs: number;
+  /** What fails, and with what. */
+  reason: string;
+}
 
 /** A run of the agent that has begun earlier and not ended. */
 export interface OpenRun {
@@ -16,6 +32,8 @@ export interface OpenRun {
   state: 'works' | 'waits' | 'approval';
   /** What it does, as the end of a sentence that begins with its id. */
   doing: string;
+  /** Null: something in it gets on, or cannot be asked. */
+  standstill: Standstill | null;
 }
 
 /** The agent's open runs that began before this one, the oldest first. `agent` was checked: it goes into a query. */
@@ -54,27 +72,49 @@ async function describeRun(client: Client, runId: string): Promise<OpenRun | nul
   if (description?.status.name !== 'RUNNING') return null;
   const attribute = (name: string) => (description.searchAttributes[name] as string[] | undefined)?.[0] ?? '';
   const waiting = attribute(SEARCH_ATTRIBUTES.waiting);
-  const base = { runId, startedAt: description.startTime, scheduled: description.memo?.['scheduled'] === true };
+  const attempts = await attemptsUnderWay(client, description);
+  const base = {
+    ...{ runId, startedAt: description.startTime, scheduled: description.memo?.['scheduled'] === true },
+    standstill: attempts.length > 0 && attempts.every(failsAgain) ? await standstillOf(client, runId) : null,
+  };
   const stage = attribute(SEARCH_ATTRIBUTES.stage) || 'prepare';
   if (waiting === 'repeated-failure')
     return { ...base, state: 'works', doing: `fails again and again in stage ${stage}` };
   if (waiting === '') return { ...base, state: 'works', doing: `is in stage ${stage}` };
-  if (await isBusy(client, description))
+  if (attempts.length > 0)
     return { ...base, state: 'works', doing: `is in stage ${stage}, a part of which waits for an answer` };
   return waiting === 'approval'
     ? { ...base, state: 'approval', doing: 'waits for an approval' }
     : { ...base, state: 'waits', doing: `waits for an answer in stage ${stage}` };
 }
 
-/** Whether an activity of the run or of a child workflow is under way. */
-async function isBusy(client: Client, { raw }: WorkflowExecutionDescription): Promise<boolean> {
-  if ((raw.pendingActivities ?? []).length > 0) return true;
+/** The attempt of each activity that is under way in the run and in its child workflows. */
+async function attemptsUnderWay(client: Client, { raw }: WorkflowExecutionDescription): Promise<number[]> {
+  const attempts = (raw.pendingActivities ?? []).map(({ attempt }) => attempt ?? 1);
   for (const { workflowId, workflowTypeName } of raw.pendingChildren ?? []) {
     if (!workflowId || workflowTypeName === WORKFLOWS.deliverNotice) continue;
     const child = await existing(client, workflowId);
-    if (child !== null && child.status.name === 'RUNNING' && (await isBusy(client, child))) return true;
+    if (child?.status.name === 'RUNNING') attempts.push(...(await attemptsUnderWay(client, child)));
   }
-  return false;
+  return attempts;
+}
+
+/** As many attempts have failed as make a worker tell the run (`workers/repeated-failures.ts`). */
+const failsAgain = (attempt: number): boolean => attempt > REPORTED_ATTEMPTS;
+
+/** Asks a run what fails in it. Null when it does not say: then nothing is known of it, and it counts as at work. */
+async function standstillOf(client: Client, runId: string): Promise<Standstill | null> {
+  try {
+    const { failing = [] } = await client.withDeadline(Date.now() + ANSWER_MS, () =>
+      client.workflow.getHandle(runId).query<RunProgress>(MESSAGES.progressQuery),
+    );
+    if (failing.length === 0) return null;
+    const last = failing.reduce((a, b) => (b.sinceMs > a.sinceMs ? b : a));
+    const reason = cleanLine(`${last.key}: ${last.reason}`).slice(0, MAX_REASON);
+    return { sinceMs: last.sinceMs, reason };
+  } catch {
+    return null;
+  }
 }
 
 async function existing(client: Client, workflowId: string): Promise<WorkflowExecutionDescription | null> {

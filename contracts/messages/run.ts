@@ -63,7 +63,7 @@ export interface TurnInput {
 /** Result of `takeTurn`: whether a run of a schedule begins, beside the agent's other runs. */
 export interface Turn {
   begins: boolean;
-  /** A sentence: why it does not begin, or what it begins beside. Empty when nothing else is open. */
+  /** Sentences: why it does not begin, or what it begins beside. Empty when nothing else is open. */
   reason: string;
   /** Earlier runs of the schedule that wait for an answer and do nothing else: they end, because this one begins. */
   takesOver: string[];
@@ -133,6 +133,8 @@ export interface ReportInput {
   night?: { decision: ArtifactRef; base: ArmRollouts; served: ArmRollouts };
   /** Sentences about waits that ended without an answer. Absent: none. */
   unanswered?: string[];
+  /** Sentences about the earlier runs that were open when it began. Absent: there were none, or none was looked for. */
+  beside?: string;
 }
 
 /** Where the report is. The names of the artifacts carry their hash. */

@@ -4,9 +4,10 @@ import { MESSAGES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 
 let count = 0;
 
-/** Starts an improvement run of the agent `desk`, with what tests ask of it. */
-export async function startRun({ client }: TestWorkflowEnvironment) {
+/** Starts an improvement run of the agent `desk`, with what tests ask of it. `before` is told its id. */
+export async function startRun({ client }: TestWorkflowEnvironment, before?: (runId: string) => void) {
   const runId = `run-desk-${++count}`;
+  before?.(runId);
   const handle = await client.workflow.start(WORKFLOWS.improvementRun, {
     workflowId: runId,
     taskQueue: TASK_QUEUES.orchestration,

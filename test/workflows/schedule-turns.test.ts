@@ -1,5 +1,8 @@
 // integration: runs of a schedule one after the other, and waits that nobody answers, on a real Temporal server, with
 // fakes of the activities.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ImprovementRunResult, Notice, RunProgress } from '../../contracts/messages/run';
@@ -14,6 +17,16 @@ let temporal: TestWorkflowEnvironment;
 beforeAll(async () => void (temporal = await startTemporal()));
 afterAll(() => temporal.teardown());
 
+const SMALL_SPEC = `version: 1
+name: desk
+environment:
+  path: environment.py
+  trainSeeds: { start: 0, count: 40 }
+  heldOutSeeds: { start: 1000, count: 40 }
+model:
+  name: base
+  baseUrl: http://127.0.0.1:1/v1
+`;
 const NEVER = 365 * 86_400_000;
 const outcomeOf = async (runId: string) => {
   const { searchAttributes } = await temporal.client.workflow.getHandle(runId).describe();
@@ -23,12 +36,12 @@ const outcomeOf = async (runId: string) => {
 let nights = 0;
 
 /** Starts a run as a schedule does: its id is the server's, and its input names none. */
-async function startNight() {
+async function startNight(specPath = '/agent.yaml') {
   const runId = `run-desk-2026-03-0${++nights}T02:00:00Z`;
   const handle = await temporal.client.workflow.start(WORKFLOWS.improvementRun, {
     workflowId: runId,
     taskQueue: TASK_QUEUES.orchestration,
-    args: [{ runId: '', agent: 'desk', specPath: '/agent.yaml' }],
+    args: [{ runId: '', agent: 'desk', specPath }],
     memo: { scheduled: true },
   });
   return {
@@ -207,6 +220,72 @@ test('a night takes over from one that only waits, and leaves one that is at wor
     expect((await second.result()).verdict).toBe('promoted');
     await keepHistories(temporal, first.runId, 'night-gave-way');
     await keepHistories(temporal, second.runId, 'night-took-over');
+  });
+});
+
+describe('beside a run that a person started and in which everything fails again and again', () => {
+  /** Begins such a run and waits until it says so; `collectTrajectories` of later runs works. */
+  async function whileOneFails(action: (failing: string) => Promise<void>, calls = fakeActivities()): Promise<void> {
+    const { activities } = calls;
+    const { takeTurn } = createTurnActivities({ client: () => temporal.client, webhookUrl: null });
+    const { collectTrajectories } = activities.sandbox;
+    let failing = '';
+    activities.orchestration.takeTurn = takeTurn;
+    activities.sandbox.collectTrajectories = async (context) => {
+      if (context.runId !== failing) return collectTrajectories!(context);
+      throw ApplicationFailure.create({ message: 'down', type: 'Model.Unreachable', nextRetryDelay: '10ms' });
+    };
+    await withWorkers(temporal, activities, async () => {
+      const first = await startRun(temporal, (runId) => void (failing = runId));
+      await until(first.progress, (p) => (p.failing ?? []).length > 0);
+      await until(
+        () => first.handle.describe(),
+        (d) => (d.raw.pendingActivities ?? []).some(({ attempt }) => (attempt ?? 0) > 8),
+      );
+      await action(failing);
+      await first.handle.terminate();
+    });
+  }
+
+  test('a night begins after schedule.waitDeadlineHours, and its report and result say so', async () => {
+    const fakes = fakeActivities();
+    const reported: (string | undefined)[] = [];
+    const { renderReport } = fakes.activities.orchestration;
+    fakes.activities.orchestration.renderReport = async (input) => {
+      reported.push(input.beside);
+      return renderReport!(input);
+    };
+    const folder = mkdtempSync(join(tmpdir(), 'whet-turn-'));
+    const specPath = join(folder, 'agent.yaml');
+    writeFileSync(join(folder, 'environment.py'), '');
+    // So short a deadline has passed at once.
+    writeFileSync(specPath, `${SMALL_SPEC}schedule:\n  waitDeadlineHours: 1.0e-9\n`);
+    try {
+      await whileOneFails(async (failing) => {
+        const night = await startNight(specPath);
+        const { verdict, reasons } = await night.result();
+        expect(verdict).toBe('promoted');
+        expect(reasons.at(-1)).toMatch(
+          new RegExp(
+            `^It began beside: ${failing} fails again and again in stage collect and has not got on since 20.* UTC ` +
+              String.raw`\(collectTrajectories: Model\.Unreachable: down\), .*schedule\.waitDeadlineHours`,
+          ),
+        );
+        expect(reported).toEqual([reasons.at(-1)]);
+        await keepHistories(temporal, night.runId, 'night-began-beside');
+      }, fakes);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('a night before that is skipped', async () => {
+    await whileOneFails(async (failing) => {
+      const { verdict, reasons } = await (await startNight()).result();
+      expect(verdict).toBe('skipped');
+      expect(reasons[0]).toContain(`Skipped: ${failing} has not ended.`);
+      expect(reasons[0]).toContain('fails again and again in stage collect');
+    });
   });
 });
 

@@ -117,3 +117,10 @@ test('an adapter of an earlier run is named with it, and its training is not cou
   expect(page).toContain('(run-last-week)');
   expect(reportText(report)).toContain(`adapters of earlier runs: ${capability.id} (run-last-week)`);
 });
+
+test('what a night began beside stands in its report and its history', async () => {
+  const beside = 'It began beside: run-1 fails again and again.';
+  const { report, record } = await render({ ...(await sampleRun(store)), beside });
+  expect(report.notes).toContain(beside);
+  expect(record.reasons.at(-1)).toBe(beside);
+});
