@@ -21,6 +21,17 @@ export interface LineageItem {
   about: string;
 }
 
+/** Keys of the graph. A capability belongs to a run, because each run has its own evidence. */
+export const keys = {
+  trajectory: (id: string) => `trajectory ${id}`,
+  capability: (runId: string, id: string) => `capability ${runId}/${id}`,
+  environment: (sha256: string) => `environment ${sha256}`,
+  training: (runId: string, job: string) => `training ${runId}/${job}`,
+  adapter: (sha256: string) => `adapter ${sha256}`,
+  version: (agent: string, version: number) => `version ${agent}@${version}`,
+  conversation: (id: string) => `conversation ${id}`,
+};
+
 /** What came from what. A capability is there once for each run that kept it. */
 export class LineageGraph {
   private readonly items = new Map<string, LineageItem>();

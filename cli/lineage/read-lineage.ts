@@ -1,11 +1,14 @@
 import { readFile } from 'node:fs/promises';
-import type { z } from 'zod';
+import { z } from 'zod';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { consensusLabelSchema } from '../../contracts/artifacts/identification';
 import { reportSchema, type TrainedReport } from '../../contracts/artifacts/report';
+import { trainingManifestSchema } from '../../contracts/artifacts/training';
 import { MIXED } from '../../contracts/names';
-import { layout, type LocalStore, orIfMissing, readRegistry } from '../../store';
+import { getJson, layout, type LocalStore, orIfMissing, readRegistry } from '../../store';
 import { problemOf } from '../history/read-history';
-import { LineageGraph } from './graph';
+import { addCollected, addTraces } from './conversations';
+import { keys, LineageGraph } from './graph';
 
 /** What could be read of the store, and the files that could not. */
 export interface StoreLineage {
@@ -19,18 +22,14 @@ const lineageSchema = reportSchema
     ...{ runId: true, agent: true, createdAt: true, identification: true, sharpened: true, mixed: true },
     artifacts: true,
   })
+  .extend({ collect: z.object({ live: z.number().default(0) }).optional() })
   .strip();
 type Report = z.infer<typeof lineageSchema>;
 
-/** Keys of the graph. A capability belongs to a run, because each run has its own evidence. */
-const keys = {
-  trajectory: (id: string) => `trajectory ${id}`,
-  capability: (runId: string, id: string) => `capability ${runId}/${id}`,
-  environment: (sha256: string) => `environment ${sha256}`,
-  training: (runId: string, job: string) => `training ${runId}/${job}`,
-  adapter: (sha256: string) => `adapter ${sha256}`,
-  version: (agent: string, version: number) => `version ${agent}@${version}`,
-};
+/** What links a training, of a manifest that a trainer of another version may have written. */
+const beginningSchema = trainingManifestSchema.pick({ beginsFrom: true }).strip();
+/** Role of the rollouts that a run collected, with the live traffic in them. */
+const COLLECTED = 'trajectories of the base agent on train tasks';
 
 /** Reads reports, registries and live traffic of a store. What is damaged is named and left out. */
 export async function readLineage(store: LocalStore): Promise<StoreLineage> {
@@ -57,6 +56,8 @@ export async function readLineage(store: LocalStore): Promise<StoreLineage> {
     addEvidence(graph, report);
     addSharpened(graph, report, writers);
     await read(layout.labels(report.runId), () => addLabels(graph, store, report));
+    for (const { manifest, training } of trainingsWithBeginning(report))
+      await read(manifest.key, () => addBeginning(graph, store, report.agent, manifest, training));
   }
   for (const name of await store.list('registry')) {
     const agent = name.replace(/\.json$/, '');
@@ -66,8 +67,13 @@ export async function readLineage(store: LocalStore): Promise<StoreLineage> {
     for (const day of await store.list(`traces/${agent}`))
       for (const name of await store.list(layout.traces(agent, day))) {
         const key = `${layout.traces(agent, day)}/${name}`;
-        if (name.endsWith('.jsonl')) await read(key, () => addConversations(graph, store, agent, day, key));
+        if (name.endsWith('.jsonl')) await read(key, () => addTraces(graph, store, agent, day, key));
       }
+  for (const report of reports) {
+    const collected = report.artifacts.find(({ role }) => role === COLLECTED)?.ref;
+    if (collected !== undefined && (report.collect?.live ?? 0) > 0)
+      await read(collected.key, () => addCollected(graph, store, report, collected));
+  }
   return { graph, damaged };
 }
 
@@ -149,6 +155,33 @@ function addAdapter(
   for (const environment of environments) graph.link(keys.environment(environment), training);
 }
 
+/** Trainings that began from an adapter, each with its manifest: the run's report has no hash of that adapter. */
+function trainingsWithBeginning({ runId, sharpened, mixed, artifacts }: Report) {
+  const trained = [
+    ...sharpened.map(({ capability, adapter }) => ({ job: capability.id, adapter })),
+    { job: MIXED, adapter: mixed },
+  ];
+  return trained.flatMap(({ job, adapter }) => {
+    const manifest = artifacts.find(({ role }) => role === `training manifest of ${job}`)?.ref;
+    if (!adapter?.beginsFrom || manifest === undefined) return [];
+    return [{ manifest, training: keys.training(adapter.reusedFrom ?? runId, job) }];
+  });
+}
+
+async function addBeginning(
+  graph: LineageGraph,
+  store: LocalStore,
+  agent: string,
+  manifest: ArtifactRef,
+  training: string,
+): Promise<void> {
+  const { beginsFrom } = await getJson(store, manifest, beginningSchema);
+  if (beginsFrom === undefined) return;
+  const { name, sha256 } = beginsFrom;
+  graph.add(keys.adapter(sha256), { kind: 'adapter', id: name, agent, about: sha256 });
+  graph.link(keys.adapter(sha256), training);
+}
+
 async function addVersions(graph: LineageGraph, store: LocalStore, agent: string): Promise<void> {
   const { versions, active, canary } = await readRegistry(store, agent);
   for (const { version, runId, adapters } of versions) {
@@ -159,42 +192,5 @@ async function addVersions(graph: LineageGraph, store: LocalStore, agent: string
       graph.add(keys.adapter(sha256), { kind: 'adapter', id: name, agent, about: sha256 });
       graph.link(keys.adapter(sha256), key);
     }
-  }
-}
-
-/**
- * Conversations name the adapter that answered them last, not the version: every version that has it is named. A
- * conversation that a run collected is a trajectory of the same id.
- */
-async function addConversations(
-  graph: LineageGraph,
-  store: LocalStore,
-  agent: string,
-  day: string,
-  file: string,
-): Promise<void> {
-  const adapters = new Map(
-    graph.find((item) => item.kind === 'adapter' && item.agent === agent).map(([key, { id }]) => [id, key]),
-  );
-  for (const line of (await store.getNamed(file)).toString('utf8').split('\n')) {
-    const { id, model } = readHead(line);
-    if (id === null) continue;
-    const key = keys.trajectory(id);
-    graph.add(`conversation ${id}`, { kind: 'conversation', id, agent, about: `${day}, answered by ${model}` });
-    graph.link(`conversation ${id}`, key);
-    const adapter = adapters.get(model);
-    if (adapter === undefined) continue;
-    graph.link(adapter, `conversation ${id}`);
-    for (const version of graph.next(adapter, 'version')) graph.link(version, `conversation ${id}`);
-  }
-}
-
-/** A line of an earlier gateway that is no trajectory is no conversation. */
-function readHead(line: string): { id: string | null; model: string } {
-  try {
-    const { id, model } = JSON.parse(line) as { id?: unknown; model?: unknown };
-    return typeof id === 'string' && typeof model === 'string' ? { id, model } : { id: null, model: '' };
-  } catch {
-    return { id: null, model: '' };
   }
 }

@@ -23,6 +23,23 @@ export type ChatMessage = z.infer<typeof chatMessageSchema>;
  */
 const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'context-length', 'environment-error'] as const;
 
+/**
+ * `model` of a live conversation whose turns were answered by different models. No model can have this name; gateways
+ * of earlier versions wrote `mixed`.
+ */
+export const SEVERAL_MODELS = '';
+/** Most entries of `answeredBy`. */
+export const MOST_ANSWERING_MODELS = 32;
+
+const answeringModelSchema = z.strictObject({
+  /** Served model name: base or adapter. */
+  model: z.string(),
+  /** Version of the agent's registry whose router chose it, or that has it; null: none. */
+  version: z.number().int().positive().nullable(),
+});
+/** A model that answered turns of a live conversation. */
+export type AnsweringModel = z.infer<typeof answeringModelSchema>;
+
 /** One episode of the agent in an environment. */
 export const trajectorySchema = z.strictObject({
   /** sha256 of the canonical JSON of task, trial, model and messages. */
@@ -32,8 +49,13 @@ export const trajectorySchema = z.strictObject({
     split: z.enum(['train', 'held-out', 'synthetic', 'live']),
   }),
   trial: z.number().int().nonnegative(),
-  /** Served model name: base or adapter. */
+  /** Served model name: base or adapter; of a live conversation that several answered `SEVERAL_MODELS`. */
   model: z.string(),
+  /**
+   * Of a live conversation: who answered its turns, each once, in the order of their first answers. Absent: no live
+   * conversation, or the gateway was of an earlier version.
+   */
+  answeredBy: z.array(answeringModelSchema).min(1).max(MOST_ANSWERING_MODELS).optional(),
   /** Seed of the sampler for the episode's first turn; turn t uses `samplingSeed + t`. */
   samplingSeed: z.number().int().nonnegative(),
   messages: z.array(chatMessageSchema),

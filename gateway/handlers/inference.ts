@@ -153,8 +153,8 @@ async function open(
   exchange.routed = routed;
   exchange.span?.set({ 'gen_ai.request.model': model, 'gen_ai.request.stream': stream });
   const { agent, conversation } = routed;
-  const modelName = () => routed.adapter ?? agent.settings.baseModel;
-  const recorder = conversation === null ? null : gateway.traces.recorderFor(agent, conversation, modelName, asked);
+  const answering = () => ({ model: routed.adapter ?? agent.settings.baseModel, version: routed.version });
+  const recorder = conversation === null ? null : gateway.traces.recorderFor(agent, conversation, answering, asked);
   exchange.memory.take(body.keepsParsed ? size + parsedBytes(size, values) : size);
   return { routed, recorder, stream, body };
 }

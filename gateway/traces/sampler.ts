@@ -1,6 +1,12 @@
 import { hash } from 'node:crypto';
 import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
-import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
+import {
+  type AnsweringModel,
+  MOST_ANSWERING_MODELS,
+  SEVERAL_MODELS,
+  type Trajectory,
+  trajectorySchema,
+} from '../../contracts/artifacts/trajectory';
 import type { ServedAgent } from '../agents/served-agent';
 import type { ConversationKey } from '../conversations';
 import type { InferenceRequest } from '../http/inference-request';
@@ -15,11 +21,8 @@ const KEPT_BYTES = 64_000_000;
 const LONGEST_ANSWER_BYTES = 1_000_000;
 /** Number of sampled conversations whose models are remembered. */
 const REMEMBERED = 200_000;
-/**
- * Model of a conversation whose turns were answered by different models: after a fallback or a promotion, or because
- * the client named another model.
- */
-const MIXED = 'mixed';
+/** Most lists of models that conversations share; with more of them new ones take memory of their own. */
+const SHARED_LISTS = 1_000;
 
 /** Records the answer to one request. */
 export interface AnswerRecorder {
@@ -34,7 +37,7 @@ export interface AnswerRecorder {
  * much.
  */
 interface KeptTurn {
-  model: string;
+  answeredBy: readonly AnsweringModel[];
   body: Buffer;
   stream: boolean;
   answer: Buffer;
@@ -54,7 +57,9 @@ const occupied = (key: string, { body, answer }: KeptTurn): number =>
 export class TraceSampler {
   private readonly kept = new Map<string, KeptTurn>();
   /** By conversation, the most recently used last. Includes turns that were not kept, and those after an outcome. */
-  private readonly models = new Map<string, string>();
+  private readonly models = new Map<string, readonly AnsweringModel[]>();
+  /** The same lists by their text: nearly all conversations have one of a few. */
+  private readonly lists = new Map<string, readonly AnsweringModel[]>();
   private readonly redactions = new Map<string, Redaction>();
   private bytes = 0;
 
@@ -63,11 +68,11 @@ export class TraceSampler {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Records the answer to a request; null when its conversation is not sampled. `model` names what answers it. */
+  /** Records the answer to a request; null when its conversation is not sampled. `answering` says who does. */
   recorderFor(
     { settings }: ServedAgent,
     { key }: ConversationKey,
-    model: () => string,
+    answering: () => AnsweringModel,
     asked: InferenceRequest,
   ): AnswerRecorder | null {
     if (
@@ -85,9 +90,9 @@ export class TraceSampler {
         if (size <= LONGEST_ANSWER_BYTES) pieces.push(bytes);
       },
       end: (complete) => {
-        const modelOfTurns = this.rememberModel(key, model());
+        const answeredBy = this.rememberModel(key, answering());
         if (!complete || size > LONGEST_ANSWER_BYTES) return;
-        this.keep(key, { model: modelOfTurns, body: body.bytes, stream, answer: Buffer.concat(pieces) });
+        this.keep(key, { answeredBy, body: body.bytes, stream, answer: Buffer.concat(pieces) });
       },
     };
   }
@@ -112,14 +117,23 @@ export class TraceSampler {
     }
   }
 
-  /** Adds the model of a turn. Returns the model of all turns that this gateway remembers, or `mixed`. */
-  private rememberModel(key: string, model: string): string {
-    const before = this.models.get(key);
-    const modelOfTurns = before === undefined || before === model ? model : MIXED;
+  /** Adds the model of a turn. Returns those of all turns that this gateway remembers. */
+  private rememberModel(key: string, { model, version }: AnsweringModel): readonly AnsweringModel[] {
+    const before = this.models.get(key) ?? [];
+    const isKnown = before.some((one) => one.model === model && one.version === version);
+    const answeredBy =
+      isKnown || before.length === MOST_ANSWERING_MODELS ? before : this.shared([...before, { model, version }]);
     this.models.delete(key);
-    this.models.set(key, modelOfTurns);
+    this.models.set(key, answeredBy);
     if (this.models.size > REMEMBERED) this.models.delete(this.models.keys().next().value as string);
-    return modelOfTurns;
+    return answeredBy;
+  }
+
+  private shared(list: readonly AnsweringModel[]): readonly AnsweringModel[] {
+    const text = JSON.stringify(list);
+    const found = this.lists.get(text);
+    if (found === undefined && this.lists.size < SHARED_LISTS) this.lists.set(text, list);
+    return found ?? list;
   }
 
   private keep(key: string, kept: KeptTurn): void {
@@ -150,7 +164,7 @@ const seedOf = (text: string): number => Number.parseInt(hash('sha256', text, 'h
  * A kept conversation as a trajectory. Throws when it does not fit the format, which the next run must be able to read.
  */
 function toTrajectory(
-  { model, body, stream, answer }: KeptTurn,
+  { answeredBy, body, stream, answer }: KeptTurn,
   key: string,
   reward: number,
   successReward: number,
@@ -162,11 +176,15 @@ function toTrajectory(
   const asked = JSON.parse(body.toString('utf8')) as { messages: Record<string, unknown>[] };
   const messages = [...asked.messages.map(toChatMessage), message].map(redact);
   const task = { seed: seedOf(key), split: 'live' as const };
+  const models = new Set(answeredBy.map(({ model }) => model));
+  const [first = SEVERAL_MODELS] = models;
+  const model = models.size === 1 ? first : SEVERAL_MODELS;
   return trajectorySchema.parse({
     id: trajectoryId({ task, trial: 0, model, messages }),
     task,
     trial: 0,
     model,
+    answeredBy: [...answeredBy],
     samplingSeed: 0,
     messages,
     reward,

@@ -1,6 +1,6 @@
 // tier: integration
 import { readFileSync } from 'node:fs';
-import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
+import { SEVERAL_MODELS, trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { send } from '../../fakes/replica';
 import { adapterName, GatewayFixture, versionOf } from '../gateway-fixture';
 
@@ -44,6 +44,7 @@ describe('traces', () => {
       expect.objectContaining({
         task: { seed: expect.any(Number), split: 'live' },
         model: adapterName('weigh', 1),
+        answeredBy: [{ model: adapterName('weigh', 1), version: 1 }],
         messages: [
           { role: 'user', content: 'need:weigh [redacted], says [email]' },
           {
@@ -90,8 +91,15 @@ describe('traces', () => {
     await fixture.post('/v1/outcomes', { conversation: 'c-base', reward: 0.75 });
     const models = async (wanted: number) =>
       (await written()).filter(({ reward }) => reward === wanted).map(({ model }) => model);
-    expect(await models(0.25)).toEqual(['mixed', 'mixed']);
-    expect(await models(0.75)).toEqual([expect.not.stringMatching(/^mixed$|@/)]);
+    expect(await models(0.25)).toEqual([SEVERAL_MODELS, SEVERAL_MODELS]);
+    expect(await models(0.75)).toEqual([expect.stringMatching(/^[^@]+$/)]);
+    const { baseModel } = fixture.gateway.agents.get('desk')!.settings;
+    expect((await written()).filter(({ reward }) => reward === 0.25).map(({ answeredBy }) => answeredBy)).toEqual(
+      Array(2).fill([
+        { model: adapterName('weigh', 1), version: 1 },
+        { model: baseModel, version: null },
+      ]),
+    );
   });
 
   it('an answer whose counts are no whole numbers is counted and not written: no run could read it', async () => {
