@@ -11,6 +11,7 @@ import { followRun } from '../view/follow';
 import type { RunState } from '../view/run-state';
 import { readReport, reportText } from '../view/report-text';
 import { explainRun } from '../view/explain';
+import { unsignedNotices } from '../unsigned-notices';
 
 /** How a run differs from its agent.yaml, to compare the results. */
 type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
@@ -74,11 +75,14 @@ export async function runCommand({ settings, out }: Context, path: string, optio
     const served = readRunningSupervisorState(settings.home);
     const modelSeed = served?.agentPath === agent.path ? served.modelSeed : null;
     const runId = await startRun(temporal, agent, options.seed, ablation, modelSeed);
+    const warning = unsignedNotices(agent.spec.notify);
+    const began = [`started ${runId}`, ...(warning === null ? [] : [warning])];
     if (options.follow !== true) {
-      out.result({ runId }, `started ${runId}\nfollow it with: whet status ${runId} --follow`);
+      const text = [...began, `follow it with: whet status ${runId} --follow`].join('\n');
+      out.result({ runId, ...(warning !== null && { warning }) }, text);
       return;
     }
-    out.line(`started ${runId}`);
+    for (const line of began) out.line(line);
     const state = await followRun(temporal.client, runId, out);
     await showEnd({ settings, out }, state);
   });

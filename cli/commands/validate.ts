@@ -3,6 +3,7 @@ import { readAgent } from '../agent';
 import type { Context } from '../context';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { CliError } from '../errors';
+import { unsignedNotices } from '../unsigned-notices';
 
 /** Flags of `whet validate`. */
 export interface ValidateFlags {
@@ -13,7 +14,7 @@ export interface ValidateFlags {
 /**
  * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and plays one task with
  * its reference solution; with --json prints the file with all defaults. `--no-run` executes nothing of the
- * environment.
+ * environment. Says where notices are not signed.
  * @throws CliError (exit 2) with file, line and exception when the environment fails.
  */
 export async function validateCommand({ out }: Context, path: string, { run }: ValidateFlags): Promise<void> {
@@ -42,5 +43,9 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
       : '';
   const task = `the reference solution of task ${spec.environment.trainSeeds.start} earns ${reward}${low}`;
   const played = run ? `, its environment starts; ${task}; tools: ${tools.join(', ') || 'none'}` : '';
-  out.result({ path: absolute, spec }, `${absolute}: valid (agent ${spec.name}${played})`);
+  const warning = unsignedNotices(spec.notify);
+  out.result(
+    { path: absolute, spec, ...(warning !== null && { warning }) },
+    [`${absolute}: valid (agent ${spec.name}${played})`, ...(warning === null ? [] : [warning])].join('\n'),
+  );
 }

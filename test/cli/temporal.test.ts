@@ -74,6 +74,20 @@ test('a run without a worker says that nobody asks for its work', async () => {
   expect(await why(runId)).toMatch(/It was terminated after/);
 });
 
+test('a run whose notices are not signed says so when it is started', async () => {
+  process.env['WHET_WEBHOOK_URL'] = 'https://hooks.example.org/x';
+  try {
+    const { context, lines, values } = capture();
+    await runCommand(context, agentPath, {});
+    expect(lines.join('\n')).toMatch(/Notices to WHET_WEBHOOK_URL are not signed, .*WHET_WEBHOOK_SECRET is not set/);
+    const { runId, warning } = values[0] as { runId: string; warning: string };
+    expect(lines.join('\n')).toContain(warning);
+    await server.client.workflow.getHandle(runId).terminate();
+  } finally {
+    delete process.env['WHET_WEBHOOK_URL'];
+  }
+});
+
 test('a run is followed stage by stage, waits for its approval and ends with its verdict', async () => {
   const { activities } = fakeActivities({ approval: true });
   await withWorkers(server, activities, async () => {

@@ -10,15 +10,25 @@ import { fixture } from '../../activities/run-fixture';
 const folder = mkdtempSync(join(tmpdir(), 'whet-validate-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function validate(environment: string, ...flags: string[]): { status: number | null; stdout: string; stderr: string } {
+/** `notify` is text of agent.yaml, and `variables` are set besides those of the test. */
+function validate(environment: string, ...flags: string[]): ReturnType<typeof validateWith> {
+  return validateWith(environment, '', {}, ...flags);
+}
+
+function validateWith(
+  environment: string,
+  notify: string,
+  variables: NodeJS.ProcessEnv,
+  ...flags: string[]
+): { status: number | null; stdout: string; stderr: string } {
   const agent = join(folder, 'agent.yaml');
   const ranges = 'trainSeeds: { start: 0, count: 40 }, heldOutSeeds: { start: 1000, count: 40 }';
   writeFileSync(
     agent,
-    `version: 1\nname: desk\nenvironment: { path: ${environment}, ${ranges} }\nmodel: { name: base, baseUrl: 'http://127.0.0.1:9/v1' }\n`,
+    `version: 1\nname: desk\nenvironment: { path: ${environment}, ${ranges} }\nmodel: { name: base, baseUrl: 'http://127.0.0.1:9/v1' }\n${notify}`,
   );
   return spawnSync(process.execPath, [resolve('dist/cli/main.js'), 'validate', agent, ...flags], {
-    env: { ...process.env, WHET_HOME: join(folder, 'home') },
+    env: { ...process.env, WHET_HOME: join(folder, 'home'), ...variables },
     encoding: 'utf8',
   });
 }
@@ -68,4 +78,22 @@ test('a run does not try again to import an environment that cannot be imported'
     message: expect.stringContaining("No module named 'no_such_module'"),
   });
   await restarting.close();
+});
+
+test('validate says in a sentence where notices are not signed, and how to sign them', () => {
+  const environment = fixture('post_office.py');
+  const said = (notify: string, variables: NodeJS.ProcessEnv, ...flags: string[]) => {
+    const { status, stdout } = validateWith(environment, notify, variables, '--no-run', ...flags);
+    expect(status).toBe(0);
+    return stdout;
+  };
+  const webhook = 'notify: { webhook: "https://hooks.example.org/x", keyVariable: WHET_WEBHOOK_SECRET_DESK }\n';
+  const sentence = /not signed, because WHET_WEBHOOK_SECRET_DESK is not set here: to sign them, set it to a secret/;
+  expect(said(webhook, { WHET_WEBHOOK_SECRET: 'of another agent' })).toMatch(sentence);
+  expect(JSON.parse(said(webhook, {}, '--json'))).toMatchObject({ warning: expect.stringMatching(sentence) as string });
+  expect(said('', { WHET_WEBHOOK_URL: 'https://hooks.example.org/y' })).toContain(
+    'Notices to WHET_WEBHOOK_URL are not',
+  );
+  expect(said(webhook, { WHET_WEBHOOK_SECRET_DESK: 'secret' })).not.toContain('signed');
+  expect(said('', {})).not.toContain('signed');
 });

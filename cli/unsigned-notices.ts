@@ -1,0 +1,18 @@
+import type { NotifySpec } from '../contracts/config/notify-spec';
+
+/**
+ * A sentence where an agent's notices go to a webhook and are not signed, as far as this shell's variables tell; null
+ * where there is no webhook or a key. A worker on another machine has variables of its own.
+ */
+export function unsignedNotices(
+  { webhook, keyVariable }: NotifySpec,
+  environment: NodeJS.ProcessEnv = process.env,
+): string | null {
+  const isSet = (variable: string) => (environment[variable] ?? '') !== '';
+  if ((webhook === undefined && !isSet('WHET_WEBHOOK_URL')) || isSet(keyVariable)) return null;
+  const where = webhook === undefined ? 'WHET_WEBHOOK_URL' : 'notify.webhook';
+  return (
+    `Notices to ${where} are not signed, because ${keyVariable} is not set here: to sign them, set it to a secret ` +
+    'that the receiver knows, where the worker runs, and start the worker again.'
+  );
+}
