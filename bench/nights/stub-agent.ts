@@ -42,7 +42,7 @@ export function stubEnvironment(world: () => World): EnvironmentHandle {
     isolation: 'jail',
     sha256: '',
     describe: async () => ({
-      tools: [{ type: 'function', function: { name: `desk_v${world().interface}` } }],
+      tools: world().tools.map((name) => ({ type: 'function', function: { name } })),
       hasSay: false,
       hasHints: false,
     }),

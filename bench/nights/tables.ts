@@ -2,10 +2,10 @@ import type { JudgedNight } from '../nights';
 import { EVENTS, eventOf } from './world';
 
 const DAYS_OF_A_MONTH = 365 / 12;
-const HEAD = ['nights', 'measured', 'ended', 'went on', 'compared', 'promoted', 'wrong', 'blocked'];
+const HEAD = ['nights', 'measured', 'ended', 'went on', 'compared', 'promoted', 'wrong', 'missed', 'blocked'];
 const SPENT = ['rollouts', 'labels', 'environments', 'trainings', 'minutes'];
 
-/** Decisions and spend, by month and by event. */
+/** Decisions and spend, by month and by event, with the nights that an event left blocked. */
 export function decisionTable(nights: readonly JudgedNight[]): string {
   const month = ({ day }: JudgedNight) => `month ${Math.floor((day - 1) / DAYS_OF_A_MONTH) + 1}`;
   const groups = [...groupsBy(nights, month), ...groupsBy(nights, ({ day }) => eventOf(day))];
@@ -19,7 +19,20 @@ export function decisionTable(nights: readonly JudgedNight[]): string {
     ),
     '',
     ...events,
+    ...groupsBy(nights.filter(isBlocked), ({ day }) => eventOf(day)).map(([name, group]) => blockedLine(name, group)),
   ].join('\n');
+}
+
+/** It ended although something larger is lacking, because an earlier night had worked on it with the same content. */
+const isBlocked = ({ decision, blocked }: JudgedNight): boolean =>
+  decision?.outcome !== 'goes-on' && blocked.length > 0;
+
+/** The blocked nights of one event: what they left alone, and when. */
+function blockedLine(event: string, nights: readonly JudgedNight[]): string {
+  const skills = [...new Set(nights.flatMap(({ blocked }) => blocked))];
+  const days = nights.map(({ day }) => day);
+  const since = `${nights.length} nights from day ${Math.min(...days)} to ${Math.max(...days)}`;
+  return `blocked in ${event}: ${since}, worked on before: ${skills.join(', ')}`;
 }
 
 function groupsBy(nights: readonly JudgedNight[], name: (night: JudgedNight) => string): [string, JudgedNight[]][] {
@@ -39,7 +52,8 @@ function figures(nights: readonly JudgedNight[]): string[] {
     count(({ compared }) => compared !== null),
     count(({ promotedVersion }) => promotedVersion !== null),
     count(({ wrong }) => wrong.length > 0),
-    count(({ decision, blocked }) => decision?.outcome !== 'goes-on' && blocked.length > 0),
+    count(({ wrong }) => wrong.includes('missed')),
+    count(isBlocked),
     sum(({ spend }) => spend.rollouts),
     sum(({ spend }) => spend.labels),
     sum(({ spend }) => spend.environments),

@@ -29,10 +29,13 @@ export function chance(...parts: readonly (string | number)[]): number {
   return createHash('sha256').update(parts.join('\n')).digest().readUInt32BE(0) / 2 ** 32;
 }
 
+/** Name of the tool that comes with vouchers. */
+const VOUCHER_TOOL = 'redeem_voucher';
+
 /** An adapter, as its trainer leaves it. */
 export interface Habit {
   skill: Skill;
-  /** The interface that it was trained for. */
+  /** The interface that it was trained for, by its number. */
   interface: number;
   /** A training can fail to learn. */
   learned: boolean;
@@ -51,9 +54,17 @@ const SHARE = { refunds: 0.2, addresses: 0.15, 'bulk-orders': 0.25, vouchers: 0.
 export class World {
   constructor(readonly day: number) {}
 
-  /** Which interface the agent's tools have; another one makes another environment. */
+  /**
+   * Number of the list of tools: another list makes other environments. A number stands for the same list on all days.
+   */
   get interface(): number {
+    if (this.hasVouchers) return 3;
     return this.day >= dayOf('regression') ? 2 : 1;
+  }
+
+  /** Names of the agent's tools. The first one is called in another way from the regression on. */
+  get tools(): string[] {
+    return toolsOf(this.interface);
   }
 
   get hasVouchers(): boolean {
@@ -92,7 +103,14 @@ export class World {
     const alone = kind === 'plain' || (kind === 'addresses' && this.baseModel === 'second') ? ABLE : LACKING;
     if (habit === null || !habit.learned) return alone;
     if (habit.skill !== kind) return Math.max(0.05, alone - ELSEWHERE);
-    if (habit.interface !== this.interface) return LACKING / 2;
+    // A tool more does no harm to an adapter that never calls it; one that has changed does.
+    if (toolsOf(habit.interface)[0] !== this.tools[0]) return LACKING / 2;
     return kind === 'vouchers' && this.day >= dayOf('small loss') ? SHARPENED - 0.15 : SHARPENED;
   }
 }
+
+/** The tools behind an interface's number. */
+const toolsOf = (number: number): string[] => [
+  number === 1 ? 'desk_v1' : 'desk_v2',
+  ...(number === 3 ? [VOUCHER_TOOL] : []),
+];
