@@ -19,6 +19,7 @@ import { parseArgs } from 'node:util';
 import { randomSource } from '../../activities/statistics/random';
 import { projectRoot } from '../../contracts/project-root';
 import { table } from '../../cli/output';
+import { CHANGED_AGENT, CHANGED_SCENARIOS, writeAgentBefore } from './chaos-run/changed-night';
 import { canFillDisks, mountSmall, unmountSmall } from './chaos-run/disk';
 import { FAULTS, type Fault } from './chaos-run/faults';
 import { Instance } from './chaos-run/instance';
@@ -33,7 +34,7 @@ import {
   type Timing,
 } from './chaos-run/run';
 import { markFirstNight, playFirstNight, prepareVersion, readFirstNight } from './chaos-run/second-night';
-import { type Scenario, SCENARIOS } from './chaos-run/scenarios';
+import { type Scenario, SCENARIOS as OTHER_SCENARIOS } from './chaos-run/scenarios';
 import { hasFailed, summary, tables } from './chaos-run/summary';
 
 /** The agent that is disturbed by default. */
@@ -48,6 +49,9 @@ const USAGE = `Usage: test/faults/chaos [options]
   --second-night    disturb the second night of an unchanged agent, which reuses what an undisturbed first one made;
                     a version that the first one promoted is rolled back before
   --served-night    the same, but that version goes on serving, so the night measures it
+  --changed-night   disturb the second night of an agent whose environment changed a little: what did not change is
+                    reused, one capability is new and trained, and a version is promoted; the first one's version is
+                    rolled back before. Its agent is ${CHANGED_AGENT}
   --list            list the scenarios and end
   --minutes N       how long the faults of a run go on (4); afterwards it is left in peace
   --calm-minutes N  how long it may take from then on (10)
@@ -56,6 +60,7 @@ const USAGE = `Usage: test/faults/chaos [options]
                     already is used again
   --keep            keep the state directories (always with --work)`;
 
+const SCENARIOS: readonly Scenario[] = [...OTHER_SCENARIOS, ...CHANGED_SCENARIOS];
 /** Seed of the runs themselves. The undisturbed and all disturbed runs have the same. */
 const RUN_SEED = 1;
 /** An answer of the analyst takes this long, so that labelling has a middle in which something can be killed. */
@@ -75,8 +80,11 @@ interface Options {
   keep: boolean;
 }
 
-/** Which night of the agent is disturbed: its first, or a second one without or with the version of the first. */
-type Night = 'first' | 'second' | 'served';
+/**
+ * Which night of the agent is disturbed: its first, or a second one without or with the version of the first, or one
+ * without it after a change of the environment.
+ */
+type Night = 'first' | 'second' | 'served' | 'changed';
 
 /** Wrong words on the command line. */
 class UsageError extends Error {}
@@ -101,11 +109,17 @@ function readOptions(): Options {
       disturbedMs: number('minutes', 4) * 60_000,
       calmMs: number('calm-minutes', 10) * 60_000,
     },
-    agent: resolve(values.agent ?? join(projectRoot(), AGENT)),
-    night: values['served-night'] === true ? 'served' : values['second-night'] === true ? 'second' : 'first',
+    agent: resolve(values.agent ?? join(projectRoot(), nightOf(values) === 'changed' ? CHANGED_AGENT : AGENT)),
+    night: nightOf(values),
     folder: values.work === undefined ? mkdtempSync(join(tmpdir(), 'whet-chaos-')) : resolve(values.work),
     keep: values.keep === true || values.work !== undefined,
   };
+}
+
+function nightOf(values: ReturnType<typeof parseWords>): Night {
+  const nights = (['changed', 'served', 'second'] as const).filter((night) => values[`${night}-night`] === true);
+  if (nights.length > 1) throw new UsageError(`--${nights.join('-night and --')}-night: one of them.`);
+  return nights[0] ?? 'first';
 }
 
 function parseWords() {
@@ -116,6 +130,7 @@ function parseWords() {
         ...{ seed: string, runs: string, faults: string, minutes: string, 'calm-minutes': string, every: string },
         ...{ work: string, scenario: string, agent: string, keep: { type: 'boolean' } },
         ...{ 'second-night': { type: 'boolean' }, 'served-night': { type: 'boolean' } },
+        ...{ 'changed-night': { type: 'boolean' } },
       },
     }).values;
   } catch (error) {
@@ -160,17 +175,24 @@ async function undisturbed(options: Options): Promise<Calm> {
 
 /** The first night that the undisturbed and the disturbed second ones begin from, unless it lies there already. */
 async function firstNight(options: Options, build: string): Promise<void> {
-  const { folder } = options;
-  const marker = markerOf(folder);
+  const { folder, night } = options;
+  const marker = markerOf(folder, night);
   if (readFirstNight(marker, build) !== null) return;
-  const instance = await newInstance({ ...options, night: 'first' }, FIRST);
-  const agent = await playFirstNight(instance, RUN_SEED, speaker(FIRST));
-  if (!existsSync(join(folder, 'models'))) cpSync(join(instance.home, 'models'), join(folder, 'models'), COPY);
-  markFirstNight(marker, { build, agent });
+  const before = night === 'changed' ? writeAgentBefore(options.agent, folder) : null;
+  try {
+    const name = firstOf(night);
+    const instance = await newInstance({ ...options, agent: before?.path ?? options.agent, night: 'first' }, name);
+    const agent = await playFirstNight(instance, RUN_SEED, speaker(name));
+    if (!existsSync(join(folder, 'models'))) cpSync(join(instance.home, 'models'), join(folder, 'models'), COPY);
+    markFirstNight(marker, { build, agent });
+  } finally {
+    before?.remove();
+  }
 }
 
-const FIRST = 'first';
-const markerOf = (folder: string): string => join(folder, `${FIRST}.json`);
+/** Name of the first night that one like this begins from. */
+const firstOf = (night: Night): string => (night === 'changed' ? 'first-before-the-change' : 'first');
+const markerOf = (folder: string, night: Night): string => join(folder, `${firstOf(night)}.json`);
 const COPY = { recursive: true };
 /** The instance of the run that is being made. */
 let current: Instance | null = null;
@@ -181,9 +203,9 @@ async function newInstance({ folder, agent, night }: Options, name: string, isSm
   for (const path of [home, `${home}.door.jsonl`, `${home}.tmp`]) rmSync(path, { recursive: true, force: true });
   if (isSmall) mountSmall(home);
   current = await Instance.create(home, agent, LATENCY_MS);
-  if (night !== 'first') cpSync(join(folder, FIRST), home, COPY);
+  if (night !== 'first') cpSync(join(folder, firstOf(night)), home, COPY);
   else if (existsSync(join(folder, 'models'))) cpSync(join(folder, 'models'), join(home, 'models'), COPY);
-  const first = night === 'first' ? null : readFirstNight(markerOf(folder), buildHash());
+  const first = night === 'first' ? null : readFirstNight(markerOf(folder, night), buildHash());
   if (night !== 'first' && first !== null) await prepareVersion(current, first.agent, night);
   return current;
 }

@@ -24,11 +24,15 @@ export async function playFirstNight(
 }
 
 /**
- * Leaves the version that the first night promoted active for a `served` night, which measures it. Before a `second`
+ * Leaves the version that the first night promoted active for a `served` night, which measures it. Before another
  * one it is rolled back, so that the night goes through every stage and takes environments, calibrations, adapters and
  * labels from the first one. Throws where nothing is active that could be measured.
  */
-export async function prepareVersion(instance: Instance, agent: string, night: 'second' | 'served'): Promise<void> {
+export async function prepareVersion(
+  instance: Instance,
+  agent: string,
+  night: 'second' | 'served' | 'changed',
+): Promise<void> {
   const { active } = await readRegistry(new LocalStore(join(instance.home, 'store')), agent);
   if (night === 'served') {
     if (active === null) throw new Error('The first night promoted nothing, so there is no version to measure.');
