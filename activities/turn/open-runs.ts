@@ -15,7 +15,7 @@ const ANSWER_MS = 10_000;
 const MAX_REASON = 300;
 
 /** What fails again and again in a run in which nothing else is under way. */
-export interface Standstill {
+interface Standstill {
   /** Since when nothing else is: when what began to fail last was begun, in milliseconds since 1970. */
   sinceMs: number;
   /** What fails, and with what. */
