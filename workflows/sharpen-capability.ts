@@ -116,7 +116,7 @@ async function trainUnlessReplaced(stage: Stage, environment: ArtifactRef): Prom
   return resultOf(stage, `${reward} ${how}`, { status: 'trained', environment, adapter });
 }
 
-function train({ context, capability, sideBySide }: SharpenInput, source: ArtifactRef): Promise<TrainedAdapter> {
+function train({ context, capability, sideBySide, continues }: SharpenInput, source: ArtifactRef): Promise<TrainedAdapter> {
   return jobs.trainAdapter.executeWithOptions({ summary: `train ${capability.name}` }, [
     {
       context,
@@ -124,6 +124,7 @@ function train({ context, capability, sideBySide }: SharpenInput, source: Artifa
       environments: [{ id: capability.id, source }],
       budgetFactor: 1,
       ...(sideBySide !== undefined && { sideBySide }),
+      ...(continues !== undefined && { continues }),
     },
   ]);
 }

@@ -1,8 +1,8 @@
-import { reusableAdapterSchema } from '../../contracts/artifacts/reuse';
 import type { KeepMembersInput } from '../../contracts/messages/night-stage';
 import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
 import { MIXED } from '../../contracts/names';
-import { type ArtifactStore, isStoreError, layout } from '../../store';
+import { type ArtifactStore, layout } from '../../store';
+import { adapterRecords } from '../reuse/adapter-records';
 
 /**
  * Makes the activity `keepMembers`: the adapters of the active version whose capabilities this run did not sharpen, as
@@ -15,7 +15,7 @@ export function createKeepMembers(store: ArtifactStore): (input: KeepMembersInpu
       ({ capabilityId }) => capabilityId !== MIXED && !sharpened.includes(capabilityId),
     );
     if (wanted.length === 0) return [];
-    const trained = await trainedAdapters(store, agent);
+    const trained = await adapterRecords(store, agent);
     const members: SharpenResult[] = [];
     for (const { capabilityId, sha256 } of wanted) {
       const record = trained.get(sha256);
@@ -32,18 +32,4 @@ export function createKeepMembers(store: ArtifactStore): (input: KeepMembersInpu
     }
     return members;
   };
-}
-
-async function trainedAdapters(store: ArtifactStore, agent: string) {
-  const folder = layout.reuse(agent);
-  const found = new Map<string, ReturnType<typeof reusableAdapterSchema.parse>>();
-  for (const name of (await store.list(folder)).filter((one) => one.startsWith('adapter-'))) {
-    try {
-      const record = reusableAdapterSchema.safeParse((await store.readDocument(`${folder}/${name}`))?.value);
-      if (record.success) found.set(record.data.adapter.sha256, record.data);
-    } catch (error) {
-      if (!isStoreError(error) || error.type !== 'Store.Corrupt') throw error;
-    }
-  }
-  return found;
 }

@@ -61,11 +61,13 @@ export function calibrationKey(prepared: PreparedSpec, sourceSha256: string, run
 /**
  * An adapter depends on what its trainer computes with: not on where it runs, how often it saves, or how many threads
  * it has.
+ * @param continues sha256 of the adapter from which a training goes on, on content that was trained before.
  */
 export function adapterKey(
   job: TrainingJob,
   baseModelSha256: string,
   trainer: { version: string; image: string | null },
+  continues?: string,
 ): ReuseKey {
   const { seed, environments, taskSeedStart, isolation, algorithm, sampler, maxModelLength } = job;
   const { reportTo: _, ...options } = algorithm;
@@ -81,7 +83,15 @@ export function adapterKey(
     trainer: trainer.version,
     // Without a member of its own where there is none, so that adapters of earlier versions keep their keys.
     ...(trainer.image !== null && { image: trainer.image }),
+    ...(continues !== undefined && { continues }),
   });
+}
+
+/** Whether a record is of a training that went on, however often, on the content of this key. */
+export function goesOnWith(key: ReuseKey, dependsOn: unknown): boolean {
+  if (typeof dependsOn !== 'object' || dependsOn === null || !('continues' in dependsOn)) return false;
+  const { continues: _, ...content } = dependsOn;
+  return JSON.stringify(content) === JSON.stringify(key.dependsOn);
 }
 
 /** The image that a training runs in; null: the trainer is a process of the worker's own installation. */

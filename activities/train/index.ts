@@ -14,11 +14,11 @@ import { removeBeginning, withBeginning } from './served-beginning';
 import { storeAdapter } from './store-adapter';
 import type { TrainingBackend } from './backend';
 import { trainToCompletion } from './train-to-completion';
-import { adapterKey, trainerImage } from '../reuse/content-keys';
+import { adapterKey, type ReuseKey, trainerImage } from '../reuse/content-keys';
 import { keepReusable } from '../reuse/reuse-records';
 import { projectVersion } from '../../contracts/project-version';
-import { takeTrained } from './take-trained';
-import { planTraining } from './training-job';
+import { continuedAdapter, takeTrained } from './take-trained';
+import { type PlannedJob, planTraining } from './training-job';
 import { planTrial } from './trial/plan-trial';
 import { tryTrainer } from './trial/try-trainer';
 
@@ -33,6 +33,30 @@ interface TrainDeps {
   atOnce?: number;
   /** The policy server of `whet up`, from which trainers may sample. Default: unknown. */
   modelUrl?: string | null;
+}
+
+/**
+ * The job of a training with the key of its content. A training that goes on from an adapter is another job, and other
+ * content.
+ */
+async function planReuse(
+  {
+    store,
+    prepared,
+    backend,
+    modelUrl,
+  }: { store: ArtifactStore; prepared: PreparedSpec; backend: TrainingBackend; modelUrl: string | null },
+  { continues: wanted, ...input }: TrainInput,
+): Promise<{ planned: PlannedJob; key: ReuseKey; asked: TrainInput }> {
+  const plan = (asked: TrainInput) => planTraining(store, prepared, asked, backend.jailProfile, modelUrl);
+  const trainer = { version: projectVersion(), image: trainerImage(prepared.spec.training) };
+  const planned = await plan(input);
+  const key = adapterKey(planned.job, prepared.baseModelSha256, trainer);
+  const continues = wanted && (await continuedAdapter(store, prepared, { ...input, continues: wanted }, key));
+  if (!continues) return { planned, key, asked: input };
+  const asked = { ...input, continues };
+  const further = await plan(asked);
+  return { planned: further, key: adapterKey(further.job, prepared.baseModelSha256, trainer, continues), asked };
 }
 
 /** Activities of the queue `whet-jobs`. */
@@ -54,7 +78,8 @@ export function createTrainActivities({
   return {
     /**
      * Trains one adapter and stores it, or takes the one of an earlier run with the same content. A training for which
-     * the active version has an adapter begins from that one (`training.warmStart`). Resumes at the furthest point:
+     * the active version has an adapter begins from that one (`training.warmStart`), and where the input names an
+     * adapter to continue, the training goes on from it although its content was trained before. Resumes at the furthest point:
      * takes an existing manifest, attaches to a running trainer, or starts one, which goes on from its last checkpoint.
      * Cancelling the activity stops the trainer. A worker that shuts down leaves the trainer running, and the next
      * attempt attaches to it. With `training.packing` it may first wait for other trainings of the run to share a
@@ -65,14 +90,10 @@ export function createTrainActivities({
       const prepared = await readPreparedSpec(store, input.context.spec);
       const backend = backendOf(prepared);
       await requireFrozenBaseModel(store, prepared, 'sharpen');
-      const planned = await planTraining(store, prepared, input, backend.jailProfile, modelUrl);
-      const key = adapterKey(planned.job, prepared.baseModelSha256, {
-        version: projectVersion(),
-        image: trainerImage(prepared.spec.training),
-      });
-      const known = await takeTrained(store, input.context, planned, key);
+      const { planned, key, asked } = await planReuse({ store, prepared, backend, modelUrl }, input);
+      const known = await takeTrained(store, prepared, input, planned, key);
       if (known !== null) return known;
-      const begun = await withBeginning(store, prepared, input, planned);
+      const begun = await withBeginning(store, prepared, asked, planned);
       const manifest = await trainToCompletion({ store, clock, atOnce }, backend, { input, prepared, planned: begun });
       // What the trainer read is what counts: it may see another directory under this path than the worker.
       const trainedOn = manifest.baseModelSha256;
@@ -85,7 +106,9 @@ export function createTrainActivities({
       // The adapter is there twice by now, so nothing goes on from a checkpoint any more.
       await removeCheckpoints(planned.directory);
       await removeBeginning(planned.directory);
-      await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });
+      // Where the adapter that it continues could not be read, it is not what the key says.
+      if (asked.continues === undefined || manifest.beginsFrom?.sha256 === asked.continues)
+        await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });
       return adapter;
     },
 

@@ -16,20 +16,21 @@ const FOLDER = 'beginning';
 const beginsFromSchema = trainingJobSchema.pick({ beginsFrom: true }).strip();
 
 /**
- * The job with the adapter that the active version has for the same capability, from which its training begins
- * (docs/adr/0017); a copy of it lies in the job's directory. Without such an adapter the job is as it was. What the
- * first attempt has begun from stays, whatever is active by now. Files that are damaged are the trainer's to refuse: it
- * begins from zero then, and says so in its manifest.
+ * The job with the adapter from which its training begins (docs/adr/0017): the one that it continues or, where it
+ * continues none, the one that the active version has for the same capability; a copy of it lies in the job's
+ * directory. Without such an adapter the job is as it was. What the first attempt has begun from stays, whatever is
+ * active by now. Files that are damaged are the trainer's to refuse: it begins from zero then, and says so in its
+ * manifest.
  */
 export async function withBeginning(
   store: ArtifactStore,
   prepared: PreparedSpec,
-  { context: { agent }, job: name }: TrainInput,
+  { context: { agent }, job: name, continues }: TrainInput,
   planned: PlannedJob,
 ): Promise<PlannedJob> {
   const path = join(planned.directory, FOLDER);
   const begun = await orIfMissing(readFile(join(planned.directory, 'job.json'), 'utf8'), null);
-  const found = begun === null ? await servedAdapter(store, prepared, agent, name, path) : begunFrom(begun);
+  const found = begun === null ? await adapterOf(store, prepared, { agent, name, continues }) : begunFrom(begun);
   // A trainer may write in its job's directory: nothing in there names files of another agent.
   if (found === undefined || !found.key.startsWith(`${layout.adapters(agent)}/`)) return planned;
   const beginsFrom = { ...found, path };
@@ -46,19 +47,24 @@ function begunFrom(jobFile: string): TrainingJob['beginsFrom'] {
   }
 }
 
-async function servedAdapter(
+async function adapterOf(
   store: ArtifactStore,
   prepared: PreparedSpec,
-  agent: string,
-  name: string,
-  path: string,
-): Promise<TrainingJob['beginsFrom']> {
+  { agent, name, continues }: { agent: string; name: string; continues: string | undefined },
+): Promise<Omit<TrainingJob['beginsFrom'] & object, 'path'> | undefined> {
   if (!prepared.spec.training.warmStart) return undefined;
-  const version = activeVersion(await readRegistry(store, agent), prepared);
-  if (typeof version === 'string') return undefined;
-  const adapter = version.adapters.find(({ capabilityId }) => capabilityId === name);
-  if (adapter === undefined) return undefined;
-  return { name: adapter.name, version: version.version, key: adapter.key, sha256: adapter.sha256, path };
+  const registry = await readRegistry(store, agent);
+  const active = activeVersion(registry, prepared);
+  // Another version may have become active since the night that named the adapter.
+  const fitting = registry.versions.filter(({ baseModelSha256 }) => baseModelSha256 === prepared.baseModelSha256);
+  const versions = continues !== undefined ? fitting.reverse() : typeof active === 'string' ? [] : [active];
+  for (const { version, adapters } of versions) {
+    const found = adapters.find(
+      ({ capabilityId, sha256 }) => capabilityId === name && (continues === undefined || sha256 === continues),
+    );
+    if (found !== undefined) return { name: found.name, version, key: found.key, sha256: found.sha256 };
+  }
+  return undefined;
 }
 
 /** Copies an adapter, unless the copy is there whole. A copy that a worker died in is replaced. */

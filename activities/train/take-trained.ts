@@ -1,10 +1,13 @@
 import { reusableAdapterSchema } from '../../contracts/artifacts/reuse';
 import { type TrainedAdapter, trainingManifestSchema } from '../../contracts/artifacts/training';
-import type { RunContext } from '../../contracts/messages/run-context';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { projectVersion } from '../../contracts/project-version';
-import { type ArtifactStore, orIfMissing } from '../../store';
+import { type ArtifactStore, orIfMissing, readRegistry } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
-import type { ReuseKey } from '../reuse/content-keys';
+import { activeVersion } from '../active-version';
+import { adapterRecords } from '../reuse/adapter-records';
+import { goesOnWith, type ReuseKey } from '../reuse/content-keys';
 import { takeReusable } from '../reuse/reuse-records';
 import type { PlannedJob } from './training-job';
 
@@ -18,18 +21,55 @@ function isOfThisVersion(manifest: string): boolean {
 }
 
 /**
+ * Sha256 of the adapter from which a training goes on: the one that the input names, where its content was trained
+ * before. Other content gives another adapter anyway, and its training begins from what is served.
+ */
+export async function continuedAdapter(
+  store: ArtifactStore,
+  { spec }: Pick<PreparedSpec, 'spec'>,
+  { context, continues }: Pick<TrainInput, 'context' | 'continues'>,
+  key: ReuseKey,
+): Promise<string | undefined> {
+  if (continues === undefined || !spec.training.warmStart) return undefined;
+  const trainedIn = await takeReusable(store, context.agent, key, reusableAdapterSchema, async ({ runId }) => runId);
+  // The run's own training, executed again, is the one that found nothing before it.
+  return trainedIn === null || trainedIn === context.runId ? undefined : continues;
+}
+
+/**
+ * The adapter that is served for a capability, where its training went on with the content of the key: that content
+ * was trained further than the record of the key says. Null where it is not so.
+ */
+async function servedRecord(
+  store: ArtifactStore,
+  prepared: PreparedSpec,
+  agent: string,
+  { key, name }: { key: ReuseKey; name: string },
+) {
+  const version = activeVersion(await readRegistry(store, agent), prepared);
+  if (typeof version === 'string') return null;
+  const served = version.adapters.find(({ capabilityId }) => capabilityId === name);
+  const record = served && (await adapterRecords(store, agent)).get(served.sha256);
+  return record !== undefined && goesOnWith(key, record.dependsOn) ? record : null;
+}
+
+/**
  * The adapter that an earlier run trained on the same content, with its manifest in this run's folder. Null where there
- * is none, where its files are not what they were, or where a trainer of another version made it.
+ * is none, where its files are not what they were, or where a trainer of another version made it. Where the one that is
+ * served was trained on further, it is that one.
  */
 export function takeTrained(
   store: ArtifactStore,
-  { agent, runId: own }: Pick<RunContext, 'agent' | 'runId'>,
+  prepared: PreparedSpec,
+  { context: { agent, runId: own }, job: name }: Pick<TrainInput, 'context' | 'job'>,
   planned: Pick<PlannedJob, 'key'>,
   key: ReuseKey,
 ): Promise<TrainedAdapter | null> {
-  return takeReusable(store, agent, key, reusableAdapterSchema, async ({ runId, adapter }) => {
+  return takeReusable(store, agent, key, reusableAdapterSchema, async (first) => {
     // The run's own training, executed again, has its manifest in the folder of the job.
-    if (runId === own) return null;
+    if (first.runId === own) return null;
+    const further = await servedRecord(store, prepared, agent, { key, name });
+    const { runId, adapter } = further !== null && further.runId !== own ? further : first;
     const found = await orIfMissing(modelDirectorySha256(store.localPath(adapter.key)), null);
     if (found !== adapter.sha256) return null;
     const text = await store.get(adapter.manifest);

@@ -35,7 +35,11 @@ export async function planTraining(
   const { runId, seed } = input.context;
   const { training } = prepared.spec;
   const iterations = Math.max(1, Math.round(training.iterations * input.budgetFactor));
-  const identity = JSON.stringify([input.environments.map(({ id, source }) => [id, source.sha256]), iterations]);
+  const identity = JSON.stringify([
+    input.environments.map(({ id, source }) => [id, source.sha256]),
+    iterations,
+    ...(input.continues === undefined ? [] : [input.continues]),
+  ]);
   const key = layout.training(runId, `${input.job}-${sha256(identity).slice(0, 12)}`);
   const directory = store.localPath(key);
   const sources = new Map<string, Buffer>();

@@ -25,6 +25,8 @@ export interface SharpenInput {
    * version started.
    */
   sideBySide?: number;
+  /** Sha256 of the served adapter of this capability from which its training goes on. Absent: nothing goes on. */
+  continues?: string;
 }
 
 /** One attempt to make an environment. */
@@ -172,4 +174,9 @@ export interface TrainInput {
   budgetFactor: number;
   /** Most trainings that may share one trainer with this one, including itself. Absent: not known. */
   sideBySide?: number;
+  /**
+   * Sha256 of an adapter of this agent from which the training goes on, where its content was trained before. Absent:
+   * what was trained on the same content is taken.
+   */
+  continues?: string;
 }

@@ -72,7 +72,9 @@ class Job:
         adapter = self.out / "adapter"
         adapter.mkdir(exist_ok=True)
         (adapter / "adapter_config.json").write_text("{}")
-        (adapter / "adapter_model.safetensors").write_text(f"{self.job['seed']} {self.total}")
+        begins = {key: value for key, value in self.job.get("beginsFrom", {}).items() if key != "path"}
+        weights = f"{self.job['seed']} {self.total}" + (f" from {begins['sha256']}" if begins else "")
+        (adapter / "adapter_model.safetensors").write_text(weights)
         algorithm = self.job["algorithm"]
         manifest = {
             "jobId": self.job["jobId"],
@@ -88,6 +90,8 @@ class Job:
             "finalReward": 1.0,
             "environmentSha256": [environment["sha256"] for environment in self.job["environments"]],
         }
+        if begins:
+            manifest["beginsFrom"] = begins
         if "FAKE_VERSION" in os.environ:
             manifest["trainerVersion"] = os.environ["FAKE_VERSION"]
         self.write("manifest.json", manifest)
