@@ -17,6 +17,7 @@ import type {
   ReportResult,
   RunPlan,
 } from '../contracts/messages/run';
+import type { NightDecisionResult } from '../contracts/messages/night-stage';
 import type { SharpenResult } from '../contracts/messages/sharpen-stage';
 import type { RolloutSummary } from '../contracts/artifacts/trajectory';
 import { orchestration, preparation, sandbox } from './activities';
@@ -157,7 +158,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
   const sharpened = await table.run(
     'sharpen',
     async () => {
-      const worked = await sharpenAll(run, plan, collected, identified);
+      const worked = await sharpenAll(run, plan, collected, identified, measured?.decision.continues);
       // Without a new adapter the candidate would be what is served already.
       if (!night?.measure || worked.every(({ adapter }) => adapter === null)) return worked;
       return [...worked, ...(await keepMembers(run, plan, night.measure.version, worked))];
@@ -272,11 +273,13 @@ function sharpenAll(
   plan: RunPlan,
   collected: RolloutSummary,
   identified: IdentifyResult,
+  continues: NightDecisionResult['continues'] = [],
 ): Promise<SharpenResult[]> {
   const { maxAttempts, onRejected } = plan;
   const { identification, labels, kept } = identified;
-  const sharpen = (capability: IdentifyResult['kept'][number]) =>
-    executeChild<typeof sharpenCapability>(WORKFLOWS.sharpenCapability, {
+  const sharpen = (capability: IdentifyResult['kept'][number]) => {
+    const served = continues.find(({ capabilityId }) => capabilityId === capability.id);
+    return executeChild<typeof sharpenCapability>(WORKFLOWS.sharpenCapability, {
       workflowId: childWorkflowId.sharpen(plan.context.runId, capability.id),
       priority: fairness(plan.context),
       staticSummary: `sharpen: ${capability.name}`,
@@ -290,9 +293,11 @@ function sharpenAll(
           maxAttempts,
           onRejected,
           sideBySide: kept.length,
+          ...(served !== undefined && { continues: served.sha256 }),
         },
       ],
     });
+  };
   const showText = (key: string, text: string) => table.update({ key, text, waitingFor: null });
   // Each waits for itself: a capability that failed must not end the training of the others.
   return allOf(

@@ -116,7 +116,10 @@ async function trainUnlessReplaced(stage: Stage, environment: ArtifactRef): Prom
   return resultOf(stage, `${reward} ${how}`, { status: 'trained', environment, adapter });
 }
 
-function train({ context, capability, sideBySide, continues }: SharpenInput, source: ArtifactRef): Promise<TrainedAdapter> {
+function train(
+  { context, capability, sideBySide, continues }: SharpenInput,
+  source: ArtifactRef,
+): Promise<TrainedAdapter> {
   return jobs.trainAdapter.executeWithOptions({ summary: `train ${capability.name}` }, [
     {
       context,

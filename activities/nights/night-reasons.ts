@@ -5,7 +5,15 @@ import { MIXED } from '../../contracts/names';
 
 /** What a decision is made from. */
 export interface NightEvidence {
-  version: { version: number; runId: string; capabilityIds: readonly string[] };
+  version: {
+    version: number;
+    runId: string;
+    capabilityIds: readonly string[];
+    /** Sha256 of its adapters, by capability. */
+    adapters: ReadonlyMap<string, string>;
+  };
+  /** Whether a training may go on from what is served. */
+  trainsOn: boolean;
   identification: Pick<Identification, 'contrasts' | 'thresholds'>;
   /** Gain tonight minus gain at the version's promotion. */
   change: Interval;
@@ -52,13 +60,7 @@ export function nightReasons(
   evidence: NightEvidence,
   capabilities: readonly Capability[],
 ): { reasons: NightReason[]; seenBefore: NightReason[] } {
-  const all: NightReason[] = [];
-  for (const { id: capabilityId, state, inVersion } of capabilities) {
-    const isOutdated = state === 'recurring' && madeForOtherContent(evidence);
-    if ((state === 'regressed' || isOutdated) && inVersion) all.push({ kind: 'regressed', capabilityId });
-    else if ((state === 'new' || state === 'recurring' || state === 'regressed') && !inVersion)
-      all.push({ kind: 'new', capabilityId });
-  }
+  const all = capabilities.flatMap((capability) => reasonOf(evidence, capability) ?? []);
   const lostRate = (evidence.rateChange?.high ?? -1) < 0;
   const mayLack = undecidedCapabilities(evidence, capabilities).length > 0;
   if (lostRate && (evidence.change.high < 0 || (evidence.rateChange !== null && mayLack)))
@@ -67,15 +69,49 @@ export function nightReasons(
   return { reasons: all.filter((reason) => !seenBefore.includes(reason)), seenBefore };
 }
 
-function wasWorkedOn(evidence: NightEvidence, { kind, capabilityId }: NightReason): boolean {
+function reasonOf(evidence: NightEvidence, { id: capabilityId, state, inVersion }: Capability): NightReason | null {
+  if (!isLacking(state)) return null;
+  if (!inVersion) return { kind: 'new', capabilityId };
+  const adapter = evidence.trainsOn ? evidence.version.adapters.get(capabilityId) : undefined;
+  if (state === 'regressed' || (state === 'recurring' && madeForOtherContent(evidence)))
+    return { kind: 'regressed', capabilityId, ...(adapter !== undefined && { adapter }) };
+  if (state !== 'recurring' || adapter === undefined || !wasLackingBefore(evidence, capabilityId)) return null;
+  return { kind: 'recurring', capabilityId, adapter };
+}
+
+const isLacking = (state: Capability['state']): boolean =>
+  state === 'new' || state === 'recurring' || state === 'regressed';
+
+/** Capabilities that are lacking although the version has an adapter of their own. */
+export const lackingAsServed = ({ version }: NightEvidence, capabilities: readonly Capability[]): string[] =>
+  capabilities.flatMap(({ id, state }) => (isLacking(state) && version.adapters.has(id) ? [id] : []));
+
+/** One night plays a part of the tasks: what is said to be lacking still has to be so in two of them. */
+const wasLackingBefore = ({ version, content, nights }: NightEvidence, capabilityId: string): boolean =>
+  nights.some(
+    (night) =>
+      night.version === version.version &&
+      isEqual(night.content, content) &&
+      night.lacking?.includes(capabilityId) === true,
+  );
+
+/**
+ * Whether a night has worked on a reason with the same content. A reason about an adapter counts once for that adapter,
+ * in whatever version it is served.
+ */
+function wasWorkedOn(evidence: NightEvidence, { kind, capabilityId, adapter }: NightReason): boolean {
   const { version, content, nights } = evidence;
   const byNight = nights.some(
     (night) =>
       // A run that failed, was cancelled or expired has cured nothing.
       night.worked &&
-      night.version === version.version &&
+      (adapter !== undefined || night.version === version.version) &&
       isEqual(night.content, content) &&
-      night.reasons.some((reason) => reason.kind === kind && reason.capabilityId === capabilityId),
+      night.reasons.some((reason) =>
+        adapter === undefined
+          ? reason.kind === kind && reason.capabilityId === capabilityId
+          : reason.adapter === adapter && reason.capabilityId === capabilityId,
+      ),
   );
   return byNight || (kind === 'new' && capabilityId !== null && verdictOfItsRun(evidence, capabilityId) === 'kept');
 }

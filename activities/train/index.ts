@@ -79,8 +79,9 @@ export function createTrainActivities({
     /**
      * Trains one adapter and stores it, or takes the one of an earlier run with the same content. A training for which
      * the active version has an adapter begins from that one (`training.warmStart`), and where the input names an
-     * adapter to continue, the training goes on from it although its content was trained before. Resumes at the furthest point:
-     * takes an existing manifest, attaches to a running trainer, or starts one, which goes on from its last checkpoint.
+     * adapter to continue, the training goes on from it although its content was trained before. Resumes at the
+     * furthest point: takes an existing manifest, attaches to a running trainer, or starts one, which goes on from its
+     * last checkpoint.
      * Cancelling the activity stops the trainer. A worker that shuts down leaves the trainer running, and the next
      * attempt attaches to it. With `training.packing` it may first wait for other trainings of the run to share a
      * trainer with.
@@ -107,8 +108,8 @@ export function createTrainActivities({
       await removeCheckpoints(planned.directory);
       await removeBeginning(planned.directory);
       // Where the adapter that it continues could not be read, it is not what the key says.
-      if (asked.continues === undefined || manifest.beginsFrom?.sha256 === asked.continues)
-        await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });
+      const isAsKeyed = asked.continues === undefined || manifest.beginsFrom?.sha256 === asked.continues;
+      if (isAsKeyed) await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });
       return adapter;
     },
 

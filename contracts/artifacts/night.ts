@@ -30,8 +30,9 @@ export type NightPlan = z.infer<typeof nightPlanSchema>;
 
 /** Why a night goes on: what an earlier one went on for does not count again on the same content. */
 const nightReasonSchema = z.strictObject({
-  kind: z.enum(['new', 'regressed', 'lost-gain']).describe('What the night found.'),
+  kind: z.enum(['new', 'regressed', 'recurring', 'lost-gain']).describe('What the night found.'),
   capabilityId: z.string().nullable().describe('Capability that it concerns; null for the whole version.'),
+  adapter: z.string().optional().describe('Sha256 of the served adapter that it is about, once for each content.'),
 });
 export type NightReason = z.infer<typeof nightReasonSchema>;
 
@@ -105,6 +106,8 @@ export const nightsSchema = z.strictObject({
       reasons: z.array(nightReasonSchema),
       /** Whether its run ended with a result, so that its reasons were worked on. */
       worked: z.boolean().default(false),
+      /** Capabilities that were lacking although their adapter is served. Absent in nights of earlier versions. */
+      lacking: z.array(z.string()).optional(),
     }),
   ),
   /** None is ever dropped: their number decides how strictly the next one is judged. */

@@ -39,6 +39,8 @@ export interface NightDecisionResult {
   outcome: 'goes-on' | 'nothing-new' | 'too-little-power';
   /** Why, and what it cost, for people. */
   sentence: string;
+  /** Capabilities whose training goes on, with the sha256 of the adapter that is served. Absent: none. */
+  continues?: { capabilityId: string; sha256: string }[];
 }
 
 /** Input of `keepMembers`. */

@@ -76,7 +76,7 @@ export interface FakeOptions {
   /** The version that is active. Default: none. */
   incumbent?: IncumbentVersion;
   /** The active version as a night measures it, and what the night decides. Default: the run does not measure. */
-  measured?: { version: IncumbentVersion; outcome?: NightDecisionResult['outcome'] };
+  measured?: { version: IncumbentVersion } & Partial<Pick<NightDecisionResult, 'outcome' | 'continues'>>;
   /** Kind of the candidate. Default: `labels`. */
   chosen?: CompetingRouter;
   mixedAdapter?: boolean;
@@ -135,8 +135,13 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
         },
         decideNight: async ({ base, served }) => {
           seen(`decideNight:${base.arm},${served.arm}`);
-          const { outcome = 'nothing-new' } = options.measured ?? {};
-          return { decision: artifact('night-decision.json'), outcome, sentence: 'Nothing new is lacking.' };
+          const { outcome = 'nothing-new', version: _, ...decided } = options.measured ?? {};
+          return {
+            decision: artifact('night-decision.json'),
+            outcome,
+            sentence: 'Nothing new is lacking.',
+            ...decided,
+          };
         },
         keepMembers: async ({ version, sharpened }) => {
           seen(`keepMembers:${sharpened.join(',')}`);
@@ -268,8 +273,8 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
           seen('tryTraining');
           return trial;
         },
-        trainAdapter: async ({ job, budgetFactor }) => {
-          seen(`train:${job}:${budgetFactor}`);
+        trainAdapter: async ({ job, budgetFactor, continues }) => {
+          seen(`train:${job}:${budgetFactor}${continues === undefined ? '' : `:on ${continues}`}`);
           return adapterOf(job);
         },
       },

@@ -79,6 +79,18 @@ test('a night with a reason goes on as a first night, and the candidate keeps wh
   expect(calls).toContain('promoteAdapters:a@abc,b@abc,old@abc');
 });
 
+test('a night that goes on from a served adapter says so to the training of that capability alone', async () => {
+  const continues = [{ capabilityId: 'a', sha256: '2'.repeat(64) }];
+  const { activities, calls } = fakeActivities({ measured: { version: VERSION, outcome: 'goes-on', continues } });
+  await withWorkers(temporal, activities, async () => {
+    const { result, runId } = await start();
+    expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, runId, 'night-trains-on');
+  });
+  expect(calls).toContain(`train:a:1:on ${'2'.repeat(64)}`);
+  expect(calls).toContain('train:b:1');
+});
+
 test('what waits while a night identifies is answered there', async () => {
   const { activities } = fakeActivities({ measured: { version: VERSION, outcome: 'too-little-power' } });
   const { discoverCandidates } = activities.llm;

@@ -2,20 +2,11 @@
 import { createNightActivities } from '../../../activities/nights';
 import { nightTasks } from '../../../activities/nights/night-tasks';
 import { changeOf, detectableLoss, pairedGain } from '../../../activities/nights/gain-interval';
-import { nightDecisionSchema, nightPlanSchema } from '../../../contracts/artifacts/night';
+import { nightPlanSchema } from '../../../contracts/artifacts/night';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import type { RunContext } from '../../../contracts/messages/run-context';
-import {
-  changeNights,
-  addVersion,
-  changeDictionary,
-  changeRegistry,
-  getJson,
-  layout,
-  putJson,
-  putLines,
-} from '../../../store';
-import { RunFixture } from '../run-fixture';
+import { changeNights, changeDictionary, getJson, layout, putJson } from '../../../store';
+import { kept, NightFixture, SPEC_ENVIRONMENT } from './night-fixture';
 
 describe('tasks of a night', () => {
   const train = { start: 100, count: 300 };
@@ -55,85 +46,14 @@ describe('intervals of a gain', () => {
 });
 
 describe('planNight and decideNight', () => {
-  let fixture: RunFixture;
-  beforeEach(() => void (fixture = new RunFixture()));
+  let fixture: NightFixture;
+  beforeEach(() => void (fixture = new NightFixture()));
   afterEach(() => fixture.dispose());
 
   const night = () => createNightActivities(fixture.store);
-  const prepare = (runId: string, spec: Partial<AgentSpecInput> = {}) =>
-    fixture.prepare('http://127.0.0.1:9/v1', { environment: SPEC_ENVIRONMENT, ...spec }, 'parcel_desk.py', runId);
-  const SPEC_ENVIRONMENT = {
-    path: 'parcel_desk.py',
-    trainSeeds: { start: 0, count: 40 },
-    heldOutSeeds: { start: 1000, count: 10 },
-    maxTurns: 4,
-  };
-  const promote = (runId: string, ids = ['a', 'b'], baseModelSha256 = '0'.repeat(64)) =>
-    changeRegistry(fixture.store, 'parcels', (registry) =>
-      addVersion(registry, {
-        runId,
-        createdAt: '2026-11-23T00:00:00Z',
-        baseModelSha256,
-        adapters: ids.map((id) => ({
-          name: `${id}@1`,
-          capabilityId: id,
-          summary: id,
-          key: `adapters/parcels/${id}-1`,
-          sha256: '1'.repeat(64),
-        })),
-        routedMinusBase: { estimate: 0.5, low: 0.4, high: 0.6 },
-      }),
-    );
-
-  /** A night of 20 tasks of which the version passes `passed` and base none. */
-  const decide = async (
-    runId: string,
-    contrasts: { capabilityId: string; verdict: string; status: string | null; gap?: number; coverage?: number }[],
-    passed = 10,
-    spec: Partial<AgentSpecInput> = {},
-  ) => {
-    const { store } = fixture;
-    const context = await prepare(runId, spec);
-    const planned = await fixture.run(night().planNight, context);
-    const arm = async (name: string, passes: number) => ({
-      arm: name,
-      kind: 'base' as const,
-      rollouts: {
-        trajectories: await putLines(
-          store,
-          layout.evaluation(runId),
-          `${name}.jsonl`,
-          Array.from({ length: 20 }, (_, seed) => ({ task: { seed, split: 'train' }, success: seed < passes })),
-        ),
-        ...{ episodes: 20, successes: passes, failures: 20 - passes },
-        ...{ promptTokens: 0, completionTokens: 0, seconds: 0 },
-      },
-    });
-    const input = {
-      context,
-      plan: planned.plan,
-      version: planned.measure!.version,
-      base: await arm('night-base', 0),
-      served: await arm('night-served', passed),
-      identified: {
-        identification: await putJson(
-          store,
-          layout.capabilities(runId),
-          'identification.json',
-          identificationOf(contrasts),
-        ),
-        labels: planned.plan,
-        kept: [],
-        candidates: contrasts.length,
-        tokens: [],
-      },
-    };
-    const result = await fixture.run(night().decideNight, input);
-    expect(await fixture.run(night().decideNight, input)).toEqual(result);
-    return { result, decision: await getJson(store, result.decision, nightDecisionSchema) };
-  };
-
-  const kept = (capabilityId: string, status: string) => ({ capabilityId, verdict: 'kept', status });
+  const prepare: NightFixture['prepareNight'] = (...given) => fixture.prepareNight(...given);
+  const promote: NightFixture['promote'] = (...given) => fixture.promote(...given);
+  const decide: NightFixture['decide'] = (...given) => fixture.decide(...given);
 
   test('without a version that fits there is nothing to measure, and the plan says why', async () => {
     const plan = async (context: RunContext) => {
@@ -193,7 +113,7 @@ describe('planNight and decideNight', () => {
 
   test.each([
     ['new', [kept('c', 'new')], { kind: 'new', capabilityId: 'c' }],
-    ['regressed', [kept('b', 'regressed')], { kind: 'regressed', capabilityId: 'b' }],
+    ['regressed', [kept('b', 'regressed')], { kind: 'regressed', capabilityId: 'b', adapter: '1'.repeat(64) }],
   ])(
     '%s: the night goes on, and the same reason does not count twice on the same content',
     async (_, found, reason) => {
@@ -211,7 +131,7 @@ describe('planNight and decideNight', () => {
       expect(second.result.outcome).toBe('nothing-new');
       expect(second.decision).toMatchObject({ reasons: [], seenBefore: [reason] });
       // Another version may have cured it, or not: it is looked at anew.
-      await promote('run-2');
+      await promote('run-2', ['a', 'b'], '0'.repeat(64), '2'.repeat(64));
       expect((await decide('run-3', found)).result.outcome).toBe('goes-on');
     },
   );
@@ -320,7 +240,7 @@ describe('planNight and decideNight', () => {
       ),
     }));
     const { result, decision } = await decide('run-2', [kept('a', 'recurring')]);
-    expect(decision.reasons).toEqual([{ kind: 'regressed', capabilityId: 'a' }]);
+    expect(decision.reasons).toEqual([{ kind: 'regressed', capabilityId: 'a', adapter: '1'.repeat(64) }]);
     expect(result.sentence).toContain('a is lacking although its adapter is served');
   });
 
@@ -370,28 +290,3 @@ describe('planNight and decideNight', () => {
     expect(result.sentence).toContain('these tasks are too few to tell: c.');
   });
 });
-
-function identificationOf(
-  contrasts: { capabilityId: string; verdict: string; status: string | null; gap?: number; coverage?: number }[],
-) {
-  const none = { errorRateSuccess: null, errorRateFailure: null };
-  return {
-    candidates: [],
-    merges: [],
-    contrasts: contrasts.map(({ gap = 0.5, coverage = 0.3, ...contrast }) => ({
-      ...contrast,
-      ...none,
-      ...{ gap, coverage },
-      standardDeviation: { ...none, gap: null, coverage: null },
-      intervals: { ...none, gap: null, coverage: null },
-      ...{ runs: [], runsPassed: 1, adjustedPValue: 0.01, agreement: null },
-      ...{ missed: [], moreFailures: null, kept: contrast.verdict === 'kept', reason: 'x' },
-    })),
-    ...{ kept: [], arm: 'contrast', gone: [], evidence: [] },
-    thresholds: { minGap: 0.2, minCoverage: 0.1 },
-    rule: { runs: 1, quorum: 1, familywiseError: 0.05 },
-    calls: { discovery: 1, label: 12, reused: 0, unlabelled: 0, saved: 0 },
-    usage: { promptTokens: 20, completionTokens: 10, cachedTokens: 0 },
-    analyst: 'none',
-  };
-}

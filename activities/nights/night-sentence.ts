@@ -1,0 +1,61 @@
+import type { NightDecision } from '../../contracts/artifacts/night';
+import { percent, pointsRangeWithUnit, pointsWithUnit } from '../html/format';
+
+/**
+ * What a night measured and decided, for people.
+ * @param hasOthers whether the next night plays other tasks.
+ */
+export function nightSentence(facts: Omit<NightDecision, 'sentence'>, hasOthers: boolean): string {
+  const {
+    night,
+    version,
+    outcome,
+    reasons,
+    tasks,
+    served,
+    base,
+    gain,
+    promotedWith,
+    detectableLoss: loss,
+    cost,
+  } = facts;
+  const measured =
+    `Night ${night} measured version ${version} on ${tasks} train tasks: it passes ${percent(served)} and base ` +
+    `${percent(base)}, a gain of ${pointsWithUnit(gain.estimate)} (${pointsRangeWithUnit(gain)}); it was promoted ` +
+    `with ${pointsWithUnit(promotedWith.estimate)}.`;
+  const seen = `A loss of ${(loss * 100).toFixed(0)} points or more would have been seen in four nights of five.`;
+  const spent = `Measuring took ${cost.rollouts} rollouts and ${cost.labels} labels.`;
+  const recurring = facts.capabilities.filter(
+    ({ id, state, inVersion }) =>
+      state === 'recurring' && inVersion && !reasons.some(({ capabilityId }) => capabilityId === id),
+  );
+  const known =
+    recurring.length === 0
+      ? ''
+      : ` Still lacking, with an adapter that is served: ${recurring.map(({ id }) => id).join(', ')}.`;
+  switch (outcome) {
+    case 'goes-on':
+      return `${measured} It goes on: ${reasons.map(reasonInWords).join('; ')}.${known} ${spent}`;
+    case 'nothing-new':
+      return `${measured} Nothing new is lacking.${known} ${seen} ${spent}`;
+    case 'too-little-power':
+      return (
+        `${measured} May be lacking, but these tasks are too few to tell: ${facts.undecided.join(', ')}. ` +
+        `${hasOthers ? 'Other tasks follow in the next night' : 'The next night plays the same tasks anew'}.` +
+        `${known} ${seen} ${spent}`
+      );
+  }
+}
+
+function reasonInWords({ kind, capabilityId }: NightDecision['reasons'][number]): string {
+  switch (kind) {
+    case 'new':
+      return `${capabilityId} is lacking and has no adapter`;
+    case 'regressed':
+      return `${capabilityId} is lacking although its adapter is served`;
+    case 'recurring':
+      return `${capabilityId} is lacking still, in two nights: its training goes on from the adapter that is served`;
+    case 'lost-gain':
+      return 'it passes fewer tasks than at its promotion';
+  }
+}

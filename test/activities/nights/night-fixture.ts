@@ -1,0 +1,151 @@
+import { createNightActivities } from '../../../activities/nights';
+import { type NightDecision, nightDecisionSchema } from '../../../contracts/artifacts/night';
+import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
+import type { NightDecisionResult } from '../../../contracts/messages/night-stage';
+import { addVersion, changeNights, changeRegistry, getJson, layout, putJson, putLines } from '../../../store';
+import { RunFixture } from '../run-fixture';
+
+/** The agent's environment: a night plays 20 of its 40 train tasks. */
+export const SPEC_ENVIRONMENT = {
+  path: 'parcel_desk.py',
+  trainSeeds: { start: 0, count: 40 },
+  heldOutSeeds: { start: 1000, count: 10 },
+  maxTurns: 4,
+};
+
+/** What identification found of a capability. */
+export interface FoundContrast {
+  capabilityId: string;
+  verdict: string;
+  status: string | null;
+  gap?: number;
+  coverage?: number;
+}
+
+/** What was played in a night. Default: 20 tasks of which base passes none. */
+export interface Played {
+  tasks?: number;
+  base?: (seed: number) => boolean;
+  served?: (seed: number) => boolean;
+  /** The capability that gets a task. Default: the routing is not known. */
+  routing?: (seed: number) => string;
+}
+
+/** A capability that is lacking. */
+export const kept = (capabilityId: string, status: string): FoundContrast => ({
+  capabilityId,
+  verdict: 'kept',
+  status,
+});
+
+/** A store in which nights are planned and decided. */
+export class NightFixture extends RunFixture {
+  /** Freezes the spec of a run. */
+  prepareNight(runId: string, spec: Partial<AgentSpecInput> = {}) {
+    return this.prepare('http://127.0.0.1:9/v1', { environment: SPEC_ENVIRONMENT, ...spec }, 'parcel_desk.py', runId);
+  }
+
+  /** Puts a version with an adapter for each capability into the registry. */
+  promote(runId: string, ids = ['a', 'b'], baseModelSha256 = '0'.repeat(64), sha256 = '1'.repeat(64)) {
+    return changeRegistry(this.store, 'parcels', (registry) =>
+      addVersion(registry, {
+        runId,
+        createdAt: '2026-11-23T00:00:00Z',
+        baseModelSha256,
+        adapters: ids.map((id) => ({
+          name: `${id}@1`,
+          capabilityId: id,
+          summary: id,
+          key: `adapters/parcels/${id}-1`,
+          sha256,
+        })),
+        routedMinusBase: { estimate: 0.5, low: 0.4, high: 0.6 },
+      }),
+    );
+  }
+
+  /** Lets every night so far have ended with a result. */
+  endNights() {
+    return changeNights(this.store, 'parcels', (before) => ({
+      ...before,
+      nights: before.nights.map((one) => ({ ...one, worked: true })),
+    }));
+  }
+
+  /** A night of which the version passes the first `passed` tasks. It is decided twice, with the same result. */
+  async decide(
+    runId: string,
+    contrasts: readonly FoundContrast[],
+    passed = 10,
+    spec: Partial<AgentSpecInput> = {},
+    { tasks = 20, base = () => false, served = (seed) => seed < passed, routing }: Played = {},
+  ): Promise<{ result: NightDecisionResult; decision: NightDecision }> {
+    const { store } = this;
+    const { planNight, decideNight } = createNightActivities(store);
+    const context = await this.prepareNight(runId, spec);
+    const planned = await this.run(planNight, context);
+    const seeds = Array.from({ length: tasks }, (_, seed) => seed);
+    const arm = async (name: string, passes: (seed: number) => boolean) => ({
+      arm: name,
+      kind: 'base' as const,
+      rollouts: {
+        trajectories: await putLines(
+          store,
+          layout.evaluation(runId),
+          `${name}.jsonl`,
+          seeds.map((seed) => ({ task: { seed, split: 'train' }, success: passes(seed) })),
+        ),
+        ...{ episodes: tasks, successes: 0, failures: tasks },
+        ...{ promptTokens: 0, completionTokens: 0, seconds: 0 },
+      },
+    });
+    const record = (seed: number) => ({
+      ...{ seed, capabilityId: routing?.(seed) ?? '' },
+      ...{ probabilities: [1], coveredMass: null },
+    });
+    const identification = identificationOf(contrasts);
+    const input = {
+      context,
+      plan: planned.plan,
+      version: planned.measure!.version,
+      base: await arm('night-base', base),
+      served: await arm('night-served', served),
+      identified: {
+        identification: await putJson(store, layout.capabilities(runId), 'identification.json', identification),
+        labels: planned.plan,
+        kept: [],
+        candidates: contrasts.length,
+        tokens: [],
+      },
+      ...(routing && {
+        routing: await putLines(store, layout.evaluation(runId), 'night-routing.jsonl', seeds.map(record)),
+      }),
+    };
+    const result = await this.run(decideNight, input);
+    expect(await this.run(decideNight, input)).toEqual(result);
+    return { result, decision: await getJson(store, result.decision, nightDecisionSchema) };
+  }
+}
+
+function identificationOf(contrasts: readonly FoundContrast[]) {
+  const none = { errorRateSuccess: null, errorRateFailure: null };
+  return {
+    candidates: [],
+    merges: [],
+    contrasts: contrasts.map(({ gap = 0.5, coverage = 0.3, ...contrast }) => ({
+      ...contrast,
+      ...none,
+      ...{ gap, coverage },
+      standardDeviation: { ...none, gap: null, coverage: null },
+      intervals: { ...none, gap: null, coverage: null },
+      ...{ runs: [], runsPassed: 1, adjustedPValue: 0.01, agreement: null },
+      ...{ missed: [], moreFailures: null, kept: contrast.verdict === 'kept', reason: 'x' },
+    })),
+    ...{ kept: [], arm: 'contrast', gone: [], evidence: [] },
+    thresholds: { minGap: 0.2, minCoverage: 0.1 },
+    rule: { runs: 1, quorum: 1, familywiseError: 0.05 },
+    calls: { discovery: 1, label: 12, reused: 0, unlabelled: 0, saved: 0 },
+    usage: { promptTokens: 20, completionTokens: 10, cachedTokens: 0 },
+    analyst: 'none',
+  };
+}
