@@ -60,6 +60,7 @@ export async function evaluateArms(
       routerChoice: choice,
       identification: identified.identification,
       ...(mixed.value && { mixed: mixed.value }),
+      ...(stage.retires && { retires: stage.retires }),
       ...(mixedArm.failure !== null && { mixedFailure: mixedArm.failure }),
     },
   };

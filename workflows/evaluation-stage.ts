@@ -36,6 +36,8 @@ export interface EvaluationStage {
   trajectories: ArtifactRef;
   /** Parts that may be skipped although they do not wait, each with what leaves it out. */
   skippable: Map<string, () => void>;
+  /** Capabilities whose adapter the candidate does without, because the night asked for it. */
+  retires?: string[] | undefined;
   /** Shows what the stage does, in a line. */
   show: (text: string) => void;
 }

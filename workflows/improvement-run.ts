@@ -139,6 +139,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
   const night = patched('nights') ? await gates.perform('prepare', () => planNight(run, plan)) : null;
   const measured = night?.measure ? await measureNight(run, plan, night.plan, night.measure) : null;
   if (measured !== null && measured.decision.outcome !== 'goes-on') return endNight(run, plan, measured);
+  const retires = measured?.decision.retires;
   const trial = patched('trial-job') ? startTrial(plan, run) : null;
   const collected = await table
     .run('collect', () => gates.perform('collect', () => collect(plan), { mayEnd: true }), describeCollected)
@@ -158,14 +159,15 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
   const sharpened = await table.run(
     'sharpen',
     async () => {
-      const worked = await sharpenAll(run, plan, collected, identified, measured?.decision.continues);
-      // Without a new adapter the candidate would be what is served already.
-      if (!night?.measure || worked.every(({ adapter }) => adapter === null)) return worked;
-      return [...worked, ...(await keepMembers(run, plan, night.measure.version, worked))];
+      const worked = await sharpenAll(run, plan, collected, identified, measured?.decision);
+      // Without a new adapter, and with all that it has, the candidate would be what is served already.
+      const isSame = retires === undefined && worked.every(({ adapter }) => adapter === null);
+      if (!night?.measure || isSame) return worked;
+      return [...worked, ...(await keepMembers(run, plan, night.measure.version, worked, retires))];
     },
     describeSharpened,
   );
-  const evaluation = await evaluate(run, plan, collected, identified, sharpened);
+  const evaluation = await evaluate(run, plan, collected, identified, { sharpened, retires });
   const { evaluated, promotedVersion } = await promote(run, plan, sharpened, evaluation);
   const verdict = outcomeOf(run, evaluated, promotedVersion);
   const { approval, leftOut, beside } = run.early;
@@ -273,7 +275,7 @@ function sharpenAll(
   plan: RunPlan,
   collected: RolloutSummary,
   identified: IdentifyResult,
-  continues: NightDecisionResult['continues'] = [],
+  { continues = [], retires = [], retiredBefore = [] }: Partial<NightDecisionResult> = {},
 ): Promise<SharpenResult[]> {
   const { maxAttempts, onRejected } = plan;
   const { identification, labels, kept } = identified;
@@ -302,12 +304,14 @@ function sharpenAll(
   // Each waits for itself: a capability that failed must not end the training of the others.
   return allOf(
     kept.map(async (capability) => {
+      const gone = [...retires, ...retiredBefore].includes(capability.id);
+      // The same content would give the same adapter.
+      if (gone) return skipped(capability, 'its adapter is retired');
       showText(capability.id, 'environment');
       const result = await gates.performUnlessSkipped(capability.id, () => sharpen(capability));
       const leftOut = early.leftOut.get(capability.id);
       const reason = leftOut ?? 'skipped by a person';
-      const skipped = { status: 'skipped', reason, environment: null, adapter: null } as const;
-      const made = result ?? { ...skipped, capability, attempts: [], tokens: [] };
+      const made = result ?? skipped(capability, reason);
       const sharpened = leftOut !== undefined && made.adapter === null ? { ...made, reason } : made;
       showText(capability.id, `${sharpened.status}, ${sharpened.reason}`);
       return sharpened;
@@ -315,13 +319,18 @@ function sharpenAll(
   );
 }
 
+/** A capability for which nothing was made. */
+const skipped = (capability: SharpenResult['capability'], reason: string): SharpenResult => ({
+  ...{ capability, status: 'skipped', reason, attempts: [], environment: null, adapter: null, tokens: [] },
+});
+
 /** Evaluates the adapters. Null when none was trained. */
 async function evaluate(
   { table, gates, skippable }: Run,
   plan: RunPlan,
   { trajectories }: RolloutSummary,
   identified: IdentifyResult,
-  sharpened: SharpenResult[],
+  { sharpened, retires }: { sharpened: SharpenResult[]; retires: string[] | undefined },
 ): Promise<EvaluationOutcome | null> {
   if (sharpened.every(({ adapter }) => adapter === null)) {
     table.skip('evaluate', 'no adapter to evaluate');
@@ -331,7 +340,7 @@ async function evaluate(
     'evaluate',
     () => {
       const show = (text: string) => table.update({ key: 'evaluate', text, waitingFor: null });
-      return evaluateArms({ plan, gates, skippable, trajectories, show }, identified, sharpened);
+      return evaluateArms({ plan, gates, skippable, trajectories, show, retires }, identified, sharpened);
     },
     ({ comparison }) => comparison.summary,
   );

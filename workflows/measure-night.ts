@@ -77,7 +77,7 @@ export async function measureNight(
 async function playArms(
   { context }: RunPlan,
   { version: { version, runId, adapters, capabilities, router }, seeds: train, night }: Measured,
-): Promise<Pick<MeasuredNight, 'base' | 'served'>> {
+): Promise<Pick<MeasuredNight, 'base' | 'served'> & { routing: ArtifactRef }> {
   const again = night === undefined ? {} : { night };
   const base = await sandbox.rollOutArm.executeWithOptions({ summary: "base on the night's train tasks" }, [
     { context, arm: 'night-base', kind: 'base', adapters: [], routing: null, train, ...again },
@@ -95,7 +95,7 @@ async function playArms(
       },
     ],
   );
-  return { base, served };
+  return { base, served, routing };
 }
 
 function identifyServed({ context }: RunPlan, { rollouts }: ArmRollouts): Promise<IdentifyResult> {
@@ -127,11 +127,12 @@ export async function keepMembers(
   { context }: RunPlan,
   version: IncumbentVersion,
   worked: readonly SharpenResult[],
+  retires?: readonly string[],
 ): Promise<SharpenResult[]> {
   const sharpened = worked.flatMap(({ adapter, capability }) => (adapter === null ? [] : [capability.id]));
   const keep = () =>
     orchestration.keepMembers.executeWithOptions({ summary: `keep what version ${version.version} has` }, [
-      { context, version, sharpened },
+      { context, version, sharpened, ...(retires && { retires: [...retires] }) },
     ]);
   // In earlier versions it waited as the stage, which cannot be left out.
   if (!patched('kept-members-may-be-left-out')) return gates.perform('sharpen', keep);

@@ -52,6 +52,7 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
       try {
         const table = pairOutcomes(arms, trials);
         const learned = await learnedBy(store, input);
+        const retires = retiredBy(input);
         const judge = (judging: Judging | undefined): Judged => {
           const figures = evaluateTable(table, {
             capabilities: input.capabilities,
@@ -69,7 +70,7 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
             incumbentFailure: input.incumbentFailure,
           });
           const evaluation = evaluationSchema.parse(figures);
-          return { evaluation, gate: decideGate(evaluation, spec.gate, learned) };
+          return { evaluation, gate: decideGate(evaluation, spec.gate, learned, retires) };
         };
         const { evaluation, gate } = plan?.judging
           ? await judgeAndCount({
@@ -112,6 +113,12 @@ async function judgeAndCount(steps: {
   const judged = steps.judge(first);
   const counted = await steps.count();
   return counted.comparison === first.comparison ? judged : steps.judge(counted);
+}
+
+/** What a candidate does without that has nothing new; of another one, nothing. */
+function retiredBy({ retires = [], adapters, mixed, incumbent }: CompareInput): string[] {
+  const served = new Set(incumbent?.adapters.map(({ sha256 }) => sha256));
+  return mixed === undefined && adapters.every(({ sha256 }) => served.has(sha256)) ? retires : [];
 }
 
 /** What the curves of the trainings say. */

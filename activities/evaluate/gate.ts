@@ -22,14 +22,24 @@ interface Condition {
  * - non-inferiority: the upper end of the loss among tasks that passed before lies below `lossMargin`. Before means
  *   with the active version or, without one, with base.
  *
+ * A retirement, that is a set of adapters of the active version without one that a night named, has nothing new that
+ * could be better. Instead of the second condition it may be not worse: of the tasks that get another adapter less than
+ * `lossMargin` is lost, as far as the interval of routed minus the active version can tell.
+ *
  * What has to be proved is judged at the confidence of this comparison, where the evaluation has one; whether a loss is
  * significant, at the full error: there a stricter test would be more lenient.
  *
  * @param learned what the adapters' trainings say, for the reason when it is not passed.
+ * @param retires capabilities whose adapter a retirement does without; empty where something is new.
  */
-export function decideGate(evaluation: Evaluation, settings: GateSettings, learned: readonly Learned[] = []): Gate {
+export function decideGate(
+  evaluation: Evaluation,
+  settings: GateSettings,
+  learned: readonly Learned[] = [],
+  retires: readonly string[] = [],
+): Gate {
   const gained = gainCondition(evaluation, settings.minGain);
-  const ahead = incumbentCondition(evaluation);
+  const ahead = incumbentCondition(evaluation, retires.length > 0 ? { retires, margin: settings.lossMargin } : null);
   const kept = lossCondition(evaluation, settings.maxRegression);
   const notInferior = nonInferiority(evaluation, settings.lossMargin);
   const conditions = [gained, ...(ahead ? [ahead] : []), kept, ...(notInferior ? [notInferior] : [])];
@@ -70,7 +80,13 @@ function gainCondition(evaluation: Evaluation, minGain: number): Condition {
   };
 }
 
-function incumbentCondition(evaluation: Evaluation): Condition | null {
+/** What a retirement does without, and how much it may lose of the tasks that get another adapter. */
+interface Retirement {
+  retires: readonly string[];
+  margin: number;
+}
+
+function incumbentCondition(evaluation: Evaluation, retirement: Retirement | null): Condition | null {
   const { incumbent, routed } = evaluation;
   const { routedMinusBase } = evaluation.judged ?? evaluation;
   if (incumbent === undefined) return null;
@@ -89,9 +105,27 @@ function incumbentCondition(evaluation: Evaluation): Condition | null {
     `Routed minus the active version ${version} is ${pointsWithUnit(routedMinus.estimate)} ` +
     `(${judgedLevel(evaluation)} interval ${pointsRangeWithUnit(routedMinus)}; it passes ${rates}): `;
   if (passed) return { passed, reason: `${figures}the lower end is above zero.` };
+  if (retirement !== null) return retirementCondition(evaluation, routedMinus, { ...retirement, figures, differing });
   const proved = routedMinus.high < 0 ? 'worse than' : 'not proved better than';
   const base = routedMinusBase.low > 0 ? 'it beats base, but it is' : 'it is';
   return { passed, reason: `${figures}${base} ${proved} what is served now, so version ${version} stays.` };
+}
+
+/** Whether the set without some adapters is not worse. */
+function retirementCondition(
+  { tasks }: Evaluation,
+  routedMinus: Interval,
+  { retires, margin, figures, differing }: Retirement & { figures: string; differing: number },
+): Condition {
+  const most = (margin * differing) / tasks;
+  const passed = routedMinus.low > -most;
+  return {
+    passed,
+    reason:
+      `${figures}it only does without ${retires.join(', ')}, and the lower end is ${passed ? 'above' : 'not above'} ` +
+      `${pointsWithUnit(-most)}, which is ${percent(margin)} of the ${differing} tasks that get another adapter: it is ` +
+      `${passed ? 'not worse than what is served now' : 'not proved that nothing is lost'}.`,
+  };
 }
 
 function lossCondition(evaluation: Evaluation, maxRegression: number): Condition {

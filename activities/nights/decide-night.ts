@@ -1,5 +1,7 @@
+import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
 import { identificationSchema } from '../../contracts/artifacts/identification';
 import {
+  type AdapterTasks,
   type NightDecision,
   nightDecisionSchema,
   nightPlanSchema,
@@ -7,14 +9,25 @@ import {
   type Nights,
 } from '../../contracts/artifacts/night';
 import type { DecideNightInput, NightDecisionResult } from '../../contracts/messages/night-stage';
-import { type ArtifactStore, changeNights, getJson, layout, putJson, readDictionary, readRegistry } from '../../store';
+import {
+  type ArtifactStore,
+  changeNights,
+  getJson,
+  getLines,
+  layout,
+  putJson,
+  readDictionary,
+  readRegistry,
+} from '../../store';
 import { readPreparedSpec } from '../prepared-spec';
 import { wilson } from '../statistics/intervals';
+import { adapterGains, adapterTasks, withoutOldTasks } from './adapter-gains';
 import { changeOf, detectableLoss, pairedGain } from './gain-interval';
 import { nightSentence } from './night-sentence';
 import { playsEveryTask } from './night-tasks';
 import { pair, passes } from './paired-arms';
 import { promotedRate } from './promoted-rate';
+import { isRetirement, retiredBefore } from './retirements';
 import {
   lackingAsServed,
   type NightEvidence,
@@ -33,27 +46,32 @@ export function createDecideNight(store: ArtifactStore): (input: DecideNightInpu
     const { runId, agent } = input.context;
     const measured = await readMeasured(store, input);
     let decision: NightDecision | null = null;
+    let gone: string[] = [];
     await changeNights(store, agent, (document) => {
       const decided = decide(measured, document, runId);
       decision = decided.decision;
+      gone = decided.retiredBefore;
       return decided.document;
     });
     const { outcome, sentence, reasons } = decision as unknown as NightDecision;
-    const continues = reasons.flatMap(({ capabilityId, adapter: sha256 }) =>
-      capabilityId === null || sha256 === undefined ? [] : [{ capabilityId, sha256 }],
+    const continues = reasons.flatMap(({ capabilityId, adapter: sha256, kind }) =>
+      capabilityId === null || sha256 === undefined || isRetirement({ kind }) ? [] : [{ capabilityId, sha256 }],
     );
+    const retires = reasons.flatMap((reason) => (isRetirement(reason) ? (reason.capabilityId ?? []) : []));
     return {
       decision: await putJson(store, layout.night(runId), 'night-decision.json', decision),
       outcome,
       sentence,
       ...(continues.length > 0 && { continues }),
+      ...(retires.length > 0 && { retires }),
+      ...(gone.length > 0 && { retiredBefore: gone }),
     };
   };
 }
 
 /** What is known before the earlier nights are looked at. */
 interface Measured {
-  evidence: NightEvidence;
+  evidence: Omit<NightEvidence, 'nights' | 'gains'>;
   figures: Pick<
     NightDecision,
     | ('night' | 'version' | 'tasks' | 'served' | 'base' | 'gain' | 'promotedWith' | 'change' | 'rateChange')
@@ -61,6 +79,8 @@ interface Measured {
   >;
   /** Whether the next night plays other tasks. */
   hasOthers: boolean;
+  /** What each adapter did tonight. */
+  tasks: AdapterTasks[];
 }
 
 async function readMeasured(store: ArtifactStore, input: DecideNightInput): Promise<Measured> {
@@ -68,7 +88,11 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
   const { environment, collect, training } = (await readPreparedSpec(store, context.spec)).spec;
   const plan = await getJson(store, input.plan, nightPlanSchema);
   const identification = await getJson(store, identified.identification, identificationSchema);
-  const { paired, rates } = pair(await passes(store, input.base), await passes(store, input.served));
+  const [base, served] = [await passes(store, input.base), await passes(store, input.served)];
+  const { paired, rates } = pair(base, served);
+  const adapters = new Map(version.adapters.map(({ capabilityId, sha256 }) => [capabilityId, sha256]));
+  const routing = input.routing ? await getLines(store, input.routing, routingRecordSchema) : [];
+  const chosen = new Map(routing.map(({ seed, capabilityId }) => [seed, capabilityId]));
   const gain = pairedGain(paired);
   const { versions } = await readRegistry(store, context.agent);
   const promotedWith = versions.find((one) => one.version === version.version)?.routedMinusBase ?? gain;
@@ -82,14 +106,13 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
         version: version.version,
         runId: version.runId,
         capabilityIds: version.adapters.map(({ capabilityId }) => capabilityId),
-        adapters: new Map(version.adapters.map(({ capabilityId, sha256 }) => [capabilityId, sha256])),
+        adapters,
       },
       trainsOn: training.warmStart,
       identification,
       change,
       rateChange,
       content: plan.content,
-      nights: [],
       verdictsOfItsRun: await verdictsOf(store, context.agent, version.runId),
     },
     figures: {
@@ -110,17 +133,20 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
       identification: identified.identification,
     },
     hasOthers: !playsEveryTask(environment.trainSeeds, collect.trials),
+    tasks: input.routing ? adapterTasks(base, served, chosen, adapters) : [],
   };
 }
 
 /** The decision beside the nights before it, and the nights with it. */
 function decide(
-  { evidence: measured, figures, hasOthers }: Measured,
+  { evidence: measured, figures, hasOthers, tasks }: Measured,
   document: Nights,
   runId: string,
-): { decision: NightDecision; document: Nights } {
+): { decision: NightDecision; document: Nights; retiredBefore: string[] } {
   const place = document.nights.findIndex((night) => night.runId === runId);
-  const evidence = { ...measured, nights: place < 0 ? document.nights : document.nights.slice(0, place) };
+  const nights = place < 0 ? document.nights : document.nights.slice(0, place);
+  const gains = adapterGains(tasks, { version: figures.version, content: measured.content, nights });
+  const evidence: NightEvidence = { ...measured, nights, gains };
   const capabilities = servedCapabilities(evidence);
   const found = nightReasons(evidence, capabilities);
   // What was decided stays decided, whatever an earlier night that is still under way has decided since.
@@ -133,14 +159,19 @@ function decide(
   const outcome = reasons.length > 0 ? 'goes-on' : undecided.length > 0 ? 'too-little-power' : 'nothing-new';
   const facts: Omit<NightDecision, 'sentence'> = {
     ...figures,
-    ...{ outcome, reasons, seenBefore, undecided, capabilities },
+    ...{ outcome, reasons, seenBefore, undecided, capabilities, adapters: gains },
   };
   const lacking = lackingAsServed(evidence, capabilities);
   return {
+    retiredBefore: retiredBefore(evidence),
     decision: nightDecisionSchema.parse({ ...facts, sentence: nightSentence(facts, hasOthers) }),
     document: {
       ...document,
-      nights: document.nights.map((night) => (night.runId === runId ? { ...night, outcome, reasons, lacking } : night)),
+      nights: withoutOldTasks(
+        document.nights.map((night) =>
+          night.runId === runId ? { ...night, outcome, reasons, lacking, adapters: tasks } : night,
+        ),
+      ),
     },
   };
 }

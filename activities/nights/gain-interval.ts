@@ -14,12 +14,13 @@ export interface PairedTasks {
  * 95 % interval of a paired difference of shares, one trial a task: Wald's with half a task added to each of the four
  * cells (Agresti and Min 2005, Statistics in Medicine 24:729-740), which holds for a few dozen tasks and does not
  * vanish where no task differs.
+ * @param z half its width in standard deviations, for another level.
  */
-export function pairedGain({ tasks, gained, lost }: PairedTasks): Interval {
+export function pairedGain({ tasks, gained, lost }: PairedTasks, z = Z95): Interval {
   const n = tasks + 2;
   const [up, down] = [gained + 0.5, lost + 0.5];
   const centre = (up - down) / n;
-  const reach = (Z95 * Math.sqrt(up + down - (up - down) ** 2 / n)) / n;
+  const reach = (z * Math.sqrt(up + down - (up - down) ** 2 / n)) / n;
   return {
     estimate: tasks === 0 ? 0 : (gained - lost) / tasks,
     low: Math.max(-1, centre - reach),

@@ -10,9 +10,10 @@ import { adapterRecords } from '../reuse/adapter-records';
  * be kept. Throws StoreMissingError and StoreCorruptError for a manifest that is gone.
  */
 export function createKeepMembers(store: ArtifactStore): (input: KeepMembersInput) => Promise<SharpenResult[]> {
-  return async ({ context: { runId, agent }, version, sharpened }) => {
+  return async ({ context: { runId, agent }, version, sharpened, retires = [] }) => {
     const wanted = version.adapters.filter(
-      ({ capabilityId }) => capabilityId !== MIXED && !sharpened.includes(capabilityId),
+      ({ capabilityId }) =>
+        capabilityId !== MIXED && !sharpened.includes(capabilityId) && !retires.includes(capabilityId),
     );
     if (wanted.length === 0) return [];
     const trained = await adapterRecords(store, agent);

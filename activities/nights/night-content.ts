@@ -18,6 +18,10 @@ export function nightContent(prepared: PreparedSpec): NightPlan['content'] {
   };
 }
 
+/** Whether two nights had the same content. */
+export const isEqualContent = (a: NightPlan['content'], b: NightPlan['content']): boolean =>
+  a.environment === b.environment && a.baseModel === b.baseModel && a.options === b.options;
+
 /** Options that say where a trainer runs and how often it reports. */
 const OPERATION = [
   ...(['backend', 'kubernetes', 'threads', 'checkpointEvery'] as const),

@@ -1,7 +1,9 @@
 import type { Contrast, Identification } from '../../contracts/artifacts/identification';
 import type { Interval } from '../../contracts/artifacts/evaluation';
-import type { NightDecision, NightPlan, NightReason, Nights } from '../../contracts/artifacts/night';
+import type { AdapterGain, NightDecision, NightPlan, NightReason, Nights } from '../../contracts/artifacts/night';
 import { MIXED } from '../../contracts/names';
+import { isEqualContent } from './night-content';
+import { isRetirement, retirements, wasRetired, wasTriedWithout } from './retirements';
 
 /** What a decision is made from. */
 export interface NightEvidence {
@@ -12,6 +14,8 @@ export interface NightEvidence {
     /** Sha256 of its adapters, by capability. */
     adapters: ReadonlyMap<string, string>;
   };
+  /** How each of its adapters does on its tasks. */
+  gains: readonly AdapterGain[];
   /** Whether a training may go on from what is served. */
   trainsOn: boolean;
   identification: Pick<Identification, 'contrasts' | 'thresholds'>;
@@ -65,8 +69,14 @@ export function nightReasons(
   const mayLack = undecidedCapabilities(evidence, capabilities).length > 0;
   if (lostRate && (evidence.change.high < 0 || (evidence.rateChange !== null && mayLack)))
     all.push({ kind: 'lost-gain', capabilityId: null });
-  const seenBefore = all.filter((reason) => wasWorkedOn(evidence, reason));
-  return { reasons: all.filter((reason) => !seenBefore.includes(reason)), seenBefore };
+  const known = all.filter((reason) => wasWorkedOn(evidence, reason));
+  const open = all.filter((reason) => !known.includes(reason));
+  const without = retirements(evidence, open);
+  const tried = without.filter((reason) => wasTriedWithout(evidence, reason));
+  return {
+    reasons: [...open, ...without.filter((reason) => !tried.includes(reason))],
+    seenBefore: [...known, ...tried],
+  };
 }
 
 function reasonOf(evidence: NightEvidence, { id: capabilityId, state, inVersion }: Capability): NightReason | null {
@@ -91,7 +101,7 @@ const wasLackingBefore = ({ version, content, nights }: NightEvidence, capabilit
   nights.some(
     (night) =>
       night.version === version.version &&
-      isEqual(night.content, content) &&
+      isEqualContent(night.content, content) &&
       night.lacking?.includes(capabilityId) === true,
   );
 
@@ -106,20 +116,17 @@ function wasWorkedOn(evidence: NightEvidence, { kind, capabilityId, adapter }: N
       // A run that failed, was cancelled or expired has cured nothing.
       night.worked &&
       (adapter !== undefined || night.version === version.version) &&
-      isEqual(night.content, content) &&
+      isEqualContent(night.content, content) &&
       night.reasons.some((reason) =>
         adapter === undefined
           ? reason.kind === kind && reason.capabilityId === capabilityId
-          : reason.adapter === adapter && reason.capabilityId === capabilityId,
+          : reason.adapter === adapter && reason.capabilityId === capabilityId && !isRetirement(reason),
       ),
   );
-  return byNight || (kind === 'new' && capabilityId !== null && verdictOfItsRun(evidence, capabilityId) === 'kept');
+  if (byNight || kind !== 'new' || capabilityId === null) return byNight;
+  // The same content would give the adapter that was retired.
+  return verdictOfItsRun(evidence, capabilityId) === 'kept' || wasRetired(evidence, capabilityId);
 }
-
-type Content = NightEvidence['content'];
-
-const isEqual = (a: Content, b: Content): boolean =>
-  a.environment === b.environment && a.baseModel === b.baseModel && a.options === b.options;
 
 /** Whether the version was trained for another environment: its adapters have not been tried on that of today. */
 const madeForOtherContent = ({ version, content, nights }: NightEvidence): boolean =>
@@ -134,7 +141,7 @@ function verdictOfItsRun(
   { version, content, nights, verdictsOfItsRun }: NightEvidence,
   capabilityId: string,
 ): Contrast['verdict'] | undefined {
-  const isSame = nights.some((night) => night.runId === version.runId && isEqual(night.content, content));
+  const isSame = nights.some((night) => night.runId === version.runId && isEqualContent(night.content, content));
   return isSame ? verdictsOfItsRun.get(capabilityId) : undefined;
 }
 

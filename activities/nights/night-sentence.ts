@@ -35,7 +35,7 @@ export function nightSentence(facts: Omit<NightDecision, 'sentence'>, hasOthers:
       : ` Still lacking, with an adapter that is served: ${recurring.map(({ id }) => id).join(', ')}.`;
   switch (outcome) {
     case 'goes-on':
-      return `${measured} It goes on: ${reasons.map(reasonInWords).join('; ')}.${known} ${spent}`;
+      return `${measured} It goes on: ${reasons.map((reason) => reasonInWords(reason, facts.adapters)).join('; ')}.${known} ${spent}`;
     case 'nothing-new':
       return `${measured} Nothing new is lacking.${known} ${seen} ${spent}`;
     case 'too-little-power':
@@ -47,7 +47,14 @@ export function nightSentence(facts: Omit<NightDecision, 'sentence'>, hasOthers:
   }
 }
 
-function reasonInWords({ kind, capabilityId }: NightDecision['reasons'][number]): string {
+function reasonInWords(
+  { kind, capabilityId }: NightDecision['reasons'][number],
+  adapters: NightDecision['adapters'] = [],
+): string {
+  const own = adapters.find((adapter) => adapter.capabilityId === capabilityId);
+  const figures =
+    own &&
+    `${pointsWithUnit(own.gain.estimate)} (${pointsRangeWithUnit(own.gain)}) on the ${own.tasks} tasks that it got`;
   switch (kind) {
     case 'new':
       return `${capabilityId} is lacking and has no adapter`;
@@ -55,6 +62,10 @@ function reasonInWords({ kind, capabilityId }: NightDecision['reasons'][number])
       return `${capabilityId} is lacking although its adapter is served`;
     case 'recurring':
       return `${capabilityId} is lacking still, in two nights: its training goes on from the adapter that is served`;
+    case 'harms':
+      return `the adapter of ${capabilityId} does harm, ${figures}: what is served is tried without it`;
+    case 'no-longer-helps':
+      return `the adapter of ${capabilityId} no longer helps, ${figures}: what is served is tried without it`;
     case 'lost-gain':
       return 'it passes fewer tasks than at its promotion';
   }

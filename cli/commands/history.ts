@@ -6,7 +6,7 @@ import { LocalStore } from '../../store';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { renderHistoryPage } from '../history/history-page';
-import { type AgentHistory, judgedText, type Night, readHistory } from '../history/read-history';
+import { type AgentHistory, judgedText, type Night, readHistory, retiredText } from '../history/read-history';
 import { duration, table } from '../output';
 
 /** Flags of `whet history`. */
@@ -68,7 +68,7 @@ function historyText({ agent, nights, active, damaged }: AgentHistory): string {
     list([...night.new, ...night.regressed.map((name) => `${name} (again)`)]),
     list(night.fixed),
     night.reused === null ? '?' : list(night.reused.map(({ name }) => name)),
-    night.retired === null ? '?' : list(night.retired),
+    night.retired === null ? '?' : list(retiredText(night)),
     night.version === null ? '' : String(night.version),
     gainText(night),
     judgedText(night),

@@ -21,6 +21,8 @@ export interface Night {
   reused: { name: string; from: string }[] | null;
   /** Capabilities whose adapters the version that it replaced had and its own lacks; null where that cannot be told. */
   retired: string[] | null;
+  /** Capabilities whose adapters the night wanted to do without, and why, whether or not that was promoted. */
+  retires: { id: string; why: 'harms' | 'no-longer-helps' }[];
   version: number | null;
   gain: { estimate: number; low: number; high: number } | null;
   /** How strictly the gate judged; null where it did not, or an earlier version did. */
@@ -104,6 +106,7 @@ function nightOf(record: RunRecord, night: number, registry: Registry | null): N
     regressed: names(figures?.regressed),
     reused: figures === null ? [] : (figures.reused?.map(({ name, from }) => ({ name, from })) ?? null),
     retired: retiredBy(figures, registry),
+    retires: figures?.retires?.map(({ id, why }) => ({ id, why })) ?? [],
     version: figures?.promotedVersion ?? null,
     gain: figures?.gain ?? null,
     judged: figures?.judged ?? null,
@@ -128,6 +131,13 @@ function retiredBy(figures: RunRecord['figures'], registry: Registry | null): st
   const has = new Set(made.adapters.map(({ capabilityId }) => capabilityId));
   return before.adapters.flatMap(({ capabilityId }) => (has.has(capabilityId) ? [] : [capabilityId]));
 }
+
+/** What a night retired, each with why where the night had asked for it. */
+export const retiredText = ({ retired, retires }: Pick<Night, 'retired' | 'retires'>): string[] =>
+  (retired ?? []).map((id) => {
+    const why = retires.find((one) => one.id === id)?.why;
+    return why === undefined ? id : `${id} (${why === 'harms' ? 'did harm' : 'no longer helped'})`;
+  });
 
 /** What is wrong with a damaged file, in a few words. */
 export function problemOf(error: unknown): string {

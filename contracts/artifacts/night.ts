@@ -30,11 +30,32 @@ export type NightPlan = z.infer<typeof nightPlanSchema>;
 
 /** Why a night goes on: what an earlier one went on for does not count again on the same content. */
 const nightReasonSchema = z.strictObject({
-  kind: z.enum(['new', 'regressed', 'recurring', 'lost-gain']).describe('What the night found.'),
+  kind: z
+    .enum(['new', 'regressed', 'recurring', 'lost-gain', 'harms', 'no-longer-helps'])
+    .describe('What the night found.'),
   capabilityId: z.string().nullable().describe('Capability that it concerns; null for the whole version.'),
   adapter: z.string().optional().describe('Sha256 of the served adapter that it is about, once for each content.'),
 });
 export type NightReason = z.infer<typeof nightReasonSchema>;
+
+/** Tasks of an adapter, by what it and base did with them. */
+const adapterTasksSchema = z.strictObject({
+  capabilityId: z.string().describe('Capability of the adapter.'),
+  sha256: z.string().describe('Hash of the adapter.'),
+  tasks: count.describe('Tasks that the router gave it, pooled over nights of the version with the same content.'),
+  gained: count.describe('Of these, passed by it alone.'),
+  lost: count.describe('Of these, passed by base alone.'),
+});
+export type AdapterTasks = z.infer<typeof adapterTasksSchema>;
+
+const adapterGainSchema = adapterTasksSchema.extend({
+  gain: intervalSchema.describe('Adapter minus base, paired over its tasks, at `confidence`.'),
+  confidence: z.number().describe('Corrected for the adapters of the version, and for the nights that have looked.'),
+  verdict: z
+    .enum(['helps', 'harms', 'no-longer-helps', 'cannot-tell'])
+    .describe('`no-longer-helps`: any gain of 10 points or more on its tasks is excluded.'),
+});
+export type AdapterGain = z.infer<typeof adapterGainSchema>;
 
 /** `night-decision.json`: what a night found, and whether it goes on. Written before Temporal is told. */
 export const nightDecisionSchema = z.strictObject({
@@ -72,6 +93,10 @@ export const nightDecisionSchema = z.strictObject({
       }),
     )
     .describe('Every capability that was looked at.'),
+  adapters: z
+    .array(adapterGainSchema)
+    .optional()
+    .describe('Each adapter of the version. Absent in nights of earlier versions.'),
   cost: z
     .strictObject({
       rollouts: count.describe('Rollouts of both arms.'),
@@ -108,6 +133,8 @@ export const nightsSchema = z.strictObject({
       worked: z.boolean().default(false),
       /** Capabilities that were lacking although their adapter is served. Absent in nights of earlier versions. */
       lacking: z.array(z.string()).optional(),
+      /** What each adapter did in this night alone; left out once it is old. */
+      adapters: z.array(adapterTasksSchema).optional(),
     }),
   ),
   /** None is ever dropped: their number decides how strictly the next one is judged. */

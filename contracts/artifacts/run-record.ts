@@ -21,6 +21,8 @@ const runFiguresSchema = z.strictObject({
   sharpened: z.array(capabilitySchema),
   /** Of those, the ones whose adapters an earlier run trained, with its id; absent in older records. */
   reused: z.array(capabilitySchema.extend({ from: z.string() })).optional(),
+  /** Capabilities whose adapters the night wanted to do without, and why; absent: none. */
+  retires: z.array(capabilitySchema.extend({ why: z.enum(['harms', 'no-longer-helps']) })).optional(),
   promotedVersion: z.number().int().nullable(),
   /** Pass rate of what would be promoted minus base, paired; null without an evaluation. */
   gain: intervalSchema.nullable(),
@@ -88,6 +90,9 @@ function figuresOf({ identification, sharpened, promotedVersion, evaluation, ...
     identification.contrasts.map(({ capabilityId: id, status: state }) => ({ id, state }));
   const withStatus = (status: string) => states.filter(({ state }) => state === status).map(({ id }) => named(id));
   const judged = sharpened.filter(({ adapter }) => adapter !== null);
+  const retires = (report.night?.reasons ?? []).flatMap(({ kind: why, capabilityId }) =>
+    capabilityId !== null && (why === 'harms' || why === 'no-longer-helps') ? [{ ...named(capabilityId), why }] : [],
+  );
   return {
     new: withStatus('new'),
     recurring: withStatus('recurring'),
@@ -98,6 +103,7 @@ function figuresOf({ identification, sharpened, promotedVersion, evaluation, ...
       ...judged.map(({ capability: { id, name }, adapter }) => ({ id, name, from: adapter?.reusedFrom })),
       { id: MIXED, name: 'everything mixed', from: report.mixed?.reusedFrom },
     ].flatMap(({ id, name, from }) => (from === undefined ? [] : [{ id, name, from }])),
+    ...(retires.length > 0 && { retires }),
     promotedVersion,
     gain: evaluation?.routedMinusBase ?? null,
     ...(evaluation?.judged && { judged: judgingSchema.strip().parse(evaluation.judged) }),

@@ -137,6 +137,8 @@ export interface CompareInput {
   incumbent?: IncumbentVersion & { routing: ArtifactRef };
   /** Why the active version is no arm although the plan has it; absent otherwise. */
   incumbentFailure?: string;
+  /** Capabilities whose adapter the candidate does without, because a night asked for it. Absent: none. */
+  retires?: string[];
 }
 
 /** The comparison of all arms, and whether the adapters may be promoted. */

@@ -28,6 +28,8 @@ export interface DecideNightInput {
   version: IncumbentVersion;
   base: ArmRollouts;
   served: ArmRollouts;
+  /** JSONL of RoutingRecord: what the version's router chose. Absent in runs of earlier versions. */
+  routing?: ArtifactRef;
   /** Of the served system. */
   identified: IdentifyResult;
 }
@@ -41,6 +43,10 @@ export interface NightDecisionResult {
   sentence: string;
   /** Capabilities whose training goes on, with the sha256 of the adapter that is served. Absent: none. */
   continues?: { capabilityId: string; sha256: string }[];
+  /** Capabilities whose adapter the candidate does without. Absent: none. */
+  retires?: string[];
+  /** Capabilities whose adapter was retired on the same content: it would be made again. Absent: none. */
+  retiredBefore?: string[];
 }
 
 /** Input of `keepMembers`. */
@@ -50,4 +56,6 @@ export interface KeepMembersInput {
   version: IncumbentVersion;
   /** Ids of the capabilities that the run has an adapter for. */
   sharpened: string[];
+  /** Capabilities whose adapter is not kept. Absent: none. */
+  retires?: string[];
 }

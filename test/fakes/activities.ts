@@ -76,7 +76,7 @@ export interface FakeOptions {
   /** The version that is active. Default: none. */
   incumbent?: IncumbentVersion;
   /** The active version as a night measures it, and what the night decides. Default: the run does not measure. */
-  measured?: { version: IncumbentVersion } & Partial<Pick<NightDecisionResult, 'outcome' | 'continues'>>;
+  measured?: { version: IncumbentVersion } & Partial<Pick<NightDecisionResult, 'outcome' | 'continues' | 'retires'>>;
   /** Kind of the candidate. Default: `labels`. */
   chosen?: CompetingRouter;
   mixedAdapter?: boolean;
@@ -143,10 +143,10 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
             ...decided,
           };
         },
-        keepMembers: async ({ version, sharpened }) => {
-          seen(`keepMembers:${sharpened.join(',')}`);
+        keepMembers: async ({ version, sharpened, retires = [] }) => {
+          seen(`keepMembers:${sharpened.join(',')}${retires.map((id) => `:without ${id}`).join('')}`);
           return version.capabilities.flatMap((member) =>
-            sharpened.includes(member.id)
+            sharpened.includes(member.id) || retires.includes(member.id)
               ? []
               : [
                   {
@@ -157,7 +157,8 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
           );
         },
         compareArms: async (input) => {
-          seen(`compareArms:${input.arms.map((a) => a.arm).join(',')}`);
+          const without = (input.retires ?? []).map((id) => `:without ${id}`).join('');
+          seen(`compareArms:${input.arms.map((a) => a.arm).join(',')}${without}`);
           return {
             evaluation: artifact('evaluation.json'),
             gatePassed: options.gatePassed ?? true,

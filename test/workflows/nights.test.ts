@@ -91,6 +91,24 @@ test('a night that goes on from a served adapter says so to the training of that
   expect(calls).toContain('train:b:1');
 });
 
+test('a night that retires an adapter tries what is served without it, although nothing was trained', async () => {
+  const { activities, calls } = fakeActivities({
+    kept: ['old'],
+    incumbent: VERSION,
+    measured: { version: VERSION, outcome: 'goes-on', retires: ['old'] },
+  });
+  await withWorkers(temporal, activities, async () => {
+    const { result, runId } = await start();
+    expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, runId, 'night-retires');
+  });
+  // The same content would give the same adapter.
+  expect(calls.filter((call) => /^(synthesise|train:)/.test(call))).toEqual([]);
+  expect(calls).toContain('keepMembers::without old');
+  expect(calls).toContain('compareArms:base,a@abc,routed,incumbent:without old');
+  expect(calls).toContain('promoteAdapters:a@abc');
+});
+
 test('what waits while a night identifies is answered there', async () => {
   const { activities } = fakeActivities({ measured: { version: VERSION, outcome: 'too-little-power' } });
   const { discoverCandidates } = activities.llm;

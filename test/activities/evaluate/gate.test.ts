@@ -83,6 +83,27 @@ describe('the gate with an active version', () => {
     expect(decideGate(against(better, minus, loss, differing), SETTINGS).passed).toBe(passed);
   });
 
+  it.each([
+    ['not worse', [-0.01, 0.02, 0.05], 100, true],
+    ['not worse, but on too few tasks to lose so much', [-0.01, 0.02, 0.05], 40, false],
+    ['exactly as bad as the margin', [-0.025, 0.02, 0.05], 100, false],
+    ['worse', [-0.2, -0.15, -0.1], 300, false],
+    ['the same adapter for every task', [0, 0, 0], 0, false],
+  ] as const)('a set that only lacks an adapter, %s', (_, minus, differing, passed) => {
+    const gate = decideGate(against(better, minus, NO_LOSS, differing), SETTINGS, [], ['old']);
+    expect(gate.passed).toBe(passed);
+    // Where something is new it has to be better.
+    expect(decideGate(against(better, minus, NO_LOSS, differing), SETTINGS).passed).toBe(false);
+  });
+
+  it('says what a retirement was judged by', () => {
+    const { reasons } = decideGate(against(better, [-0.01, 0.02, 0.05], NO_LOSS, 100), SETTINGS, [], ['old']);
+    expect(reasons[1]).toContain(
+      'it only does without old, and the lower end is above −2.5 points, which is 10.0 % of the 100 tasks that get ' +
+        'another adapter: it is not worse than what is served now.',
+    );
+  });
+
   it('says in plain words that base is beaten and the active version is not', () => {
     const { reasons, culprit } = decideGate(against(better, [-0.2, -0.15, -0.1]), SETTINGS);
     expect(reasons[1]).toBe(

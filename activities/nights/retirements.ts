@@ -1,0 +1,59 @@
+import type { NightReason } from '../../contracts/artifacts/night';
+import { MIXED } from '../../contracts/names';
+import { isEqualContent } from './night-content';
+import type { NightEvidence } from './night-reasons';
+
+/** Whether a reason is to try what is served without an adapter. */
+export const isRetirement = ({ kind }: Pick<NightReason, 'kind'>): boolean =>
+  kind === 'harms' || kind === 'no-longer-helps';
+
+/**
+ * Adapters that the version may be better without. One that is to be trained tonight is not among them: its absence is
+ * tried when training has not helped. None where no adapter would be left, since base alone is no candidate: a person
+ * can roll back.
+ */
+export function retirements({ gains }: NightEvidence, open: readonly NightReason[]): NightReason[] {
+  const found = gains.flatMap(({ capabilityId, sha256, verdict }): NightReason[] =>
+    (verdict === 'harms' || verdict === 'no-longer-helps') && capabilityId !== MIXED
+      ? [{ kind: verdict, capabilityId, adapter: sha256 }]
+      : [],
+  );
+  if (found.length === gains.length) return [];
+  return found.filter(({ capabilityId }) => !open.some((reason) => reason.capabilityId === capabilityId));
+}
+
+/** Whether the version was tried without this adapter on the same content: the held-out tasks would say the same. */
+export const wasTriedWithout = (
+  { version, content, nights }: NightEvidence,
+  { capabilityId, adapter }: NightReason,
+): boolean =>
+  nights.some(
+    (night) =>
+      night.worked &&
+      night.version === version.version &&
+      isEqualContent(night.content, content) &&
+      night.reasons.some(
+        (reason) => isRetirement(reason) && reason.adapter === adapter && reason.capabilityId === capabilityId,
+      ),
+  );
+
+/** Whether an adapter of a capability that has none now was retired on the same content. */
+export const wasRetired = ({ version, content, nights }: NightEvidence, capabilityId: string): boolean =>
+  !version.adapters.has(capabilityId) &&
+  nights.some(
+    (night) =>
+      night.worked &&
+      isEqualContent(night.content, content) &&
+      night.reasons.some((reason) => isRetirement(reason) && reason.capabilityId === capabilityId),
+  );
+
+/** Capabilities without an adapter, because theirs was retired on the same content. */
+export const retiredBefore = (evidence: NightEvidence): string[] => [
+  ...new Set(
+    evidence.nights.flatMap(({ reasons }) =>
+      reasons.flatMap(({ capabilityId }) =>
+        capabilityId !== null && wasRetired(evidence, capabilityId) ? [capabilityId] : [],
+      ),
+    ),
+  ),
+];
