@@ -4,7 +4,8 @@
  * judged as the k-th comparison. Outcomes are made up as in `bench/gate.ts`; statistics, gate and error spending are
  * the service's own. Each night has held-out tasks of its own, which gives chance more room than the same tasks every
  * night. The last line is JSON: `promotedShare` is the share of sequences that promoted anything, `promotedUnspent`
- * what it would be with every comparison at the full error.
+ * what it would be with every comparison at the full error. It exits with 1 where `promotedShare` is above the stated
+ * error.
  *
  *     node dist/bench/nights-aa.js [--sequences 200] [--nights 90] [--tasks 420] [--trials 2] [--seed 1] [--threads 2]
  */
@@ -13,6 +14,8 @@ import { Worker, isMainThread, parentPort, workerData } from 'node:worker_thread
 import { type AaSequence, type AaTask, runSequence } from './nights-aa/run-sequence';
 
 const DEFAULTS = { sequences: 200, nights: 90, tasks: 420, trials: 2, seed: 1, threads: 2 };
+/** Share of the sequences that may promote anything. */
+const STATED_ERROR = 0.05;
 type Name = keyof typeof DEFAULTS;
 
 function options(): Record<Name, number> {
@@ -61,13 +64,15 @@ async function main(): Promise<void> {
   const share = (of: (sequence: AaSequence) => boolean) => Number((done.filter(of).length / sequences).toFixed(4));
   const promoted = done.flatMap((one) => one.promotedIn ?? []);
   if (promoted.length > 0) console.log(`promoted in nights ${promoted.sort((a, b) => a - b).join(', ')}`);
+  const promotedShare = share(({ promotedIn }) => promotedIn !== null);
+  if (promotedShare > STATED_ERROR) process.exitCode = 1;
   console.log(
     JSON.stringify({
       name: 'nights-aa',
       ...{ sequences, nights, tasks, trials },
-      promotedShare: share(({ promotedIn }) => promotedIn !== null),
+      promotedShare,
       promotedUnspent: share(({ promotedUnspent }) => promotedUnspent),
-      statedError: 0.05,
+      statedError: STATED_ERROR,
       seconds: Math.round((Date.now() - began) / 1000),
     }),
   );

@@ -15,9 +15,15 @@
  * - `blockedNights`: nights that ended although something larger is lacking, because an earlier night had worked on it
  *   with the same content and could not cure it. They follow the rule of ADR 0017 and are in no other count.
  *
- * The last line is JSON.
+ * A set without an adapter that a night retired may be as good as what was served: it is a false promotion where it is
+ * truly worse.
  *
- *     node dist/bench/nights.js [--nights 365] [--keep FOLDER]
+ * The last line is JSON. It exits with 1 where the limits are broken: more false promotions than the stated error makes
+ * likely (5 % for each version that served, at 95 %), a missed regression, or more than 2 % of other wrong decisions.
+ *
+ *     node dist/bench/nights.js [--nights 365] [--from 1] [--keep FOLDER]
+ *
+ * `--from 300` begins the year on that day, as a first night: for a look at what happens late in it.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,14 +38,22 @@ import { Year } from './nights/year';
 export type JudgedNight = NightRecord & Judgement;
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { nights: { type: 'string', default: '365' }, keep: { type: 'string' } } });
+  const { values } = parseArgs({
+    options: {
+      nights: { type: 'string', default: '365' },
+      from: { type: 'string', default: '1' },
+      keep: { type: 'string' },
+    },
+  });
   const nights = Number(values.nights);
-  if (!Number.isInteger(nights) || nights < 1) throw new RangeError('--nights: a whole number above 0.');
+  const from = Number(values.from);
+  for (const [name, value] of Object.entries({ nights, from }))
+    if (!Number.isInteger(value) || value < 1) throw new RangeError(`--${name}: a whole number above 0.`);
   const folder = values.keep ?? (await mkdtemp(join(tmpdir(), 'whet-nights-')));
   const began = Date.now();
   const judged: JudgedNight[] = [];
   try {
-    const days = Array.from({ length: nights }, (_, i) => i + 1);
+    const days = Array.from({ length: nights }, (_, i) => i + from);
     await new Year(folder).run(days, (night) => {
       const one = { ...night, ...judgeNight(night) };
       judged.push(one);
@@ -54,6 +68,10 @@ async function main(): Promise<void> {
   const others = judged.filter((night) => night.wrong.some((one) => one !== 'false-promotion')).length;
   const missed = missedEvents(judged);
   for (const event of missed) console.log(`missed: ${event}`);
+  const promotions = judged.filter(({ promotedVersion }) => promotedVersion !== null).length;
+  const isWithin =
+    wrong('false-promotion') <= mostFalse(promotions + 1) && missed.length === 0 && others <= 0.02 * nights;
+  if (!isWithin) process.exitCode = 1;
   console.log(
     JSON.stringify({
       name: 'nights',
@@ -66,7 +84,7 @@ async function main(): Promise<void> {
       keptAlthoughBetter: wrong('kept-although-better'),
       blockedNights: judged.filter(({ decision, blocked }) => decision?.outcome !== 'goes-on' && blocked.length > 0)
         .length,
-      promotions: judged.filter(({ promotedVersion }) => promotedVersion !== null).length,
+      promotions,
       comparisons: judged.filter(({ compared }) => compared !== null).length,
       rollouts: judged.reduce((sum, { spend }) => sum + spend.rollouts, 0),
       labels: judged.reduce((sum, { spend }) => sum + spend.labels, 0),
@@ -74,6 +92,16 @@ async function main(): Promise<void> {
       seconds: Math.round((Date.now() - began) / 1000),
     }),
   );
+}
+
+/** As many false promotions as so many versions may have at 5 % each: more have a chance of at most 5 %. */
+function mostFalse(versions: number): number {
+  let [most, term, below] = [0, 0.95 ** versions, 0];
+  for (below += term; below < 0.95; below += term) {
+    term *= ((versions - most) / (most + 1)) * (0.05 / 0.95);
+    most++;
+  }
+  return most;
 }
 
 if (require.main === module) void main();

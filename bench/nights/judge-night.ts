@@ -63,14 +63,36 @@ const REACHABLE = 0.9;
 /** A loss that is none: how far two days differ by rounding. */
 const NOTHING = 0.01;
 
+/** An adapter that gains less on its own tasks does not help. */
+const HELPFUL = 0.1;
+/** Nights over which the gain of an adapter is pooled: only then is all that is looked at after the event. */
+const POOLED = 8;
+
+/** What the adapter that is served for a skill gains over base on its tasks; 0 where there is none. */
+const gainOf = (world: World, skill: Skill, served: readonly Habit[]): number =>
+  servedMean(world, skill, served) - world.mean(skill, null);
+
+/** Whether an adapter does more harm than its interval is wide, for all nights that are pooled. */
+const isHarmMissed = (world: World, served: readonly Habit[], { adapters = [], seenBefore }: NightDecision): boolean =>
+  world.daysOfHarm >= POOLED &&
+  adapters.some(({ capabilityId, gain }) => {
+    const skill = skillOf(capabilityId);
+    const isSeen = seenBefore.some((reason) => reason.kind === 'harms' && reason.capabilityId === capabilityId);
+    return skill !== null && !isSeen && -gainOf(world, skill, served) > gain.high - gain.low;
+  });
+
 /** Judges a night by the world of its day. */
 export function judgeNight(night: NightRecord): Judgement {
   const world = new World(night.day);
   const wrong: Wrong[] = [];
   const { compared, decision } = night;
-  if (compared?.passed && compared.candidate <= compared.rival) wrong.push('false-promotion');
-  const least = compared?.evaluation.plan?.minimumDetectableGain ?? 1;
-  if (compared && !compared.passed && compared.candidate - compared.rival > least) wrong.push('kept-although-better');
+  const retires = decision?.reasons.some(({ kind }) => kind === 'harms' || kind === 'no-longer-helps') === true;
+  // A set without an adapter may be as good as what is served.
+  const least = compared === null ? 0 : compared.rival - (retires ? NOTHING : 0);
+  if (compared?.passed && compared.candidate <= least) wrong.push('false-promotion');
+  const provable = compared?.evaluation.plan?.minimumDetectableGain ?? 1;
+  if (compared && !compared.passed && compared.candidate - compared.rival > provable)
+    wrong.push('kept-although-better');
   if (decision === null) return { wrong, open: [], blocked: [] };
 
   const isLacking = (skill: Skill) => world.share(skill) > 0 && servedMean(world, skill, night.served) < LACKING;
@@ -78,6 +100,8 @@ export function judgeNight(night: NightRecord): Judgement {
   const isTrue = ({ kind, capabilityId }: NightDecision['reasons'][number]) => {
     if (kind === 'lost-gain') return lost > NOTHING;
     const skill = skillOf(capabilityId ?? '');
+    if (kind === 'harms' || kind === 'no-longer-helps')
+      return skill === null || gainOf(world, skill, night.served) < (kind === 'harms' ? 0 : HELPFUL);
     return skill !== null && isLacking(skill);
   };
   if (decision.outcome === 'goes-on' && !decision.reasons.some(isTrue)) wrong.push('false-alarm');
@@ -91,7 +115,12 @@ export function judgeNight(night: NightRecord): Judgement {
   );
   const isOver = decision.outcome !== 'goes-on';
   const lossBlocked = decision.seenBefore.some(({ kind }) => kind === 'lost-gain');
-  if (isOver && (open.length > blocked.length || (lost > decision.detectableLoss && !lossBlocked)))
+  if (
+    isOver &&
+    (open.length > blocked.length ||
+      isHarmMissed(world, night.served, decision) ||
+      (lost > decision.detectableLoss && !lossBlocked))
+  )
     wrong.push('missed');
   return { wrong, open, blocked };
 }

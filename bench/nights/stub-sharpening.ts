@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { adapterRecords } from '../../activities/reuse/adapter-records';
+import { goesOnWith, type ReuseKey } from '../../activities/reuse/content-keys';
 import { keepReusable, takeReusable } from '../../activities/reuse/reuse-records';
 import { storeAdapter } from '../../activities/train/store-adapter';
 import type { Certificate } from '../../contracts/artifacts/certificate';
@@ -12,7 +14,7 @@ import type { TrainingManifest, TrialManifest } from '../../contracts/artifacts/
 import type { JobActivities, LlmActivities, SandboxActivities } from '../../contracts/messages/activities';
 import type { EnvironmentInput, TrainInput } from '../../contracts/messages/sharpen-stage';
 import { readPreparedSpec } from '../../activities/prepared-spec';
-import { layout, type LocalStore, putJson } from '../../store';
+import { layout, type LocalStore, putJson, readRegistry } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
 import { chance, type Habit, type World } from './world';
 import { skillOf } from './stub-agent';
@@ -96,10 +98,16 @@ export function stubTrainer(
     async trainAdapter(input) {
       const { context, job } = input;
       const { baseModelSha256 } = await readPreparedSpec(store, context.spec);
-      const text = await contentOf(store, input, baseModelSha256);
-      const sha256 = createHash('sha256').update(text).digest('hex');
-      const key = { kind: 'adapter' as const, sha256, dependsOn: { baseModel: baseModelSha256, text } };
-      const found = await takeReusable(store, context.agent, key, reusableAdapterSchema, async (record) => record);
+      const content = await contentOf(store, input, baseModelSha256);
+      const plain = keyOf(content, baseModelSha256);
+      const first = await takeReusable(store, context.agent, plain, reusableAdapterSchema, async (record) => record);
+      // As the service's own: content that was trained before is trained on from the adapter that is named.
+      const goesOn = first !== null && input.continues !== undefined;
+      const text = goesOn ? `${content}\n${input.continues}` : content;
+      const key = goesOn ? keyOf(content, baseModelSha256, input.continues) : plain;
+      const found = goesOn
+        ? await takeReusable(store, context.agent, key, reusableAdapterSchema, async (record) => record)
+        : ((await servedFurther(store, input, plain)) ?? first);
       if (found !== null) return { ...found.adapter, reusedFrom: found.runId };
       made.trainings++;
       const skill = skillOf(job);
@@ -111,6 +119,23 @@ export function stubTrainer(
       return adapter;
     },
   };
+}
+
+const keyOf = (text: string, baseModel: string, continues?: string): ReuseKey => ({
+  kind: 'adapter',
+  sha256: createHash('sha256')
+    .update(`${text}\n${continues ?? ''}`)
+    .digest('hex'),
+  dependsOn: { baseModel, text, ...(continues !== undefined && { continues }) },
+});
+
+/** What is served for the same content, where it was trained on. */
+async function servedFurther(store: LocalStore, { context, job }: TrainInput, key: ReuseKey) {
+  const { active, versions } = await readRegistry(store, context.agent);
+  const served = versions.find(({ version }) => version === active)?.adapters;
+  const own = served?.find(({ capabilityId }) => capabilityId === job);
+  const record = own && (await adapterRecords(store, context.agent)).get(own.sha256);
+  return record !== undefined && goesOnWith(key, record.dependsOn) ? record : null;
 }
 
 async function contentOf(store: LocalStore, { job, environments }: TrainInput, baseModel: string): Promise<string> {

@@ -15,6 +15,7 @@ export const EVENTS = [
   { day: 170, name: 'quiet', what: 'nothing changes for three months' },
   { day: 262, name: 'base model', what: 'another base model, which can do addresses by itself' },
   { day: 320, name: 'small loss', what: 'vouchers become harder for the adapter, by little' },
+  { day: 335, name: 'harm', what: 'base can do refunds by itself, and the adapter for them does harm' },
 ] as const;
 export type EventName = (typeof EVENTS)[number]['name'];
 
@@ -46,6 +47,8 @@ const ABLE = 0.88;
 const SHARPENED = 0.92;
 /** What an adapter costs on tasks that do not call for it. */
 const ELSEWHERE = 0.12;
+/** What the adapter for refunds passes once it does harm, however it is trained. */
+const HARMED = 0.4;
 /** How far tasks of one kind differ. */
 const SPREAD = 0.2;
 const SHARE = { refunds: 0.2, addresses: 0.15, 'bulk-orders': 0.25, vouchers: 0.2 } as const;
@@ -98,13 +101,25 @@ export class World {
     return Math.min(0.98, Math.max(0.02, mean + SPREAD * (chance('task', seed) - 0.5)));
   }
 
+  /** Whether base can do it by itself. */
+  private isAble(skill: Skill): boolean {
+    if (skill === 'refunds') return this.day >= dayOf('harm');
+    return skill === 'addresses' && this.baseModel === 'second';
+  }
+
+  /** Days since its adapter began to do harm; negative before. */
+  get daysOfHarm(): number {
+    return this.day - dayOf('harm');
+  }
+
   /** The same, on average over tasks of a kind. */
   mean(kind: Kind, habit: Habit | null): number {
-    const alone = kind === 'plain' || (kind === 'addresses' && this.baseModel === 'second') ? ABLE : LACKING;
+    const alone = kind === 'plain' || this.isAble(kind) ? ABLE : LACKING;
     if (habit === null || !habit.learned) return alone;
     if (habit.skill !== kind) return Math.max(0.05, alone - ELSEWHERE);
     // A tool more does no harm to an adapter that never calls it; one that has changed does.
     if (toolsOf(habit.interface)[0] !== this.tools[0]) return LACKING / 2;
+    if (kind === 'refunds' && this.isAble(kind)) return HARMED;
     return kind === 'vouchers' && this.day >= dayOf('small loss') ? SHARPENED - 0.15 : SHARPENED;
   }
 }
