@@ -24,10 +24,10 @@ export function adapterTasks(
   routing: ReadonlyMap<number, string>,
   adapters: ReadonlyMap<string, string>,
 ): AdapterTasks[] {
-  return [...adapters].map(([capabilityId, sha256]) => ({
-    ...{ capabilityId, sha256 },
-    ...pair(base, served, (seed) => routing.get(seed) === capabilityId).paired,
-  }));
+  return [...adapters].map(([capabilityId, sha256]) => {
+    const { paired, rates } = pair(base, served, (seed) => routing.get(seed) === capabilityId);
+    return { capabilityId, sha256, passed: Math.round(rates.served * paired.tasks), ...paired };
+  });
 }
 
 /**
@@ -80,7 +80,8 @@ export const withoutOldTasks = (nights: Nights['nights']): Nights['nights'] =>
     adapters === undefined || place < nights.length - 2 * MANY_NIGHTS ? night : { ...night, adapters },
   );
 
-const sum = (all: readonly PairedTasks[]): PairedTasks => ({
+const sum = (all: readonly AdapterTasks[]): PairedTasks & { passed: number } => ({
+  passed: all.reduce((total, { passed }) => total + passed, 0),
   tasks: all.reduce((total, { tasks }) => total + tasks, 0),
   gained: all.reduce((total, { gained }) => total + gained, 0),
   lost: all.reduce((total, { lost }) => total + lost, 0),

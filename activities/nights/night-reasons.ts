@@ -86,6 +86,9 @@ function reasonOf(evidence: NightEvidence, { id: capabilityId, state, inVersion 
   if (state === 'regressed' || (state === 'recurring' && madeForOtherContent(evidence)))
     return { kind: 'regressed', capabilityId, ...(adapter !== undefined && { adapter }) };
   if (state !== 'recurring' || adapter === undefined || !wasLackingBefore(evidence, capabilityId)) return null;
+  // Identification compares failures with successes: a good adapter fails now and then, too.
+  const own = evidence.gains.find((gain) => gain.capabilityId === capabilityId);
+  if (own !== undefined && 2 * own.passed >= own.tasks) return null;
   return { kind: 'recurring', capabilityId, adapter };
 }
 

@@ -43,6 +43,7 @@ const adapterTasksSchema = z.strictObject({
   capabilityId: z.string().describe('Capability of the adapter.'),
   sha256: z.string().describe('Hash of the adapter.'),
   tasks: count.describe('Tasks that the router gave it, pooled over nights of the version with the same content.'),
+  passed: count.describe('Of these, passed by the version.'),
   gained: count.describe('Of these, passed by it alone.'),
   lost: count.describe('Of these, passed by base alone.'),
 });

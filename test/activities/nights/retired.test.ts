@@ -6,7 +6,7 @@ import { kept, NightFixture, type Played } from './night-fixture';
 const CONTENT = { environment: 'e', baseModel: 'b' };
 const own = (tasks: number, gained: number, lost: number): AdapterTasks => ({
   ...{ capabilityId: 'a', sha256: '1' },
-  ...{ tasks, gained, lost },
+  ...{ tasks, gained, lost, passed: gained },
 });
 const nightOf = (adapters: AdapterTasks[], night: number) => ({
   ...{ runId: `run-${night}`, night, version: 1, content: CONTENT, reasons: [], worked: true },

@@ -40,6 +40,19 @@ describe('what is lacking still although its adapter is served', () => {
     ]);
   });
 
+  test('is no reason while its adapter passes half of the tasks that it gets', async () => {
+    await fixture.promote('run-0');
+    const served = (passes: number) => ({
+      routing: (seed: number) => (seed < 10 ? 'a' : 'b'),
+      served: (seed: number) => seed >= 10 || seed < passes,
+    });
+    await fixture.decide('run-1', recurring, 0, {}, served(6));
+    expect((await fixture.decide('run-2', recurring, 0, {}, served(6))).decision.reasons).toEqual([]);
+    expect((await fixture.decide('run-3', recurring, 0, {}, served(0))).decision.reasons).toMatchObject([
+      { kind: 'recurring', capabilityId: 'a' },
+    ]);
+  });
+
   test('has to be so on the same content', async () => {
     await fixture.promote('run-0');
     await fixture.decide('run-1', recurring);
