@@ -15,7 +15,7 @@ export const EVENTS = [
   { day: 170, name: 'quiet', what: 'nothing changes for three months' },
   { day: 262, name: 'base model', what: 'another base model, which can do addresses by itself' },
   { day: 320, name: 'small loss', what: 'vouchers become harder for the adapter, by little' },
-  { day: 335, name: 'harm', what: 'base can do refunds by itself, and the adapter for them does harm' },
+  { day: 335, name: 'harm', what: 'base can do bulk orders by itself, and their adapter does harm' },
 ] as const;
 export type EventName = (typeof EVENTS)[number]['name'];
 
@@ -47,7 +47,7 @@ const ABLE = 0.88;
 const SHARPENED = 0.92;
 /** What an adapter costs on tasks that do not call for it. */
 const ELSEWHERE = 0.12;
-/** What the adapter for refunds passes once it does harm, however it is trained. */
+/** What the adapter for bulk orders passes once it does harm, however it is trained. */
 const HARMED = 0.4;
 /** How far tasks of one kind differ. */
 const SPREAD = 0.2;
@@ -103,7 +103,7 @@ export class World {
 
   /** Whether base can do it by itself. */
   private isAble(skill: Skill): boolean {
-    if (skill === 'refunds') return this.day >= dayOf('harm');
+    if (skill === 'bulk-orders') return this.day >= dayOf('harm');
     return skill === 'addresses' && this.baseModel === 'second';
   }
 
@@ -119,7 +119,7 @@ export class World {
     if (habit.skill !== kind) return Math.max(0.05, alone - ELSEWHERE);
     // A tool more does no harm to an adapter that never calls it; one that has changed does.
     if (toolsOf(habit.interface)[0] !== this.tools[0]) return LACKING / 2;
-    if (kind === 'refunds' && this.isAble(kind)) return HARMED;
+    if (kind === 'bulk-orders' && this.isAble(kind)) return HARMED;
     return kind === 'vouchers' && this.day >= dayOf('small loss') ? SHARPENED - 0.15 : SHARPENED;
   }
 }
