@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { EnvironmentDied, EnvironmentKilled } from './errors';
 
 /** How the process of an environment ended by itself, or was ended by somebody else. */
@@ -39,6 +40,12 @@ export function deathOf({ name, code, signal, stderr, brokeMemoryLimitOf }: Proc
       `memory left${words}`;
     return new EnvironmentKilled(message, code, signal, stderr);
   }
-  const how = signal === null ? `ended with code ${code}` : `was killed by ${signal}`;
+  const how = signal === null ? `ended with code ${code}${signalBehind(code)}` : `was killed by ${signal}`;
   return new EnvironmentDied(`${what} ${how}${words}`, code, signal, stderr);
+}
+
+/** What bubblewrap means by an exit code, in words; nothing where it stands for no signal. */
+function signalBehind(code: number | null): string {
+  const [name] = Object.entries(constants.signals).find(([, number]) => number === (code ?? 0) - 128) ?? [];
+  return name === undefined ? '' : `, which stands for ${name}`;
 }

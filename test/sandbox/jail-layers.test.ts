@@ -274,6 +274,17 @@ test('a jail over its own memory limit is at fault', async () => {
   await environment.close();
 });
 
+test('a jail whose program crashed says by which signal', async () => {
+  const crashing = hostileSource('os.kill(os.getpid(), signal.SIGSEGV)\ntime.sleep(5)');
+  const environment = await openEnvironment({ source: crashing, trust: 'synthesised', name: 'crashing' });
+  await environment.reset('e', 0);
+  await expect(environment.step('e', [{ name: 'go', arguments: {} }])).rejects.toMatchObject({
+    type: 'Sandbox.EnvironmentDied',
+    message: expect.stringContaining('ended with code 139, which stands for SIGSEGV') as string,
+  });
+  await environment.close();
+});
+
 test('a jail that somebody kills is not at fault', async () => {
   const innocent = await open(loadProfile());
   await innocent.reset('e', 0);

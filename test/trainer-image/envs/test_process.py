@@ -75,6 +75,15 @@ def test_client_types_every_failure(isolation, module, tmp_path, statement, kind
                 os.kill(pid, 0)
 
 
+def test_a_jail_whose_program_crashed_says_by_which_signal(module):
+    source = COUNTER + "\n    def step(self, call):\n        import os\n        os.kill(os.getpid(), 11)\n"
+    with open_environment(module(source)) as environment:
+        environment.request("reset", {"episode": "a", "seed": 1})
+        with pytest.raises(SandboxError, match="ended with code 139, which stands for SIGSEGV") as caught:
+            environment.request("step", {"episode": "a", "calls": [add(1)]})
+    assert caught.value.type == "Sandbox.EnvironmentDied"
+
+
 def test_closed_environment_says_so(isolation, module):
     environment = open_environment(module(), isolation=isolation)
     pid = environment.pid

@@ -224,7 +224,7 @@ class EnvironmentProcess:
                 f"process was killed by signal {killer}, and not by a limit of its own: somebody killed it, or the "
                 f"machine had no memory left.{last}",
             )
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}{_signal_behind(code)}"
         return self._fail("Sandbox.EnvironmentDied", f"process {how}.{last}")
 
     def _drain_rest(self):
@@ -265,3 +265,11 @@ def _has_ended(pid):
 def _close(descriptor):
     with contextlib.suppress(OSError):
         os.close(descriptor)
+
+
+def _signal_behind(code):
+    """What bubblewrap means by an exit code, in words; nothing where it stands for no signal."""
+    try:
+        return f", which stands for {signal.Signals(code - 128).name}"
+    except ValueError:
+        return ""
