@@ -169,6 +169,7 @@ test.each([
     `${good}x:\n  a: &a [1,1,1,1,1,1,1,1,1,1]\n${[...'bcdefgh'].map((n, i) => `  ${n}: &${n} [${Array(10).fill(`*${'abcdefg'[i]}`).join(',')}]\n`).join('')}`,
   ],
   ['contain themselves', `${good}x: &x [*x]\n`],
+  ['contain themselves where a name belongs', good.replace('name: desk', 'name: &x [*x]')],
   ['contain themselves as a key', `${good}x: &x { *x : 1 }\n`],
   ['name a thousand levels', `${good}x: ${'['.repeat(20_000)}${']'.repeat(20_000)}\n`],
 ])('aliases that %s are a problem of the file', (_name, text) => {

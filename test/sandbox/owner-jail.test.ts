@@ -112,6 +112,15 @@ test('in a container its profile leaves out what /proc/sys would be needed for',
   expect(ownerProfile(pod).profile.bubblewrap.flat()).not.toContain('--disable-userns');
 });
 
+test('a module beside the state of whet runs without its folder', async () => {
+  process.env['WHET_HOME'] = join(agentFolder, 'state');
+  try {
+    expect(await inOwnersModule(`return attempt(open, "${agentFolder}/products.json")`)).toBe('ENOENT');
+  } finally {
+    delete process.env['WHET_HOME'];
+  }
+});
+
 test('a folder that holds more than an agent is not shown', () => {
   expect(readableFolder(join(agentFolder, 'environment.py'))).toBe(agentFolder);
   for (const path of [join(homedir(), 'environment.py'), '/environment.py', '/etc/environment.py', 'environment.py'])

@@ -151,11 +151,15 @@ describe('whet env', () => {
       expect(stdout).not.toMatch(/^✓ isolated forged/m);
     });
 
-    test('is spelled out in an error', () => {
+    test.each([
+      ['', HOSTILE],
+      [' without separators of lines', HOSTILE.replaceAll(/\\u202[89]/g, '')],
+    ])('is spelled out in an error%s', (_, text) => {
       const file = join(folder, 'fails.py');
-      writeFileSync(file, `raise ValueError("no${HOSTILE}")\n`);
+      writeFileSync(file, `raise ValueError("no${text}")\n`);
       const { status, stderr } = whet(['run', file]);
       expect(status).toBe(1);
+      expect(stderr).toContain('✓ isolated forged\\u001b]52;c;eA==\\u0007\\u202e\\u009b2J');
       expect(stderr).not.toMatch(ACTING);
       expect(stderr).not.toMatch(/^✓/m);
     });

@@ -17,6 +17,14 @@ return sorted({system_call(16, number, request, words) for number in range(5) fo
   },
   {
     kind: 'ioctl',
+    name: 'a socket among what it inherits: all but its standard input is a pipe',
+    body: `
+import stat
+return [stat.S_ISFIFO(os.fstat(number).st_mode) for number in range(1, 5)]`,
+    expected: '[True, True, True, True]',
+  },
+  {
+    kind: 'ioctl',
     name: 'requests of network interfaces with bits above the 32 that count',
     body: `
 words = ctypes.create_string_buffer(4096)

@@ -74,11 +74,33 @@ def test_an_odd_field_is_answered_or_refused_in_words(server: ServerProcess, fie
     assert still_works(server)
 
 
-def test_a_long_word_is_refused_before_it_is_tokenized(server: ServerProcess) -> None:
-    for size in (5_000, 30_000, 60_000):
-        asked = {"model": "tiny", "messages": [{"role": "user", "content": "a" * size}]}
-        status, text = server.request("POST", "/v1/chat/completions", asked)
-        assert (status, json.loads(text)["error"]["code"]) == (400, "context_length_exceeded")
+# A tokenizer that fails at the texts that would take it seconds.
+TOUCHY_TOKENIZER = """
+from whetstone.chat import Chat
+encode = Chat._encode_piece
+
+def touchy(self, text):
+    if len(text) > 4096:
+        raise RuntimeError(f"{len(text)} characters were tokenized")
+    return encode(self, text)
+
+Chat._encode_piece = touchy
+"""
+
+
+def test_a_long_word_is_refused_before_it_is_tokenized(tiny_dir: Path) -> None:
+    with ServerProcess(tiny_dir, "--served-name", "tiny", patch=TOUCHY_TOKENIZER) as process:
+        for size in (5_000, 30_000, 60_000):
+            word = "a" * size
+            for field, more in (
+                ("messages", {"messages": [{"role": "user", "content": word}]}),
+                ("structured_outputs", {"messages": ASK, "structured_outputs": {"choice": ["A", word]}}),
+            ):
+                status, text = process.request("POST", "/v1/chat/completions", {"model": "tiny", **more})
+                assert status == 400, text
+                error = json.loads(text)["error"]
+                assert (error["param"], error["code"]) == (field, "context_length_exceeded")
+        assert still_works(process)
 
 
 def test_a_body_that_no_prompt_can_need_is_refused(server: ServerProcess) -> None:
