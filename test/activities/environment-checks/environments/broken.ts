@@ -1,9 +1,14 @@
 import type { BrokenEnvironment } from './broken-environment';
+import { BROKEN_IN_TRAINING } from './broken-in-training';
 import { BROKEN_PROGRAMS } from './broken-programs';
 import { BROKEN_REWARDS } from './broken-rewards';
 
 /** Each is `good/replaying_class.py` with its edits, by name of the fault. */
-export const BROKEN: Record<string, BrokenEnvironment> = { ...BROKEN_REWARDS, ...BROKEN_PROGRAMS };
+export const BROKEN: Record<string, BrokenEnvironment> = {
+  ...BROKEN_REWARDS,
+  ...BROKEN_PROGRAMS,
+  ...BROKEN_IN_TRAINING,
+};
 
 /** The source with the edits made. Throws RangeError when a passage does not occur exactly once. */
 export function edited(good: string, edits: BrokenEnvironment['edits']): string {
