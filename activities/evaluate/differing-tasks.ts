@@ -21,11 +21,13 @@ export async function differingTasks(
 ): Promise<number> {
   const served = await getLines(store, incumbent.routing, routingRecordSchema);
   const before = openings(served, incumbent.adapters);
-  const now = openings(routing, [...adapters, ...(mixed ? [mixed] : [])]);
+  // Also the mixed one, whose conversations stay where they began.
+  const candidates = [...adapters, ...(mixed ? [mixed] : [])];
+  const now = openings(routing, candidates);
   const differing = new Set([...now.keys()].filter((seed) => now.get(seed) !== before.get(seed)));
   if (router === undefined) return differing.size;
   const readers = {
-    now: openLaterTurns(await getJson(store, router, routerSchema), capabilityIds(adapters)),
+    now: openLaterTurns(await getJson(store, router, routerSchema), capabilityIds(candidates)),
     before: openLaterTurns(await getJson(store, incumbent.router, routerSchema), capabilityIds(incumbent.adapters)),
   };
   const rollouts = arms.find(({ kind }) => kind === 'routed')?.rollouts.trajectories;
@@ -33,7 +35,7 @@ export async function differingTasks(
   for await (const { task, messages } of await storedLines(store, trajectorySchema)(rollouts)) {
     const answerer = (opening: string, reader: typeof readers.before, known: readonly StoredAdapter[]) =>
       reader ? modelAfter(reader, known, opening) : () => opening;
-    const one = answerer(now.get(task.seed) ?? BASE, readers.now, adapters);
+    const one = answerer(now.get(task.seed) ?? BASE, readers.now, candidates);
     const other = answerer(before.get(task.seed) ?? BASE, readers.before, incumbent.adapters);
     // Before each answer of the agent: at the end of the conversation both may be where they began.
     const asked = messages.flatMap(({ role }, i) => (role === 'assistant' ? [messages.slice(0, i)] : []));
