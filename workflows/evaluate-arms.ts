@@ -14,8 +14,8 @@ import { formerEvaluation } from './former-evaluation';
 /**
  * Evaluates what was trained. All arms get the same held-out tasks and sampling seeds, so that they can be compared in
  * pairs: the base model, each adapter, the candidate (what would be promoted), the mixed adapter where the plan asks
- * for it, and the version that is active now. A failure makes the run wait. The mixed adapter is left out when anything
- * fails in it or a person skips it, and the comparison says why.
+ * for it, and the version that is active now. A failure makes the run wait. The mixed adapter, or only its arm, is left
+ * out when anything fails in it or a person skips it, and the comparison says why.
  */
 export async function evaluateArms(
   stage: EvaluationStage,
@@ -51,7 +51,8 @@ export async function evaluateArms(
   const played: Played = {
     arms,
     router,
-    mixed: mixedArm.value === null ? null : mixed.value,
+    // The candidate was judged with this adapter, also where comparing with it alone was left out.
+    mixed: mixed.value,
     input: {
       capabilities,
       adapters,

@@ -18,7 +18,7 @@ export interface EvaluationOutcome {
   routing: ArtifactRef;
   /** The router that was judged. Null in runs from before routers competed. */
   router: ArtifactRef | null;
-  /** Null where the plan has no mixed adapter, fewer than two were trained, or the arm was left out. */
+  /** Null where the plan has no mixed adapter, fewer than two were trained, or its training was left out. */
   mixed: TrainedAdapter | null;
   comparison: CompareResult;
   /**

@@ -9,6 +9,8 @@ export interface CaveatFacts {
   selectionBias: boolean;
   /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
   mixedFailure: string | undefined;
+  /** The chosen router gives openings with several needs to the mixed adapter. */
+  servesMixed: boolean;
   /** Why the active version was left out although there is one; absent otherwise. */
   incumbentFailure: string | undefined;
   confidence: number;
@@ -25,6 +27,7 @@ export function evaluationCaveats({
   oracleCeiling,
   selectionBias,
   mixedFailure,
+  servesMixed,
   incumbentFailure,
   confidence,
   samples,
@@ -65,7 +68,12 @@ export function evaluationCaveats({
     );
   }
   if (mixedFailure !== undefined)
-    caveats.push(`The mixed adapter was left out, so nothing is compared with it. ${mixedFailure}`);
+    caveats.push(
+      servesMixed
+        ? `The mixed adapter alone was left out, so nothing is compared with it. ${mixedFailure} Openings with ` +
+            'several needs still get it: the candidate was judged so.'
+        : `The mixed adapter was left out, so nothing is compared with it. ${mixedFailure}`,
+    );
   if (incumbentFailure !== undefined)
     caveats.push(`The active version was left out, so the gate compared with base alone. ${incumbentFailure}`);
   return caveats;

@@ -121,6 +121,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
       oracleCeiling,
       selectionBias,
       mixedFailure: options.mixedFailure,
+      servesMixed: options.routerChoice?.severalNeeds?.adopted === true,
       incumbentFailure: options.incumbentFailure,
       confidence: bootstrap.confidence,
       samples: bootstrap.samples,

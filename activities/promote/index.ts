@@ -5,6 +5,7 @@ import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { PromoteInput, PromoteResult } from '../../contracts/messages/evaluate-stage';
 import { MIXED } from '../../contracts/names';
+import { neededAdapters } from '../../contracts/routing/needed-adapters';
 import { failure } from '../../contracts/typed-failure';
 import { addVersion, type ArtifactStore, changeRegistry, getJson, StoreConflictError } from '../../store';
 import { readPreparedSpec } from '../prepared-spec';
@@ -26,7 +27,8 @@ export function createPromoteActivities({
      * Adds the adapters that help, with the router that they were judged with, as a new active version. A repeated call
      * for the same run returns the existing version. The workflow has checked the gate and the approval before. Changes
      * nothing, and returns null, when another version is active than the one that they were compared with. Throws
-     * Promote.CanaryRuns while a canary runs, and Promote.Conflict (retryable) when others keep changing the registry.
+     * Promote.CanaryRuns while a canary runs, Promote.AdapterMissing when the router gives conversations to an adapter
+     * that is not among these, and Promote.Conflict (retryable) when others keep changing the registry.
      */
     async promoteAdapters({
       context,
@@ -39,6 +41,7 @@ export function createPromoteActivities({
       const { routedMinusBase, plan } = await getJson(store, evaluation, evaluationSchema);
       const judged = router && (await getJson(store, router, routerSchema));
       const helping = servedBy(judged, adapters);
+      if (judged) requireAdapters(judged, helping);
       const summaries = new Map([
         [MIXED, 'everything that was trained, in one adapter'],
         ...capabilities.map(({ id, summary }): [string, string] => [id, summary]),
@@ -81,6 +84,17 @@ function servedBy(router: CompetitionRouter | undefined, adapters: readonly Trai
   const mixedToo = router !== undefined && 'severalNeeds' in router && router.severalNeeds !== undefined;
   return adapters.filter(({ capabilityId }) =>
     capabilityId === MIXED ? mixedToo : router?.leftOut.includes(capabilityId) !== true,
+  );
+}
+
+/** Refuses a version that would serve something else than what was judged. */
+function requireAdapters(router: CompetitionRouter, served: readonly TrainedAdapter[]): void {
+  const missing = neededAdapters(router).filter((id) => !served.some(({ capabilityId }) => capabilityId === id));
+  if (missing.length === 0) return;
+  throw failure(
+    'Promote.AdapterMissing',
+    `The judged router (${router.kind}) gives conversations to ${missing.join(', ')}, and the run has no such adapter ` +
+      'to promote: what would be served is not what was judged.',
   );
 }
 

@@ -331,6 +331,14 @@ export const FAILURES = {
       '`whet retry RUN`. If another version has become active, the candidate is compared with that one first. ' +
       '`whet skip RUN promote` ends the run without a promotion.',
   },
+  'Promote.AdapterMissing': {
+    retryable: false,
+    curedBy: 'operator',
+    meaning: 'The judged router gives conversations to an adapter that would not be in the version.',
+    remedy:
+      'Report the defect; the message names the adapter. `whet skip RUN promote` ends the run without a promotion, ' +
+      'and a new run judges and promotes again.',
+  },
   'Promote.Conflict': {
     retryable: true,
     curedBy: 'operator',

@@ -150,3 +150,36 @@ test('the mixed adapter alone is a candidate: it is played once and promoted wit
   expect(calls).toContain('compareArms:base,a@abc,b@abc,routed,mixed');
   expect(calls).toContain('promoteAdapters:a@abc,b@abc,mixed@abc');
 });
+
+test('the adapter that the judged router gives openings with several needs to is promoted, whatever became of its own arm', async () => {
+  const { activities, calls } = fakeActivities({ mixedAdapter: true });
+  const { rollOutArm } = activities.sandbox;
+  const { compareArms, renderReport } = activities.orchestration;
+  const candidates: string[][] = [];
+  const compared: (string | undefined)[] = [];
+  const reported: (string | undefined)[] = [];
+  activities.sandbox.rollOutArm = async (input) => {
+    if (input.kind === 'mixed') throw ApplicationFailure.nonRetryable('500 from the server', 'Model.Refused');
+    if (input.kind === 'routed') candidates.push(input.adapters.map(({ name }) => name));
+    return rollOutArm!(input);
+  };
+  activities.orchestration.compareArms = async (input) => {
+    compared.push(input.mixed?.name, input.mixedFailure);
+    return compareArms!(input);
+  };
+  activities.orchestration.renderReport = async (input) => {
+    reported.push(input.mixed?.name);
+    return renderReport!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result, runId } = await start();
+    expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, runId, 'several-needs-mixed-arm-left-out');
+  });
+  expect(candidates).toEqual([['a@abc', 'b@abc', 'mixed@abc']]);
+  expect(compared).toEqual(['mixed@abc', 'Model.Refused: 500 from the server']);
+  expect(calls).toContain('compareArms:base,a@abc,b@abc,routed');
+  expect(calls).toContain('promoteAdapters:a@abc,b@abc,mixed@abc');
+  // It was trained and paid for, and is served.
+  expect(reported).toEqual(['mixed@abc']);
+});

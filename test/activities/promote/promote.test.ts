@@ -241,6 +241,33 @@ describe('promoteAdapters', () => {
     expect(versions[1]?.judgedRouter?.kind).toBe('mixed');
   });
 
+  it('refuses a version without an adapter that its judged router gives conversations to', async () => {
+    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
+    const value = await input();
+    const vocabulary = { terms: [], weights: [] };
+    const model = { bias: 0, weights: { positions: [], values: [] } };
+    const promoteWith = async (router: object) => {
+      const ref = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', router);
+      return promoteAdapters({ ...value, router: ref });
+    };
+    const labels = { kind: 'labels', leftOut: [], vocabulary, needs: [{ capabilityId: 'verify', model }] };
+    const severalNeeds = { vocabulary, needs: [], threshold: 0.5 };
+    const laterTurns = { reads: 'user', vocabulary, needs: [{ capabilityId: 'address', model }], threshold: 0.7 };
+    for (const [router, named] of [
+      [{ ...labels, severalNeeds }, 'gives conversations to mixed,'],
+      [{ ...labels, laterTurns }, 'gives conversations to address,'],
+      [{ kind: 'mixed', leftOut: [] }, 'gives conversations to mixed,'],
+    ] as const)
+      await expect(promoteWith(router)).rejects.toMatchObject({
+        type: 'Promote.AdapterMissing',
+        nonRetryable: true,
+        message: expect.stringContaining(named),
+      });
+    expect((await readRegistry(fixture.store, 'parcels')).versions).toEqual([]);
+    // What the router leaves out needs no adapter.
+    expect(await promoteWith({ ...labels, leftOut: ['address'], laterTurns })).toEqual({ version: 1 });
+  });
+
   it('lets Temporal try again when others keep changing the registry', async () => {
     const value = await input();
     const contested = Object.create(fixture.store) as LocalStore;
