@@ -46,13 +46,13 @@ export function diagnose(evaluation: Evaluation, failed: Failed, learned: readon
       culprit: 'router',
       sentence:
         'The cause is the router: it gives tasks to adapters that the base model passes alone, and they are lost ' +
-        'there.',
+        `there.${harmHint(evaluation)}`,
     };
   return {
     culprit: 'power',
     sentence:
       'The cause is the size of the evaluation: no loss is proved, but with so few tasks that passed before a loss ' +
-      'cannot be excluded either. More held-out tasks or trials narrow the interval.',
+      `cannot be excluded either. More held-out tasks or trials narrow the interval.${harmHint(evaluation)}`,
   };
 }
 
@@ -66,7 +66,7 @@ function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagn
       sentence:
         `The cause is the router: with each task at its best arm the adapters gain ` +
         `${pointsWithUnit(reachable.estimate)} (${pointsRangeWithUnit(reachable)}), and routed has ` +
-        `${pointsWithUnit(gain.estimate)} of it.${mixedHint(evaluation)}`,
+        `${pointsWithUnit(gain.estimate)} of it.${harmHint(evaluation)}${mixedHint(evaluation)}`,
     };
   }
   const detectable = plan?.minimumDetectableGain ?? width(gain);
@@ -114,6 +114,17 @@ function behindIncumbent({ incumbent, tasks, trials }: Evaluation): Diagnosis {
     culprit: 'incumbent',
     sentence: `The cause is the active version ${version}: what this run made is not better than it.`,
   };
+}
+
+/** Whether the train tasks had warned of it. */
+function harmHint({ router }: Evaluation): string {
+  const harm = router.choice?.harm;
+  if (!harm?.above) return '';
+  return (
+    ` Train tasks could not exclude it: where router ${router.choice!.chosen} uses adapters it may lose up to ` +
+    `${(harm.bound * 100).toFixed(1)} points (one-sided 95 % bound, ${harm.tasks} tasks), and the margin is ` +
+    `${(harm.margin * 100).toFixed(1)}.`
+  );
 }
 
 /** What the user can do when the router is to blame. */

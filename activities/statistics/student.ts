@@ -1,11 +1,15 @@
-import { normalCdf, Z95 } from '../../contracts/statistics/normal';
+import { normalCdf, Z90, Z95 } from '../../contracts/statistics/normal';
 
 /**
  * 0.975 quantile of Student's t, by the Cornish-Fisher expansion (Abramowitz and Stegun 1964, 26.7.5). `df`: degrees of
  * freedom; the error is below 0.01 from 4 on.
  */
-export function student95(df: number): number {
-  const z = Z95;
+export const student95 = (df: number): number => studentQuantile(Z95, df);
+
+/** 0.95 quantile of Student's t, for one-sided bounds, by the same expansion. */
+export const studentOneSided95 = (df: number): number => studentQuantile(Z90, df);
+
+function studentQuantile(z: number, df: number): number {
   return (
     z +
     (z ** 3 + z) / (4 * df) +

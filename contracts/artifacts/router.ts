@@ -43,6 +43,12 @@ export const LATER_MESSAGES = ['user', 'user-and-tools'] as const;
 /** One of `LATER_MESSAGES`. */
 export type LaterMessages = (typeof LATER_MESSAGES)[number];
 
+/** Why an adapter is left out: by the tasks that the router gives it, or by all that it was played on. */
+const ADAPTER_HARMS = ['routing', 'alone'] as const;
+
+/** Steps of the competition that buy rollouts, in their order. */
+const SPENDING_STEPS = ['first-round', 'second-round', 'harm', 'later-turns', 'several-needs', 'mixed'] as const;
+
 const laterTurns = z
   .strictObject({
     reads: z
@@ -216,10 +222,67 @@ export const routerChoiceSchema = z.strictObject({
         capabilityId: z.string().describe('Its capability.'),
         tasks: z.number().int().describe('Compared tasks that the chosen router gives to it.'),
         gain: z.number().describe('Its pass rate minus that of base on these tasks.'),
-        leftOut: z.boolean().describe('It loses there, so base gets its tasks.'),
+        leftOut: z.boolean().describe('It loses tasks, so base gets them.'),
+        reason: z
+          .enum(ADAPTER_HARMS)
+          .optional()
+          .describe(
+            'Why it is left out: it loses on the tasks that the router gives it, also on those that took no part in ' +
+              'deciding so; or on all that it was played on by more than two standard errors, and gains nothing ' +
+              'through the router. Absent: it is not, or the run is older than the reason.',
+          ),
+        standardError: z.number().optional().describe('Standard error of the gain.'),
+        lossBound: z
+          .number()
+          .optional()
+          .describe('One-sided upper 95 % bound of the pass rate of base minus its own on these tasks.'),
+        alone: z
+          .strictObject({
+            tasks: z.number().int().describe('Train tasks that it was played on, whichever kind gave them to it.'),
+            gain: z.number().describe('Its pass rate minus that of base on these tasks.'),
+          })
+          .optional()
+          .describe('What it does on every task that it was played on; absent without any.'),
       }),
     )
     .describe('Each adapter through the chosen router.'),
+  harm: z
+    .strictObject({
+      tasks: z.number().int().describe('Train tasks that it gives to an adapter and that were played.'),
+      given: z.number().describe('Share of all train tasks that it gives to an adapter.'),
+      loss: z
+        .number()
+        .describe('Pass rate of base minus its own on the tasks that it gives to an adapter; negative: it gains.'),
+      bound: z.number().describe('One-sided upper 95 % bound of that loss.'),
+      boundOverall: z.number().describe('The same bound over all train tasks; those that base gets lose nothing.'),
+      margin: z.number().describe('`gate.lossMargin`.'),
+      above: z.boolean().describe('The bound is above the margin: harm cannot be excluded.'),
+      bought: z.number().int().describe('Rollouts bought to narrow the bounds of adapters that were above the margin.'),
+    })
+    .optional()
+    .describe(
+      'How much the chosen router, as it would be served, may lose against base; absent where it gives nothing to an ' +
+        'adapter.',
+    ),
+  spending: z
+    .array(
+      z.strictObject({
+        step: z.enum(SPENDING_STEPS).describe('What was bought.'),
+        rollouts: z.number().int().describe('Rollouts bought so far, those for later turns included.'),
+        kind: z.enum(COMPETING_ROUTERS).describe('The kind that would then have been chosen.'),
+        tasks: z.number().int().describe('Train tasks on which its gain was then known.'),
+        gain: z.number().describe('Its pass rate minus that of base on these tasks.'),
+        standardError: z.number().describe('Standard error of the gain, paired over tasks.'),
+        oracleGain: z
+          .number()
+          .describe(
+            'What the best arm of each of these tasks gains over base, of the arms that were played there; chosen ' +
+              'without the trial that it is scored on, so it counts no luck and is a lower bound.',
+          ),
+      }),
+    )
+    .optional()
+    .describe("What the rollouts bought: the gain of the best kind, and of the oracle, after each step's rollouts."),
   severalNeeds: z
     .strictObject({
       tasks: z.number().int().describe('Compared train tasks whose opening calls for several capabilities.'),
@@ -292,3 +355,5 @@ export const routerChoiceSchema = z.strictObject({
     ),
 });
 export type RouterChoice = z.infer<typeof routerChoiceSchema>;
+/** What was known after a step of the competition. */
+export type Spending = NonNullable<RouterChoice['spending']>[number];

@@ -1,6 +1,9 @@
 /** 0.975 quantile of the standard normal: half the width of a two-sided 95 % interval, in standard deviations. */
 export const Z95 = 1.959963984540054;
 
+/** 0.95 quantile of the standard normal: a one-sided 95 % bound lies this many standard deviations away. */
+export const Z90 = 1.6448536269514722;
+
 /**
  * Cumulative distribution function of the standard normal; absolute error below 1e-7 (Abramowitz and Stegun 1964,
  * 26.2.17).

@@ -10,7 +10,7 @@ import {
 } from '../../../contracts/artifacts/router';
 import { NONE_LABEL } from '../../../contracts/names';
 import { randomSource } from '../../statistics/random';
-import { mean } from '../../statistics/mean';
+import { mean, meanOrZero, sampleDeviation } from '../../statistics/mean';
 import type { KnownOutcomes } from './known-outcomes';
 
 /** Decisions of one kind of router, each by a router that did not see its task. */
@@ -26,8 +26,8 @@ export interface MissingArm {
   capabilityId: string;
 }
 
-/** A kind this many standard errors behind the best is given no more rollouts. */
-const FAR_BEHIND = 2;
+/** Standard errors of a difference that is clear: few tasks are compared, and one error alone is often luck. */
+export const CLEARLY = 2;
 
 /**
  * Most that the mixed adapter may be behind the best router and still be chosen as the simpler one. Few tasks are
@@ -91,11 +91,12 @@ export function difference(
     const seed = seeds[task] as number;
     return (known.rate(seed, one) ?? 0) - (known.rate(seed, other) ?? 0);
   });
-  const estimate = values.length === 0 ? 0 : mean(values);
-  const variance =
-    values.length < 2 ? 0 : values.reduce((sum, v) => sum + (v - estimate) ** 2, 0) / (values.length - 1);
-  return { estimate, standardError: values.length === 0 ? 0 : Math.sqrt(variance / values.length) };
+  return { estimate: meanOrZero(values), standardError: standardErrorOf(values) };
 }
+
+/** Standard error of the mean of these values; 0 for fewer than two. */
+export const standardErrorOf = (values: readonly number[]): number =>
+  (sampleDeviation(values) ?? 0) / Math.sqrt(Math.max(1, values.length));
 
 /** The kind with the highest pass rate; the simpler of two that are equal. */
 export function bestOf(
@@ -118,7 +119,7 @@ export function survivors(
   return decisions.filter((kind) => {
     const differing = tasks.filter((task) => kind.chosen[task] !== best.chosen[task]);
     const { estimate, standardError } = difference(best, kind, tasks, seeds, known);
-    return differing.length < LEAST_TASKS || estimate <= FAR_BEHIND * standardError;
+    return differing.length < LEAST_TASKS || estimate <= CLEARLY * standardError;
   });
 }
 
@@ -161,42 +162,7 @@ export function mixedOnBaseTasks(
   const tasks = compared.filter((task) => rivals.router.chosen[task] === NONE_LABEL);
   if (tasks.length < LEAST_TASKS) return null;
   const { estimate, standardError } = difference(rivals.mixed, rivals.base, tasks, seeds, known);
-  return { tasks: tasks.length, gain: estimate, standardError, harms: -estimate > FAR_BEHIND * standardError };
-}
-
-/** Each adapter through a kind's decisions, and whether it loses there. */
-export function adaptersThrough(
-  { chosen }: Decisions,
-  capabilityIds: readonly string[],
-  tasks: readonly number[],
-  seeds: readonly number[],
-  known: KnownOutcomes,
-): RouterChoice['adapters'] {
-  return capabilityIds.map((capabilityId) => {
-    const gains = tasks.flatMap((task) => {
-      if (chosen[task] !== capabilityId) return [];
-      const seed = seeds[task] as number;
-      const rate = known.rate(seed, capabilityId);
-      return rate === null ? [] : [rate - (known.rate(seed, NONE_LABEL) ?? 0)];
-    });
-    const gain = gains.length === 0 ? 0 : mean(gains);
-    return { capabilityId, tasks: gains.length, gain, leftOut: gains.length >= LEAST_TASKS && gain < 0 };
-  });
-}
-
-/** Sends to base what a kind gives to adapters that lose there. */
-export function withoutLosers(
-  kind: Decisions,
-  capabilityIds: readonly string[],
-  tasks: readonly number[],
-  seeds: readonly number[],
-  known: KnownOutcomes,
-): Decisions {
-  const leftOut = adaptersThrough(kind, capabilityIds, tasks, seeds, known)
-    .filter((adapter) => adapter.leftOut)
-    .map(({ capabilityId }) => capabilityId);
-  const chosen = kind.chosen.map((arm) => (leftOut.includes(arm) ? NONE_LABEL : arm));
-  return { kind: kind.kind, chosen };
+  return { tasks: tasks.length, gain: estimate, standardError, harms: -estimate > CLEARLY * standardError };
 }
 
 /** A row of the report. `compared` are the tasks on which `kind` can be compared with base and with the best. */

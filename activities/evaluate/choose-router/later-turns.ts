@@ -18,9 +18,10 @@ import { layout } from '../../../store';
 import { runDeployedRollouts, samplingSeed } from '../../rollout';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
 import { servedAdapters } from '../../rollout/served-adapter';
-import { mean } from '../../statistics/mean';
+import { mean, meanOrZero } from '../../statistics/mean';
 import { modelAfter } from '../model-after';
-import { LEAST_TASKS, type MissingArm, taskOrder } from './competition';
+import { harms } from './adapter-set';
+import { LEAST_TASKS, type MissingArm, standardErrorOf, taskOrder } from './competition';
 import { drawFolds, fitLabels, FOLDS } from './fit-routers';
 import { FOLLOWED, type KnownOutcomes } from './known-outcomes';
 import { ARM_TRIALS, type ArmPlayers, playArms } from './play-arms';
@@ -207,13 +208,10 @@ export function judgeFollowing(tasks: readonly ComparedTask[]): Verdict {
 /** Adopts moving when it gains more than one standard error, without the capabilities that lose by it. */
 export function judgeMoves(gains: readonly Gain[]): Omit<Verdict, 'twoNeeds'> {
   const leftOut = [...new Set(gains.map(({ to }) => to))].sort().filter((id) => {
-    const own = gains.filter(({ to }) => to === id).map(({ gain }) => gain);
-    return own.length >= LEAST_TASKS && mean(own) < 0;
+    return harms(gains.filter(({ to }) => to === id).map(({ gain }) => gain));
   });
   const left = gains.filter(({ to }) => !leftOut.includes(to)).map(({ gain }) => gain);
-  const gain = left.length === 0 ? 0 : mean(left);
-  const variance = left.length < 2 ? 0 : left.reduce((sum, value) => sum + (value - gain) ** 2, 0) / (left.length - 1);
-  const standardError = left.length === 0 ? 0 : Math.sqrt(variance / left.length);
+  const [gain, standardError] = [meanOrZero(left), standardErrorOf(left)];
   const adopted = left.length >= LEAST_TASKS && gain > standardError;
   return { tasks: left.length, gain, standardError, leftOut, adopted };
 }

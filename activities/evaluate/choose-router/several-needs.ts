@@ -6,7 +6,7 @@
 import type { RouterChoice, SeveralNeedsModel } from '../../../contracts/artifacts/router';
 import { MIXED } from '../../../contracts/names';
 import { openSeveralNeeds } from '../../../contracts/routing/several-needs';
-import { type Decisions, difference, LEAST_TASKS } from './competition';
+import { CLEARLY, type Decisions, difference, LEAST_TASKS } from './competition';
 import { drawFolds, fitLabels, FOLDS } from './fit-routers';
 import type { KnownOutcomes } from './known-outcomes';
 import type { LabelledTasks } from './routing-task';
@@ -47,9 +47,6 @@ export class SeveralNeedsFits {
     return augmented.filter((arm) => arm === MIXED).length < LEAST_TASKS ? null : { kind, chosen: augmented };
   }
 }
-
-/** Standard errors that the gain has to have. Few tasks have several needs, and one error alone is often luck. */
-const CLEARLY = 2;
 
 /** Adopted where the mixed adapter gains more than two standard errors. Null: too few tasks tell. */
 export function judgeSeveralNeeds(

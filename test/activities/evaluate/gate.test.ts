@@ -1,6 +1,7 @@
 // tier: unit
 import { rewardGain } from '../../../activities/evaluate/diagnosis';
 import { decideGate } from '../../../activities/evaluate/gate';
+import type { RouterChoice } from '../../../contracts/artifacts/router';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 
 type Three = readonly [number, number, number];
@@ -181,6 +182,25 @@ describe('the culprit', () => {
     const gate = decideGate(figures, SETTINGS, learned(gain));
     expect(gate).toMatchObject({ passed: false, culprit });
     expect(gate.reasons.at(-1)).toMatch(/^The cause is /);
+  });
+
+  it('is the router with what train tasks had not excluded, where the bound of its harm was above the margin', () => {
+    const harm = {
+      ...{ tasks: 9, given: 0.4, loss: 0.02, bound: 0.214, boundOverall: 0.086 },
+      margin: 0.1,
+      bought: 20,
+    };
+    const lost = evaluation(GAIN, [0.06, 0.08, 0.09]);
+    const last = (above: boolean) => {
+      const choice = { chosen: 'labels', harm: { ...harm, above } } as unknown as RouterChoice;
+      const { reasons } = decideGate({ ...lost, router: { ...lost.router, choice } }, SETTINGS, learned(0.6));
+      return reasons.at(-1);
+    };
+    expect(last(true)).toContain(
+      'Train tasks could not exclude it: where router labels uses adapters it may lose up to 21.4 points (one-sided ' +
+        '95 % bound, 9 tasks), and the margin is 10.0.',
+    );
+    expect(last(false)).not.toContain('Train tasks');
   });
 
   it('is not named when the gate is passed', () => {

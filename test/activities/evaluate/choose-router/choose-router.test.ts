@@ -253,6 +253,34 @@ describe('the competition of routers', () => {
     expect((await getJson(fixture.store, result.router, routerSchema)).leftOut).toEqual(['light']);
   });
 
+  it('leaves an adapter out that only tasks of both rounds show to lose', async () => {
+    knows = (model) => ({ base: ['plain', 'light'] })[model] ?? ['heavy'];
+    const few = { router: 'labels', routingRollouts: 24 };
+    const context = await fixture.prepare(server.baseUrl, spec(few), 'three_parcels.py');
+    const choice = await choiceOf((await compete(context)).result);
+    expect(choice.adapters[1]).toMatchObject({ capabilityId: 'light', leftOut: true, reason: 'routing', gain: -1 });
+    expect(choice.rollouts).toBeLessThanOrEqual(24);
+  });
+
+  it('buys tasks for an adapter of which harm cannot be excluded, and says what the router may lose', async () => {
+    // The adapter `light` gains nothing on its tasks, which base passes too.
+    knows = (model) => ({ base: ['plain', 'light'] })[model] ?? [model.split('@')[0]!];
+    const pinned = { router: 'labels', routingRollouts: 40 };
+    const context = await fixture.prepare(server.baseUrl, spec(pinned), 'three_parcels.py');
+    const { harm, adapters, rollouts, spending } = await choiceOf((await compete(context)).result);
+    expect(rollouts).toBe(40);
+    expect(harm).toMatchObject({ margin: 0.1, above: false });
+    expect(harm!.bought).toBeGreaterThan(0);
+    expect(harm!.bound).toBeLessThan(0);
+    const [heavy, light] = adapters;
+    expect(heavy!.lossBound).toBeLessThan(0);
+    expect(light).toMatchObject({ gain: 0, leftOut: false });
+    expect(light!.tasks).toBeGreaterThan(heavy!.tasks);
+    expect(spending!.map(({ step }) => step)).toEqual(['first-round', 'harm']);
+    expect(spending!.map((step) => step.rollouts)).toEqual([20, 40]);
+    for (const { gain, oracleGain } of spending!) expect(oracleGain).toBeGreaterThanOrEqual(gain - 1e-9);
+  });
+
   it('takes the kind that agent.yaml names', async () => {
     const context = await fixture.prepare(server.baseUrl, spec({ router: 'logits' }), 'three_parcels.py');
     const { result } = await compete(context);

@@ -1,6 +1,5 @@
 // tier: unit
 import {
-  adaptersThrough,
   armsToPlay,
   chooseKind,
   type Decisions,
@@ -116,16 +115,4 @@ describe('the choice', () => {
   it('without any compared task is the simplest that uses the adapters', () => {
     expect(chooseKind([base, right, wrong], [], seeds, played())).toBe(right);
   });
-});
-
-test('an adapter that loses the tasks it is given is left out, not one of which too little is known', () => {
-  const known = played();
-  const harms = decided('labels', (task) => (task % 2 ? 'a' : 'b'));
-  for (const seed of seeds) known.add(seed, 'b', false);
-  expect(adaptersThrough(harms, ['a', 'b', 'c'], everyTask, seeds, known)).toEqual([
-    { capabilityId: 'a', tasks: 100, gain: 1, leftOut: false },
-    { capabilityId: 'b', tasks: 100, gain: -1, leftOut: true },
-    { capabilityId: 'c', tasks: 0, gain: 0, leftOut: false },
-  ]);
-  expect(adaptersThrough(harms, ['b'], [0, 2, 4], seeds, known)[0]).toMatchObject({ tasks: 3, leftOut: false });
 });

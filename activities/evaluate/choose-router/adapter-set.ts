@@ -1,0 +1,104 @@
+/**
+ * Which adapters help. Base gets the tasks of an adapter that is left out, so what one adapter does never depends on
+ * which others are in the set: to remove the most harmful one after the other gives the same as judging each alone.
+ */
+import type { RouterChoice } from '../../../contracts/artifacts/router';
+import { NONE_LABEL } from '../../../contracts/names';
+import { meanOrZero } from '../../statistics/mean';
+import { CLEARLY, type Decisions, LEAST_TASKS, standardErrorOf } from './competition';
+import { upperLoss } from './harm-bound';
+import type { KnownOutcomes } from './known-outcomes';
+
+/** An adapter through a kind's decisions. */
+type AdapterRow = RouterChoice['adapters'][number];
+
+/** Parts of the tasks for the cross-fitted decision. */
+const PARTS = 5;
+
+/**
+ * Whether these gains, in a drawn order, say that something harms. Each fifth of the tasks is judged by a decision that
+ * the other four made: harm that only the tasks show which it was found on is luck. Where the mean is near zero, a part
+ * that pulls it down leaves others that do not, so in doubt nothing harms.
+ */
+export function harms(gains: readonly number[]): boolean {
+  if (gains.length < LEAST_TASKS || meanOrZero(gains) >= 0) return false;
+  let saved = 0;
+  for (let part = 0; part < PARTS; part++) {
+    const others = gains.filter((_, place) => place % PARTS !== part);
+    if (meanOrZero(others) >= 0) continue;
+    gains.forEach((gain, place) => (saved -= place % PARTS === part ? gain : 0));
+  }
+  return saved > 0;
+}
+
+/** Each adapter through a kind's decisions on `tasks`, which are in the drawn order, and whether it is left out. */
+export function adaptersThrough(
+  { chosen }: Decisions,
+  capabilityIds: readonly string[],
+  tasks: readonly number[],
+  seeds: readonly number[],
+  known: KnownOutcomes,
+): AdapterRow[] {
+  return capabilityIds.map((capabilityId) => {
+    const gainsOn = (some: readonly number[]) =>
+      some.flatMap((task) => {
+        const seed = seeds[task] as number;
+        const rate = known.rate(seed, capabilityId);
+        return rate === null ? [] : [rate - (known.rate(seed, NONE_LABEL) ?? 0)];
+      });
+    const gains = gainsOn(tasks.filter((task) => chosen[task] === capabilityId));
+    const alone = gainsOn(tasks);
+    const reason = harms(gains) ? 'routing' : harmsAlone(gains, alone) ? 'alone' : null;
+    return {
+      capabilityId,
+      tasks: gains.length,
+      gain: meanOrZero(gains),
+      leftOut: reason !== null,
+      ...(reason && { reason }),
+      ...(gains.length > 0 && { standardError: standardErrorOf(gains), lossBound: lossBoundOf(gains) }),
+      ...(alone.length > 0 && { alone: { tasks: alone.length, gain: meanOrZero(alone) } }),
+    };
+  });
+}
+
+const lossBoundOf = (gains: readonly number[]): number => upperLoss(gains.map((gain) => -gain)).bound;
+
+/**
+ * Through the routing too few tasks tell, and those say nothing for it, but it clearly loses where it was played. Other
+ * kinds may have given it tasks that are not its own: where the routing gains by it, that says nothing against it.
+ */
+function harmsAlone(gains: readonly number[], alone: readonly number[]): boolean {
+  if (gains.length === 0 || meanOrZero(gains) > 0 || !harms(alone)) return false;
+  return -meanOrZero(alone) > CLEARLY * standardErrorOf(alone);
+}
+
+/** Capabilities that are left out. */
+export const leftOutOf = (adapters: readonly AdapterRow[]): string[] =>
+  adapters.filter(({ leftOut }) => leftOut).map(({ capabilityId }) => capabilityId);
+
+/** Sends to base what a kind gives to adapters that are left out. */
+export function withoutLosers({ kind, chosen }: Decisions, adapters: readonly AdapterRow[]): Decisions {
+  const leftOut = leftOutOf(adapters);
+  return { kind, chosen: chosen.map((arm) => (leftOut.includes(arm) ? NONE_LABEL : arm)) };
+}
+
+/**
+ * Further tasks for adapters that may lose more than `margin`, as far as the tasks that they were given can tell: for
+ * each as many as it had, those with the widest bound first. `tasks` are those that were compared.
+ */
+export function contestedTasks(
+  { chosen }: Decisions,
+  adapters: readonly AdapterRow[],
+  order: readonly number[],
+  tasks: readonly number[],
+  margin: number,
+): number[] {
+  const compared = new Set(tasks);
+  return adapters
+    .map((row) => ({ ...row, lossBound: row.lossBound ?? upperLoss([]).bound }))
+    .filter(({ leftOut, lossBound }) => !leftOut && lossBound > margin)
+    .sort((a, b) => b.lossBound - a.lossBound)
+    .flatMap(({ capabilityId, tasks: had }) =>
+      order.filter((task) => chosen[task] === capabilityId && !compared.has(task)).slice(0, Math.max(LEAST_TASKS, had)),
+    );
+}

@@ -1,0 +1,87 @@
+/** How much a router may lose against base, as far as the compared train tasks can tell. */
+import type { RouterChoice } from '../../../contracts/artifacts/router';
+import { MIXED, NONE_LABEL } from '../../../contracts/names';
+import { studentOneSided95 } from '../../statistics/student';
+import type { Decisions } from './competition';
+import { FOLLOWED, type KnownOutcomes } from './known-outcomes';
+
+/**
+ * Tasks that are added to those that were played: one that is lost, one that is won and two that are neither. Without
+ * them a handful of tasks that all end alike would have no spread, and a bound that claims to know
+ * (the plus-four rule of Agresti and Caffo 2000, The American Statistician 54:280-288).
+ */
+const ADDED = { tasks: 4, squares: 2 };
+
+/** Mean and the variance of that mean, with the added tasks. */
+function moderated(losses: readonly number[]): { mean: number; variance: number; tasks: number } {
+  const tasks = losses.length + ADDED.tasks;
+  const mean = losses.reduce((sum, loss) => sum + loss, 0) / tasks;
+  const squares = losses.reduce((sum, loss) => sum + loss * loss, ADDED.squares) / tasks;
+  return { mean, variance: Math.max(0, squares - mean * mean) / tasks, tasks };
+}
+
+/** Losses of tasks that are alike, and the share of all tasks that they stand for. */
+interface Stratum {
+  losses: readonly number[];
+  share: number;
+}
+
+/** One-sided upper 95 % bound of the mean loss over strata whose shares sum to 1. */
+function boundOf(strata: readonly Stratum[]): number {
+  const parts = strata.map(({ losses, share }) => ({ ...moderated(losses), share }));
+  const mean = parts.reduce((sum, part) => sum + part.share * part.mean, 0);
+  const variance = parts.reduce((sum, part) => sum + part.share ** 2 * part.variance, 0);
+  const freedom = parts.reduce((sum, { tasks }) => sum + tasks - 1, 0);
+  return Math.min(1, mean + studentOneSided95(freedom) * Math.sqrt(variance));
+}
+
+/** Mean loss, 0 without tasks, and its one-sided upper 95 % bound. */
+export function upperLoss(losses: readonly number[]): { estimate: number; bound: number } {
+  const estimate = losses.length === 0 ? 0 : losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
+  return { estimate, bound: boundOf([{ losses, share: 1 }]) };
+}
+
+/**
+ * What a router may lose on the tasks that it does not leave to base. Each arm is a stratum, as heavy as the tasks that
+ * it gets, since more tasks were bought of some than of others. `tasks` are those that were compared, so that they are a
+ * random sample of each adapter's; of the mixed adapter and of moved conversations all that were played are. Null: base
+ * gets all.
+ */
+export function harmOf(
+  { kind, chosen }: Decisions,
+  tasks: readonly number[],
+  seeds: readonly number[],
+  known: KnownOutcomes,
+  { margin, bought }: { margin: number; bought: number },
+): NonNullable<RouterChoice['harm']> | null {
+  const compared = new Set(tasks);
+  const sampled = (task: number, arm: string) =>
+    compared.has(task) || (kind !== 'mixed' && (arm === MIXED || arm === FOLLOWED));
+  const arms = [...new Set(chosen)].filter((arm) => arm !== NONE_LABEL);
+  const given = chosen.filter((arm) => arm !== NONE_LABEL).length;
+  if (given === 0) return null;
+  const strata = arms.map((arm): Stratum => {
+    const own = chosen.flatMap((other, task) => (other === arm ? [task] : []));
+    const losses = own.flatMap((task) => {
+      const seed = seeds[task] as number;
+      const rate = sampled(task, arm) ? known.rate(seed, arm) : null;
+      return rate === null ? [] : [(known.rate(seed, NONE_LABEL) ?? 0) - rate];
+    });
+    return { losses, share: own.length / given };
+  });
+  const played = strata.filter(({ losses }) => losses.length > 0);
+  const weight = played.reduce((sum, { share }) => sum + share, 0);
+  const loss = played.reduce((sum, { losses, share }) => sum + (share / weight) * upperLoss(losses).estimate, 0);
+  const bound = boundOf(strata);
+  const share = given / chosen.length;
+  return {
+    tasks: strata.reduce((sum, { losses }) => sum + losses.length, 0),
+    given: share,
+    loss,
+    bound,
+    boundOverall: bound * share,
+    margin,
+    above: bound > margin,
+    bought,
+  };
+}

@@ -1,0 +1,378 @@
+import {
+  COMPETING_ROUTERS,
+  type CompetingRouter,
+  type CompetitionRouter,
+  LATER_MESSAGES,
+  type RouterChoice,
+  type Spending,
+} from '../../../contracts/artifacts/router';
+import { MIXED } from '../../../contracts/names';
+import type { RolloutDeps } from '../../rollout/rollout-deps';
+import { adaptersThrough, contestedTasks, leftOutOf, withoutLosers } from './adapter-set';
+import {
+  armsToPlay,
+  bestOf,
+  chooseKind,
+  competitorRow,
+  type Decisions,
+  MIXED_MAY_LOSE,
+  mixedOnBaseTasks,
+  survivors,
+  taskOrder,
+} from './competition';
+import { crossFit, type CrossFitted, type Fit, type RouterFits, whereKnown } from './decisions';
+import { harmOf } from './harm-bound';
+import { FOLLOWED, KnownOutcomes } from './known-outcomes';
+import { compareMoving, type CrossFittedMoves, LATER_SHARE, LaterTurnsFits } from './later-turns';
+import { ARM_TRIALS, type ArmPlayers, playArms } from './play-arms';
+import { routerReliability } from './reliability';
+import type { LabelledTasks } from './routing-task';
+import { judgeSeveralNeeds, SeveralNeedsFits } from './several-needs';
+import { spendingAfter } from './spending';
+import { withHeartbeats } from './with-heartbeats';
+
+/** Share of the routers' budget for the first round. The rest is for kinds that are close to each other. */
+const FIRST_SHARE = 0.5;
+
+/**
+ * Share of the budget for the comparison with the mixed adapter, which differs from a router on nearly every task. What
+ * the routers leave of theirs is added to it.
+ */
+const MIXED_SHARE = 0.4;
+
+/** Of that share, the part for openings with several needs. What they leave is for the mixed adapter alone. */
+const SEVERAL_SHARE = 0.5;
+
+/** How often tasks are bought for adapters that may do harm, each time as many as they had. */
+const HARM_ROUNDS = 3;
+
+/** A router with what follows its choice for an opening. */
+interface ServedRouter {
+  decisions: Decisions;
+  several: RouterChoice['severalNeeds'] | null;
+  laterTurns: RouterChoice['laterTurns'] | null;
+}
+
+/**
+ * The kinds of the first round. `outcomes` learns from it, so it comes after; alone it learns from where `labels` and
+ * base disagree.
+ */
+function firstKinds(pinned: CompetingRouter | null): CompetingRouter[] {
+  const first = COMPETING_ROUTERS.filter((kind) => kind !== 'outcomes');
+  if (pinned === null) return first.filter((kind) => kind !== 'mixed');
+  return first.filter((kind) => kind === 'base' || kind === (pinned === 'outcomes' ? 'labels' : pinned));
+}
+
+/** The competition of one run's routers. */
+export class RouterCompetition {
+  private readonly known: KnownOutcomes;
+  private readonly seeds: readonly number[];
+  private readonly order: readonly number[];
+  private readonly all: CrossFitted[] = [];
+  private pruned: Decisions[] = [];
+  private left: Decisions[] = [];
+  /** Tasks on which all kinds can be compared, and those on which the kinds that were left can. */
+  private comparedFirst: number[] = [];
+  private comparedLast: number[] = [];
+  /** The mixed adapter, and the tasks on which it can be compared with the best router. Null without one. */
+  private mixed: { decisions: CrossFitted; compared: number[] } | null = null;
+  private played = 0;
+  /** Each adapter through each kind that was compared. */
+  private readonly adapters = new Map<CompetingRouter, RouterChoice['adapters']>();
+  /** Tasks on which the adapters of the best router were compared with base. */
+  private comparedWithBase: number[] = [];
+  private boughtForHarm = 0;
+  private boughtForMoves = 0;
+  private readonly spending: Spending[] = [];
+  private readonly budgetOfMoves: number;
+  private readonly later: LaterTurnsFits;
+  private readonly several: SeveralNeedsFits;
+  /** The best router, or the pinned one, as it would be served: its decisions, and what follows openings. */
+  private served: ServedRouter | null = null;
+  /** How many tasks of the order are known as they would be served, with their moves. */
+  private followed = Infinity;
+  /** Train tasks that later messages would move, for each way of reading them by which enough would. */
+  private readonly moves: CrossFittedMoves[] = [];
+
+  constructor(
+    private readonly deps: RolloutDeps,
+    private readonly players: ArmPlayers,
+    private readonly labelled: LabelledTasks,
+    private readonly fits: RouterFits,
+    private budget: number,
+  ) {
+    this.budgetOfMoves = budget * LATER_SHARE;
+    this.later = new LaterTurnsFits(labelled, this.capabilityIds, fits.ridge);
+    this.several = new SeveralNeedsFits(labelled, this.capabilityIds, fits.ridge);
+    this.known = new KnownOutcomes(labelled.tasks);
+    this.seeds = labelled.tasks.map(({ seed }) => seed);
+    this.order = taskOrder(this.seeds.length, players.context.seed);
+  }
+
+  /** Plays all rounds. With `pinned` only that kind is compared with base. */
+  async hold(pinned: CompetingRouter | null): Promise<void> {
+    for (const kind of firstKinds(pinned)) this.all.push(await this.crossFit(kind));
+    for (const reads of LATER_MESSAGES) {
+      const moves = await withHeartbeats('reading later messages', () =>
+        this.later.crossFit(reads, this.players.context.seed),
+      );
+      if (moves) this.moves.push(moves);
+    }
+    if (this.moves.length > 0) this.budget -= this.budgetOfMoves;
+    const playsMixed = pinned === null && this.players.adapters.some(({ capabilityId }) => capabilityId === MIXED);
+    const budget = playsMixed ? this.budget * (1 - MIXED_SHARE) : this.budget;
+    this.comparedFirst = await this.play(this.all, budget * FIRST_SHARE);
+    if (pinned === null || pinned === 'outcomes') {
+      const outcomes = await this.crossFit('outcomes');
+      this.all.push(whereKnown(outcomes, this.crossFitted('labels'), this.seeds, this.known));
+      this.all.sort((a, b) => COMPETING_ROUTERS.indexOf(a.kind) - COMPETING_ROUTERS.indexOf(b.kind));
+    }
+    // A kind is not to blame for an adapter that loses: it is compared without it.
+    this.pruned = this.all.map((kind) => this.judgeAdapters(kind, this.comparedFirst));
+    this.noteSpending('first-round', this.preferred(this.pruned, this.comparedFirst, pinned));
+    this.left = survivors(this.pruned, this.comparedFirst, this.seeds, this.known);
+    this.comparedLast = await this.play(this.left, budget);
+    const preferred = this.preferred(this.left, this.comparedLast, pinned);
+    this.noteSpending('second-round', preferred);
+    const router = await this.narrowHarm(preferred.kind, budget);
+    this.noteSpending('harm', router);
+    const laterTurns = await this.compareMoving(router);
+    const followed = laterTurns?.adopted ? this.withMoves(router) : router;
+    this.boughtForMoves = laterTurns?.rollouts ?? 0;
+    this.noteSpending('later-turns', followed);
+    const several = playsMixed ? await this.compareSeveralNeeds(followed) : null;
+    const decisions = several?.adopted ? several.decisions : followed;
+    this.noteSpending('several-needs', decisions);
+    this.served = { decisions, several: several?.verdict ?? null, laterTurns };
+    if (!playsMixed) return;
+    const mixed = await this.crossFit('mixed');
+    this.mixed = { decisions: mixed, compared: await this.play([decisions, mixed], this.budget) };
+    this.noteSpending('mixed', this.winner === 'mixed' ? mixed : decisions, this.mixed.compared);
+  }
+
+  /** The kind that is pinned, or the best. */
+  private preferred(decisions: Decisions[], tasks: readonly number[], pinned: CompetingRouter | null): Decisions {
+    if (pinned !== null) return this.pruned.find(({ kind }) => kind === pinned)!;
+    return chooseKind(decisions, tasks, this.seeds, this.known);
+  }
+
+  /** Decides which adapters of a kind help, and returns its decisions without the others. */
+  private judgeAdapters(kind: Decisions, tasks: readonly number[]): Decisions {
+    const adapters = adaptersThrough(kind, this.capabilityIds, tasks, this.seeds, this.known);
+    this.adapters.set(kind.kind, adapters);
+    return withoutLosers(kind, adapters);
+  }
+
+  /**
+   * Buys tasks for those adapters of the best router of which harm above the margin cannot be excluded, from what the
+   * routers have left of their budget, and decides again which adapters help.
+   */
+  private async narrowHarm(kind: CompetingRouter, budget: number): Promise<Decisions> {
+    const [whole, base] = [this.crossFitted(kind), this.crossFitted('base')];
+    this.comparedWithBase = this.comparedFirst;
+    const before = this.played;
+    for (let round = 0; round < HARM_ROUNDS; round++) {
+      const adapters = this.adapters.get(kind)!;
+      const wanted = contestedTasks(whole, adapters, this.order, this.comparedWithBase, this.lossMargin);
+      const compared = await this.play([whole, base], budget, wanted);
+      if (compared.length === 0) break;
+      this.comparedWithBase = [...this.comparedWithBase, ...compared];
+      this.judgeAdapters(whole, this.comparedWithBase);
+    }
+    this.boughtForHarm = (this.played - before) * ARM_TRIALS;
+    const router = withoutLosers(whole, this.adapters.get(kind)!);
+    const replaced = (all: Decisions[]) => all.map((other) => (other.kind === kind ? router : other));
+    [this.pruned, this.left] = [replaced(this.pruned), replaced(this.left)];
+    return router;
+  }
+
+  private get lossMargin(): number {
+    return this.players.prepared.spec.gate.lossMargin;
+  }
+
+  /** Keeps what is known after a step, when it bought anything. */
+  private noteSpending(step: Spending['step'], best: Decisions, compared = this.gainTasks): void {
+    const rollouts = this.played * ARM_TRIALS + this.boughtForMoves;
+    if (rollouts === (this.spending.at(-1)?.rollouts ?? 0)) return;
+    this.spending.push(spendingAfter({ step, rollouts }, best, compared, this.labelled.tasks, this.known));
+  }
+
+  /** Tasks on which the gain over base is estimated: all that were given to an adapter of them were played. */
+  private get gainTasks(): readonly number[] {
+    return this.comparedWithBase.length > 0 ? this.comparedWithBase : this.comparedFirst;
+  }
+
+  private get capabilityIds(): string[] {
+    return this.players.adapters.flatMap(({ capabilityId }) => (capabilityId === MIXED ? [] : [capabilityId]));
+  }
+
+  /**
+   * The simplest kind within one standard error of the best: routers first, then the best of them and mixed, unless
+   * that is clearly behind or harms tasks which need no adapter.
+   */
+  private get winner(): CompetingRouter {
+    const { mixed } = this;
+    const router = this.served!.decisions;
+    if (mixed === null || this.mixedOnBaseTasks?.harms) return router.kind;
+    const base = this.crossFitted('base');
+    const finalists = [base, mixed.decisions, ...(router.kind === 'base' ? [] : [router])];
+    return chooseKind(finalists, mixed.compared, this.seeds, this.known, MIXED_MAY_LOSE).kind;
+  }
+
+  private get mixedOnBaseTasks(): NonNullable<RouterChoice['mixedOnBaseTasks']> | null {
+    const { mixed, served, seeds, known } = this;
+    if (mixed === null) return null;
+    const rivals = { mixed: mixed.decisions, router: served!.decisions, base: this.crossFitted('base') };
+    return mixedOnBaseTasks(rivals, mixed.compared, seeds, known);
+  }
+
+  private fitOf(kind: CompetingRouter): Fit {
+    return kind === 'outcomes' ? this.fits.outcomes(this.known) : this.fits[kind];
+  }
+
+  private crossFit(kind: CompetingRouter): Promise<CrossFitted> {
+    return withHeartbeats(`fitting router ${kind}`, () =>
+      crossFit(kind, this.fitOf(kind), this.labelled, this.players.context.seed),
+    );
+  }
+
+  /** Buys rollouts until the budget, and returns the tasks of `order` on which these decisions can be compared. */
+  private async play(decisions: readonly Decisions[], budget: number, order = this.order): Promise<number[]> {
+    const rest = Math.floor(budget / ARM_TRIALS) - this.played;
+    const { missing, compared } = armsToPlay(decisions, order, this.seeds, this.known, rest);
+    await playArms(this.deps, this.players, missing, this.known);
+    this.played += missing.length;
+    return order.slice(0, compared);
+  }
+
+  /** The chosen router, fitted on all train tasks, and how it was chosen. */
+  async result(pinned: CompetingRouter | null): Promise<{ router: CompetitionRouter; choice: RouterChoice }> {
+    const kind = pinned ?? this.winner;
+    const served = kind === this.served!.decisions.kind ? this.served! : null;
+    const adapters = this.adaptersOf(kind);
+    const router = await withHeartbeats(`fitting router ${kind}`, () => this.fit(kind, leftOutOf(adapters), served));
+    const choice = this.describe(kind, pinned !== null, adapters);
+    return {
+      router,
+      choice: {
+        ...choice,
+        ...(served?.several && { severalNeeds: served.several }),
+        // What was bought for a router that is not chosen was bought for the comparison.
+        ...(served?.laterTurns
+          ? { laterTurns: served.laterTurns }
+          : { rollouts: choice.rollouts + (this.served!.laterTurns?.rollouts ?? 0) }),
+      },
+    };
+  }
+
+  private async fit(kind: CompetingRouter, leftOut: string[], served: ServedRouter | null): Promise<CompetitionRouter> {
+    const fitted = { ...(await this.fitOf(kind)(this.labelled)), leftOut };
+    if (fitted.kind === 'base' || fitted.kind === 'mixed' || served === null) return fitted;
+    const router = served.several?.adopted ? { ...fitted, severalNeeds: await this.several.fit() } : fitted;
+    return served.laterTurns?.adopted ? this.later.addTo(router, served.laterTurns) : router;
+  }
+
+  /** Each adapter through a kind: where every task that is given to one was played. */
+  private adaptersOf(kind: CompetingRouter): RouterChoice['adapters'] {
+    const { comparedFirst, seeds, known, capabilityIds } = this;
+    const whole = this.crossFitted(kind);
+    return this.adapters.get(kind) ?? adaptersThrough(whole, capabilityIds, comparedFirst, seeds, known);
+  }
+
+  /** How much the chosen kind may lose against base, as it would be served. */
+  private harmBy(kind: CompetingRouter): Pick<RouterChoice, 'harm'> {
+    const { mixed, served, seeds, known, lossMargin: margin, boughtForHarm } = this;
+    const isMixed = mixed?.decisions.kind === kind;
+    const decisions = isMixed ? mixed!.decisions : kind === served!.decisions.kind ? served!.decisions : null;
+    if (decisions === null) return {};
+    const tasks = isMixed ? mixed!.compared : this.gainTasks;
+    const harm = harmOf(decisions, tasks, seeds, known, { margin, bought: isMixed ? 0 : boughtForHarm });
+    return harm ? { harm } : {};
+  }
+
+  /**
+   * Whether the mixed adapter should get openings with several needs, instead of the router with its moves. Null: too
+   * few have, or there is no router.
+   */
+  private async compareSeveralNeeds(
+    router: Decisions,
+  ): Promise<{ decisions: Decisions; verdict: RouterChoice['severalNeeds'] & object; adopted: boolean } | null> {
+    if (router.kind === 'base') return null;
+    const { seeds, known, players } = this;
+    const decisions = await withHeartbeats('reading openings with several needs', () =>
+      this.several.crossFit(router, players.context.seed),
+    );
+    if (decisions === null) return null;
+    const compared = await this.play([router, decisions], this.budget * (1 - MIXED_SHARE * SEVERAL_SHARE));
+    // Beyond these, what moving would do is not known.
+    const judged = compared.slice(0, this.followed);
+    const verdict = judgeSeveralNeeds({ router, augmented: decisions }, judged, seeds, known);
+    return verdict && { decisions, verdict, adopted: verdict.adopted };
+  }
+
+  /**
+   * Whether conversations should move at later messages: the first way of reading them by which moving gains. Base and
+   * the mixed adapter alone leave nothing to choose.
+   */
+  private async compareMoving({ kind, chosen }: Decisions): Promise<RouterChoice['laterTurns'] | null> {
+    if (kind === 'base' || kind === 'mixed') return null;
+    const { known, deps, players, labelled } = this;
+    const leftOut = leftOutOf(this.adaptersOf(kind));
+    let found: RouterChoice['laterTurns'] | null = null;
+    for (const moves of this.moves) {
+      const rollouts: number = found?.rollouts ?? 0;
+      const budget = this.budgetOfMoves - rollouts;
+      const tried = await compareMoving(deps, players, labelled, moves, { chosen, leftOut, known, budget });
+      if (tried === null) continue;
+      found = { ...tried.verdict, rollouts: rollouts + tried.verdict.rollouts };
+      if (!found.adopted) continue;
+      this.followed = tried.reached;
+      break;
+    }
+    return found;
+  }
+
+  /** With their moves on the tasks on which these were played. The others count as if they stayed. */
+  private withMoves({ kind, chosen }: Decisions): Decisions {
+    const { seeds, known } = this;
+    return { kind, chosen: chosen.map((arm, i) => (known.rate(seeds[i]!, FOLLOWED) === null ? arm : FOLLOWED)) };
+  }
+
+  private crossFitted(kind: CompetingRouter): CrossFitted {
+    return [...this.all, ...(this.mixed ? [this.mixed.decisions] : [])].find((decisions) => decisions.kind === kind)!;
+  }
+
+  private describe(chosen: CompetingRouter, pinned: boolean, adapters: RouterChoice['adapters']): RouterChoice {
+    const { seeds, known, left, comparedFirst, comparedLast, mixed, mixedOnBaseTasks } = this;
+    const base = this.crossFitted('base');
+    const best = bestOf(left, comparedLast, seeds, known);
+    const isLeft = (kind: Decisions) => !left.includes(kind);
+    const row = (kind: Decisions, rival: Decisions, withBase: readonly number[], withBest: readonly number[]) =>
+      competitorRow(
+        kind,
+        { base, best: rival },
+        { withBase, withBest },
+        seeds,
+        known,
+        isLeft(kind) && kind !== mixed?.decisions,
+      );
+    const rows = this.pruned.map((kind) => row(kind, best, comparedFirst, isLeft(kind) ? comparedFirst : comparedLast));
+    return {
+      chosen,
+      pinned,
+      trainTasks: seeds.length,
+      compared: comparedLast.length,
+      rollouts: this.played * ARM_TRIALS,
+      budget: this.budget,
+      competitors: mixed
+        ? [...rows, row(mixed.decisions, this.served!.decisions, mixed.compared, mixed.compared)]
+        : rows,
+      ...(mixed && { comparedMixed: mixed.compared.length }),
+      ...(mixedOnBaseTasks && { mixedOnBaseTasks }),
+      adapters,
+      ...this.harmBy(chosen),
+      ...(this.spending.length > 0 && { spending: this.spending }),
+      ...routerReliability(this.crossFitted(chosen), this.labelled.tasks),
+    };
+  }
+}

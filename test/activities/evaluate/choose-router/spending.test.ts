@@ -1,0 +1,57 @@
+// tier: unit
+import { KnownOutcomes } from '../../../../activities/evaluate/choose-router/known-outcomes';
+import { oracleRates, spendingAfter } from '../../../../activities/evaluate/choose-router/spending';
+import { mean } from '../../../../activities/statistics/mean';
+import { randomSource } from '../../../../activities/statistics/random';
+
+const seeds = Array.from({ length: 400 }, (_, i) => i);
+const tasksOf = (needsOf: (task: number) => string[], basePasses: (task: number) => number[]) =>
+  seeds.map((seed, task) => ({
+    ...{ seed, opening: '', later: [], needs: needsOf(task), basePasses: basePasses(task), answer: null },
+  }));
+
+describe('the oracle over arms that were not all played', () => {
+  it('finds the arm of each need', () => {
+    const tasks = tasksOf(
+      (task) => (task % 2 ? ['a'] : []),
+      (task) => [task % 2 ? 0 : 1],
+    );
+    const known = new KnownOutcomes(tasks);
+    for (const { seed } of tasks)
+      if (seed % 2 || seed < 20) for (let trial = 0; trial < 2; trial++) known.add(seed, 'a', seed % 2 === 1);
+    expect(mean(oracleRates(tasks, ['none', 'a', 'mixed'], known))).toBe(1);
+  });
+
+  it('counts no luck where all arms are alike', () => {
+    const random = randomSource(3);
+    const pass = () => (random.uniform() < 0.5 ? 1 : 0);
+    const tasks = tasksOf(
+      () => [],
+      () => [pass()],
+    );
+    const known = new KnownOutcomes(tasks);
+    for (const { seed } of tasks)
+      for (const arm of ['a', 'b', 'c']) for (let trial = 0; trial < 2; trial++) known.add(seed, arm, pass() === 1);
+    const rate = mean(oracleRates(tasks, ['none', 'a', 'b', 'c'], known));
+    expect(rate).toBeGreaterThan(0.44);
+    expect(rate).toBeLessThan(0.56);
+  });
+});
+
+test('a step says how much the best kind gains, where its choice was played, and how much the oracle does', () => {
+  const tasks = tasksOf(
+    (task) => (task % 2 ? ['a'] : []),
+    (task) => [task % 2 ? 0 : 1],
+  );
+  const known = new KnownOutcomes(tasks);
+  for (const { seed } of tasks.slice(0, 100))
+    for (let trial = 0; trial < 2; trial++) known.add(seed, 'a', seed % 2 === 1);
+  // Half of what needs the adapter gets it.
+  const best = { kind: 'labels' as const, chosen: seeds.map((task) => (task % 4 === 1 ? 'a' : 'none')) };
+  const compared = seeds.slice(0, 120);
+  const after = spendingAfter({ step: 'first-round', rollouts: 200 }, best, compared, tasks, known);
+  expect(after).toMatchObject({ step: 'first-round', rollouts: 200, kind: 'labels', tasks: 115 });
+  expect(after.gain).toBeCloseTo(25 / 115);
+  expect(after.oracleGain).toBeCloseTo(50 / 115);
+  expect(after.standardError).toBeGreaterThan(0);
+});
