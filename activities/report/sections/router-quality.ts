@@ -9,12 +9,14 @@ import { markup, type Markup } from '../../html/markup';
 import { dataTable } from '../../html/table';
 import { wilson } from '../../statistics/intervals';
 import { figure } from '../figure';
+import { spendingFigure } from './router-spending';
 
 /** What better routing could still gain, how the router was chosen, and how far its probabilities can be trusted. */
 export function routerQuality(report: Report, evaluation: Evaluation, sources: ArtifactRef[]): Markup {
   const { choice } = evaluation.router;
   return markup`${regretTable(evaluation)}
     ${choice && competitionTable(choice)}
+    ${choice?.spending && spendingFigure(report.runId, choice.spending, sources)}
     ${choice?.reliability && reliabilityFigure(report.runId, choice.reliability, sources)}`;
 }
 
@@ -87,6 +89,31 @@ function severalNeedsSentence({ severalNeeds }: RouterChoice): string {
   );
 }
 
+/** Why an adapter is left out. */
+function leftOutSentence({ capabilityId, tasks, gain, reason, alone }: RouterChoice['adapters'][number]): string {
+  const given = `on ${plural(tasks, 'task')} that it was given, ${points(gain)} against base`;
+  const all =
+    reason === 'alone' && alone ? `, and ${points(alone.gain)} on all ${count(alone.tasks)} that it was played on` : '';
+  return `${capabilityId} is left out: ${given}${all}.`;
+}
+
+/** How much the chosen router may lose where it uses adapters. Empty in runs from before this was bounded. */
+function harmSentence({ harm }: RouterChoice): string {
+  if (harm === undefined) return '';
+  const { tasks, loss, bound, margin, above, bought } = harm;
+  const size = (value: number) => `${(value * 100).toFixed(1)} points`;
+  const most = bound > 0 ? `may lose at most ${size(bound)} there` : `gains at least ${size(-bound)} there`;
+  const more = bought > 0 ? ` ${plural(bought, 'rollout')} more went to adapters that were above it.` : '';
+  return (
+    ` Where it uses adapters it is ${points(-loss)} against base on ${plural(tasks, 'played task')} and ${most} ` +
+    `(one-sided 95 % bound), ` +
+    (above
+      ? `above the margin of ${size(margin)}: harm cannot be excluded, and the held-out tasks have to tell.`
+      : `within the margin of ${size(margin)}.`) +
+    more
+  );
+}
+
 /** Why the mixed adapter could not be chosen although it may be ahead. Empty where it could. */
 function mixedHarmSentence({ mixedOnBaseTasks }: RouterChoice): string {
   if (!mixedOnBaseTasks?.harms) return '';
@@ -110,16 +137,12 @@ function competitionTable(choice: RouterChoice): Markup {
       ? ''
       : `The mixed adapter was compared with the best router on ${plural(comparedMixed, 'task')}. ` +
         mixedHarmSentence(choice);
-  const withoutThem = left.map(
-    ({ capabilityId, tasks, gain }) =>
-      `${capabilityId} is left out: on ${plural(tasks, 'task')} that it was given, ${points(gain)} against base.`,
-  );
   return markup`<h3 id="routers">How the router was chosen</h3>
     <p>
       ${typeset(
         `${why} The kinds were compared on ${count(compared)} of ${plural(trainTasks, 'train task')}, with ` +
           `${plural(rollouts, 'rollout')} (at most ${count(budget)}) where their decisions differ. ` +
-          `Each decided on tasks that it had not learned from. ${mixedToo}${withoutThem.join(' ')}${severalNeedsSentence(choice)}${laterTurnsSentence(choice)}`,
+          `Each decided on tasks that it had not learned from. ${mixedToo}${left.map(leftOutSentence).join(' ')}${harmSentence(choice)}${severalNeedsSentence(choice)}${laterTurnsSentence(choice)}`,
       )}
     </p>
     ${dataTable({

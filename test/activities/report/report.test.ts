@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { createReportActivities } from '../../../activities/report';
 import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
 import { validationSchema } from '../../../contracts/artifacts/environment-check';
+import { evaluationSchema } from '../../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../../contracts/artifacts/report';
 import { getJson, layout, LocalStore, putJson } from '../../../store';
 import { sampleRun, sampleRunWithoutAdapters } from './sample-run';
@@ -173,6 +174,45 @@ describe('renderReport', () => {
       );
       expect(body).toMatch(/<code class="hash" title="sha256 [0-9a-f]{64}">/);
     }
+  });
+
+  it('says what the mixed adapter gets of a router, what the router may lose, and what its rollouts bought', async () => {
+    const input = await sampleRun(store);
+    const evaluation = await getJson(store, input.comparison!.evaluation, evaluationSchema);
+    const { choice } = evaluation.router;
+    const step = { kind: 'labels' as const, tasks: 120, standardError: 0.04, oracleGain: 0.5 };
+    evaluation.router.choice = {
+      ...choice!,
+      adapters: choice!.adapters.map((adapter, i) =>
+        i === 0 ? { ...adapter, tasks: 3, reason: 'alone' as const, alone: { tasks: 64, gain: -0.3 } } : adapter,
+      ),
+      severalNeeds: { tasks: 9, gain: 0.5, standardError: 0.1, adopted: true },
+      harm: {
+        ...{ tasks: 60, given: 0.7, loss: -0.1, bound: 0.124, boundOverall: 0.087 },
+        ...{ margin: 0.1, above: true, bought: 24 },
+      },
+      spending: [
+        { ...step, step: 'first-round', rollouts: 150, gain: 0.3 },
+        { ...step, step: 'mixed', rollouts: 500, gain: 0.45 },
+      ],
+    };
+    input.comparison!.evaluation = await putJson(store, 'runs/several', 'evaluation.json', evaluation);
+    const { page, report } = await render(input);
+    const text = page.replace(/\s+/g, ' ');
+    expect(text).toContain('the mixed adapter is +50.0 against the router there');
+    expect(text).toContain('so it gets such openings.');
+    expect(text).toContain('−2.0 against base, and −30.0 on all 64 that it was played on.');
+    expect(text).toContain(
+      'Where it uses adapters it is +10.0 against base on 60 played tasks and may lose at most 12.4 points there ' +
+        '(one-sided 95 % bound), above the margin of 10.0 points: harm cannot be excluded',
+    );
+    expect(text).toContain('24 rollouts more went to adapters that were above it.');
+    const [, body] = /<figure id="router-spending">([^]*?)<\/figure>/.exec(page)!;
+    expect(body!.match(/<svg [^>]*aria-label="Share of the oracle's gain/g) ?? body!.match(/<svg /g)).toHaveLength(2);
+    expect(body!.replace(/\u202f/g, ' ')).toContain('has 90 % of the oracle');
+    expect(nestingErrors(page)).toEqual([]);
+    expect(page).not.toMatch(/NaN|undefined|Infinity|\[object/);
+    expect(report.mixed).not.toBeNull();
   });
 
   it('links only to files that are there', async () => {
