@@ -8,6 +8,7 @@ import {
 } from '../contracts/artifacts/analyst-use';
 import { confidenceOfComparison } from '../contracts/statistics/error-spending';
 import { minimumDetectableGain, unknownAgent } from '../contracts/statistics/minimum-detectable-gain';
+import { heldOutSize } from '../contracts/statistics/held-out-size';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import { layout, type ArtifactStore } from '../store';
 
@@ -32,7 +33,7 @@ export interface RunEstimate {
   usd: number | null;
   /** What the agent's last run used of the analyst, as the best guess for the next; null where there is none. */
   expectedTokens: number | null;
-  /** Smallest true gain over base that the evaluation surely proves in four of five cases. In [0, 1]. */
+  /** Smallest true gain over base that the most trials surely prove in four of five cases. In [0, 1]. */
   minimumDetectableGain: number;
   /** Where the sizes of calls come from. */
   basis: string;
@@ -144,8 +145,7 @@ export function estimateRun(
     completionTokens: Math.round((calls * episodeTokens) / 2),
     usd: null,
   });
-  const { trials, confidence } = spec.evaluation;
-  const tasks = environment.heldOutSeeds.count;
+  const { tasks, mostTrials: trials } = heldOutSize(spec);
   const heldOut = tasks * trials;
   const stages = [
     rollouts('collect', 'base model, at most', episodes),
@@ -167,7 +167,7 @@ export function estimateRun(
     tokens: sum('promptTokens') + sum('completionTokens'),
     expectedTokens: last.tokens,
     minimumDetectableGain: minimumDetectableGain(
-      unknownAgent({ tasks, trials, confidence: confidenceOfComparison(confidence, 1) }),
+      unknownAgent({ tasks, trials, confidence: confidenceOfComparison(spec.evaluation.confidence, 1) }),
     ),
     usd: prices === null ? null : asked.reduce((total, { usd }) => total + (usd ?? 0), 0),
     basis:

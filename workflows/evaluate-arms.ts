@@ -18,13 +18,14 @@ import { formerEvaluation } from './former-evaluation';
  * out when anything fails in it or a person skips it, and the comparison says why.
  */
 export async function evaluateArms(
-  stage: EvaluationStage,
+  run: EvaluationStage,
   identified: IdentifyResult,
   sharpened: SharpenResult[],
 ): Promise<EvaluationOutcome> {
-  if (!patched('active-version-is-an-arm')) return formerEvaluation(stage, identified, sharpened);
-  const { plan } = stage;
-  const planned = await planEvaluation(stage);
+  if (!patched('active-version-is-an-arm')) return formerEvaluation(run, identified, sharpened);
+  const { plan } = run;
+  const planned = await planEvaluation(run);
+  const stage = { ...run, ...(planned.heldOut && { heldOut: planned.heldOut }) };
   const trained = sharpened.flatMap((s) => (s.adapter === null ? [] : [{ ...s, adapter: s.adapter }]));
   const adapters = trained.map((s) => s.adapter);
   const capabilities = trained.map((s) => s.capability);
@@ -86,10 +87,10 @@ const NO_MIXED: LeftOut<TrainedAdapter> = { value: null, failure: null };
 const perform = <T>({ gates }: EvaluationStage, step: () => Promise<T>): Promise<T> => gates.perform('evaluate', step);
 
 async function planEvaluation(stage: EvaluationStage): Promise<PlanEvaluationResult> {
-  const { plan, trajectories } = stage;
+  const { plan, trajectories, heldOut } = stage;
   const planned = await perform(stage, () =>
     sandbox.planEvaluation.executeWithOptions({ summary: 'what the candidate has to beat' }, [
-      { context: plan.context, trajectories },
+      { context: plan.context, trajectories, ...(heldOut && { heldOut }) },
     ]),
   );
   stage.show(planned.summary);
@@ -99,9 +100,9 @@ async function planEvaluation(stage: EvaluationStage): Promise<PlanEvaluationRes
 /** The base model, and each adapter on every task. */
 async function playAlone(stage: EvaluationStage, adapters: readonly TrainedAdapter[]): Promise<ArmRollouts[]> {
   const { plan } = stage;
-  const arms = [await perform(stage, () => rollOut(plan, 'base', 'base', []))];
+  const arms = [await perform(stage, () => rollOut(stage, 'base', 'base', []))];
   for (const adapter of adapters)
-    arms.push(await perform(stage, () => rollOut(plan, adapter.name, 'adapter', [adapter])));
+    arms.push(await perform(stage, () => rollOut(stage, adapter.name, 'adapter', [adapter])));
   return arms;
 }
 
@@ -125,7 +126,7 @@ async function playCandidate(
     ]),
   );
   const all = [...adapters, ...(mixed ? [mixed] : [])];
-  const arm = await perform(stage, () => rollOut(plan, 'routed', 'routed', all, { routing, router }));
+  const arm = await perform(stage, () => rollOut(stage, 'routed', 'routed', all, { routing, router }));
   return { arm, routing, router, choice, isMixed: kind === 'mixed' };
 }
 
@@ -142,7 +143,7 @@ function trainMixed(stage: EvaluationStage, sharpened: SharpenResult[]): Promise
 }
 
 const playMixed = (stage: EvaluationStage, mixed: TrainedAdapter): Promise<LeftOut<ArmRollouts>> =>
-  unlessLeftOut(stage, () => rollOut(stage.plan, MIXED, MIXED, [mixed]));
+  unlessLeftOut(stage, () => rollOut(stage, MIXED, MIXED, [mixed]));
 
 /** Works on the mixed adapter until a person skips it. Throws only when the run is cancelled. */
 async function unlessLeftOut<T>({ skippable }: EvaluationStage, work: () => Promise<T>): Promise<LeftOut<T>> {
@@ -175,7 +176,7 @@ async function judge(
         { summary: `route held-out tasks as version ${version} does` },
         [{ context: plan.context, capabilities, router, name: 'incumbent-routing' }],
       );
-      return { routing, arm: await rollOut(plan, 'incumbent', 'incumbent', adapters, { routing, router, incumbent }) };
+      return { routing, arm: await rollOut(stage, 'incumbent', 'incumbent', adapters, { routing, router, incumbent }) };
     }));
   const arms = rival ? [...played.arms, rival.arm] : played.arms;
   const comparison = await perform(stage, () =>

@@ -4,6 +4,7 @@ import type {
   ArmRollouts,
   CompareResult,
   EvaluationArmInput,
+  HeldOut,
   StoredAdapter,
 } from '../contracts/messages/evaluate-stage';
 import type { RunPlan } from '../contracts/messages/run';
@@ -34,6 +35,8 @@ export interface EvaluationStage {
   gates: RunGates;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
+  /** What of the held-out tasks every arm plays, once it is planned. Absent: all, as agent.yaml says. */
+  heldOut?: HeldOut;
   /** Parts that may be skipped although they do not wait, each with what leaves it out. */
   skippable: Map<string, () => void>;
   /** Capabilities whose adapter the candidate does without, because the night asked for it. */
@@ -50,7 +53,7 @@ type Routed = Partial<Pick<EvaluationArmInput, 'routing' | 'router' | 'incumbent
 
 /** Plays one arm on the held-out tasks. */
 export function rollOut(
-  { context }: RunPlan,
+  { plan: { context }, heldOut }: Pick<EvaluationStage, 'plan' | 'heldOut'>,
   arm: string,
   kind: EvaluationArmInput['kind'],
   adapters: StoredAdapter[],
@@ -63,6 +66,7 @@ export function rollOut(
       kind,
       adapters,
       routing,
+      ...(heldOut && { heldOut }),
       ...(router && { router }),
       ...(incumbent && { incumbent: { version: incumbent.version, runId: incumbent.runId } }),
     },

@@ -52,9 +52,9 @@ export async function formerEvaluation(
         { context: plan.context, capabilities, ...(router && { router: router.router }) },
       ]),
     );
-    const arms = [await perform(() => rollOut(plan, 'base', 'base', []))];
-    for (const adapter of adapters) arms.push(await perform(() => rollOut(plan, adapter.name, 'adapter', [adapter])));
-    arms.push(await perform(() => rollOut(plan, 'routed', 'routed', adapters, { routing })));
+    const arms = [await perform(() => rollOut(stage, 'base', 'base', []))];
+    for (const adapter of adapters) arms.push(await perform(() => rollOut(stage, adapter.name, 'adapter', [adapter])));
+    arms.push(await perform(() => rollOut(stage, 'routed', 'routed', adapters, { routing })));
     return { arms, routing, router };
   })();
   await allOf<unknown>([mixedArm, otherArms]);
@@ -89,7 +89,8 @@ export async function formerEvaluation(
  * Trains one adapter in all environments, with as many rollouts as the other adapters together (paper, table 3), and
  * rolls it out. Throws only when the run is cancelled.
  */
-async function evaluateMixed({ plan, skippable }: EvaluationStage, sharpened: SharpenResult[]): Promise<MixedArm> {
+async function evaluateMixed(stage: EvaluationStage, sharpened: SharpenResult[]): Promise<MixedArm> {
+  const { plan, skippable } = stage;
   const environments = sharpened.flatMap((s) =>
     s.adapter === null || s.environment === null ? [] : [{ id: s.capability.id, source: s.environment }],
   );
@@ -101,7 +102,7 @@ async function evaluateMixed({ plan, skippable }: EvaluationStage, sharpened: Sh
       const mixed = await jobs.trainAdapter.executeWithOptions({ summary: 'train mixed: all environments' }, [
         { context: plan.context, job: 'mixed', environments, budgetFactor: environments.length },
       ]);
-      return { mixed, arm: await rollOut(plan, 'mixed', 'mixed', [mixed]), failure: null };
+      return { mixed, arm: await rollOut(stage, 'mixed', 'mixed', [mixed]), failure: null };
     });
   } catch (error) {
     if (run.consideredCancelled) throw error;

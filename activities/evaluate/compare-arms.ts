@@ -47,7 +47,8 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
         version: input.incumbent.version,
         differing: await differingTasks(store, input, input.incumbent, routing),
       };
-      const { trials, bootstrapSamples, confidence } = spec.evaluation;
+      const { bootstrapSamples, confidence } = spec.evaluation;
+      const trials = plan?.trials ?? spec.evaluation.trials;
       const own = { runId, against: plan?.judging?.against ?? null, baseModel };
       try {
         const table = pairOutcomes(arms, trials);

@@ -191,6 +191,19 @@ function planSentences(evaluation: Evaluation): string[] {
         ]),
     `Said before: ${size} prove a gain of ${(least * 100).toFixed(1)} points over base in ${percent(power, 0)} of ` +
       `evaluations, at ${level} confidence and the ${percent(basePassRate)} that base passed of the train tasks.`,
+    ...aimSentences(plan),
+  ];
+}
+
+/** Why so many trials were played, where the owner said what they are for. */
+function aimSentences({ aim, trials, minimumDetectableGain: least }: NonNullable<Evaluation['plan']>): string[] {
+  if (aim === undefined) return [];
+  const wanted = `${(aim.gain * 100).toFixed(1)} points wanted (evaluation.detectableGain)`;
+  if (aim.reached) return [`${trials} trials are the fewest that prove the ${wanted}, from ${aim.leastTrials} on.`];
+  const floor = `${(aim.floor * 100).toFixed(1)} points`;
+  return [
+    `Not reached: the ${wanted}. ${trials} trials, the most that may be played, prove ${(least * 100).toFixed(1)}; ` +
+      `any number of trials on these tasks proves ${floor} at best, and only more held-out tasks prove less.`,
   ];
 }
 

@@ -1,8 +1,16 @@
 import { Context } from '@temporalio/activity';
 import { evaluationPlanSchema, type EvaluationPlan } from '../../contracts/artifacts/evaluation-plan';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
-import type { PlanEvaluationInput, PlanEvaluationResult } from '../../contracts/messages/evaluate-stage';
-import { minimumDetectableGain, observedSpread, POWER } from '../../contracts/statistics/minimum-detectable-gain';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { HeldOut, PlanEvaluationInput, PlanEvaluationResult } from '../../contracts/messages/evaluate-stage';
+import {
+  type EvaluationSize,
+  minimumDetectableGain,
+  observedSpread,
+  POWER,
+} from '../../contracts/statistics/minimum-detectable-gain';
+import { heldOutSize } from '../../contracts/statistics/held-out-size';
+import { plannedTrials } from '../../contracts/statistics/planned-trials';
 import { type ArtifactStore, layout, putJson, readRegistry, storedLines } from '../../store';
 import { activeVersion, playableVersion } from '../active-version';
 import { startProgress } from '../progress';
@@ -11,12 +19,13 @@ import { judgingOf } from './comparison-count';
 
 /**
  * Makes the activity `planEvaluation`: freezes the version that is active now, which the candidate has to beat, and
- * states the smallest gain that the evaluation can prove, before any held-out task is played.
+ * states the smallest gain that the evaluation can prove, before any held-out task is played. Where the owner names the
+ * gain that is to be provable, it says how many trials that takes.
  */
 export function createPlanEvaluation(
   store: ArtifactStore,
 ): (input: PlanEvaluationInput) => Promise<PlanEvaluationResult> {
-  return async ({ context: { runId, agent, spec }, trajectories }) => {
+  return async ({ context: { runId, agent, spec }, trajectories, heldOut: before }) => {
     const { heartbeat } = Context.current();
     const progress = startProgress({ stage: 'evaluate', unit: 'plans', total: 1, heartbeat, note: 'reading base' });
     try {
@@ -24,18 +33,21 @@ export function createPlanEvaluation(
       const registry = await readRegistry(store, agent);
       const found = activeVersion(registry, prepared);
       const passes = await passesByTask(await storedLines(store, trajectorySchema)(trajectories));
-      const { trials, confidence } = prepared.spec.evaluation;
-      const tasks = prepared.spec.environment.heldOutSeeds.count;
+      const { confidence } = prepared.spec.evaluation;
+      const { tasks } = heldOutSize(prepared.spec);
       const { passRate, withinTask } = observedSpread(passes);
       const { canary } = registry;
       const served = typeof found === 'string' ? null : found.version;
       const comparison = { runId, against: served, baseModel: prepared.baseModelSha256 };
       const judging = await judgingOf(store, agent, comparison, confidence);
+      const size = { tasks, confidence: judging.confidence, withinTask };
+      const { trials, aim } = trialsOf(prepared.spec, size, before);
       const plan: EvaluationPlan = {
         tasks,
         trials,
         basePassRate: passRate,
-        minimumDetectableGain: minimumDetectableGain({ tasks, trials, confidence: judging.confidence, withinTask }),
+        minimumDetectableGain: minimumDetectableGain({ ...size, trials }),
+        ...(aim && { aim }),
         power: POWER,
         active: registry.active,
         noIncumbent: typeof found === 'string' ? found : null,
@@ -46,12 +58,27 @@ export function createPlanEvaluation(
       return {
         plan: await putJson(store, folder, 'evaluation-plan.json', evaluationPlanSchema.parse(plan)),
         incumbent: typeof found === 'string' ? null : await playableVersion(store, folder, found),
+        heldOut: { trials },
         summary: planSummary(plan),
       };
     } finally {
       progress.stop();
     }
   };
+}
+
+/** How often each held-out task is played. What an earlier plan of the run has had played stays. */
+function trialsOf(
+  spec: AgentSpec,
+  size: Omit<EvaluationSize, 'trials'>,
+  before: HeldOut | undefined,
+): Pick<EvaluationPlan, 'trials' | 'aim'> {
+  const { leastTrials, mostTrials } = heldOutSize(spec);
+  const { detectableGain: gain } = spec.evaluation;
+  if (gain === undefined) return { trials: before?.trials ?? leastTrials };
+  const [least, most] = before ? [before.trials, before.trials] : [leastTrials, mostTrials];
+  const { trials, reached, floor } = plannedTrials(size, { least, most, gain });
+  return { trials, aim: { gain, leastTrials, mostTrials, reached, floor } };
 }
 
 /** Passes (1) and failures (0) of the base model on each train task. */
@@ -63,7 +90,12 @@ async function passesByTask(trajectories: AsyncIterable<Trajectory>): Promise<nu
 }
 
 /** One line for people: `comparison 2 with version 1; a gain of 4.2 points or more can be proved`. */
-function planSummary({ judging, noIncumbent, active, minimumDetectableGain: gain }: EvaluationPlan): string {
+function planSummary({ judging, noIncumbent, active, trials, aim, ...plan }: EvaluationPlan): string {
   const rival = noIncumbent === null ? `version ${active}` : 'base';
-  return `comparison ${judging?.comparison} with ${rival}; a gain of ${(gain * 100).toFixed(1)} points or more can be proved`;
+  const points = (gain: number) => `${(gain * 100).toFixed(1)} points`;
+  const missed = aim?.reached === false ? `, not the ${points(aim.gain)} wanted` : '';
+  return (
+    `comparison ${judging?.comparison} with ${rival}; a gain of ${points(plan.minimumDetectableGain)} or more ` +
+    `can be proved${aim === undefined ? '' : ` with ${trials} trials`}${missed}`
+  );
 }

@@ -42,10 +42,11 @@ export function createEvaluationRolloutActivities(
       });
       const modelOf = await modelChooser(deps, input, model.name);
       const laterTurns = await laterTurnsOf(deps, input);
-      const { train, night } = input;
+      const { train, night, heldOut } = input;
+      const trials = train ? 1 : (heldOut?.trials ?? evaluation.trials);
       const split = train ? ('train' as const) : ('held-out' as const);
       const plans = seedsOf(train ?? [environment.heldOutSeeds]).flatMap((taskSeed) =>
-        Array.from({ length: train ? 1 : evaluation.trials }, (_, trial) => ({
+        Array.from({ length: trials }, (_, trial) => ({
           seed: taskSeed,
           split,
           trial,

@@ -7,6 +7,7 @@ import { LocalStore, readLiveTraces } from '../../store';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
 import { estimateRun, readLastCallSizes } from '../estimate';
+import { heldOutSize } from '../../contracts/statistics/held-out-size';
 import { table } from '../output';
 
 const whole = (value: number) => Math.round(value).toLocaleString('en-US');
@@ -52,6 +53,17 @@ function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[
         ]
       : []),
   ];
+}
+
+/** `420 held-out tasks with 2 trials each`, or with up to as many as the wanted gain may take. */
+function describeSize(spec: AgentSpec): string {
+  const { tasks, leastTrials, mostTrials } = heldOutSize(spec);
+  const wanted = spec.evaluation.detectableGain;
+  if (wanted === undefined) return `${tasks} held-out tasks with ${leastTrials} trials each`;
+  return (
+    `${tasks} held-out tasks with ${leastTrials} trials each, and up to ${mostTrials} until a gain of ` +
+    `${(wanted * 100).toFixed(1)} points can be proved`
+  );
 }
 
 /** `whet run AGENT_YAML --dry-run`: calls, tokens and cost of each stage; starts nothing. */
@@ -108,8 +120,7 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
         'the run would leave out what cannot be read.',
     ),
     ...(memory === null ? [] : describeMemory(spec, memory)),
-    `The evaluation, ${spec.environment.heldOutSeeds.count} held-out tasks with ${spec.evaluation.trials} trials ` +
-      `each, proves a gain over base of ${(estimate.minimumDetectableGain * 100).toFixed(1)} points or more in four ` +
+    `The evaluation, ${describeSize(spec)}, proves a gain over base of ${(estimate.minimumDetectableGain * 100).toFixed(1)} points or more in four ` +
       'of five cases, whatever the agent is like; the run says it again with what it has seen of the agent.',
     `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`,
     'Nothing was started.',

@@ -16,6 +16,18 @@ export const evaluationPlanSchema = z.strictObject({
   minimumDetectableGain: z
     .number()
     .describe('Smallest true gain over base that these tasks and trials prove with the stated power.'),
+  aim: z
+    .strictObject({
+      gain: z.number().describe('Gain over base that the owner wants proved: `evaluation.detectableGain`.'),
+      leastTrials: z.number().int().describe('Trials that are played in any case.'),
+      mostTrials: z.number().int().describe('Most trials that may be played.'),
+      reached: z.boolean().describe('Whether the planned trials prove it with the stated power.'),
+      floor: z
+        .number()
+        .describe('Smallest gain that any number of trials proves on these tasks: chance between tasks stays.'),
+    })
+    .optional()
+    .describe('Why so many trials are played; absent where the owner names no gain, and in older runs.'),
   power: z.number().describe('Chance with which a gain of that size is proved.'),
   active: z
     .number()

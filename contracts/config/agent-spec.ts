@@ -244,6 +244,22 @@ export const agentSpecSchema = z.strictObject({
   evaluation: z
     .strictObject({
       trials: count.default(2).describe('Rollouts of each held-out task and arm.'),
+      detectableGain: z
+        .number()
+        .gt(0)
+        .lt(1)
+        .optional()
+        .describe(
+          'Gain over base that the evaluation should prove in four of five cases, for example 0.05. More trials are ' +
+            'planned until it does, before any is played. Absent: `trials` are played.',
+        ),
+      maxTrials: z
+        .number()
+        .int()
+        .min(1)
+        .max(1000)
+        .optional()
+        .describe('Most trials that `detectableGain` may lead to. Absent: twice `trials`.'),
       concurrency: count.default(64).describe('Episodes at a time.'),
       bootstrapSamples: z.number().int().min(1000).default(10_000).describe('Resamples behind each interval.'),
       confidence: z.number().gt(0.5).lt(1).default(0.95).describe('Of the intervals.'),
@@ -272,6 +288,14 @@ export const agentSpecSchema = z.strictObject({
     .refine(({ router, mixedAdapter }) => router !== 'mixed' || mixedAdapter, {
       error: 'router mixed needs an adapter to give conversations to: set evaluation.mixedAdapter to true',
       path: ['router'],
+    })
+    .refine(({ trials, maxTrials }) => maxTrials === undefined || maxTrials >= trials, {
+      error: 'at least evaluation.trials, which are played in any case',
+      path: ['maxTrials'],
+    })
+    .refine(({ detectableGain, maxTrials }) => maxTrials === undefined || detectableGain !== undefined, {
+      error: 'nothing, unless evaluation.detectableGain says what the trials are for',
+      path: ['maxTrials'],
     })
     .prefault({}),
   gate: z

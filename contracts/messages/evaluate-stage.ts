@@ -10,6 +10,12 @@ import type { CapabilityBrief, RunContext } from './run-context';
 import type { TrainedAdapter } from '../artifacts/training';
 import type { RolloutSummary } from '../artifacts/trajectory';
 
+/** What is played of the held-out tasks, frozen in the plan before any is played: every arm plays the same. */
+export interface HeldOut {
+  /** Trials of each task by each arm. */
+  trials: number;
+}
+
 /** One arm of the evaluation: a way to answer the held-out tasks. */
 export interface EvaluationArmInput {
   context: RunContext;
@@ -24,6 +30,8 @@ export interface EvaluationArmInput {
   router?: ArtifactRef;
   /** For `incumbent`: which version it is, and the run that made it. */
   incumbent?: Pick<IncumbentVersion, 'version' | 'runId'>;
+  /** What the plan says to play. Absent in runs from before it said so: all held-out tasks, `evaluation.trials` each. */
+  heldOut?: HeldOut;
   /** Train tasks to play instead, with one trial each: what a night measures. Absent: the held-out tasks. */
   train?: SeedRanges;
   /** Number of the night that plays train tasks again: its rollouts are fresh. Absent: as those of collection. */
@@ -38,6 +46,8 @@ export interface PlanEvaluationInput {
   context: RunContext;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
+  /** What an earlier plan of the run has had played: this one is about the same. Absent: it is the first. */
+  heldOut?: HeldOut;
 }
 
 /** The active version, as it is played against the candidate. */
@@ -57,6 +67,8 @@ export interface PlanEvaluationResult {
   plan: ArtifactRef;
   /** Null when there is none to compare with; the plan says why. */
   incumbent: IncumbentVersion | null;
+  /** What every arm plays. Absent in results of earlier versions: all held-out tasks, `evaluation.trials` each. */
+  heldOut?: HeldOut;
   /** One line for people. */
   summary: string;
 }

@@ -53,6 +53,19 @@ test('without prices there are calls and tokens, and it says what to set', async
   expect(text).toContain('Nothing was started.');
 });
 
+test('trials that a wanted gain may add count in full', async () => {
+  const arms = ({ stages }: RunEstimate) => stages.find(({ what }) => what.startsWith('base model, adapters'))!.calls;
+  agent('{}', 'evaluation: { trials: 2 }\n');
+  const two = await dryRun();
+  agent('{}', 'evaluation: { trials: 2, detectableGain: 0.05, maxTrials: 6 }\n');
+  const { value, text } = await dryRun();
+  expect(arms(value)).toBe(3 * arms(two.value));
+  expect(value.minimumDetectableGain).toBeLessThan(two.value.minimumDetectableGain);
+  expect(text).toContain(
+    '100 held-out tasks with 2 trials each, and up to 6 until a gain of 5.0 points can be proved, proves a gain',
+  );
+});
+
 test('with prices there is a cost, and a budget below it is pointed out', async () => {
   agent('{ pricePerMillionInput: 1, pricePerMillionOutput: 4 }', 'budget: { usd: 1 }\n');
   const { value, text } = await dryRun();

@@ -131,6 +131,16 @@ test.each([
     `${good}identify: { runs: 3, quorum: 4 }\n`,
     /identify\.quorum: 4 is not allowed\. Allowed: 1 to identify\.runs, which is 3\./,
   ],
+  [
+    'fewer trials at most than in any case',
+    `${good}evaluation: { trials: 4, maxTrials: 3, detectableGain: 0.05 }\n`,
+    /evaluation\.maxTrials: 3 is not allowed\. Allowed: at least evaluation\.trials/,
+  ],
+  [
+    'more trials for nothing',
+    `${good}evaluation: { maxTrials: 8 }\n`,
+    /evaluation\.maxTrials: 8 is not allowed\. Allowed: nothing, unless evaluation\.detectableGain/,
+  ],
   ['a file that is not there', good.replace('env.py', 'nowhere.py'), /environment\.path: "nowhere\.py" does not exist/],
   ['no model', good.replace(/, baseUrl: '[^']*'/, ''), /model: has none of baseUrl, recipe and path/],
   ['broken YAML', 'version: [1\n', /agent\.yaml: .*line 2/s],

@@ -90,13 +90,19 @@ test('an active version that cannot be played waits for a person, who may leave 
 
 test('a candidate is compared again when another version has become active before it is promoted', async () => {
   const { activities, calls } = fakeActivities({ approval: true });
-  const { planEvaluation } = activities.sandbox;
+  const { planEvaluation, rollOutArm } = activities.sandbox;
+  const heldOut = { trials: 3 };
+  const [plans, played]: unknown[][] = [[], []];
+  activities.sandbox.rollOutArm = async (input) => {
+    played!.push(input.heldOut);
+    return rollOutArm!(input);
+  };
   const { promoteAdapters, compareArms } = activities.orchestration;
   let promotedByOthers = false;
-  activities.sandbox.planEvaluation = async (input) => ({
-    ...(await planEvaluation!(input)),
-    incumbent: promotedByOthers ? INCUMBENT : null,
-  });
+  activities.sandbox.planEvaluation = async (input) => {
+    plans!.push(input.heldOut);
+    return { ...(await planEvaluation!(input)), incumbent: promotedByOthers ? INCUMBENT : null, heldOut };
+  };
   activities.orchestration.promoteAdapters = async (input) =>
     promotedByOthers ? { version: null } : promoteAdapters!(input);
   activities.orchestration.compareArms = async (input) => ({
@@ -116,6 +122,9 @@ test('a candidate is compared again when another version has become active befor
     'compareArms:base,a@abc,b@abc,routed',
     'compareArms:base,a@abc,b@abc,routed,incumbent',
   ]);
+  // All arms play what the first plan says, and the second plan is about the same.
+  expect(played).toEqual(Array(5).fill(heldOut));
+  expect(plans).toEqual([undefined, heldOut]);
 });
 
 test('a canary that runs makes the promotion wait, and a person may end the run without it', async () => {

@@ -241,6 +241,23 @@ describe('compareArms', () => {
     expect((await judgedAs('run-4', 1)).slice(0, 2)).toEqual([1, 0.9696]);
   });
 
+  it('pairs as many trials as were planned', async () => {
+    const value = await withManifests(await input(drawOutcomes(KINDS, 60, 3, 2)));
+    const plan: EvaluationPlan = {
+      ...{ tasks: 60, trials: 3, basePassRate: 0.4, minimumDetectableGain: 0.1, power: 0.8, active: null },
+      ...{ noIncumbent: null, canary: null, judging: { against: null, comparison: 1, confidence: 0.9 } },
+      aim: { gain: 0.08, leastTrials: 2, mostTrials: 3, reached: false, floor: 0.09 },
+    };
+    const ref = await putJson(fixture.store, layout.evaluation('run-1'), 'evaluation-plan.json', plan);
+    const result = await compare({ ...value, plan: ref });
+    const { trials, base } = await getJson(fixture.store, result.evaluation, evaluationSchema);
+    expect([trials, base.episodes]).toEqual([3, 180]);
+    expect(result.gateReasons.join(' ')).toContain(
+      'Not reached: the 8.0 points wanted (evaluation.detectableGain). 3 trials, the most that may be played, prove ' +
+        '10.0; any number of trials on these tasks proves 9.0 points at best, and only more held-out tasks prove less.',
+    );
+  });
+
   it('is judged again when another run was counted while it was judged', async () => {
     const { store } = fixture;
     const value = await withManifests(await input(drawOutcomes(KINDS, 60, 2, 2)));

@@ -1,6 +1,9 @@
 // tier: integration
 import { createEvaluationRolloutActivities } from '../../../activities/evaluate/roll-out-arm';
 import { type EvaluationPlan, evaluationPlanSchema } from '../../../contracts/artifacts/evaluation-plan';
+import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
+import type { HeldOut } from '../../../contracts/messages/evaluate-stage';
+import { minimumDetectableGain } from '../../../contracts/statistics/minimum-detectable-gain';
 import type { RegistryVersion } from '../../../contracts/artifacts/registry';
 import { routerSchema } from '../../../contracts/artifacts/router';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
@@ -39,8 +42,8 @@ describe('planEvaluation', () => {
   const promote = (added: Omit<RegistryVersion, 'version'>) =>
     changeRegistry(fixture.store, 'parcels', (registry) => addVersion(registry, added));
 
-  async function plan() {
-    const context = await fixture.prepare('http://127.0.0.1:1', { evaluation: { trials: 2 } });
+  async function plan(evaluation: AgentSpecInput['evaluation'] = {}, heldOut?: HeldOut) {
+    const context = await fixture.prepare('http://127.0.0.1:1', { evaluation: { trials: 2, ...evaluation } });
     const trajectory = (seed: number, trial: number): Trajectory => ({
       id: `${seed}${trial}`.padStart(64, '0'),
       task: { split: 'train', seed },
@@ -60,7 +63,11 @@ describe('planEvaluation', () => {
     const lines = Array.from({ length: 20 }, (_, i) => trajectory(Math.floor(i / 2), i % 2));
     const trajectories = await putLines(fixture.store, layout.run('run-1'), 'trajectories.jsonl', lines);
     const { planEvaluation } = createEvaluationRolloutActivities(fixture.deps);
-    const result = await fixture.run(planEvaluation, { context, trajectories });
+    const result = await fixture.run(planEvaluation, {
+      context,
+      trajectories,
+      ...(heldOut && { heldOut }),
+    });
     return { result, plan: await getJson<EvaluationPlan>(fixture.store, result.plan, evaluationPlanSchema) };
   }
 
@@ -71,6 +78,34 @@ describe('planEvaluation', () => {
     expect(written.noIncumbent).toContain('No version is active');
     expect(written.minimumDetectableGain).toBeGreaterThan(0.3);
     expect(result.summary).toMatch(/^comparison 1 with base; a gain of \d+\.\d points or more can be proved$/);
+    expect(result.heldOut).toEqual({ trials: 2 });
+    expect(written.aim).toBeUndefined();
+  });
+
+  it('plans the fewest trials that prove the wanted gain', async () => {
+    const { result, plan: written } = await plan({ detectableGain: 0.57, maxTrials: 8 });
+    // Half of the tasks are a toss of a coin: 1/4 within these, 1/4 x 1/2 in the mean, all ten tasks together.
+    const provable = (trials: number) =>
+      minimumDetectableGain({ tasks: 10, trials, confidence: written.judging!.confidence, withinTask: 0.25 * 0.75 });
+    expect(provable(3)).toBeGreaterThan(0.57);
+    expect(provable(4)).toBeLessThan(0.57);
+    expect(written).toMatchObject({ trials: 4, aim: { gain: 0.57, leastTrials: 2, mostTrials: 8, reached: true } });
+    expect(written.minimumDetectableGain).toBeCloseTo(provable(4), 9);
+    expect(result.heldOut).toEqual({ trials: 4 });
+    expect(result.summary).toMatch(/can be proved with 4 trials$/);
+  });
+
+  it('says that the wanted gain is not reached, and plays twice the trials at most', async () => {
+    const { result, plan: written } = await plan({ detectableGain: 0.05 });
+    expect(written).toMatchObject({ trials: 4, aim: { mostTrials: 4, reached: false } });
+    expect(written.aim!.floor).toBeGreaterThan(0.05);
+    expect(result.summary).toMatch(/can be proved with 4 trials, not the 5\.0 points wanted$/);
+  });
+
+  it('is about what an earlier plan of the run has had played', async () => {
+    const { result, plan: written } = await plan({ detectableGain: 0.05, maxTrials: 8 }, { trials: 3 });
+    expect(written).toMatchObject({ trials: 3, aim: { reached: false } });
+    expect(result.heldOut).toEqual({ trials: 3 });
   });
 
   it('freezes the active version with the router that it was judged with', async () => {

@@ -5,6 +5,7 @@ import { createEvaluationRolloutActivities } from '../../../activities/evaluate/
 import { routingRecordSchema } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
+import type { ArmRollouts } from '../../../contracts/messages/evaluate-stage';
 import { getLines, putLines } from '../../../store';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { RunFixture } from '../run-fixture';
@@ -58,6 +59,19 @@ describe('evaluation rollouts', () => {
     expect(one.rollouts.successes).toBe(20);
     expect(base.rollouts.successes).toBeLessThan(20);
     expect(server.loads).toEqual([{ lora_name: heavy.name, lora_path: fixture.store.localPath(heavy.key) }]);
+  });
+
+  test('an arm has as many trials as the plan says, the first with the sampling seeds of fewer', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec);
+    const arm = { context, arm: 'base', kind: 'base' as const, adapters: [], routing: null };
+    const two = await fixture.run(activities().rollOutArm, arm);
+    const again = await fixture.prepare(server.baseUrl, spec, undefined, 'run-2');
+    const three = await fixture.run(activities().rollOutArm, { ...arm, context: again, heldOut: { trials: 3 } });
+    const seedsOf = async ({ rollouts }: ArmRollouts) =>
+      (await trajectoriesOf(rollouts.trajectories)).map((one) => [one.task.seed, one.trial, one.samplingSeed]);
+    const played = await seedsOf(three);
+    expect(played).toHaveLength(30);
+    expect(played.filter(([, trial]) => trial! < 2)).toEqual(await seedsOf(two));
   });
 
   test('the routed arm uses, per task, what the routing says', async () => {

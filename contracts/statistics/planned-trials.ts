@@ -1,0 +1,29 @@
+/** How often each held-out task is played, decided before any is played: nothing was looked at that it could favour. */
+import { type EvaluationSize, minimumDetectableGain } from './minimum-detectable-gain';
+
+/** What an owner wants proved, and how many trials that may take. */
+export interface TrialsAim {
+  /** Trials that are played in any case. */
+  least: number;
+  /** Most trials. */
+  most: number;
+  /** The gain that is to be provable. */
+  gain: number;
+}
+
+/** The number of trials, and whether they are enough. */
+export interface PlannedTrials {
+  trials: number;
+  /** Whether they prove a gain of the wanted size with the stated power. */
+  reached: boolean;
+  /** Smallest gain that any number of trials proves: chance between tasks stays, however often each is played. */
+  floor: number;
+}
+
+/** The least number of trials that proves the wanted gain; the most that may be played, where none does. */
+export function plannedTrials(size: Omit<EvaluationSize, 'trials'>, { least, most, gain }: TrialsAim): PlannedTrials {
+  const floor = minimumDetectableGain({ ...size, trials: 1, withinTask: 0 });
+  const isEnough = (trials: number) => minimumDetectableGain({ ...size, trials }) <= gain;
+  for (let trials = least; trials <= most; trials++) if (isEnough(trials)) return { trials, reached: true, floor };
+  return { trials: Math.max(least, most), reached: false, floor };
+}
