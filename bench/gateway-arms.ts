@@ -1,6 +1,6 @@
 /**
- * Sends the first turn of every held-out task through the gateway, for each version of the registry, and compares the
- * arm that the gateway gives the conversation with the arm that the evaluation gave the task. Needs the state directory
+ * Sends the first turn of every held-out task that a version was judged on through the gateway, for each version of the
+ * registry, and compares the arm that the gateway gives the conversation with the arm that the evaluation gave the task. Needs the state directory
  * of a finished demo run, which stays as it is: the versions are made active in a copy of its registry. The last line
  * is JSON.
  *
@@ -20,6 +20,7 @@ import type { GatewayConfigInput } from '../contracts/config/gateway-config';
 import { loadAgentSpec } from '../loaders/agent-spec';
 import { openEnvironment } from '../sandbox';
 import { layout, LocalStore, promoteVersion, readRegistry } from '../store';
+import { heldOutPlayed } from './shared/held-out-played';
 import { freePort, Processes, untilHealthy } from './shared/processes';
 
 /** Long enough for a loaded machine. In production a slow router means the base model, which is no question here. */
@@ -49,14 +50,17 @@ function playedBy(store: LocalStore, { runId }: RegistryVersion, base: string): 
   return new Map(played.map(({ task, model }) => [task.seed, model === base ? 'base' : model]));
 }
 
-/** What each held-out task opens with. */
-async function openings(spec: AgentSpec, agentPath: string): Promise<Map<number, ChatMessage[]>> {
+/** What each of these held-out tasks opens with. */
+async function openings(
+  spec: AgentSpec,
+  agentPath: string,
+  seeds: Iterable<number>,
+): Promise<Map<number, ChatMessage[]>> {
   const path = resolve(dirname(agentPath), spec.environment.path);
   const environment = await openEnvironment({ source: readFileSync(path, 'utf8'), trust: 'owner', name: path });
   const found = new Map<number, ChatMessage[]>();
-  const { start, count } = spec.environment.heldOutSeeds;
   try {
-    for (let seed = start; seed < start + count; seed++) {
+    for (const seed of seeds) {
       const { messages } = await environment.reset(`arms-${seed}`, seed);
       await environment.drop(`arms-${seed}`);
       found.set(seed, messages);
@@ -138,14 +142,16 @@ async function measure(home: string, agentPath: string, concurrency: number): Pr
     });
     const url = `http://127.0.0.1:${port}`;
     await untilHealthy(`${url}/readyz`, 120);
-    const tasks = await openings(spec, agentPath);
+    const judged = versions.map(({ runId }) => heldOutPlayed(store, runId, spec).seeds);
+    const tasks = await openings(spec, agentPath, new Set(judged.flat()));
     const results: { version: number; router: string; tasks: number; same: number; toAdapters: number }[] = [];
-    for (const version of versions) {
+    for (const [place, version] of versions.entries()) {
+      const own = new Map(judged[place]!.map((seed) => [seed, tasks.get(seed)!]));
       await promoteVersion(store, spec.name, version.version);
       await untilServed(url, spec, version);
       const [played, given] = [
         playedBy(store, version, spec.model.name),
-        await throughGateway(url, spec, version, tasks, concurrency),
+        await throughGateway(url, spec, version, own, concurrency),
       ];
       const seeds = [...given.keys()];
       const result = {

@@ -24,6 +24,7 @@ import { loadAgentSpec } from '../loaders/agent-spec';
 import { gatewayArguments } from '../cli/supervisor/gateway-arguments';
 import { openEnvironment } from '../sandbox';
 import { layout, LocalStore, readRegistry } from '../store';
+import { type HeldOutPlayed, heldOutPlayed } from './shared/held-out-played';
 import { freePort, Processes, untilHealthy } from './shared/processes';
 
 interface Options {
@@ -57,7 +58,7 @@ function evaluationOf(store: LocalStore, spec: AgentSpec, { runId, adapters }: R
   const choice = files.find((file) => file.startsWith('router-choice-'));
   const routerChoice =
     choice === undefined ? undefined : routerChoiceSchema.parse(JSON.parse(readFileSync(join(folder, choice), 'utf8')));
-  return evaluateTable(pairOutcomes(arms, spec.evaluation.trials), {
+  return evaluateTable(pairOutcomes(arms, heldOutPlayed(store, runId, spec).trials), {
     capabilities: adapters.map(({ capabilityId: id, summary }) => ({ id, name: id, summary })),
     adapters: adapters.map((adapter) => adapter as never),
     routing,
@@ -74,24 +75,21 @@ async function rollOut(
   spec: AgentSpec,
   baseUrl: string,
   { agentPath, tasks, concurrency }: Options,
+  { seeds, trials }: HeldOutPlayed,
 ): Promise<Trajectory[]> {
   const path = resolve(dirname(agentPath), spec.environment.path);
   const environment = await openEnvironment({ source: readFileSync(path, 'utf8'), trust: 'owner', name: path });
   const client = new HttpModelClient();
   const { tools, hasSay } = await environment.describe();
-  const { trials } = spec.evaluation;
-  const count = Math.min(tasks, spec.environment.heldOutSeeds.count);
-  const plans = Array.from({ length: count * trials }, (_, i) => {
-    const seed = spec.environment.heldOutSeeds.start + Math.floor(i / trials);
-    const trial = i % trials;
-    return {
+  const plans = seeds.slice(0, tasks).flatMap((seed) =>
+    Array.from({ length: trials }, (_, trial) => ({
       seed,
       split: 'held-out' as const,
       trial,
       model: spec.name,
       samplingSeed: samplingSeed(spec.seed, seed, trial),
-    };
-  });
+    })),
+  );
   const settings = deployedSettings(spec);
   const found: Trajectory[] = [];
   const stop = new AbortController();
@@ -182,7 +180,8 @@ async function measure(options: Options): Promise<void> {
     processes.start(process.execPath, gatewayArguments(join(__dirname, '..')), environment);
     await untilHealthy(`http://127.0.0.1:${port}/readyz`, 60);
     const began = performance.now();
-    const found = await rollOut(spec, `http://127.0.0.1:${port}/v1`, options);
+    const played = heldOutPlayed(store, version.runId, spec);
+    const found = await rollOut(spec, `http://127.0.0.1:${port}/v1`, options, played);
     const seconds = (performance.now() - began) / 1000;
     const passRate = found.filter(({ success }) => success).length / found.length;
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();

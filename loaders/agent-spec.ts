@@ -35,7 +35,7 @@ export function loadAgentSpec(file: string): AgentSpec {
 
 /** Checks that involve several fields, which the schema cannot express. */
 function crossChecks(
-  { environment, model, training, identify, analyst, budget }: AgentSpec,
+  { environment, model, training, identify, evaluation, analyst, budget }: AgentSpec,
   folder: string,
 ): SpecProblem[] {
   const problems: SpecProblem[] = [];
@@ -60,6 +60,13 @@ function crossChecks(
     if (Number.isSafeInteger(start + count - 1)) continue;
     const message = `${start} and ${count} lead beyond 2^53 - 1, where seeds lose their last digits.`;
     problems.push({ path: `environment.${name}`, message });
+  }
+  const { heldOutTasks = 1 } = evaluation;
+  if (heldOutTasks > heldOut.count) {
+    problems.push({
+      path: 'evaluation.heldOutTasks',
+      message: `${heldOutTasks} is not allowed. Allowed: 1 to environment.heldOutSeeds.count, which is ${heldOut.count}.`,
+    });
   }
   if (model.baseUrl === undefined && model.recipe === undefined && model.path === undefined) {
     problems.push({

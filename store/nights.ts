@@ -3,7 +3,7 @@ import type { ArtifactStore } from './artifact-store';
 import { changeDocument } from './change-document';
 import { layout } from './layout';
 
-/** Nights that the document keeps. */
+/** Nights, and blocks of held-out tasks, that the document keeps. */
 const MOST_NIGHTS = 1_000;
 
 /**
@@ -14,7 +14,11 @@ export function changeNights(store: ArtifactStore, agent: string, change: (night
   return changeDocument(store, layout.nights(agent), (stored) => {
     const before = parseNights(agent, stored);
     const changed = change(before);
-    const after = nightsSchema.parse({ ...changed, nights: changed.nights.slice(-MOST_NIGHTS) });
+    const after = nightsSchema.parse({
+      ...changed,
+      nights: changed.nights.slice(-MOST_NIGHTS),
+      ...(changed.heldOutBlocks && { heldOutBlocks: changed.heldOutBlocks.slice(-MOST_NIGHTS) }),
+    });
     return JSON.stringify(after) === JSON.stringify(before) ? { result: after } : { value: after, result: after };
   });
 }

@@ -122,7 +122,7 @@ async function playCandidate(
   const served = [...capabilities, ...(mixed ? [{ id: MIXED, name: MIXED, summary: MIXED }] : [])];
   const { routing } = await perform(stage, () =>
     sandbox.routeTasks.executeWithOptions({ summary: 'route held-out tasks' }, [
-      { context: plan.context, capabilities: served, router },
+      { context: plan.context, capabilities: served, router, ...(stage.heldOut && { heldOut: stage.heldOut }) },
     ]),
   );
   const all = [...adapters, ...(mixed ? [mixed] : [])];
@@ -166,7 +166,7 @@ async function judge(
   planned: PlanEvaluationResult,
   played: Played,
 ): Promise<EvaluationOutcome> {
-  const { plan, gates } = stage;
+  const { plan, gates, heldOut } = stage;
   const { incumbent } = planned;
   const rival =
     incumbent &&
@@ -174,7 +174,7 @@ async function judge(
       const { version, adapters, capabilities, router } = incumbent;
       const { routing } = await sandbox.routeTasks.executeWithOptions(
         { summary: `route held-out tasks as version ${version} does` },
-        [{ context: plan.context, capabilities, router, name: 'incumbent-routing' }],
+        [{ context: plan.context, capabilities, router, name: 'incumbent-routing', ...(heldOut && { heldOut }) }],
       );
       return { routing, arm: await rollOut(stage, 'incumbent', 'incumbent', adapters, { routing, router, incumbent }) };
     }));

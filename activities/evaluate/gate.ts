@@ -192,6 +192,7 @@ function planSentences(evaluation: Evaluation): string[] {
     `Said before: ${size} prove a gain of ${(least * 100).toFixed(1)} points over base in ${percent(power, 0)} of ` +
       `evaluations, at ${level} confidence and the ${percent(basePassRate)} that base passed of the train tasks.`,
     ...aimSentences(plan),
+    ...rotationSentences(plan),
   ];
 }
 
@@ -205,6 +206,13 @@ function aimSentences({ aim, trials, minimumDetectableGain: least }: NonNullable
     `Not reached: the ${wanted}. ${trials} trials, the most that may be played, prove ${(least * 100).toFixed(1)}; ` +
       `any number of trials on these tasks proves ${floor} at best, and only more held-out tasks prove less.`,
   ];
+}
+
+/** Which held-out tasks were played, where they rotate. */
+function rotationSentences({ rotation, tasks }: NonNullable<Evaluation['plan']>): string[] {
+  if (rotation === undefined) return [];
+  const ranges = rotation.seeds.map(({ start, count }) => `${start} to ${start + count - 1}`).join(' and ');
+  return [`Judged on block ${rotation.block}: ${tasks} of the ${rotation.of} held-out tasks, seeds ${ranges}.`];
 }
 
 /** A loss or, where it is negative, a gain, each with the interval of what it is called. */

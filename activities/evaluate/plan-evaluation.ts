@@ -16,6 +16,7 @@ import { activeVersion, playableVersion } from '../active-version';
 import { startProgress } from '../progress';
 import { readPreparedSpec } from '../prepared-spec';
 import { judgingOf } from './comparison-count';
+import { heldOutBlock } from './held-out-block';
 
 /**
  * Makes the activity `planEvaluation`: freezes the version that is active now, which the candidate has to beat, and
@@ -41,9 +42,11 @@ export function createPlanEvaluation(
       const comparison = { runId, against: served, baseModel: prepared.baseModelSha256 };
       const judging = await judgingOf(store, agent, comparison, confidence);
       const size = { tasks, confidence: judging.confidence, withinTask };
+      const rotation = await heldOutBlock(store, { runId, spec: prepared.spec });
       const { trials, aim } = trialsOf(prepared.spec, size, before);
       const plan: EvaluationPlan = {
         tasks,
+        ...(rotation && { rotation }),
         trials,
         basePassRate: passRate,
         minimumDetectableGain: minimumDetectableGain({ ...size, trials }),
@@ -58,7 +61,7 @@ export function createPlanEvaluation(
       return {
         plan: await putJson(store, folder, 'evaluation-plan.json', evaluationPlanSchema.parse(plan)),
         incumbent: typeof found === 'string' ? null : await playableVersion(store, folder, found),
-        heldOut: { trials },
+        heldOut: { trials, ...(rotation && { seeds: rotation.seeds }) },
         summary: planSummary(plan),
       };
     } finally {

@@ -45,7 +45,7 @@ export function createEvaluationRolloutActivities(
       const { train, night, heldOut } = input;
       const trials = train ? 1 : (heldOut?.trials ?? evaluation.trials);
       const split = train ? ('train' as const) : ('held-out' as const);
-      const plans = seedsOf(train ?? [environment.heldOutSeeds]).flatMap((taskSeed) =>
+      const plans = seedsOf(train ?? heldOut?.seeds ?? [environment.heldOutSeeds]).flatMap((taskSeed) =>
         Array.from({ length: trials }, (_, trial) => ({
           seed: taskSeed,
           split,

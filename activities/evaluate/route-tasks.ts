@@ -19,7 +19,7 @@ import { seedsOf } from './seeds-of';
 
 /** Makes the activity `routeTasks`: which arm a router gives each held-out task to, or each given train task. */
 export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
-  return async ({ context: { runId, spec }, capabilities, router: routerRef, name = 'routing', train }) => {
+  return async ({ context: { runId, spec }, capabilities, router: routerRef, name = 'routing', heldOut, train }) => {
     const { store } = deps;
     const prepared = await readPreparedSpec(store, spec);
     // Runs that began before routers competed have the paper's router.
@@ -28,7 +28,8 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
       router,
       capabilities.map(({ id }) => id),
     );
-    const openings = await openingsOf(deps, prepared, train ?? [prepared.spec.environment.heldOutSeeds]);
+    const tasks = train ?? heldOut?.seeds ?? [prepared.spec.environment.heldOutSeeds];
+    const openings = await openingsOf(deps, prepared, tasks);
     const answers = chooser.menu && (await askMenu(deps, { runId, prepared, capabilities: chooser.menu, openings }));
     const decisions = [...openings].map(([seed, opening]): RoutingRecord => {
       const answer = answers?.get(seed) ?? null;

@@ -1,4 +1,5 @@
 import type { SeedRanges } from '../../contracts/messages/night-stage';
+import { blockOfSeeds } from '../block-of-seeds';
 
 /** Share of the rollouts of a full collect that each arm of a measuring night plays. */
 const SHARE = 1 / 8;
@@ -19,16 +20,8 @@ export const playsAgain = (train: TrainTasks, trials: number, night: number): bo
   night * blockSize(train, trials) > train.count;
 
 /**
- * The train tasks of a measuring night. Night n plays the block that begins at `(n - 1) x size`, wrapping at the end,
- * so that each task's turn comes once in a round.
+ * The train tasks of a measuring night: of night n, block n.
  * @param night from 1.
  */
-export function nightTasks(train: TrainTasks, trials: number, night: number): SeedRanges {
-  const size = blockSize(train, trials);
-  const from = ((night - 1) * size) % train.count;
-  const first = Math.min(size, train.count - from);
-  return [
-    { start: train.start + from, count: first },
-    ...(first < size ? [{ start: train.start, count: size - first }] : []),
-  ];
-}
+export const nightTasks = (train: TrainTasks, trials: number, night: number): SeedRanges =>
+  blockOfSeeds(train, blockSize(train, trials), night);

@@ -16,6 +16,7 @@ import type { EpisodePlan } from '../../activities/rollout/episode';
 import type { FinishedRollouts } from '../../activities/rollout/run-rollouts';
 import { mean } from '../../activities/statistics/mean';
 import { runActivity } from '../identification-demo/identify-without-server';
+import { heldOutPlayed } from '../shared/held-out-played';
 import { freePort, Processes, untilHealthy } from '../shared/processes';
 import { adaptersOf, type FinishedRun } from './finished-run';
 import type { OutcomeTable } from './outcome-figures';
@@ -58,7 +59,10 @@ export interface PlayedArms extends OutcomeTable {
   openings: readonly string[];
 }
 
-/** Outcomes of every arm on the first `tasks` held-out tasks. What was played before is not played again. */
+/**
+ * Outcomes of every arm on the first `tasks` of the held-out tasks that the run judged on. What was played
+ * before is not played again.
+ */
 export async function playArms(deps: RolloutDeps, run: FinishedRun, extent: Extent): Promise<PlayedArms> {
   const { arms, names } = armsOf(run);
   const seeds = heldOutSeeds(run, extent);
@@ -177,9 +181,8 @@ function armsOf({ prepared, report }: FinishedRun) {
   };
 }
 
-function heldOutSeeds({ prepared }: FinishedRun, { tasks }: Extent): number[] {
-  const { start, count } = prepared.spec.environment.heldOutSeeds;
-  return Array.from({ length: Math.min(tasks, count) }, (_, place) => start + place);
+function heldOutSeeds({ store, context, prepared }: FinishedRun, { tasks }: Extent): number[] {
+  return heldOutPlayed(store, context.runId, prepared.spec).seeds.slice(0, tasks);
 }
 
 /** A set of rollouts tells its episodes apart by task and trial, so each arm numbers its trials from another one on. */

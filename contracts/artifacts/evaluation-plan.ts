@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { seedRangeSchema } from './seed-range';
 
 /** How strictly a comparison is judged: the chance of a false promotion is spent over all that have the same rival. */
 export const judgingSchema = z.strictObject({
@@ -11,6 +12,14 @@ export type Judging = z.infer<typeof judgingSchema>;
 /** `evaluation-plan.json`: what a run is judged by. Written before any held-out task is played. */
 export const evaluationPlanSchema = z.strictObject({
   tasks: z.number().int().describe('Held-out tasks.'),
+  rotation: z
+    .strictObject({
+      block: z.number().int().positive().describe('Number of the block, counted from the first run of the agent.'),
+      of: z.number().int().describe('Held-out tasks of the agent in all.'),
+      seeds: z.array(seedRangeSchema).describe('Seeds of the tasks in the block.'),
+    })
+    .optional()
+    .describe('Which of the held-out tasks are played; absent where all are, and in older runs.'),
   trials: z.number().int().describe('Trials of each task by each arm.'),
   basePassRate: z.number().describe('Share of its rollouts on train tasks that base passed.'),
   minimumDetectableGain: z

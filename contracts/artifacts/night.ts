@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { artifactRefSchema } from './artifact-ref';
 import { intervalSchema } from './evaluation';
+import { seedRangeSchema } from './seed-range';
 
 const count = z.number().int().nonnegative();
-
-/** Seeds of the agent's own environment, one after the other. */
-const seedRangeSchema = z.strictObject({ start: count, count: z.number().int().positive() });
 
 /** What the result of a night depends on; nights of earlier versions had no hash of the options. */
 const contentSchema = z.strictObject({
@@ -140,5 +138,7 @@ export const nightsSchema = z.strictObject({
   ),
   /** None is ever dropped: their number decides how strictly the next one is judged. */
   comparisons: z.array(comparisonSchema).default([]),
+  /** The block of held-out tasks that a run judges on, where they rotate. */
+  heldOutBlocks: z.array(z.strictObject({ runId: z.string(), block: z.number().int().positive() })).optional(),
 });
 export type Nights = z.infer<typeof nightsSchema>;

@@ -243,6 +243,12 @@ export const agentSpecSchema = z.strictObject({
   training: trainingSchema,
   evaluation: z
     .strictObject({
+      heldOutTasks: count
+        .optional()
+        .describe(
+          'Held-out tasks that one run judges on, at most those of `environment.heldOutSeeds`. Each run of the agent ' +
+            'takes the next block. Absent: all of them, and nothing rotates.',
+        ),
       trials: count.default(2).describe('Rollouts of each held-out task and arm.'),
       detectableGain: z
         .number()

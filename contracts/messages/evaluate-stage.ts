@@ -14,6 +14,8 @@ import type { RolloutSummary } from '../artifacts/trajectory';
 export interface HeldOut {
   /** Trials of each task by each arm. */
   trials: number;
+  /** The tasks, where they rotate between runs. Absent: all held-out tasks. */
+  seeds?: SeedRanges;
 }
 
 /** One arm of the evaluation: a way to answer the held-out tasks. */
@@ -114,6 +116,8 @@ export interface RoutingInput {
   router?: ArtifactRef;
   /** Name of its file. Default: `routing`. */
   name?: string;
+  /** What the plan says to play. Absent in runs from before it said so: all held-out tasks. */
+  heldOut?: HeldOut;
   /** Train tasks to route instead. Absent: the held-out tasks. */
   train?: SeedRanges;
 }

@@ -66,6 +66,13 @@ test('trials that a wanted gain may add count in full', async () => {
   );
 });
 
+test('where held-out tasks rotate, the tasks of one run count', async () => {
+  agent('{}', 'evaluation: { heldOutTasks: 25 }\n');
+  const { value, text } = await dryRun();
+  expect(value.stages.find(({ what }) => what.startsWith('base model, adapters'))!.calls).toBe(25 * 2 * 9 * 4);
+  expect(text).toContain('The evaluation, 25 held-out tasks with 2 trials each, proves a gain');
+});
+
 test('with prices there is a cost, and a budget below it is pointed out', async () => {
   agent('{ pricePerMillionInput: 1, pricePerMillionOutput: 4 }', 'budget: { usd: 1 }\n');
   const { value, text } = await dryRun();

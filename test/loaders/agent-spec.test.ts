@@ -141,6 +141,11 @@ test.each([
     `${good}evaluation: { maxTrials: 8 }\n`,
     /evaluation\.maxTrials: 8 is not allowed\. Allowed: nothing, unless evaluation\.detectableGain/,
   ],
+  [
+    'more held-out tasks than there are',
+    `${good}evaluation: { heldOutTasks: 101 }\n`,
+    /evaluation\.heldOutTasks: 101 is not allowed\. Allowed: 1 to environment\.heldOutSeeds\.count, which is 100\./,
+  ],
   ['a file that is not there', good.replace('env.py', 'nowhere.py'), /environment\.path: "nowhere\.py" does not exist/],
   ['no model', good.replace(/, baseUrl: '[^']*'/, ''), /model: has none of baseUrl, recipe and path/],
   ['broken YAML', 'version: [1\n', /agent\.yaml: .*line 2/s],

@@ -90,17 +90,22 @@ test('an active version that cannot be played waits for a person, who may leave 
 
 test('a candidate is compared again when another version has become active before it is promoted', async () => {
   const { activities, calls } = fakeActivities({ approval: true });
-  const { planEvaluation, rollOutArm } = activities.sandbox;
-  const heldOut = { trials: 3 };
-  const [plans, played]: unknown[][] = [[], []];
+  const { planEvaluation, rollOutArm, routeTasks } = activities.sandbox;
+  const heldOut = { trials: 3, seeds: [{ start: 7, count: 5 }] };
+  const plans: unknown[] = [];
+  const played: unknown[] = [];
+  activities.sandbox.routeTasks = async (input) => {
+    played.push(input.heldOut);
+    return routeTasks!(input);
+  };
   activities.sandbox.rollOutArm = async (input) => {
-    played!.push(input.heldOut);
+    played.push(input.heldOut);
     return rollOutArm!(input);
   };
   const { promoteAdapters, compareArms } = activities.orchestration;
   let promotedByOthers = false;
   activities.sandbox.planEvaluation = async (input) => {
-    plans!.push(input.heldOut);
+    plans.push(input.heldOut);
     return { ...(await planEvaluation!(input)), incumbent: promotedByOthers ? INCUMBENT : null, heldOut };
   };
   activities.orchestration.promoteAdapters = async (input) =>
@@ -123,7 +128,7 @@ test('a candidate is compared again when another version has become active befor
     'compareArms:base,a@abc,b@abc,routed,incumbent',
   ]);
   // All arms play what the first plan says, and the second plan is about the same.
-  expect(played).toEqual(Array(5).fill(heldOut));
+  expect(played).toEqual(Array(5 + 2).fill(heldOut));
   expect(plans).toEqual([undefined, heldOut]);
 });
 

@@ -1,4 +1,5 @@
 // tier: integration
+import { countComparison } from '../../../activities/evaluate/comparison-count';
 import { createEvaluationRolloutActivities } from '../../../activities/evaluate/roll-out-arm';
 import { type EvaluationPlan, evaluationPlanSchema } from '../../../contracts/artifacts/evaluation-plan';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
@@ -15,6 +16,7 @@ import {
   layout,
   putJson,
   putLines,
+  readNights,
   startCanary,
 } from '../../../store';
 import { RunFixture } from '../run-fixture';
@@ -42,8 +44,9 @@ describe('planEvaluation', () => {
   const promote = (added: Omit<RegistryVersion, 'version'>) =>
     changeRegistry(fixture.store, 'parcels', (registry) => addVersion(registry, added));
 
-  async function plan(evaluation: AgentSpecInput['evaluation'] = {}, heldOut?: HeldOut) {
-    const context = await fixture.prepare('http://127.0.0.1:1', { evaluation: { trials: 2, ...evaluation } });
+  async function plan(evaluation: AgentSpecInput['evaluation'] = {}, heldOut?: HeldOut, runId = 'run-1') {
+    const spec = { evaluation: { trials: 2, ...evaluation } };
+    const context = await fixture.prepare('http://127.0.0.1:1', spec, undefined, runId);
     const trajectory = (seed: number, trial: number): Trajectory => ({
       id: `${seed}${trial}`.padStart(64, '0'),
       task: { split: 'train', seed },
@@ -106,6 +109,56 @@ describe('planEvaluation', () => {
     const { result, plan: written } = await plan({ detectableGain: 0.05, maxTrials: 8 }, { trials: 3 });
     expect(written).toMatchObject({ trials: 3, aim: { reached: false } });
     expect(result.heldOut).toEqual({ trials: 3 });
+  });
+
+  describe('with fewer tasks than there are', () => {
+    const compared = (runId: string, against: number | null = null) =>
+      countComparison(fixture.store, 'parcels', { runId, against, baseModel: '0'.repeat(64) }, 0.95);
+    const planOf = async (runId: string) => {
+      const planned = await plan({ heldOutTasks: 4 }, undefined, runId);
+      expect(planned.result.heldOut?.seeds).toEqual(planned.plan.rotation?.seeds);
+      return planned.plan;
+    };
+
+    it('each run judges on the next block, which wraps at the end', async () => {
+      const first = await planOf('run-1');
+      expect(first).toMatchObject({ tasks: 4, rotation: { block: 1, of: 10, seeds: [{ start: 1000, count: 4 }] } });
+      await compared('run-1');
+      expect((await planOf('run-2')).rotation).toEqual({ block: 2, of: 10, seeds: [{ start: 1004, count: 4 }] });
+      await compared('run-2');
+      expect((await planOf('run-3')).rotation).toEqual({
+        ...{ block: 3, of: 10 },
+        seeds: [
+          { start: 1008, count: 2 },
+          { start: 1000, count: 2 },
+        ],
+      });
+      // It can prove less than all tasks together.
+      const all = await plan({}, undefined, 'run-4');
+      expect(all.plan.rotation).toBeUndefined();
+      expect(first.minimumDetectableGain).toBeGreaterThan(all.plan.minimumDetectableGain);
+    });
+
+    it('a run keeps its block, whoever is compared in between, and uses it once with two rivals', async () => {
+      const own = (await planOf('run-1')).rotation;
+      await compared('run-2');
+      expect((await planOf('run-1')).rotation).toEqual(own);
+      await compared('run-1');
+      await compared('run-1', 3);
+      expect((await planOf('run-1')).rotation).toEqual(own);
+      expect((await planOf('run-3')).rotation?.block).toBe(3);
+    });
+
+    it('a run that ended before its comparison uses up no block', async () => {
+      await planOf('run-1');
+      expect((await planOf('run-2')).rotation?.block).toBe(1);
+    });
+
+    it('nothing is written down where all tasks are played', async () => {
+      const { plan: written, result } = await plan({ heldOutTasks: 10 });
+      expect([written.rotation, result.heldOut]).toEqual([undefined, { trials: 2 }]);
+      expect(await readNights(fixture.store, 'parcels')).not.toHaveProperty('heldOutBlocks');
+    });
   });
 
   it('freezes the active version with the router that it was judged with', async () => {

@@ -74,6 +74,22 @@ describe('evaluation rollouts', () => {
     expect(played.filter(([, trial]) => trial! < 2)).toEqual(await seedsOf(two));
   });
 
+  test('tasks are routed and played that the plan names, in its order', async () => {
+    const context = await fixture.prepare(server.baseUrl, spec);
+    const seeds = [
+      { start: 1008, count: 2 },
+      { start: 1000, count: 1 },
+    ];
+    const heldOut = { trials: 1, seeds };
+    const capabilities = [{ id: 'heavy', name: 'Heavy', summary: 'heavy parcels' }];
+    const { routing, tasks } = await fixture.run(activities().routeTasks, { context, capabilities, heldOut });
+    expect(tasks).toBe(3);
+    const routed = { arm: 'routed', kind: 'routed' as const, adapters: [heavy], routing };
+    const { rollouts } = await fixture.run(activities().rollOutArm, { context, ...routed, heldOut });
+    const played = (await trajectoriesOf(rollouts.trajectories)).map(({ task }) => task.seed);
+    expect(played.sort()).toEqual([1000, 1008, 1009]);
+  });
+
   test('the routed arm uses, per task, what the routing says', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
     const records = Array.from({ length: 10 }, (_, index) => ({
