@@ -61,6 +61,7 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
             routing,
             routerChoice,
             readsTags: spec.groundTruth !== undefined,
+            allOf: spec.evaluation.trials,
             bootstrapSamples,
             confidence,
             seed,

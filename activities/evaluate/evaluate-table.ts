@@ -9,7 +9,8 @@ import { mean } from '../statistics/mean';
 import { evaluationCaveats } from './caveats';
 import { judgedFigures } from './judged-figures';
 import { oracleRates } from './oracle';
-import { armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome-table';
+import { type ArmTable, armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome-table';
+import { passedAll } from './passed-all';
 import { regressionAgainstBase } from './regression';
 import { expectedChoices, orderedKinds, routerQuality, taskKinds, UNTAGGED } from './router-quality';
 
@@ -28,6 +29,8 @@ export interface EvaluateOptions {
   readsTags: boolean;
   bootstrapSamples: number;
   confidence: number;
+  /** k of pass^k. Absent: the trials of the table. */
+  allOf?: number | undefined;
   /** The same seed and table give the same figures, to the last digit. */
   seed: number;
   /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
@@ -62,16 +65,15 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
   const routedRates = taskRates(routed);
 
   const sources: ArmSource[] = [
-    { name: 'base', kind: 'base', rates: baseRates },
-    { name: 'routed', kind: 'routed', rates: routedRates },
+    played('base', base),
+    played('routed', routed),
     { name: 'oracle', kind: 'oracle', rates: attainable },
-    ...single.map((arm): ArmSource => ({ name: arm.name, kind: 'adapter', rates: taskRates(arm) })),
-    ...(mixed ? [{ name: 'mixed', kind: 'mixed' as const, rates: taskRates(mixed) }] : []),
-    ...(options.incumbent
-      ? [{ name: 'incumbent', kind: 'incumbent' as const, rates: taskRates(armTable(table, 'incumbent')) }]
-      : []),
+    ...single.map((arm) => played('adapter', arm)),
+    ...(mixed ? [played('mixed', mixed)] : []),
+    ...(options.incumbent ? [played('incumbent', armTable(table, 'incumbent'))] : []),
   ];
-  const arms = describeArms(table, sources, baseRates, bootstrap);
+  const k = Math.min(options.allOf ?? table.trials, table.trials);
+  const arms = describeArms(table, sources, { baseRates, k, bootstrap });
   const arm = (kind: Arm['kind']) => arms.find((a) => a.kind === kind) as Arm;
   const adapters = arms.filter((a) => a.kind === 'adapter');
   const bestSingle = adapters.reduce<Arm | null>(
@@ -94,6 +96,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
   return {
     tasks: table.seeds.length,
     trials: table.trials,
+    ...(k < table.trials && { allOf: k }),
     confidence: options.confidence,
     bootstrapSamples: options.bootstrapSamples,
     base: arm('base'),
@@ -153,7 +156,16 @@ interface ArmSource {
   kind: Arm['kind'];
   /** Pass rate of each task. */
   rates: readonly number[];
+  /** Absent for the oracle: what it passes is put together from trials of several arms. */
+  passes?: number[][];
 }
+
+const played = (kind: Arm['kind'], arm: ArmTable): ArmSource => ({
+  name: arm.name,
+  kind,
+  rates: taskRates(arm),
+  passes: arm.passes,
+});
 
 const minus = (a: readonly number[], b: readonly number[]): Column => ({
   values: a.map((rate, task) => rate - (b[task] as number)),
@@ -163,14 +175,13 @@ const minus = (a: readonly number[], b: readonly number[]): Column => ({
 function describeArms(
   table: OutcomeTable,
   sources: readonly ArmSource[],
-  baseRates: readonly number[],
-  bootstrap: BootstrapOptions,
+  { baseRates, k, bootstrap }: { baseRates: readonly number[]; k: number; bootstrap: BootstrapOptions },
 ): Arm[] {
   const episodes = table.seeds.length * table.trials;
-  const columns = sources.flatMap(({ rates }): Column[] => [
+  const columns = sources.flatMap(({ rates, passes }): Column[] => [
     { values: rates, range: [0, 1] },
     minus(rates, baseRates),
-    { values: rates.map((rate) => (rate === 1 ? 1 : 0)), range: [0, 1] },
+    { values: passes?.map((trials) => passedAll(trials, k)) ?? rates, range: [0, 1] },
   ]);
   const intervals = bootstrapMeans(columns, bootstrap);
   return sources.map(({ name, kind }, i) => ({
@@ -178,7 +189,6 @@ function describeArms(
     kind,
     passRate: intervals[3 * i] as Interval,
     minusBase: kind === 'base' ? { estimate: 0, low: 0, high: 0 } : (intervals[3 * i + 1] as Interval),
-    // What the oracle passes is put together from trials of several arms.
     ...(kind !== 'oracle' && { passedAll: intervals[3 * i + 2] }),
     episodes: kind === 'oracle' ? 0 : episodes,
   }));

@@ -18,7 +18,9 @@ export const armSchema = z.strictObject({
   minusBase: intervalSchema.describe('Difference to base, paired over tasks; zero for base itself.'),
   passedAll: intervalSchema
     .optional()
-    .describe('Share of tasks passed in every trial: pass^k, with k trials. Absent for the oracle and in older runs.'),
+    .describe(
+      'Chance that k trials of a task all pass, averaged over tasks: pass^k. Absent for the oracle and in older runs.',
+    ),
   episodes: z
     .number()
     .int()
@@ -61,6 +63,11 @@ const judgedSchema = judgingSchema.extend({
 export const evaluationSchema = z.strictObject({
   tasks: z.number().int().describe('Held-out tasks that every arm ran in full.'),
   trials: z.number().int().describe('Trials of each task by each arm.'),
+  allOf: z
+    .number()
+    .int()
+    .optional()
+    .describe('k of pass^k: `evaluation.trials`, where more trials were planned. Absent: `trials`.'),
   confidence: z.number().describe('Nominal coverage of every interval outside of `judged`, for example 0.95.'),
   bootstrapSamples: z.number().int().describe('Resamples of tasks behind each interval.'),
   base: armSchema.describe('The deployed agent as it is.'),

@@ -143,8 +143,8 @@ const gainOverBase = ({ kind, minusBase }: Arm): Markup | string =>
 function keyTable(report: Report, evaluation: Evaluation): Markup {
   const level = percent(evaluation.confidence, 0);
   // With one trial it is the pass rate.
-  const { trials } = evaluation;
-  const showsAll = trials > 1 && evaluation.base.passedAll !== undefined;
+  const { allOf = evaluation.trials } = evaluation;
+  const showsAll = allOf > 1 && evaluation.base.passedAll !== undefined;
   return markup`<div class="scroll" role="region" aria-label="pass rates of all arms" tabindex="0">
     <table class="key">
       <thead>
@@ -154,7 +154,7 @@ function keyTable(report: Report, evaluation: Evaluation): Markup {
           ${
             showsAll &&
             markup`<th scope="col">
-              Passed in all ${count(trials)} trials <span class="ci">pass^${count(trials)}</span>
+              Passed in all ${count(allOf)} trials <span class="ci">pass^${count(allOf)}</span>
             </th>`
           }
           <th scope="col">Minus base, paired <span class="ci">points, ${level} interval</span></th>
