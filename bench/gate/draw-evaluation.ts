@@ -10,6 +10,8 @@ export interface Truth {
   incumbent: boolean;
   /** The candidate's true pass rate minus that of the active version or, without one, of base. */
   gain: number;
+  /** Which comparison with the same rival it is: each next one is judged more strictly. Absent: the first. */
+  comparison?: number;
 }
 
 /** Share of tasks that every router leaves to base: there all arms have the same outcomes, trial by trial. */

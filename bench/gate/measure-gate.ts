@@ -1,10 +1,16 @@
 import { evaluateTable } from '../../activities/evaluate/evaluate-table';
 import { decideGate } from '../../activities/evaluate/gate';
+import { confidenceOfComparison } from '../../contracts/statistics/error-spending';
 import { agentSpecSchema } from '../../contracts/config/agent-spec';
 import { ADAPTER, drawEvaluation, type Truth } from './draw-evaluation';
 
 /** Resamples behind each interval: fewer than a run has, which makes the gate less exact and not more lenient. */
 const BOOTSTRAP_SAMPLES = 1000;
+
+/** Confidence of the k-th comparison with the same rival, with the settings of a new agent.yaml. */
+export const judgedConfidence = (comparison: number): number => confidenceOfComparison(CONFIDENCE, comparison);
+
+const CONFIDENCE = agentSpecSchema.shape.evaluation.parse(undefined).confidence;
 
 /** How often the gate lets a candidate through of which the truth is known, with the settings of a new agent.yaml. */
 export function promotedShare(truth: Truth, repetitions: number, seed: number): number {
@@ -14,7 +20,7 @@ export function promotedShare(truth: Truth, repetitions: number, seed: number): 
   return promoted / repetitions;
 }
 
-function isPromoted(truth: Truth, seed: number): boolean {
+function isPromoted({ comparison = 1, ...truth }: Truth, seed: number): boolean {
   const table = drawEvaluation(truth, seed);
   const evaluation = evaluateTable(table, {
     capabilities: [{ id: 'adapter', name: 'adapter', summary: 'adapter' }],
@@ -22,7 +28,8 @@ function isPromoted(truth: Truth, seed: number): boolean {
     routing: [],
     readsTags: false,
     bootstrapSamples: BOOTSTRAP_SAMPLES,
-    confidence: agentSpecSchema.shape.evaluation.parse(undefined).confidence,
+    confidence: CONFIDENCE,
+    judging: { against: truth.incumbent ? 1 : null, comparison, confidence: judgedConfidence(comparison) },
     seed,
     ...(truth.incumbent && { incumbent: { version: 1, differing: truth.tasks } }),
   });
