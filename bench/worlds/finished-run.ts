@@ -68,8 +68,14 @@ export async function finishedRun(place: WorldPlace): Promise<FinishedRun> {
 const analystVariables = ({ analyst }: WorldPlace): NodeJS.ProcessEnv =>
   analyst === undefined ? {} : { OPENAI_BASE_URL: analyst.baseUrl, WHET_ANALYST_MODEL: analyst.model };
 
+/** The newest finished run of a seed in a state directory, or null. */
+export async function storedRun(place: Pick<WorldPlace, 'home' | 'seed'>): Promise<FinishedRun | null> {
+  const found = reportsIn(place).at(-1);
+  return found === undefined ? null : openRun(place, found);
+}
+
 /** Paths of the reports of this seed, the oldest first. */
-function reportsIn({ home, seed }: WorldPlace): string[] {
+function reportsIn({ home, seed }: Pick<WorldPlace, 'home' | 'seed'>): string[] {
   const runs = join(home, 'store', 'runs');
   if (!existsSync(runs)) return [];
   return readdirSync(runs)
@@ -78,7 +84,7 @@ function reportsIn({ home, seed }: WorldPlace): string[] {
     .filter((path) => existsSync(path) && (JSON.parse(readFileSync(path, 'utf8')) as Report).seed === seed);
 }
 
-async function openRun({ home }: WorldPlace, path: string): Promise<FinishedRun> {
+async function openRun({ home }: Pick<WorldPlace, 'home'>, path: string): Promise<FinishedRun> {
   const store = new LocalStore(join(home, 'store'));
   const report = reportSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   const { runId, agent, seed } = report;

@@ -1,0 +1,20 @@
+// tier: unit
+import { isCompared, problemsOf } from '../../../bench/five-iterations/read-attack';
+
+const report = { runId: 'run-2', verdict: 'not-promoted' as const, promotedVersion: null, evaluation: {} };
+
+it('holds where the active version stays, and tells a comparison from a night that ended before', () => {
+  expect(problemsOf({ before: 1, after: 1, report })).toEqual([]);
+  expect(isCompared({ before: 1, after: 1, report })).toBe(true);
+  expect(isCompared({ before: 1, after: 1, report: { ...report, verdict: 'nothing-new', evaluation: null } })).toBe(
+    false,
+  );
+});
+
+it('names a version that was replaced or promoted', () => {
+  expect(problemsOf({ before: 1, after: 2, report: { ...report, verdict: 'promoted', promotedVersion: 2 } })).toEqual([
+    'version 1 was active, and 2 is now',
+    'run-2 promoted version 2 (promoted)',
+  ]);
+  expect(problemsOf({ before: 1, after: null, report })).toEqual(['version 1 was active, and no version is now']);
+});
