@@ -120,7 +120,9 @@ export const reportSchema = z.strictObject({
   mixed: trainedSchema
     .nullable()
     .optional()
-    .describe('The adapter trained on all environments mixed, where it was asked for; also where its own arm was left out.'),
+    .describe(
+      'The adapter trained on all environments mixed, where it was asked for; also where its own arm was left out.',
+    ),
   evaluation: evaluationSchema.nullable().describe('Held-out tasks; null when there was no adapter to evaluate.'),
   gate: gateSchema.nullable().describe('null without an evaluation.'),
   promotedVersion: z

@@ -283,9 +283,9 @@ export class RouterCompetition {
   private harmBy(kind: CompetingRouter): Pick<RouterChoice, 'harm'> {
     const { mixed, served, seeds, known, lossMargin: margin, boughtForHarm } = this;
     const isMixed = mixed?.decisions.kind === kind;
-    const decisions = isMixed ? mixed!.decisions : kind === served!.decisions.kind ? served!.decisions : null;
+    const decisions = isMixed ? mixed.decisions : kind === served!.decisions.kind ? served!.decisions : null;
     if (decisions === null) return {};
-    const tasks = isMixed ? mixed!.compared : this.gainTasks;
+    const tasks = isMixed ? mixed.compared : this.gainTasks;
     const harm = harmOf(decisions, tasks, seeds, known, { margin, bought: isMixed ? 0 : boughtForHarm });
     return harm ? { harm } : {};
   }

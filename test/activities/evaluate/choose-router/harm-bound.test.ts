@@ -75,7 +75,7 @@ describe('what a router may lose where it uses adapters', () => {
         settings,
       ),
     ).toBeNull();
-    // Ten times as many tasks were bought of `b`, which gets a tenth of what is given: the loss is still mostly that of `a`.
+    // Ten times as many tasks were bought of `b`, which gets a tenth of what is given: `a` still counts for the rest.
     const mostlyA = router((task) => (task < 90 ? 'a' : 'b'));
     const some = basePasses((task) => task >= 90);
     for (const seed of seeds.slice(90)) some.add(seed, 'b', false);
