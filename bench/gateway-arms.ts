@@ -1,8 +1,8 @@
 /**
  * Sends the first turn of every held-out task that a version was judged on through the gateway, for each version of the
- * registry, and compares the arm that the gateway gives the conversation with the arm that the evaluation gave the task. Needs the state directory
- * of a finished demo run, which stays as it is: the versions are made active in a copy of its registry. The last line
- * is JSON.
+ * registry, and compares the arm that the gateway gives the conversation with the arm that the evaluation gave the
+ * task. Needs the state directory of a finished demo run, which stays as it is: the versions are made active in a copy
+ * of its registry. The last line is JSON.
  *
  *     node dist/bench/gateway-arms.js --home .whetstone [--agent examples/orders-desk/agent.yaml] [--concurrency 8]
  */

@@ -99,7 +99,6 @@ async function planEvaluation(stage: EvaluationStage): Promise<PlanEvaluationRes
 
 /** The base model, and each adapter on every task. */
 async function playAlone(stage: EvaluationStage, adapters: readonly TrainedAdapter[]): Promise<ArmRollouts[]> {
-  const { plan } = stage;
   const arms = [await perform(stage, () => rollOut(stage, 'base', 'base', []))];
   for (const adapter of adapters)
     arms.push(await perform(stage, () => rollOut(stage, adapter.name, 'adapter', [adapter])));

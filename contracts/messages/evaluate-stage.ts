@@ -32,7 +32,7 @@ export interface EvaluationArmInput {
   router?: ArtifactRef;
   /** For `incumbent`: which version it is, and the run that made it. */
   incumbent?: Pick<IncumbentVersion, 'version' | 'runId'>;
-  /** What the plan says to play. Absent in runs from before it said so: all held-out tasks, `evaluation.trials` each. */
+  /** What the plan says to play. Absent in runs from before it said so: all tasks, `evaluation.trials` each. */
   heldOut?: HeldOut;
   /** Train tasks to play instead, with one trial each: what a night measures. Absent: the held-out tasks. */
   train?: SeedRanges;

@@ -1,8 +1,7 @@
 // tier: unit
 import { heldOutPlayed } from '../../../bench/shared/held-out-played';
-import { layout, putJson } from '../../../store';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
-import { getJson } from '../../../store';
+import { getJson, layout, putJson } from '../../../store';
 import { RunFixture } from '../../activities/run-fixture';
 
 describe('what a finished run judged on', () => {
