@@ -43,8 +43,8 @@ export function upperLoss(losses: readonly number[]): { estimate: number; bound:
 
 /**
  * What a router may lose on the tasks that it does not leave to base. Each arm is a stratum, as heavy as the tasks that
- * it gets, since more tasks were bought of some than of others. `tasks` are those that were compared, a random sample of
- * each adapter's; of the mixed adapter and of moved conversations all that were played are. Null: base gets all.
+ * it gets, since more tasks were bought of some than of others. `tasks` are those that were compared: a random sample
+ * of each adapter's, and all that were played of the mixed adapter and of moved conversations. Null: base gets all.
  */
 export function harmOf(
   { kind, chosen }: Decisions,
