@@ -22,6 +22,13 @@ export interface RoutingDecision {
   probability: number | null;
 }
 
+/** Why the base model gets a conversation that a version's router should have chosen for. */
+export type NoChoice = 'router-timeout' | 'router-failed';
+
+/** Whether a router has decided, be it for the base model; or there was none to ask. */
+export const wasChosen = ({ reason }: RoutingDecision): boolean =>
+  reason !== ('router-timeout' satisfies NoChoice) && reason !== ('router-failed' satisfies NoChoice);
+
 /**
  * Decisions of the most recently used conversations. A conversation that was dropped is routed again at its next turn,
  * which costs one call of the router.

@@ -36,6 +36,8 @@ const answeringModelSchema = z.strictObject({
   model: z.string(),
   /** Version of the agent's registry whose router chose it, or that has it; null: none. */
   version: z.number().int().positive().nullable(),
+  /** The base model answered in place of a router or an adapter that failed. Absent: it was chosen. */
+  standsIn: z.literal(true).optional(),
 });
 /** A model that answered turns of a live conversation. */
 export type AnsweringModel = z.infer<typeof answeringModelSchema>;

@@ -4,7 +4,7 @@ import { MIXED, NONE_LABEL } from '../../contracts/names';
 import type { LaterTurnsReader, ReadMessage } from '../../contracts/routing/later-turns';
 import { emptyRegistry } from '../../store';
 import { isInCanary } from '../canary/is-in-canary';
-import type { ConversationKey, DecisionCache, RoutingDecision } from '../conversations';
+import type { ConversationKey, DecisionCache, NoChoice, RoutingDecision } from '../conversations';
 import type { Metrics } from '../metrics';
 import { MergedAdapters } from './merged-adapters';
 import type { Router, RoutingAnswer } from '../routing/router';
@@ -172,9 +172,9 @@ export class ServedAgent {
   }
 
   /** The router's answer; or why there is none, as a word for the header x-whet-route. */
-  private async askRouter(version: RegistryVersion, prefix: string, task: string): Promise<RoutingAnswer | string> {
+  private async askRouter(version: RegistryVersion, prefix: string, task: string): Promise<RoutingAnswer | NoChoice> {
     const began = performance.now();
-    let outcome: string;
+    let outcome: NoChoice;
     try {
       const answer = await withinTime(this.timeLimitMs(), (signal) =>
         this.router.route({ version, task, prefix }, signal),

@@ -17,6 +17,8 @@ export interface Routed {
   adapter: string | null;
   /** Why, as in the header x-whet-route. */
   reason: string;
+  /** Whether the base model answers because a router or an adapter failed: nobody has chosen it. */
+  standsIn: boolean;
 }
 
 /** One inference request in progress: its timing, where it was routed, and the headers that say so. */

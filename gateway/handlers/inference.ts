@@ -1,7 +1,7 @@
 /** POST /v1/chat/completions, /v1/completions and /v1/embeddings: resolve the model, route, forward, answer. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { GATEWAY_HEADERS } from '../../contracts/config/gateway-config';
-import { conversationKey } from '../conversations';
+import { conversationKey, wasChosen } from '../conversations';
 import { ApiError } from '../http/errors';
 import {
   chatOpening,
@@ -111,6 +111,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
       onFallback: (reason) => {
         routed.adapter = null;
         routed.reason = reason;
+        routed.standsIn = true;
         gateway.metrics.fallbacks.inc({ agent: name, reason });
       },
       onRetry: (reason) => gateway.metrics.retries.inc({ agent: name, reason }),
@@ -153,7 +154,10 @@ async function open(
   exchange.routed = routed;
   exchange.span?.set({ 'gen_ai.request.model': model, 'gen_ai.request.stream': stream });
   const { agent, conversation } = routed;
-  const answering = () => ({ model: routed.adapter ?? agent.settings.baseModel, version: routed.version });
+  const answering = () => ({
+    ...{ model: routed.adapter ?? agent.settings.baseModel, version: routed.version },
+    ...(routed.standsIn && { standsIn: true as const }),
+  });
   const recorder = conversation === null ? null : gateway.traces.recorderFor(agent, conversation, answering, asked);
   exchange.memory.take(body.keepsParsed ? size + parsedBytes(size, values) : size);
   return { routed, recorder, stream, body };
@@ -172,7 +176,7 @@ async function decide(
       throw new ApiError(400, 'Embeddings come from the base model: name the agent, not an adapter.', {
         param: 'model',
       });
-    return { agent, conversation: null, version: null, adapter: null, reason: 'base' };
+    return { agent, conversation: null, version: null, adapter: null, reason: 'base', standsIn: false };
   }
   const opening = route.opening(asked.parsed);
   const conversation = conversationKey(
@@ -181,11 +185,12 @@ async function decide(
     agent.settings.name,
     opening.texts,
   );
-  if (pin !== null) return { agent, conversation, ...pin, reason: pin.adapter === null ? 'base' : 'pinned' };
+  if (pin !== null)
+    return { agent, conversation, ...pin, reason: pin.adapter === null ? 'base' : 'pinned', standsIn: false };
   const { decision, sticky } = await agent.decide(conversation, opening);
   const { version, adapter, reason, arm } = decision;
   const parts = [reason, ...(arm === 'canary' ? ['canary'] : []), ...(sticky ? ['sticky'] : [])];
-  return { agent, conversation, version, adapter, reason: parts.join('; ') };
+  return { agent, conversation, version, adapter, reason: parts.join('; '), standsIn: !wasChosen(decision) };
 }
 
 /** Headers of the request to a model server. The client's API key is not among them. */

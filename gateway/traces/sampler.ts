@@ -118,11 +118,12 @@ export class TraceSampler {
   }
 
   /** Adds the model of a turn. Returns those of all turns that this gateway remembers. */
-  private rememberModel(key: string, { model, version }: AnsweringModel): readonly AnsweringModel[] {
+  private rememberModel(key: string, answering: AnsweringModel): readonly AnsweringModel[] {
     const before = this.models.get(key) ?? [];
-    const isKnown = before.some((one) => one.model === model && one.version === version);
+    const { model, version, standsIn } = answering;
+    const isKnown = before.some((one) => one.model === model && one.version === version && one.standsIn === standsIn);
     const answeredBy =
-      isKnown || before.length === MOST_ANSWERING_MODELS ? before : this.shared([...before, { model, version }]);
+      isKnown || before.length === MOST_ANSWERING_MODELS ? before : this.shared([...before, answering]);
     this.models.delete(key);
     this.models.set(key, answeredBy);
     if (this.models.size > REMEMBERED) this.models.delete(this.models.keys().next().value as string);

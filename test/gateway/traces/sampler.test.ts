@@ -102,6 +102,23 @@ describe('traces', () => {
     );
   });
 
+  it('a base model that stands in for a router that failed is told from one that was chosen', async () => {
+    const ask = async (id: string, content: string, reward: number) => {
+      await fixture.chat(content, {}, { 'x-whet-conversation': id });
+      await fixture.post('/v1/outcomes', { conversation: id, reward });
+      return (await written()).find((one) => one.reward === reward)!.answeredBy;
+    };
+    const { baseModel: model } = fixture.gateway.agents.get('desk')!.settings;
+    expect(await ask('c-chosen', 'nothing special', 0.12)).toEqual([{ model, version: 1 }]);
+    fixture.replicas[0]!.behaviour = ({ body }, response) => {
+      if (body.structured_outputs === undefined) return false;
+      send(response, 500, { error: 'no router' });
+      return true;
+    };
+    expect(await ask('c-failed', 'need:weigh P93', 0.16)).toEqual([{ model, version: 1, standsIn: true }]);
+    fixture.replicas[0]!.behaviour = null;
+  });
+
   it('an answer whose counts are no whole numbers is counted and not written: no run could read it', async () => {
     fixture.replicas[0]!.behaviour = ({ body }, response) => {
       if (body.structured_outputs !== undefined) return false;
