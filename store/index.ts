@@ -18,7 +18,7 @@ export { diskError } from './file-errors';
 export { makeFolder } from './folders';
 export { layout } from './layout';
 export { LineFile, RecentCache } from './line-file';
-export { type LiveTraces, readLiveTraces } from './live-traces';
+export { collectedTraces, type LiveTraces, readTraces, type TraceQuery } from './live-traces';
 export { LocalStore } from './local-store';
 export { isMissing, orIfMissing, readIfExists } from './missing-files';
 export {

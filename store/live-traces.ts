@@ -12,23 +12,46 @@ export interface LiveTraces {
   unreadable: { key: string; lines: number }[];
 }
 
+/** What a line says of itself before it is checked. */
+export interface TraceHead {
+  id: unknown;
+  model: string;
+  answeredBy: unknown;
+}
+
+/** Which conversations are read. */
+export interface TraceQuery extends Pick<LiveSpec, 'days' | 'most'> {
+  /** Whether a conversation is wanted. Asked before its line is checked: most lines are not wanted. */
+  wants: (head: TraceHead) => boolean;
+  /** Milliseconds since 1970. */
+  now: number;
+  /** Ends the reading between two files. */
+  signal?: AbortSignal;
+}
+
+/**
+ * What `collect.live` asks for.
+ * @param baseModel served name of the base model; with `models: base`, conversations that an adapter answered are left
+ *   out.
+ */
+export const collectedTraces = (
+  { days, most, models }: LiveSpec,
+  baseModel: string,
+): Pick<TraceQuery, 'days' | 'most' | 'wants'> => ({
+  ...{ days, most },
+  wants: ({ model }) => models === 'any' || model === baseModel,
+});
+
 /**
  * Reads conversations of live traffic that the gateway has written in the last `days` days: at most `most`, those of
  * the newest days first, returned in the order of their ids. A conversation that went on after its outcome was posted
  * was written several times. It is returned once: as on the newest day, and of that day its longest version.
- * @param baseModel served name of the base model; with `models: base`, conversations that an adapter answered are left
- *   out.
- * @param now milliseconds since 1970.
- * @param signal ends the reading between two files.
  * @throws the signal's reason; StoreCorruptError when a file's bytes are not what its name says.
  */
-export async function readLiveTraces(
+export async function readTraces(
   store: ArtifactStore,
   agent: string,
-  { days, most, models }: LiveSpec,
-  baseModel: string,
-  now: number,
-  signal?: AbortSignal,
+  { days, most, wants, now, signal }: TraceQuery,
 ): Promise<LiveTraces> {
   const unreadable: LiveTraces['unreadable'] = [];
   /** By task seed, which is derived from the conversation. */
@@ -42,7 +65,7 @@ export async function readLiveTraces(
       signal?.throwIfAborted();
       for (const line of (await store.getNamed(key)).toString('utf8').split('\n')) {
         if (line === '') continue;
-        const trajectory = readTrajectory(line, (model) => models === 'any' || model === baseModel);
+        const trajectory = readTrajectory(line, wants);
         if (trajectory === 'unreadable') badLines++;
         else if (trajectory !== 'unwanted') {
           const { seed } = trajectory.task;
@@ -62,13 +85,13 @@ export async function readLiveTraces(
 
 /**
  * Reads a line. A line that is not a trajectory is returned as such and not thrown: any version of the gateway may have
- * written it, and that must not end a run. The model is looked at first, because most lines come from adapters and need
- * not be checked.
+ * written it, and that must not end a run.
  */
-function readTrajectory(line: string, isWanted: (model: unknown) => boolean): Trajectory | 'unreadable' | 'unwanted' {
+function readTrajectory(line: string, wants: TraceQuery['wants']): Trajectory | 'unreadable' | 'unwanted' {
   try {
-    const value = JSON.parse(line) as { model?: unknown };
-    if (typeof value.model === 'string' && !isWanted(value.model)) return 'unwanted';
+    const value = JSON.parse(line) as { id?: unknown; model?: unknown; answeredBy?: unknown };
+    const { id, model, answeredBy } = value;
+    if (typeof model === 'string' && !wants({ id, model, answeredBy })) return 'unwanted';
     return trajectorySchema.parse(value);
   } catch {
     return 'unreadable';

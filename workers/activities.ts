@@ -21,6 +21,7 @@ import { createIdentifyActivities } from '../activities/identify';
 import { createNotifyActivities } from '../activities/notify';
 import { createAmendActivities } from '../activities/prepare/amend-spec';
 import { createNightActivities } from '../activities/nights';
+import { createServedTrafficActivities } from '../activities/nights/served-traffic';
 import { createPrepareActivities } from '../activities/prepare';
 import { createPromoteActivities } from '../activities/promote';
 import { createReportActivities } from '../activities/report';
@@ -100,6 +101,7 @@ export function createActivities(
       ...createValidationActivities(rollout),
       ...createCalibrationActivities(rollout),
       ...createEvaluationRolloutActivities(rollout),
+      ...createServedTrafficActivities(store),
     },
     jobs: createTrainActivities({
       store,

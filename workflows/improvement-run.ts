@@ -221,13 +221,13 @@ function renderReport(
 
 /** Ends a run that found nothing to pay for. Its report says what was measured. */
 async function endNight(run: Run, plan: RunPlan, measured: MeasuredNight): Promise<ImprovementRunResult> {
-  const { served, identified, decision } = measured;
+  const { learned, identified, decision } = measured;
   const { beside } = run.early;
   for (const stage of ['sharpen', 'evaluate', 'promote'] as const) run.table.skip(stage, decision.outcome);
   const verdict: RunOutcome = decision.outcome === 'too-little-power' ? 'too-little-power' : 'nothing-new';
   const none = { sharpened: [], mixed: null, arms: [], comparison: null, routing: null, promotedVersion: null };
   const { directory } = await renderReport(run, plan, {
-    ...{ verdict, collected: served.rollouts, identified, night: nightFacts(measured) },
+    ...{ verdict, collected: learned, identified, night: nightFacts(measured) },
     ...none,
     ...(beside !== null && { beside }),
   });

@@ -5,6 +5,7 @@ import type { IdentifyResult } from '../contracts/messages/identify-stage';
 import type { NightDecisionResult, NightPlanResult } from '../contracts/messages/night-stage';
 import type { RunPlan } from '../contracts/messages/run';
 import type { SharpenResult } from '../contracts/messages/sharpen-stage';
+import type { RolloutSummary } from '../contracts/artifacts/trajectory';
 import { childWorkflowId, WORKFLOWS } from '../contracts/names';
 import { orchestration, sandbox } from './activities';
 import type { identifyCapabilities } from './identify-capabilities';
@@ -23,6 +24,8 @@ export interface MeasuringRun {
 export interface MeasuredNight {
   base: ArmRollouts;
   served: ArmRollouts;
+  /** What was identified on: the rollouts of what is served, with the live traffic that it answered. */
+  learned: RolloutSummary;
   identified: IdentifyResult;
   decision: NightDecisionResult;
 }
@@ -51,24 +54,31 @@ export async function measureNight(
   measured: Measured,
 ): Promise<MeasuredNight | null> {
   const { table, gates } = run;
-  const arms = await table.run(
+  const collected = await table.run(
     'collect',
-    () => gates.performUnlessSkipped('incumbent', () => playArms(plan, measured)),
+    async () => {
+      const arms = await gates.performUnlessSkipped('incumbent', () => playArms(plan, measured));
+      return arms && { ...arms, ...(await readTraffic(run, plan, measured, arms.served)) };
+    },
     (played) => (played === null ? 'measuring skipped by a person' : describeArms(played, measured)),
   );
-  if (arms === null) return null;
+  if (collected === null) return null;
+  const { learned, live, ...arms } = collected;
   return table.run(
     'identify',
     async () => {
       run.identification = childWorkflowId.identifyServed(plan.context.runId);
-      const identified = await gates.perform('identify', () => identifyServed(plan, arms.served));
+      const identified = await gates.perform('identify', () => identifyServed(plan, learned));
       const decision = await gates.perform('identify', () =>
         orchestration.decideNight.executeWithOptions({ summary: 'is there anything to pay for' }, [
-          { context: plan.context, plan: nightPlan, version: measured.version, ...arms, identified },
+          {
+            ...{ context: plan.context, plan: nightPlan, version: measured.version, ...arms, identified },
+            ...(live !== undefined && { live }),
+          },
         ]),
       );
       run.identification = childWorkflowId.identify(plan.context.runId);
-      return { ...arms, identified, decision };
+      return { ...arms, learned, identified, decision };
     },
     ({ decision }) => decision.sentence,
   );
@@ -98,24 +108,54 @@ async function playArms(
   return { base, served, routing };
 }
 
-function identifyServed({ context }: RunPlan, { rollouts }: ArmRollouts): Promise<IdentifyResult> {
+/** Under what the live traffic waits, when it cannot be read. */
+const LIVE = 'live';
+
+/** The rollouts of what is served with the live traffic that it answered. `live`: absent where none was looked for. */
+async function readTraffic(
+  { gates }: MeasuringRun,
+  { context }: RunPlan,
+  { version, live: most }: Measured,
+  { rollouts: served }: ArmRollouts,
+): Promise<{ learned: RolloutSummary; live?: number }> {
+  // Earlier versions learnt from the rollouts alone.
+  if (most === undefined || !patched('nights-read-live-traffic')) return { learned: served };
+  const learned = await gates.performUnlessSkipped(LIVE, () =>
+    sandbox.readServedTraffic.executeWithOptions({ summary: `live traffic that version ${version.version} answered` }, [
+      { context, version, served, most },
+    ]),
+  );
+  return learned === null ? { learned: served } : { learned, live: learned.live ?? 0 };
+}
+
+function identifyServed({ context }: RunPlan, learned: RolloutSummary): Promise<IdentifyResult> {
   return executeChild<typeof identifyCapabilities>(WORKFLOWS.identifyCapabilities, {
     workflowId: childWorkflowId.identifyServed(context.runId),
     priority: { fairnessKey: context.agent },
-    staticSummary: `identify what the active version lacks: ${rollouts.failures} failures`,
-    args: [{ context, collected: rollouts, measures: true }],
+    staticSummary: `identify what the active version lacks: ${learned.failures} failures`,
+    args: [{ context, collected: learned, measures: true }],
   });
 }
 
-const describeArms = ({ base, served }: Pick<MeasuredNight, 'base' | 'served'>, { version }: Measured): string =>
-  `version ${version.version} passes ${served.rollouts.successes} of ${served.rollouts.episodes} train tasks, ` +
-  `base ${base.rollouts.successes}`;
+function describeArms(
+  { base, served, learned, live }: Pick<MeasuredNight, 'base' | 'served' | 'learned'> & { live?: number },
+  { version }: Measured,
+): string {
+  const traffic = live === undefined ? '' : `; ${live} conversations that it answered join them`;
+  const { unreadable = 0 } = learned;
+  const lost = unreadable > 0 ? `; ${unreadable} lines of live traffic could not be read` : '';
+  return (
+    `version ${version.version} passes ${served.rollouts.successes} of ${served.rollouts.episodes} train tasks, ` +
+    `base ${base.rollouts.successes}${traffic}${lost}`
+  );
+}
 
 /** What a measured night hands to the report. */
-export const nightFacts = ({ decision, base, served }: MeasuredNight) => ({
+export const nightFacts = ({ decision, base, served, learned }: MeasuredNight) => ({
   decision: decision.decision,
   base,
   served,
+  ...((learned.live ?? 0) > 0 && { learned }),
 });
 
 /** Under what the members of the active version wait, when they cannot be kept. */

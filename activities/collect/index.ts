@@ -1,14 +1,12 @@
-import { Context } from '@temporalio/activity';
 import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
-import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { RunContext } from '../../contracts/messages/run-context';
-import { layout, type LiveTraces, readLiveTraces } from '../../store';
+import { collectedTraces, layout } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { failure } from '../../contracts/typed-failure';
+import { readLiveTraffic, unreadableLines } from '../live-traffic';
 import { readPreparedSpec } from '../prepared-spec';
-import { startProgress } from '../progress';
 import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
 
 /** Activities of the stage `collect`. */
@@ -42,8 +40,9 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
         workKey: layout.work(runId, 'collect'),
         stage: 'collect',
       });
-      const { trajectories: live, unreadable } = await readLive(deps, agent, prepared.spec, plans.length, repetition);
-      const leftOut = unreadable.reduce((sum, { lines }) => sum + lines, 0);
+      const wanted = collectedTraces(collect.live, model.name);
+      const read = await readLiveTraffic(deps.store, agent, wanted, { rollouts: plans.length, repetition });
+      const live = read.trajectories;
       const summary = {
         ...(await storeRollouts(deps.store, rolledOut, {
           directory: layout.trajectories(runId),
@@ -51,48 +50,13 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
           stage: 'collect',
           live,
         })),
-        ...(leftOut > 0 && { unreadable: leftOut }),
+        ...unreadableLines(read),
       };
       if (Math.min(summary.successes, summary.failures) < identify.minEachOutcome)
         throw tooFew(summary, live, identify.minEachOutcome, count, collect.trials);
       return summary;
     },
   };
-}
-
-/** Reads live traffic with heartbeats: reading a week of it takes longer than the heartbeat timeout. */
-async function readLive(
-  { store }: RolloutDeps,
-  agent: string,
-  { collect, model }: AgentSpec,
-  rollouts: number,
-  repetition: Repetition | undefined,
-): Promise<LiveTraces> {
-  const { heartbeat, cancellationSignal, info, log } = Context.current();
-  const progress = startProgress({
-    stage: 'collect',
-    unit: 'rollouts',
-    total: rollouts,
-    done: rollouts,
-    heartbeat,
-    note: 'reading live traffic',
-  });
-  try {
-    // Counted from when the stage was first scheduled, so that a retry and a repair read the same days.
-    const read = await readLiveTraces(
-      store,
-      agent,
-      collect.live,
-      model.name,
-      repetition?.scheduledAtMs ?? info.scheduledTimestampMs,
-      cancellationSignal,
-    );
-    for (const { key, lines } of read.unreadable)
-      log.warn('left out lines of live traffic that are not trajectories', { key, lines });
-    return read;
-  } finally {
-    progress.stop();
-  }
 }
 
 /**

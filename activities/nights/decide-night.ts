@@ -75,7 +75,7 @@ interface Measured {
   figures: Pick<
     NightDecision,
     | ('night' | 'version' | 'tasks' | 'served' | 'base' | 'gain' | 'promotedWith' | 'change' | 'rateChange')
-    | ('detectableLoss' | 'cost' | 'identification')
+    | ('detectableLoss' | 'cost' | 'identification' | 'live')
   >;
   /** Whether the next night plays other tasks. */
   hasOthers: boolean;
@@ -119,6 +119,7 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
       night: plan.night,
       version: version.version,
       tasks: paired.tasks,
+      ...(input.live !== undefined && { live: input.live }),
       ...rates,
       gain,
       promotedWith,

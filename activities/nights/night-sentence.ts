@@ -24,7 +24,7 @@ export function nightSentence(facts: Omit<NightDecision, 'sentence'>, hasOthers:
     `${percent(base)}, a gain of ${pointsWithUnit(gain.estimate)} (${pointsRangeWithUnit(gain)}); it was promoted ` +
     `with ${pointsWithUnit(promotedWith.estimate)}.`;
   const seen = `A loss of ${(loss * 100).toFixed(0)} points or more would have been seen in four nights of five.`;
-  const spent = `Measuring took ${cost.rollouts} rollouts and ${cost.labels} labels.`;
+  const spent = `Measuring took ${cost.rollouts} rollouts and ${cost.labels} labels${liveInWords(facts.live)}.`;
   const recurring = facts.capabilities.filter(
     ({ id, state, inVersion }) =>
       state === 'recurring' && inVersion && !reasons.some(({ capabilityId }) => capabilityId === id),
@@ -69,4 +69,12 @@ function reasonInWords(
     case 'lost-gain':
       return 'it passes fewer tasks than at its promotion';
   }
+}
+
+function liveInWords(live: number | undefined): string {
+  if (live === undefined) return '';
+  if (live === 0) return '; there was no live traffic that it answered';
+  const conversations =
+    live === 1 ? '1 conversation that it answered was' : `${live} conversations that it answered were`;
+  return `; ${conversations} read, too`;
 }

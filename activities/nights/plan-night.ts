@@ -43,13 +43,15 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
     const { environment, collect } = prepared.spec;
     const seeds = measures ? nightTasks(environment.trainSeeds, collect.trials, Math.max(1, night)) : [];
     const again = playsAgain(environment.trainSeeds, collect.trials, night);
+    const live = Math.min(collect.live.most, tasksOf(seeds));
     const reusable = await countReusable(store, agent, prepared.baseModelSha256);
     const plan: NightPlan = {
       night,
       active: registry.active,
       measures,
-      why: measures ? measured(version.version, night, seeds) : version,
+      why: measures ? measured(version.version, night, tasksOf(seeds), live) : version,
       seeds,
+      ...(live > 0 && { live }),
       content,
       invalid: { environments: 0, calibrations: reusable.calibrations.other, adapters: reusable.adapters.other },
     };
@@ -59,15 +61,22 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
       plan: ref,
       summary: [plan.why, ...invalidated(reusable)].join(' '),
       measure: measures
-        ? { version: await playableVersion(store, folder, version), seeds, ...(again && { night }) }
+        ? {
+            version: await playableVersion(store, folder, version),
+            seeds,
+            ...(again && { night }),
+            ...(live > 0 && { live }),
+          }
         : null,
     };
   };
 }
 
-function measured(version: number, night: number, seeds: NightPlan['seeds']): string {
-  const tasks = seeds.reduce((sum, { count }) => sum + count, 0);
-  return `Night ${night} measures version ${version} beside base on ${tasks} train tasks.`;
+const tasksOf = (seeds: NightPlan['seeds']): number => seeds.reduce((sum, { count }) => sum + count, 0);
+
+function measured(version: number, night: number, tasks: number, live: number): string {
+  const traffic = live > 0 ? ` and identifies with at most ${live} conversations that it answered, too` : '';
+  return `Night ${night} measures version ${version} beside base on ${tasks} train tasks${traffic}.`;
 }
 
 /** What has to be made again for a base model that no earlier run had. */

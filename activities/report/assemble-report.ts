@@ -223,7 +223,7 @@ function tokensByStage(input: ReportInput, trained: readonly Trained[], baseMode
 
 /** Whether what was collected is what the night measured of the active version. */
 const endedAfterMeasuring = ({ night, collected }: ReportInput): boolean =>
-  night?.served.rollouts.trajectories.sha256 === collected.trajectories.sha256;
+  (night?.learned ?? night?.served.rollouts)?.trajectories.sha256 === collected.trajectories.sha256;
 
 function listArtifacts(input: ReportInput): Report['artifacts'] {
   const { context, collected, identified, sharpened, arms, comparison, routing, router } = input;
@@ -233,6 +233,7 @@ function listArtifacts(input: ReportInput): Report['artifacts'] {
     ...entry('decision of the night', input.night?.decision),
     ...entry("the night's trajectories of base", input.night?.base.rollouts.trajectories),
     ...entry("the night's trajectories of the active version", input.night?.served.rollouts.trajectories),
+    ...entry('the same, with the live traffic that it answered', input.night?.learned?.trajectories),
     ...(endedAfterMeasuring(input)
       ? []
       : entry('trajectories of the base agent on train tasks', collected.trajectories)),

@@ -12,6 +12,7 @@ import { createEvaluationRolloutActivities } from '../../activities/evaluate/rol
 import { createHistoryActivities } from '../../activities/history';
 import { createIdentifyActivities } from '../../activities/identify';
 import { createNightActivities } from '../../activities/nights';
+import { createServedTrafficActivities } from '../../activities/nights/served-traffic';
 import { createPromoteActivities } from '../../activities/promote';
 import { createReportActivities } from '../../activities/report';
 import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
@@ -154,6 +155,7 @@ export class Year {
       sandbox: {
         ...createCollectActivities(deps),
         ...createEvaluationRolloutActivities(deps),
+        ...createServedTrafficActivities(store),
         ...stubChecks(store),
       },
       jobs: stubTrainer(store, world, this.habits, this.made),

@@ -3,7 +3,7 @@ import { totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { bytesOfQuantity, estimateTrainerMemory, type TrainerMemory } from '../../contracts/trainer-memory';
-import { LocalStore, readLiveTraces } from '../../store';
+import { collectedTraces, LocalStore, readTraces } from '../../store';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
 import { estimateRun, readLastCallSizes } from '../estimate';
@@ -70,13 +70,10 @@ function describeSize(spec: AgentSpec): string {
 export async function dryRunCommand({ settings, out }: Context, path: string): Promise<void> {
   const { spec, path: specPath } = readAgent(path);
   const store = new LocalStore(settings.storeRoot);
-  const { trajectories: live, unreadable } = await readLiveTraces(
-    store,
-    spec.name,
-    spec.collect.live,
-    spec.model.name,
-    Date.now(),
-  );
+  const { trajectories: live, unreadable } = await readTraces(store, spec.name, {
+    ...collectedTraces(spec.collect.live, spec.model.name),
+    now: Date.now(),
+  });
   const estimate = estimateRun(spec, await readLastCallSizes(store, spec.name), live.length);
   const onGpu = spec.training.backend === 'kubernetes' && (spec.training.kubernetes?.resources.gpus ?? 0) > 0;
   const memory = estimateTrainerMemory(readModelConfig(spec, dirname(specPath)), spec, onGpu);

@@ -29,6 +29,11 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
     takes: 'seconds',
     differs: 'another version has become active, or the records of earlier runs have changed',
   },
+  readServedTraffic: {
+    stage: 'collect',
+    takes: 'seconds',
+    differs: 'live traffic was removed or has come in since, or later nights have read on',
+  },
   decideNight: { stage: 'collect', takes: 'seconds', differs: 'this version of Whetstone decides otherwise' },
   collectTrajectories: {
     stage: 'collect',

@@ -34,6 +34,7 @@ const DOING: Record<string, string> = {
   planEvaluation: 'finding what the candidate has to beat',
   chooseRouter: 'comparing routers on the train tasks',
   routeTasks: 'routing the held-out tasks',
+  readServedTraffic: 'reading the live traffic that the active version answered',
   rollOutArm: 'rolling out on the held-out tasks',
   compareArms: 'comparing the arms',
   promoteAdapters: 'promoting the adapters',

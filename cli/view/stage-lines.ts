@@ -8,6 +8,7 @@ import type { RunState } from './run-state';
 /** Stages of activities, for the time before they send their progress. */
 const STAGE_OF_ACTIVITY: Record<string, StageName> = {
   collectTrajectories: 'collect',
+  readServedTraffic: 'collect',
   discoverCandidates: 'identify',
   planLabels: 'identify',
   labelChunk: 'identify',

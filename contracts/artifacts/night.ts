@@ -19,6 +19,7 @@ export const nightPlanSchema = z.strictObject({
   measures: z.boolean().describe('Whether it begins by measuring what is served.'),
   why: z.string().describe('A sentence: what it measures, or why it does not.'),
   seeds: z.array(seedRangeSchema).describe('Train tasks that are played, with one trial in each arm.'),
+  live: count.optional().describe('Most conversations of live traffic that it reads; absent: none.'),
   content: contentSchema.describe("Hashes of the agent's own environment, of the base model, and of the options."),
   invalid: z
     .strictObject({ environments: count, calibrations: count, adapters: count })
@@ -70,6 +71,12 @@ export const nightDecisionSchema = z.strictObject({
     .array(z.string())
     .describe('Capabilities without an adapter that are lacking by the estimate, but not by the interval.'),
   tasks: count.describe('Tasks that both arms played.'),
+  live: count
+    .optional()
+    .describe(
+      'Conversations that the version had answered, which the identification saw with its rollouts; absent: none ' +
+        'were looked for. They count in no other figure.',
+    ),
   served: z.number().describe('Share of them that the version passed.'),
   base: z.number().describe('Share of them that base passed.'),
   gain: intervalSchema.describe('Version minus base, paired over tasks, 95 %.'),
@@ -134,6 +141,11 @@ export const nightsSchema = z.strictObject({
       lacking: z.array(z.string()).optional(),
       /** What each adapter did in this night alone; left out once it is old. */
       adapters: z.array(adapterTasksSchema).optional(),
+      /**
+       * Day (UTC) on which it read live traffic, and the first 16 digits of the ids that it took. Later nights drop the
+       * ids of days that they no longer read. Absent: it read none.
+       */
+      live: z.strictObject({ day: z.iso.date(), read: z.array(z.string()) }).optional(),
     }),
   ),
   /** None is ever dropped: their number decides how strictly the next one is judged. */

@@ -35,7 +35,8 @@ const liveSchema = z
   })
   .prefault({})
   .describe(
-    'Conversations of live traffic that join the rollouts; the gateway keeps them where `traces.sample` says so.',
+    'Conversations of live traffic that join the rollouts; the gateway keeps them where `traces.sample` says so. A ' +
+      'night that measures the active version reads those that it answered, whatever `models` says.',
   );
 export type LiveSpec = z.infer<typeof liveSchema>;
 

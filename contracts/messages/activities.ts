@@ -36,7 +36,13 @@ import type {
   TallyInput,
   TallyResult,
 } from './identify-stage';
-import type { DecideNightInput, KeepMembersInput, NightDecisionResult, NightPlanResult } from './night-stage';
+import type {
+  DecideNightInput,
+  KeepMembersInput,
+  NightDecisionResult,
+  NightPlanResult,
+  ServedTrafficInput,
+} from './night-stage';
 import type { Repetition } from './repair';
 import type {
   AmendedSpec,
@@ -135,6 +141,8 @@ export interface SandboxActivities {
   routeTasks(input: RoutingInput): Promise<RoutingResult>;
   /** Rolls out one arm on the held-out tasks. */
   rollOutArm(input: EvaluationArmInput): Promise<ArmRollouts>;
+  /** Adds the live traffic that the active version answered to its rollouts. */
+  readServedTraffic(input: ServedTrafficInput, repetition?: Repetition): Promise<RolloutSummary>;
 }
 
 /** Queue `whet-jobs`: training runs. */

@@ -1,5 +1,6 @@
 /** Inputs and results of a night's measuring. Types only, so that workflow code may import them. */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
+import type { RolloutSummary } from '../artifacts/trajectory';
 import type { ArmRollouts, IncumbentVersion } from './evaluate-stage';
 import type { IdentifyResult } from './identify-stage';
 import type { RunContext } from './run-context';
@@ -15,9 +16,20 @@ export interface NightPlanResult {
   summary: string;
   /**
    * What is served, and the tasks on which it is measured; `night` where an earlier night has played some of them.
-   * Null: the run does not measure.
+   * `live`: most conversations of live traffic that the identification sees; absent: none are read. Null: the run does
+   * not measure.
    */
-  measure: { version: IncumbentVersion; seeds: SeedRanges; night?: number } | null;
+  measure: { version: IncumbentVersion; seeds: SeedRanges; night?: number; live?: number } | null;
+}
+
+/** Input of `readServedTraffic`. */
+export interface ServedTrafficInput {
+  context: RunContext;
+  version: IncumbentVersion;
+  /** The version's rollouts, which the conversations join. */
+  served: RolloutSummary;
+  /** Most conversations. */
+  most: number;
 }
 
 /** Input of `decideNight`. */
@@ -32,6 +44,8 @@ export interface DecideNightInput {
   routing?: ArtifactRef;
   /** Of the served system. */
   identified: IdentifyResult;
+  /** Conversations of live traffic that it saw beside the rollouts. Absent: none were looked for. */
+  live?: number;
 }
 
 /** What a night decided. */

@@ -129,8 +129,11 @@ export interface ReportInput {
   router?: ArtifactRef;
   promotedVersion: number | null;
   stages: StageTiming[];
-  /** What the run measured of the system as it serves, before it did anything else. */
-  night?: { decision: ArtifactRef; base: ArmRollouts; served: ArmRollouts };
+  /**
+   * What the run measured of the system as it serves, before it did anything else. `learned`: the rollouts of what is
+   * served with the live traffic that joined them; absent: none did.
+   */
+  night?: { decision: ArtifactRef; base: ArmRollouts; served: ArmRollouts; learned?: RolloutSummary };
   /** Sentences about waits that ended without an answer. Absent: none. */
   unanswered?: string[];
   /** Sentences about the earlier runs that were open when it began. Absent: there were none, or none was looked for. */

@@ -76,7 +76,11 @@ export interface FakeOptions {
   /** The version that is active. Default: none. */
   incumbent?: IncumbentVersion;
   /** The active version as a night measures it, and what the night decides. Default: the run does not measure. */
-  measured?: { version: IncumbentVersion } & Partial<Pick<NightDecisionResult, 'outcome' | 'continues' | 'retires'>>;
+  measured?: {
+    version: IncumbentVersion;
+    /** Conversations of live traffic that there are. Default: none are looked for. */
+    live?: number;
+  } & Partial<Pick<NightDecisionResult, 'outcome' | 'continues' | 'retires'>>;
   /** Kind of the candidate. Default: `labels`. */
   chosen?: CompetingRouter;
   mixedAdapter?: boolean;
@@ -130,7 +134,9 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
         amendSpec: async () => ({ spec: artifact('amended-spec.json'), changed: ['analyst.baseUrl'] }),
         planNight: async () => {
           seen('planNight');
-          const measure = options.measured ? { version: options.measured.version, seeds: NIGHT_SEEDS } : null;
+          const { measured } = options;
+          const live = measured?.live === undefined ? {} : { live: 20 };
+          const measure = measured ? { version: measured.version, seeds: NIGHT_SEEDS, ...live } : null;
           return { plan: artifact('night-plan.json'), summary: 'Version 4 is measured.', measure };
         },
         decideNight: async ({ base, served }) => {
@@ -268,6 +274,11 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
         }),
         routeTasks: async () => ({ routing: artifact('routing.jsonl'), tasks: 400 }),
         rollOutArm: async ({ arm, kind }) => ({ arm, kind, rollouts }),
+        readServedTraffic: async ({ version, served, most }) => {
+          seen(`readServedTraffic:${version.version}:${most}`);
+          const live = options.measured?.live ?? 0;
+          return { ...served, trajectories: artifact('learned.jsonl'), episodes: served.episodes + live, live };
+        },
       },
       jobs: {
         tryTraining: async () => {

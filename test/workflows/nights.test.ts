@@ -2,6 +2,8 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { EvaluationArmInput, IncumbentVersion } from '../../contracts/messages/evaluate-stage';
+import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
+import type { DecideNightInput } from '../../contracts/messages/night-stage';
 import type { ReportInput } from '../../contracts/messages/run';
 import { artifact, fakeActivities } from '../fakes/activities';
 import { keepHistories } from '../helpers/histories';
@@ -64,6 +66,59 @@ test('a night on which nothing is new ends after measuring, with its decision in
   expect(calls).toContain('decideNight:night-base,night-served');
   expect(calls.filter((call) => /^(tryTraining|synthesise|train|planEvaluation|promote)/.test(call))).toEqual([]);
   expect(reported).toMatchObject({ verdict: 'nothing-new', night: { decision: { key: 'night-decision.json' } } });
+});
+
+test('the identification of a night sees live traffic with the rollouts, and its pass rates do not', async () => {
+  const { activities, calls } = fakeActivities({ measured: { version: VERSION, live: 3 } });
+  const { discoverCandidates } = activities.llm;
+  const { decideNight, renderReport } = activities.orchestration;
+  const seen: { identified?: RolloutSummary; decided?: DecideNightInput; reported?: ReportInput } = {};
+  activities.llm.discoverCandidates = async (input) => {
+    seen.identified = input.collected;
+    return discoverCandidates!(input);
+  };
+  activities.orchestration.decideNight = async (input) => {
+    seen.decided = input;
+    return decideNight!(input);
+  };
+  activities.orchestration.renderReport = async (input) => {
+    seen.reported = input;
+    return renderReport!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result, progress, runId } = await start();
+    expect((await result()).verdict).toBe('nothing-new');
+    expect((await progress()).stages[0]!.detail).toContain('3 conversations that it answered join them');
+    await keepHistories(temporal, runId, 'night-reads-live-traffic');
+  });
+  expect(calls).toContain('readServedTraffic:4:20');
+  expect(seen.identified).toMatchObject({ episodes: 103, live: 3, trajectories: { key: 'learned.jsonl' } });
+  expect(seen.decided).toMatchObject({ live: 3, served: { rollouts: { episodes: 100 } } });
+  expect(seen.decided!.served.rollouts.live).toBeUndefined();
+  const learned = { episodes: 103, live: 3 };
+  expect(seen.reported).toMatchObject({ collected: learned, night: { learned } });
+});
+
+test('live traffic that cannot be read is left out by a person, and the night decides without it', async () => {
+  const { activities } = fakeActivities({ measured: { version: VERSION, live: 3 } });
+  const { decideNight } = activities.orchestration;
+  let decided: DecideNightInput | null = null;
+  activities.sandbox.readServedTraffic = async () => {
+    throw ApplicationFailure.nonRetryable('a file is damaged', 'Store.Corrupt');
+  };
+  activities.orchestration.decideNight = async (input) => {
+    decided = input;
+    return decideNight!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result, progress, answer, runId } = await start();
+    const held = await until(progress, (p) => p.waitingFor !== null);
+    expect(held.waitingFor).toContain(`whet skip ${runId} live`);
+    await answer({ answer: 'skip', key: 'live' });
+    expect((await result()).verdict).toBe('nothing-new');
+    await keepHistories(temporal, runId, 'night-leaves-live-traffic-out');
+  });
+  expect(decided).not.toHaveProperty('live');
 });
 
 test('a night with a reason goes on as a first night, and the candidate keeps what the version has', async () => {

@@ -246,7 +246,8 @@ function played({ collect, night }: Report): [string, string][] {
         [
           'Measured',
           `${plural(night.cost.rollouts, 'rollout')}: base and version ${night.version} on ` +
-            `${plural(night.tasks, 'train task')} (1 trial each)`,
+            `${plural(night.tasks, 'train task')} (1 trial each)` +
+            (night.live ? `; identified with ${plural(night.live, 'conversation')} that the version answered` : ''),
         ],
       ]
     : [];

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { createCollectActivities } from '../../../activities/collect';
 import { trajectoryId } from '../../../contracts/artifacts/trajectory-id';
 import { type Trajectory, trajectorySchema } from '../../../contracts/artifacts/trajectory';
-import { getLines, layout, putLines, readLiveTraces, readSegment } from '../../../store';
+import { collectedTraces, getLines, layout, putLines, readSegment, readTraces } from '../../../store';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { RunFixture } from '../run-fixture';
 
@@ -185,13 +185,10 @@ describe('collectTrajectories', () => {
       };
       await write(0, longer(2 ** 40, 2), longer(2 ** 40, 3), conversation(2 ** 40, 'base'), longer(2 ** 41, 1));
       await write(1, first, longer(2 ** 41, 2));
-      const { trajectories } = await readLiveTraces(
-        fixture.store,
-        'parcels',
-        { days: 7, most: 9, models: 'base' },
-        'base',
-        Date.now(),
-      );
+      const { trajectories } = await readTraces(fixture.store, 'parcels', {
+        ...collectedTraces({ days: 7, most: 9, models: 'base' }, 'base'),
+        now: Date.now(),
+      });
       const turns = Object.fromEntries(trajectories.map(({ task, messages }) => [task.seed, messages.length / 2]));
       expect(turns).toEqual({ [2 ** 40]: 3, [2 ** 41]: 1 });
       expect(trajectories).toHaveLength(2);
@@ -225,13 +222,10 @@ describe('collectTrajectories', () => {
       await fixture.store.put(layout.traces('parcels', day(1)), 'live.jsonl', 'half a li\n');
       const summary = await collect();
       expect(summary).toMatchObject({ episodes: 41, live: 1, unreadable: 2 });
-      const { unreadable } = await readLiveTraces(
-        fixture.store,
-        'parcels',
-        { days: 7, most: 9, models: 'base' },
-        'base',
-        Date.now(),
-      );
+      const { unreadable } = await readTraces(fixture.store, 'parcels', {
+        ...collectedTraces({ days: 7, most: 9, models: 'base' }, 'base'),
+        now: Date.now(),
+      });
       expect(unreadable).toEqual(
         [0, 1].map((ago) => ({ key: expect.stringContaining(layout.traces('parcels', day(ago))), lines: 1 })),
       );

@@ -24,6 +24,8 @@ export interface FoundContrast {
 
 /** What was played in a night. Default: 20 tasks of which base passes none. */
 export interface Played {
+  /** Conversations of live traffic that were identified on, too. */
+  live?: number | undefined;
   tasks?: number;
   base?: (seed: number) => boolean;
   served?: (seed: number) => boolean;
@@ -78,7 +80,7 @@ export class NightFixture extends RunFixture {
     contrasts: readonly FoundContrast[],
     passed = 10,
     spec: Partial<AgentSpecInput> = {},
-    { tasks = 20, base = () => false, served = (seed) => seed < passed, routing }: Played = {},
+    { tasks = 20, base = () => false, served = (seed) => seed < passed, routing, live }: Played = {},
   ): Promise<{ result: NightDecisionResult; decision: NightDecision }> {
     const { store } = this;
     const { planNight, decideNight } = createNightActivities(store);
@@ -117,6 +119,7 @@ export class NightFixture extends RunFixture {
         candidates: contrasts.length,
         tokens: [],
       },
+      ...(live !== undefined && { live }),
       ...(routing && {
         routing: await putLines(store, layout.evaluation(runId), 'night-routing.jsonl', seeds.map(record)),
       }),

@@ -112,6 +112,19 @@ describe('planNight and decideNight', () => {
   });
 
   test.each([
+    [undefined, '40 rollouts and 12 labels.'],
+    [0, '40 rollouts and 12 labels; there was no live traffic that it answered.'],
+    [1, '40 rollouts and 12 labels; 1 conversation that it answered was read, too.'],
+    [9, '40 rollouts and 12 labels; 9 conversations that it answered were read, too.'],
+  ])('%p conversations of live traffic are in the decision and in no pass rate', async (live, spent) => {
+    await promote('run-0');
+    const { result, decision } = await decide('run-1', [], 10, {}, { live });
+    expect(result.sentence).toContain(`Measuring took ${spent}`);
+    expect(decision).toMatchObject({ tasks: 20, served: 0.5, cost: { rollouts: 40 } });
+    expect(decision.live).toBe(live);
+  });
+
+  test.each([
     ['new', [kept('c', 'new')], { kind: 'new', capabilityId: 'c' }],
     ['regressed', [kept('b', 'regressed')], { kind: 'regressed', capabilityId: 'b', adapter: '1'.repeat(64) }],
   ])(

@@ -27,6 +27,7 @@ async function withNight(
   input: ReportInput,
   outcome: NightDecision['outcome'],
   capabilities: NightDecision['capabilities'] = [],
+  live?: number,
 ): Promise<ReportInput> {
   const decision: NightDecision = {
     ...{ night: 4, version: 3, outcome, sentence: 'Night 4 measured version 3 on 75 train tasks.' },
@@ -34,6 +35,7 @@ async function withNight(
     ...{ gain: interval, promotedWith: interval, change: interval, rateChange: null, detectableLoss: 0.2 },
     cost: { rollouts: 150, labels: 400, analystTokens: 9000 },
     identification: input.identified.identification,
+    ...(live !== undefined && { live }),
   };
   const arm = (name: string): NonNullable<ReportInput['night']>['served'] => ({
     arm: name,
@@ -65,6 +67,26 @@ test('a night that ends counts the rollouts of both arms, and no collection besi
   expect(record.figures?.spend).toMatchObject({ rollouts: 150, trainingRollouts: 0 });
   expect(page).toContain('150 rollouts: base and version 3 on 75 train tasks');
   expect(page).not.toContain('<dt>Collected</dt>');
+});
+
+test('a night that ends tells the live traffic apart, which the identification saw and nobody played', async () => {
+  const input = await withNight(
+    { ...(await sampleRunWithoutAdapters(store)), verdict: 'nothing-new' },
+    'nothing-new',
+    [],
+    5,
+  );
+  const learned = { ...input.collected, episodes: 80, live: 5 };
+  learned.trajectories = await putJson(store, layout.night(input.context.runId), 'served-and-live.json', {});
+  const { record, page, report } = await render({
+    ...{ ...input, collected: learned },
+    night: { ...input.night!, learned },
+  });
+  expect(report.collect).toMatchObject({ episodes: 80, live: 5, tasks: 75, trials: 1 });
+  expect(report.night!.live).toBe(5);
+  expect(record.figures?.spend.rollouts).toBe(150);
+  expect(page).toContain('identified with 5 conversations that the version answered');
+  expect(report.artifacts.map(({ role }) => role)).toContain('the same, with the live traffic that it answered');
 });
 
 test('a night that goes on counts both arms beside what it collected and evaluated', async () => {

@@ -1,0 +1,46 @@
+import { Context } from '@temporalio/activity';
+import type { Repetition } from '../contracts/messages/repair';
+import { type ArtifactStore, type LiveTraces, readTraces, type TraceQuery } from '../store';
+import { startProgress } from './progress';
+
+/**
+ * Reads live traffic inside an activity of the stage `collect`, with heartbeats: reading a week of it takes longer than
+ * the heartbeat timeout. Lines that are no trajectories are logged and left out. Days are counted from when the
+ * activity was first scheduled, so that a retry and a repair read the same days.
+ * @param rollouts that the stage has played, for its progress.
+ * @throws what `readTraces` throws, and the reason of a cancellation.
+ */
+export async function readLiveTraffic(
+  store: ArtifactStore,
+  agent: string,
+  query: Omit<TraceQuery, 'now' | 'signal'>,
+  { rollouts, repetition }: { rollouts: number; repetition: Repetition | undefined },
+): Promise<LiveTraces> {
+  const { heartbeat, cancellationSignal: signal, log } = Context.current();
+  const progress = startProgress({
+    stage: 'collect',
+    unit: 'rollouts',
+    total: rollouts,
+    done: rollouts,
+    heartbeat,
+    note: 'reading live traffic',
+  });
+  try {
+    const read = await readTraces(store, agent, { ...query, now: scheduledAt(repetition), signal });
+    for (const { key, lines } of read.unreadable)
+      log.warn('left out lines of live traffic that are not trajectories', { key, lines });
+    return read;
+  } finally {
+    progress.stop();
+  }
+}
+
+/** When this activity was first scheduled, in milliseconds since 1970. */
+export const scheduledAt = (repetition: Repetition | undefined): number =>
+  repetition?.scheduledAtMs ?? Context.current().info.scheduledTimestampMs;
+
+/** Lines that were left out, for the summary of the stage. Empty where there are none. */
+export function unreadableLines({ unreadable }: LiveTraces): { unreadable?: number } {
+  const lines = unreadable.reduce((sum, file) => sum + file.lines, 0);
+  return lines > 0 ? { unreadable: lines } : {};
+}

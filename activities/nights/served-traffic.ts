@@ -1,0 +1,111 @@
+import type { Nights } from '../../contracts/artifacts/night';
+import { type RolloutSummary, type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
+import type { SandboxActivities } from '../../contracts/messages/activities';
+import type { IncumbentVersion } from '../../contracts/messages/evaluate-stage';
+import type { ServedTrafficInput } from '../../contracts/messages/night-stage';
+import type { Repetition } from '../../contracts/messages/repair';
+import { type ArtifactStore, changeNights, layout, readNights, type TraceQuery } from '../../store';
+import { readLiveTraffic, scheduledAt, unreadableLines } from '../live-traffic';
+import { readPreparedSpec } from '../prepared-spec';
+import { storeRollouts } from '../rollout';
+
+const DAY_MS = 86_400_000;
+/** Digits of a trajectory's id that a night keeps. */
+const ID_DIGITS = 16;
+
+const answeringSchema = trajectorySchema.shape.answeredBy.unwrap();
+
+type Night = Nights['nights'][number];
+
+/** What of a night has to do with files of the gateway. */
+export function createServedTrafficActivities(store: ArtifactStore): Pick<SandboxActivities, 'readServedTraffic'> {
+  return {
+    /**
+     * Adds to the rollouts of the active version the live conversations that it answered, the newest days first: at
+     * most `most`, not older than `collect.live.days`, and none that an earlier night has decided with. They lie behind
+     * the rollouts in an artifact of their own, so that the rollouts alone stay what the pass rates are made of.
+     */
+    readServedTraffic: (input, repetition) => readServedTraffic(store, input, repetition),
+  };
+}
+
+async function readServedTraffic(
+  store: ArtifactStore,
+  { context: { runId, agent, spec }, version, served, most }: ServedTrafficInput,
+  repetition?: Repetition,
+): Promise<RolloutSummary> {
+  const { collect } = (await readPreparedSpec(store, spec)).spec;
+  const today = dayOf(scheduledAt(repetition));
+  const { since, known } = readBefore((await readNights(store, agent)).nights, runId);
+  const days = since === null ? collect.live.days : Math.min(collect.live.days, Math.max(1, daysFrom(since, today)));
+  const answered = answeredBy(version);
+  const query = {
+    ...{ days, most },
+    wants: (head) => answered(head) && !known.has(String(head.id).slice(0, ID_DIGITS)),
+  } satisfies Partial<TraceQuery>;
+  const read = await readLiveTraffic(store, agent, query, { rollouts: served.episodes, repetition });
+  const live = read.trajectories;
+  const learned = live.length === 0 ? served : await joined(store, layout.night(runId), served, live);
+  const ids = live.map(({ id }) => id.slice(0, ID_DIGITS));
+  await changeNights(store, agent, (before) => ({
+    ...before,
+    nights: before.nights.map((night) => {
+      if (night.runId === runId) return { ...night, live: { day: today, read: ids } };
+      const isPast = night.live !== undefined && since !== null && night.live.day < since;
+      return isPast ? { ...night, live: { day: night.live!.day, read: [] } } : night;
+    }),
+  }));
+  return { ...learned, ...unreadableLines(read) };
+}
+
+/**
+ * Whether a version answered a conversation. The gateway writes which version gave each turn its model, and where the
+ * base model stood in for what failed. Where an earlier gateway did not, the names of the adapters tell, and the base
+ * model's name tells nothing.
+ */
+function answeredBy({ version, adapters }: IncumbentVersion): TraceQuery['wants'] {
+  const names = new Set(adapters.map(({ name }) => name));
+  return (head) => {
+    if (head.answeredBy === undefined) return names.has(head.model);
+    const answering = answeringSchema.safeParse(head.answeredBy);
+    return answering.data?.every((one) => one.version === version && one.standsIn === undefined) ?? false;
+  };
+}
+
+/**
+ * The last day on which an earlier night read live traffic, null where none did, and what nights took on that day. A
+ * night that has not decided has learnt nothing.
+ */
+function readBefore(nights: readonly Night[], runId: string): { since: string | null; known: ReadonlySet<string> } {
+  const own = nights.findIndex((night) => night.runId === runId);
+  const earlier = (own < 0 ? nights : nights.slice(0, own)).flatMap(({ live, outcome }) =>
+    live === undefined || outcome === null ? [] : [live],
+  );
+  const since =
+    earlier
+      .map(({ day }) => day)
+      .sort()
+      .at(-1) ?? null;
+  return { since, known: new Set(earlier.flatMap(({ day, read }) => (day === since ? read : []))) };
+}
+
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/** Days from one to another, both counted. */
+const daysFrom = (first: string, last: string): number => (Date.parse(last) - Date.parse(first)) / DAY_MS + 1;
+
+/** Rollouts with live traffic behind them. */
+function joined(
+  store: ArtifactStore,
+  directory: string,
+  served: RolloutSummary,
+  live: readonly Trajectory[],
+): Promise<RolloutSummary> {
+  async function* rollouts() {
+    for await (const { line } of store.lines(served.trajectories))
+      yield trajectorySchema.parse(JSON.parse(line.toString('utf8')));
+  }
+  const { episodes, seconds } = served;
+  const finished = { trajectories: rollouts, episodes, seconds, faults: [], damagedLines: 0 };
+  return storeRollouts(store, finished, { directory, name: 'served-and-live.jsonl', stage: 'collect', live });
+}
