@@ -1,49 +1,10 @@
 // tier: integration (real store)
 import { createNightActivities } from '../../../activities/nights';
-import { nightTasks } from '../../../activities/nights/night-tasks';
-import { changeOf, detectableLoss, pairedGain } from '../../../activities/nights/gain-interval';
 import { nightPlanSchema } from '../../../contracts/artifacts/night';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import type { RunContext } from '../../../contracts/messages/run-context';
 import { changeNights, changeDictionary, getJson, layout, putJson } from '../../../store';
 import { kept, NightFixture, SPEC_ENVIRONMENT } from './night-fixture';
-
-describe('tasks of a night', () => {
-  const train = { start: 100, count: 300 };
-
-  test('each night has the next block, and a round has each task once', () => {
-    expect(nightTasks(train, 2, 1)).toEqual([{ start: 100, count: 75 }]);
-    expect(nightTasks(train, 2, 2)).toEqual([{ start: 175, count: 75 }]);
-    expect(nightTasks(train, 2, 5)).toEqual([{ start: 100, count: 75 }]);
-  });
-
-  test('a block wraps at the end, and is never larger than what there is', () => {
-    expect(nightTasks({ start: 0, count: 50 }, 2, 3)).toEqual([
-      { start: 40, count: 10 },
-      { start: 0, count: 10 },
-    ]);
-    expect(nightTasks({ start: 0, count: 8 }, 2, 7)).toEqual([{ start: 0, count: 8 }]);
-  });
-});
-
-describe('intervals of a gain', () => {
-  test('the interval is around the paired difference, and has a width where no task differs', () => {
-    const gain = pairedGain({ tasks: 75, gained: 40, lost: 4 });
-    expect(gain.estimate).toBeCloseTo(0.48);
-    expect(gain.low).toBeGreaterThan(0.3);
-    expect(gain.high).toBeLessThan(0.62);
-    const none = pairedGain({ tasks: 75, gained: 0, lost: 0 });
-    expect(none.low).toBeLessThan(0);
-    expect(none.high).toBeGreaterThan(0);
-  });
-
-  test('a loss is proved where it is larger than both intervals', () => {
-    const before = { estimate: 0.46, low: 0.41, high: 0.51 };
-    expect(changeOf(pairedGain({ tasks: 75, gained: 40, lost: 4 }), before).high).toBeGreaterThan(0);
-    expect(changeOf(pairedGain({ tasks: 75, gained: 12, lost: 8 }), before).high).toBeLessThan(0);
-    expect(detectableLoss({ estimate: 0, low: -0.1, high: 0.1 })).toBeCloseTo(0.143, 2);
-  });
-});
 
 describe('planNight and decideNight', () => {
   let fixture: NightFixture;

@@ -1,0 +1,20 @@
+// tier: unit
+import { nightTasks } from '../../../activities/nights/night-tasks';
+
+describe('tasks of a night', () => {
+  const train = { start: 100, count: 300 };
+
+  test('each night has the next block, and a round has each task once', () => {
+    expect(nightTasks(train, 2, 1)).toEqual([{ start: 100, count: 75 }]);
+    expect(nightTasks(train, 2, 2)).toEqual([{ start: 175, count: 75 }]);
+    expect(nightTasks(train, 2, 5)).toEqual([{ start: 100, count: 75 }]);
+  });
+
+  test('a block wraps at the end, and is never larger than what there is', () => {
+    expect(nightTasks({ start: 0, count: 50 }, 2, 3)).toEqual([
+      { start: 40, count: 10 },
+      { start: 0, count: 10 },
+    ]);
+    expect(nightTasks({ start: 0, count: 8 }, 2, 7)).toEqual([{ start: 0, count: 8 }]);
+  });
+});
