@@ -15,10 +15,6 @@ const blockSize = (train: TrainTasks, trials: number): number =>
 /** Whether a night plays every train task, so that no others follow. */
 export const playsEveryTask = (train: TrainTasks, trials: number): boolean => blockSize(train, trials) === train.count;
 
-/** Whether an earlier night has played some of this night's tasks: their rollouts have to be fresh. */
-export const playsAgain = (train: TrainTasks, trials: number, night: number): boolean =>
-  night * blockSize(train, trials) > train.count;
-
 /**
  * The train tasks of a measuring night: of night n, block n.
  * @param night from 1.

@@ -6,7 +6,7 @@ import { type ArtifactStore, changeNights, layout, putJson, readRegistry } from 
 import { activeVersion, playableVersion } from '../active-version';
 import { readPreparedSpec } from '../prepared-spec';
 import { nightContent } from './night-content';
-import { nightTasks, playsAgain } from './night-tasks';
+import { nightTasks } from './night-tasks';
 import { countReusable, type ReusableCounts } from './reusable-counts';
 
 /**
@@ -42,7 +42,6 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
     const night = nights.find((one) => one.runId === runId)?.night ?? 0;
     const { environment, collect } = prepared.spec;
     const seeds = measures ? nightTasks(environment.trainSeeds, collect.trials, Math.max(1, night)) : [];
-    const again = playsAgain(environment.trainSeeds, collect.trials, night);
     const live = Math.min(collect.live.most, tasksOf(seeds));
     const reusable = await countReusable(store, agent, prepared.baseModelSha256);
     const plan: NightPlan = {
@@ -64,7 +63,7 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
         ? {
             version: await playableVersion(store, folder, version),
             seeds,
-            ...(again && { night }),
+            night,
             ...(live > 0 && { live }),
           }
         : null,

@@ -36,7 +36,7 @@ export interface EvaluationArmInput {
   heldOut?: HeldOut;
   /** Train tasks to play instead, with one trial each: what a night measures. Absent: the held-out tasks. */
   train?: SeedRanges;
-  /** Number of the night that plays train tasks again: its rollouts are fresh. Absent: as those of collection. */
+  /** Number of the night that plays train tasks: its rollouts are fresh. Absent: as those of collection. */
   night?: number;
 }
 

@@ -15,9 +15,9 @@ export interface NightPlanResult {
   /** One line for people. */
   summary: string;
   /**
-   * What is served, and the tasks on which it is measured; `night` where an earlier night has played some of them.
-   * `live`: most conversations of live traffic that the identification sees; absent: none are read. Null: the run does
-   * not measure.
+   * What is served, and the tasks on which it is measured. `night`: its number, for fresh rollouts; plans of earlier
+   * versions had it only where an earlier night had played some of the tasks. `live`: most conversations of live
+   * traffic that the identification sees; absent: none are read. Null: the run does not measure.
    */
   measure: { version: IncumbentVersion; seeds: SeedRanges; night?: number; live?: number } | null;
 }
