@@ -1,0 +1,46 @@
+// integration: attempts at an environment that an earlier run wrote, on a real Temporal server, with fake activities.
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { ReportInput } from '../../contracts/messages/run';
+import { fakeActivities } from '../fakes/activities';
+import { startRun } from '../helpers/runs';
+import { startTemporal, withWorkers } from '../helpers/temporal';
+
+let temporal: TestWorkflowEnvironment;
+beforeAll(async () => void (temporal = await startTemporal()));
+afterAll(() => temporal.teardown());
+
+test('a reused environment that is not valid today is written anew, and counts as no attempt', async () => {
+  // Two attempts are allowed: one is out of band, and the one behind it is accepted.
+  const { activities, calls } = fakeActivities({ kept: ['b'], rejectedAttempts: { b: 2 }, onRejected: 'skip' });
+  const { synthesiseEnvironment } = activities.llm;
+  const { validateEnvironment } = activities.sandbox;
+  const { renderReport } = activities.orchestration;
+  let reported: ReportInput | null = null;
+  activities.llm.synthesiseEnvironment = async (input) => ({
+    ...(await synthesiseEnvironment!(input)),
+    ...(input.attempt === 1 && { reusedFrom: 'run-desk-before', promptTokens: 0, completionTokens: 0 }),
+  });
+  activities.sandbox.validateEnvironment = async (input) => ({
+    ...(await validateEnvironment!(input)),
+    ...(input.source.key.endsWith('-1.py') && { passed: false, problems: ['The tool `weigh` is gone.'] }),
+  });
+  activities.orchestration.renderReport = async (input) => {
+    reported = input;
+    return renderReport!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result } = await startRun(temporal);
+    expect((await result()).verdict).toBe('promoted');
+  });
+  expect(calls.filter((call) => call.startsWith('synthesise'))).toEqual([
+    'synthesise:b:1',
+    'synthesise:b:2:with feedback',
+    'synthesise:b:3:with feedback',
+  ]);
+  const [sharpened] = (reported as unknown as ReportInput).sharpened;
+  expect(sharpened!.attempts.map(({ reusedFrom, accepted, outcome }) => [reusedFrom, accepted, outcome])).toEqual([
+    ['run-desk-before', false, 'invalid: The tool `weigh` is gone.'],
+    [undefined, false, 'too hard: success 0.05'],
+    [undefined, true, 'in band'],
+  ]);
+});
