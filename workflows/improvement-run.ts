@@ -184,6 +184,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     ...(evaluated?.router && { router: evaluated.router }),
     promotedVersion,
     ...(measured !== null && { night: nightFacts(measured) }),
+    ...(night?.remaking !== undefined && { plan: night.plan }),
     ...(unanswered.length > 0 && { unanswered }),
     ...(beside !== null && { beside }),
   } satisfies Partial<ReportInput>;

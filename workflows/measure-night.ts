@@ -10,12 +10,14 @@ import { childWorkflowId, WORKFLOWS } from '../contracts/names';
 import { orchestration, sandbox } from './activities';
 import type { identifyCapabilities } from './identify-capabilities';
 import type { RunGates } from './run-gates';
+import type { RunNotices } from './run-notices';
 import type { RunProgressTable } from './run-progress-table';
 
 /** What measuring needs of its run. */
 export interface MeasuringRun {
   table: RunProgressTable;
   gates: RunGates;
+  notices: RunNotices;
   /** Id of the identification that runs: answers of people go to it. */
   identification: string;
 }
@@ -34,12 +36,16 @@ export interface MeasuredNight {
 type Measured = NonNullable<NightPlanResult['measure']>;
 
 /** What the run begins with: a night that measures, or a first night. */
-export async function planNight({ table }: MeasuringRun, { context }: RunPlan): Promise<NightPlanResult> {
+export async function planNight({ table, notices }: MeasuringRun, { context }: RunPlan): Promise<NightPlanResult> {
   const planned = await orchestration.planNight.executeWithOptions(
     { summary: 'measure what is served, or begin anew' },
     [context],
   );
   table.update({ key: 'night', text: planned.summary, waitingFor: null });
+  if (planned.remaking === undefined) return planned;
+  table.update({ key: 'expected cost', text: planned.remaking, waitingFor: null });
+  // Earlier versions told nobody.
+  if (patched('a-changed-base-model-is-told')) notices.tell({ kind: 'costs', reasons: [planned.remaking] });
   return planned;
 }
 

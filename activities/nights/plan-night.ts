@@ -1,5 +1,7 @@
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { type NightPlan, nightPlanSchema } from '../../contracts/artifacts/night';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
 import type { NightPlanResult } from '../../contracts/messages/night-stage';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { type ArtifactStore, changeNights, layout, putJson, readRegistry } from '../../store';
@@ -7,11 +9,11 @@ import { activeVersion, playableVersion } from '../active-version';
 import { readPreparedSpec } from '../prepared-spec';
 import { nightContent } from './night-content';
 import { nightTasks } from './night-tasks';
-import { countReusable, type ReusableCounts } from './reusable-counts';
+import { remakingCost } from './remaking-cost';
 
 /**
- * Makes the activity `planNight`: says what a run begins with, gives a measuring night its number, and counts what a
- * changed base model invalidates. A run has one place in the agent's nights, however often this is executed.
+ * Makes the activity `planNight`: says what a run begins with, gives a measuring night its number, and says what a
+ * changed base model will cost. A run has one place in the agent's nights, however often this is executed.
  */
 export function createPlanNight(store: ArtifactStore): (context: RunContext) => Promise<NightPlanResult> {
   return async ({ runId, agent, spec }) => {
@@ -43,7 +45,8 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
     const { environment, collect } = prepared.spec;
     const seeds = measures ? nightTasks(environment.trainSeeds, collect.trials, Math.max(1, night)) : [];
     const live = Math.min(collect.live.most, tasksOf(seeds));
-    const reusable = await countReusable(store, agent, prepared.baseModelSha256);
+    const outdated = misfit(registry, prepared);
+    const remaking = outdated && (await remakingCost(store, agent, prepared, outdated));
     const plan: NightPlan = {
       night,
       active: registry.active,
@@ -52,13 +55,15 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
       seeds,
       ...(live > 0 && { live }),
       content,
-      invalid: { environments: 0, calibrations: reusable.calibrations.other, adapters: reusable.adapters.other },
+      invalid: { environments: 0, calibrations: remaking?.calibrations ?? 0, adapters: remaking?.adapters ?? 0 },
+      ...(remaking && { remaking }),
     };
     const folder = layout.night(runId);
     const ref: ArtifactRef = await putJson(store, folder, 'night-plan.json', nightPlanSchema.parse(plan));
     return {
       plan: ref,
-      summary: [plan.why, ...invalidated(reusable)].join(' '),
+      summary: plan.why,
+      ...(remaking && { remaking: remaking.sentence }),
       measure: measures
         ? {
             version: await playableVersion(store, folder, version),
@@ -78,11 +83,8 @@ function measured(version: number, night: number, tasks: number, live: number): 
   return `Night ${night} measures version ${version} beside base on ${tasks} train tasks${traffic}.`;
 }
 
-/** What has to be made again for a base model that no earlier run had. */
-function invalidated({ environments, calibrations, adapters }: ReusableCounts): string[] {
-  if (calibrations.same + adapters.same > 0 || calibrations.other + adapters.other === 0) return [];
-  return [
-    `The base model has changed: ${calibrations.other} calibrations and ${adapters.other} adapters of earlier runs ` +
-      `do not fit it and are made again where they are needed; ${environments} environments stay.`,
-  ];
+/** The active version, where it has adapters that were trained on another base model than today's. */
+function misfit({ active, versions }: Registry, { baseModelSha256 }: PreparedSpec): RegistryVersion | null {
+  const version = versions.find((one) => one.version === active);
+  return version && version.adapters.length > 0 && version.baseModelSha256 !== baseModelSha256 ? version : null;
 }

@@ -4,7 +4,7 @@ import { certificateSchema } from '../../contracts/artifacts/certificate';
 import type { EnvironmentAttempt } from '../../contracts/artifacts/environment-attempt';
 import { evaluationSchema, type Gate } from '../../contracts/artifacts/evaluation';
 import { type Candidate, identificationSchema } from '../../contracts/artifacts/identification';
-import { nightDecisionSchema } from '../../contracts/artifacts/night';
+import { nightDecisionSchema, nightPlanSchema } from '../../contracts/artifacts/night';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import { type Report, reportSchema, type SharpenedReport, type TrainedReport } from '../../contracts/artifacts/report';
 import { type TrainedAdapter, trainingManifestSchema } from '../../contracts/artifacts/training';
@@ -29,6 +29,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
   const { spec, analyst, sandbox } = prepared;
   const identification = await getJson(store, input.identified.identification, identificationSchema);
   const night = input.night && (await getJson(store, input.night.decision, nightDecisionSchema));
+  const remaking = input.plan && (await getJson(store, input.plan, nightPlanSchema)).remaking;
   const evaluation = input.comparison && (await getJson(store, input.comparison.evaluation, evaluationSchema));
   const trained: Trained[] = [];
   for (const adapter of trainedAdapters(input)) trained.push(await readTrained(store, adapter));
@@ -45,6 +46,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     verdict: input.verdict,
     notes: [
       ...reportNotes(prepared, evaluation, damagedLinesOf(input)),
+      ...(remaking ? [`Expected before it was spent: ${remaking.sentence}`] : []),
       ...(input.unanswered ?? []),
       ...(input.beside ? [input.beside] : []),
     ],
@@ -70,6 +72,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
         : { tasks: spec.environment.trainSeeds.count, trials: spec.collect.trials }),
     },
     ...(night && { night }),
+    ...(remaking && { remaking }),
     identification,
     sharpened,
     ...(mixed && { mixed: mixed.trained }),
@@ -230,6 +233,7 @@ function listArtifacts(input: ReportInput): Report['artifacts'] {
   const entry = (role: string, ref: ArtifactRef | null | undefined) => (ref ? [{ role, ref }] : []);
   return [
     ...entry('spec of the agent', context.spec),
+    ...entry('plan of the night', input.plan),
     ...entry('decision of the night', input.night?.decision),
     ...entry("the night's trajectories of base", input.night?.base.rollouts.trajectories),
     ...entry("the night's trajectories of the active version", input.night?.served.rollouts.trajectories),

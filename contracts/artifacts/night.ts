@@ -12,6 +12,34 @@ const contentSchema = z.strictObject({
   options: z.string().optional(),
 });
 
+/** What a changed base model will cost: estimated from what the same took before. */
+export const remakingSchema = z.strictObject({
+  sentence: z.string().describe('All of it in a sentence.'),
+  version: z.number().int().describe('The active version, which does not fit the base model.'),
+  adapters: count.describe(
+    "Its adapters that have to be trained again: not those that today's base model has already.",
+  ),
+  calibrations: count.describe('Calibrations behind them that have to be made again.'),
+  environments: count.describe('Environments behind them. They stay.'),
+  unknown: count.describe('Of the adapters and calibrations, those of which no record says what they took.'),
+  calibrationRollouts: count.describe('Rollouts of the calibrations.'),
+  trainingRollouts: count.describe('Rollouts of the trainings.'),
+  trainingTokens: count.describe('Tokens generated in them.'),
+  trainingMinutes: z.number().describe('Time of the trainings, one after the other.'),
+  identification: z
+    .strictObject({
+      calls: count.describe('Discovery and labels.'),
+      tokens: count.describe('Their tokens.'),
+      usd: z.number().nullable().describe('US dollars for them; null without prices.'),
+    })
+    .nullable()
+    .describe(
+      'Questions to the analyst in the run that made the version. Where that run was removed: all that its record ' +
+        'counts. null where there is none.',
+    ),
+});
+export type Remaking = z.infer<typeof remakingSchema>;
+
 /** `night-plan.json`: what a run begins with, before it spends anything. */
 export const nightPlanSchema = z.strictObject({
   night: count.describe('Number of the measuring night of the agent; 0 for a run that does not measure.'),
@@ -23,7 +51,11 @@ export const nightPlanSchema = z.strictObject({
   content: contentSchema.describe("Hashes of the agent's own environment, of the base model, and of the options."),
   invalid: z
     .strictObject({ environments: count, calibrations: count, adapters: count })
-    .describe('What earlier runs made for other base models, which this run cannot use. Environments stay valid.'),
+    .describe(
+      'What of the active version does not fit the base model. Earlier versions counted all that earlier runs had made ' +
+        'for other base models. Environments stay valid.',
+    ),
+  remaking: remakingSchema.optional().describe('What a changed base model will cost; absent: it costs nothing.'),
 });
 export type NightPlan = z.infer<typeof nightPlanSchema>;
 

@@ -4,7 +4,7 @@ import { analystUseSchema } from './analyst-use';
 import { artifactRefSchema } from './artifact-ref';
 import { STAGES, RUN_OUTCOMES } from '../names';
 import { candidateSchema, identificationSchema } from './identification';
-import { nightDecisionSchema } from './night';
+import { nightDecisionSchema, remakingSchema } from './night';
 import { environmentAttemptSchema } from './environment-attempt';
 import { evaluationSchema, gateSchema } from './evaluation';
 
@@ -113,6 +113,9 @@ export const reportSchema = z.strictObject({
   night: nightDecisionSchema
     .optional()
     .describe('What the run measured of the active version before it did anything else; absent: it did not measure.'),
+  remaking: remakingSchema
+    .optional()
+    .describe('What a changed base model was expected to cost, before it was spent; absent: it has not changed.'),
   identification: identificationSchema.describe(
     'Which capabilities the agent lacks; of a run that ended after measuring: which it lacks as it serves.',
   ),

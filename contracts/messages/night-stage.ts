@@ -14,6 +14,8 @@ export interface NightPlanResult {
   plan: ArtifactRef;
   /** One line for people. */
   summary: string;
+  /** A sentence: what a changed base model will cost. Absent: it costs nothing. */
+  remaking?: string;
   /**
    * What is served, and the tasks on which it is measured. `night`: its number, for fresh rollouts; plans of earlier
    * versions had it only where an earlier night had played some of the tasks. `live`: most conversations of live

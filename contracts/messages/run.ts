@@ -91,7 +91,7 @@ export interface EndRecord {
 
 /** What somebody is told. Texts are of one line; they may hold words of the agent, the analyst or a model. */
 export interface Notice {
-  kind: 'waits' | 'fails' | 'ended';
+  kind: 'waits' | 'fails' | 'costs' | 'ended';
   /** What waits or fails; null for an end. */
   key: string | null;
   who: WaitingFor | null;
@@ -134,6 +134,8 @@ export interface ReportInput {
    * served with the live traffic that joined them; absent: none did.
    */
   night?: { decision: ArtifactRef; base: ArmRollouts; served: ArmRollouts; learned?: RolloutSummary };
+  /** JSON of NightPlan, where it says what a changed base model will cost. Absent: it costs nothing. */
+  plan?: ArtifactRef;
   /** Sentences about waits that ended without an answer. Absent: none. */
   unanswered?: string[];
   /** Sentences about the earlier runs that were open when it began. Absent: there were none, or none was looked for. */

@@ -81,6 +81,8 @@ export interface FakeOptions {
     /** Conversations of live traffic that there are. Default: none are looked for. */
     live?: number;
   } & Partial<Pick<NightDecisionResult, 'outcome' | 'continues' | 'retires'>>;
+  /** What a changed base model will cost. Default: it has not changed. */
+  remaking?: string;
   /** Kind of the candidate. Default: `labels`. */
   chosen?: CompetingRouter;
   mixedAdapter?: boolean;
@@ -134,10 +136,11 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
         amendSpec: async () => ({ spec: artifact('amended-spec.json'), changed: ['analyst.baseUrl'] }),
         planNight: async () => {
           seen('planNight');
-          const { measured } = options;
+          const { measured, remaking } = options;
+          const told = remaking === undefined ? {} : { remaking };
           const live = measured?.live === undefined ? {} : { live: 20 };
           const measure = measured ? { version: measured.version, seeds: NIGHT_SEEDS, ...live } : null;
-          return { plan: artifact('night-plan.json'), summary: 'Version 4 is measured.', measure };
+          return { plan: artifact('night-plan.json'), summary: 'Version 4 is measured.', ...told, measure };
         },
         decideNight: async ({ base, served }) => {
           seen(`decideNight:${base.arm},${served.arm}`);

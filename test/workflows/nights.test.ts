@@ -4,7 +4,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { EvaluationArmInput, IncumbentVersion } from '../../contracts/messages/evaluate-stage';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import type { DecideNightInput } from '../../contracts/messages/night-stage';
-import type { ReportInput } from '../../contracts/messages/run';
+import type { Notice, ReportInput } from '../../contracts/messages/run';
 import { artifact, fakeActivities } from '../fakes/activities';
 import { keepHistories } from '../helpers/histories';
 import { startRun, until } from '../helpers/runs';
@@ -201,4 +201,38 @@ test('a version that cannot be played is left out by a person, and the run goes 
     await keepHistories(temporal, runId, 'night-left-out');
   });
   expect(calls.filter((call) => call.startsWith('decideNight'))).toEqual([]);
+});
+
+test('what a changed base model will cost is told before it is spent, and stands in the report', async () => {
+  const remaking = 'The base model has changed: making the 2 adapters of version 1 again takes about 1,400 rollouts.';
+  const { activities, calls } = fakeActivities({ remaking, notify: true });
+  const { collectTrajectories } = activities.sandbox;
+  const { renderReport } = activities.orchestration;
+  const told: Notice[] = [];
+  let reported: ReportInput | null = null;
+  let release = () => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  activities.orchestration.sendNotice = async ({ notice }) => void told.push(notice);
+  activities.sandbox.collectTrajectories = async (input) => {
+    await held;
+    return collectTrajectories!(input);
+  };
+  activities.orchestration.renderReport = async (input) => {
+    reported = input;
+    return renderReport!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result, progress, runId } = await start();
+    await until(
+      async () => told.length,
+      (n) => n > 0,
+    );
+    expect(told).toMatchObject([{ kind: 'costs', key: null, reasons: [remaking] }]);
+    expect(calls).not.toContain('tally:0');
+    expect((await progress()).stages[0]!.detail).toContain(`expected cost: ${remaking}`);
+    release();
+    expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, runId, 'base-model-changed');
+  });
+  expect(reported).toMatchObject({ plan: { key: 'night-plan.json' } });
 });

@@ -41,22 +41,6 @@ describe('planNight and decideNight', () => {
     expect(await seeds(await prepare('run-2'))).toEqual([{ start: 20, count: 20 }]);
   });
 
-  test('a changed base model is told with what it costs', async () => {
-    const { store } = fixture;
-    for (const kind of ['calibration', 'adapter'])
-      await store.swapDocument(
-        `${layout.reuse('parcels')}/${kind}-1.json`,
-        { dependsOn: { baseModel: 'other' } },
-        null,
-      );
-    await store.swapDocument(`${layout.reuse('parcels')}/environment-1.json`, { dependsOn: {} }, null);
-    const { summary } = await fixture.run(night().planNight, await prepare('run-1'));
-    expect(summary).toContain(
-      'The base model has changed: 1 calibrations and 1 adapters of earlier runs do not fit it',
-    );
-    expect(summary).toContain('1 environments stay');
-  });
-
   test('what the version has adapters for is no news while it stays lacking', async () => {
     await promote('run-0');
     const { result, decision } = await decide('run-1', [

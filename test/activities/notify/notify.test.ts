@@ -141,3 +141,11 @@ test('an agent.yaml may name only servers that the operator has named', () => {
   ])
     expect(() => webhookTarget({ keyVariable, webhook }, settings)).toThrow('WHET_WEBHOOK_ENDPOINTS');
 });
+
+test('what a changed base model costs is told with its sentence', () => {
+  const reasons = ['The base model has changed: making the 2 adapters of version 1 again takes 1,400 rollouts.'];
+  const body = slackBody({ ...input, notice: { ...input.notice, kind: 'costs', key: null, who: null, reasons } });
+  const { text, whetstone } = JSON.parse(body) as { text: string; whetstone: { kind: string; reasons: string[] } };
+  expect(text).toBe(`desk: run run-1 makes adapters again\n${reasons[0]}`);
+  expect(whetstone).toMatchObject({ kind: 'costs', reasons });
+});

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createReportActivities } from '../../../activities/report';
 import { reportText } from '../../../cli/view/report-text';
-import type { NightDecision } from '../../../contracts/artifacts/night';
+import type { NightDecision, Remaking } from '../../../contracts/artifacts/night';
 import { type Report, reportSchema } from '../../../contracts/artifacts/report';
 import { type RunRecord, runRecordSchema } from '../../../contracts/artifacts/run-record';
 import { trainingManifestSchema } from '../../../contracts/artifacts/training';
@@ -145,4 +145,21 @@ test('what a night began beside stands in its report and its history', async () 
   const { report, record } = await render({ ...(await sampleRun(store)), beside });
   expect(report.notes).toContain(beside);
   expect(record.reasons.at(-1)).toBe(beside);
+});
+
+test('what a changed base model was expected to cost is data, and a note on the page', async () => {
+  const input = await sampleRun(store);
+  const remaking: Remaking = {
+    ...{ sentence: 'The base model has changed: it takes 1,400 rollouts.', version: 1, adapters: 2, calibrations: 2 },
+    ...{ environments: 2, unknown: 0, calibrationRollouts: 1400, trainingRollouts: 0, trainingTokens: 0 },
+    ...{ trainingMinutes: 0, identification: null },
+  };
+  const plan = await putJson(store, layout.night(input.context.runId), 'night-plan.json', {
+    ...{ night: 0, active: 1, measures: false, why: 'no', seeds: [], content: { environment: 'e', baseModel: 'b' } },
+    ...{ invalid: { environments: 0, calibrations: 2, adapters: 2 }, remaking },
+  });
+  const { page, report } = await render({ ...input, plan });
+  expect(report.remaking).toEqual(remaking);
+  expect(page).toContain(`Expected before it was spent: ${remaking.sentence}`);
+  expect(report.artifacts.map(({ role }) => role)).toContain('plan of the night');
 });

@@ -1,0 +1,182 @@
+import { z } from 'zod';
+import { type AnalystUse, dollarsForUse, pricesOf, withLost } from '../../contracts/artifacts/analyst-use';
+import { artifactRefSchema } from '../../contracts/artifacts/artifact-ref';
+import type { Remaking } from '../../contracts/artifacts/night';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import type { RegistryVersion } from '../../contracts/artifacts/registry';
+import { reusableAdapterSchema } from '../../contracts/artifacts/reuse';
+import { runRecordSchema } from '../../contracts/artifacts/run-record';
+import { type ArtifactStore, isStoreError, layout } from '../../store';
+import { readAnalystUse } from '../analyst/budget-meter';
+import { plural } from '../html/format';
+
+/** What a record of `reuse/<agent>/` was made from, as far as it is compared here. */
+const dependsOnSchema = z.looseObject({ baseModel: z.string() });
+
+const adapterSchema = reusableAdapterSchema.extend({
+  dependsOn: dependsOnSchema.extend({ environments: z.array(z.object({ sha256: z.string() })) }),
+});
+const calibrationSchema = z.object({
+  dependsOn: dependsOnSchema.extend({ environment: z.string() }),
+  detail: artifactRefSchema,
+});
+const detailSchema = z.object({ rollouts: z.number().int().nonnegative() });
+const manifestSchema = z.object({ completionTokens: z.number().int().nonnegative() });
+
+type AdapterRecord = z.infer<typeof adapterSchema>;
+type CalibrationRecord = z.infer<typeof calibrationSchema>;
+
+/** Kinds of questions that an identification asks. Environments stay, so that none is written anew. */
+const IDENTIFYING = /^(discover|label)/;
+
+/**
+ * What it will cost to make the members of a version again, whose base model is no longer today's, and what it was
+ * measured by: their calibrations, their trainings, and the identification of a first night. Estimated from what they
+ * took before. What was made from the same content for today's base model already is reused and not counted; null where
+ * that is all of it. What has left no record is counted as unknown.
+ */
+export async function remakingCost(
+  store: ArtifactStore,
+  agent: string,
+  prepared: PreparedSpec,
+  version: RegistryVersion,
+): Promise<Remaking | null> {
+  const today = prepared.baseModelSha256;
+  const adapters = await recordsOf(store, agent, 'adapter-', adapterSchema);
+  const calibrations = await recordsOf(store, agent, 'calibration-', calibrationSchema);
+  const made = contentsFor(today, [...adapters, ...calibrations]);
+  const members = version.adapters.map(({ sha256 }) => adapters.find(({ adapter }) => adapter.sha256 === sha256));
+  const lost = members.filter((member) => member === undefined || !made.has(contentOf(member)));
+  const trained = lost.flatMap((member) => member ?? []);
+  const environments = new Set(members.flatMap((one) => one?.dependsOn.environments.map(({ sha256 }) => sha256) ?? []));
+  const behind = [...environments].flatMap((sha256) => calibrationOf(sha256, version.baseModelSha256, calibrations));
+  const calibrated = behind.filter((record) => !made.has(contentOf(record)));
+  if (lost.length + calibrated.length === 0) return null;
+  const ofCalibrations = await readEach(store, calibrated, ({ detail }) => detail, detailSchema);
+  const ofTrainings = await readEach(store, trained, ({ adapter }) => adapter.manifest, manifestSchema);
+  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+  const facts: Omit<Remaking, 'sentence'> = {
+    version: version.version,
+    ...{ adapters: lost.length, calibrations: calibrated.length, environments: environments.size },
+    unknown: lost.length - trained.length + calibrated.length - ofCalibrations.length,
+    calibrationRollouts: sum(ofCalibrations.map(({ rollouts }) => rollouts)),
+    trainingRollouts: sum(trained.map(({ adapter }) => adapter.rollouts)),
+    trainingTokens: sum(ofTrainings.map(({ completionTokens }) => completionTokens)),
+    trainingMinutes: Math.round(sum(trained.map(({ adapter }) => adapter.seconds)) / 6) / 10,
+    identification: await identificationCost(store, agent, version.runId, prepared),
+  };
+  return { ...facts, sentence: sentenceOf(facts) };
+}
+
+/** The content of a record but for the base model. */
+const contentOf = ({ dependsOn }: Pick<AdapterRecord | CalibrationRecord, 'dependsOn'>): string =>
+  JSON.stringify({ ...dependsOn, baseModel: null });
+
+const contentsFor = (
+  baseModel: string,
+  records: readonly Pick<AdapterRecord | CalibrationRecord, 'dependsOn'>[],
+): ReadonlySet<string> =>
+  new Set(records.flatMap((record) => (record.dependsOn.baseModel === baseModel ? [contentOf(record)] : [])));
+
+/** The calibration of an environment for the version's base model; none where there is no record. */
+function calibrationOf(
+  environment: string,
+  baseModel: string,
+  records: readonly CalibrationRecord[],
+): CalibrationRecord[] {
+  const found = records.find(
+    ({ dependsOn }) => dependsOn.environment === environment && dependsOn.baseModel === baseModel,
+  );
+  return found === undefined ? [] : [found];
+}
+
+/** Records of one kind. One that cannot be read counts as none. */
+async function recordsOf<T>(store: ArtifactStore, agent: string, prefix: string, schema: z.ZodType<T>): Promise<T[]> {
+  const folder = layout.reuse(agent);
+  const found: T[] = [];
+  for (const name of (await store.list(folder)).filter((one) => one.startsWith(prefix))) {
+    const record = await unlessLost(async () =>
+      schema.safeParse((await store.readDocument(`${folder}/${name}`))?.value),
+    );
+    if (record?.success) found.push(record.data);
+  }
+  return found;
+}
+
+/** What artifacts say; those that are gone or damaged are left out. */
+async function readEach<R, T>(
+  store: ArtifactStore,
+  records: readonly R[],
+  refOf: (record: R) => z.infer<typeof artifactRefSchema>,
+  schema: z.ZodType<T>,
+): Promise<T[]> {
+  const found: T[] = [];
+  for (const record of records) {
+    const read = await unlessLost(async () => schema.safeParse(JSON.parse(String(await store.get(refOf(record))))));
+    if (read?.success) found.push(read.data);
+  }
+  return found;
+}
+
+async function unlessLost<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isStoreError(error) && (error.type === 'Store.Missing' || error.type === 'Store.Corrupt')) return null;
+    throw error;
+  }
+}
+
+/**
+ * What identification took in the run that made the version, at today's prices. Where `whet gc` has removed that run,
+ * all that its record says of the analyst, synthesis with it.
+ */
+async function identificationCost(
+  store: ArtifactStore,
+  agent: string,
+  runId: string,
+  { spec }: PreparedSpec,
+): Promise<Remaking['identification']> {
+  const uses = (await unlessLost(() => readAnalystUse(store, runId).catch(ignoreInvalid))) ?? {};
+  const asked: AnalystUse = Object.fromEntries(Object.entries(uses).filter(([kind]) => IDENTIFYING.test(kind)));
+  const all = Object.values(asked).map(withLost);
+  if (all.length > 0) {
+    const prices = pricesOf(spec.analyst);
+    return {
+      calls: all.reduce((sum, { calls }) => sum + calls, 0),
+      tokens: all.reduce((sum, use) => sum + use.promptTokens + use.completionTokens, 0),
+      usd: prices === null ? null : dollarsForUse(asked, prices),
+    };
+  }
+  const folder = layout.history(agent);
+  for (const name of (await store.list(folder)).filter((one) => one.startsWith(`${runId}-`))) {
+    const record = await unlessLost(async () =>
+      runRecordSchema.safeParse(JSON.parse(String(await store.getNamed(`${folder}/${name}`)))),
+    );
+    const spend = record?.success ? record.data.figures?.spend : undefined;
+    if (spend) return { calls: spend.analystCalls, tokens: spend.analystTokens, usd: spend.usd };
+  }
+  return null;
+}
+
+function ignoreInvalid(error: unknown): null {
+  if (error instanceof z.ZodError) return null;
+  throw error;
+}
+
+const whole = (value: number): string => Math.round(value).toLocaleString('en-US');
+
+function sentenceOf({ version, adapters, calibrations, environments, ...facts }: Omit<Remaking, 'sentence'>): string {
+  const { identification, unknown, calibrationRollouts, trainingRollouts, trainingTokens, trainingMinutes } = facts;
+  const usd = identification?.usd == null ? '' : `, $${identification.usd.toFixed(2)}`;
+  const asked =
+    identification === null
+      ? ''
+      : ` and ${whole(identification.calls)} questions to the analyst (${whole(identification.tokens)} tokens${usd})`;
+  return (
+    `The base model has changed: making the ${plural(adapters, 'adapter')} of version ${version} again takes about ` +
+    `${whole(calibrationRollouts)} rollouts of ${plural(calibrations, 'calibration')}, ${whole(trainingRollouts)} of ` +
+    `training (${whole(trainingTokens)} tokens, ${trainingMinutes} minutes)${asked}` +
+    `${unknown > 0 ? `, and what ${unknown} without a record ${unknown === 1 ? 'takes' : 'take'}` : ''}; ${plural(environments, 'environment')} stay.`
+  );
+}
