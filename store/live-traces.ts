@@ -13,7 +13,7 @@ export interface LiveTraces {
 }
 
 /** What a line says of itself before it is checked. */
-export interface TraceHead {
+interface TraceHead {
   id: unknown;
   model: string;
   answeredBy: unknown;

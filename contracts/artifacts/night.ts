@@ -52,8 +52,8 @@ export const nightPlanSchema = z.strictObject({
   invalid: z
     .strictObject({ environments: count, calibrations: count, adapters: count })
     .describe(
-      'What of the active version does not fit the base model. Earlier versions counted all that earlier runs had made ' +
-        'for other base models. Environments stay valid.',
+      'What of the active version does not fit the base model. Earlier releases counted all that earlier runs had ' +
+        'made for other base models. Environments stay valid.',
     ),
   remaking: remakingSchema.optional().describe('What a changed base model will cost; absent: it costs nothing.'),
 });

@@ -70,7 +70,7 @@ describe('what a changed base model costs', () => {
   test('the plan counts what the members took, and the identification, with its price', async () => {
     await everything();
     const analyst = { pricePerMillionInput: 2, pricePerMillionOutput: 10 };
-    const { planned, plan: artifact } = await plan('run-1', { analyst } as Partial<AgentSpecInput>);
+    const { planned, plan: artifact } = await plan('run-1', { analyst });
     expect(planned.measure).toBeNull();
     expect(planned.remaking).toBe(
       'The base model has changed: making the 2 adapters of version 1 again takes about 1,400 rollouts of ' +
