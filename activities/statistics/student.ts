@@ -1,4 +1,4 @@
-import { normalCdf, Z90, Z95 } from '../../contracts/statistics/normal';
+import { normalCdf, Z_ONE_SIDED_95, Z95 } from '../../contracts/statistics/normal';
 
 /**
  * 0.975 quantile of Student's t, by the Cornish-Fisher expansion (Abramowitz and Stegun 1964, 26.7.5). `df`: degrees of
@@ -7,7 +7,7 @@ import { normalCdf, Z90, Z95 } from '../../contracts/statistics/normal';
 export const student95 = (df: number): number => studentQuantile(Z95, df);
 
 /** 0.95 quantile of Student's t, for one-sided bounds, by the same expansion. */
-export const studentOneSided95 = (df: number): number => studentQuantile(Z90, df);
+export const studentOneSided95 = (df: number): number => studentQuantile(Z_ONE_SIDED_95, df);
 
 function studentQuantile(z: number, df: number): number {
   return (

@@ -2,7 +2,7 @@
 export const Z95 = 1.959963984540054;
 
 /** 0.95 quantile of the standard normal: a one-sided 95 % bound lies this many standard deviations away. */
-export const Z90 = 1.6448536269514722;
+export const Z_ONE_SIDED_95 = 1.6448536269514722;
 
 /**
  * Cumulative distribution function of the standard normal; absolute error below 1e-7 (Abramowitz and Stegun 1964,
