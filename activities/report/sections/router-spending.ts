@@ -18,14 +18,16 @@ const STEPS: Record<Spending['step'], string> = {
 /** Share of the oracle's gain, where it gains anything. */
 const shareOf = ({ gain, oracleGain }: Spending): string => (oracleGain > 0 ? percent(gain / oracleGain, 0) : '–');
 
-/** What the rollouts on train tasks bought: share of the oracle's gain against rollouts spent. */
+/** What the rollouts on train tasks bought: gain of the best kind and of the oracle against rollouts. */
 export function spendingFigure(
   runId: string,
   spending: NonNullable<RouterChoice['spending']>,
   sources: ArtifactRef[],
 ): Markup {
   const [first, last] = [spending[0]!, spending.at(-1)!];
-  const steps = spending.map((step) => `${count(step.rollouts)} rollouts, ${points(step.gain)}, ${shareOf(step)}`);
+  const steps = spending.map(
+    (step) => `${count(step.rollouts)} rollouts, best kind ${points(step.gain)}, oracle ${points(step.oracleGain)}`,
+  );
   const begun = spending.length > 1 ? `, and ${shareOf(first)} after ${plural(first.rollouts, 'rollout')}` : '';
   return figure(runId, {
     id: 'router-spending',
@@ -35,7 +37,11 @@ export function spendingFigure(
       `tasks${begun}. The oracle takes the best arm of those that were played on a task, without the trial that it is ` +
       'scored on, and chooses once for each conversation: it is a lower bound, and moves can be ahead of it.',
     body: bothLayouts((layout) =>
-      spendingPlot(spending, layout, `Share of the oracle's gain against rollouts spent: ${steps.join('; ')}.`),
+      spendingPlot(
+        spending,
+        layout,
+        `Gain over base of the best kind and of the oracle against rollouts: ${steps.join('; ')}.`,
+      ),
     ),
     data: {
       head: ['Bought for', 'Rollouts', 'Best kind', 'Tasks', 'Against base', 'Standard error', 'Oracle', 'Share'],

@@ -208,7 +208,9 @@ describe('renderReport', () => {
     );
     expect(text).toContain('24 rollouts more went to adapters that were above it.');
     const [, body] = /<figure id="router-spending">([^]*?)<\/figure>/.exec(page)!;
-    expect(body!.match(/<svg [^>]*aria-label="Share of the oracle's gain/g) ?? body!.match(/<svg /g)).toHaveLength(2);
+    expect(
+      body!.match(/Gain over base of the best kind and of the oracle against rollouts: [^<]*best kind [^<]*, oracle /g),
+    ).toHaveLength(2);
     expect(body!.replace(/\u202f/g, ' ')).toContain('has 90 % of the oracle');
     expect(nestingErrors(page)).toEqual([]);
     expect(page).not.toMatch(/NaN|undefined|Infinity|\[object/);
