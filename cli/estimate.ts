@@ -8,7 +8,8 @@ import {
 } from '../contracts/artifacts/analyst-use';
 import { confidenceOfComparison } from '../contracts/statistics/error-spending';
 import { minimumDetectableGain, unknownAgent } from '../contracts/statistics/minimum-detectable-gain';
-import { heldOutSize } from '../contracts/statistics/held-out-size';
+import { heldOutSize, type HeldOutSize } from '../contracts/statistics/held-out-size';
+import { plannedTrials } from '../contracts/statistics/planned-trials';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import { layout, type ArtifactStore } from '../store';
 
@@ -33,7 +34,10 @@ export interface RunEstimate {
   usd: number | null;
   /** What the agent's last run used of the analyst, as the best guess for the next; null where there is none. */
   expectedTokens: number | null;
-  /** Smallest true gain over base that the most trials surely prove in four of five cases. In [0, 1]. */
+  /**
+   * Smallest true gain over base that the evaluation proves in four of five cases, whatever the agent is like. In
+   * [0, 1]. The plan adds trials only until the wanted gain can be proved.
+   */
   minimumDetectableGain: number;
   /** Where the sizes of calls come from. */
   basis: string;
@@ -105,6 +109,19 @@ function meansOf(use: AnalystUse): Partial<Record<Kind, CallSize>> {
 }
 
 /**
+ * Smallest gain that is proved whatever the agent is like. The plan stops at the fewest trials that prove the wanted
+ * gain: an agent that differs less by chance gets fewer, and proves no less than that gain.
+ */
+function provableGain({ evaluation }: AgentSpec, { tasks, leastTrials: least, mostTrials: most }: HeldOutSize): number {
+  const confidence = confidenceOfComparison(evaluation.confidence, 1);
+  const provable = (trials: number) => minimumDetectableGain(unknownAgent({ tasks, trials, confidence }));
+  const { detectableGain: gain } = evaluation;
+  if (gain === undefined) return provable(least);
+  const { trials } = plannedTrials(unknownAgent({ tasks, trials: least, confidence }), { least, most, gain });
+  return trials === least ? provable(least) : Math.max(gain, provable(trials));
+}
+
+/**
  * Estimates a run. `live` is the number of conversations of live traffic that would join the rollouts. Labels that are
  * in the store already are counted, so the estimate of the labels is an upper bound.
  */
@@ -145,8 +162,8 @@ export function estimateRun(
     completionTokens: Math.round((calls * episodeTokens) / 2),
     usd: null,
   });
-  const { tasks, mostTrials: trials } = heldOutSize(spec);
-  const heldOut = tasks * trials;
+  const heldOut = heldOutSize(spec);
+  const heldOutRollouts = heldOut.tasks * heldOut.mostTrials;
   const stages = [
     rollouts('collect', 'base model, at most', episodes),
     row('identify', 'discovery', 'discover', identify.discoveryBatches),
@@ -158,7 +175,11 @@ export function estimateRun(
     ),
     row('sharpen', 'environments, at most', 'synthesise', identify.maxCandidates * synthesis.maxAttempts),
     rollouts('evaluate', 'routers on train tasks, at most', spec.evaluation.routingRollouts),
-    rollouts('evaluate', 'base model, adapters, active version, at most', heldOut * (identify.maxCandidates + 4)),
+    rollouts(
+      'evaluate',
+      'base model, adapters, active version, at most',
+      heldOutRollouts * (identify.maxCandidates + 4),
+    ),
   ];
   const asked = stages.filter(({ stage }) => stage === 'identify' || stage === 'sharpen');
   const sum = (name: 'promptTokens' | 'completionTokens') => asked.reduce((total, stage) => total + stage[name], 0);
@@ -166,9 +187,7 @@ export function estimateRun(
     stages,
     tokens: sum('promptTokens') + sum('completionTokens'),
     expectedTokens: last.tokens,
-    minimumDetectableGain: minimumDetectableGain(
-      unknownAgent({ tasks, trials, confidence: confidenceOfComparison(spec.evaluation.confidence, 1) }),
-    ),
+    minimumDetectableGain: provableGain(spec, heldOut),
     usd: prices === null ? null : asked.reduce((total, { usd }) => total + (usd ?? 0), 0),
     basis:
       last.runId === null

@@ -55,14 +55,14 @@ function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[
   ];
 }
 
-/** `420 held-out tasks with 2 trials each`, or with up to as many as the wanted gain may take. */
+/** `420 held-out tasks with 2 trials each`, or with as many more as the wanted gain takes. */
 function describeSize(spec: AgentSpec): string {
   const { tasks, leastTrials, mostTrials } = heldOutSize(spec);
   const wanted = spec.evaluation.detectableGain;
   if (wanted === undefined) return `${tasks} held-out tasks with ${leastTrials} trials each`;
   return (
-    `${tasks} held-out tasks with ${leastTrials} trials each, and up to ${mostTrials} until a gain of ` +
-    `${(wanted * 100).toFixed(1)} points can be proved`
+    `${tasks} held-out tasks with ${leastTrials} trials each, or with as few more as a gain of ` +
+    `${(wanted * 100).toFixed(1)} points takes, at most ${mostTrials}`
   );
 }
 

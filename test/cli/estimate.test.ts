@@ -62,8 +62,21 @@ test('trials that a wanted gain may add count in full', async () => {
   expect(arms(value)).toBe(3 * arms(two.value));
   expect(value.minimumDetectableGain).toBeLessThan(two.value.minimumDetectableGain);
   expect(text).toContain(
-    '100 held-out tasks with 2 trials each, and up to 6 until a gain of 5.0 points can be proved, proves a gain',
+    '100 held-out tasks with 2 trials each, or with as few more as a gain of 5.0 points takes, at most 6, proves a gain',
   );
+});
+
+test('a wanted gain within reach is what is promised: the plan adds no trials beyond it', async () => {
+  const provable = async (evaluation: string) => {
+    agent('{}', `evaluation: { ${evaluation} }\n`);
+    return (await dryRun()).value.minimumDetectableGain;
+  };
+  const [two, six] = [await provable('trials: 2'), await provable('trials: 6')];
+  const wanted = Number(((two + six) / 2).toFixed(3));
+  expect(await provable(`trials: 2, maxTrials: 20, detectableGain: ${wanted}`)).toBe(wanted);
+  // Within reach of the least trials, and out of reach of the most.
+  expect(await provable('trials: 2, maxTrials: 20, detectableGain: 0.9')).toBe(two);
+  expect(await provable('trials: 2, maxTrials: 6, detectableGain: 0.001')).toBe(six);
 });
 
 test('where held-out tasks rotate, the tasks of one run count', async () => {
