@@ -270,7 +270,10 @@ export const routerChoiceSchema = z.strictObject({
         step: z.enum(SPENDING_STEPS).describe('What was bought.'),
         rollouts: z.number().int().describe('Rollouts bought so far, those for later turns included.'),
         kind: z.enum(COMPETING_ROUTERS).describe('The kind that would then have been chosen.'),
-        tasks: z.number().int().describe('Train tasks on which its gain was then known.'),
+        tasks: z
+          .number()
+          .int()
+          .describe('Train tasks on which its gain was then known, up to the first of a drawn order where it was not.'),
         gain: z.number().describe('Its pass rate minus that of base on these tasks.'),
         standardError: z.number().describe('Standard error of the gain, paired over tasks.'),
         oracleGain: z

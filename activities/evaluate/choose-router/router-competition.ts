@@ -191,13 +191,19 @@ export class RouterCompetition {
   }
 
   /** Keeps what is known after a step, when it bought anything. */
-  private noteSpending(step: Spending['step'], best: Decisions, compared = this.gainTasks): void {
+  private noteSpending(step: Spending['step'], best: Decisions, compared = this.comparedPrefix): void {
     const rollouts = this.played * ARM_TRIALS + this.boughtForMoves;
     if (rollouts === (this.spending.at(-1)?.rollouts ?? 0)) return;
     this.spending.push(spendingAfter({ step, rollouts }, best, compared, this.labelled.tasks, this.known));
   }
 
-  /** Tasks on which the gain over base is estimated: all that were given to an adapter of them were played. */
+  /** Beginning of the drawn order on which kinds were compared. What was bought for single adapters is not in it. */
+  private get comparedPrefix(): readonly number[] {
+    const { comparedFirst, comparedLast } = this;
+    return comparedLast.length > comparedFirst.length ? comparedLast : comparedFirst;
+  }
+
+  /** Tasks on which the harm is estimated: all that were given to an adapter of them were played. */
   private get gainTasks(): readonly number[] {
     return this.comparedWithBase.length > 0 ? this.comparedWithBase : this.comparedFirst;
   }

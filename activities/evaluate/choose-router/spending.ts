@@ -9,16 +9,20 @@ import type { RoutingTask } from './routing-task';
 /** Fewest other tasks of the same needs by which an arm is guessed; with fewer, all other tasks. */
 const LEAST_ALIKE = 5;
 
-/** What is known of the best kind and of the oracle, on those of `compared` where the kind's choice was played. */
+/**
+ * What is known of the best kind and of the oracle. `order` is the drawn order of tasks or a beginning of it: judged are
+ * its tasks up to the first of which the kind's choice was not played, since only a beginning is a random sample.
+ */
 export function spendingAfter(
   spent: Pick<Spending, 'step' | 'rollouts'>,
   best: Decisions,
-  compared: readonly number[],
+  order: readonly number[],
   tasks: readonly RoutingTask[],
   known: KnownOutcomes,
 ): Spending {
   const rateOf = (task: number, arm: string) => known.rate(tasks[task]!.seed, arm);
-  const judged = compared.filter((task) => rateOf(task, best.chosen[task]!) !== null);
+  const unknown = order.findIndex((task) => rateOf(task, best.chosen[task]!) === null);
+  const judged = unknown < 0 ? order : order.slice(0, unknown);
   const baseOf = (task: number) => rateOf(task, NONE_LABEL) ?? 0;
   const gains = judged.map((task) => rateOf(task, best.chosen[task]!)! - baseOf(task));
   const oracle = oracleRates(
