@@ -262,7 +262,7 @@ export const routerChoiceSchema = z.strictObject({
     .optional()
     .describe(
       'How much the chosen router, as it would be served, may lose against base; absent where it gives nothing to an ' +
-        'adapter.',
+        'adapter, and for the kind `outcomes`, which is served otherwise than it is compared.',
     ),
   spending: z
     .array(

@@ -285,12 +285,15 @@ export class RouterCompetition {
     return this.adapters.get(kind) ?? adaptersThrough(whole, capabilityIds, comparedFirst, seeds, known);
   }
 
-  /** How much the chosen kind may lose against base, as it would be served. */
+  /**
+   * How much the chosen kind may lose against base, as it would be served. Not said of `outcomes`: it is compared as
+   * `labels` wherever its choice was not played in the first round, and served without that.
+   */
   private harmBy(kind: CompetingRouter): Pick<RouterChoice, 'harm'> {
     const { mixed, served, seeds, known, lossMargin: margin, boughtForHarm } = this;
     const isMixed = mixed?.decisions.kind === kind;
     const decisions = isMixed ? mixed.decisions : kind === served!.decisions.kind ? served!.decisions : null;
-    if (decisions === null) return {};
+    if (decisions === null || kind === 'outcomes') return {};
     const tasks = isMixed ? mixed.compared : this.gainTasks;
     const harm = harmOf(decisions, tasks, seeds, known, { margin, bought: isMixed ? 0 : boughtForHarm });
     return harm ? { harm } : {};

@@ -133,6 +133,8 @@ describe('the competition of routers', () => {
     expect(choice).toMatchObject({ chosen: 'outcomes', pinned: true });
     // Its probabilities are not about labels.
     expect(choice).not.toHaveProperty('reliability');
+    // What was compared stood in for it with `labels`.
+    expect(choice).not.toHaveProperty('harm');
     const router = await getJson(fixture.store, result.router, routerSchema);
     expect(router.kind).toBe('outcomes');
     // Nobody was asked for a label.
