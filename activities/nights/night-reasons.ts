@@ -71,10 +71,12 @@ export function nightReasons(
     all.push({ kind: 'lost-gain', capabilityId: null });
   const known = all.filter((reason) => wasWorkedOn(evidence, reason));
   const open = all.filter((reason) => !known.includes(reason));
-  const without = retirements(evidence, open);
+  const without = retirements(evidence);
   const tried = without.filter((reason) => wasTriedWithout(evidence, reason));
+  const untried = without.filter((reason) => !tried.includes(reason));
   return {
-    reasons: [...open, ...without.filter((reason) => !tried.includes(reason))],
+    // Alone, so that the gate judges what is served without this one adapter, and nothing else.
+    reasons: open.length > 0 ? open : untried.slice(0, 1),
     seenBefore: [...known, ...tried],
   };
 }

@@ -8,21 +8,24 @@ export const isRetirement = ({ kind }: Pick<NightReason, 'kind'>): boolean =>
   kind === 'harms' || kind === 'no-longer-helps';
 
 /**
- * Adapters that the version may be better without. One that is to be trained tonight is not among them: its absence is
- * tried when training has not helped. None where no adapter would be left, since base alone is no candidate: a person
- * can roll back.
+ * Adapters that the version may be better without, the worst first. None where all are such: what would be left would
+ * not beat base, and a person can roll back.
  */
-export function retirements({ gains }: NightEvidence, open: readonly NightReason[]): NightReason[] {
-  const found = gains.flatMap(({ capabilityId, sha256, verdict }): NightReason[] =>
-    (verdict === 'harms' || verdict === 'no-longer-helps') && capabilityId !== MIXED
-      ? [{ kind: verdict, capabilityId, adapter: sha256 }]
-      : [],
-  );
-  if (found.length === gains.length) return [];
-  return found.filter(({ capabilityId }) => !open.some((reason) => reason.capabilityId === capabilityId));
+export function retirements({ gains }: NightEvidence): NightReason[] {
+  const found = [...gains]
+    .sort((a, b) => a.gain.estimate - b.gain.estimate)
+    .flatMap(({ capabilityId, sha256, verdict }): NightReason[] =>
+      (verdict === 'harms' || verdict === 'no-longer-helps') && capabilityId !== MIXED
+        ? [{ kind: verdict, capabilityId, adapter: sha256 }]
+        : [],
+    );
+  return found.length === gains.length ? [] : found;
 }
 
-/** Whether the version was tried without this adapter on the same content: the held-out tasks would say the same. */
+/**
+ * Whether the version was tried without this adapter on the same content: the held-out tasks would say the same. A
+ * night that had other reasons, too, has judged all of them together, and more strictly.
+ */
 export const wasTriedWithout = (
   { version, content, nights }: NightEvidence,
   { capabilityId, adapter }: NightReason,
@@ -32,7 +35,8 @@ export const wasTriedWithout = (
       night.worked &&
       night.version === version.version &&
       isEqualContent(night.content, content) &&
-      night.reasons.some(
+      night.reasons.length > 0 &&
+      night.reasons.every(
         (reason) => isRetirement(reason) && reason.adapter === adapter && reason.capabilityId === capabilityId,
       ),
   );

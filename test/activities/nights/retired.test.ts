@@ -1,6 +1,7 @@
 // tier: integration (real store)
 import { adapterGains } from '../../../activities/nights/adapter-gains';
 import type { AdapterTasks } from '../../../contracts/artifacts/night';
+import { changeNights } from '../../../store';
 import { kept, NightFixture, type Played } from './night-fixture';
 
 const CONTENT = { environment: 'e', baseModel: 'b' };
@@ -117,6 +118,45 @@ describe('a night with an adapter that does harm', () => {
       reasons: [reason],
       seenBefore: [{ kind: 'regressed' }],
     });
+  });
+
+  test('retires nothing in a night that trains, and one adapter a night, the worst first', async () => {
+    await fixture.promote('run-0', ['a', 'b', 'c']);
+    // That of c loses half of its tasks, and that of a more.
+    const two: Played = {
+      tasks: 240,
+      base: (seed) => seed < 30 || (seed >= 200 && seed < 220),
+      served: (seed) => seed >= 70 && seed < 200,
+      routing: (seed) => (seed < 40 ? 'a' : seed < 200 ? 'b' : 'c'),
+    };
+    const other = { ...reason, capabilityId: 'c' };
+    const lacking = [kept('d', 'new')];
+    const first = await decide('run-1', lacking, two);
+    expect(first.decision.reasons.map(({ kind }) => kind)).toEqual(['new', 'lost-gain']);
+    expect(first.result.retires).toBeUndefined();
+    await fixture.endNights();
+    expect((await decide('run-2', lacking, two)).decision.reasons).toEqual([reason]);
+    await fixture.endNights();
+    const third = await decide('run-3', lacking, two);
+    expect(third.result.retires).toEqual(['c']);
+    expect(third.decision.seenBefore).toContainEqual(reason);
+    await fixture.endNights();
+    expect((await decide('run-4', lacking, two)).decision).toMatchObject({ outcome: 'nothing-new', reasons: [] });
+    expect((await decide('run-5', lacking, two)).decision.seenBefore).toEqual(expect.arrayContaining([reason, other]));
+  });
+
+  test('a night that also trained has not tried what is served without an adapter', async () => {
+    await fixture.promote('run-0');
+    await decide('run-1');
+    await fixture.endNights();
+    await changeNights(fixture.store, 'parcels', (before) => ({
+      ...before,
+      nights: before.nights.map((night) => ({
+        ...night,
+        reasons: [...night.reasons, { kind: 'new' as const, capabilityId: 'd' }],
+      })),
+    }));
+    expect((await decide('run-2')).decision.reasons).toEqual([reason]);
   });
 
   test('keeps what the version has where nothing would be left of it', async () => {
