@@ -5,10 +5,10 @@ import {
   routingRecordSchema,
 } from '../../contracts/artifacts/evaluation';
 import { evaluationPlanSchema, type Judging } from '../../contracts/artifacts/evaluation-plan';
-import { routerChoiceSchema } from '../../contracts/artifacts/router';
+import { routerChoiceSchema, routerSchema } from '../../contracts/artifacts/router';
 import { trainingManifestSchema } from '../../contracts/artifacts/training';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
-import type { CompareInput, CompareResult } from '../../contracts/messages/evaluate-stage';
+import type { CompareInput, CompareResult, StoredAdapter } from '../../contracts/messages/evaluate-stage';
 import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, getJson, getLines, layout, putJson } from '../../store';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
@@ -53,7 +53,7 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
       try {
         const table = pairOutcomes(arms, trials);
         const learned = await learnedBy(store, input);
-        const retires = retiredBy(input);
+        const retires = await retirementAlone(store, input);
         const judge = (judging: Judging | undefined): Judged => {
           const figures = evaluateTable(table, {
             capabilities: input.capabilities,
@@ -117,11 +117,27 @@ async function judgeAndCount(steps: {
   return counted.comparison === first.comparison ? judged : steps.judge(counted);
 }
 
-/** What a candidate does without that has nothing new; of another one, nothing. */
-function retiredBy({ retires = [], adapters, mixed, incumbent }: CompareInput): string[] {
-  const served = new Set(incumbent?.adapters.map(({ sha256 }) => sha256));
-  return mixed === undefined && adapters.every(({ sha256 }) => served.has(sha256)) ? retires : [];
+/**
+ * What a candidate does without that is what is served and nothing else: with nothing new, and without another loss, as
+ * of a member that could not be kept or that its router leaves out. Of another candidate, nothing.
+ */
+async function retirementAlone(
+  store: ArtifactStore,
+  { retires = [], adapters, mixed, incumbent, router }: CompareInput,
+): Promise<string[]> {
+  if (retires.length === 0 || mixed !== undefined || incumbent === undefined) return [];
+  const leftOut = router === undefined ? [] : (await getJson(store, router, routerSchema)).leftOut;
+  const served = new Set(incumbent.adapters.map(nameOf));
+  const candidate = adapters.filter(({ capabilityId }) => !leftOut.includes(capabilityId)).map(nameOf);
+  const gone = incumbent.adapters.filter((adapter) => !candidate.includes(nameOf(adapter)));
+  const isAlone =
+    candidate.every((name) => served.has(name)) &&
+    gone.length === retires.length &&
+    gone.every(({ capabilityId }) => retires.includes(capabilityId));
+  return isAlone ? retires : [];
 }
+
+const nameOf = ({ capabilityId, sha256 }: StoredAdapter): string => `${capabilityId}@${sha256}`;
 
 /** What the curves of the trainings say. */
 async function learnedBy(store: ArtifactStore, { adapters, plan }: CompareInput): Promise<Learned[]> {

@@ -9,15 +9,15 @@ export const isRetirement = ({ kind }: Pick<NightReason, 'kind'>): boolean =>
 
 /**
  * Adapters that the version may be better without, the worst first. None where all are such: what would be left would
- * not beat base, and a person can roll back.
+ * not beat base, and a person can roll back. None where the mixed adapter is served, too, since no candidate keeps it:
+ * what is tried would be without two.
  */
-export function retirements({ gains }: NightEvidence): NightReason[] {
+export function retirements({ gains, version }: NightEvidence): NightReason[] {
+  if (version.adapters.has(MIXED)) return [];
   const found = [...gains]
     .sort((a, b) => a.gain.estimate - b.gain.estimate)
     .flatMap(({ capabilityId, sha256, verdict }): NightReason[] =>
-      (verdict === 'harms' || verdict === 'no-longer-helps') && capabilityId !== MIXED
-        ? [{ kind: verdict, capabilityId, adapter: sha256 }]
-        : [],
+      verdict === 'harms' || verdict === 'no-longer-helps' ? [{ kind: verdict, capabilityId, adapter: sha256 }] : [],
     );
   return found.length === gains.length ? [] : found;
 }

@@ -214,6 +214,32 @@ describe('compareArms', () => {
     expect(again.gateReasons.join('\n')).toContain('the same adapter as in the active version 1');
   });
 
+  it.each<[string, string[], string[], boolean]>([
+    ['what a night asked to do without', ['gone'], [], true],
+    ['a member that could not be kept, too', ['gone', 'lost'], [], false],
+    ['a member that the router leaves out, too', ['gone'], [ADDRESS.capabilityId], false],
+    ['nothing', [], [], false],
+  ])('judges as a retirement what is served without %s: with %p less', async (_, less, leftOut, isAlone) => {
+    const { store } = fixture;
+    const kinds: Kind[] = KINDS.map((kind) => ({ ...kind, pass: { ...kind.pass, incumbent: kind.pass['routed']! } }));
+    const value = await withManifests(await input(drawOutcomes(kinds, 120, 2, 5)));
+    const routing = Array.from({ length: 120 }, (_each, i) => ({
+      ...{ seed: 1000 + i, capabilityId: 'none', probabilities: [1], coveredMass: null },
+    }));
+    const folder = layout.evaluation('run-1');
+    const router = await putJson(store, folder, 'router.json', { kind: 'base', leftOut });
+    const result = await compare({
+      ...{ ...value, router, retires: ['gone'] },
+      arms: value.arms.map((arm) => (arm.arm === 'incumbent' ? { ...arm, kind: 'incumbent' as const } : arm)),
+      incumbent: {
+        ...{ version: 1, runId: 'run-0', capabilities: [], router },
+        adapters: [VERIFY, ADDRESS, ...less.map(adapter)],
+        routing: await putLines(store, folder, 'incumbent-routing.jsonl', routing),
+      },
+    });
+    expect(result.gateReasons.join('\n').includes('it only does without gone')).toBe(isAlone);
+  });
+
   it('judges each further comparison with the same rival more strictly, and counts a run once', async () => {
     const { store } = fixture;
     const value = await withManifests(await input(drawOutcomes(KINDS, 60, 2, 2)));

@@ -167,6 +167,16 @@ describe('a night with an adapter that does harm', () => {
     expect(result.retires).toBeUndefined();
   });
 
+  test.each([[['a', 'mixed']], [['a', 'b', 'mixed']]])(
+    'retires nothing of %p: the mixed one is not kept',
+    async (ids) => {
+      await fixture.promote('run-0', ids);
+      const { decision } = await decide('run-1');
+      expect(decision.adapters?.[0]).toMatchObject({ capabilityId: 'a', verdict: 'harms' });
+      expect(decision).toMatchObject({ outcome: 'nothing-new', reasons: [] });
+    },
+  );
+
   test('a retired adapter is not made again from the same content', async () => {
     await fixture.promote('run-0');
     await decide('run-1');
