@@ -38,7 +38,11 @@ function optionsOf({ spec, analyst, sandbox, servedModel }: PreparedSpec): Recor
     collect: without(collect, ['concurrency']),
     identify: without(identify, ['chunkCalls']),
     ...{ synthesis, certificate, calibration },
-    training: { ...without(training, OPERATION), image: trainerImage(training) },
+    training: {
+      // Without its default, which earlier versions did not write, so that their nights have the same content.
+      ...without(training, [...OPERATION, ...(training.warmStart ? (['warmStart'] as const) : [])]),
+      image: trainerImage(training),
+    },
     evaluation: without(evaluation, ['concurrency']),
     gate: { minGain, maxRegression, lossMargin },
     seed: spec.seed,
