@@ -108,6 +108,7 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
         capabilityIds: version.adapters.map(({ capabilityId }) => capabilityId),
         adapters,
       },
+      made: new Map(versions.map((one) => [one.runId, one.adapters.map(({ capabilityId }) => capabilityId)])),
       trainsOn: training.warmStart,
       identification,
       change,

@@ -14,6 +14,8 @@ export interface NightEvidence {
     /** Sha256 of its adapters, by capability. */
     adapters: ReadonlyMap<string, string>;
   };
+  /** Capabilities of each version in the registry, by the run that made it. */
+  made: ReadonlyMap<string, readonly string[]>;
   /** How each of its adapters does on its tasks. */
   gains: readonly AdapterGain[];
   /** Whether a training may go on from what is served. */

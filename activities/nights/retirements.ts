@@ -41,12 +41,16 @@ export const wasTriedWithout = (
       ),
   );
 
-/** Whether an adapter of a capability that has none now was retired on the same content. */
-export const wasRetired = ({ version, content, nights }: NightEvidence, capabilityId: string): boolean =>
+/**
+ * Whether an adapter of a capability that has none now was retired on the same content: the night that had the reason
+ * has made a version without it.
+ */
+export const wasRetired = ({ version, made, content, nights }: NightEvidence, capabilityId: string): boolean =>
   !version.adapters.has(capabilityId) &&
   nights.some(
     (night) =>
       night.worked &&
+      made.get(night.runId)?.includes(capabilityId) === false &&
       isEqualContent(night.content, content) &&
       night.reasons.some((reason) => isRetirement(reason) && reason.capabilityId === capabilityId),
   );

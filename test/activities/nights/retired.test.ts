@@ -191,4 +191,15 @@ describe('a night with an adapter that does harm', () => {
     expect(changed.decision.reasons).toEqual([{ kind: 'new', capabilityId: 'a' }]);
     expect(changed.result.retiredBefore).toBeUndefined();
   });
+
+  test('an adapter whose retirement was not promoted is made again where another version has none', async () => {
+    await fixture.promote('run-0');
+    await decide('run-1');
+    await fixture.endNights();
+    await fixture.promote('another', ['b']);
+    const all: Played = { ...played, served: () => true, routing: () => 'b' };
+    const { decision, result } = await decide('run-2', [kept('a', 'recurring')], all);
+    expect(decision.reasons).toEqual([{ kind: 'new', capabilityId: 'a' }]);
+    expect(result.retiredBefore).toBeUndefined();
+  });
 });
