@@ -6,9 +6,10 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { RegistryVersion } from '../../contracts/artifacts/registry';
 import { reusableAdapterSchema } from '../../contracts/artifacts/reuse';
 import { runRecordSchema } from '../../contracts/artifacts/run-record';
-import { type ArtifactStore, isStoreError, layout } from '../../store';
+import { type ArtifactStore, layout } from '../../store';
 import { readAnalystUse } from '../analyst/budget-meter';
 import { plural } from '../html/format';
+import { reusableRecords, unlessLost } from '../reuse/reuse-records';
 
 /** What a record of `reuse/<agent>/` was made from, as far as it is compared here. */
 const dependsOnSchema = z.looseObject({ baseModel: z.string() });
@@ -42,8 +43,8 @@ export async function remakingCost(
   version: RegistryVersion,
 ): Promise<Remaking | null> {
   const today = prepared.baseModelSha256;
-  const adapters = await recordsOf(store, agent, 'adapter-', adapterSchema);
-  const calibrations = await recordsOf(store, agent, 'calibration-', calibrationSchema);
+  const adapters = await reusableRecords(store, agent, 'adapter', adapterSchema);
+  const calibrations = await reusableRecords(store, agent, 'calibration', calibrationSchema);
   const made = contentsFor(today, [...adapters, ...calibrations]);
   const members = version.adapters.map(({ sha256 }) => adapters.find(({ adapter }) => adapter.sha256 === sha256));
   const lost = members.filter((member) => member === undefined || !made.has(contentOf(member)));
@@ -90,19 +91,6 @@ function calibrationOf(
   return found === undefined ? [] : [found];
 }
 
-/** Records of one kind. One that cannot be read counts as none. */
-async function recordsOf<T>(store: ArtifactStore, agent: string, prefix: string, schema: z.ZodType<T>): Promise<T[]> {
-  const folder = layout.reuse(agent);
-  const found: T[] = [];
-  for (const name of (await store.list(folder)).filter((one) => one.startsWith(prefix))) {
-    const record = await unlessLost(async () =>
-      schema.safeParse((await store.readDocument(`${folder}/${name}`))?.value),
-    );
-    if (record?.success) found.push(record.data);
-  }
-  return found;
-}
-
 /** What artifacts say; those that are gone or damaged are left out. */
 async function readEach<R, T>(
   store: ArtifactStore,
@@ -116,15 +104,6 @@ async function readEach<R, T>(
     if (read?.success) found.push(read.data);
   }
   return found;
-}
-
-async function unlessLost<T>(read: () => Promise<T>): Promise<T | null> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isStoreError(error) && (error.type === 'Store.Missing' || error.type === 'Store.Corrupt')) return null;
-    throw error;
-  }
 }
 
 /**

@@ -15,9 +15,34 @@ export async function takeReusable<R, T>(
   schema: z.ZodType<R>,
   takeOver: (record: R) => Promise<T | null>,
 ): Promise<T | null> {
-  try {
+  return unlessLost(async () => {
     const record = schema.safeParse((await store.readDocument(placeOf(agent, key)))?.value);
-    return record.success ? await takeOver(record.data) : null;
+    return record.success ? takeOver(record.data) : null;
+  });
+}
+
+/** The records of one kind that an agent's runs have kept. One that cannot be read counts as none. */
+export async function reusableRecords<R>(
+  store: ArtifactStore,
+  agent: string,
+  kind: ReuseKey['kind'],
+  schema: z.ZodType<R>,
+): Promise<R[]> {
+  const folder = layout.reuse(agent);
+  const found: R[] = [];
+  for (const name of (await store.list(folder)).filter((one) => one.startsWith(`${kind}-`))) {
+    const record = await unlessLost(async () =>
+      schema.safeParse((await store.readDocument(`${folder}/${name}`))?.value),
+    );
+    if (record?.success) found.push(record.data);
+  }
+  return found;
+}
+
+/** What is read; null where it is gone or damaged. */
+export async function unlessLost<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
   } catch (error) {
     if (isLost(error)) return null;
     throw error;
