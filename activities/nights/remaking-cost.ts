@@ -34,7 +34,7 @@ const IDENTIFYING = /^(discover|label)/;
  * What it will cost to make the members of a version again, whose base model is no longer today's, and what it was
  * measured by: their calibrations, their trainings, and the identification of a first night. Estimated from what they
  * took before. What was made from the same content for today's base model already is reused and not counted; null where
- * that is all of it. What has left no record is counted as unknown.
+ * that is all of it, or all that is known. What has left no record is counted as unknown.
  */
 export async function remakingCost(
   store: ArtifactStore,
@@ -52,7 +52,7 @@ export async function remakingCost(
   const environments = new Set(members.flatMap((one) => one?.dependsOn.environments.map(({ sha256 }) => sha256) ?? []));
   const behind = [...environments].flatMap((sha256) => calibrationOf(sha256, version.baseModelSha256, calibrations));
   const calibrated = behind.filter((record) => !made.has(contentOf(record)));
-  if (lost.length + calibrated.length === 0) return null;
+  if (trained.length + calibrated.length === 0) return null;
   const ofCalibrations = await readEach(store, calibrated, ({ detail }) => detail, detailSchema);
   const ofTrainings = await readEach(store, trained, ({ adapter }) => adapter.manifest, manifestSchema);
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
@@ -69,9 +69,13 @@ export async function remakingCost(
   return { ...facts, sentence: sentenceOf(facts) };
 }
 
-/** The content of a record but for the base model. */
-const contentOf = ({ dependsOn }: Pick<AdapterRecord | CalibrationRecord, 'dependsOn'>): string =>
-  JSON.stringify({ ...dependsOn, baseModel: null });
+/**
+ * The content of a record but for the base model, and for the adapter that a training continued: a new base model has
+ * no use for that one, and its training begins from zero.
+ */
+const contentOf = ({
+  dependsOn: { continues: _, ...dependsOn },
+}: Pick<AdapterRecord | CalibrationRecord, 'dependsOn'>): string => JSON.stringify({ ...dependsOn, baseModel: null });
 
 const contentsFor = (
   baseModel: string,
@@ -156,6 +160,6 @@ function sentenceOf({ version, adapters, calibrations, environments, ...facts }:
     `The base model has changed: making the ${plural(adapters, 'adapter')} of version ${version} again takes about ` +
     `${whole(calibrationRollouts)} rollouts of ${plural(calibrations, 'calibration')}, ${whole(trainingRollouts)} of ` +
     `training (${whole(trainingTokens)} tokens, ${trainingMinutes} minutes)${asked}` +
-    `${unknown > 0 ? `, and what ${unknown} without a record ${unknown === 1 ? 'takes' : 'take'}` : ''}; ${plural(environments, 'environment')} stay.`
+    `${unknown > 0 ? `, and what ${unknown} without a record ${unknown === 1 ? 'takes' : 'take'}` : ''}; ${plural(environments, 'environment')} ${environments === 1 ? 'stays' : 'stay'}.`
   );
 }

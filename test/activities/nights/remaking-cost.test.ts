@@ -28,13 +28,16 @@ describe('what a changed base model costs', () => {
 
   const record = (kind: string, name: string, value: object) =>
     fixture.store.swapDocument(`${layout.reuse('parcels')}/${kind}-${name}.json`, value, null);
-  const adapter = async (id: string, baseModel = BEFORE, name = id) => {
+  const adapter = async (id: string, baseModel = BEFORE, name = id, continues = {}) => {
     const manifest = await putJson(fixture.store, layout.training('run-0', name), 'manifest.json', {
       completionTokens: 5_000,
     });
     await record('adapter', name, {
       runId: 'run-0',
-      dependsOn: { baseModel, environments: [{ id, sha256: shaOf(`${Number(id === 'b')}`) }], options: { lr: 1 } },
+      dependsOn: {
+        ...{ baseModel, environments: [{ id, sha256: shaOf(`${Number(id === 'b')}`) }], options: { lr: 1 } },
+        ...continues,
+      },
       adapter: {
         ...{
           name: `${id}@1`,
@@ -93,12 +96,24 @@ describe('what a changed base model costs', () => {
     expect(artifact).not.toHaveProperty('remaking');
   });
 
+  test('a member that was trained on is there again once its content was trained', async () => {
+    await Promise.all([adapter('a', BEFORE, 'a', { continues: shaOf('d') }), adapter('b')]);
+    await Promise.all([adapter('a', TODAY, 'a-today'), adapter('b', TODAY, 'b-today')]);
+    expect((await plan()).planned).not.toHaveProperty('remaking');
+  });
+
+  test('nothing is told where all that is to be made has left no record', async () => {
+    expect((await plan()).planned).not.toHaveProperty('remaking');
+    await Promise.all([adapter('a'), adapter('a', TODAY, 'a-today')]);
+    expect((await plan('run-2')).planned).not.toHaveProperty('remaking');
+  });
+
   test('what left no record is counted as unknown, and a removed run is told by its history', async () => {
     await adapter('a');
     await fixture.store.put(layout.history('parcels'), 'run-0.json', JSON.stringify({ broken: true }));
     const { planned, plan: artifact } = await plan();
     expect(artifact.remaking).toMatchObject({ adapters: 2, calibrations: 0, unknown: 1, identification: null });
-    expect(planned.remaking).toContain(', and what 1 without a record takes');
+    expect(planned.remaking).toContain(', and what 1 without a record takes; 1 environment stays.');
     const spend = {
       rollouts: 9,
       trainingRollouts: 9,
