@@ -8,6 +8,13 @@ import { MESSAGES } from '../contracts/names';
 /** With pauses of half a minute, every this many attempts are half an hour. */
 const ATTEMPTS_BETWEEN_REPORTS = 64;
 
+/** An attempt that lasted this long got on with its work. One that finds a service down fails sooner. */
+const GOT_ON_MS = 10 * 60_000;
+
+/** Whether an attempt that lasted so long got on before it failed. The run is told of each: they cannot be many. */
+export const hasGotOn = (attempt: number, lastedMs: number): boolean =>
+  attempt >= REPORTED_ATTEMPTS && lastedMs >= GOT_ON_MS;
+
 /**
  * Whether the failure of this attempt is shown in the run's progress table. Every report is a row of the run's
  * timeline, so they become rare: the 8th, 16th, 32nd and 64th attempt, then about every half hour.
@@ -25,6 +32,7 @@ export const repeatedFailureInterceptor = (): { inbound: ActivityInboundCallsInt
   inbound: {
     async execute(input, next) {
       const { attempt } = Context.current().info;
+      const begunMs = Date.now();
       try {
         const result = await next(input);
         if (attempt > REPORTED_ATTEMPTS) await tellRun({ key: keyOfActivity(), attempts: null });
@@ -32,12 +40,14 @@ export const repeatedFailureInterceptor = (): { inbound: ActivityInboundCallsInt
       } catch (error) {
         const ends = error instanceof ApplicationFailure && error.nonRetryable === true;
         if (ends && attempt > REPORTED_ATTEMPTS) await tellRun({ key: keyOfActivity(), attempts: null });
-        if (!ends && !(error instanceof CancelledFailure) && isReported(attempt))
+        const gotOn = hasGotOn(attempt, Date.now() - begunMs);
+        if (!ends && !(error instanceof CancelledFailure) && (gotOn || isReported(attempt)))
           await tellRun({
             key: keyOfActivity(),
             attempts: attempt,
             sinceMs: Context.current().info.scheduledTimestampMs,
             reason: reasonOf(error),
+            ...(gotOn && { gotOn }),
           });
         throw error;
       }

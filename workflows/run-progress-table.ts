@@ -13,6 +13,7 @@ import { type RunOutcome, SEARCH_ATTRIBUTES, type StageName, STAGES, type Waitin
 import { cleanMarkdown } from '../contracts/clean-text';
 import { oneLine } from './one-line';
 import type { RunNotices } from './run-notices';
+import { stillSince } from './still-since';
 import { deadlineOf } from './wait-deadlines';
 
 const stageKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.stage, 'KEYWORD');
@@ -143,7 +144,7 @@ export class RunProgressTable {
       const reason = oneLine(status.reason, MAX_TEXT);
       // Each further attempt is no news.
       if (this.failing[key]?.sinceMs !== sinceMs) this.notices.tell({ kind: 'fails', key, reasons: [reason] });
-      this.failing[key] = { ...status, reason };
+      this.failing[key] = { ...status, reason, stillSinceMs: stillSince(this.failing[key], status, Date.now()) };
     }
     this.show();
   }

@@ -6,7 +6,7 @@ import {
 } from '@temporalio/client';
 import { cleanLine } from '../../contracts/clean-text';
 import { REPORTED_ATTEMPTS } from '../../contracts/limits';
-import type { RunProgress } from '../../contracts/messages/run';
+import type { RepeatedFailure, RunProgress } from '../../contracts/messages/run';
 import { MESSAGES, SEARCH_ATTRIBUTES, scheduleIdOf, WORKFLOWS } from '../../contracts/names';
 
 /** How long an open run may take to say what fails in it. */
@@ -14,9 +14,17 @@ const ANSWER_MS = 10_000;
 /** Longest text of what fails, in characters. */
 const MAX_REASON = 300;
 
+/** temporal.api.enums.v1.PendingActivityState of an activity that waits for its next attempt. */
+const BETWEEN_ATTEMPTS = 1;
+
+type Attempt = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];
+
 /** What fails again and again in a run in which nothing else is under way. */
 interface Standstill {
-  /** Since when nothing else is: when what began to fail last was begun, in milliseconds since 1970. */
+  /**
+   * Since when nothing in it gets on: the last time that something did, as far as its reports and the server tell, in
+   * milliseconds since 1970.
+   */
   sinceMs: number;
   /** What fails, and with what. */
   reason: string;
@@ -75,7 +83,7 @@ async function describeRun(client: Client, runId: string): Promise<OpenRun | nul
   const attempts = await attemptsUnderWay(client, description);
   const base = {
     ...{ runId, startedAt: description.startTime, scheduled: description.memo?.['scheduled'] === true },
-    standstill: attempts.length > 0 && attempts.every(failsAgain) ? await standstillOf(client, runId) : null,
+    standstill: attempts.length > 0 && attempts.every(failsAgain) ? await standstillOf(client, runId, attempts) : null,
   };
   const stage = attribute(SEARCH_ATTRIBUTES.stage) || 'prepare';
   if (waiting === 'repeated-failure')
@@ -88,9 +96,9 @@ async function describeRun(client: Client, runId: string): Promise<OpenRun | nul
     : { ...base, state: 'waits', doing: `waits for an answer in stage ${stage}` };
 }
 
-/** The attempt of each activity that is under way in the run and in its child workflows. */
-async function attemptsUnderWay(client: Client, { raw }: WorkflowExecutionDescription): Promise<number[]> {
-  const attempts = (raw.pendingActivities ?? []).map(({ attempt }) => attempt ?? 1);
+/** What the server says of each activity that is under way in the run and in its child workflows. */
+async function attemptsUnderWay(client: Client, { raw }: WorkflowExecutionDescription): Promise<Attempt[]> {
+  const attempts: Attempt[] = [...(raw.pendingActivities ?? [])];
   for (const { workflowId, workflowTypeName } of raw.pendingChildren ?? []) {
     if (!workflowId || workflowTypeName === WORKFLOWS.deliverNotice) continue;
     const child = await existing(client, workflowId);
@@ -99,19 +107,31 @@ async function attemptsUnderWay(client: Client, { raw }: WorkflowExecutionDescri
   return attempts;
 }
 
-/** As many attempts have failed as make a worker tell the run (`workers/repeated-failures.ts`). */
-const failsAgain = (attempt: number): boolean => attempt > REPORTED_ATTEMPTS;
+/**
+ * As many attempts have failed as make a worker tell the run (`workers/repeated-failures.ts`), and none is being made.
+ * One that is may work, whatever became of those before it.
+ */
+const failsAgain = ({ attempt, state }: Attempt): boolean =>
+  (attempt ?? 1) > REPORTED_ATTEMPTS && Number(state) === BETWEEN_ATTEMPTS;
+
+/**
+ * When an attempt was last heard of whose worker then fell silent, as one that is killed: it could not say whether it
+ * got on. 0 where the last attempt failed by itself.
+ */
+const lostAt = ({ lastFailure, lastHeartbeatTime: time }: Attempt): number =>
+  lastFailure?.timeoutFailureInfo && time ? Number(time.seconds ?? 0) * 1_000 : 0;
 
 /** Asks a run what fails in it. Null when it does not say: then nothing is known of it, and it counts as at work. */
-async function standstillOf(client: Client, runId: string): Promise<Standstill | null> {
+async function standstillOf(client: Client, runId: string, attempts: readonly Attempt[]): Promise<Standstill | null> {
   try {
     const { failing = [] } = await client.withDeadline(Date.now() + ANSWER_MS, () =>
       client.workflow.getHandle(runId).query<RunProgress>(MESSAGES.progressQuery),
     );
     if (failing.length === 0) return null;
-    const last = failing.reduce((a, b) => (b.sinceMs > a.sinceMs ? b : a));
+    const sinceOf = ({ sinceMs, stillSinceMs = sinceMs }: RepeatedFailure) => stillSinceMs;
+    const last = failing.reduce((a, b) => (sinceOf(b) > sinceOf(a) ? b : a));
     const reason = cleanLine(`${last.key}: ${last.reason}`).slice(0, MAX_REASON);
-    return { sinceMs: last.sinceMs, reason };
+    return { sinceMs: Math.max(sinceOf(last), ...attempts.map(lostAt)), reason };
   } catch {
     return null;
   }

@@ -204,6 +204,10 @@ export interface RepeatedFailure {
   sinceMs: number;
   /** What the last attempt failed with. */
   reason: string;
+  /** The last attempt lasted so long that it got on with its work before it failed. Workers say it; absent: no. */
+  gotOn?: boolean;
+  /** Since when no attempt got on, as far as reports tell. The run says it; absent in what older runs say. */
+  stillSinceMs?: number;
 }
 
 /** Argument of the signal `note`, from a child workflow or an activity to its run. */

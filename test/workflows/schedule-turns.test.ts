@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ImprovementRunResult, Notice, RunProgress } from '../../contracts/messages/run';
@@ -233,7 +234,9 @@ describe('beside a run that a person started and in which everything fails again
     activities.orchestration.takeTurn = takeTurn;
     activities.sandbox.collectTrajectories = async (context) => {
       if (context.runId !== failing) return collectTrajectories!(context);
-      throw ApplicationFailure.create({ message: 'down', type: 'Model.Unreachable', nextRetryDelay: '10ms' });
+      // Eight attempts fail at once. The ninth does not begin before the test ends.
+      const nextRetryDelay = Context.current().info.attempt < 8 ? '10ms' : '1 hour';
+      throw ApplicationFailure.create({ message: 'down', type: 'Model.Unreachable', nextRetryDelay });
     };
     await withWorkers(temporal, activities, async () => {
       const first = await startRun(temporal, (runId) => void (failing = runId));
