@@ -10,8 +10,8 @@ import type { RoutingTask } from './routing-task';
 const LEAST_ALIKE = 5;
 
 /**
- * What is known of the best kind and of the oracle. `order` is the drawn order of tasks or a beginning of it: judged are
- * its tasks up to the first of which the kind's choice was not played, since only a beginning is a random sample.
+ * What is known of the best kind and of the oracle. `order` is the drawn order of tasks or a beginning of it: judged
+ * are its tasks up to the first of which the kind's choice was not played, since only a beginning is a random sample.
  */
 export function spendingAfter(
   spent: Pick<Spending, 'step' | 'rollouts'>,
