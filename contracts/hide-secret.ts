@@ -8,6 +8,12 @@ export function hideSecret(text: string, secret: string | null | undefined): str
   return secret == null || secret.length < SHORTEST ? text : text.replaceAll(secret, '[key]');
 }
 
+/** The same for bytes in any encoding that has ASCII in it. Without the secret they are the same bytes, not copied. */
+export function hideSecretInBytes(bytes: Buffer, secret: string | null): Buffer {
+  if (secret === null || secret.length < SHORTEST || !bytes.includes(secret)) return bytes;
+  return Buffer.from(hideSecret(bytes.toString('latin1'), Buffer.from(secret).toString('latin1')), 'latin1');
+}
+
 /** The same for an error and its causes: it, or one like it without the secret in messages and stacks. */
 export function hideSecretIn(error: Error, secret: string | null | undefined): Error {
   const message = hideSecret(error.message, secret);

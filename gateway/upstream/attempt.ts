@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { hideSecretInBytes } from '../../contracts/hide-secret';
 import { type Replica, ClientGone } from './replica';
 import type { SseRelay } from './sse-relay';
 
@@ -56,7 +57,7 @@ export function attempt(
     const { method, body } = request;
     replica.pool.dispatch(
       { method, path: replica.basePath + request.path, body, headers: { ...request.headers, ...auth } },
-      new AttemptHandler(request, target, handle, settle),
+      new AttemptHandler(request, target, replica.apiKey, handle, settle),
     );
   });
 }
@@ -72,6 +73,8 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   constructor(
     private readonly request: UpstreamRequest,
     private readonly target: StreamTarget | null,
+    /** The gateway's own key, which model servers repeat in their errors. */
+    private readonly secret: string | null,
     private readonly handle: AbortHandle,
     private readonly settle: (result: AttemptResult) => void,
   ) {}
@@ -84,7 +87,9 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     this.status = status;
     this.headers = headers;
     const isStream = status === 200 && (headers['content-type'] ?? '').startsWith('text/event-stream');
-    if (isStream && this.target !== null) this.relay = this.target.open(headers);
+    if (!isStream || this.target === null) return;
+    this.relay = this.target.open(headers);
+    this.relay.secret = this.secret;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -111,7 +116,8 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.relay === null) {
-      const body = this.chunks.length === 1 ? (this.chunks[0] as Buffer) : Buffer.concat(this.chunks, this.size);
+      const whole = this.chunks.length === 1 ? (this.chunks[0] as Buffer) : Buffer.concat(this.chunks, this.size);
+      const body = hideSecretInBytes(whole, this.secret);
       return this.finish({ kind: 'whole', status: this.status, headers: this.headers, body });
     }
     if (this.target?.started() !== true)

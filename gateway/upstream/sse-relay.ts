@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { hideSecretInBytes } from '../../contracts/hide-secret';
 import { openAiError } from '../../contracts/messages/openai-error';
 
 /** A server that sends more than this without ending an event is not sending events. */
@@ -30,6 +31,8 @@ function after(data: Buffer, mark: string): number {
  */
 export class SseRelay {
   private rest: Buffer | null = null;
+  /** The gateway's own key. Model servers repeat keys in their errors; no client gets it. */
+  secret: string | null = null;
 
   constructor(
     private readonly response: ServerResponse,
@@ -73,7 +76,8 @@ export class SseRelay {
     this.response.end();
   }
 
-  private write(piece: Buffer): boolean {
+  private write(events: Buffer): boolean {
+    const piece = hideSecretInBytes(events, this.secret);
     this.start();
     this.onPiece?.(piece);
     return this.response.write(piece);

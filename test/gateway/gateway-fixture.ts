@@ -78,6 +78,7 @@ export class GatewayFixture {
       secondAgent?: string;
       ready?: boolean;
       tracing?: Tracing | null;
+      modelApiKey?: string;
     } = {},
   ): Promise<this> {
     for (let i = 0; i < (options.replicas ?? 1); i++) this.replicas.push(await new FakeReplica().start());
@@ -106,7 +107,8 @@ export class GatewayFixture {
       },
       'test',
     );
-    this.gateway = new Gateway(config, { store: this.store, log: this.log, tracing: options.tracing ?? null });
+    const { tracing = null, modelApiKey = null } = options;
+    this.gateway = new Gateway(config, { store: this.store, log: this.log, tracing, modelApiKey });
     this.server = new GatewayServer(this.gateway);
     await this.gateway.start();
     const { admin } = config;

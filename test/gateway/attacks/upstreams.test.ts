@@ -200,6 +200,31 @@ describe('a hostile model server', () => {
   );
 });
 
+describe('the key of the gateway, repeated by a model server', () => {
+  const KEY = 'sk-the-gateways-own';
+  const fixture = new GatewayFixture();
+  beforeAll(() => fixture.start({ registry: { versions: [versionOf(1, 'weigh')] }, modelApiKey: KEY }));
+  afterAll(() => fixture.stop());
+
+  it.each<[string, (response: ServerResponse) => void, object]>([
+    ['an error', json(JSON.stringify({ error: { message: `bad key ${KEY}`, code: KEY } }), {}, 401), {}],
+    ['an answer', json(JSON.stringify(completion('desk-base', KEY))), {}],
+    [
+      'an event',
+      events(`${chunkEvent('desk-base', 'ok')}data: {"error":{"message":"bad key ${KEY}"}}\n\ndata: [DONE]\n\n`),
+      { stream: true },
+    ],
+  ])('does not reach a client in %s', async (_name, behave, more) => {
+    fixture.replicas[0]!.behaviour = (_request, response) => {
+      behave(response);
+      return true;
+    };
+    const { text } = await fixture.chat('repeated', { model: 'desk@base', ...more });
+    expect(text).not.toContain(KEY);
+    expect(text).toContain('[key]');
+  });
+});
+
 describe('kept traces', () => {
   const fixture = new GatewayFixture();
   beforeAll(() => fixture.start({ registry: { versions: [versionOf(1, 'weigh')] }, agent: { traces: { sample: 1 } } }));
