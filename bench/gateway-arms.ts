@@ -13,15 +13,18 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { inParallel } from '../activities/in-parallel';
 import { gatewayArguments } from '../cli/supervisor/gateway-arguments';
+import { preparedSpecSchema } from '../contracts/artifacts/prepared-spec';
 import type { RegistryVersion } from '../contracts/artifacts/registry';
+import { reportSchema } from '../contracts/artifacts/report';
 import type { ChatMessage } from '../contracts/artifacts/trajectory';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import type { GatewayConfigInput } from '../contracts/config/gateway-config';
 import { loadAgentSpec } from '../loaders/agent-spec';
 import { openEnvironment } from '../sandbox';
-import { layout, LocalStore, promoteVersion, readRegistry } from '../store';
+import { getJson, layout, LocalStore, promoteVersion, readRegistry } from '../store';
 import { heldOutPlayed } from './shared/held-out-played';
 import { freePort, Processes, untilHealthy } from './shared/processes';
+import { artifactOf } from './worlds/finished-run';
 
 /** Long enough for a loaded machine. In production a slow router means the base model, which is no question here. */
 const ROUTER_MS = 30_000;
@@ -113,6 +116,13 @@ async function untilServed(url: string, { name }: AgentSpec, { version, adapters
   throw new Error(`Version ${version} is not served after two minutes.`);
 }
 
+/** Directory of the base model that a version was trained on. */
+async function baseModelOf(store: LocalStore, { runId }: RegistryVersion): Promise<string> {
+  const path = store.localPath(`${layout.report(runId)}/report.json`);
+  const report = reportSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+  return (await getJson(store, artifactOf(report, 'spec of the agent'), preparedSpecSchema)).modelPath;
+}
+
 async function measure(home: string, agentPath: string, concurrency: number): Promise<void> {
   const spec = loadAgentSpec(agentPath);
   const scratch = scratchHome(home);
@@ -123,8 +133,8 @@ async function measure(home: string, agentPath: string, concurrency: number): Pr
     if (versions.length === 0)
       throw new Error(`${spec.name} has no version in ${home}: run the demo first (make demo).`);
     const [modelPort, port] = [await freePort(), await freePort()];
-    const models = join(home, 'models');
-    const model = ['--model', join(models, readdirSync(models)[0] ?? ''), '--served-name', spec.model.name];
+    const modelPath = await baseModelOf(store, versions.at(-1)!);
+    const model = ['--model', modelPath, '--served-name', spec.model.name];
     processes.start(
       process.env['WHET_PYTHON'] || '.toolchain/venv/bin/python',
       ['-m', 'whetstone.serve', ...model, '--port', String(modelPort), '--adapters', join(home, 'store')],
