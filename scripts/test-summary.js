@@ -1,9 +1,11 @@
-// Adds up pytest's JUnit file and jest's JSON files, names the checks that failed, and ends with 'N passed, N failed'.
+// Adds up pytest's JUnit file and jest's JSON files, names the tests and the checks that failed with the first lines of
+// their messages, and ends with 'N passed, N failed'.
 // A runner that left no result and a check that failed count as one failure each. Cluster tests that were skipped count
 // as nothing: they say themselves why. A skipped test with vLLM counts as a failure: what it needs can be installed.
 // Exit code 1 unless everything passed.
 const { readFileSync } = require('node:fs');
-const { join } = require('node:path');
+const { join, relative } = require('node:path');
+const { stripVTControlCharacters } = require('node:util');
 
 // `--only=cluster` or `--only=vllm`: only these tests were run.
 const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
@@ -36,21 +38,54 @@ function jestCounts(json) {
   };
 }
 
+// The first lines of a message, without the colours of a terminal: enough to see what failed when the rest of the
+// output is lost.
+const excerpt = (message) =>
+  stripVTControlCharacters(message)
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(0, 12)
+    .map((line) => `    ${line.slice(0, 200)}`)
+    .join('\n');
+
+function pytestFailures(xml) {
+  const cases = xml.matchAll(/<testcase classname="([^"]*)" name="([^"]*)"[^>]*>\s*<(?:failure|error) message="([^"]*)"/g);
+  return [...cases].map(([, file, name, message]) => ({
+    title: `${file} ${name}`,
+    message: message.replaceAll('&#10;', '\n').replaceAll('&quot;', '"').replaceAll('&gt;', '>').replaceAll('&lt;', '<'),
+  }));
+}
+
+function jestFailures(json) {
+  return JSON.parse(json).testResults.flatMap((file) => {
+    const tests = file.assertionResults.filter((test) => test.status === 'failed');
+    const path = relative(process.cwd(), file.name);
+    if (tests.length === 0) return file.status === 'failed' ? [{ title: path, message: file.message }] : [];
+    return tests.map((test) => ({ title: `${path}: ${test.fullName}`, message: test.failureMessages.join('\n') }));
+  });
+}
+
 const withoutSkips = ({ passed, failed, skipped }) => ({ passed, failed: failed + skipped, skipped: 0 });
 
 const OPTIONAL = new Set(['vllm', 'cluster']);
 const runners = [
-  ['pytest', read('pytest.xml'), pytestCounts],
-  ['jest', read('jest.json'), jestCounts],
-  ['end-to-end', read('e2e.json'), jestCounts],
-  ['vllm', read('vllm.xml'), (xml) => withoutSkips(pytestCounts(xml))],
-  ['cluster', read('cluster.json'), jestCounts],
+  ['pytest', read('pytest.xml'), pytestCounts, pytestFailures],
+  ['jest', read('jest.json'), jestCounts, jestFailures],
+  ['end-to-end', read('e2e.json'), jestCounts, jestFailures],
+  ['vllm', read('vllm.xml'), (xml) => withoutSkips(pytestCounts(xml)), pytestFailures],
+  ['cluster', read('cluster.json'), jestCounts, jestFailures],
 ]
   .filter(([name, text]) => (only === undefined ? !OPTIONAL.has(name) || text !== null : name === only))
-  .map(([name, text, count]) => ({ name, ...(text === null ? { passed: 0, failed: 1, skipped: 0 } : count(text)) }));
+  .map(([name, text, count, failures]) => ({
+    name,
+    ...(text === null ? { passed: 0, failed: 1, skipped: 0 } : count(text)),
+    failures: text === null ? [] : failures(text),
+  }));
 
 const checks = failedChecks.filter((name) => !runners.some((runner) => runner.name === name && runner.failed > 0));
 console.log('');
+for (const { name, failures } of runners)
+  for (const { title, message } of failures) console.log(`failed in ${name}: ${title}\n${excerpt(message)}\n`);
 for (const { name, passed, failed, skipped } of runners)
   console.log(`${name}: ${passed} of ${passed + failed} passed${skipped ? `, ${skipped} skipped` : ''}`);
 if (checks.length > 0) console.log(`checks that failed: ${checks.join(', ')}`);
