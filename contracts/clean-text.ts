@@ -4,12 +4,20 @@
  */
 
 /**
- * Characters that are not seen, and that change what is: control characters of both sets but newline and tab, marks of
- * the direction of writing, separators that end a line for some programs and not for others, invisible tags, and halves
- * of characters.
+ * Characters that are not seen, or that change what is: control characters of both sets but newline and tab, marks of
+ * the direction of writing, separators that end a line for some programs and not for others, spaces, letters and marks
+ * without a shape, invisible tags, and halves of characters. Joiners stay between characters beyond ASCII, where
+ * scripts and emoji need them, and so do the selectors of emoji.
  */
-const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}\p{Cs}]/gu;
+const HIDDEN = new RegExp(
+  [
+    '[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180e\\u200b',
+    '\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0d\\ufeff\\uffa0\\ufff9-\\ufffb',
+    '\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}\\p{Cs}]',
+    '|(?<=[\\u0000-\\u007f]|^)[\\u200c\\u200d]|[\\u200c\\u200d](?=[\\u0000-\\u007f]|$)',
+  ].join(''),
+  'gu',
+);
 /** Colours, of which logs are full. */
 const COLOURS = /\u001b\[[0-9;]*m/g;
 /** Colours and movements of the cursor. */
