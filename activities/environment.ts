@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import { failure } from '../contracts/typed-failure';
@@ -10,6 +9,7 @@ import {
   SandboxError,
   SandboxUnavailable,
 } from '../sandbox';
+import { LARGEST_SOURCE_BYTES, readBounded } from '../loaders/read-bounded';
 import type { ArtifactStore } from '../store';
 
 /** A running environment, as far as activities use it. */
@@ -46,14 +46,16 @@ export async function readOwnerEnvironment({
   environmentSha256,
   spec,
 }: PreparedSpec): Promise<EnvironmentSource> {
-  const source = await readFile(environmentPath, 'utf8').catch((error: unknown) => {
+  let source: string;
+  try {
+    source = readBounded(environmentPath, LARGEST_SOURCE_BYTES).toString('utf8');
+  } catch (error) {
     throw failure(
       'Environment.Failed',
-      `The environment ${environmentPath} cannot be read (${(error as Error).message}). ` +
-        'Restore it, then start a new run.',
+      `The environment ${environmentPath}: ${(error as Error).message} Restore it, then start a new run.`,
       { nonRetryable: true },
     );
-  });
+  }
   if (createHash('sha256').update(source).digest('hex') !== environmentSha256) {
     throw failure(
       'Environment.Failed',

@@ -1,7 +1,7 @@
-import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type AgentSpec, agentSpecSchema } from '../contracts/config/agent-spec';
 import { pricesOf } from '../contracts/artifacts/analyst-use';
+import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from './read-bounded';
 import { readYaml } from './read-yaml';
 import { problemLines, schemaProblems, shown, type SpecProblem } from './schema-problems';
 
@@ -93,15 +93,15 @@ function crossChecks(
   return problems;
 }
 
-/** Why a path cannot be read as a file; null where it can. */
+/** Why a path cannot be read as a source file; null where it can. */
 function whyNoFile(path: string): string | null {
   try {
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (found?.isFile() === true) return null;
-    return found === undefined ? 'does not exist' : 'is not a file';
-  } catch {
-    // Links in a circle, a name that no file can have, a folder that may not be entered.
-    return 'cannot be read';
+    readBounded(path, LARGEST_SOURCE_BYTES);
+    return null;
+  } catch (error) {
+    if (!(error instanceof UnreadableFileError)) throw error;
+    // Without its full stop, for a sentence that goes on.
+    return error.isMissing ? 'does not exist' : error.message.replace(/\.$/, '');
   }
 }
 

@@ -1,6 +1,6 @@
-import { readFileSync, statSync } from 'node:fs';
-import { parseDocument } from 'yaml';
-import type { SpecProblem } from './schema-problems';
+import { type Document, isAlias, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { readBounded, UnreadableFileError } from './read-bounded';
+import { type SpecProblem, shown } from './schema-problems';
 
 /** Largest file that is read. */
 const LARGEST_BYTES = 1_000_000;
@@ -9,26 +9,27 @@ const LARGEST_BYTES = 1_000_000;
 export type ReadYaml = { value: unknown } | { problems: SpecProblem[] };
 
 /**
- * Reads a YAML file that somebody wrote. A FIFO would be waited for and a device read without end, so only files are
- * read. Aliases that refer to themselves, or multiply a small file into gigabytes, are a problem like any other.
+ * Reads a YAML file that somebody wrote. Only files are read, and none that are large. Aliases that refer to
+ * themselves, or multiply a small file into gigabytes, are a problem like any other.
  */
 export function readYaml(file: string): ReadYaml {
   const problem = (message: string): ReadYaml => ({ problems: [{ path: '', message }] });
   let text: string;
   try {
-    const found = statSync(file);
-    if (!found.isFile()) return problem('is not a file.');
-    if (found.size > LARGEST_BYTES) return problem(`is larger than ${LARGEST_BYTES} bytes.`);
-    text = readFileSync(file, 'utf8');
+    text = readBounded(file, LARGEST_BYTES).toString('utf8');
   } catch (error) {
-    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    return problem(isMissing ? 'there is no such file.' : `cannot be read: ${(error as Error).message}.`);
+    if (error instanceof UnreadableFileError) return problem(error.message);
+    throw error;
   }
-  // Tags make sets and maps whose fields no schema sees. What a tag means is not guessed: it is a problem.
-  const document = parseDocument(text, { schema: 'core', resolveKnownTags: false });
-  const faults = [...document.errors, ...document.warnings];
-  if (faults.length > 0) return { problems: faults.map((fault) => ({ path: '', message: fault.message.trimEnd() })) };
   try {
+    // Tags make sets and maps whose fields no schema sees. What a tag means is not guessed: it is a problem. Keys are
+    // compared below, because the library compares each of them with all others.
+    const lineCounter = new LineCounter();
+    const options = { schema: 'core', resolveKnownTags: false, uniqueKeys: false, lineCounter } as const;
+    const document = parseDocument(text, options);
+    const faults = [...document.errors, ...document.warnings].map(({ message }) => message.trimEnd());
+    if (faults.length === 0) faults.push(...keyFaults(document, lineCounter));
+    if (faults.length > 0) return { problems: faults.map((message) => ({ path: '', message })) };
     const value: unknown = document.toJS();
     // Throws where an alias lies within what it stands for.
     JSON.stringify(value);
@@ -36,4 +37,28 @@ export function readYaml(file: string): ReadYaml {
   } catch (error) {
     return problem(`its aliases or levels cannot be resolved: ${(error as Error).message.split('\n', 1)[0]}.`);
   }
+}
+
+/** Keys that occur twice in a map, and keys that are lists or maps, with their lines. */
+function keyFaults(document: Document.Parsed, lines: LineCounter): string[] {
+  const faults: string[] = [];
+  visit(document, {
+    Map: (_, map) => {
+      const seen = new Set<string>();
+      for (const { key } of map.items) {
+        const line = isNode(key) && key.range ? lines.linePos(key.range[0]).line : 0;
+        const node = isAlias(key) ? key.resolve(document) : key;
+        if (!isScalar(node)) {
+          faults.push(`the key in line ${line} is a list or a map. Keys are words.`);
+          continue;
+        }
+        // As keys of the value: 1 and "1" are the same field.
+        const name = String(node.value);
+        if (seen.has(name)) faults.push(`the key ${shown(JSON.stringify(name))} in line ${line} is there twice.`);
+        seen.add(name);
+      }
+      return faults.length > 0 ? visit.BREAK : undefined;
+    },
+  });
+  return faults;
 }

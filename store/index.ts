@@ -20,7 +20,7 @@ export { layout } from './layout';
 export { LineFile, RecentCache } from './line-file';
 export { collectedTraces, type LiveTraces, readTraces, type TraceQuery } from './live-traces';
 export { LocalStore } from './local-store';
-export { isMissing, orIfMissing, readIfExists } from './missing-files';
+export { isMissing, orIfMissing, readIfExists, readWholeFile } from './missing-files';
 export {
   activateVersion,
   addVersion,

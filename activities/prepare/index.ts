@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { access, readFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { type PreparedSpec, preparedSpecSchema, type ServedModel } from '../../contracts/artifacts/prepared-spec';
@@ -7,6 +7,7 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
+import { LARGEST_SOURCE_BYTES, readBounded } from '../../loaders/read-bounded';
 import { failure } from '../../contracts/typed-failure';
 import { isInKubernetes, isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, layout, putJson } from '../../store';
@@ -130,7 +131,7 @@ async function tryEnvironment(
   path: string,
   { name: agent, environment: { trainSeeds, heldOutSeeds } }: AgentSpec,
 ): Promise<string> {
-  const source = await readFile(path, 'utf8');
+  const source = readBounded(path, LARGEST_SOURCE_BYTES).toString('utf8');
   try {
     const environment = await openEnvironment({ source, trust: 'owner', name: path, agent });
     try {

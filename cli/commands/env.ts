@@ -1,10 +1,10 @@
 import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { cleanBlock, cleanLine } from '../../contracts/clean-text';
 import type { Certificate } from '../../contracts/artifacts/certificate';
 import { editCommand, MESSAGES } from '../../contracts/names';
 import type { EditedEnvironment } from '../../contracts/messages/run';
+import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../../loaders/read-bounded';
 import { layout, LocalStore } from '../../store';
 import { defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
@@ -140,7 +140,7 @@ export async function envEditCommand(
         },
       );
     }
-    const source = await store.put(folder, 'by-hand.py', await readFile(path));
+    const source = await store.put(folder, 'by-hand.py', readBounded(path, LARGEST_SOURCE_BYTES));
     const edited: EditedEnvironment = { capabilityId, source };
     await client.workflow.getHandle(runId).signal(MESSAGES.editSignal, edited);
     out.result({ runId, capabilityId, source }, `${runId}: ${basename(path)} is the next attempt for ${capabilityId}`);
@@ -158,15 +158,17 @@ async function agentOfRun(settings: Context['settings'], runId: string): Promise
   }
 }
 
+/** Throws CliError unless the path leads to a source that can be read. */
 function environmentFile(file: string): string {
   const path = resolve(file);
-  if (!existsSync(path) || !statSync(path).isFile()) {
-    const problem = existsSync(path) ? 'it is not a file' : 'there is no such file';
-    throw new CliError(`${path}: ${problem}. Name a Python file with class Environment.`, {
-      type: 'Env.NoFile',
-    });
+  try {
+    readBounded(path, LARGEST_SOURCE_BYTES);
+    return path;
+  } catch (error) {
+    if (!(error instanceof UnreadableFileError)) throw error;
+    const problem = error.message.replace(/^is /, 'it is ');
+    throw new CliError(`${path}: ${problem} Name a Python file with class Environment.`, { type: 'Env.NoFile' });
   }
-  return path;
 }
 
 /** Path of the newest source in a capability's folder; null when there is none. */

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
-import { type ArtifactStore, getJson } from '../../store';
+import { type ArtifactStore, getJson, readWholeFile } from '../../store';
 
 /**
  * What a run reads besides its artifacts and what is wrong with it, a sentence each: the base model and the owner's
@@ -20,7 +19,7 @@ export async function ownerFileProblems(store: ArtifactStore, spec: ArtifactRef 
       `The base model ${modelPath} is not on this machine. No run makes it: put it back, or let \`whet up\` make it ` +
         "where the agent's model has a recipe.",
     );
-  const source = await readFile(environmentPath).catch(() => null);
+  const source = await readWholeFile(environmentPath).catch(() => null);
   if (source === null)
     problems.push(`The agent's environment ${environmentPath} is not on this machine. It is yours: put it back.`);
   else if (createHash('sha256').update(source).digest('hex') !== environmentSha256)

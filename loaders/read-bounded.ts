@@ -1,0 +1,55 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+
+/** Largest source of an environment or recipe that is read, in bytes. */
+export const LARGEST_SOURCE_BYTES = 10_000_000;
+/** Bytes read at a time. */
+const PIECE = 65_536;
+
+/** A path leads to nothing that can be read as a file. The message is a clause about it: 'is not a file.' */
+export class UnreadableFileError extends Error {
+  constructor(
+    message: string,
+    readonly isMissing = false,
+  ) {
+    super(message);
+    this.name = 'UnreadableFileError';
+  }
+}
+
+/**
+ * Reads a file that somebody named. A FIFO would be waited for and a device read without end; some files of /proc and
+ * /sys pass for files, say that they are empty, and do one or the other. So the path is opened without waiting, and
+ * reading ends after `largest` bytes. Throws UnreadableFileError.
+ */
+export function readBounded(file: string, largest: number): Buffer {
+  try {
+    const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+    try {
+      if (!fstatSync(descriptor).isFile()) throw new UnreadableFileError('is not a file.');
+      return readOpen(descriptor, largest);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    if (error instanceof UnreadableFileError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new UnreadableFileError('there is no such file.', true);
+    if (code === 'EAGAIN') throw new UnreadableFileError('has no content of its own: reading it waits for something.');
+    // A FIFO or socket without another end.
+    if (code === 'ENXIO') throw new UnreadableFileError('is not a file.');
+    throw new UnreadableFileError(`cannot be read: ${message}.`);
+  }
+}
+
+function readOpen(descriptor: number, largest: number): Buffer {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for (;;) {
+    const piece = Buffer.allocUnsafe(PIECE);
+    const read = readSync(descriptor, piece, 0, PIECE, null);
+    if (read === 0) return Buffer.concat(pieces, size);
+    size += read;
+    if (size > largest) throw new UnreadableFileError(`is larger than ${largest} bytes.`);
+    pieces.push(piece.subarray(0, read));
+  }
+}
