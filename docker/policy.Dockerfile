@@ -9,6 +9,8 @@ COPY trainer-image/whetstone whetstone
 # A volume that is first mounted at /state belongs to this user, who is the worker's as well.
 RUN useradd --uid 10001 --user-group --no-create-home whetstone && install -d -o whetstone -g whetstone /state
 USER 10001:10001
-EXPOSE 8300
-ENTRYPOINT ["python", "-m", "whetstone.serve", "--host", "0.0.0.0", "--port", "8300"]
+# 8300 is for clients. Adapters and metrics are at 8301, which only workers, gateways and scrapers need to reach.
+EXPOSE 8300 8301
+ENTRYPOINT ["python", "-m", "whetstone.serve", "--host", "0.0.0.0", "--port", "8300", \
+  "--admin-host", "0.0.0.0", "--admin-port", "8301"]
 CMD ["--model", "/model", "--served-name", "base"]
