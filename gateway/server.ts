@@ -5,22 +5,28 @@
  * costs here.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openAiError } from '../contracts/messages/openai-error';
 import type { Gateway } from './gateway';
 import { Exchange } from './handlers/exchange';
 import { handleInference, INFERENCE_ROUTES, type InferenceRoute } from './handlers/inference';
 import { LOCAL_ROUTES } from './handlers/local-routes';
-import { checkContentType, checkSender } from './http/check-sender';
+import { checkContentType, checkHost, checkSender } from './http/check-sender';
 import { ApiError } from './http/errors';
+import { answerOddRequests } from './http/odd-requests';
 import { sendError } from './http/respond';
 import type { Client } from './clients';
 
 /** How long the rest of a refused request is read and thrown away, so that its client reads the answer. */
 const LINGER_MS = 2_000;
 
-const OPTIONS = { keepAliveTimeout: 75_000, requestTimeout: 0, headersTimeout: 15_000, noDelay: true };
+const OPTIONS = {
+  keepAliveTimeout: 75_000,
+  requestTimeout: 0,
+  headersTimeout: 15_000,
+  noDelay: true,
+  // Node would answer without a body; `checkFraming` says what is missing.
+  requireHostHeader: false,
+};
 
 /** The HTTP servers of a gateway. They listen once `listen` and `listenForOperators` are called. */
 export class GatewayServer {
@@ -34,7 +40,7 @@ export class GatewayServer {
     this.http = createServer(OPTIONS, (request, response) => {
       void this.answer(request, response);
     });
-    this.http.on('clientError', refuseMalformed);
+    answerOddRequests(this.http);
   }
 
   /** Resolves with the port of the API; `port` 0 takes a free one. Rejects when the port is taken. */
@@ -47,7 +53,7 @@ export class GatewayServer {
     this.admin = createServer(OPTIONS, (request, response) => {
       this.answerOperator(request, response).catch((error: unknown) => this.fail(response, error, {}));
     });
-    this.admin.on('clientError', refuseMalformed);
+    answerOddRequests(this.admin);
     return listenOn(this.admin, host, port);
   }
 
@@ -92,6 +98,7 @@ export class GatewayServer {
   }
 
   private async dispatch(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    checkHost(request);
     const path = pathOf(request);
     const inference = INFERENCE_ROUTES[path];
     const local = LOCAL_ROUTES[path];
@@ -116,6 +123,7 @@ export class GatewayServer {
   }
 
   private async answerOperator(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    checkHost(request);
     const path = pathOf(request);
     const local = LOCAL_ROUTES[path];
     if (local?.isPublic !== true) throw unknownRoute(path);
@@ -129,8 +137,8 @@ export class GatewayServer {
     client: Client,
     route: InferenceRoute,
   ): Promise<void> {
-    const { metrics } = this.gateway;
-    const exchange = new Exchange(request, response, client, this.gateway.memory.lease());
+    const { metrics, memory } = this.gateway;
+    const exchange = new Exchange(request, response, client, memory.lease(), memory.lease());
     metrics.inFlight.inc();
     exchange.span = this.gateway.deps.tracing?.start(request, OPERATIONS[route.path]) ?? null;
     let status = '499';
@@ -140,6 +148,9 @@ export class GatewayServer {
       status = String(this.fail(response, error, exchange.headers()));
     } finally {
       exchange.memory.end();
+      // A slow client has not got all of it yet.
+      if (response.writableFinished || response.destroyed) exchange.answerMemory.end();
+      else response.once('close', () => exchange.answerMemory.end());
       metrics.inFlight.dec();
       const { routed } = exchange;
       const agent = routed?.agent.settings.name ?? 'none';
@@ -232,21 +243,4 @@ function endSpan(exchange: Exchange, agent: string, status: string): void {
     ...(routed?.conversation ? { 'gen_ai.conversation.id': routed.conversation.name } : {}),
   });
   span.end(status);
-}
-
-/** Answers bytes that Node cannot parse as an HTTP request. */
-function refuseMalformed(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
-  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const body = JSON.stringify(
-    openAiError(tooLarge ? 'The request headers are too large.' : 'This is no HTTP request.', 'invalid_request_error'),
-  );
-  const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request';
-  const head = [
-    `HTTP/1.1 ${status}`,
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

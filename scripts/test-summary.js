@@ -49,10 +49,16 @@ const excerpt = (message) =>
     .join('\n');
 
 function pytestFailures(xml) {
-  const cases = xml.matchAll(/<testcase classname="([^"]*)" name="([^"]*)"[^>]*>\s*<(?:failure|error) message="([^"]*)"/g);
+  const cases = xml.matchAll(
+    /<testcase classname="([^"]*)" name="([^"]*)"[^>]*>\s*<(?:failure|error) message="([^"]*)"/g,
+  );
   return [...cases].map(([, file, name, message]) => ({
     title: `${file} ${name}`,
-    message: message.replaceAll('&#10;', '\n').replaceAll('&quot;', '"').replaceAll('&gt;', '>').replaceAll('&lt;', '<'),
+    message: message
+      .replaceAll('&#10;', '\n')
+      .replaceAll('&quot;', '"')
+      .replaceAll('&gt;', '>')
+      .replaceAll('&lt;', '<'),
   }));
 }
 

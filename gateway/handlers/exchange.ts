@@ -38,6 +38,8 @@ export class Exchange {
     readonly client: Client,
     /** Memory that its body takes. */
     readonly memory: MemoryLease,
+    /** Memory that its answer takes. */
+    readonly answerMemory: MemoryLease,
   ) {}
 
   /** Awaits a promise whose time does not count as the gateway's own. Rejects as the promise does. */

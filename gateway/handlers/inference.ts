@@ -1,5 +1,5 @@
 /** POST /v1/chat/completions, /v1/completions and /v1/embeddings: resolve the model, route, forward, answer. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { GATEWAY_HEADERS } from '../../contracts/config/gateway-config';
 import { conversationKey, wasChosen } from '../conversations';
 import { ApiError } from '../http/errors';
@@ -18,6 +18,7 @@ import type { Gateway } from '../gateway';
 import { resolveModel } from '../agents/resolve-model';
 import { type AbortHandle, type StreamTarget } from '../upstream/attempt';
 import { forward } from '../upstream/forward';
+import { answerHeaders } from '../upstream/answer-headers';
 import { SseRelay } from '../upstream/sse-relay';
 import type { AnswerRecorder } from '../traces/sampler';
 import type { Exchange, Routed } from './exchange';
@@ -36,35 +37,6 @@ export const INFERENCE_ROUTES: Record<string, InferenceRoute> = {
   '/v1/completions': { path: '/completions', opening: promptOpening },
   '/v1/embeddings': { path: '/embeddings', opening: null },
 };
-
-/**
- * Headers of a model server's answer that the client does not get: of the connection, set by the gateway itself, or
- * orders to a browser about the address, which is the gateway's.
- */
-const NOT_FORWARDED = new Set([
-  'connection',
-  'keep-alive',
-  'transfer-encoding',
-  'content-length',
-  'date',
-  'server',
-  'trailer',
-  'upgrade',
-  'set-cookie',
-  'strict-transport-security',
-  'alt-svc',
-  'clear-site-data',
-  'refresh',
-]);
-
-function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
-  const kept: Record<string, string | string[]> = {};
-  for (const name in headers) {
-    const value = headers[name];
-    if (value !== undefined && !NOT_FORWARDED.has(name) && !name.startsWith('x-whet-')) kept[name] = value;
-  }
-  return kept;
-}
 
 /**
  * Answers one inference request. Resolves with false when the client went away. Rejects with ApiError, but only while
@@ -86,7 +58,8 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   const { routed, recorder, stream, body } = await open(gateway, exchange, route, received);
   const { agent } = routed;
   const { baseModel, fallback, name } = agent.settings;
-  const target = stream ? streamTarget(exchange, recorder === null ? null : (piece) => recorder.piece(piece)) : null;
+  const onPiece = recorder === null ? null : (piece: Buffer) => recorder.piece(piece);
+  const target = stream ? streamTarget(exchange, onPiece, config.timeouts.firstByteMs) : null;
   const headers = upstreamHeaders(request, exchange.span);
   const result = await exchange.waiting(
     forward({
@@ -102,6 +75,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
         headers,
         model,
         answerBytes: config.limits.answerBytes,
+        answerMemory: exchange.answerMemory,
       }),
       target,
       handle,
@@ -123,7 +97,8 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
     recorder?.end(result.complete);
     return true;
   }
-  sendBytes(response, result.status, result.body, { ...forwardedHeaders(result.headers), ...exchange.headers() });
+  const sent = { ...answerHeaders(result.headers, 'application/json'), ...exchange.headers() };
+  sendBytes(response, result.status, result.body, sent);
   recorder?.piece(result.body);
   recorder?.end(true);
   return true;
@@ -204,21 +179,22 @@ function upstreamHeaders({ headers }: IncomingMessage, span: Exchange['span']): 
   return sent;
 }
 
-function streamTarget(exchange: Exchange, onPiece: ((piece: Buffer) => void) | null): StreamTarget {
+function streamTarget(exchange: Exchange, onPiece: ((piece: Buffer) => void) | null, silentMs: number): StreamTarget {
   const { response } = exchange;
   let started = false;
   return {
     open: (headers) =>
-      new SseRelay(
-        response,
-        () => {
+      new SseRelay(response, {
+        start: () => {
           if (started) return;
           started = true;
           exchange.stopWaiting();
-          response.writeHead(200, { ...forwardedHeaders(headers), ...exchange.headers() });
+          response.writeHead(200, { ...answerHeaders(headers, 'text/event-stream'), ...exchange.headers() });
         },
         onPiece,
-      ),
+        silentMs,
+        hold: (bytes) => exchange.answerMemory.take(bytes),
+      }),
     started: () => started,
     onDrain: (resume) => response.once('drain', resume),
   };

@@ -15,6 +15,11 @@ export function checkContentType({ headers }: IncomingMessage): void {
     });
 }
 
+/** Throws ApiError 400 for a request of HTTP/1.1 without a header Host (RFC 9112, section 3.2). */
+export function checkHost({ headers, httpVersion }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersion === '1.1') throw new ApiError(400, 'Send a header Host.');
+}
+
 /**
  * Refuses what a web page of another site sends through its reader's browser to a gateway that listens on this machine
  * only and asks for no key. Throws ApiError 403. Two ways: a page calls it by its address, and the header Origin names

@@ -2,7 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { hideSecretInBytes } from '../../contracts/hide-secret';
 import { type Replica, ClientGone } from './replica';
-import type { SseRelay } from './sse-relay';
+import type { MemoryLease } from '../http/memory-budget';
+import { ApiError } from '../http/errors';
+import { GrowingBuffer } from './growing-buffer';
+import { BrokenStream, type SseRelay } from './sse-relay';
 
 /** A request to a model server. */
 export interface UpstreamRequest {
@@ -15,13 +18,17 @@ export interface UpstreamRequest {
   model: string;
   /** Largest allowed answer that is not streamed. */
   answerBytes: number;
+  /** Memory that the answer takes until it has gone to the client. */
+  answerMemory: MemoryLease;
 }
 
 /** How an attempt ended. Only with `streamed` has anything been written to the client. */
 export type AttemptResult =
   | { kind: 'whole'; status: number; headers: IncomingHttpHeaders; body: Buffer }
   | { kind: 'streamed'; complete: boolean }
-  | { kind: 'failed'; why: 'connect' | 'cut' | 'timeout' | 'too-large' | 'client-gone'; message: string };
+  | { kind: 'failed'; why: 'connect' | 'cut' | 'timeout' | 'too-large' | 'junk' | 'client-gone'; message: string }
+  /** The gateway itself refuses to go on. */
+  | { kind: 'refused'; error: ApiError };
 
 /** Takes an answer that is a stream of events to the client. */
 export interface StreamTarget {
@@ -65,8 +72,7 @@ export function attempt(
 class AttemptHandler implements Dispatcher.DispatchHandler {
   private status = 0;
   private headers: IncomingHttpHeaders = {};
-  private chunks: Buffer[] = [];
-  private size = 0;
+  private readonly answer = new GrowingBuffer();
   private relay: SseRelay | null = null;
   private ended = false;
 
@@ -93,31 +99,35 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.relay !== null) {
+    try {
+      if (this.relay === null) this.keep(chunk);
       // The chunk may be kept: undici does not use its memory again.
-      if (!this.relay.push(chunk)) {
-        controller.pause();
-        this.target?.onDrain(() => controller.resume());
-      }
-      return;
+      else if (!this.relay.push(chunk)) this.pause(controller, this.relay);
+    } catch (error) {
+      controller.abort(error as Error);
     }
-    this.size += chunk.length;
-    if (this.size > this.request.answerBytes) {
-      this.finish({
-        kind: 'failed',
-        why: 'too-large',
-        message: `answered with more than ${this.request.answerBytes} bytes`,
-      });
-      controller.abort(new ClientGone());
-      return;
-    }
-    this.chunks.push(chunk);
+  }
+
+  private pause(controller: Dispatcher.DispatchController, relay: SseRelay): void {
+    controller.pause();
+    this.target?.onDrain(() => {
+      relay.resumed();
+      controller.resume();
+    });
+  }
+
+  private keep(chunk: Buffer): void {
+    const { answer } = this;
+    const { answerBytes, answerMemory } = this.request;
+    if (answer.length + chunk.length > answerBytes)
+      throw new BrokenStream('too-large', `The model server answered with more than ${answerBytes} bytes.`);
+    answer.append(chunk);
+    answerMemory.take(answer.held);
   }
 
   onResponseEnd(): void {
     if (this.relay === null) {
-      const whole = this.chunks.length === 1 ? (this.chunks[0] as Buffer) : Buffer.concat(this.chunks, this.size);
-      const body = hideSecretInBytes(whole, this.secret);
+      const body = hideSecretInBytes(this.answer.take(), this.secret);
       return this.finish({ kind: 'whole', status: this.status, headers: this.headers, body });
     }
     if (this.target?.started() !== true)
@@ -128,10 +138,13 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error & { code?: string }): void {
     if (error instanceof ClientGone) return this.finish({ kind: 'failed', why: 'client-gone', message: error.message });
+    const isOurs = error instanceof BrokenStream || error instanceof ApiError;
     if (this.relay !== null && this.target?.started() === true) {
-      this.relay.fail('The model server broke off its answer.');
+      this.relay.fail(isOurs ? error.message : 'The model server broke off its answer.');
       return this.finish({ kind: 'streamed', complete: false });
     }
+    if (error instanceof ApiError) return this.finish({ kind: 'refused', error });
+    if (error instanceof BrokenStream) return this.finish({ kind: 'failed', why: error.why, message: error.message });
     const code = error.code ?? '';
     const isTimeout = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
     const isConnect =

@@ -113,13 +113,14 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
  */
 function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | null, triedAll: boolean): AttemptOutcome {
   if (result.kind === 'streamed') return { done: result };
+  if (result.kind === 'refused') throw result.error;
   if (result.kind === 'failed') {
     if (result.why === 'client-gone') return { done: { kind: 'client-gone' } };
     // A second attempt would make the client wait as long again.
     if (result.why === 'timeout')
       throw new ApiError(504, 'The model server did not answer in time.', { code: 'upstream_timeout' });
-    if (result.why === 'too-large')
-      throw new ApiError(502, `The model server ${result.message}.`, { code: 'upstream_too_large' });
+    if (result.why === 'too-large') throw new ApiError(502, result.message, { code: 'upstream_too_large' });
+    if (result.why === 'junk') return junk(result.message);
     if (result.why === 'connect') replica.markUnready();
     const message =
       result.why === 'connect'
@@ -135,11 +136,7 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
   const { status, headers, body } = result;
   if (status < 300) {
     if (isJsonObject(body)) return { done: result };
-    return {
-      retry: 'junk',
-      error: new ApiError(502, 'The model server answered with something that is not JSON.', { code: 'upstream_junk' }),
-      mayFallBack: true,
-    };
+    return junk('The model server answered with something that is not JSON.');
   }
   if (status === 404 && saysUnknownModel(body)) {
     // It was restarted, or the adapter was unloaded by somebody else, or the request names its model in an odd way.
@@ -163,3 +160,9 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
     mayFallBack: true,
   };
 }
+
+const junk = (message: string): AttemptOutcome => ({
+  retry: 'junk',
+  error: new ApiError(502, message, { code: 'upstream_junk' }),
+  mayFallBack: true,
+});

@@ -1,12 +1,25 @@
 import type { ServerResponse } from 'node:http';
 import { hideSecretInBytes } from '../../contracts/hide-secret';
 import { openAiError } from '../../contracts/messages/openai-error';
+import { checkEvents } from './check-events';
+import { GrowingBuffer } from './growing-buffer';
 
 /** A server that sends more than this without ending an event is not sending events. */
 const LONGEST_EVENT_BYTES = 16_000_000;
 
 const LF = 0x0a;
 const CR = 0x0d;
+
+/** A model server's stream cannot be relayed any further. The message is for the client. */
+export class BrokenStream extends Error {
+  constructor(
+    readonly why: 'junk' | 'timeout' | 'too-large',
+    message: string,
+  ) {
+    super(message);
+    this.name = 'BrokenStream';
+  }
+}
 
 /** Index after the last blank line; the events before it are complete. 0 when there is no blank line. */
 function endOfLastEvent(data: Buffer): number {
@@ -25,34 +38,64 @@ function after(data: Buffer, mark: string): number {
   return at < 0 ? 0 : at + mark.length;
 }
 
+/** What a relay needs besides the client's response. */
+export interface RelayOptions {
+  /** Called before the first event is written. */
+  start: () => void;
+  /** Called with every piece that is written. */
+  onPiece: ((piece: Buffer) => void) | null;
+  /** How long a stream may go on without an event that has data, in milliseconds. */
+  silentMs: number;
+  /** Called with the memory that an event takes until it is complete, in bytes. May throw. */
+  hold: (bytes: number) => void;
+}
+
 /**
- * Relays a stream of server-sent events in whole events. An event that a dying server cuts off never reaches the
- * client.
+ * Relays a stream of server-sent events in whole, checked events. An event that a dying server cuts off never reaches
+ * the client.
  */
 export class SseRelay {
-  private rest: Buffer | null = null;
+  private readonly rest = new GrowingBuffer();
+  private lastData = performance.now();
   /** The gateway's own key. Model servers repeat keys in their errors; no client gets it. */
   secret: string | null = null;
 
   constructor(
     private readonly response: ServerResponse,
-    /** Called before the first event is written. */
-    private readonly start: () => void,
-    /** Called with every piece that is written. */
-    private readonly onPiece: ((piece: Buffer) => void) | null,
+    private readonly options: RelayOptions,
   ) {}
 
   /**
    * Relays what has become complete. Returns false when the client reads more slowly than the server sends: then the
-   * server must be paused until the response emits `drain`. Throws RangeError for an event that does not end.
+   * server must be paused until the response emits `drain`. Throws BrokenStream for what is no stream of events.
    */
   push(chunk: Buffer): boolean {
-    const data = this.rest === null ? chunk : Buffer.concat([this.rest, chunk]);
-    const end = endOfLastEvent(data);
-    this.rest = end === data.length ? null : data.subarray(end);
-    if (this.rest !== null && this.rest.length > LONGEST_EVENT_BYTES)
-      throw new RangeError(`The model server sent ${LONGEST_EVENT_BYTES} bytes without ending an event.`);
-    return end === 0 ? true : this.write(end === data.length ? data : data.subarray(0, end));
+    const { rest } = this;
+    const before = rest.length;
+    if (before === 0 && endOfLastEvent(chunk) === chunk.length) return this.write(chunk);
+    rest.append(chunk);
+    // A blank line may have begun in the bytes before.
+    const seen = Math.max(before - 3, 0);
+    const found = endOfLastEvent(rest.from(seen));
+    if (found > 0) {
+      const data = rest.take();
+      const end = seen + found;
+      if (end < data.length) rest.append(data.subarray(end));
+      return this.write(data.subarray(0, end));
+    }
+    if (rest.length > LONGEST_EVENT_BYTES)
+      throw new BrokenStream(
+        'too-large',
+        `The model server sent ${LONGEST_EVENT_BYTES} bytes without ending an event.`,
+      );
+    this.options.hold(rest.held);
+    this.checkSilence();
+    return true;
+  }
+
+  /** Call this when the server goes on after a pause: what the client took does not count as the server's silence. */
+  resumed(): void {
+    this.lastData = performance.now();
   }
 
   /**
@@ -60,38 +103,39 @@ export class SseRelay {
    * Sends an error event instead of any other incomplete event.
    */
   end(): void {
-    if (this.rest !== null && this.rest.length > 0) {
-      if (isEvent(this.rest)) this.write(Buffer.concat([this.rest, Buffer.from('\n\n')]));
-      else return this.fail('The model server ended its answer in the middle of an event.');
+    const rest = this.rest.take();
+    if (rest.length > 0) {
+      if ('fault' in checkEvents(rest))
+        return this.fail('The model server ended its answer in the middle of an event.');
+      this.send(hideSecretInBytes(Buffer.concat([rest, Buffer.from('\n\n')]), this.secret));
     }
-    this.start();
+    this.options.start();
     this.response.end();
   }
 
   /** Ends the client's stream after the server's has broken: with an error event, as OpenAI's clients expect it. */
   fail(message: string): void {
-    this.write(
-      Buffer.from(`data: ${JSON.stringify(openAiError(message, 'server_error', null, 'upstream_error'))}\n\n`),
-    );
+    this.send(Buffer.from(`data: ${JSON.stringify(openAiError(message, 'server_error', null, 'upstream_error'))}\n\n`));
     this.response.end();
   }
 
   private write(events: Buffer): boolean {
-    const piece = hideSecretInBytes(events, this.secret);
-    this.start();
-    this.onPiece?.(piece);
+    const checked = checkEvents(events);
+    if ('fault' in checked) throw new BrokenStream('junk', `The model server sent an event with ${checked.fault}.`);
+    if (checked.data > 0) this.lastData = performance.now();
+    else this.checkSilence();
+    return this.send(hideSecretInBytes(events, this.secret));
+  }
+
+  private send(piece: Buffer): boolean {
+    this.options.start();
+    this.options.onPiece?.(piece);
     return this.response.write(piece);
   }
-}
 
-function isEvent(rest: Buffer): boolean {
-  const text = rest.toString('utf8').trim();
-  if (text === 'data: [DONE]' || text.startsWith(':')) return true;
-  if (!text.startsWith('data:')) return false;
-  try {
-    JSON.parse(text.slice(5));
-    return true;
-  } catch {
-    return false;
+  private checkSilence(): void {
+    const { silentMs } = this.options;
+    if (performance.now() - this.lastData > silentMs)
+      throw new BrokenStream('timeout', `The model server sent no event with data for ${silentMs} ms.`);
   }
 }

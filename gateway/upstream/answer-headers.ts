@@ -1,0 +1,28 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/**
+ * Headers of a model server's answer that its client gets. All others stay here: they are of the connection, or orders
+ * to browsers and proxies about an address that is the gateway's.
+ */
+const FORWARDED = new Set(['cache-control', 'retry-after', 'server-timing', 'x-accel-buffering', 'x-request-id']);
+const FORWARDED_PREFIXES = ['openai-', 'x-ratelimit-'];
+
+/** Visible ASCII: other bytes are control characters for some readers of headers. */
+const PLAIN = /^[\t\u0020-\u007e]*$/;
+
+/** Headers for a client, of a model server's answer whose content has been checked to be of this type. */
+export function answerHeaders(
+  headers: IncomingHttpHeaders,
+  contentType: 'application/json' | 'text/event-stream',
+): Record<string, string | string[]> {
+  const kept: Record<string, string | string[]> = { 'content-type': contentType };
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || !isForwarded(name)) continue;
+    if ([value].flat().every((text) => PLAIN.test(text))) kept[name] = value;
+  }
+  return kept;
+}
+
+const isForwarded = (name: string): boolean =>
+  FORWARDED.has(name) || FORWARDED_PREFIXES.some((prefix) => name.startsWith(prefix));

@@ -1,0 +1,50 @@
+/** Capacity of the first copy, in bytes. */
+const FIRST_BYTES = 16_384;
+
+/**
+ * Bytes that arrive in chunks. What arrives in one chunk is not copied. Further ones are copied into a buffer that
+ * doubles, so that many small chunks take no more memory than their bytes, and the time is linear in them.
+ */
+export class GrowingBuffer {
+  private buffer: Buffer | null = null;
+  private owned = false;
+  /** Bytes so far. */
+  length = 0;
+
+  /** Memory that is held, in bytes. */
+  get held(): number {
+    return this.buffer?.length ?? 0;
+  }
+
+  /** Adds a chunk. It is kept: do not write to it afterwards. */
+  append(chunk: Buffer): void {
+    const length = this.length + chunk.length;
+    if (this.buffer === null) this.buffer = chunk;
+    else {
+      if (!this.owned || length > this.buffer.length) this.grow(Math.max(length, 2 * this.buffer.length, FIRST_BYTES));
+      chunk.copy(this.buffer, this.length);
+    }
+    this.length = length;
+  }
+
+  /** The bytes from `start`. They change with the next call. */
+  from(start: number): Buffer {
+    return this.buffer === null ? Buffer.alloc(0) : this.buffer.subarray(start, this.length);
+  }
+
+  /** All bytes. The buffer is empty afterwards. */
+  take(): Buffer {
+    const bytes = this.from(0);
+    this.buffer = null;
+    this.owned = false;
+    this.length = 0;
+    return bytes;
+  }
+
+  private grow(capacity: number): void {
+    const grown = Buffer.allocUnsafeSlow(capacity);
+    grown.set(this.from(0));
+    this.buffer = grown;
+    this.owned = true;
+  }
+}
