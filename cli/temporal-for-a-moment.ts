@@ -8,6 +8,8 @@ import type { Plan } from './supervisor/plan';
 import { services } from './supervisor/services';
 
 const READY_LIMIT_MS = 60_000;
+/** Starts of a server that ends at once. Its services inside take ports that another program may take first. */
+const STARTS = 3;
 /** Attempts at the first question: a new server answers before its namespace exists. */
 const TRIES = 20;
 
@@ -20,6 +22,16 @@ export async function askTemporal<T>(plan: Plan, action: (client: Client) => Pro
   const { start, address, namespace } = plan.temporal;
   if (start === null) return ask(address, namespace, action).catch(() => null);
   if (!existsSync(start.database)) return null;
+  for (let starts = 1; ; starts++) {
+    const asked = await askForAMoment(plan, action);
+    if (asked !== 'ended') return asked;
+    if (starts === STARTS) return null;
+  }
+}
+
+/** Starts the embedded server, asks it, and ends it. 'ended' when it ended before it could be asked. */
+async function askForAMoment<T>(plan: Plan, action: (client: Client) => Promise<T>): Promise<T | null | 'ended'> {
+  const { address, namespace } = plan.temporal;
   const server = services(plan, () => null).find(({ name }) => name === 'temporal')!;
   const child = spawn(server.command, server.arguments(), {
     env: { ...process.env, ...server.environment() },
@@ -27,11 +39,12 @@ export async function askTemporal<T>(plan: Plan, action: (client: Client) => Pro
   });
   const ended = once(child, 'exit').catch(() => undefined);
   const id = child.pid === undefined ? null : findProcess(child.pid);
-  if (id === null) return null;
+  if (id === null) return 'ended';
   try {
     const deadline = Date.now() + READY_LIMIT_MS;
     while (!(await server.isReady(id, 0))) {
-      if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) return null;
+      if (child.exitCode !== null || child.signalCode !== null) return 'ended';
+      if (Date.now() > deadline) return null;
       await sleep(50);
     }
     return await ask(address, namespace, action).catch(() => null);

@@ -30,20 +30,24 @@ export const accepts = async (host: string, port: number): Promise<boolean> =>
 export const refuses = async (host: string, port: number): Promise<boolean> =>
   (await tryConnecting(host, port, 2_000)) === 'refused';
 
-/** A port at which nobody listens at this moment. */
-export function freePort(host = '127.0.0.1'): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen({ port: 0, host, exclusive: true }, () => {
-      const address = server.address();
-      server.close(() =>
-        typeof address === 'object' && address !== null
-          ? resolve(address.port)
-          : reject(new Error('The socket has no address.')),
-      );
-    });
-  });
+/**
+ * Ports that systems give to nobody by themselves: below those of outgoing connections, above those of well-known
+ * services, and beside the node ports of Kubernetes.
+ */
+const UNASKED_PORTS = { first: 20_000, count: 10_000 };
+const MOST_TRIES = 1_000;
+
+/**
+ * A port at which nobody listens at this moment. No outgoing connection takes it before its service listens. Throws
+ * when none was found.
+ */
+export async function freePort(host = '127.0.0.1'): Promise<number> {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const port = UNASKED_PORTS.first + Math.floor(Math.random() * UNASKED_PORTS.count);
+    if (await isFree(port, host)) return port;
+  }
+  const { first, count } = UNASKED_PORTS;
+  throw new Error(`No port from ${first} to ${first + count - 1} is free at ${host}.`);
 }
 
 /**

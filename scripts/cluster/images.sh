@@ -28,10 +28,16 @@ base_archive() {
   local tree=$cache/.base.$$
   echo "cluster: making the base image (debootstrap)"
   debootstrap --variant=minbase --include=python3,bubblewrap,ca-certificates bookworm "$tree" > "$cache/debootstrap.log"
+  # debootstrap leaves a busy /proc mounted. What is mounted there is neither archived nor removed.
+  local mounted
+  for mounted in proc sys dev; do
+    if mountpoint --quiet "$tree/$mounted"; then umount --lazy "$tree/$mounted"; fi
+  done
   rm -rf "$tree"/var/cache/apt "$tree"/var/lib/apt/lists "$tree"/usr/share/{doc,locale,man}
   ln -sf python3 "$tree/usr/bin/python"
-  tar -C "$tree" --exclude=./dev -cf "$base_tar.$$" . && mv "$base_tar.$$" "$base_tar"
-  rm -rf "$tree"
+  tar -C "$tree" --one-file-system --exclude=./dev -cf "$base_tar.$$" .
+  mv "$base_tar.$$" "$base_tar"
+  rm -rf --one-file-system "$tree"
 }
 
 # The base image gets the very Python that the project's packages were installed for: another patch version may make

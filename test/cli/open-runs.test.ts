@@ -1,6 +1,4 @@
 // Tier: integration (real Temporal server; no services).
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +13,7 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { agentSpecSchema } from '../../contracts/config/agent-spec';
 import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import { layout, LocalStore, putJson } from '../../store';
+import { endOwnTemporal, startOwnTemporal } from '../helpers/own-temporal';
 
 const AGENT = '/agents/desk/agent.yaml';
 const spec = (model: object = {}, more: object = {}) =>
@@ -151,23 +150,8 @@ describe('before the services are started', () => {
     await putJson(store, layout.run('desk-ended'), 'spec.json', prepared());
     // Makes the database; the question itself starts no server where there is none.
     const { start } = plan.temporal;
-    const server = spawn(
-      start!.cli,
-      [
-        'server',
-        'start-dev',
-        '--port',
-        `${start!.port}`,
-        '--ui-port',
-        `${start!.uiPort}`,
-        '--db-filename',
-        start!.database,
-      ],
-      { stdio: 'ignore' },
-    );
-    const connect = (): Promise<Connection> =>
-      Connection.connect({ address: plan.temporal.address, connectTimeout: '2s' }).catch(connect);
-    const connection = await connect();
+    const server = await startOwnTemporal(start!.database, { port: start!.port, uiPort: start!.uiPort });
+    const connection = await Connection.connect({ address: plan.temporal.address });
     const client = new Client({ connection });
     const began = { taskQueue: TASK_QUEUES.orchestration, args: [], memo: { specPath: AGENT, modelSeed: 1 } };
     for (const workflowId of ['desk-open', 'desk-ended', 'desk-of-another-store']) {
@@ -189,9 +173,7 @@ describe('before the services are started', () => {
     };
     while ((await running()) !== 2) await new Promise((resolve) => setTimeout(resolve, 100));
     await connection.close();
-    const ended = once(server, 'exit');
-    server.kill();
-    await ended;
+    await endOwnTemporal(server);
 
     const refused = refuseToStrandRuns(settings, { ...plan, model: recipe(2) });
     await expect(refused).rejects.toMatchObject({ type: 'Up.OpenRuns', exitCode: 2 });

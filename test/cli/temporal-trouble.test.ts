@@ -1,5 +1,4 @@
 // tier: integration (a real Temporal server that is stopped, killed, filled and emptied)
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,13 +17,14 @@ import { freePort } from '../../cli/supervisor/ports';
 import { withTemporal } from '../../cli/temporal';
 import { followRun } from '../../cli/view/follow';
 import { startOnSmallDisk } from '../helpers/full-disk';
+import { endOwnTemporal, type OwnTemporal, startOwnTemporal } from '../helpers/own-temporal';
 import { writeSmallAgent } from './small-agent';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-trouble-'));
 const database = join(folder, 'temporal.sqlite');
 const agentPath = join(folder, 'agent.yaml');
 let port: number;
-let server: ChildProcess;
+let server: OwnTemporal | null = null;
 
 const context = (variables: NodeJS.ProcessEnv = {}, lines: string[] = []): Context => ({
   settings: readSettings({ WHET_HOME: folder, TEMPORAL_ADDRESS: `127.0.0.1:${port}`, ...variables }),
@@ -36,33 +36,15 @@ const context = (variables: NodeJS.ProcessEnv = {}, lines: string[] = []): Conte
 });
 
 async function startServer(): Promise<void> {
-  const flags = ['--headless', '--port', String(port), '--db-filename', database, '--log-level', 'never'];
-  server = spawn(findTemporalCli() as string, ['server', 'start-dev', ...flags], { stdio: 'ignore' });
-  for (;;) {
-    try {
-      const connection = await Connection.connect({ address: `127.0.0.1:${port}`, connectTimeout: '1s' });
-      try {
-        await connection.operatorService.listSearchAttributes({ namespace: 'default' });
-        return;
-      } finally {
-        await connection.close();
-      }
-    } catch {
-      await sleep(100);
-    }
-  }
+  server = await startOwnTemporal(database, server);
 }
 
-async function killServer(): Promise<void> {
-  const ended = once(server, 'exit');
-  server.kill('SIGKILL');
-  await ended;
-}
+const killServer = (): Promise<void> => endOwnTemporal(server!, 'SIGKILL');
 
 beforeAll(async () => {
-  port = await freePort();
   writeSmallAgent(folder);
   await startServer();
+  ({ port } = server!);
 });
 afterAll(async () => {
   await killServer();
@@ -115,14 +97,14 @@ test('a run is followed through the death of the server, which is said', async (
 });
 
 test('a server that is stopped gives no answer, which is a sentence and no hanging command', async () => {
-  server.kill('SIGSTOP');
+  server!.child.kill('SIGSTOP');
   try {
     await expect(lsCommand(context(), { limit: 1 })).rejects.toMatchObject({
       type: 'Temporal.Unreachable',
       message: expect.stringMatching(/^(No Temporal server answers at|The Temporal server at .* gives no answer)/),
     });
   } finally {
-    server.kill('SIGCONT');
+    server!.child.kill('SIGCONT');
   }
 });
 
@@ -146,27 +128,10 @@ test('a database that is gone is a sentence with what to do', async () => {
 test('a server whose disk is full is a sentence with what to do, and goes on once there is space', async () => {
   const small = join(folder, 'small');
   mkdirSync(small);
-  const other = await freePort();
-  const flags = [
-    '--headless',
-    '--port',
-    String(other),
-    '--db-filename',
-    join(small, 'db.sqlite'),
-    '--log-level',
-    'never',
-  ];
-  const disk = startOnSmallDisk(small, [findTemporalCli() as string, 'server', 'start-dev', ...flags], process.env);
+  const { disk, port: other } = await startOnDisk(small);
   const ended = once(disk.child, 'exit');
   const variables = { TEMPORAL_ADDRESS: `127.0.0.1:${other}` };
   try {
-    while (
-      await withAttributes(other).then(
-        () => false,
-        () => true,
-      )
-    )
-      await sleep(100);
     disk.fill();
     const asking = async () => {
       for (;;) await runCommand(context(variables), agentPath, {});
@@ -188,6 +153,31 @@ test('a server whose disk is full is a sentence with what to do, and goes on onc
     await ended;
   }
 });
+
+/** Starts a server on a small disk. It is started again where another test took a port before it. */
+async function startOnDisk(folder: string): Promise<{ disk: ReturnType<typeof startOnSmallDisk>; port: number }> {
+  for (;;) {
+    const port = await freePort();
+    const flags = [
+      '--headless',
+      '--port',
+      `${port}`,
+      '--db-filename',
+      join(folder, 'db.sqlite'),
+      '--log-level',
+      'never',
+    ];
+    const disk = startOnSmallDisk(folder, [findTemporalCli() as string, 'server', 'start-dev', ...flags], process.env);
+    while (disk.child.exitCode === null && disk.child.signalCode === null) {
+      try {
+        await withAttributes(port);
+        return { disk, port };
+      } catch {
+        await sleep(100);
+      }
+    }
+  }
+}
 
 /** Registers the search attributes at a server of this machine. Rejects while it does not answer. */
 async function withAttributes(at: number): Promise<void> {

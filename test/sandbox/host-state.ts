@@ -71,7 +71,8 @@ export async function hostState(): Promise<HostState> {
       join(projectRoot(), 'trainer-image', 'whetstone', 'envs'),
     ].flatMap((directory) =>
       files(directory, 20)
-        .filter(({ path }) => !path.endsWith('.pyc') || path.startsWith('/var'))
+        // Python programs of other tests write byte code there.
+        .filter(({ path }) => !/\.pyc$|\/__pycache__$/.test(path) || path.startsWith('/var'))
         .map(({ path, size, modified, mode }) => `${path} ${size} ${modified} ${mode}`),
     ),
     mounts: lines('/proc/self/mountinfo').filter((line) => /newroot|oldroot|jail-root/.test(line)),

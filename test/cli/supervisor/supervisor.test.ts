@@ -217,6 +217,12 @@ describe('a port that is taken', () => {
     expect(plan.temporal.start?.port).not.toBe(port);
   });
 
+  test('is no choice, and no port that outgoing connections take by themselves', async () => {
+    const ports = await Promise.all(Array.from({ length: 50 }, () => freePort()));
+    expect(ports).not.toContain(port);
+    for (const chosen of ports) expect(chosen).toBeLessThan(30_000);
+  });
+
   test('that another `whet up` has chosen but does not listen on yet is no choice, until that one ends', async () => {
     const free = await freePort();
     const other = spawn(process.execPath, [
