@@ -9,7 +9,7 @@ export interface CaveatFacts {
   selectionBias: boolean;
   /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
   mixedFailure: string | undefined;
-  /** The chosen router gives openings with several needs to the mixed adapter. */
+  /** The chosen router gives some conversations to the mixed adapter. */
   servesMixed: boolean;
   /** Why the active version was left out although there is one; absent otherwise. */
   incumbentFailure: string | undefined;
@@ -70,8 +70,8 @@ export function evaluationCaveats({
   if (mixedFailure !== undefined)
     caveats.push(
       servesMixed
-        ? `The mixed adapter alone was left out, so nothing is compared with it. ${mixedFailure} Openings with ` +
-            'several needs still get it: the candidate was judged so.'
+        ? `The mixed adapter alone was left out, so nothing is compared with it. ${mixedFailure} What the ` +
+            'router gives it is still served: the candidate was judged so.'
         : `The mixed adapter was left out, so nothing is compared with it. ${mixedFailure}`,
     );
   if (incumbentFailure !== undefined)

@@ -3,7 +3,7 @@ import type { EvaluationPlan, Judging } from '../../contracts/artifacts/evaluati
 import type { RouterChoice } from '../../contracts/artifacts/router';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
-import { NONE_LABEL } from '../../contracts/names';
+import { MIXED, NONE_LABEL } from '../../contracts/names';
 import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from '../statistics/bootstrap';
 import { mean } from '../statistics/mean';
 import { evaluationCaveats } from './caveats';
@@ -124,13 +124,19 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
       oracleCeiling,
       selectionBias,
       mixedFailure: options.mixedFailure,
-      servesMixed: options.routerChoice?.severalNeeds?.adopted === true,
+      servesMixed: usesMixed(options.routerChoice),
       incumbentFailure: options.incumbentFailure,
       confidence: bootstrap.confidence,
       samples: bootstrap.samples,
     }),
   };
 }
+
+/** Whether a router gives conversations to the mixed adapter, besides others. */
+const usesMixed = (choice: RouterChoice | undefined): boolean =>
+  choice?.severalNeeds?.adopted === true ||
+  (choice?.chosen === 'outcomes-mixed' &&
+    choice.adapters.some(({ capabilityId, leftOut }) => capabilityId === MIXED && !leftOut));
 
 /** The active version: how far the candidate is ahead of it, and what it loses of what that one passes. */
 function incumbentOf(

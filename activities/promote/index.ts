@@ -81,7 +81,7 @@ export function createPromoteActivities({
 /** The adapters that a router gives conversations to. Versions without a judged router have all but the mixed one. */
 function servedBy(router: CompetitionRouter | undefined, adapters: readonly TrainedAdapter[]): TrainedAdapter[] {
   if (router?.kind === 'mixed') return adapters.filter(({ capabilityId }) => capabilityId === MIXED);
-  const mixedToo = router !== undefined && 'severalNeeds' in router && router.severalNeeds !== undefined;
+  const mixedToo = router !== undefined && neededAdapters(router).includes(MIXED);
   return adapters.filter(({ capabilityId }) =>
     capabilityId === MIXED ? mixedToo : router?.leftOut.includes(capabilityId) !== true,
   );

@@ -1,7 +1,15 @@
 import { z } from 'zod';
 
 /** Kinds of routers that compete, the simplest first. */
-export const COMPETING_ROUTERS = ['base', 'mixed', 'labels', 'neighbours', 'outcomes', 'logits'] as const;
+export const COMPETING_ROUTERS = [
+  'base',
+  'mixed',
+  'labels',
+  'neighbours',
+  'outcomes',
+  'logits',
+  'outcomes-mixed',
+] as const;
 /** One of `COMPETING_ROUTERS`. */
 export type CompetingRouter = (typeof COMPETING_ROUTERS)[number];
 
@@ -47,7 +55,10 @@ export type LaterMessages = (typeof LATER_MESSAGES)[number];
 const ADAPTER_HARMS = ['routing', 'alone'] as const;
 
 /** Steps of the competition that buy rollouts, in their order. */
-const SPENDING_STEPS = ['first-round', 'second-round', 'harm', 'later-turns', 'several-needs', 'mixed'] as const;
+const SPENDING_STEPS = [
+  ...(['first-round', 'second-round', 'harm', 'later-turns', 'several-needs'] as const),
+  ...(['mixed', 'finalists'] as const),
+] as const;
 
 const laterTurns = z
   .strictObject({
@@ -126,7 +137,7 @@ export const routerSchema = z.discriminatedUnion('kind', [
     .describe('The most similar labelled openings vote.'),
   z
     .strictObject({
-      kind: z.literal('outcomes'),
+      kind: z.literal(['outcomes', 'outcomes-mixed']),
       leftOut,
       vocabulary: vocabularySchema,
       base: linearModelSchema.describe('Probability that the base model passes.'),
@@ -154,7 +165,10 @@ export const routerSchema = z.discriminatedUnion('kind', [
       severalNeeds,
       laterTurns,
     })
-    .describe('The arm that is likeliest to pass, learned from which arm passed which train task.'),
+    .describe(
+      'The arm that is likeliest to pass, learned from which arm passed which train task. In `outcomes-mixed` the ' +
+        'adapter that was trained on all environments is one of the arms.',
+    ),
   z
     .strictObject({
       kind: z.literal('logits'),
@@ -174,6 +188,8 @@ export const routerSchema = z.discriminatedUnion('kind', [
     .describe('The base model reads a menu and answers with a label (paper, section 5).'),
 ]);
 export type CompetitionRouter = z.infer<typeof routerSchema>;
+/** A router that learned from outcomes, with or without the mixed adapter among its arms. */
+export type OutcomesRouter = Extract<CompetitionRouter, { arms: unknown }>;
 
 /** One kind in `router-choice.json`. */
 const competitorSchema = z.strictObject({
@@ -182,7 +198,9 @@ const competitorSchema = z.strictObject({
   standardError: z.number().describe('Standard error of the gain.'),
   behind: z
     .number()
-    .describe('Pass rate of the best router minus its own; negative for a mixed adapter that is ahead of it.'),
+    .describe(
+      'Pass rate of the best router minus its own; negative for `mixed` and `outcomes-mixed` that are ahead of it.',
+    ),
   behindError: z.number().describe('Standard error of that difference, paired over tasks.'),
   routed: z.number().describe('Share of train tasks that it gives to an adapter.'),
   left: z.boolean().describe('It fell behind, and no further rollouts were bought for it.'),
@@ -353,8 +371,8 @@ export const routerChoiceSchema = z.strictObject({
     })
     .optional()
     .describe(
-      "Whether the chosen router's probabilities can be trusted; absent for `base`, for `mixed`, and for `outcomes`, " +
-        'whose probabilities say what passes and not what a task calls for.',
+      "Whether the chosen router's probabilities can be trusted; absent for `base`, for `mixed`, and for `outcomes` " +
+        'and `outcomes-mixed`, whose probabilities say what passes and not what a task calls for.',
     ),
 });
 export type RouterChoice = z.infer<typeof routerChoiceSchema>;

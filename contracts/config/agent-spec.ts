@@ -275,14 +275,15 @@ export const agentSpecSchema = z.strictObject({
         .default(false)
         .describe(
           'Also train one adapter on all environments mixed, with as many rollouts as all the others together. ' +
-            'It competes with the routers, and is promoted alone where they are not better.',
+            'It competes with the routers, alone and as an arm, and is promoted alone where they are not better.',
         ),
       router: z
         .enum(['auto', ...COMPETING_ROUTERS])
         .default('auto')
         .describe(
           'Kind of router. `auto`: the kinds compete on the train tasks. `base`: no adapter is ever chosen. ' +
-            '`mixed`: the mixed adapter gets every conversation.',
+            '`mixed`: the mixed adapter gets every conversation. `outcomes-mixed`: `outcomes` with that adapter ' +
+            'among its arms.',
         ),
       routingRollouts: z
         .number()
@@ -292,8 +293,8 @@ export const agentSpecSchema = z.strictObject({
         .default(500)
         .describe('Most rollouts on train tasks that are bought to compare routers.'),
     })
-    .refine(({ router, mixedAdapter }) => router !== 'mixed' || mixedAdapter, {
-      error: 'router mixed needs an adapter to give conversations to: set evaluation.mixedAdapter to true',
+    .refine(({ router, mixedAdapter }) => !router.includes('mixed') || mixedAdapter, {
+      error: 'this router needs the mixed adapter to give conversations to: set evaluation.mixedAdapter to true',
       path: ['router'],
     })
     .refine(({ trials, maxTrials }) => maxTrials === undefined || maxTrials >= trials, {

@@ -42,14 +42,17 @@ export function openRouter(router: CompetitionRouter, served?: readonly string[]
   const choose = chooserOf(router);
   const firstOfTwo = openFirstOfTwo(router, served);
   const severalNeeds = openSeveralNeeds(router, served);
+  // The mixed adapter was trained for both of two needs. Not where it harms, or where there is none.
+  const keepsChoice = ({ capabilityId }: ArmChoice) =>
+    capabilityId === MIXED && !left.has(MIXED) && (served?.includes(MIXED) ?? true);
   return {
     menu: router.kind === 'logits' ? router.capabilities : null,
     choose: (opening, answer) => {
       const several = severalNeeds?.(opening);
       if (several) return { ...several, reason: 'several-needs' };
-      const first = firstOfTwo?.(opening);
-      if (first) return { ...first, reason: 'first-of-two' };
       const choice = choose(opening, answer);
+      const first = keepsChoice(choice) ? null : firstOfTwo?.(opening);
+      if (first) return { ...first, reason: 'first-of-two' };
       const { capabilityId } = choice;
       if (left.has(capabilityId)) return { ...choice, capabilityId: NONE_LABEL, reason: 'left-out' };
       const isServed = capabilityId === NONE_LABEL || served === undefined || served.includes(capabilityId);
@@ -73,6 +76,7 @@ function chooserOf(router: CompetitionRouter): ArmChooser['choose'] {
       return (opening) => vote(vectorOf(opening), router);
     }
     case 'outcomes':
+    case 'outcomes-mixed':
       return openOutcomes(router);
     case 'logits':
       return (_, answer) => {

@@ -17,6 +17,7 @@ function openingNeeds(router: Exclude<CompetitionRouter, { kind: 'base' | 'mixed
     case 'neighbours':
       return router.examples.flatMap(({ needs }) => needs);
     case 'outcomes':
+    case 'outcomes-mixed':
       return router.arms.map(({ capabilityId }) => capabilityId);
     case 'logits':
       return router.capabilities.map(({ id }) => id);

@@ -1,12 +1,9 @@
 /** The choice of the router `outcomes`: the arm that is likeliest to pass, where it is likelier than base. */
-import type { CompetitionRouter } from '../artifacts/router';
+import type { OutcomesRouter } from '../artifacts/router';
 import { NONE_LABEL } from '../names';
 import type { ArmChoice } from './choose-arm';
 import { linearProbability } from './need-reader';
 import { openingVectors, type SparseVector } from './opening-features';
-
-/** A router that learned from outcomes. */
-type OutcomesRouter = Extract<CompetitionRouter, { kind: 'outcomes' }>;
 
 /** Reads such a router. An arm whose lower bound is not above base is not chosen: in doubt base gets it. */
 export function openOutcomes({

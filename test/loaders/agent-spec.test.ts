@@ -136,6 +136,11 @@ test.each([
     `${good}evaluation: { trials: 4, maxTrials: 3, detectableGain: 0.05 }\n`,
     /evaluation\.maxTrials: 3 is not allowed\. Allowed: at least evaluation\.trials/,
   ],
+  ...['mixed', 'outcomes-mixed'].map((router): [string, string, RegExp] => [
+    `the router ${router} without its adapter`,
+    `${good}evaluation: { router: ${router} }\n`,
+    /evaluation\.router: .* is not allowed\. Allowed: this router needs the mixed adapter/,
+  ]),
   [
     'more trials for nothing',
     `${good}evaluation: { maxTrials: 8 }\n`,

@@ -33,7 +33,7 @@ export const CLEARLY = 2;
  * Most that the mixed adapter may be behind the best router and still be chosen as the simpler one. Few tasks are
  * compared, so one standard error alone allows several points (docs/adr/0020).
  */
-export const MIXED_MAY_LOSE = 0.01;
+const MIXED_MAY_LOSE = 0.01;
 
 /** Fewest tasks from which an adapter is left out, or a kind leaves. */
 export const LEAST_TASKS = 5;
@@ -124,15 +124,15 @@ export function survivors(
 }
 
 /**
- * The simplest kind within one standard error of the best, and at most `mostBehind` behind it. Base is chosen only
- * where it is better than all others: a gain that these few tasks do not prove is for the held-out tasks to judge.
+ * The simplest kind within one standard error of the best; the mixed adapter alone also at most a point behind it. Base
+ * is chosen only where it is better than all others: a gain that these few tasks do not prove is for the held-out tasks
+ * to judge.
  */
 export function chooseKind(
   decisions: readonly Decisions[],
   tasks: readonly number[],
   seeds: readonly number[],
   known: KnownOutcomes,
-  mostBehind = Infinity,
 ): Decisions {
   const bySimplicity = [...decisions].sort(
     (a, b) => COMPETING_ROUTERS.indexOf(a.kind) - COMPETING_ROUTERS.indexOf(b.kind),
@@ -144,7 +144,7 @@ export function chooseKind(
   if (base !== undefined && difference(base, best, tasks, seeds, known).estimate > 0) return base;
   const isNear = (kind: Decisions) => {
     const { estimate, standardError } = difference(best, kind, tasks, seeds, known);
-    return estimate <= Math.min(standardError, mostBehind);
+    return estimate <= (kind.kind === 'mixed' ? Math.min(standardError, MIXED_MAY_LOSE) : standardError);
   };
   return rivals.find(isNear) ?? best;
 }

@@ -2,6 +2,7 @@ import type { CompetitionRouter } from '../../../contracts/artifacts/router';
 import type { CapabilityBrief } from '../../../contracts/messages/run-context';
 import { type ArmChoice, openRouter } from '../../../contracts/routing/choose-arm';
 import { fitVocabulary } from '../../../contracts/routing/opening-features';
+import { MIXED } from '../../../contracts/names';
 import type { Decisions } from './competition';
 import { chooseRidge, fitLabels, fitLogits, fitNeighbours, FOLDS, drawFolds } from './fit-routers';
 import { fitOutcomes } from './fit-outcomes';
@@ -85,5 +86,10 @@ export class RouterFits {
     (known: KnownOutcomes): Fit =>
     ({ tasks }) =>
       fitOutcomes({ tasks, arms: this.ids, known }, { ridge: this.ridge });
+  /** The same, with the mixed adapter among the arms. */
+  readonly outcomesMixed =
+    (known: KnownOutcomes): Fit =>
+    ({ tasks }) =>
+      fitOutcomes({ tasks, arms: [...this.ids, MIXED], known }, { ridge: this.ridge });
   readonly logits: Fit = ({ tasks }) => Promise.resolve(fitLogits(tasks, this.capabilities));
 }

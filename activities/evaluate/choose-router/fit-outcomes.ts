@@ -1,9 +1,10 @@
 /**
- * The router `outcomes`: the probability that each arm passes a task, by a logistic regression over the words of its
- * opening. Few rollouts are bought, and only where other routers disagree. So where an arm was not played, the labels
- * stand in: what the arm did to tasks with the same needs counts as half a trial.
+ * The routers `outcomes` and, with the mixed adapter among the arms, `outcomes-mixed` (docs/adr/0022): the probability
+ * that each arm passes a task, by a logistic regression over the words of its opening. Few rollouts are bought, and
+ * only where other routers disagree. So where an arm was not played, the labels stand in: what the arm did to tasks
+ * with the same needs counts as half a trial.
  */
-import type { CompetitionRouter, LinearModel } from '../../../contracts/artifacts/router';
+import type { LinearModel, OutcomesRouter } from '../../../contracts/artifacts/router';
 import { MIXED, NONE_LABEL } from '../../../contracts/names';
 import { linearProbability } from '../../../contracts/routing/need-reader';
 import { fitVocabulary, openingVectors } from '../../../contracts/routing/opening-features';
@@ -48,11 +49,11 @@ const [LEAST_SHARE, MOST_SHARE] = [0.01, 0.99];
 /** Ridge of a bias, as in the regression. */
 const BIAS_RIDGE = 1e-3;
 
-/** The router `outcomes`, learned from these tasks. */
+/** A router of these arms, learned from these tasks. */
 export async function fitOutcomes(
   { tasks, arms, known }: OutcomesData,
   { ridge, priorTrials = PRIOR_TRIALS }: OutcomesSettings,
-): Promise<Extract<CompetitionRouter, { kind: 'outcomes' }>> {
+): Promise<OutcomesRouter> {
   const vocabulary = fitVocabulary(tasks.map(({ opening }) => opening));
   const width = vocabulary.terms.length;
   const vectorOf = openingVectors(vocabulary);
@@ -77,15 +78,18 @@ export async function fitOutcomes(
     const model = await fitLogistic(observations, width, ridge);
     models.push({ capabilityId, model, variances: variancesOf(model, observations, width, ridge) });
   }
-  return { kind: 'outcomes', leftOut: [], vocabulary, base, arms: models, doubt: DOUBT, margin: MARGIN };
+  const kind = arms.includes(MIXED) ? 'outcomes-mixed' : 'outcomes';
+  return { kind, leftOut: [], vocabulary, base, arms: models, doubt: DOUBT, margin: MARGIN };
 }
 
-/** What the needs of a task are to an arm. */
-type Group = 'its own' | 'its own and others' | 'others';
+/** A task that does not call for an arm. */
+const OTHERS = 'others';
 
-function groupOf({ needs }: RoutingTask, arm: string): Group {
-  const isCalled = arm === MIXED ? needs.length > 0 : needs.includes(arm);
-  if (!isCalled) return 'others';
+/** What the needs of a task are to an arm: tasks of one group are taken to go alike. */
+function groupOf({ needs }: RoutingTask, arm: string): string {
+  // The mixed adapter may have learned one need and not another.
+  if (arm === MIXED) return needs.length > 1 ? 'several' : (needs[0] ?? OTHERS);
+  if (!needs.includes(arm)) return OTHERS;
   return needs.length > 1 ? 'its own and others' : 'its own';
 }
 
@@ -93,17 +97,17 @@ function groupOf({ needs }: RoutingTask, arm: string): Group {
 function sharesByNeeds(tasks: readonly RoutingTask[], arm: string, known: OutcomesData['known']): number[] {
   const rows = tasks.map((task) => ({ group: groupOf(task, arm), seed: task.seed, base: mean(task.basePasses) }));
   const groups = new Map(
-    (['its own', 'its own and others', 'others'] as const).map((group) => {
+    [...new Set(rows.map(({ group }) => group))].map((group) => {
       const inside = rows.filter((row) => row.group === group);
       const gains = inside.flatMap(({ seed, base }) => known.of(seed, arm).map((passed) => passed - base));
       const gain = gains.reduce((sum, value) => sum + value, 0) / (gains.length + SHRINKAGE);
-      return [group, { gain, base: inside.length === 0 ? 0 : mean(inside.map(({ base }) => base)) }];
+      return [group, { gain, base: mean(inside.map(({ base }) => base)) }];
     }),
   );
   return rows.map(({ group, base }) => {
     const all = groups.get(group)!;
     // An adapter decides how its own tasks go; other tasks go as they go with base.
-    const share = (group === 'others' ? base : all.base) + all.gain;
+    const share = (group === OTHERS ? base : all.base) + all.gain;
     return Math.min(MOST_SHARE, Math.max(LEAST_SHARE, share));
   });
 }

@@ -1,5 +1,10 @@
 import { consensusLabelSchema } from '../../../contracts/artifacts/identification';
-import { type RouterChoice, routerChoiceSchema, routerSchema } from '../../../contracts/artifacts/router';
+import {
+  type CompetingRouter,
+  type RouterChoice,
+  routerChoiceSchema,
+  routerSchema,
+} from '../../../contracts/artifacts/router';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import type { ChooseRouterInput, ChooseRouterResult } from '../../../contracts/messages/evaluate-stage';
 import { layout, putJson, storedLines } from '../../../store';
@@ -29,8 +34,7 @@ export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput
         capabilities.map(({ id }) => id),
       ),
     );
-    // Without its adapter the pinned kind `mixed` can give conversations to nobody but base.
-    const kinds = pinned === 'auto' ? null : pinned === 'mixed' && !input.mixed ? 'base' : pinned;
+    const kinds = pinned === 'auto' ? null : input.mixed ? pinned : (WITHOUT_MIXED[pinned] ?? pinned);
     if (kinds === null || kinds === 'logits') {
       const openings = new Map(labelled.tasks.map(({ seed, opening }) => [seed, opening]));
       const answers = await askMenu(deps, { runId: context.runId, prepared, capabilities, openings });
@@ -51,6 +55,9 @@ export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput
     };
   };
 }
+
+/** What a pinned kind is where the mixed adapter was left out. */
+const WITHOUT_MIXED: Partial<Record<string, CompetingRouter>> = { mixed: 'base', 'outcomes-mixed': 'outcomes' };
 
 /** One line for people: `router labels: +38.2 points against base on train tasks (512 tasks, 480 rollouts bought)`. */
 function routerSummary({ chosen, competitors, rollouts, trainTasks }: RouterChoice): string {

@@ -15,7 +15,7 @@ export function routerReliability(
   tasks: readonly { needs: readonly string[] }[],
 ): Pick<RouterChoice, 'reliability'> {
   // What `outcomes` says is how likely an arm passes, which labels cannot judge.
-  if (kind === 'base' || kind === 'mixed' || kind === 'outcomes') return {};
+  if (kind === 'base' || kind === 'mixed' || kind === 'outcomes' || kind === 'outcomes-mixed') return {};
   const rows = choices.map(({ capabilityId, probability }, place) => {
     const needs = tasks[place]!.needs;
     return { probability, right: (needs.length === 0 ? [NONE_LABEL] : needs).includes(capabilityId) ? 1 : 0 };

@@ -9,18 +9,9 @@ import {
 import { MIXED } from '../../../contracts/names';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
 import { adaptersThrough, contestedTasks, leftOutOf, withoutLosers } from './adapter-set';
-import {
-  armsToPlay,
-  bestOf,
-  chooseKind,
-  competitorRow,
-  type Decisions,
-  MIXED_MAY_LOSE,
-  mixedOnBaseTasks,
-  survivors,
-  taskOrder,
-} from './competition';
+import { armsToPlay, bestOf, chooseKind, competitorRow, type Decisions, survivors, taskOrder } from './competition';
 import { crossFit, type CrossFitted, type Fit, type RouterFits, whereKnown } from './decisions';
+import { comparedIn, type FinalRound, playFinal } from './final-round';
 import { harmOf } from './harm-bound';
 import { FOLLOWED, KnownOutcomes } from './known-outcomes';
 import { compareMoving, type CrossFittedMoves, LATER_SHARE, LaterTurnsFits } from './later-turns';
@@ -35,16 +26,19 @@ import { withHeartbeats } from './with-heartbeats';
 const FIRST_SHARE = 0.5;
 
 /**
- * Share of the budget for the comparison with the mixed adapter, which differs from a router on nearly every task. What
- * the routers leave of theirs is added to it.
+ * Share of the budget for the comparison with what uses the mixed adapter, which differs from a router on many tasks.
+ * What the routers leave of theirs is added to it.
  */
-const MIXED_SHARE = 0.4;
+const MIXED_SHARE = 0.6;
 
 /** Of that share, the part for openings with several needs. What they leave is for the mixed adapter alone. */
 const SEVERAL_SHARE = 0.5;
 
 /** How often tasks are bought for adapters that may do harm, each time as many as they had. */
 const HARM_ROUNDS = 3;
+
+/** Kinds that learn from the outcomes of others. */
+const LEARNED: readonly CompetingRouter[] = ['outcomes', 'outcomes-mixed'];
 
 /** A router with what follows its choice for an opening. */
 interface ServedRouter {
@@ -54,13 +48,13 @@ interface ServedRouter {
 }
 
 /**
- * The kinds of the first round. `outcomes` learns from it, so it comes after; alone it learns from where `labels` and
- * base disagree.
+ * The kinds of the first round. What learns from outcomes comes after; alone it learns from where `labels` and base
+ * disagree.
  */
 function firstKinds(pinned: CompetingRouter | null): CompetingRouter[] {
-  const first = COMPETING_ROUTERS.filter((kind) => kind !== 'outcomes');
+  const first = COMPETING_ROUTERS.filter((kind) => !LEARNED.includes(kind));
   if (pinned === null) return first.filter((kind) => kind !== 'mixed');
-  return first.filter((kind) => kind === 'base' || kind === (pinned === 'outcomes' ? 'labels' : pinned));
+  return first.filter((kind) => kind === 'base' || kind === (LEARNED.includes(pinned) ? 'labels' : pinned));
 }
 
 /** The competition of one run's routers. */
@@ -74,8 +68,8 @@ export class RouterCompetition {
   /** Tasks on which all kinds can be compared, and those on which the kinds that were left can. */
   private comparedFirst: number[] = [];
   private comparedLast: number[] = [];
-  /** The mixed adapter, and the tasks on which it can be compared with the best router. Null without one. */
-  private mixed: { decisions: CrossFitted; compared: number[] } | null = null;
+  /** The comparison with what uses the mixed adapter. Null without one. */
+  private final: FinalRound | null = null;
   private played = 0;
   /** Each adapter through each kind that was compared. */
   private readonly adapters = new Map<CompetingRouter, RouterChoice['adapters']>();
@@ -119,7 +113,7 @@ export class RouterCompetition {
       if (moves) this.moves.push(moves);
     }
     if (this.moves.length > 0) this.budget -= this.budgetOfMoves;
-    const playsMixed = pinned === null && this.players.adapters.some(({ capabilityId }) => capabilityId === MIXED);
+    const playsMixed = this.hasMixed && (pinned === null || pinned === 'outcomes-mixed');
     const budget = playsMixed ? this.budget * (1 - MIXED_SHARE) : this.budget;
     this.comparedFirst = await this.play(this.all, budget * FIRST_SHARE);
     if (pinned === null || pinned === 'outcomes') {
@@ -140,19 +134,37 @@ export class RouterCompetition {
     const followed = laterTurns?.adopted ? this.withMoves(router) : router;
     this.boughtForMoves = laterTurns?.rollouts ?? 0;
     this.noteSpending('later-turns', followed);
-    const several = playsMixed ? await this.compareSeveralNeeds(followed) : null;
+    const several = playsMixed && pinned === null ? await this.compareSeveralNeeds(followed) : null;
     const decisions = several?.adopted ? several.decisions : followed;
     this.noteSpending('several-needs', decisions);
     this.served = { decisions, several: several?.verdict ?? null, laterTurns };
-    if (!playsMixed) return;
-    const mixed = await this.crossFit('mixed');
-    this.mixed = { decisions: mixed, compared: await this.play([decisions, mixed], this.budget) };
-    this.noteSpending('mixed', this.winner === 'mixed' ? mixed : decisions, this.mixed.compared);
+    if (playsMixed) this.final = await this.playFinal(router, decisions);
+  }
+
+  private async playFinal(router: Decisions, served: Decisions): Promise<FinalRound> {
+    const { known, seeds, capabilityIds, order } = this;
+    const host = {
+      ...{ known, seeds, capabilityIds, order },
+      play: (kinds: readonly Decisions[], share: number, tasks: readonly number[]) => {
+        const spent = this.played * ARM_TRIALS;
+        return this.play(kinds, spent + (this.budget - spent) * share, tasks);
+      },
+      learn: () => this.crossFit('outcomes-mixed'),
+      note: this.noteSpending.bind(this),
+    };
+    const [base, mixed] = [this.crossFitted('base'), await this.crossFit('mixed')];
+    return playFinal(host, { base, router, served: served.kind === 'base' ? base : served, mixed });
+  }
+
+  private get hasMixed(): boolean {
+    return this.players.adapters.some(({ capabilityId }) => capabilityId === MIXED);
   }
 
   /** The kind that is pinned, or the best. */
   private preferred(decisions: Decisions[], tasks: readonly number[], pinned: CompetingRouter | null): Decisions {
-    if (pinned !== null) return this.pruned.find(({ kind }) => kind === pinned)!;
+    // That kind is fitted last.
+    const wanted = pinned === 'outcomes-mixed' ? 'labels' : pinned;
+    if (wanted !== null) return this.pruned.find(({ kind }) => kind === wanted)!;
     return chooseKind(decisions, tasks, this.seeds, this.known);
   }
 
@@ -212,28 +224,9 @@ export class RouterCompetition {
     return this.players.adapters.flatMap(({ capabilityId }) => (capabilityId === MIXED ? [] : [capabilityId]));
   }
 
-  /**
-   * The simplest kind within one standard error of the best: routers first, then the best of them and mixed, unless
-   * that is clearly behind or harms tasks which need no adapter.
-   */
-  private get winner(): CompetingRouter {
-    const { mixed } = this;
-    const router = this.served!.decisions;
-    if (mixed === null || this.mixedOnBaseTasks?.harms) return router.kind;
-    const base = this.crossFitted('base');
-    const finalists = [base, mixed.decisions, ...(router.kind === 'base' ? [] : [router])];
-    return chooseKind(finalists, mixed.compared, this.seeds, this.known, MIXED_MAY_LOSE).kind;
-  }
-
-  private get mixedOnBaseTasks(): NonNullable<RouterChoice['mixedOnBaseTasks']> | null {
-    const { mixed, served, seeds, known } = this;
-    if (mixed === null) return null;
-    const rivals = { mixed: mixed.decisions, router: served!.decisions, base: this.crossFitted('base') };
-    return mixedOnBaseTasks(rivals, mixed.compared, seeds, known);
-  }
-
   private fitOf(kind: CompetingRouter): Fit {
-    return kind === 'outcomes' ? this.fits.outcomes(this.known) : this.fits[kind];
+    if (kind === 'outcomes') return this.fits.outcomes(this.known);
+    return kind === 'outcomes-mixed' ? this.fits.outcomesMixed(this.known) : this.fits[kind];
   }
 
   private crossFit(kind: CompetingRouter): Promise<CrossFitted> {
@@ -253,8 +246,8 @@ export class RouterCompetition {
 
   /** The chosen router, fitted on all train tasks, and how it was chosen. */
   async result(pinned: CompetingRouter | null): Promise<{ router: CompetitionRouter; choice: RouterChoice }> {
-    const kind = pinned ?? this.winner;
-    const served = kind === this.served!.decisions.kind ? this.served! : null;
+    const kind = pinned ?? this.final?.winner.kind ?? this.served!.decisions.kind;
+    const served = this.servedAs(kind);
     const adapters = this.adaptersOf(kind);
     const router = await withHeartbeats(`fitting router ${kind}`, () => this.fit(kind, leftOutOf(adapters), served));
     const choice = this.describe(kind, pinned !== null, adapters);
@@ -271,6 +264,14 @@ export class RouterCompetition {
     };
   }
 
+  /** The decisions of a kind and what follows them. Null for one arm, and for a router that lost. */
+  private servedAs(kind: CompetingRouter): ServedRouter | null {
+    if (kind === this.served!.decisions.kind) return this.served!;
+    if (kind !== 'outcomes-mixed' || this.final === null) return null;
+    // It decides by itself which openings with several needs get the mixed adapter.
+    return { decisions: this.final.learned, several: null, laterTurns: this.served!.laterTurns };
+  }
+
   private async fit(kind: CompetingRouter, leftOut: string[], served: ServedRouter | null): Promise<CompetitionRouter> {
     const fitted = { ...(await this.fitOf(kind)(this.labelled)), leftOut };
     if (fitted.kind === 'base' || fitted.kind === 'mixed' || served === null) return fitted;
@@ -281,6 +282,7 @@ export class RouterCompetition {
   /** Each adapter through a kind: where every task that is given to one was played. */
   private adaptersOf(kind: CompetingRouter): RouterChoice['adapters'] {
     const { comparedFirst, seeds, known, capabilityIds } = this;
+    if (kind === 'outcomes-mixed' && this.final !== null) return this.final.adapters;
     const whole = this.crossFitted(kind);
     return this.adapters.get(kind) ?? adaptersThrough(whole, capabilityIds, comparedFirst, seeds, known);
   }
@@ -290,12 +292,12 @@ export class RouterCompetition {
    * `labels` wherever its choice was not played in the first round, and served without that.
    */
   private harmBy(kind: CompetingRouter): Pick<RouterChoice, 'harm'> {
-    const { mixed, served, seeds, known, lossMargin: margin, boughtForHarm } = this;
-    const isMixed = mixed?.decisions.kind === kind;
-    const decisions = isMixed ? mixed.decisions : kind === served!.decisions.kind ? served!.decisions : null;
-    if (decisions === null || kind === 'outcomes') return {};
-    const tasks = isMixed ? mixed.compared : this.gainTasks;
-    const harm = harmOf(decisions, tasks, seeds, known, { margin, bought: isMixed ? 0 : boughtForHarm });
+    const { final, seeds, known, lossMargin: margin, boughtForHarm } = this;
+    const decisions = final && kind === 'mixed' ? final.mixed : this.servedAs(kind)?.decisions;
+    if (decisions === undefined || kind === 'outcomes') return {};
+    const isFinal = final !== null && (kind === 'mixed' || kind === 'outcomes-mixed');
+    const tasks = isFinal ? comparedIn(final, decisions, this.crossFitted('base')) : this.gainTasks;
+    const harm = harmOf(decisions, tasks, seeds, known, { margin, bought: isFinal ? 0 : boughtForHarm });
     return harm ? { harm } : {};
   }
 
@@ -348,24 +350,24 @@ export class RouterCompetition {
   }
 
   private crossFitted(kind: CompetingRouter): CrossFitted {
-    return [...this.all, ...(this.mixed ? [this.mixed.decisions] : [])].find((decisions) => decisions.kind === kind)!;
+    return [...this.all, ...(this.final ? [this.final.mixed, this.final.whole] : [])].find(
+      (decisions) => decisions.kind === kind,
+    )!;
   }
 
   private describe(chosen: CompetingRouter, pinned: boolean, adapters: RouterChoice['adapters']): RouterChoice {
-    const { seeds, known, left, comparedFirst, comparedLast, mixed, mixedOnBaseTasks } = this;
+    const { seeds, known, left, comparedFirst, comparedLast, final } = this;
     const base = this.crossFitted('base');
     const best = bestOf(left, comparedLast, seeds, known);
-    const isLeft = (kind: Decisions) => !left.includes(kind);
+    const hasLeft = (kind: Decisions) =>
+      !(left.includes(kind) || final?.left.includes(kind) || (kind === final?.mixed && final.mixedOnBaseTasks?.harms));
     const row = (kind: Decisions, rival: Decisions, withBase: readonly number[], withBest: readonly number[]) =>
-      competitorRow(
-        kind,
-        { base, best: rival },
-        { withBase, withBest },
-        seeds,
-        known,
-        isLeft(kind) && kind !== mixed?.decisions,
-      );
-    const rows = this.pruned.map((kind) => row(kind, best, comparedFirst, isLeft(kind) ? comparedFirst : comparedLast));
+      competitorRow(kind, { base, best: rival }, { withBase, withBest }, seeds, known, hasLeft(kind));
+    const rows = this.pruned.map((kind) =>
+      row(kind, best, comparedFirst, hasLeft(kind) ? comparedFirst : comparedLast),
+    );
+    const rival = this.served!.decisions.kind === 'base' ? base : this.served!.decisions;
+    const finalists = final ? [final.mixed, final.learned] : [];
     return {
       chosen,
       pinned,
@@ -373,11 +375,12 @@ export class RouterCompetition {
       compared: comparedLast.length,
       rollouts: this.played * ARM_TRIALS,
       budget: this.budget,
-      competitors: mixed
-        ? [...rows, row(mixed.decisions, this.served!.decisions, mixed.compared, mixed.compared)]
-        : rows,
-      ...(mixed && { comparedMixed: mixed.compared.length }),
-      ...(mixedOnBaseTasks && { mixedOnBaseTasks }),
+      competitors: [
+        ...rows,
+        ...finalists.map((kind) => row(kind, rival, comparedIn(final!, kind, base), comparedIn(final!, kind, rival))),
+      ],
+      ...(final && { comparedMixed: comparedIn(final, final.mixed, rival).length }),
+      ...(final?.mixedOnBaseTasks && { mixedOnBaseTasks: final.mixedOnBaseTasks }),
       adapters,
       ...this.harmBy(chosen),
       ...(this.spending.length > 0 && { spending: this.spending }),

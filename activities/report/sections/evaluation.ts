@@ -2,7 +2,7 @@ import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
 import type { CompetingRouter } from '../../../contracts/artifacts/router';
-import { NONE_LABEL } from '../../../contracts/names';
+import { MIXED, NONE_LABEL } from '../../../contracts/names';
 import { heatMap, MOST_NAMED } from '../../charts/heat-map';
 import { changePlot } from '../../charts/intervals';
 import { bothLayouts } from '../../charts/svg';
@@ -91,11 +91,11 @@ function regressionSentence({ regression, trials }: Evaluation): string {
 function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactRef[]): Markup {
   const name = (id: string) =>
     id === NONE_LABEL ? 'none: base model' : (report.identification.candidates.find((c) => c.id === id)?.name ?? id);
-  const columns = router.labels.map(({ label, capabilityId }) => ({
-    name: name(capabilityId),
-    short: label,
-    id: capabilityId,
-  }));
+  const usesMixed = router.confusion.some(({ chosen }) => chosen === MIXED);
+  const columns = [
+    ...router.labels.map(({ label, capabilityId }) => ({ name: name(capabilityId), short: label, id: capabilityId })),
+    ...(usesMixed ? [{ name: 'adapter of all environments mixed', short: 'mix', id: MIXED }] : []),
+  ];
   const order = [...report.evaluation!.byTag.map((row) => row.tag), 'untagged'];
   const kinds = [...new Set(router.confusion.map((cell) => cell.truth))].sort(
     (a, b) => order.indexOf(a) - order.indexOf(b),
@@ -120,6 +120,7 @@ function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactR
       `${HOW_IT_CHOSE[router.choice?.chosen ?? 'logits']} ${accuracy}Framed cells are the right choice: ` +
       "the adapter that raises this kind's pass rate most when it answers alone, " +
       'or none where no adapter raises it significantly. ' +
+      (usesMixed ? 'The mixed adapter counts as wrong, however well it does. ' : '') +
       (mass === null ? '' : `On average ${percent(mass)} of the model's probability lay on the menu's letters.`),
     body: markup`${bothLayouts((layout) => heatMap(map, layout, heatDescription(kinds, columns, tasks)))}
       <ul class="legend${columns.length <= MOST_NAMED && ' only-narrow'}">
@@ -151,5 +152,8 @@ const HOW_IT_CHOSE: Record<CompetingRouter, string> = {
   labels: 'The router `labels` chose by the words of each task, as it learned from the labels of identification.',
   neighbours: 'The router `neighbours` chose by the labels of the most similar tasks.',
   outcomes: 'The router `outcomes` chose the arm that is likeliest to pass, as it learned from train tasks.',
+  'outcomes-mixed':
+    'The router `outcomes-mixed` chose the arm that is likeliest to pass, the mixed adapter among them, as it ' +
+    'learned from train tasks.',
   logits: 'The base model chose one letter of a menu for each task.',
 };

@@ -12,7 +12,8 @@ const STEPS: Record<Spending['step'], string> = {
   harm: 'adapters that may do harm',
   'later-turns': 'moves at later turns',
   'several-needs': 'openings with several needs',
-  mixed: 'the mixed adapter alone',
+  mixed: 'the mixed adapter, alone and as an arm',
+  finalists: 'finalists that are close',
 };
 
 /** Share of the oracle's gain, where it gains anything. */

@@ -1,5 +1,6 @@
 // tier: integration
 import { createPromoteActivities } from '../../../activities/promote';
+import type { CompetitionRouter } from '../../../contracts/artifacts/router';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { PromoteInput } from '../../../contracts/messages/evaluate-stage';
 import {
@@ -34,6 +35,14 @@ const version = (runId: string) => ({
 });
 const registryOf = (...runIds: string[]) =>
   runIds.reduce((registry, runId) => addVersion(registry, version(runId)).registry, emptyRegistry('desk'));
+
+/** A router that gives conversations to the adapter `verify` and to the mixed one. */
+function outcomesMixed(leftOut: string[]): CompetitionRouter {
+  const model = { bias: 0, weights: { positions: [], values: [] } };
+  const arms = ['verify', 'mixed'].map((capabilityId) => ({ capabilityId, model, variances: [0] }));
+  const vocabulary = { terms: [], weights: [] };
+  return { kind: 'outcomes-mixed', leftOut, vocabulary, base: model, arms, doubt: 0.3, margin: 0.05 };
+}
 
 describe('registry transitions', () => {
   it('number versions from one and activate the new one', () => {
@@ -232,12 +241,22 @@ describe('promoteAdapters', () => {
       severalNeeds: { vocabulary, needs: [], threshold: 0.5 },
     });
     await promoteAdapters({ ...value, adapters, router: both, context: { ...value.context, runId: 'run-3' } });
+    const [asArm, leftOut] = await Promise.all(
+      [[], ['mixed']].map((left, i) =>
+        putJson(fixture.store, layout.evaluation(`run-${4 + i}`), 'router.json', outcomesMixed(left)),
+      ),
+    );
+    await promoteAdapters({ ...value, adapters, router: asArm!, context: { ...value.context, runId: 'run-4' } });
+    await promoteAdapters({ ...value, adapters, router: leftOut!, context: { ...value.context, runId: 'run-5' } });
     const { versions } = await readRegistry(fixture.store, 'parcels');
     expect(versions.map((v) => v.adapters.map(({ name }) => name))).toEqual([
       ['verify@bbbbbbbbbbbb'],
       ['mixed@cccccccccccc'],
       ['verify@bbbbbbbbbbbb', 'mixed@cccccccccccc'],
+      ['verify@bbbbbbbbbbbb', 'mixed@cccccccccccc'],
+      ['verify@bbbbbbbbbbbb'],
     ]);
+    expect(versions[3]?.judgedRouter?.kind).toBe('outcomes-mixed');
     expect(versions[1]?.judgedRouter?.kind).toBe('mixed');
   });
 
@@ -257,6 +276,7 @@ describe('promoteAdapters', () => {
       [{ ...labels, severalNeeds }, 'gives conversations to mixed,'],
       [{ ...labels, laterTurns }, 'gives conversations to address,'],
       [{ kind: 'mixed', leftOut: [] }, 'gives conversations to mixed,'],
+      [outcomesMixed([]), 'gives conversations to mixed,'],
     ] as const)
       await expect(promoteWith(router)).rejects.toMatchObject({
         type: 'Promote.AdapterMissing',

@@ -217,6 +217,26 @@ describe('renderReport', () => {
     expect(report.mixed).not.toBeNull();
   });
 
+  it('shows what a router with the mixed adapter among its arms gives to it', async () => {
+    const input = await sampleRun(store);
+    const evaluation = await getJson(store, input.comparison!.evaluation, evaluationSchema);
+    const [cell, ...others] = evaluation.router.confusion;
+    const { choice } = evaluation.router;
+    evaluation.router.confusion = [{ ...cell!, chosen: 'mixed', tasks: 17 }, ...others];
+    evaluation.router.choice = { ...choice!, chosen: 'outcomes-mixed', comparedMixed: 56 };
+    input.comparison!.evaluation = await putJson(store, 'runs/arm', 'evaluation.json', evaluation);
+    const { page } = await render(input);
+    const text = page.replace(/\s+/g, ' ');
+    expect(text).toContain('The router outcomes-mixed was chosen: the simplest within one standard error of the best.');
+    expect(text).toContain('alone and as an arm of outcomes-mixed, was compared with the best router on 56 tasks.');
+    const [, figure] = /<figure id="router">([^]*?)<\/figure>/.exec(page)!;
+    expect(figure).toContain('17 to adapter of all environments mixed');
+    expect(figure).toContain('The mixed adapter counts as wrong, however well it does.');
+    expect(nestingErrors(page)).toEqual([]);
+    const { page: without } = await render(await sampleRun(store));
+    expect(without).not.toContain('adapter of all environments mixed');
+  });
+
   it('links only to files that are there', async () => {
     const { page, directory, report } = await render(await sampleRun(store));
     const hrefs = [...new Set([...page.matchAll(/href="([^"]+)"/g)].map((m) => decodeURIComponent(m[1]!)))].filter(

@@ -1,6 +1,7 @@
 // tier: unit
 import { type CompetitionRouter, routerSchema } from '../../../contracts/artifacts/router';
 import { openRouter } from '../../../contracts/routing/choose-arm';
+import { neededAdapters } from '../../../contracts/routing/needed-adapters';
 import { fitVocabulary, openingVectors, sparseProduct } from '../../../contracts/routing/opening-features';
 
 const OPENINGS = ['refund my order', 'refund the order', 'where is my order', 'where is the parcel'];
@@ -108,6 +109,37 @@ describe('a router', () => {
     });
     // A word that no opening had says nothing.
     expect(choose('bonjour', null).capabilityId).toBe('none');
+  });
+
+  it('outcomes-mixed: the mixed adapter is an arm, and keeps openings with two needs', () => {
+    const likely = (bias: number) => ({ model: { ...refund, bias }, variances: [...vocabulary.terms.map(() => 0), 0] });
+    const needs = ['refunds', 'order'].map((capabilityId) => ({
+      capabilityId,
+      model: { bias: 3, weights: { positions: [], values: [] } },
+    }));
+    const router: CompetitionRouter = {
+      ...{ kind: 'outcomes-mixed', leftOut: [], vocabulary, doubt: 0, margin: 0.05 },
+      base: { bias: 0, weights: { positions: [], values: [] } },
+      arms: [
+        { capabilityId: 'refunds', ...likely(-2) },
+        { capabilityId: 'mixed', ...likely(0) },
+      ],
+      laterTurns: { reads: 'user', vocabulary, needs, threshold: 0.7, twoNeeds: { threshold: 0.5 } },
+    };
+    expect(routerSchema.parse(router)).toEqual(router);
+    expect(neededAdapters(router)).toEqual(['mixed', 'order', 'refunds']);
+    const all = ['refunds', 'order', 'mixed'];
+    expect(openRouter(router, all).choose('refund', null)).toMatchObject({ capabilityId: 'mixed', reason: 'routed' });
+    // It gets none of the others, which begin with what they ask for first.
+    expect(openRouter(router, all).choose('bonjour', null).reason).toBe('first-of-two');
+    const withoutIt = openRouter({ ...router, leftOut: ['mixed'] }, ['refunds', 'order']).choose('refund', null);
+    expect(withoutIt.reason).toBe('first-of-two');
+    expect(neededAdapters({ ...router, leftOut: ['mixed'] })).toEqual(['order', 'refunds']);
+    const { laterTurns: _moves, ...still } = router;
+    expect(openRouter(still, ['refunds']).choose('refund', null)).toMatchObject({
+      ...{ capabilityId: 'none', reason: 'not-in-version' },
+    });
+    expect(openRouter({ ...still, leftOut: ['mixed'] }).choose('refund', null).reason).toBe('left-out');
   });
 
   it('logits: abstains below its threshold, and cannot choose without the answer', () => {

@@ -6,6 +6,7 @@ import { routingRecordSchema } from '../../../../contracts/artifacts/evaluation'
 import type { TrainedAdapter } from '../../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../../contracts/artifacts/trajectory';
 import type { RunContext } from '../../../../contracts/messages/run-context';
+import { neededAdapters } from '../../../../contracts/routing/needed-adapters';
 import { getJson, getLines, putLines } from '../../../../store';
 import { type FakeAnswer, FakePolicyServer, type WireRequest } from '../../../fakes/policy-server';
 import { RunFixture } from '../../run-fixture';
@@ -175,14 +176,63 @@ describe('the competition of routers', () => {
       expect(choice.rollouts).toBeLessThanOrEqual(150);
     });
 
-    it('keeps the router where the mixed adapter pays for its gain with tasks that need no adapter', async () => {
+    it('makes it an arm where it learned what another adapter did not, and harms tasks that need none', async () => {
       const learned: Record<string, string[]> = { base: ['plain'], mixed: ['heavy', 'light'], light: [] };
       knows = (model) => learned[model.split('@')[0]!] ?? [model.split('@')[0]!];
       const context = await fixture.prepare(server.baseUrl, spec(), 'three_parcels.py');
-      const choice = await choiceOf((await compete(context)).result);
-      // Both pass two kinds of three.
+      const { input, result } = await compete(context);
+      const choice = await choiceOf(result);
+      // Alone, the mixed adapter and the best router pass two kinds of three each.
       expect(choice.competitors.find(({ kind }) => kind === 'mixed')).toMatchObject({ behind: 0 });
-      expect(choice).toMatchObject({ chosen: 'labels', mixedOnBaseTasks: { tasks: 20, gain: -1, harms: true } });
+      expect(choice).toMatchObject({ chosen: 'outcomes-mixed', mixedOnBaseTasks: { gain: -1, harms: true } });
+      expect(choice.competitors.at(-1)).toMatchObject({ kind: 'outcomes-mixed', left: false });
+      expect(choice.competitors.at(-1)!.gain).toBeGreaterThan(0.6);
+      expect(choice.harm).toMatchObject({ above: false });
+      expect(choice.harm!.bound).toBeLessThan(0);
+      expect(choice.adapters.map(({ capabilityId }) => capabilityId)).toEqual(['heavy', 'light', 'mixed']);
+      expect(choice).not.toHaveProperty('reliability');
+      expect(choice.spending!.at(-1)).toMatchObject({ kind: 'outcomes-mixed', rollouts: choice.rollouts });
+      expect(choice.rollouts).toBeLessThanOrEqual(choice.budget);
+
+      const { routeTasks, chooseRouter } = createEvaluationRolloutActivities(fixture.deps);
+      const arms = async (...ids: string[]) => {
+        const served = ids.map((id) => ({ id, name: id, summary: id }));
+        const { routing } = await fixture.run(routeTasks, { context, capabilities: served, router: result.router });
+        return (await getLines(fixture.store, routing, routingRecordSchema)).map(({ capabilityId }) => capabilityId);
+      };
+      const served = await arms('heavy', 'light', 'mixed');
+      expect(served[2]).toBe('none');
+      expect(served.slice(0, 3).filter((arm) => arm === 'mixed').length).toBeGreaterThan(0);
+      // Without it, base gets its tasks.
+      expect(await arms('heavy', 'light')).not.toContain('mixed');
+      const asked = server.requests.length;
+      expect(await fixture.run(chooseRouter, input)).toEqual(result);
+      expect(server.requests).toHaveLength(asked);
+    });
+
+    it('keeps the simpler router where it gains as much, and the mixed adapter harms tasks that need none', async () => {
+      const learned: Record<string, string[]> = { base: ['plain'], mixed: ['heavy', 'light'] };
+      knows = (model) => learned[model.split('@')[0]!] ?? [model.split('@')[0]!];
+      const context = await fixture.prepare(server.baseUrl, spec(), 'three_parcels.py');
+      const choice = await choiceOf((await compete(context)).result);
+      expect(choice).toMatchObject({ chosen: 'labels', mixedOnBaseTasks: { gain: -1, harms: true } });
+    });
+
+    it('is pinned as an arm where agent.yaml says so, and without it the others are the arms', async () => {
+      const learned: Record<string, string[]> = { base: ['plain'], mixed: ['heavy', 'light'], light: [] };
+      knows = (model) => learned[model.split('@')[0]!] ?? [model.split('@')[0]!];
+      const pinned = spec({ router: 'outcomes-mixed', mixedAdapter: true });
+      const context = await fixture.prepare(server.baseUrl, pinned, 'three_parcels.py');
+      const { result } = await compete(context);
+      expect(await choiceOf(result)).toMatchObject({ chosen: 'outcomes-mixed', pinned: true });
+      expect(result.kind).toBe('outcomes-mixed');
+      const router = await getJson(fixture.store, result.router, routerSchema);
+      expect(neededAdapters(router)).toContain('mixed');
+      // Nobody was asked for a label.
+      expect(server.requests.some(({ structured_outputs }) => structured_outputs)).toBe(false);
+      adapters.pop();
+      const other = await fixture.prepare(server.baseUrl, pinned, 'three_parcels.py', 'run-2');
+      expect(await choiceOf((await compete(other)).result)).toMatchObject({ chosen: 'outcomes', pinned: true });
     });
 
     it('gives it the openings that call for several capabilities, and the router the others', async () => {

@@ -101,15 +101,16 @@ describe('the choice', () => {
     expect(chooseKind([base, wrong], [0, 2], seeds, played())).toBe(base);
   });
 
-  it('takes a simpler kind that is within the standard error only where it is not far behind', () => {
+  it('takes a simpler router within the standard error, and the mixed adapter alone only where it is not far behind', () => {
     const known = played();
     for (const seed of seeds) known.add(seed, 'mixed', seed % 20 > 0);
     known.add(101, 'a', false);
-    const rivals = [base, decided('mixed', () => 'mixed'), right];
+    const best = decided('outcomes-mixed', (task) => right.chosen[task]!);
+    const behind = (kind: Decisions['kind']) => [base, decided(kind, () => 'mixed'), best];
     const few = everyTask.slice(0, 11);
-    expect(chooseKind(rivals, few, seeds, known).kind).toBe('mixed');
-    expect(chooseKind(rivals, few, seeds, known, 0.01).kind).toBe('labels');
-    expect(chooseKind(rivals, few.slice(1), seeds, known, 0.01).kind).toBe('mixed');
+    expect(chooseKind(behind('labels'), few, seeds, known).kind).toBe('labels');
+    expect(chooseKind(behind('mixed'), few, seeds, known).kind).toBe('outcomes-mixed');
+    expect(chooseKind(behind('mixed'), few.slice(1), seeds, known).kind).toBe('mixed');
   });
 
   it('without any compared task is the simplest that uses the adapters', () => {

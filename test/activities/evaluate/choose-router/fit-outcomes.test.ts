@@ -70,6 +70,24 @@ test('needs the labels: without them an arm is taken to pass what it was never p
   expect(right).toEqual(['refunds', 'none']);
 });
 
+test('takes the mixed adapter to pass what it passed of the same need, and not what it failed of another', async () => {
+  const mixed = new KnownOutcomes(tasks);
+  for (const { seed } of tasks.slice(0, 12))
+    for (let trial = 0; trial < 2; trial++) mixed.add(seed, 'mixed', seed % 3 === 1);
+  const router = await fitOutcomes({ tasks, arms: [...arms, 'mixed'], known: mixed }, { ridge: 0.1 });
+  expect(router.kind).toBe('outcomes-mixed');
+  const { choose } = openRouter(routerSchema.parse(router));
+  expect(KINDS.map((opening) => choose(opening, null).capabilityId)).toEqual(['none', 'mixed', 'none']);
+  // Openings that share no word with those that were played.
+  const apart = tasks.map((task) => (task.seed < 12 ? { ...task, opening: `before ${task.seed}` } : task));
+  const byNeeds = openRouter(await fitOutcomes({ tasks: apart, arms: ['mixed'], known: mixed }, { ridge: 0.1 }));
+  expect(KINDS.map((opening) => byNeeds.choose(`${opening} please`, null).capabilityId)).toEqual([
+    'none',
+    'mixed',
+    'none',
+  ]);
+});
+
 test('of nothing played nothing is expected: base gets everything', async () => {
   expect(await choicesOf(new KnownOutcomes(tasks))).toEqual(['none', 'none', 'none']);
 });

@@ -103,6 +103,38 @@ describe('the router promoted', () => {
     await fixture.stop();
   });
 
+  it('gives the mixed adapter what a router with it among its arms gives it, and leaves its conversation there', async () => {
+    const fixture = new GatewayFixture();
+    const vocabulary = fitVocabulary(['stamp it weigh', 'weigh it stamp', 'stamp weigh']);
+    const likely = (capabilityId: string, word: string) => ({
+      capabilityId,
+      model: { bias: -2, weights: { positions: openingVectors(vocabulary)(word).positions, values: [12] } },
+      variances: [...vocabulary.terms.map(() => 0), 0],
+    });
+    const { model } = likely('weigh', 'weigh');
+    const router: CompetitionRouter = {
+      ...{ kind: 'outcomes-mixed', leftOut: [], vocabulary, doubt: 0.3, margin: 0.05 },
+      base: { bias: -1, weights: { positions: [], values: [] } },
+      arms: [likely('stamp', 'stamp'), likely('mixed', 'weigh')],
+      laterTurns: { reads: 'user', vocabulary, needs: [{ capabilityId: 'stamp', model }], threshold: 0.7 },
+    };
+    const artifact = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', router);
+    const version = { ...versionOf(1, 'stamp', 'mixed'), judgedRouter: { kind: router.kind, artifact } };
+    await fixture.start({ registry: { versions: [version] } });
+    const route = async (...turns: string[]) => {
+      const messages = turns.map((content, i) => ({ role: i % 2 ? 'assistant' : 'user', content }));
+      const { headers } = await fixture.post('/v1/chat/completions', { model: 'desk', messages });
+      return [headers.get('x-whet-adapter'), headers.get('x-whet-route')];
+    };
+    const [mixed, stamp] = [adapterName('mixed', 1), adapterName('stamp', 1)];
+    expect(await route('weigh it')).toEqual([mixed, 'routed']);
+    expect(await route('weigh it', 'weighed', 'weigh it')).toEqual([mixed, 'routed; sticky']);
+    expect(await route('stamp it')).toEqual([stamp, 'routed']);
+    expect(await route('hello')).toEqual(['base', 'routed']);
+    expect(await route('hello', 'yes?', 'weigh it')).toEqual([stamp, 'later-turn']);
+    await fixture.stop();
+  });
+
   it('begins with what is asked for first where the opening asks for two things, and moves on with the second', async () => {
     const fixture = new GatewayFixture();
     const words = fitVocabulary(['stamp it weigh', 'weigh it stamp', 'stamp weigh']);
