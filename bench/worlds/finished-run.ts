@@ -22,9 +22,6 @@ export interface FinishedRun {
   prepared: PreparedSpec;
 }
 
-/** An adapter in the store. */
-type Served = Pick<TrainedAdapter, 'name' | 'capabilityId' | 'key'>;
-
 /** A world, and where its runs are kept. */
 interface WorldPlace {
   agentPath: string;
@@ -105,22 +102,20 @@ export function artifactOf({ artifacts, runId }: Pick<Report, 'artifacts' | 'run
 }
 
 /** The adapters of a run, one for each capability, and the mixed one where it was trained. */
-export function adaptersOf({ sharpened, mixed, ...report }: Report): { adapters: TrainedAdapter[]; mixed: Served[] } {
-  const adapters = sharpened.flatMap(({ capability: { id }, adapter }): TrainedAdapter[] =>
-    adapter === null
-      ? []
-      : [
-          {
-            name: adapter.name,
-            capabilityId: id,
-            key: adapter.key,
-            sha256: adapter.sha256,
-            manifest: artifactOf(report, `training manifest of ${id}`),
-            rollouts: adapter.rollouts,
-            seconds: adapter.seconds,
-            finalReward: adapter.curve.at(-1)?.reward ?? 0,
-          },
-        ],
-  );
-  return { adapters, mixed: mixed ? [{ name: mixed.name, capabilityId: MIXED, key: mixed.key }] : [] };
+export function adaptersOf({ sharpened, mixed, ...report }: Report): {
+  adapters: TrainedAdapter[];
+  mixed: TrainedAdapter[];
+} {
+  const stored = (
+    capabilityId: string,
+    { name, key, sha256, rollouts, seconds, curve }: NonNullable<typeof mixed>,
+  ) => ({
+    ...{ name, capabilityId, key, sha256, rollouts, seconds },
+    manifest: artifactOf(report, `training manifest of ${capabilityId}`),
+    finalReward: curve.at(-1)?.reward ?? 0,
+  });
+  return {
+    adapters: sharpened.flatMap(({ capability: { id }, adapter }) => (adapter === null ? [] : [stored(id, adapter)])),
+    mixed: mixed ? [stored(MIXED, mixed)] : [],
+  };
 }

@@ -1,6 +1,6 @@
 /** Measures one world: every arm and every way of routing, on the same held-out tasks. */
 import { join } from 'node:path';
-import { type CompetitionRouter, routerSchema } from '../../contracts/artifacts/router';
+import { type CompetitionRouter, type RouterChoice, routerSchema } from '../../contracts/artifacts/router';
 import { NONE_LABEL } from '../../contracts/names';
 import { getJson } from '../../store';
 import type { Way } from './ablation';
@@ -9,7 +9,7 @@ import { crossFittedOracle, type OutcomeTable, ratesOf } from './outcome-figures
 import { outcomesAlone } from './outcomes-alone';
 import { type Extent, playArms, playMerged, playServed, withPolicyServer } from './play-arms';
 import { type ChosenRouter, routerSteps } from './router-steps';
-import { decisionsOf, type RouterAlone, routersAlone } from './routers-alone';
+import { chooseAgain, decide, decisionsOf, type RouterAlone, routersAlone } from './routers-alone';
 
 /** What is measured, and where runs are kept. */
 export interface MeasureOptions extends Extent {
@@ -34,6 +34,9 @@ export interface MeasuredWorld {
   outcomes: Way[];
   /** Merged adapters alone, by name. */
   merged: ReadonlyMap<string, number[]>;
+  /** What the competition of this build would serve, and how it chose. */
+  again: Way;
+  againChoice: RouterChoice;
   /** What follows the router's choice for an opening. */
   steps: Way[];
 }
@@ -58,8 +61,17 @@ export async function measureWorld(name: string, agentPath: string, options: Mea
     const outcomes = await outcomesAlone(run, table);
     const own = chosenRouter(run, router);
     const steps = await routerSteps(deps, run, own ?? routers[0]!, table, options, own && candidate);
+    const { router: anew, choice: againChoice } = await chooseAgain(deps, run, 'auto');
+    const arms = await decide(deps, run, anew);
+    const again = {
+      name: `the competition, held again (${againChoice.chosen})`,
+      rates:
+        (await playServed(deps, run, { router: anew, decisions: arms }, options, 'held again')) ??
+        ratesOf(table, (task) => arms.get(table.seeds[task]!)!),
+      rollouts: againChoice.rollouts + (againChoice.laterTurns?.rollouts ?? 0),
+    };
     const oracle = crossFittedOracle(table);
-    return { name, run, table, base, served, candidate, oracle, routers, outcomes, merged, steps };
+    return { name, run, table, base, served, candidate, oracle, routers, outcomes, merged, steps, again, againChoice };
   });
 }
 

@@ -11,7 +11,7 @@ import type { PlayedArms } from './play-arms';
 /** That of the regressions of labels in most worlds. */
 const RIDGE = 0.1;
 
-/** Routers of the kind `outcomes` as it is not built: without labels, and with the mixed adapter among its arms. */
+/** Without labels, and with the mixed adapter among the arms: learned from all that the run's competition bought. */
 export async function outcomesAlone(run: FinishedRun, table: PlayedArms): Promise<Way[]> {
   const { tasks, known, rollouts } = await boughtOutcomes(run);
   const all = [...rollouts.keys()];

@@ -9,7 +9,10 @@ import { ceilingOf, crossFittedOracle, ratesOf, shareOfOracle } from './outcome-
 const minus = (a: readonly number[], b: readonly number[]) => a.map((value, task) => value - (b[task] as number));
 
 /** The figures of one world, from the trials of this measurement; `own` has those of the run itself. */
-export function figuresOf({ run: { report }, table, base, served, candidate, oracle }: MeasuredWorld, seed: number) {
+export function figuresOf(
+  { run: { report }, table, base, served, candidate, oracle, again, againChoice }: MeasuredWorld,
+  seed: number,
+) {
   const share = shareOfOracle({ own: minus(served, base), oracle: minus(oracle, base) }, seed);
   const { evaluation } = report;
   const choice = evaluation?.router.choice;
@@ -25,6 +28,7 @@ export function figuresOf({ run: { report }, table, base, served, candidate, ora
     oracleShare: share.estimate,
     low: share.low,
     routingRollouts: routingRollouts(report),
+    again: { chosen: againChoice.chosen, passes: mean(again.rates), rollouts: again.rollouts },
     moves: choice?.laterTurns?.adopted ?? false,
     router: choice?.chosen ?? null,
     promoted: report.promotedVersion !== null,
@@ -73,6 +77,7 @@ export function waysOf({ name, run, table, routers, ...rates }: MeasuredWorld): 
     ...rates.outcomes,
     ...rates.steps,
     { name: 'the competition', rates: rates.candidate, rollouts: routingRollouts(run.report) },
+    rates.again,
     { name: ORACLE_WAY, rates: rates.oracle, rollouts: null },
   ];
   return { world: name, ways };
