@@ -18,6 +18,10 @@ export interface NightFigures {
   rollouts: number;
   labels: number;
   environmentsWritten: number;
+  /** Capabilities for which it wrote environments. */
+  writtenFor: string[];
+  /** Capabilities that it sharpened, with or without an adapter in the end. */
+  sharpened: string[];
   calibrationRollouts: number;
   trainings: number;
   trainingRollouts: number;
@@ -27,7 +31,9 @@ export interface NightFigures {
   stageSeconds: number;
   /** From the command to its result, with the start of the services and the making of the model in the first night. */
   seconds: number;
-  /** Adapters of the version that serves afterwards, with the first digits of their hashes. */
+  /** Every adapter of its evaluation, trained and reused, whichever of them the promoted version has. */
+  evaluated: EvaluatedAdapter[];
+  /** Adapters of the version that serves afterwards. */
   adapters: ServedAdapter[];
 }
 
@@ -39,13 +45,16 @@ interface ServedAdapter {
   sha256: string;
 }
 
+/** An adapter that a night had; `from` is the earlier run that trained it, null: the night itself did. */
+interface EvaluatedAdapter extends ServedAdapter {
+  from: string | null;
+}
+
 /** The adapters that are served now, by capability. */
 export async function servedAdapters(storeRoot: string, agent: string): Promise<ServedAdapter[]> {
   const registry = await readRegistry(new LocalStore(storeRoot), agent);
   const active = registry.versions.find(({ version }) => version === registry.active);
-  return (active?.adapters ?? [])
-    .map(({ capabilityId, sha256 }) => ({ capabilityId, sha256: sha256.slice(0, 12) }))
-    .sort((a, b) => (a.capabilityId < b.capabilityId ? -1 : 1));
+  return (active?.adapters ?? []).map(({ capabilityId, sha256 }) => ({ capabilityId, sha256 })).sort(byCapability);
 }
 
 /** Reads what a night did from its report. */
@@ -65,7 +74,11 @@ export function readNight(storeRoot: string, { runId, seconds, adapters: served 
     measuringRollouts: (night?.cost.rollouts ?? 0) + (night && night.outcome !== 'goes-on' ? 0 : collect.episodes),
     rollouts: spend.rollouts,
     labels: report.analystUse?.calls['label']?.calls ?? 0,
-    environmentsWritten: attempts.filter(({ reusedFrom }) => reusedFrom === undefined).length,
+    environmentsWritten: attempts.filter(isWritten).length,
+    writtenFor: report.sharpened
+      .flatMap(({ capability: { id }, attempts: own }) => (own.some(isWritten) ? [id] : []))
+      .sort(),
+    sharpened: report.sharpened.map(({ capability }) => capability.id).sort(),
     calibrationRollouts: attempts
       .filter(({ calibrationFrom }) => calibrationFrom === undefined)
       .reduce((sum, { calibration }) => sum + (calibration?.rollouts ?? 0), 0),
@@ -75,9 +88,17 @@ export function readNight(storeRoot: string, { runId, seconds, adapters: served 
     reused: adapters.flatMap(({ id, reusedFrom }) => (reusedFrom === undefined ? [] : [id])).sort(),
     stageSeconds: report.stages.reduce((sum, stage) => sum + stage.seconds, 0),
     seconds,
+    evaluated: adapters
+      .map(({ id, sha256, reusedFrom }) => ({ capabilityId: id, sha256, from: reusedFrom ?? null }))
+      .sort(byCapability),
     adapters: served,
   };
 }
+
+const byCapability = (a: ServedAdapter, b: ServedAdapter): number => (a.capabilityId < b.capabilityId ? -1 : 1);
+
+const isWritten = ({ reusedFrom }: Report['sharpened'][number]['attempts'][number]): boolean =>
+  reusedFrom === undefined;
 
 const adaptersOf = ({ sharpened, mixed }: Report) => [
   ...sharpened.flatMap(({ capability: { id }, adapter }) => (adapter === null ? [] : [{ id, ...adapter }])),
