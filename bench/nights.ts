@@ -84,6 +84,7 @@ async function main(): Promise<void> {
       keptAlthoughBetter: wrong('kept-although-better'),
       blockedNights: judged.filter(({ decision, blocked }) => decision?.outcome !== 'goes-on' && blocked.length > 0)
         .length,
+      driftingNights: judged.filter(({ decision }) => decision?.drifts !== undefined).length,
       promotions,
       comparisons: judged.filter(({ compared }) => compared !== null).length,
       rollouts: judged.reduce((sum, { spend }) => sum + spend.rollouts, 0),

@@ -7,6 +7,7 @@ import {
   nightPlanSchema,
   type NightReason,
   type Nights,
+  type LackCount,
 } from '../../contracts/artifacts/night';
 import type { DecideNightInput, NightDecisionResult } from '../../contracts/messages/night-stage';
 import {
@@ -22,7 +23,9 @@ import {
 import { readPreparedSpec } from '../prepared-spec';
 import { wilson } from '../statistics/intervals';
 import { adapterGains, adapterTasks, withoutOldTasks } from './adapter-gains';
+import { driftsOf, withoutOldLacks } from './drift';
 import { changeOf, detectableLoss, pairedGain } from './gain-interval';
+import { lackCounts } from './lack-counts';
 import { nightSentence } from './night-sentence';
 import { playsEveryTask } from './night-tasks';
 import { pair, passes } from './paired-arms';
@@ -71,7 +74,7 @@ export function createDecideNight(store: ArtifactStore): (input: DecideNightInpu
 
 /** What is known before the earlier nights are looked at. */
 interface Measured {
-  evidence: Omit<NightEvidence, 'nights' | 'gains'>;
+  evidence: Omit<NightEvidence, 'nights' | 'gains' | 'drifts'>;
   figures: Pick<
     NightDecision,
     | ('night' | 'version' | 'tasks' | 'served' | 'base' | 'gain' | 'promotedWith' | 'change' | 'rateChange')
@@ -81,6 +84,8 @@ interface Measured {
   hasOthers: boolean;
   /** What each adapter did tonight. */
   tasks: AdapterTasks[];
+  /** What was lacking tonight. */
+  lack: LackCount[];
 }
 
 async function readMeasured(store: ArtifactStore, input: DecideNightInput): Promise<Measured> {
@@ -135,20 +140,22 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
       identification: identified.identification,
     },
     hasOthers: !playsEveryTask(environment.trainSeeds, collect.trials),
+    lack: await lackCounts(store, identified.labels, input.served),
     tasks: input.routing ? adapterTasks(base, served, chosen, adapters) : [],
   };
 }
 
 /** The decision beside the nights before it, and the nights with it. */
 function decide(
-  { evidence: measured, figures, hasOthers, tasks }: Measured,
+  { evidence: measured, figures, hasOthers, tasks, lack }: Measured,
   document: Nights,
   runId: string,
 ): { decision: NightDecision; document: Nights; retiredBefore: string[] } {
   const place = document.nights.findIndex((night) => night.runId === runId);
   const nights = place < 0 ? document.nights : document.nights.slice(0, place);
   const gains = adapterGains(tasks, { version: figures.version, content: measured.content, nights });
-  const evidence: NightEvidence = { ...measured, nights, gains };
+  const drifts = driftsOf(lack, { version: figures.version, content: measured.content, nights });
+  const evidence: NightEvidence = { ...measured, nights, gains, drifts };
   const capabilities = servedCapabilities(evidence);
   const found = nightReasons(evidence, capabilities);
   // What was decided stays decided, whatever an earlier night that is still under way has decided since.
@@ -162,16 +169,25 @@ function decide(
   const facts: Omit<NightDecision, 'sentence'> = {
     ...figures,
     ...{ outcome, reasons, seenBefore, undecided, capabilities, adapters: gains },
+    ...(drifts.length > 0 && { drifts }),
   };
+  const drifting = capabilities.flatMap(({ id, state }) => (state === 'drifting' ? [id] : []));
   const lacking = lackingAsServed(evidence, capabilities);
   return {
     retiredBefore: retiredBefore(evidence),
     decision: nightDecisionSchema.parse({ ...facts, sentence: nightSentence(facts, hasOthers) }),
     document: {
       ...document,
-      nights: withoutOldTasks(
-        document.nights.map((night) =>
-          night.runId === runId ? { ...night, outcome, reasons, lacking, adapters: tasks } : night,
+      nights: withoutOldLacks(
+        withoutOldTasks(
+          document.nights.map((night) =>
+            night.runId === runId
+              ? {
+                  ...{ ...night, outcome, reasons, lacking, lack, adapters: tasks },
+                  ...(drifting.length > 0 && { drifting }),
+                }
+              : night,
+          ),
         ),
       ),
     },

@@ -1,6 +1,13 @@
 import type { Contrast, Identification } from '../../contracts/artifacts/identification';
 import type { Interval } from '../../contracts/artifacts/evaluation';
-import type { AdapterGain, NightDecision, NightPlan, NightReason, Nights } from '../../contracts/artifacts/night';
+import type {
+  AdapterGain,
+  CapabilityDrift,
+  NightDecision,
+  NightPlan,
+  NightReason,
+  Nights,
+} from '../../contracts/artifacts/night';
 import { MIXED } from '../../contracts/names';
 import { isEqualContent } from './night-content';
 import { isRetirement, retirements, wasRetired, wasTriedWithout } from './retirements';
@@ -18,6 +25,8 @@ export interface NightEvidence {
   made: ReadonlyMap<string, readonly string[]>;
   /** How each of its adapters does on its tasks. */
   gains: readonly AdapterGain[];
+  /** What is lacking in more and more tasks. */
+  drifts: readonly CapabilityDrift[];
   /** Whether a training may go on from what is served. */
   trainsOn: boolean;
   identification: Pick<Identification, 'contrasts' | 'thresholds'>;
@@ -34,11 +43,14 @@ export interface NightEvidence {
 type Capability = NightDecision['capabilities'][number];
 
 /** The capabilities for the system as it serves. */
-export function servedCapabilities({ version, identification }: NightEvidence): Capability[] {
+export function servedCapabilities({ version, identification, drifts }: NightEvidence): Capability[] {
   const isMixed = version.capabilityIds.includes(MIXED);
   return identification.contrasts.map(({ capabilityId: id, verdict, status }) => ({
     id,
-    state: stateOf(verdict, status),
+    state: withDrift(
+      stateOf(verdict, status),
+      drifts.some(({ capabilityId }) => capabilityId === id),
+    ),
     // The mixed adapter was trained for everything that was lacking before it.
     inVersion: version.capabilityIds.includes(id) || (isMixed && status !== null && status !== 'new'),
   }));
@@ -54,6 +66,10 @@ function stateOf(verdict: Contrast['verdict'], status: Contrast['status']): Capa
       return 'cannot-tell';
   }
 }
+
+/** What one night alone has found says more than a trend. */
+const withDrift = (state: Capability['state'], drifts: boolean): Capability['state'] =>
+  drifts && state !== 'new' && state !== 'regressed' ? 'drifting' : state;
 
 /**
  * Why a night goes on; and what of it an earlier night, or the version's own run, has worked on with the same content.
@@ -83,25 +99,32 @@ export function nightReasons(
   };
 }
 
-function reasonOf(evidence: NightEvidence, { id: capabilityId, state, inVersion }: Capability): NightReason | null {
-  if (!isLacking(state)) return null;
+function reasonOf(evidence: NightEvidence, capability: Capability): NightReason | null {
+  const { id: capabilityId, state, inVersion } = capability;
+  if (!isLacking(evidence, capability)) return null;
   if (!inVersion) return { kind: 'new', capabilityId };
   const adapter = evidence.trainsOn ? evidence.version.adapters.get(capabilityId) : undefined;
-  if (state === 'regressed' || (state === 'recurring' && madeForOtherContent(evidence)))
+  if (state === 'regressed' || (state !== 'new' && madeForOtherContent(evidence)))
     return { kind: 'regressed', capabilityId, ...(adapter !== undefined && { adapter }) };
-  if (state !== 'recurring' || adapter === undefined || !wasLackingBefore(evidence, capabilityId)) return null;
+  if (adapter === undefined) return null;
+  // Below the thresholds it is only watched. Above, the nights before have said so already.
+  if (state === 'drifting') return { kind: 'drifting', capabilityId, adapter };
+  if (state !== 'recurring' || !wasLackingBefore(evidence, capabilityId)) return null;
   // Identification compares failures with successes: a good adapter fails now and then, too.
   const own = evidence.gains.find((gain) => gain.capabilityId === capabilityId);
   if (own !== undefined && 2 * own.passed >= own.tasks) return null;
   return { kind: 'recurring', capabilityId, adapter };
 }
 
-const isLacking = (state: Capability['state']): boolean =>
-  state === 'new' || state === 'recurring' || state === 'regressed';
+/** Whether it is lacking tonight, above the thresholds. */
+const isLacking = ({ identification }: NightEvidence, { id, state }: Capability): boolean =>
+  state === 'drifting'
+    ? identification.contrasts.some(({ capabilityId, verdict }) => capabilityId === id && verdict === 'kept')
+    : state === 'new' || state === 'recurring' || state === 'regressed';
 
 /** Capabilities that are lacking although the version has an adapter of their own. */
-export const lackingAsServed = ({ version }: NightEvidence, capabilities: readonly Capability[]): string[] =>
-  capabilities.flatMap(({ id, state }) => (isLacking(state) && version.adapters.has(id) ? [id] : []));
+export const lackingAsServed = (evidence: NightEvidence, capabilities: readonly Capability[]): string[] =>
+  capabilities.flatMap((one) => (isLacking(evidence, one) && evidence.version.adapters.has(one.id) ? [one.id] : []));
 
 /** One night plays a part of the tasks: what is said to be lacking still has to be so in two of them. */
 const wasLackingBefore = ({ version, content, nights }: NightEvidence, capabilityId: string): boolean =>

@@ -33,16 +33,17 @@ export function nightSentence(facts: Omit<NightDecision, 'sentence'>, hasOthers:
     recurring.length === 0
       ? ''
       : ` Still lacking, with an adapter that is served: ${recurring.map(({ id }) => id).join(', ')}.`;
+  const drifting = driftInWords(facts);
   switch (outcome) {
     case 'goes-on':
-      return `${measured} It goes on: ${reasons.map((reason) => reasonInWords(reason, facts.adapters)).join('; ')}.${known} ${spent}`;
+      return `${measured} It goes on: ${reasons.map((reason) => reasonInWords(reason, facts.adapters)).join('; ')}.${known}${drifting} ${spent}`;
     case 'nothing-new':
-      return `${measured} Nothing new is lacking.${known} ${seen} ${spent}`;
+      return `${measured} Nothing new is lacking.${known}${drifting} ${seen} ${spent}`;
     case 'too-little-power':
       return (
         `${measured} May be lacking, but these tasks are too few to tell: ${facts.undecided.join(', ')}. ` +
         `${hasOthers ? 'Other tasks follow in the next night' : 'The next night plays the same tasks anew'}.` +
-        `${known} ${seen} ${spent}`
+        `${known}${drifting} ${seen} ${spent}`
       );
   }
 }
@@ -62,6 +63,8 @@ function reasonInWords(
       return `${capabilityId} is lacking although its adapter is served`;
     case 'recurring':
       return `${capabilityId} is lacking still, in two nights: its training goes on from the adapter that is served`;
+    case 'drifting':
+      return `${capabilityId} is lacking and drifts: its training goes on from the adapter that is served`;
     case 'harms':
       return `the adapter of ${capabilityId} does harm, ${figures}: what is served is tried without it`;
     case 'no-longer-helps':
@@ -69,6 +72,19 @@ function reasonInWords(
     case 'lost-gain':
       return 'it passes fewer tasks than at its promotion';
   }
+}
+
+/** What drifts, whether or not the night goes on for it. */
+function driftInWords({ capabilities, drifts = [] }: Pick<NightDecision, 'capabilities' | 'drifts'>): string {
+  const named = drifts.filter(({ capabilityId }) =>
+    capabilities.some(({ id, state }) => id === capabilityId && state === 'drifting'),
+  );
+  if (named.length === 0) return '';
+  const each = named.map(
+    ({ capabilityId, nights, earlier, later }) =>
+      `${capabilityId}, lacking in ${percent(earlier)} and then ${percent(later)} of the tasks of ${nights} nights`,
+  );
+  return ` Drifting: ${each.join('; ')}. The next night of this version plays twice the tasks, as far as there are as many.`;
 }
 
 function liveInWords(live: number | undefined): string {

@@ -18,6 +18,7 @@ export const playsEveryTask = (train: TrainTasks, trials: number): boolean => bl
 /**
  * The train tasks of a measuring night: of night n, block n.
  * @param night from 1.
+ * @param isWatched whether something drifts: a block has twice the tasks then. Default: false.
  */
-export const nightTasks = (train: TrainTasks, trials: number, night: number): SeedRanges =>
-  blockOfSeeds(train, blockSize(train, trials), night);
+export const nightTasks = (train: TrainTasks, trials: number, night: number, isWatched = false): SeedRanges =>
+  blockOfSeeds(train, Math.min(train.count, (isWatched ? 2 : 1) * blockSize(train, trials)), night);

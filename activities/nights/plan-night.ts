@@ -8,6 +8,7 @@ import { type ArtifactStore, changeNights, layout, putJson, readRegistry } from 
 import { activeVersion, playableVersion } from '../active-version';
 import { readPreparedSpec } from '../prepared-spec';
 import { nightContent } from './night-content';
+import { isWatched } from './drift';
 import { nightTasks } from './night-tasks';
 import { remakingCost } from './remaking-cost';
 
@@ -41,9 +42,11 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
             ],
           },
     );
-    const night = nights.find((one) => one.runId === runId)?.night ?? 0;
+    const place = nights.findIndex((one) => one.runId === runId);
+    const night = nights[place]?.night ?? 0;
+    const watches = measures && isWatched(nights.slice(0, Math.max(0, place)), version.version, content);
     const { environment, collect } = prepared.spec;
-    const seeds = measures ? nightTasks(environment.trainSeeds, collect.trials, Math.max(1, night)) : [];
+    const seeds = measures ? nightTasks(environment.trainSeeds, collect.trials, Math.max(1, night), watches) : [];
     const live = Math.min(collect.live.most, tasksOf(seeds));
     const outdated = misfit(registry, prepared);
     const remaking = outdated && (await remakingCost(store, agent, prepared, outdated));
@@ -51,7 +54,7 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
       night,
       active: registry.active,
       measures,
-      why: measures ? measured(version.version, night, tasksOf(seeds), live) : version,
+      why: measures ? measured(version.version, night, { tasks: tasksOf(seeds), live, watches }) : version,
       seeds,
       ...(live > 0 && { live }),
       content,
@@ -78,9 +81,14 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
 
 const tasksOf = (seeds: NightPlan['seeds']): number => seeds.reduce((sum, { count }) => sum + count, 0);
 
-function measured(version: number, night: number, tasks: number, live: number): string {
+function measured(
+  version: number,
+  night: number,
+  { tasks, live, watches }: { tasks: number; live: number; watches: boolean },
+): string {
+  const more = watches ? ', more than else because something drifts,' : '';
   const traffic = live > 0 ? ` and identifies with at most ${live} conversations that it answered, too` : '';
-  return `Night ${night} measures version ${version} beside base on ${tasks} train tasks${traffic}.`;
+  return `Night ${night} measures version ${version} beside base on ${tasks} train tasks${more}${traffic}.`;
 }
 
 /** The active version, where it has adapters that were trained on another base model than today's. */

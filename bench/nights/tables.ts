@@ -2,7 +2,18 @@ import type { JudgedNight } from '../nights';
 import { EVENTS, eventOf } from './world';
 
 const DAYS_OF_A_MONTH = 365 / 12;
-const HEAD = ['nights', 'measured', 'ended', 'went on', 'compared', 'promoted', 'wrong', 'missed', 'blocked'];
+const HEAD = [
+  'nights',
+  'measured',
+  'ended',
+  'went on',
+  'drifting',
+  'compared',
+  'promoted',
+  'wrong',
+  'missed',
+  'blocked',
+];
 const SPENT = ['rollouts', 'labels', 'environments', 'trainings', 'minutes'];
 
 /** Decisions and spend, by month and by event, with the nights that an event left blocked. */
@@ -49,6 +60,7 @@ function figures(nights: readonly JudgedNight[]): string[] {
     count(({ decision }) => decision !== null),
     count(({ decision }) => decision !== null && decision.outcome !== 'goes-on'),
     count(({ decision }) => decision === null || decision.outcome === 'goes-on'),
+    count(({ decision }) => decision?.capabilities.some(({ state }) => state === 'drifting') === true),
     count(({ compared }) => compared !== null),
     count(({ promotedVersion }) => promotedVersion !== null),
     count(({ wrong }) => wrong.length > 0),

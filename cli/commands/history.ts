@@ -6,7 +6,14 @@ import { LocalStore } from '../../store';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { renderHistoryPage } from '../history/history-page';
-import { type AgentHistory, judgedText, type Night, readHistory, retiredText } from '../history/read-history';
+import {
+  type AgentHistory,
+  foundText,
+  judgedText,
+  type Night,
+  readHistory,
+  retiredText,
+} from '../history/read-history';
 import { duration, table } from '../output';
 
 /** Flags of `whet history`. */
@@ -65,7 +72,7 @@ function historyText({ agent, nights, active, damaged }: AgentHistory): string {
     night.night === null ? '-' : String(night.night),
     night.startedAt.slice(0, 16).replace('T', ' '),
     night.outcome,
-    list([...night.new, ...night.regressed.map((name) => `${name} (again)`)]),
+    list(foundText(night)),
     list(night.fixed),
     night.reused === null ? '?' : list(night.reused.map(({ name }) => name)),
     night.retired === null ? '?' : list(retiredText(night)),

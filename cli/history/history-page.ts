@@ -15,7 +15,7 @@ import { compact, count, points, pointsRange, sentenceList } from '../../activit
 import { htmlDocument } from '../../activities/html/html-document';
 import { markup, type Markup } from '../../activities/html/markup';
 import { dataTable } from '../../activities/html/table';
-import { type AgentHistory, judgedText, type Night, retiredText } from './read-history';
+import { type AgentHistory, foundText, judgedText, type Night, retiredText } from './read-history';
 
 /** Newest nights that the pictures show; the table has all. */
 const DRAWN = 60;
@@ -151,7 +151,7 @@ function nightTable(nights: readonly Night[]): Markup {
         night.startedAt.slice(0, 16).replace('T', ' '),
         night.runId,
         night.outcome,
-        names([...night.new, ...night.regressed.map((name) => `${name} (again)`)]),
+        names(foundText(night)),
         names(night.fixed),
         night.reused === null ? 'not known' : names(night.reused.map(({ name, from }) => `${name} (${from})`)),
         night.retired === null ? 'not known' : names(retiredText(night)),

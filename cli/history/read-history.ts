@@ -17,6 +17,7 @@ export interface Night {
   recurring: string[];
   fixed: string[];
   regressed: string[];
+  drifting: string[];
   /** Capabilities whose adapters were not trained anew, with the run that each is from; null in older records. */
   reused: { name: string; from: string }[] | null;
   /** Capabilities whose adapters the version that it replaced had and its own lacks; null where that cannot be told. */
@@ -74,6 +75,13 @@ export async function readHistory(store: LocalStore, agent: string): Promise<Age
   return { agent, nights, active: registry?.active ?? null, damaged };
 }
 
+/** What a night found to work on or to watch, by name. */
+export const foundText = (night: Pick<Night, 'new' | 'regressed' | 'drifting'>): string[] => [
+  ...night.new,
+  ...night.regressed.map((name) => `${name} (again)`),
+  ...night.drifting.map((name) => `${name} (drifting)`),
+];
+
 /** How strictly a night was judged: `99.24 %, comparison 2 with version 3`. */
 export function judgedText({ judged }: Pick<Night, 'judged'>): string {
   if (judged === null) return '';
@@ -104,6 +112,7 @@ function nightOf(record: RunRecord, night: number, registry: Registry | null): N
     recurring: names(figures?.recurring),
     fixed: names(figures?.fixed),
     regressed: names(figures?.regressed),
+    drifting: names(figures?.drifting),
     reused: figures === null ? [] : (figures.reused?.map(({ name, from }) => ({ name, from })) ?? null),
     retired: retiredBy(figures, registry),
     retires: figures?.retires?.map(({ id, why }) => ({ id, why })) ?? [],

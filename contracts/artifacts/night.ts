@@ -62,7 +62,7 @@ export type NightPlan = z.infer<typeof nightPlanSchema>;
 /** Why a night goes on: what an earlier one went on for does not count again on the same content. */
 const nightReasonSchema = z.strictObject({
   kind: z
-    .enum(['new', 'regressed', 'recurring', 'lost-gain', 'harms', 'no-longer-helps'])
+    .enum(['new', 'regressed', 'recurring', 'drifting', 'lost-gain', 'harms', 'no-longer-helps'])
     .describe('What the night found.'),
   capabilityId: z.string().nullable().describe('Capability that it concerns; null for the whole version.'),
   adapter: z.string().optional().describe('Sha256 of the served adapter that it is about, once for each content.'),
@@ -88,6 +88,20 @@ const adapterGainSchema = adapterTasksSchema.extend({
     .describe('`no-longer-helps`: any gain of 10 points or more on its tasks is excluded.'),
 });
 export type AdapterGain = z.infer<typeof adapterGainSchema>;
+
+/** In how many of a night's tasks a capability is lacking, as served; live traffic does not count. */
+const lackCountSchema = z.strictObject({ capabilityId: z.string(), tasks: count, lacking: count });
+export type LackCount = z.infer<typeof lackCountSchema>;
+
+const capabilityDriftSchema = z.strictObject({
+  capabilityId: z.string().describe('Id of the capability.'),
+  nights: count.describe('Nights of the version on the same content that were looked at.'),
+  tasks: count.describe('Their tasks.'),
+  earlier: z.number().describe('Share of the tasks in which it is lacking, in the first half of these nights.'),
+  later: z.number().describe('The same in the last half.'),
+  confidence: z.number().describe('Corrected for the capabilities of the night, and for the nights that have looked.'),
+});
+export type CapabilityDrift = z.infer<typeof capabilityDriftSchema>;
 
 /** `night-decision.json`: what a night found, and whether it goes on. Written before Temporal is told. */
 export const nightDecisionSchema = z.strictObject({
@@ -125,12 +139,19 @@ export const nightDecisionSchema = z.strictObject({
       z.strictObject({
         id: z.string().describe('Id of the capability.'),
         state: z
-          .enum(['new', 'recurring', 'regressed', 'fixed', 'not-lacking', 'cannot-tell'])
-          .describe('For the system as it serves.'),
+          .enum(['new', 'recurring', 'regressed', 'drifting', 'fixed', 'not-lacking', 'cannot-tell'])
+          .describe(
+            'For the system as it serves. `drifting`: lacking in more and more tasks over nights, and neither new ' +
+              'nor regressed in this one.',
+          ),
         inVersion: z.boolean().describe('Whether the version has an adapter for it.'),
       }),
     )
     .describe('Every capability that was looked at.'),
+  drifts: z
+    .array(capabilityDriftSchema)
+    .optional()
+    .describe('Capabilities that are lacking in more and more tasks. Absent: none.'),
   adapters: z
     .array(adapterGainSchema)
     .optional()
@@ -171,6 +192,10 @@ export const nightsSchema = z.strictObject({
       worked: z.boolean().default(false),
       /** Capabilities that were lacking although their adapter is served. Absent in nights of earlier versions. */
       lacking: z.array(z.string()).optional(),
+      /** In how many tasks of this night alone each capability was lacking; left out once it is old. */
+      lack: z.array(lackCountSchema).optional(),
+      /** Capabilities that were drifting. Absent: none. */
+      drifting: z.array(z.string()).optional(),
       /** What each adapter did in this night alone; left out once it is old. */
       adapters: z.array(adapterTasksSchema).optional(),
       /**

@@ -17,6 +17,8 @@ const runFiguresSchema = z.strictObject({
   fixed: z.array(capabilitySchema),
   /** Fixed before, and kept now. */
   regressed: z.array(capabilitySchema),
+  /** Lacking in more and more tasks over nights; absent: none. */
+  drifting: z.array(capabilitySchema).optional(),
   /** Capabilities whose adapters the run judged. */
   sharpened: z.array(capabilitySchema),
   /** Of those, the ones whose adapters an earlier run trained, with its id; absent in older records. */
@@ -89,6 +91,7 @@ function figuresOf({ identification, sharpened, promotedVersion, evaluation, ...
     report.night?.capabilities ??
     identification.contrasts.map(({ capabilityId: id, status: state }) => ({ id, state }));
   const withStatus = (status: string) => states.filter(({ state }) => state === status).map(({ id }) => named(id));
+  const drifting = withStatus('drifting');
   const judged = sharpened.filter(({ adapter }) => adapter !== null);
   const retires = (report.night?.reasons ?? []).flatMap(({ kind: why, capabilityId }) =>
     capabilityId !== null && (why === 'harms' || why === 'no-longer-helps') ? [{ ...named(capabilityId), why }] : [],
@@ -98,6 +101,7 @@ function figuresOf({ identification, sharpened, promotedVersion, evaluation, ...
     recurring: withStatus('recurring'),
     fixed: withStatus('fixed'),
     regressed: withStatus('regressed'),
+    ...(drifting.length > 0 && { drifting }),
     sharpened: judged.map(({ capability }) => ({ id: capability.id, name: capability.name })),
     reused: [
       ...judged.map(({ capability: { id, name }, adapter }) => ({ id, name, from: adapter?.reusedFrom })),

@@ -29,6 +29,8 @@ export interface Played {
   tasks?: number;
   base?: (seed: number) => boolean;
   served?: (seed: number) => boolean;
+  /** In how many of the tasks a capability is lacking. Default: no labels. */
+  lacking?: Record<string, number>;
   /** The capability that gets a task. Default: the routing is not known. */
   routing?: (seed: number) => string;
 }
@@ -80,7 +82,7 @@ export class NightFixture extends RunFixture {
     contrasts: readonly FoundContrast[],
     passed = 10,
     spec: Partial<AgentSpecInput> = {},
-    { tasks = 20, base = () => false, served = (seed) => seed < passed, routing, live }: Played = {},
+    { tasks = 20, base = () => false, served = (seed) => seed < passed, routing, live, lacking = {} }: Played = {},
   ): Promise<{ result: NightDecisionResult; decision: NightDecision }> {
     const { store } = this;
     const { planNight, decideNight } = createNightActivities(store);
@@ -95,7 +97,7 @@ export class NightFixture extends RunFixture {
           store,
           layout.evaluation(runId),
           `${name}.jsonl`,
-          seeds.map((seed) => ({ task: { seed, split: 'train' }, success: passes(seed) })),
+          seeds.map((seed) => ({ id: `${name} ${seed}`, task: { seed, split: 'train' }, success: passes(seed) })),
         ),
         ...{ episodes: tasks, successes: 0, failures: tasks },
         ...{ promptTokens: 0, completionTokens: 0, seconds: 0 },
@@ -114,7 +116,19 @@ export class NightFixture extends RunFixture {
       served: await arm('night-served', served),
       identified: {
         identification: await putJson(store, layout.capabilities(runId), 'identification.json', identification),
-        labels: planned.plan,
+        labels: await putLines(store, layout.capabilities(runId), 'labels.jsonl', [
+          ...Object.entries(lacking).flatMap(([capabilityId, most]) =>
+            seeds.map((seed) => ({
+              ...{ trajectoryId: `night-served ${seed}`, capabilityId, label: seed < most ? 'LACKING' : 'NA' },
+              ...{ step: null, reason: '', votes: { NA: 0, PRESENT: 0, LACKING: 1 } },
+            })),
+          ),
+          // Of live traffic.
+          ...Object.keys(lacking).map((capabilityId) => ({
+            ...{ trajectoryId: 'a conversation', capabilityId, label: 'LACKING' },
+            ...{ step: null, reason: '', votes: { NA: 0, PRESENT: 0, LACKING: 1 } },
+          })),
+        ]),
         kept: [],
         candidates: contrasts.length,
         tokens: [],

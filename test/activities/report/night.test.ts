@@ -108,7 +108,7 @@ test('what is new in a night that goes on is so for the version that was measure
   const [first, second] = [candidates[0]!, candidates[1]!];
   const { record } = await render(
     await withNight(input, 'goes-on', [
-      { id: first.id, state: 'cannot-tell', inVersion: true },
+      { id: first.id, state: 'drifting', inVersion: true },
       { id: second.id, state: 'new', inVersion: false },
     ]),
   );
@@ -117,6 +117,7 @@ test('what is new in a night that goes on is so for the version that was measure
     recurring: [],
     fixed: [],
     regressed: [],
+    drifting: [{ id: first.id, name: first.name }],
   });
 });
 

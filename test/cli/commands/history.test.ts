@@ -49,6 +49,18 @@ const record = (night: number, more: Partial<RunRecord> = {}): RunRecord => ({
   ...more,
 });
 
+test('what drifts is among what a night found', async () => {
+  const { figures } = record(1);
+  const drifting = [{ id: 'slow-answers', name: 'Slow answers' }];
+  await putJson(store, layout.history('slow'), 'run-slow-1.json', {
+    ...record(1),
+    ...{ agent: 'slow', figures: { ...figures, drifting } },
+  });
+  const { history, text } = await run('slow');
+  expect(history.nights[0]!.drifting).toEqual(['Slow answers']);
+  expect(text).toContain('Slow answers (drifting)');
+});
+
 const measured = (runId: string, night: number): Nights['nights'][number] => ({
   ...{ runId, night, version: 1, outcome: 'goes-on', reasons: [], worked: true },
   content: { environment: 'a', baseModel: 'b' },
