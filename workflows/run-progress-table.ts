@@ -144,7 +144,10 @@ export class RunProgressTable {
       const reason = oneLine(status.reason, MAX_TEXT);
       // Each further attempt is no news.
       if (this.failing[key]?.sinceMs !== sinceMs) this.notices.tell({ kind: 'fails', key, reasons: [reason] });
-      this.failing[key] = { ...status, reason, stillSinceMs: stillSince(this.failing[key], status, Date.now()) };
+      const stillSinceMs = stillSince(this.failing[key], status, Date.now());
+      // Earlier versions counted from the first scheduling, as if the work before the failures had been a wait.
+      const counted = patched('deadlines-count-from-standing-still') ? { deadlineFromMs: stillSinceMs } : {};
+      this.failing[key] = { ...status, reason, stillSinceMs, ...counted };
     }
     this.show();
   }

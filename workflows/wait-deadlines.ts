@@ -14,6 +14,8 @@ export interface WatchedWaits {
   end: (overdue: Overdue) => Promise<void>;
 }
 
+type Dated = Pick<WatchedWaits, 'deadlines' | 'waits' | 'failing'>;
+
 /** When the deadline of a wait passes, in milliseconds since 1970; null: never. */
 export function deadlineOf({ who, sinceMs }: Pick<RunWait, 'who' | 'sinceMs'>, deadlines: WaitDeadlines | null) {
   const longest = who === 'approval' ? deadlines?.approvalMs : deadlines?.holdMs;
@@ -27,7 +29,7 @@ export function deadlineOf({ who, sinceMs }: Pick<RunWait, 'who' | 'sinceMs'>, d
 export function watchWaits(watched: WatchedWaits): () => void {
   let stopped = false;
   const ended = new Set<string>();
-  const pending = () => next(watched, ended);
+  const pending = () => firstDue(watched, ended);
   void CancellationScope.nonCancellable(async () => {
     for (;;) {
       await condition(() => stopped || pending() !== null);
@@ -45,12 +47,18 @@ export function watchWaits(watched: WatchedWaits): () => void {
   return () => void (stopped = true);
 }
 
-/** The deadline that passes first, of those that have not passed. */
-function next({ deadlines, waits, failing }: WatchedWaits, ended: ReadonlySet<string>): Due | null {
+/**
+ * What has the deadline that passes first, of those that have not ended. The deadline of a wait counts from its
+ * beginning, and that of an activity from when its attempts began to get nowhere: it may have worked for hours before.
+ */
+export function firstDue({ deadlines, waits, failing }: Dated, ended: ReadonlySet<string> = new Set()): Due | null {
   const limits = deadlines();
   const all: Due[] = [
     ...waits().map((wait) => dueOf({ wait, failing: null }, wait, limits)),
-    ...failing().map((one) => dueOf({ wait: null, failing: one }, { ...one, who: 'repeated-failure' }, limits)),
+    ...failing().map((one) => {
+      const sinceMs = one.deadlineFromMs ?? one.sinceMs;
+      return dueOf({ wait: null, failing: one }, { key: one.key, who: 'repeated-failure', sinceMs }, limits);
+    }),
   ].flatMap((due) => (due === null || ended.has(due.id) ? [] : [due]));
   return all.reduce<Due | null>((a, b) => (a === null || b.atMs < a.atMs ? b : a), null);
 }

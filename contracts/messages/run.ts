@@ -208,6 +208,8 @@ export interface RepeatedFailure {
   gotOn?: boolean;
   /** Since when no attempt got on, as far as reports tell. The run says it; absent in what older runs say. */
   stillSinceMs?: number;
+  /** From when its deadline counts; absent in what runs of earlier versions say: from `sinceMs`. */
+  deadlineFromMs?: number;
 }
 
 /** Argument of the signal `note`, from a child workflow or an activity to its run. */

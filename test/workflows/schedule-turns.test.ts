@@ -98,6 +98,7 @@ test('what fails again and again for too long ends the run as well', async () =>
       cause: { type: 'Run.Expired', message: expect.stringContaining('failed again and again') as string },
     });
     expect(await outcomeOf(runId)).toBe('expired');
+    await keepHistories(temporal, runId, 'failing-expired');
   });
 });
 
@@ -118,10 +119,18 @@ test('a promotion that nobody approves ends with its report, as expired', async 
 
 test('an answer before the deadline ends it, and the wait says until when', async () => {
   const { activities } = fakeActivities({ approval: true, deadlines: { approvalMs: NEVER, holdMs: null } });
+  const { compareArms } = activities.orchestration;
+  let comparedMs = Infinity;
+  activities.orchestration.compareArms = async (input) => {
+    comparedMs = Date.now();
+    return compareArms!(input);
+  };
   await withWorkers(temporal, activities, async () => {
     const { handle, result, progress } = await startRun(temporal);
     const { waits = [] } = await until(progress, (p) => p.waits?.[0]?.who === 'approval');
     expect(waits[0]!.untilMs! - waits[0]!.sinceMs).toBe(NEVER);
+    // Not from the run's beginning: the owner has all of the time for the answer.
+    expect(waits[0]!.sinceMs).toBeGreaterThanOrEqual(comparedMs);
     await handle.executeUpdate(MESSAGES.approveUpdate);
     expect((await result()).verdict).toBe('promoted');
   });
