@@ -302,12 +302,15 @@ function sharpenAll(
     });
   };
   const showText = (key: string, text: string) => table.update({ key, text, waitingFor: null });
+  // In earlier versions a night with this reason trained what base lacks beside it, and the gate judged both together.
+  const isAlone = retires.length > 0 && patched('a-retirement-trains-nothing');
   // Each waits for itself: a capability that failed must not end the training of the others.
   return allOf(
     kept.map(async (capability) => {
       const gone = [...retires, ...retiredBefore].includes(capability.id);
       // The same content would give the same adapter.
       if (gone) return skipped(capability, 'its adapter is retired');
+      if (isAlone) return skipped(capability, 'this night tries what is served without an adapter, and nothing else');
       showText(capability.id, 'environment');
       const result = await gates.performUnlessSkipped(capability.id, () => sharpen(capability));
       const leftOut = early.leftOut.get(capability.id);

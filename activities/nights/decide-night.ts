@@ -21,6 +21,7 @@ import {
   readRegistry,
 } from '../../store';
 import { readPreparedSpec } from '../prepared-spec';
+import { adapterRecords } from '../reuse/adapter-records';
 import { wilson } from '../statistics/intervals';
 import { adapterGains, adapterTasks, withoutOldTasks } from './adapter-gains';
 import { driftsOf, withoutOldLacks } from './drift';
@@ -114,6 +115,7 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
         adapters,
       },
       made: new Map(versions.map((one) => [one.runId, one.adapters.map(({ capabilityId }) => capabilityId)])),
+      keepable: new Set((await adapterRecords(store, context.agent)).keys()),
       trainsOn: training.warmStart,
       identification,
       change,

@@ -27,6 +27,8 @@ export interface NightEvidence {
   gains: readonly AdapterGain[];
   /** What is lacking in more and more tasks. */
   drifts: readonly CapabilityDrift[];
+  /** Hashes of adapters that a candidate can keep: there is a record of them. */
+  keepable: ReadonlySet<string>;
   /** Whether a training may go on from what is served. */
   trainsOn: boolean;
   identification: Pick<Identification, 'contrasts' | 'thresholds'>;

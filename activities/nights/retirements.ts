@@ -10,21 +10,27 @@ export const isRetirement = ({ kind }: Pick<NightReason, 'kind'>): boolean =>
 /**
  * Adapters that the version may be better without, the worst first. None where all are such: what would be left would
  * not beat base, and a person can roll back. None where the mixed adapter is served, too, since no candidate keeps it:
- * what is tried would be without two.
+ * what is tried would be without two. For the same reason none where another one has no record, so that no candidate
+ * can keep it.
  */
-export function retirements({ gains, version }: NightEvidence): NightReason[] {
+export function retirements({ gains, version, keepable }: NightEvidence): NightReason[] {
   if (version.adapters.has(MIXED)) return [];
   const found = [...gains]
     .sort((a, b) => a.gain.estimate - b.gain.estimate)
     .flatMap(({ capabilityId, sha256, verdict }): NightReason[] =>
       verdict === 'harms' || verdict === 'no-longer-helps' ? [{ kind: verdict, capabilityId, adapter: sha256 }] : [],
     );
-  return found.length === gains.length ? [] : found;
+  if (found.length === gains.length) return [];
+  const lost = [...version.adapters]
+    .filter(([, sha256]) => !keepable.has(sha256))
+    .map(([capabilityId]) => capabilityId);
+  return found.filter((reason) => lost.every((capabilityId) => capabilityId === reason.capabilityId));
 }
 
 /**
  * Whether the version was tried without this adapter on the same content: the held-out tasks would say the same. A
- * night that had other reasons, too, has judged all of them together, and more strictly.
+ * night that had other reasons, or that trained something beside it, has judged all of that together, and more
+ * strictly: the reason stays.
  */
 export const wasTriedWithout = (
   { version, content, nights }: NightEvidence,
@@ -33,6 +39,7 @@ export const wasTriedWithout = (
   nights.some(
     (night) =>
       night.worked &&
+      night.triedAlone !== false &&
       night.version === version.version &&
       isEqualContent(night.content, content) &&
       night.reasons.length > 0 &&

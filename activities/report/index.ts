@@ -7,6 +7,7 @@ import type { ReportInput, ReportResult } from '../../contracts/messages/run';
 import { type ArtifactStore, changeNights, layout, putJson, replaceFile } from '../../store';
 import { assembleReport, figureSources } from './assemble-report';
 import { renderReportPage } from './report-page';
+import { triedAlone } from './tried-alone';
 
 /** Outcomes of a run that has worked on everything that its night went on for. */
 const WORKED: readonly RunOutcome[] = ['promoted', 'not-promoted', 'nothing-to-sharpen'];
@@ -46,7 +47,9 @@ export function createReportActivities({
       if (WORKED.includes(report.verdict) && (input.unanswered ?? []).length === 0)
         await changeNights(store, report.agent, (before) => ({
           ...before,
-          nights: before.nights.map((night) => (night.runId === report.runId ? { ...night, worked: true } : night)),
+          nights: before.nights.map((night) =>
+            night.runId === report.runId ? { ...night, worked: true, ...triedAlone(report) } : night,
+          ),
         }));
       return { html, json, directory: store.localPath(directory) };
     },

@@ -190,6 +190,11 @@ export const nightsSchema = z.strictObject({
       reasons: z.array(nightReasonSchema),
       /** Whether its run ended with a result, so that its reasons were worked on. */
       worked: z.boolean().default(false),
+      /**
+       * Of a run whose night had a reason to do without an adapter: whether held-out tasks judged that, with nothing
+       * that the version has not. Absent where it had none, and in nights of earlier versions.
+       */
+      triedAlone: z.boolean().optional(),
       /** Capabilities that were lacking although their adapter is served. Absent in nights of earlier versions. */
       lacking: z.array(z.string()).optional(),
       /** In how many tasks of this night alone each capability was lacking; left out once it is old. */

@@ -164,6 +164,27 @@ test('a night that retires an adapter tries what is served without it, although 
   expect(calls).toContain('promoteAdapters:a@abc');
 });
 
+test('a night that retires an adapter trains nothing beside it, whatever base lacks', async () => {
+  const harmful = { ...VERSION.adapters[0]!, name: 'harmful@before', capabilityId: 'harmful' };
+  const version = {
+    ...VERSION,
+    adapters: [...VERSION.adapters, harmful],
+    capabilities: [...VERSION.capabilities, { id: 'harmful', name: 'harmful', summary: 'does harm' }],
+  };
+  const { activities, calls } = fakeActivities({
+    kept: ['a', 'old', 'harmful'],
+    incumbent: version,
+    measured: { version, outcome: 'goes-on', retires: ['harmful'] },
+  });
+  await withWorkers(temporal, activities, async () => {
+    const { result, runId } = await start();
+    expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, runId, 'night-retires-alone');
+  });
+  expect(calls.filter((call) => /^(synthesise|train:)/.test(call))).toEqual([]);
+  expect(calls).toContain('keepMembers::without harmful');
+});
+
 test('what waits while a night identifies is answered there', async () => {
   const { activities } = fakeActivities({ measured: { version: VERSION, outcome: 'too-little-power' } });
   const { discoverCandidates } = activities.llm;

@@ -44,13 +44,17 @@ export const kept = (capabilityId: string, status: string): FoundContrast => ({
 
 /** A store in which nights are planned and decided. */
 export class NightFixture extends RunFixture {
+  /** Whether promoted adapters have records, as those have that this version of Whetstone trained. */
+  keepsRecords = true;
+
   /** Freezes the spec of a run. */
   prepareNight(runId: string, spec: Partial<AgentSpecInput> = {}) {
     return this.prepare('http://127.0.0.1:9/v1', { environment: SPEC_ENVIRONMENT, ...spec }, 'parcel_desk.py', runId);
   }
 
   /** Puts a version with an adapter for each capability into the registry. */
-  promote(runId: string, ids = ['a', 'b'], baseModelSha256 = '0'.repeat(64), sha256 = '1'.repeat(64)) {
+  async promote(runId: string, ids = ['a', 'b'], baseModelSha256 = '0'.repeat(64), sha256 = '1'.repeat(64)) {
+    if (this.keepsRecords) await this.record(runId, ids[0]!, sha256);
     return changeRegistry(this.store, 'parcels', (registry) =>
       addVersion(registry, {
         runId,
@@ -66,6 +70,18 @@ export class NightFixture extends RunFixture {
         routedMinusBase: { estimate: 0.5, low: 0.4, high: 0.6 },
       }),
     );
+  }
+
+  /** Keeps a record of an adapter, as its training does. */
+  private async record(runId: string, capabilityId: string, sha256: string): Promise<void> {
+    const key = `${layout.reuse('parcels')}/adapter-${sha256.slice(0, 24)}.json`;
+    if ((await this.store.readDocument(key)) !== null) return;
+    const manifest = await putJson(this.store, layout.training(runId, capabilityId), 'manifest.json', {});
+    const adapter = {
+      ...{ name: `${capabilityId}@1`, capabilityId, sha256, key: `adapters/parcels/${capabilityId}-1`, manifest },
+      ...{ rollouts: 128, seconds: 2, finalReward: 0.9 },
+    };
+    await this.store.swapDocument(key, { runId, dependsOn: { baseModel: '0'.repeat(64) }, adapter }, null);
   }
 
   /** Lets every night so far have ended with a result. */

@@ -159,6 +159,28 @@ describe('a night with an adapter that does harm', () => {
     expect((await decide('run-2')).decision.reasons).toEqual([reason]);
   });
 
+  test('a night that trained something beside it has not tried it either: the reason stays', async () => {
+    await fixture.promote('run-0');
+    const end = (triedAlone: boolean) =>
+      changeNights(fixture.store, 'parcels', (before) => ({
+        ...before,
+        nights: before.nights.map((night) => ({ ...night, worked: true, triedAlone })),
+      }));
+    await decide('run-1');
+    await end(false);
+    const second = await decide('run-2');
+    expect(second.decision.reasons).toEqual([reason]);
+    expect(second.result.retires).toEqual(['a']);
+    await end(true);
+    expect((await decide('run-3')).decision).toMatchObject({ reasons: [], seenBefore: [reason] });
+  });
+
+  test('retires nothing where the other adapter has no record, so that it would be lost as well', async () => {
+    fixture.keepsRecords = false;
+    await fixture.promote('run-0');
+    expect((await decide('run-1')).decision).toMatchObject({ outcome: 'nothing-new', reasons: [] });
+  });
+
   test('keeps what the version has where nothing would be left of it', async () => {
     await fixture.promote('run-0', ['a']);
     const { decision, result } = await decide('run-1', [], { ...played, routing: () => 'a', served: () => false });

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createReportActivities } from '../../../activities/report';
 import { reportText } from '../../../cli/view/report-text';
-import type { NightDecision, Remaking } from '../../../contracts/artifacts/night';
+import { type NightDecision, nightDecisionSchema, type Remaking } from '../../../contracts/artifacts/night';
 import { type Report, reportSchema } from '../../../contracts/artifacts/report';
 import { type RunRecord, runRecordSchema } from '../../../contracts/artifacts/run-record';
 import { trainingManifestSchema } from '../../../contracts/artifacts/training';
 import type { ReportInput } from '../../../contracts/messages/run';
-import { getJson, layout, LocalStore, putJson } from '../../../store';
+import { changeNights, getJson, layout, LocalStore, putJson, readNights } from '../../../store';
 import { sampleRun, sampleRunWithoutAdapters } from './sample-run';
 
 let root: string;
@@ -119,6 +119,36 @@ test('what is new in a night that goes on is so for the version that was measure
     regressed: [],
     drifting: [{ id: first.id, name: first.name }],
   });
+});
+
+test.each([
+  ['what is served', 0, true],
+  ['one adapter more', 1, false],
+])('a night that judged %s without an adapter keeps whether it judged that alone', async (_, fresh, alone) => {
+  const input = await sampleRun(store);
+  const { runId, agent } = input.context;
+  const own = input.sharpened.flatMap(({ adapter }) => adapter ?? []);
+  const tasks = { tasks: 40, passed: 10, gained: 0, lost: 30, gain: interval, confidence: 0.98 };
+  const served = [...own.slice(fresh), { capabilityId: 'gone', sha256: 'f'.repeat(64) }];
+  const adapters = served.map(({ capabilityId, sha256 }) => ({
+    ...{ ...tasks, capabilityId, sha256, verdict: 'harms' as const },
+  }));
+  const reasons = [{ kind: 'harms' as const, capabilityId: 'gone', adapter: 'f'.repeat(64) }];
+  await changeNights(store, agent, (before) => ({
+    ...before,
+    nights: [
+      {
+        ...{ runId, night: 4, version: 3, content: { environment: 'e', baseModel: 'b' } },
+        ...{ outcome: 'goes-on', reasons, worked: false },
+      },
+    ],
+  }));
+  const night = await withNight(input, 'goes-on');
+  const decision = { ...(await getJson(store, night.night!.decision, nightDecisionSchema)), reasons, adapters };
+  const ref = await putJson(store, layout.night(runId), 'night-decision.json', decision);
+  const { mixed: _mixed, ...unmixed } = night;
+  await render({ ...unmixed, mixed: null, verdict: 'not-promoted', night: { ...night.night!, decision: ref } });
+  expect((await readNights(store, agent)).nights[0]).toMatchObject({ worked: true, triedAlone: alone });
 });
 
 test('an adapter of an earlier run is named with it, and its training is not counted again', async () => {
