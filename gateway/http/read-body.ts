@@ -72,12 +72,15 @@ export function readBody(
       if (memory !== null) chunk.copy(memory, size - chunk.length);
       else chunks.push(chunk);
     });
+    const gone = () => fail(new Error('The client went away.'));
     request.once('end', () => {
       clearTimeout(timer);
+      // Every request is closed some time. An error for each, with its stack, took a twelfth of the gateway's time.
+      request.off('close', gone);
       if (memory !== null) return resolve({ bytes: memory.subarray(0, size), spare: memory.length - size });
       resolve({ bytes: Buffer.concat(chunks, size), spare: 0 });
     });
     request.once('error', fail);
-    request.once('close', () => fail(new Error('The client went away.')));
+    request.once('close', gone);
   });
 }

@@ -1,7 +1,10 @@
 /** Of larger data, such as log-probabilities of a long prompt, only the first and last characters are checked. */
 const PARSED_CHARACTERS = 64_000;
 
-const FIELDS = new Set(['data', 'event', 'id', 'retry']);
+const LINE_ENDS = /\r\n|\n|\r/;
+/** Comments, and fields without data. */
+const OTHER_LINES = /^(?::|(?:event|id|retry)(?::|$))/;
+const NO_JSON = 'data that is not JSON';
 
 /** Control characters. JSON has them in no place but between its tokens, and there nobody needs them. */
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
@@ -17,25 +20,23 @@ export function checkEvents(events: Buffer): EventCheck {
   // One character for each byte: quick, and whether bytes are JSON does not depend on what stands in its strings.
   const text = events.toString('latin1');
   if (CONTROL.test(text)) return { fault: 'control characters' };
-  let data: string | null = null;
   let count = 0;
-  for (const line of text.split(/\r\n|\n|\r/)) {
+  let data: string | null = null;
+  for (const line of text.includes('\r') ? text.split(LINE_ENDS) : text.split('\n')) {
     if (line === '') {
       if (data === null) continue;
-      if (!isData(data)) return { fault: 'data that is not JSON' };
+      if (!isData(data)) return { fault: NO_JSON };
       count += 1;
       data = null;
-      continue;
+    } else if (line.startsWith('data:')) {
+      data = data === null ? line.slice(5) : `${data}\n${line.slice(5)}`;
+    } else if (line === 'data') {
+      data ??= '';
+    } else if (!OTHER_LINES.test(line)) {
+      return { fault: 'a line that is no field' };
     }
-    const colon = line.indexOf(':');
-    if (colon === 0) continue;
-    const field = colon < 0 ? line : line.slice(0, colon);
-    if (!FIELDS.has(field)) return { fault: 'a line that is no field' };
-    if (field !== 'data') continue;
-    const value = colon < 0 ? '' : line.slice(colon + 1);
-    data = data === null ? value : `${data}\n${value}`;
   }
-  return data === null || isData(data) ? { data: count } : { fault: 'data that is not JSON' };
+  return data === null || isData(data) ? { data: count } : { fault: NO_JSON };
 }
 
 function isData(data: string): boolean {
