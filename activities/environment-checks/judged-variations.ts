@@ -13,6 +13,8 @@ export interface JudgedVariation extends Pick<Variation, 'change' | 'about' | 'p
   succeeded: boolean;
   /** Kind of the marked move's answer; null where none is of interest or none was given. */
   answer: string | null;
+  /** The marked move's answer, as it came. */
+  observation?: string;
 }
 
 /** How often something was tried, and how often it succeeded. */
@@ -27,7 +29,17 @@ export interface Judgement {
   changes: Map<string, Tally>;
   /** How often each kind of answer was given to the marked call of each change. */
   answers: Map<string, Map<string, number>>;
+  /** What was tried, in words and with an answer of each kind, for whoever writes an environment. */
+  shown: ShownChange[];
 }
+
+/** One kind of change, over all parts of solutions. */
+export interface ShownChange extends Pick<JudgedVariation, 'change' | 'about'>, Tally {
+  answers: { kind: string; count: number; example: string }[];
+}
+
+/** Longest example of an answer, in characters. */
+const MAX_EXAMPLE_CHARS = 200;
 
 /** Changes are compared between parts of solutions that have the same tools. */
 export const judgementKey = ({ change, part }: Pick<JudgedVariation, 'change' | 'part'>): string =>
@@ -72,7 +84,9 @@ async function judge(
       ...(given === undefined ? {} : { given }),
       seed: task.seed,
       succeeded: reward >= SUCCESS,
-      answer: observation === undefined ? null : kindOfAnswer(observation, refusal),
+      ...(observation === undefined
+        ? { answer: null }
+        : { answer: kindOfAnswer(observation, refusal), observation: observation.slice(0, MAX_EXAMPLE_CHARS) }),
     };
   } catch (error) {
     if (!(error instanceof SandboxError) || !environment.alive) throw error;
@@ -102,12 +116,25 @@ function kindOfAnswer(observation: string, refusal: Format | undefined): string 
 export function judgementOf(judged: readonly JudgedVariation[]): Judgement {
   const changes = new Map<string, Tally>();
   const answers = new Map<string, Map<string, number>>();
+  const shown = new Map<string, ShownChange>();
   for (const one of judged) {
+    addTo(shown, one);
     const known = changes.get(judgementKey(one)) ?? { tried: 0, succeeded: 0 };
     changes.set(judgementKey(one), { tried: known.tried + 1, succeeded: known.succeeded + Number(one.succeeded) });
     if (one.answer === null) continue;
     const kinds = answers.get(one.change) ?? new Map<string, number>();
     answers.set(one.change, kinds.set(one.answer, (kinds.get(one.answer) ?? 0) + 1));
   }
-  return { changes, answers };
+  return { changes, answers, shown: [...shown.values()] };
+}
+
+function addTo(shown: Map<string, ShownChange>, { change, about, succeeded, answer, observation }: JudgedVariation) {
+  const known = shown.get(change) ?? { change, about, tried: 0, succeeded: 0, answers: [] };
+  shown.set(change, known);
+  known.tried += 1;
+  known.succeeded += Number(succeeded);
+  if (answer === null) return;
+  const same = known.answers.find(({ kind }) => kind === answer);
+  if (same === undefined) known.answers.push({ kind: answer, count: 1, example: observation ?? '' });
+  else same.count += 1;
 }

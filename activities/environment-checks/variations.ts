@@ -116,7 +116,7 @@ function added({ reference }: EnvironmentTask, { tools, speaking }: Material): V
       .filter(({ name }) => !speaking.has(name))
       .map((call) => ({
         change: `first ${call.name}`,
-        about: `A call of ${call.name} before everything else`,
+        about: `One more call of ${call.name}, before everything else`,
         part: family,
         moves: [call, ...reference],
         mark: 0,
@@ -138,7 +138,7 @@ function added({ reference }: EnvironmentTask, { tools, speaking }: Material): V
     }),
     {
       change: 'malformed first',
-      about: 'A malformed call before everything else',
+      about: 'A malformed call more, before everything else',
       part: family,
       moves: [first, ...reference],
       mark: null,
@@ -168,7 +168,7 @@ function moved({ reference }: EnvironmentTask, { speaking }: Material): Variatio
       },
       {
         change: `last ${names[index]}`,
-        about: `${names[index]} after everything else`,
+        about: `${names[index]} at the end instead of in its place`,
         part,
         moves: [...others, move],
         mark: null,

@@ -45,7 +45,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
         { analyst, attempts, signal, setNote: (note) => progress.setNote(note), repetition },
       );
       try {
-        const messages = synthesisMessages(await readMaterial(input, prepared));
+        const messages = synthesisMessages(await readMaterial(input, prepared, signal));
         const key = contentKey(
           'synthesise',
           SYNTHESIS_PROMPT_VERSION,

@@ -13,7 +13,9 @@ import { storedCalibrationSchema, storedValidationSchema } from '../stored-envir
 import { chooseEvidence, type Evidence, nearestTo, possibleExceptions } from './evidence';
 import type { RejectedAttempt } from './feedback';
 import type { SynthesisMaterial } from './prompt';
+import type { ReadTargetProfile } from '../validate/read-target-profile';
 import { sampleTarget } from './target-samples';
+import { verdictLines } from './target-verdicts';
 import { targetRate } from './target-rate';
 
 /** Number of trajectories, besides the evidence, from which openings and observations are sampled. */
@@ -24,6 +26,7 @@ export interface MaterialDeps {
   store: ArtifactStore;
   /** What `describe` of the agent's own environment answers. */
   describeTarget(prepared: PreparedSpec): Promise<{ tools: EnvironmentTool[]; hasSay: boolean }>;
+  profileOfTarget: ReadTargetProfile;
 }
 
 /**
@@ -34,7 +37,11 @@ export function materialReader(deps: MaterialDeps) {
   const trajectoriesOf = storedLines(deps.store, trajectorySchema);
   const labelsOf = storedLines(deps.store, consensusLabelSchema);
 
-  return async function readMaterial(input: SynthesisInput, prepared: PreparedSpec): Promise<SynthesisMaterial> {
+  return async function readMaterial(
+    input: SynthesisInput,
+    prepared: PreparedSpec,
+    signal: AbortSignal,
+  ): Promise<SynthesisMaterial> {
     const { context, capability } = input;
     const identification = await getJson(deps.store, input.identification, identificationSchema);
     const candidate = identification.candidates.find(({ id }) => id === capability.id);
@@ -65,6 +72,7 @@ export function materialReader(deps: MaterialDeps) {
     const exceptions = nearestTo(failures, await read(possibleExceptions(own, success, context.seed)));
     const shown = chosen.map(({ trajectory }) => trajectory);
     const { tools, hasSay } = await deps.describeTarget(prepared);
+    const { judgement } = await deps.profileOfTarget(context, prepared, signal);
     const { calibration, certificate, environment, training } = prepared.spec;
     const { successReward, maxTurns } = environment;
     const { maxCompletionTokens } = training;
@@ -76,6 +84,7 @@ export function materialReader(deps: MaterialDeps) {
         jail: loadProfile().profile,
       },
       samples: sampleTarget(new Map([...shown, ...others].map((trajectory) => [trajectory.id, trajectory])).values()),
+      verdicts: verdictLines(judgement),
       rate: targetRate(own, success),
       evidence: [...chosen, ...exceptions],
       previous: await rejected(deps.store, input),

@@ -14,7 +14,7 @@ import type { Values } from './vocabulary';
  * Version of the prompt, part of every synthesis key. Raise it with any change of this file, `rules.ts` or
  * `feedback.ts` that can change an answer: a test pins the text to the version.
  */
-export const SYNTHESIS_PROMPT_VERSION = 'synthesise-7';
+export const SYNTHESIS_PROMPT_VERSION = 'synthesise-8';
 
 const MAX_MESSAGE_CHARS = 3_000;
 const MAX_SYSTEM_CHARS = 12_000;
@@ -25,6 +25,8 @@ export interface SynthesisMaterial {
   tools: readonly EnvironmentTool[];
   demands: EnvironmentDemands;
   samples: TargetSamples;
+  /** What the target makes of changed solutions, from `verdictLines`. */
+  verdicts: readonly string[];
   rate: TargetRate;
   evidence: readonly Evidence[];
   previous: RejectedAttempt | null;
@@ -32,7 +34,7 @@ export interface SynthesisMaterial {
 
 /** The messages of one synthesis call. */
 export function synthesisMessages(material: SynthesisMaterial): AnalystMessage[] {
-  const { capability, tools, demands, samples, rate, evidence, previous } = material;
+  const { capability, tools, demands, samples, verdicts, rate, evidence, previous } = material;
   const { system, openings, calls, errors, spoken, vocabulary } = samples;
   const labelled = (wanted: string) => evidence.filter(({ label }) => label.label === wanted);
   const sections = [
@@ -45,6 +47,7 @@ export function synthesisMessages(material: SynthesisMaterial): AnalystMessage[]
     errors.length === 0
       ? ''
       : `# Error observations of the target: answers to calls that it did not accept\n${errors.map(sampleLine).join('\n')}`,
+    verdicts.length === 0 ? '' : `${VERDICTS}\n${verdicts.join('\n')}`,
     vocabularySection(vocabulary),
     ...labelled('LACKING').map((item, i) => episode(`# Failed episode ${i + 1}, which lacks the capability`, item)),
     ...labelled('PRESENT').map((item, i) => episode(`# Successful episode ${i + 1}, which shows the capability`, item)),
@@ -59,6 +62,10 @@ export function synthesisMessages(material: SynthesisMaterial): AnalystMessage[]
     { role: 'user', content: sections.filter(Boolean).join('\n\n') },
   ];
 }
+
+const VERDICTS = `# What the target makes of its own solutions with one change
+Scripts played the solutions of train tasks with one change each, whatever capability they need. Where one of these \
+changes has the same meaning in your environment, judge it alike, and answer such a call alike.`;
 
 const sampleLine = ({ name, arguments: given, observation }: ToolSample): string =>
   `- ${name} ${given} -> ${JSON.stringify(observation)}`;

@@ -51,10 +51,12 @@ const LIMIT_SENTENCES: Record<keyof typeof CHECK_LIMITS, (limit: number) => stri
   maxStrangeOpenings: (limit) =>
     `a share of ${limit} of the openings at most has a word, other than a number, that no opening of the target has`,
   maxWaysRefused: (limit) =>
-    'other ways to solve a task that the target accepts (one more look, another order, a greeting, a second try) are ' +
-    `refused in a share of ${limit} of the tasks at most`,
+    'other ways to solve a task that the target accepts (a further look, another order, a greeting, a right call after ' +
+    `one that was answered with an error; see below what it accepts) are refused in a share of ${limit} of the tasks ` +
+    'at most',
   maxFaultsPaid: (limit) =>
-    `what never succeeds in the target (a wrong argument, a call too few) succeeds in a share of ${limit} at most`,
+    'what never succeeds in the target (a wrong argument, a call too few, a change made twice, a wrong last answer; see ' +
+    `below what it refuses) succeeds in a share of ${limit} at most`,
   maxStrangeAnswers: (limit) =>
     `a share of ${limit} at most of a tool's answers is of a kind that the target's tool does not give there`,
   maxSolvedOtherwise: (limit) =>
@@ -133,7 +135,8 @@ What is not copied are whole tasks: no opening word for word, no sequence of 13 
    What has to be found out stands neither in the opening nor in the answer to a wrong call, and where the target's \
 openings do not give an argument of a call, these do not either.
 7. Robustness: wrong tool names, missing or mistyped arguments and calls after the end give an error observation in \
-the target's format and never raise. Every episode ends after a bounded number of calls.
+the target's format and never raise. An object that the task does not have is refused where the target refuses it. \
+Every episode ends after a bounded number of calls.
 8. Imports: only ${ALLOWED_MODULES.join(', ')}. No open, eval, exec, __import__ or input; random numbers from \
 random.Random(seed) only.`;
 

@@ -24,7 +24,7 @@ const formatJsonSchema: z.ZodType<FormatJson> = z.lazy(() =>
 
 /** A target profile as the store keeps it. */
 export const targetProfileJsonSchema = z.strictObject({
-  version: z.literal(2),
+  version: z.literal(3),
   tools: z.array(environmentToolSchema),
   formats: z.array(z.tuple([z.string(), formatJsonSchema])),
   refusal: formatJsonSchema.nullable(),
@@ -41,6 +41,15 @@ export const targetProfileJsonSchema = z.strictObject({
   judgement: z.strictObject({
     changes: z.array(z.tuple([z.string(), z.strictObject({ tried: z.number(), succeeded: z.number() })])),
     answers: z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), z.number()]))])),
+    shown: z.array(
+      z.strictObject({
+        change: z.string(),
+        about: z.string(),
+        tried: z.number(),
+        succeeded: z.number(),
+        answers: z.array(z.strictObject({ kind: z.string(), count: z.number(), example: z.string() })),
+      }),
+    ),
   }),
   train: z.array(z.string()),
   heldOut: z.array(z.string()),
@@ -50,13 +59,14 @@ type TargetProfileJson = z.infer<typeof targetProfileJsonSchema>;
 /** A profile in the form in which the store keeps it. */
 export function profileToJson({ formats, refusal, judgement, ...rest }: TargetProfile): TargetProfileJson {
   return {
-    version: 2,
+    version: 3,
     ...rest,
     formats: [...formats].map(([tool, format]) => [tool, formatToJson(format)]),
     refusal: refusal ? formatToJson(refusal) : null,
     judgement: {
       changes: [...judgement.changes],
       answers: [...judgement.answers].map(([change, kinds]) => [change, [...kinds]]),
+      shown: judgement.shown,
     },
   };
 }
@@ -76,6 +86,7 @@ export function profileFromJson({
     judgement: {
       changes: new Map(judgement.changes),
       answers: new Map(judgement.answers.map(([change, kinds]) => [change, new Map(kinds)])),
+      shown: judgement.shown,
     },
   };
 }

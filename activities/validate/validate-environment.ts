@@ -1,19 +1,16 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { ValidationInput, ValidationResult } from '../../contracts/messages/sharpen-stage';
-import { SandboxError } from '../../sandbox';
 import { layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
-import { ownerFailure, readOwnerEnvironment, readSynthesisedEnvironment } from '../environment';
+import { readSynthesisedEnvironment } from '../environment';
 import { isOutsideFault, killedFailure } from '../killed-environment';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import { certificateOf } from '../environment-checks/certificate';
 import { runChecks, CHECK_NAMES } from '../environment-checks/run-checks';
-import { readTargetProfile, type TargetProfile } from '../environment-checks/target-profile';
 import { compareAttempts, withCheck } from './compare-attempts';
-import { TargetProfileCache } from './target-profile-cache';
+import { targetProfileReader } from './read-target-profile';
 
 /**
  * Makes the activity `validateEnvironment`. It runs every check of a synthesised environment that needs no model,
@@ -23,7 +20,7 @@ import { TargetProfileCache } from './target-profile-cache';
  *   Sandbox.Unavailable.
  */
 export function createValidateEnvironment(deps: RolloutDeps): (input: ValidationInput) => Promise<ValidationResult> {
-  const profiles = new TargetProfileCache(deps.store);
+  const profileOf = targetProfileReader(deps);
   return async ({ context: { runId, spec }, capability, source: sourceRef, before }) => {
     const { heartbeat, cancellationSignal: signal } = Context.current();
     const prepared = await readPreparedSpec(deps.store, spec);
@@ -37,9 +34,7 @@ export function createValidateEnvironment(deps: RolloutDeps): (input: Validation
     });
     try {
       progress.setNote("reads the agent's own environment");
-      const target = await profiles.load(layout.targetProfile(runId, spec.sha256), signal, () =>
-        profileOf(deps, prepared, signal),
-      );
+      const target = await profileOf({ runId, spec }, prepared, signal);
       progress.setNote(undefined);
       const environment = await readSynthesisedEnvironment(deps.store, sourceRef, capability.id);
       const { openEnvironment } = deps;
@@ -70,25 +65,4 @@ export function createValidateEnvironment(deps: RolloutDeps): (input: Validation
       progress.stop();
     }
   };
-}
-
-/** After this many attempts, a fault that another process might not have waits for a person. */
-const ATTEMPTS = 3;
-
-/**
- * Reads the profile of the agent's environment.
- * @throws Environment.Failed; not retryable, so that the run waits for a person, once another attempt would not help.
- */
-async function profileOf(
-  { openEnvironment }: RolloutDeps,
-  prepared: PreparedSpec,
-  signal: AbortSignal,
-): Promise<TargetProfile> {
-  const environment = await readOwnerEnvironment(prepared);
-  try {
-    return await readTargetProfile({ openEnvironment, environment, spec: prepared.spec.environment, signal });
-  } catch (error) {
-    if (!(error instanceof SandboxError)) throw error;
-    throw ownerFailure(error, { nonRetryable: !error.retryable || Context.current().info.attempt >= ATTEMPTS });
-  }
 }

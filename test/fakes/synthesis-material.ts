@@ -27,6 +27,7 @@ export const plainMaterial: Omit<SynthesisMaterial, 'capability'> = {
     ...{ system: 'policy', openings: [], calls: [], errors: [], vocabulary: [] },
     spoken: { episodes: 0, withText: 0, endedByText: 0, texts: [] },
   },
+  verdicts: [],
   rate: { labelled: 0, needed: 0, shown: 0, successShown: 0, successLacking: 0 },
   evidence: [],
   previous: null,

@@ -33,6 +33,7 @@ test('a changed prompt text needs a new version: answers are reused by version',
     ...rejected([[1, 1]]),
     demands: { ...material.demands, hasSay: true },
     samples: { system: 'You check.', openings: ['please check'], calls: [call], errors: [call], spoken, vocabulary },
+    verdicts: ['- A look first: accepted (6 of 6)'],
     rate: { labelled: 9, needed: 6, shown: 2, successShown: 2, successLacking: 0 },
   };
   const materials = [material, full, rejected([[0, 0]]), rejected([[0, 0]], true)];
@@ -41,7 +42,7 @@ test('a changed prompt text needs a new version: answers are reused by version',
     .digest('hex');
   expect({ [SYNTHESIS_PROMPT_VERSION]: hash.slice(0, 12) }).toMatchInlineSnapshot(`
    {
-     "synthesise-7": "07b99974388d",
+     "synthesise-8": "be67fc63af5f",
    }
   `);
 });

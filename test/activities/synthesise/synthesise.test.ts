@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import { environmentKeyOf } from '../../../activities/reuse/environment-inputs';
 import { keepReusable } from '../../../activities/reuse/reuse-records';
+import { judgementOf, type ShownChange } from '../../../activities/environment-checks/judged-variations';
+import type { TargetProfile } from '../../../activities/environment-checks/target-profile';
 import { createSynthesiseActivities } from '../../../activities/synthesise';
 import type { CalibrationResult, EnvironmentAttempt } from '../../../contracts/artifacts/environment-attempt';
 import type { AttemptRefs, SynthesisInput } from '../../../contracts/messages/sharpen-stage';
@@ -61,6 +63,14 @@ async function input(): Promise<SynthesisInput> {
   };
 }
 
+const DONE_TWICE: ShownChange = {
+  change: 'again do_it',
+  about: 'The same call of do_it twice',
+  tried: 6,
+  succeeded: 0,
+  answers: [{ kind: 'a refusal', count: 6, example: '{"error":"done"}' }],
+};
+
 const activities = () =>
   createSynthesiseActivities({
     store: world.fixture.store,
@@ -74,6 +84,8 @@ const activities = () =>
         timeoutMs: 60_000,
       }),
     describeTarget: async () => ({ tools: [TOOL], hasSay: false }),
+    profileOfTarget: async () =>
+      ({ judgement: { ...judgementOf([]), shown: [DONE_TWICE] } }) as unknown as TargetProfile,
   });
 
 const asked = () => stub.requests.filter(({ body }) => body.response_format?.json_schema.name === 'synthesise');
@@ -105,6 +117,7 @@ test('the prompt shows capability, tools, observations, evidence and rules, and 
     '# Successful episode 1, which shows the capability',
     'In the target, ',
     '# Text without a tool call\n',
+    '- The same call of do_it twice: refused (6 of 6); the call is answered "{\\"error\\":\\"done\\"}" (6)',
     "# The target's vocabulary",
     'def generate_task(seed: int)',
     'between 0.2 and 0.6',
