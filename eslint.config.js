@@ -25,7 +25,10 @@ const LAYERS = {
 const OUTSIDE = ['bench', 'examples', 'scripts', 'test'];
 
 /** Rooms of activities/ that every stage may use; each other folder there is a stage, and stages do not import stages. */
-const SHARED_ROOMS = ['analyst', 'charts', 'endpoints', 'environment-checks', 'html', 'reuse', 'rollout', 'statistics'];
+const SHARED_ROOMS = [
+  ...['analyst', 'charts', 'endpoints', 'environment-checks', 'html', 'reuse', 'rollout', 'statistics'],
+  'target-profile',
+];
 
 /** Parts of gateway/ from the lowest to the highest: a part imports what stands in rows before it (docs/gateway.md). */
 const GATEWAY_ORDER = [

@@ -33,7 +33,7 @@ import { KubernetesBackend } from '../activities/train/kubernetes-backend';
 import { LocalBackend } from '../activities/train/local-backend';
 import { createTurnActivities } from '../activities/turn';
 import { createValidationActivities } from '../activities/validate';
-import { targetProfileReader } from '../activities/validate/read-target-profile';
+import { targetProfileReader } from '../activities/target-profile/read-target-profile';
 import { type EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
 import { LocalStore } from '../store';
 import type { Cluster } from '../k8s/cluster';

@@ -13,7 +13,7 @@ import { storedCalibrationSchema, storedValidationSchema } from '../stored-envir
 import { chooseEvidence, type Evidence, nearestTo, possibleExceptions } from './evidence';
 import type { RejectedAttempt } from './feedback';
 import type { SynthesisMaterial } from './prompt';
-import type { ReadTargetProfile } from '../validate/read-target-profile';
+import type { ReadTargetProfile } from '../target-profile/read-target-profile';
 import { sampleTarget } from './target-samples';
 import { verdictLines } from './target-verdicts';
 import { targetRate } from './target-rate';

@@ -51,12 +51,12 @@ const LIMIT_SENTENCES: Record<keyof typeof CHECK_LIMITS, (limit: number) => stri
   maxStrangeOpenings: (limit) =>
     `a share of ${limit} of the openings at most has a word, other than a number, that no opening of the target has`,
   maxWaysRefused: (limit) =>
-    'other ways to solve a task that the target accepts (a further look, another order, a greeting, a right call after ' +
-    `one that was answered with an error; see below what it accepts) are refused in a share of ${limit} of the tasks ` +
-    'at most',
+    'other ways to solve a task that the target accepts (a further look, another order, a greeting, a right call ' +
+    'after one that was answered with an error; see below what it accepts) are refused in a share of ' +
+    `${limit} of the tasks at most`,
   maxFaultsPaid: (limit) =>
-    'what never succeeds in the target (a wrong argument, a call too few, a change made twice, a wrong last answer; see ' +
-    `below what it refuses) succeeds in a share of ${limit} at most`,
+    'what never succeeds in the target (a wrong argument, a call too few, a change made twice, a wrong last answer; ' +
+    `see below what it refuses) succeeds in a share of ${limit} at most`,
   maxStrangeAnswers: (limit) =>
     `a share of ${limit} at most of a tool's answers is of a kind that the target's tool does not give there`,
   maxSolvedOtherwise: (limit) =>

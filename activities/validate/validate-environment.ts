@@ -10,7 +10,7 @@ import { startProgress } from '../progress';
 import { certificateOf } from '../environment-checks/certificate';
 import { runChecks, CHECK_NAMES } from '../environment-checks/run-checks';
 import { compareAttempts, withCheck } from './compare-attempts';
-import { targetProfileReader } from './read-target-profile';
+import { targetProfileReader } from '../target-profile/read-target-profile';
 
 /**
  * Makes the activity `validateEnvironment`. It runs every check of a synthesised environment that needs no model,

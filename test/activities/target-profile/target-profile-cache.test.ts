@@ -1,7 +1,7 @@
 // Tier: process (real runtime; no jail, no model).
 import { readFileSync } from 'node:fs';
 import { readTargetProfile, type TargetProfile } from '../../../activities/environment-checks/target-profile';
-import { TargetProfileCache } from '../../../activities/validate/target-profile-cache';
+import { TargetProfileCache } from '../../../activities/target-profile/target-profile-cache';
 import { openEnvironment } from '../../../sandbox';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
