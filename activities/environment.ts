@@ -9,7 +9,7 @@ import {
   SandboxError,
   SandboxUnavailable,
 } from '../sandbox';
-import { LARGEST_SOURCE_BYTES, readBounded } from '../loaders/read-bounded';
+import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../loaders/read-bounded';
 import type { ArtifactStore } from '../store';
 
 /** A running environment, as far as activities use it. */
@@ -50,9 +50,10 @@ export async function readOwnerEnvironment({
   try {
     source = readBounded(environmentPath, LARGEST_SOURCE_BYTES).toString('utf8');
   } catch (error) {
+    if (!(error instanceof UnreadableFileError)) throw error;
     throw failure(
       'Environment.Failed',
-      `The environment ${environmentPath}: ${(error as Error).message} Restore it, then start a new run.`,
+      `The environment ${environmentPath}: ${error.sentence} Restore it, then start a new run.`,
       { nonRetryable: true },
     );
   }

@@ -84,7 +84,9 @@ async function main(): Promise<void> {
       keptAlthoughBetter: wrong('kept-although-better'),
       blockedNights: judged.filter(({ decision, blocked }) => decision?.outcome !== 'goes-on' && blocked.length > 0)
         .length,
-      driftingNights: judged.filter(({ decision }) => decision?.drifts !== undefined).length,
+      driftingNights: judged.filter(
+        ({ decision }) => decision?.capabilities.some(({ state }) => state === 'drifting') === true,
+      ).length,
       promotions,
       comparisons: judged.filter(({ compared }) => compared !== null).length,
       rollouts: judged.reduce((sum, { spend }) => sum + spend.rollouts, 0),

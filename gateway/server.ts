@@ -12,19 +12,16 @@ import { handleInference, INFERENCE_ROUTES, type InferenceRoute } from './handle
 import { LOCAL_ROUTES } from './handlers/local-routes';
 import { checkContentType, checkHost, checkSender } from './http/check-sender';
 import { ApiError } from './http/errors';
-import { answerOddRequests } from './http/odd-requests';
+import { answerOddRequests, LINGER_MS } from './http/odd-requests';
 import { sendError } from './http/respond';
 import type { Client } from './clients';
-
-/** How long the rest of a refused request is read and thrown away, so that its client reads the answer. */
-const LINGER_MS = 2_000;
 
 const OPTIONS = {
   keepAliveTimeout: 75_000,
   requestTimeout: 0,
   headersTimeout: 15_000,
   noDelay: true,
-  // Node would answer without a body; `checkFraming` says what is missing.
+  // Node would answer without a body; `checkHost` says what is missing.
   requireHostHeader: false,
 };
 

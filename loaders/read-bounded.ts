@@ -14,6 +14,11 @@ export class UnreadableFileError extends Error {
     super(message);
     this.name = 'UnreadableFileError';
   }
+
+  /** The message as a sentence about the file. */
+  get sentence(): string {
+    return this.message.replace(/^(is|has|cannot) /, 'it $1 ');
+  }
 }
 
 /**

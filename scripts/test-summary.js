@@ -48,17 +48,16 @@ const excerpt = (message) =>
     .map((line) => `    ${line.slice(0, 200)}`)
     .join('\n');
 
+const ENTITIES = { '&#10;': '\n', '&quot;': '"', '&gt;': '>', '&lt;': '<', '&amp;': '&' };
+const plain = (xml) => xml.replace(/&(?:#10|quot|gt|lt|amp);/g, (entity) => ENTITIES[entity]);
+
 function pytestFailures(xml) {
   const cases = xml.matchAll(
     /<testcase classname="([^"]*)" name="([^"]*)"[^>]*>\s*<(?:failure|error) message="([^"]*)"/g,
   );
   return [...cases].map(([, file, name, message]) => ({
-    title: `${file} ${name}`,
-    message: message
-      .replaceAll('&#10;', '\n')
-      .replaceAll('&quot;', '"')
-      .replaceAll('&gt;', '>')
-      .replaceAll('&lt;', '<'),
+    title: `${plain(file)} ${plain(name)}`,
+    message: plain(message),
   }));
 }
 

@@ -13,7 +13,7 @@ export interface JudgedVariation extends Pick<Variation, 'change' | 'about' | 'p
   succeeded: boolean;
   /** Kind of the marked move's answer; null where none is of interest or none was given. */
   answer: string | null;
-  /** The marked move's answer, as it came. */
+  /** The marked move's answer, at most its first `MAX_EXAMPLE_CHARS` characters. */
   observation?: string;
 }
 
@@ -30,7 +30,7 @@ export interface Judgement {
   /** How often each kind of answer was given to the marked call of each change. */
   answers: Map<string, Map<string, number>>;
   /** What was tried, in words and with an answer of each kind, for whoever writes an environment. */
-  shown: ShownChange[];
+  byChange: ShownChange[];
 }
 
 /** One kind of change, over all parts of solutions. */
@@ -116,21 +116,21 @@ function kindOfAnswer(observation: string, refusal: Format | undefined): string 
 export function judgementOf(judged: readonly JudgedVariation[]): Judgement {
   const changes = new Map<string, Tally>();
   const answers = new Map<string, Map<string, number>>();
-  const shown = new Map<string, ShownChange>();
+  const byChange = new Map<string, ShownChange>();
   for (const one of judged) {
-    addTo(shown, one);
+    addTo(byChange, one);
     const known = changes.get(judgementKey(one)) ?? { tried: 0, succeeded: 0 };
     changes.set(judgementKey(one), { tried: known.tried + 1, succeeded: known.succeeded + Number(one.succeeded) });
     if (one.answer === null) continue;
     const kinds = answers.get(one.change) ?? new Map<string, number>();
     answers.set(one.change, kinds.set(one.answer, (kinds.get(one.answer) ?? 0) + 1));
   }
-  return { changes, answers, shown: [...shown.values()] };
+  return { changes, answers, byChange: [...byChange.values()] };
 }
 
-function addTo(shown: Map<string, ShownChange>, { change, about, succeeded, answer, observation }: JudgedVariation) {
-  const known = shown.get(change) ?? { change, about, tried: 0, succeeded: 0, answers: [] };
-  shown.set(change, known);
+function addTo(byChange: Map<string, ShownChange>, { change, about, succeeded, answer, observation }: JudgedVariation) {
+  const known = byChange.get(change) ?? { change, about, tried: 0, succeeded: 0, answers: [] };
+  byChange.set(change, known);
   known.tried += 1;
   known.succeeded += Number(succeeded);
   if (answer === null) return;

@@ -138,7 +138,7 @@ function added({ reference }: EnvironmentTask, { tools, speaking }: Material): V
     }),
     {
       change: 'malformed first',
-      about: 'A malformed call more, before everything else',
+      about: 'One more call, malformed, before everything else',
       part: family,
       moves: [first, ...reference],
       mark: null,

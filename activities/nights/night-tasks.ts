@@ -18,7 +18,9 @@ export const playsEveryTask = (train: TrainTasks, trials: number): boolean => bl
 /**
  * The train tasks of a measuring night: of night n, block n.
  * @param night from 1.
- * @param isWatched whether something drifts: a block has twice the tasks then. Default: false.
+ * @param isWatched whether something drifts: the night plays the next block as well then. Default: false.
  */
-export const nightTasks = (train: TrainTasks, trials: number, night: number, isWatched = false): SeedRanges =>
-  blockOfSeeds(train, Math.min(train.count, (isWatched ? 2 : 1) * blockSize(train, trials)), night);
+export function nightTasks(train: TrainTasks, trials: number, night: number, isWatched = false): SeedRanges {
+  const size = blockSize(train, trials);
+  return blockOfSeeds(train, size, night, isWatched ? Math.min(train.count, 2 * size) : size);
+}

@@ -41,7 +41,7 @@ export const targetProfileJsonSchema = z.strictObject({
   judgement: z.strictObject({
     changes: z.array(z.tuple([z.string(), z.strictObject({ tried: z.number(), succeeded: z.number() })])),
     answers: z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), z.number()]))])),
-    shown: z.array(
+    byChange: z.array(
       z.strictObject({
         change: z.string(),
         about: z.string(),
@@ -66,7 +66,7 @@ export function profileToJson({ formats, refusal, judgement, ...rest }: TargetPr
     judgement: {
       changes: [...judgement.changes],
       answers: [...judgement.answers].map(([change, kinds]) => [change, [...kinds]]),
-      shown: judgement.shown,
+      byChange: judgement.byChange,
     },
   };
 }
@@ -86,7 +86,7 @@ export function profileFromJson({
     judgement: {
       changes: new Map(judgement.changes),
       answers: new Map(judgement.answers.map(([change, kinds]) => [change, new Map(kinds)])),
-      shown: judgement.shown,
+      byChange: judgement.byChange,
     },
   };
 }

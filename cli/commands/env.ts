@@ -18,7 +18,7 @@ import { readRunState } from '../view/run-state';
  * code 1 when one fails.
  */
 export async function envCheckCommand({ out }: Context, file: string, { agent }: { agent?: string }): Promise<void> {
-  const source = environmentFile(file);
+  const { path: source } = environmentFile(file);
   const agentPath = agent ?? defaultAgentPath();
   if (agentPath === null)
     throw new CliError('Which agent is it for? Name its file: --agent agent.yaml', {
@@ -49,7 +49,7 @@ export async function envRunCommand(
   file: string,
   { seed, reference }: { seed: number; reference?: boolean },
 ): Promise<void> {
-  const source = environmentFile(file);
+  const { path: source } = environmentFile(file);
   const episode: { seed: number; messages: unknown[]; steps: unknown[]; reward: number | null } = {
     seed,
     messages: [],
@@ -121,7 +121,7 @@ export async function envEditCommand(
     );
     return;
   }
-  const path = environmentFile(file);
+  const { path, content } = environmentFile(file);
   await withTemporal(settings, async ({ client }) => {
     const state = await readRunState(client, runId);
     if (state.status !== 'running')
@@ -140,7 +140,7 @@ export async function envEditCommand(
         },
       );
     }
-    const source = await store.put(folder, 'by-hand.py', readBounded(path, LARGEST_SOURCE_BYTES));
+    const source = await store.put(folder, 'by-hand.py', content);
     const edited: EditedEnvironment = { capabilityId, source };
     await client.workflow.getHandle(runId).signal(MESSAGES.editSignal, edited);
     out.result({ runId, capabilityId, source }, `${runId}: ${basename(path)} is the next attempt for ${capabilityId}`);
@@ -158,16 +158,14 @@ async function agentOfRun(settings: Context['settings'], runId: string): Promise
   }
 }
 
-/** Throws CliError unless the path leads to a source that can be read. */
-function environmentFile(file: string): string {
+/** Path and content of a source. Throws CliError where it cannot be read. */
+function environmentFile(file: string): { path: string; content: Buffer } {
   const path = resolve(file);
   try {
-    readBounded(path, LARGEST_SOURCE_BYTES);
-    return path;
+    return { path, content: readBounded(path, LARGEST_SOURCE_BYTES) };
   } catch (error) {
     if (!(error instanceof UnreadableFileError)) throw error;
-    const problem = error.message.replace(/^is /, 'it is ');
-    throw new CliError(`${path}: ${problem} Name a Python file with class Environment.`, { type: 'Env.NoFile' });
+    throw new CliError(`${path}: ${error.sentence} Name a Python file with class Environment.`, { type: 'Env.NoFile' });
   }
 }
 

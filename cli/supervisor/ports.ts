@@ -32,9 +32,10 @@ export const refuses = async (host: string, port: number): Promise<boolean> =>
 
 /**
  * Ports that systems give to nobody by themselves: below those of outgoing connections, above those of well-known
- * services, and beside the node ports of Kubernetes.
+ * services, and below the node ports of Kubernetes.
  */
 const UNASKED_PORTS = { first: 20_000, count: 10_000 };
+/** Draws before it gives up: so many that fail mean that something else than ports is wrong. */
 const MOST_TRIES = 1_000;
 
 /**
@@ -47,7 +48,8 @@ export async function freePort(host = '127.0.0.1'): Promise<number> {
     if (await isFree(port, host)) return port;
   }
   const { first, count } = UNASKED_PORTS;
-  throw new Error(`No port from ${first} to ${first + count - 1} is free at ${host}.`);
+  const last = first + count - 1;
+  throw new Error(`None of ${MOST_TRIES} ports that were tried from ${first} to ${last} is free at ${host}.`);
 }
 
 /**

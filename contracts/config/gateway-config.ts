@@ -100,7 +100,9 @@ export const gatewayConfigSchema = z.strictObject({
       bodyBytes: count.default(10_000_000).describe('Largest request body.'),
       openBytes: count
         .optional()
-        .describe('Memory for the bodies of all requests under way, in bytes; absent: half of the heap.'),
+        .describe(
+          'Memory for the bodies of all requests under way and their answers, in bytes; absent: half of the heap.',
+        ),
       answerBytes: count.default(64_000_000).describe('Largest answer that is not streamed.'),
       conversations: count
         .default(200_000)

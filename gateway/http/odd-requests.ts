@@ -5,6 +5,9 @@ import { openAiError } from '../../contracts/messages/openai-error';
 import { ApiError } from './errors';
 import { sendError } from './respond';
 
+/** How long the rest of a refused request is read and thrown away, so that its client reads the answer. */
+export const LINGER_MS = 2_000;
+
 /** Statuses and sentences by the codes of Node's parser; all others are no HTTP. */
 const MALFORMED: Readonly<Record<string, [status: number, message: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.'],
@@ -22,6 +25,10 @@ export function answerOddRequests(server: Server): void {
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
     refuse(socket, 405, 'This server is no proxy: it does not take CONNECT.');
+    // Node has let go of this connection: no timeout ends it, and the close of the server would wait for it.
+    socket.resume();
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => clearTimeout(timer));
   });
   server.on('checkExpectation', (request, response) => {
     const error = new ApiError(417, 'This server meets no expectation but 100-continue.');

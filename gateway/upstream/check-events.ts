@@ -6,7 +6,10 @@ const LINE_ENDS = /\r\n|\n|\r/;
 const OTHER_LINES = /^(?::|(?:event|id|retry)(?::|$))/;
 const NO_JSON = 'data that is not JSON';
 
-/** Control characters. JSON has them in no place but between its tokens, and there nobody needs them. */
+/**
+ * Control characters but tab and line ends. JSON has them nowhere; comments, other fields and data that is too large to
+ * parse might.
+ */
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
 
 /** What is wrong with a stream of events, for its client; or how many events with data it has. */
@@ -36,7 +39,8 @@ export function checkEvents(events: Buffer): EventCheck {
       return { fault: 'a line that is no field' };
     }
   }
-  return data === null || isData(data) ? { data: count } : { fault: NO_JSON };
+  if (data === null) return { data: count };
+  return isData(data) ? { data: count + 1 } : { fault: NO_JSON };
 }
 
 function isData(data: string): boolean {

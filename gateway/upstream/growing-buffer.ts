@@ -3,7 +3,7 @@ const FIRST_BYTES = 16_384;
 
 /**
  * Bytes that arrive in chunks. What arrives in one chunk is not copied. Further ones are copied into a buffer that
- * doubles, so that many small chunks take no more memory than their bytes, and the time is linear in them.
+ * doubles: many small chunks take at most twice the memory of their bytes, or 16 KB, and the time is linear in them.
  */
 export class GrowingBuffer {
   private buffer: Buffer | null = null;

@@ -9,6 +9,7 @@ const LONGEST_EVENT_BYTES = 16_000_000;
 
 const LF = 0x0a;
 const CR = 0x0d;
+const COLON = 0x3a;
 
 /** A model server's stream cannot be relayed any further. The message is for the client. */
 export class BrokenStream extends Error {
@@ -81,7 +82,9 @@ export class SseRelay {
       const data = rest.take();
       const end = seen + found;
       if (end < data.length) rest.append(data.subarray(end));
-      return this.write(data.subarray(0, end));
+      const goesOn = this.write(data.subarray(0, end));
+      this.options.hold(rest.held);
+      return goesOn;
     }
     if (rest.length > LONGEST_EVENT_BYTES)
       throw new BrokenStream(
@@ -105,7 +108,9 @@ export class SseRelay {
   end(): void {
     const rest = this.rest.take();
     if (rest.length > 0) {
-      if ('fault' in checkEvents(rest))
+      const checked = checkEvents(rest);
+      // A field without data may have been cut off; a comment matters to nobody.
+      if ('fault' in checked || (checked.data === 0 && rest[0] !== COLON))
         return this.fail('The model server ended its answer in the middle of an event.');
       this.send(hideSecretInBytes(Buffer.concat([rest, Buffer.from('\n\n')]), this.secret));
     }

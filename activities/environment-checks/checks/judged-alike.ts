@@ -4,7 +4,7 @@ import { type JudgedVariation, judgementKey, type Judgement } from '../judged-va
 import { CHECK_LIMITS } from '../limits';
 
 /** Fewest tries of a change, in the agent's environment, from which its verdict is known. */
-const FEWEST_KNOWN = 4;
+export const FEWEST_KNOWN = 4;
 /** Fewest tries here. */
 const FEWEST = 4;
 /** Fewest tries that must be judged otherwise: one may be right or wrong by chance. */

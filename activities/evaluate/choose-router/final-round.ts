@@ -64,7 +64,8 @@ export async function playFinal(host: FinalHost, { base, router, served, mixed }
     return { whole, adapters, learned: asServed(withoutLosers(whole, adapters), router, served) };
   };
   const onBase = (tasks: readonly number[]) => mixedOnBaseTasks({ mixed, router: served, base }, tasks, seeds, known);
-  const without = (all: readonly Decisions[], harms?: boolean) => (harms ? all.filter((kind) => kind !== mixed) : all);
+  const withoutMixedIf = (harms: boolean | undefined, all: readonly Decisions[]) =>
+    harms ? all.filter((kind) => kind !== mixed) : all;
   const choose = (left: readonly Decisions[], tasks: readonly number[]) => chooseKind(left, tasks, seeds, known);
 
   const begun = await host.play(rivals, FIRST_SHARE, order);
@@ -72,20 +73,22 @@ export async function playFinal(host: FinalHost, { base, router, served, mixed }
   // It may choose what no rival does.
   const first = await host.play([...rivals, early], 1, begun);
   const judged = judge(early, first);
-  const left = survivors(without([...rivals, judged.learned], onBase(first)?.harms), first, seeds, known);
+  const left = survivors(withoutMixedIf(onBase(first)?.harms, [...rivals, judged.learned]), first, seeds, known);
   host.note('mixed', choose(left, first), first);
 
   // Of one that is left there is nothing to compare.
   const last = left.length > 1 ? await host.play(left, 1, order) : first;
-  const again = left.includes(judged.learned) ? judge(relearned(await host.learn(), early, host), first) : judged;
+  const refitted = left.includes(judged.learned) ? judge(relearned(await host.learn(), early, host), first) : judged;
   // What would be left out now was not judged where nothing was bought.
-  const better = isDeepStrictEqual(leftOutOf(again.adapters), leftOutOf(judged.adapters)) ? again : judged;
+  const counted = isDeepStrictEqual(leftOutOf(refitted.adapters), leftOutOf(judged.adapters)) ? refitted : judged;
   const bothLeft = left.includes(mixed) && (left.includes(served) || left.includes(base));
   const verdict = onBase(bothLeft ? last : first);
-  const leftNow = without(left, verdict?.harms).map((kind) => (kind === judged.learned ? better.learned : kind));
+  const leftNow = withoutMixedIf(verdict?.harms, left).map((kind) =>
+    kind === judged.learned ? counted.learned : kind,
+  );
   const winner = choose(leftNow, last);
   host.note('finalists', winner, last);
-  return { mixed, ...better, first, last, left: leftNow, mixedOnBaseTasks: verdict, winner };
+  return { mixed, ...counted, first, last, left: leftNow, mixedOnBaseTasks: verdict, winner };
 }
 
 /** Tasks on which two of them were compared. */

@@ -88,7 +88,7 @@ const OTHERS = 'others';
 /** What the needs of a task are to an arm: tasks of one group are taken to go alike. */
 function groupOf({ needs }: RoutingTask, arm: string): string {
   // The mixed adapter may have learned one need and not another.
-  if (arm === MIXED) return needs.length > 1 ? 'several' : (needs[0] ?? OTHERS);
+  if (arm === MIXED && needs.length > 0) return needs.length > 1 ? 'several needs' : `need ${needs[0]}`;
   if (!needs.includes(arm)) return OTHERS;
   return needs.length > 1 ? 'its own and others' : 'its own';
 }

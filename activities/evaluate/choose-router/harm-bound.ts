@@ -21,7 +21,7 @@ function moderated(losses: readonly number[]): { mean: number; variance: number;
 }
 
 /** The last rounds play the mixed adapter where these kinds differ from others, which is no random sample. */
-const PLAYED_WHERE_CLOSE: readonly Decisions['kind'][] = ['mixed', 'outcomes-mixed'];
+const MIXED_NOT_SAMPLED: readonly Decisions['kind'][] = ['mixed', 'outcomes-mixed'];
 
 /** Losses of tasks that are alike, and the share of all tasks that they stand for. */
 interface Stratum {
@@ -58,7 +58,7 @@ export function harmOf(
 ): NonNullable<RouterChoice['harm']> | null {
   const compared = new Set(tasks);
   const sampled = (task: number, arm: string) =>
-    compared.has(task) || arm === FOLLOWED || (arm === MIXED && !PLAYED_WHERE_CLOSE.includes(kind));
+    compared.has(task) || arm === FOLLOWED || (arm === MIXED && !MIXED_NOT_SAMPLED.includes(kind));
   const arms = [...new Set(chosen)].filter((arm) => arm !== NONE_LABEL);
   const given = chosen.filter((arm) => arm !== NONE_LABEL).length;
   if (given === 0) return null;

@@ -135,7 +135,7 @@ function competitionTable(choice: RouterChoice): Markup {
   const mixedToo =
     comparedMixed === undefined
       ? ''
-      : `The mixed adapter, alone and as an arm of outcomes-mixed, was compared with the best router on ${plural(comparedMixed, 'task')}. ` +
+      : `The mixed adapter alone was compared with the best router on ${plural(comparedMixed, 'task')}. ` +
         mixedHarmSentence(choice);
   return markup`<h3 id="routers">How the router was chosen</h3>
     <p>

@@ -55,7 +55,7 @@ const target: TargetProfile = {
   tasks: own.slice(0, 60),
   system: [TOLD],
   solved: own.map((task) => ({ prompt: asks(task), reference: task.reference })),
-  judgement: { changes: new Map(), answers: new Map(), shown: [] },
+  judgement: { changes: new Map(), answers: new Map(), byChange: [] },
   train: own.map(asks),
   heldOut: [],
 };

@@ -10,6 +10,16 @@ describe('tasks of a night', () => {
     expect(nightTasks(train, 2, 5)).toEqual([{ start: 100, count: 75 }]);
   });
 
+  test('a night that watches plays the next block as well, and later nights begin where they would have', () => {
+    expect(nightTasks(train, 2, 2, true)).toEqual([{ start: 175, count: 150 }]);
+    expect(nightTasks(train, 2, 3)).toEqual([{ start: 250, count: 75 }]);
+    expect(nightTasks(train, 2, 4, true)).toEqual([
+      { start: 325, count: 75 },
+      { start: 100, count: 75 },
+    ]);
+    expect(nightTasks({ start: 0, count: 8 }, 2, 7, true)).toEqual([{ start: 0, count: 8 }]);
+  });
+
   test('a block wraps at the end, and is never larger than what there is', () => {
     expect(nightTasks({ start: 0, count: 50 }, 2, 3)).toEqual([
       { start: 40, count: 10 },

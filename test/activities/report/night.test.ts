@@ -146,8 +146,7 @@ test.each([
   const night = await withNight(input, 'goes-on');
   const decision = { ...(await getJson(store, night.night!.decision, nightDecisionSchema)), reasons, adapters };
   const ref = await putJson(store, layout.night(runId), 'night-decision.json', decision);
-  const { mixed: _mixed, ...unmixed } = night;
-  await render({ ...unmixed, mixed: null, verdict: 'not-promoted', night: { ...night.night!, decision: ref } });
+  await render({ ...night, mixed: null, verdict: 'not-promoted', night: { ...night.night!, decision: ref } });
   expect((await readNights(store, agent)).nights[0]).toMatchObject({ worked: true, triedAlone: alone });
 });
 

@@ -228,7 +228,7 @@ describe('renderReport', () => {
     const { page } = await render(input);
     const text = page.replace(/\s+/g, ' ');
     expect(text).toContain('The router outcomes-mixed was chosen: the simplest within one standard error of the best.');
-    expect(text).toContain('alone and as an arm of outcomes-mixed, was compared with the best router on 56 tasks.');
+    expect(text).toContain('The mixed adapter alone was compared with the best router on 56 tasks.');
     const [, figure] = /<figure id="router">([^]*?)<\/figure>/.exec(page)!;
     expect(figure).toContain('17 to adapter of all environments mixed');
     expect(figure).toContain('The mixed adapter counts as wrong, however well it does.');

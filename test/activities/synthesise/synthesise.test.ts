@@ -85,7 +85,7 @@ const activities = () =>
       }),
     describeTarget: async () => ({ tools: [TOOL], hasSay: false }),
     profileOfTarget: async () =>
-      ({ judgement: { ...judgementOf([]), shown: [DONE_TWICE] } }) as unknown as TargetProfile,
+      ({ judgement: { ...judgementOf([]), byChange: [DONE_TWICE] } }) as unknown as TargetProfile,
   });
 
 const asked = () => stub.requests.filter(({ body }) => body.response_format?.json_schema.name === 'synthesise');

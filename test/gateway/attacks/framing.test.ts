@@ -1,4 +1,6 @@
 // tier: integration
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { GatewayFixture, versionOf } from '../gateway-fixture';
 import { CHAT, chatBody, expectUnharmed, request, sendBytes, statuses } from './send-bytes';
 
@@ -172,4 +174,14 @@ describe('bytes that are hardly a request', () => {
     await expectUnharmed(fixture, said);
     expect(fixture.replicas[0]!.requests.filter(({ text }) => text.includes('SMUGGLED'))).toEqual([]);
   });
+});
+
+test('a client of CONNECT that neither reads nor closes does not hold up the end of the gateway', async () => {
+  const fixture = await new GatewayFixture().start({ registry: { versions: [versionOf(1, 'weigh')] } });
+  const socket = connect({ port: Number(new URL(fixture.url).port), host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  socket.write('CONNECT 169.254.169.254:80 HTTP/1.1\r\nhost: localhost\r\n\r\nmore');
+  await once(socket, 'readable');
+  await fixture.stop();
+  socket.destroy();
 });

@@ -63,6 +63,20 @@ describe('an answer that a client should not get as it is', () => {
     expect(lastEvent(answer)).toContain(`sent no event with data for ${FIRST_BYTE_MS} ms`);
   });
 
+  it.each(['event: mess', 'id: 1', 'data: {"x":', 'data'])(
+    'that ends in the middle of an event (%s) says so',
+    async (cut) => {
+      const answer = await streamed((response) => void response.end(`${chunkEvent('m', 'good')}${cut}`));
+      expect(answer.text.startsWith(chunkEvent('m', 'good'))).toBe(true);
+      expect(lastEvent(answer)).toContain('in the middle of an event');
+    },
+  );
+
+  it.each(['data: [DONE]', ': the end'])('that ends with %s lacks its blank line only', async (end) => {
+    const answer = await streamed((response) => void response.end(`${chunkEvent('m', 'good')}${end}`));
+    expect(answer.text).toBe(`${chunkEvent('m', 'good')}${end}\n\n`);
+  });
+
   it('comments before the first event do not end a stream that goes on', async () => {
     const answer = await streamed((response) => {
       response.write(': still here\n\n');
