@@ -1,12 +1,24 @@
 import pino from 'pino';
+import { cleanText } from '../contracts/clean-text';
 
 /** Structured log lines on standard output. */
 export type Log = Pick<pino.Logger, 'info' | 'warn' | 'error' | 'debug'>;
 
-/** A log of this level; default WHET_LOG_LEVEL, or `info`. Single requests are in metrics and spans, not in the log. */
-export function createLog(level: string = process.env['WHET_LOG_LEVEL'] || 'info'): Log {
+/**
+ * A log of this level; default WHET_LOG_LEVEL, or `info`. Single requests are in metrics and spans, not in the log.
+ * `destination` takes its lines; default: standard output.
+ */
+export function createLog(
+  level: string = process.env['WHET_LOG_LEVEL'] || 'info',
+  destination: pino.DestinationStream = standardOutput(),
+): Log {
+  // What model servers say is in these lines, and people read them in a terminal.
+  return pino({ level, base: null }, { write: (line: string) => void destination.write(cleanText(line)) });
+}
+
+function standardOutput(): pino.DestinationStream {
   const destination = pino.destination({ sync: false });
   // A full disk, or a reader who closed the pipe: lines are lost until it can be written again, and nothing else.
   destination.on('error', () => undefined);
-  return pino({ level, base: null }, destination);
+  return destination;
 }

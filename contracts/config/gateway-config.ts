@@ -114,7 +114,10 @@ export const gatewayConfigSchema = z.strictObject({
       connectMs: milliseconds.default(2_000),
       firstByteMs: milliseconds
         .default(120_000)
-        .describe('Until a model server begins to answer. A stream goes on no longer than this without data.'),
+        .describe(
+          'Until a model server begins to answer, and from then until an answer that is not streamed has come. A ' +
+            'stream goes on no longer than this without data.',
+        ),
       idleMs: milliseconds.default(60_000).describe('Between two pieces of an answer.'),
       replicaMs: z
         .number()

@@ -10,7 +10,6 @@ import {
   parseInference,
   promptOpening,
 } from '../http/inference-request';
-import { parsedBytes } from '../http/measure-json';
 import { readBody, type ReceivedBody } from '../http/read-body';
 import type { RequestBody } from '../http/replace-model-name';
 import { sendBytes } from '../http/respond';
@@ -76,6 +75,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
         model,
         answerBytes: config.limits.answerBytes,
         answerMemory: exchange.answerMemory,
+        answerMs: config.timeouts.firstByteMs,
       }),
       target,
       handle,
@@ -122,9 +122,9 @@ async function open(
   received: ReceivedBody,
 ): Promise<OpenedRequest> {
   const asked = parseInference(received);
-  const { model, stream, body, values } = asked;
+  const { model, stream, body, parsedBytes } = asked;
   const size = received.bytes.length;
-  exchange.memory.take(size + parsedBytes(size, values));
+  exchange.memory.take(size + parsedBytes);
   const routed = await decide(gateway, exchange, route, asked);
   exchange.routed = routed;
   exchange.span?.set({ 'gen_ai.request.model': model, 'gen_ai.request.stream': stream });
@@ -134,7 +134,7 @@ async function open(
     ...(routed.standsIn && { standsIn: true as const }),
   });
   const recorder = conversation === null ? null : gateway.traces.recorderFor(agent, conversation, answering, asked);
-  exchange.memory.take(body.keepsParsed ? size + parsedBytes(size, values) : size);
+  exchange.memory.take(body.keepsParsed ? size + parsedBytes : size);
   return { routed, recorder, stream, body };
 }
 

@@ -5,7 +5,7 @@ import { schemaProblems } from '../../loaders/schema-problems';
 import { cacheKey } from '../conversations';
 import type { Gateway } from '../gateway';
 import { ApiError } from '../http/errors';
-import { countValues } from '../http/measure-json';
+import { measureParsed } from '../http/measure-json';
 import { readBody } from '../http/read-body';
 import { sendBytes, sendJson } from '../http/respond';
 import type { Client } from '../clients';
@@ -130,7 +130,7 @@ function parseOutcome(body: Buffer): Outcome {
   } catch {
     throw new ApiError(400, 'The request body is not JSON.', { code: 'invalid_json' });
   }
-  if (typeof raw === 'object' && raw !== null) countValues(raw, body.length);
+  if (typeof raw === 'object' && raw !== null) measureParsed(raw, body.length);
   const parsed = outcomeSchema.safeParse(raw);
   if (parsed.success) return parsed.data;
   const [problem] = schemaProblems(parsed.error, raw, outcomeSchema);

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { ReadMessage } from '../../contracts/routing/later-turns';
 import { ApiError } from './errors';
-import { countValues, refuseBloated } from './measure-json';
+import { measureParsed, refuseBloated } from './measure-json';
 import { RequestBody } from './replace-model-name';
 import type { ReceivedBody } from './read-body';
 
@@ -11,8 +11,8 @@ export interface InferenceRequest {
   stream: boolean;
   /** All fields, as the client sent them. */
   parsed: Record<string, unknown>;
-  /** Strings, keys, objects and lists in `parsed`. */
-  values: number;
+  /** Memory that `parsed` takes at most, in bytes. */
+  parsedBytes: number;
   body: RequestBody;
 }
 
@@ -34,7 +34,7 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
     throw new ApiError(400, 'The request body must be a JSON object.', { code: 'invalid_json' });
   }
   const fields = parsed as Record<string, unknown>;
-  const values = countValues(fields, bytes.length);
+  const parsedBytes = measureParsed(fields, bytes.length);
   const { model, stream } = fields;
   if (typeof model !== 'string' || model === '') {
     throw new ApiError(400, 'model is missing: it must be a name that GET /v1/models lists.', {
@@ -47,7 +47,7 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
       param: 'stream',
     });
   }
-  return { model, stream: stream === true, parsed: fields, values, body: new RequestBody(body, fields) };
+  return { model, stream: stream === true, parsed: fields, parsedBytes, body: new RequestBody(body, fields) };
 }
 
 /** The opening of a conversation: what identifies it, and what the router reads. */

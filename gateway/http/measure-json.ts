@@ -7,17 +7,16 @@ const FREE_VALUES = 20_000;
 const BYTES_PER_VALUE = 20;
 /** What an object, a list or a string takes in memory besides its text. */
 const VALUE_BYTES = 100;
+/** What a number, true, false or null takes, with its place in a list that has grown. */
+const PLAIN_BYTES = 40;
 /** Bodies up to this size are parsed before their values are counted. Counting in the bytes would take longer. */
 const SMALL_BYTES = 262_144;
 
 const [QUOTE, BACKSLASH, BRACE, BRACKET] = [0x22, 0x5c, 0x7b, 0x5b];
 
-/** Memory that a parsed body takes at most, in bytes. `values` are its strings, keys, objects and lists. */
-export const parsedBytes = (bytes: number, values: number): number => 2 * bytes + VALUE_BYTES * values;
-
 /**
  * Refuses a large body that would take far more memory when it is parsed than as text, such as `[[],[],[],...]`. Throws
- * ApiError 400. Bodies of the usual size are not read here: `countValues` does the same for them, after parsing.
+ * ApiError 400. Bodies of the usual size are not read here: `measureParsed` does the same for them, after parsing.
  */
 export function refuseBloated(body: Buffer): void {
   if (body.length <= SMALL_BYTES) return;
@@ -37,12 +36,13 @@ export function refuseBloated(body: Buffer): void {
 }
 
 /**
- * Number of strings, keys, objects and lists in a parsed body of `bytes` bytes. Throws ApiError 400 when there are too
- * many, or one is too deep. Not recursive, because the input is a client's.
+ * Memory that a parsed body of `bytes` bytes takes at most, in bytes. Throws ApiError 400 when it has too many strings,
+ * keys, objects and lists, or one is too deep. Not recursive, because the input is a client's.
  */
-export function countValues(value: object, bytes: number): number {
+export function measureParsed(value: object, bytes: number): number {
   const limit = mostValues(bytes);
   let count = 0;
+  let plain = 0;
   let level: object[] = [value];
   for (let depth = 1; level.length > 0; depth++) {
     if (depth > DEEPEST)
@@ -54,12 +54,13 @@ export function countValues(value: object, bytes: number): number {
       for (const one of inner) {
         if (typeof one === 'string') count += 1;
         else if (typeof one === 'object' && one !== null) next.push(one);
+        else plain += 1;
       }
       if (count + next.length > limit) throw tooMany(limit);
     }
     level = next;
   }
-  return count;
+  return 2 * bytes + VALUE_BYTES * count + PLAIN_BYTES * plain;
 }
 
 const mostValues = (bytes: number): number => FREE_VALUES + Math.floor(bytes / BYTES_PER_VALUE);

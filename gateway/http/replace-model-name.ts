@@ -2,6 +2,7 @@
  * Replaces the value of the top-level member `model` in the bytes of a JSON object, and keeps every other byte. So no
  * field is lost, no number loses digits, and 100 KB of messages are not serialised again.
  */
+import { ApiError } from './errors';
 import type { ReceivedBody } from './read-body';
 
 const QUOTE = 0x22;
@@ -143,10 +144,10 @@ export class RequestBody {
    * The body with this model name. The first call changes the bytes in place if there is room, because copies of 100 KB
    * make garbage collections more frequent. Later calls copy, because a server that failed may still be reading the
    * bytes. A body in which `model` occurs twice or is written with escapes is serialised again from `parsed`: no server
-   * must read another name in it than the gateway has read.
+   * must read another name in it than the gateway has read. Throws ApiError 400 where that makes it much larger.
    */
   withModel(model: string): Buffer {
-    if (this.name === null) return Buffer.from(JSON.stringify({ ...this.parsed, model }));
+    if (this.name === null) return this.written({ ...this.parsed, model });
     const { bytes, spare } = this.body;
     const { start, end } = this.name;
     const name = Buffer.from(JSON.stringify(model));
@@ -162,7 +163,20 @@ export class RequestBody {
     this.name = { start, end: end + growth };
     return changed;
   }
+
+  private written(fields: object): Buffer {
+    const text = JSON.stringify(fields);
+    // 9e20 is written with 21 digits.
+    if (text.length > MOST_GROWTH.factor * this.body.bytes.length + MOST_GROWTH.bytes)
+      throw new ApiError(400, 'The request body names model twice or with escapes. Name it once, in plain letters.', {
+        param: 'model',
+      });
+    return Buffer.from(text);
+  }
 }
+
+/** A body that is written again may grow by this factor, and by as much as a small body grows. */
+const MOST_GROWTH = { factor: 2, bytes: 10_000 };
 
 function plainName(bytes: Buffer, parsed: Record<string, unknown>): Range | null {
   const [range, ...others] = allModelRanges(bytes);

@@ -3,6 +3,7 @@ import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
 import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
 import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
 import { rankReplicas } from '../upstream/rank-replicas';
+import { readText } from '../upstream/read-text';
 import type { Replica } from '../upstream/replica';
 import type { RouterDeps, RoutingQuestion } from './router';
 
@@ -110,7 +111,7 @@ async function askReplica(replica: Replica, baseModel: string, body: string, sig
       body,
       signal,
     });
-    const text = await answer.body.text();
+    const text = await readText(answer.body);
     if (answer.statusCode !== 200)
       throw new Error(`A model server answered the router with status ${answer.statusCode}.`);
     return answerSchema.parse(JSON.parse(text)).choices[0]!;

@@ -1,6 +1,7 @@
 import { request } from 'undici';
 import { z } from 'zod';
 import { fnv1a } from '../../contracts/routing/fnv1a';
+import { readText } from '../upstream/read-text';
 
 /** Turns texts into vectors of length 1. The more similar two texts, the larger their inner product. */
 export type Embed = (texts: readonly string[], signal: AbortSignal) => Promise<Float32Array[]>;
@@ -30,6 +31,8 @@ function normalised(vector: Float32Array): Float32Array {
 
 const answerSchema = z.object({ data: z.array(z.object({ index: z.number().int(), embedding: z.array(z.number()) })) });
 const BATCH = 64;
+/** Most bytes of the vectors of a batch: 64 of 16,384 numbers with 20 digits. */
+const MOST_VECTOR_BYTES = 24_000_000;
 
 /** Vectors from an OpenAI-compatible embeddings endpoint. Rejects when it does not return one vector for each text. */
 export function endpointEmbed({ baseUrl, model }: { baseUrl: string; model: string }, apiKey: string | null): Embed {
@@ -46,7 +49,7 @@ export function endpointEmbed({ baseUrl, model }: { baseUrl: string; model: stri
         body: JSON.stringify({ model, input }),
         signal,
       });
-      const text = await body.text();
+      const text = await readText(body, MOST_VECTOR_BYTES);
       if (statusCode !== 200) throw new Error(`The embeddings endpoint answered with status ${statusCode}.`);
       const found = answerSchema.parse(JSON.parse(text)).data.sort((a, b) => a.index - b.index);
       if (found.length !== input.length)

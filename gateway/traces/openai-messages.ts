@@ -34,7 +34,7 @@ export interface ReadAnswer {
 
 interface Delta {
   content?: string | null;
-  tool_calls?: { index: number; id?: string; function?: { name?: string; arguments?: string } }[];
+  tool_calls?: { index: unknown; id?: string; function?: { name?: string; arguments?: string } }[];
 }
 
 interface WireAnswer {
@@ -56,7 +56,8 @@ export function readWhole(body: string): ReadAnswer {
 /** Reads the first choice of a streamed answer from its events. Throws when an event is not valid. */
 export function readStream(body: string): ReadAnswer {
   let content = '';
-  const calls: { id: string; type: 'function'; function: { name: string; arguments: string } }[] = [];
+  // A model server names the indexes: they are no places of a list.
+  const calls = new Map<number, { id: string; type: 'function'; function: { name: string; arguments: string } }>();
   let usage = { promptTokens: 0, completionTokens: 0 };
   for (const line of body.split('\n')) {
     if (!line.startsWith('data:') || line.includes('[DONE]')) continue;
@@ -65,7 +66,9 @@ export function readStream(body: string): ReadAnswer {
     const delta = event.choices?.find(({ index }) => (index ?? 0) === 0)?.delta;
     content += delta?.content ?? '';
     for (const part of delta?.tool_calls ?? []) {
-      const call = (calls[part.index] ??= { id: '', type: 'function', function: { name: '', arguments: '' } });
+      const index = callIndex(part.index);
+      const call = calls.get(index) ?? { id: '', type: 'function', function: { name: '', arguments: '' } };
+      calls.set(index, call);
       call.id += part.id ?? '';
       call.function.name += part.function?.name ?? '';
       call.function.arguments += part.function?.arguments ?? '';
@@ -73,8 +76,13 @@ export function readStream(body: string): ReadAnswer {
   }
   const message = toChatMessage({
     role: 'assistant',
-    content: content === '' && calls.length > 0 ? null : content,
-    tool_calls: calls,
+    content: content === '' && calls.size > 0 ? null : content,
+    tool_calls: [...calls].sort(([a], [b]) => a - b).map(([, call]) => call),
   });
   return { message, ...usage };
+}
+
+function callIndex(index: unknown): number {
+  if (typeof index === 'number' && Number.isSafeInteger(index) && index >= 0) return index;
+  throw new RangeError('A tool call of a streamed answer has no index.');
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { hideSecretInBytes } from '../../contracts/hide-secret';
+import { hideSecret, hideSecretInBytes } from '../../contracts/hide-secret';
 import { type Replica, ClientGone } from './replica';
 import type { MemoryLease } from '../http/memory-budget';
 import { ApiError } from '../http/errors';
@@ -20,6 +20,8 @@ export interface UpstreamRequest {
   answerBytes: number;
   /** Memory that the answer takes until it has gone to the client. */
   answerMemory: MemoryLease;
+  /** Longest time until an answer begins, and from then until one that is not streamed has come, in milliseconds. */
+  answerMs: number;
 }
 
 /** How an attempt ended. Only with `streamed` has anything been written to the client. */
@@ -75,6 +77,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   private readonly answer = new GrowingBuffer();
   private relay: SseRelay | null = null;
   private ended = false;
+  private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly request: UpstreamRequest,
@@ -86,15 +89,22 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   ) {}
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    // undici's own limits begin anew with each preliminary answer and each piece.
+    const { answerMs } = this.request;
+    this.timer = setTimeout(() => {
+      controller.abort(new BrokenStream('timeout', `The model server has not answered within ${answerMs} ms.`));
+    }, answerMs);
     this.handle.abort = () => controller.abort(new ClientGone());
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return;
     this.status = status;
-    this.headers = headers;
+    this.headers = withoutSecret(headers, this.secret);
     const isStream = status === 200 && (headers['content-type'] ?? '').startsWith('text/event-stream');
-    if (!isStream || this.target === null) return;
-    this.relay = this.target.open(headers);
+    if (!isStream || this.target === null) return void this.timer?.refresh();
+    clearTimeout(this.timer);
+    this.relay = this.target.open(this.headers);
     this.relay.secret = this.secret;
   }
 
@@ -155,6 +165,13 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   private finish(result: AttemptResult): void {
     if (this.ended) return;
     this.ended = true;
+    clearTimeout(this.timer);
     this.settle(result);
   }
+}
+
+function withoutSecret(headers: IncomingHttpHeaders, secret: string | null): IncomingHttpHeaders {
+  if (secret === null) return headers;
+  const isClean = (value: string | string[] | undefined) => hideSecret(String(value), secret) === String(value);
+  return Object.fromEntries(Object.entries(headers).filter(([, value]) => isClean(value)));
 }

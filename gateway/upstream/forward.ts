@@ -151,8 +151,8 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
   // Redirections are not followed, and not handed on: a client would send its key to wherever they lead.
   if (status >= 400 && status < 500) {
     if (status === 429 && !triedAll)
-      return { retry: 'busy', error: refusalOf(status, headers, body), mayFallBack: false };
-    throw refusalOf(status, headers, body);
+      return { retry: 'busy', error: refusalOf(status, headers, body, replica.apiKey), mayFallBack: false };
+    throw refusalOf(status, headers, body, replica.apiKey);
   }
   return {
     retry: `status-${status}`,

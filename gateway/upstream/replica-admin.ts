@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import { readText } from './read-text';
 import type { Replica } from './replica';
 
-const modelsSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
+/** Most models that a server may list: it is asked each second. */
+const MOST_MODELS = 10_000;
+const modelsSchema = z.object({ data: z.array(z.object({ id: z.string().max(500) })).max(MOST_MODELS) });
 
 const LIST_MS = 2_000;
 const PROBE_MS = 10_000;
@@ -63,7 +66,7 @@ export class ReplicaAdmin {
       ...(body === null ? {} : { body: JSON.stringify(body) }),
       signal,
     });
-    const text = await answer.body.text();
+    const text = await readText(answer.body);
     if (answer.statusCode !== 200) throw new Error(`${path} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
     return text;
   }

@@ -1,8 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { hideSecret } from '../../contracts/hide-secret';
 import { ApiError } from '../http/errors';
 
 /** Of larger answers, such as embeddings, only the first and last bytes are checked. */
 const PARSED_BYTES = 64_000;
+
+/** Seconds, or a date (RFC 9110, section 10.2.3). */
+const RETRY_AFTER = /^(?:\d{1,9}|[A-Za-z]{3,9}, [\w :-]{10,30})$/;
 
 /** Whether an answer is a JSON object. */
 export function isJsonObject(body: Buffer): boolean {
@@ -26,8 +30,9 @@ interface UpstreamError {
   code?: unknown;
 }
 
-/** The error in a body in OpenAI's format or vLLM's older one; null when the body is anything else. */
+/** The error in a body in OpenAI's format or vLLM's older one; null when the body is anything else, or large. */
 function errorOf(body: Buffer): UpstreamError | null {
+  if (body.length > PARSED_BYTES) return null;
   try {
     const value = JSON.parse(body.toString('utf8')) as { error?: unknown; message?: unknown } | null;
     const error = value?.error ?? (typeof value?.message === 'string' ? value : null);
@@ -42,23 +47,30 @@ export function saysUnknownModel(body: Buffer): boolean {
   const error = errorOf(body);
   return (
     error !== null &&
-    (error.code === 'model_not_found' ||
-      /model .*does not exist/i.test(typeof error.message === 'string' ? error.message : ''))
+    (error.code === 'model_not_found' || (typeof error.message === 'string' && namesNoModel(error.message)))
   );
+}
+
+/** Whether a message has 'model ' and behind it 'does not exist'. Searched once: a server may send a long one. */
+function namesNoModel(message: string): boolean {
+  const text = message.toLowerCase();
+  const model = text.indexOf('model ');
+  return model !== -1 && text.includes('does not exist', model);
 }
 
 /**
  * The error for a client whose request a model server refused. It keeps the server's message, which is about the
- * client's own request, `param`, `code` and `retry-after`.
+ * client's own request, `param`, `code` and `retry-after`. `secret` is the gateway's own key.
  */
-export function refusalOf(status: number, headers: IncomingHttpHeaders, body: Buffer): ApiError {
+export function refusalOf(status: number, headers: IncomingHttpHeaders, body: Buffer, secret: string | null): ApiError {
   const error = errorOf(body);
-  const message =
-    typeof error?.message === 'string' ? error.message : `The model server refused the request with status ${status}.`;
+  // Escapes may have hidden the secret until the body was parsed.
+  const text = (value: unknown): string | null => (typeof value === 'string' ? hideSecret(value, secret) : null);
+  const message = text(error?.message) ?? `The model server refused the request with status ${status}.`;
   const retryAfter = headers['retry-after'];
   return new ApiError(status, message, {
-    param: typeof error?.param === 'string' ? error.param : null,
-    code: typeof error?.code === 'string' ? error.code : null,
-    headers: typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {},
+    param: text(error?.param),
+    code: text(error?.code),
+    headers: typeof retryAfter === 'string' && RETRY_AFTER.test(retryAfter) ? { 'retry-after': retryAfter } : {},
   });
 }

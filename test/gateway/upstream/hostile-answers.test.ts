@@ -1,0 +1,129 @@
+// tier: integration
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { request } from 'undici';
+import { createLog } from '../../../gateway/log';
+import { readStream } from '../../../gateway/traces/openai-messages';
+import { readText } from '../../../gateway/upstream/read-text';
+import { saysUnknownModel } from '../../../gateway/upstream/response-checks';
+import { completion, send } from '../../fakes/replica';
+import { type Answer, GatewayFixture, versionOf } from '../gateway-fixture';
+
+const event = (index: unknown) =>
+  `data: ${JSON.stringify({
+    choices: [{ index: 0, delta: { tool_calls: [{ index, id: 'a', function: { name: 'f', arguments: '{}' } }] } }],
+  })}\n\n`;
+
+describe('tool calls of a streamed answer', () => {
+  it('are as many as there are, whatever their indexes', () => {
+    const { message } = readStream(event(4_000_000_000) + event(2));
+    expect(message.tool_calls).toHaveLength(2);
+  });
+
+  it.each(['__proto__', -1, 1.5, null])('have no index %j', (index) => {
+    expect(() => readStream(event(index))).toThrow(RangeError);
+    expect([]).not.toHaveProperty('id');
+  });
+});
+
+test('a long message of a 404 is searched once', () => {
+  const body = Buffer.from(JSON.stringify({ error: { message: 'model '.repeat(10_000) } }));
+  // Searched from each 'model' on, this takes minutes.
+  for (let i = 0; i < 100; i++) expect(saysUnknownModel(body)).toBe(false);
+  const said = 'The model `a` does not exist.';
+  expect(saysUnknownModel(Buffer.from(JSON.stringify({ error: { message: said } })))).toBe(true);
+});
+
+test('an answer to a question of the gateway itself has a limit', async () => {
+  const server = createServer((_, response) => {
+    const more = setInterval(() => response.write('x'.repeat(100_000)), 1);
+    response.on('close', () => clearInterval(more));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { body } = await request(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  await expect(readText(body, 1_000_000)).rejects.toThrow('more than 1000000 bytes');
+  await new Promise((resolve) => server.close(resolve));
+});
+
+test('lines of the log show what would act on a terminal', () => {
+  const lines: string[] = [];
+  createLog('info', { write: (line) => void lines.push(line) }).error({ error: 'a\u009b2J\u202eb\u001b[0m' }, 'failed');
+  expect(lines.join('')).not.toMatch(/[\u001b\u009b\u202e]/);
+  expect(JSON.parse(lines[0]!)).toMatchObject({ error: 'a\u009b2J\u202eb\u001b[0m' });
+});
+
+const KEY = 'sk-the-gateways-own';
+const ANSWER_MS = 300;
+
+describe('a model server', () => {
+  const fixture = new GatewayFixture();
+  beforeAll(() =>
+    fixture.start({
+      registry: { versions: [versionOf(1, 'weigh')] },
+      config: { retries: 0, limits: { openBytes: 3_000_000 }, timeouts: { firstByteMs: ANSWER_MS } },
+      modelApiKey: KEY,
+    }),
+  );
+  afterAll(() => fixture.stop());
+  afterEach(() => (fixture.replicas[0]!.behaviour = null));
+  const ask = (behave: (response: ServerResponse) => void): Promise<Answer> => {
+    fixture.replicas[0]!.behaviour = (_, response) => {
+      behave(response);
+      return true;
+    };
+    return fixture.chat('hi', { model: 'desk@base' });
+  };
+  const again = (response: ServerResponse, write: () => void) => {
+    const more = setInterval(write, 20);
+    response.on('close', () => clearInterval(more));
+  };
+
+  it.each<[string, (response: ServerResponse) => void]>([
+    [
+      'gives preliminary answers for ever',
+      (response) => again(response, () => void response.socket?.write('HTTP/1.1 103 Early Hints\r\n\r\n')),
+    ],
+    [
+      'gives its answer byte by byte',
+      (response) => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        again(response, () => void response.write(' '));
+      },
+    ],
+  ])('that %s has not answered in time', async (_name, behave) => {
+    const answer = await ask(behave);
+    expect([answer.status, answer.json['error']?.code]).toEqual([504, 'upstream_timeout']);
+  });
+
+  it('does not get the key of the gateway to a client in a header, or in an error with escapes', async () => {
+    const good = await ask((response) =>
+      send(response, 200, completion('desk-base', 'hello'), { 'x-request-id': KEY, 'openai-version': `v ${KEY}` }),
+    );
+    expect([good.headers.get('x-request-id'), good.headers.get('openai-version')]).toEqual([null, null]);
+    const escaped = [...KEY].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join('');
+    const bad = await ask((response) =>
+      send(response, 400, `{"error":{"message":"bad ${escaped}","code":"${escaped}"}}`, { 'retry-after': KEY }),
+    );
+    expect(bad.status).toBe(400);
+    expect(bad.text).not.toContain(KEY);
+    expect(bad.headers.get('retry-after')).toBeNull();
+  });
+
+  it('is not asked where numbers of a body would take more memory than is left', async () => {
+    const x = Array.from({ length: 100_000 }, () => 5e9);
+    const answer = await fixture.chat('hi', { model: 'desk@base', x });
+    expect([answer.status, answer.json['error']?.code]).toEqual([503, 'overloaded']);
+  });
+
+  it('is not sent a body that grows when it is written again', async () => {
+    const numbers = Array.from({ length: 10_000 }, () => '9e20').join();
+    const text = `{"model":"desk@base","model":"desk@base","messages":[{"role":"user","content":"x"}],"x":[${numbers}]}`;
+    const response = await fetch(`${fixture.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: text,
+    });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain('Name it once');
+  });
+});
