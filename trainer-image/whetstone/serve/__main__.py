@@ -118,6 +118,7 @@ def main(argv: list[str] | None = None) -> None:
         _fail(f"{arguments.model} is not a model directory (no config.json); give one written by save_pretrained")
 
     import dataclasses
+    import functools
 
     import torch
     import uvicorn
@@ -127,6 +128,7 @@ def main(argv: list[str] | None = None) -> None:
     from whetstone.tree_hash import tree_sha256
 
     from .app import PolicyServer
+    from .connection import Connection, Room, most_connections
     from .requests import ApiError
 
     try:
@@ -182,6 +184,8 @@ def main(argv: list[str] | None = None) -> None:
 
     config = uvicorn.Config(
         server.app,
+        http=functools.partial(Connection, room=Room(most_connections())),
+        ws="none",
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=arguments.drain_seconds,

@@ -1,0 +1,146 @@
+"""Tier: integration. What connections may send before a request is whole, and how many there may be."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fixtures.server import ServerProcess
+
+ASK = [{"role": "user", "content": "put item 7 on shelf b please"}]
+GET = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
+MEGABYTE = 2**20
+
+FEW_DESCRIPTORS = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+"""
+IMPATIENT = """
+import whetstone.serve.connection as connection
+connection.HEAD_SECONDS = 0.2
+"""
+# Its one place for a connection is taken by whoever has a request under way.
+ONE_CONNECTION = """
+import whetstone.serve.connection as connection
+connection.most_connections = lambda: 1
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tiny_dir: Path) -> Iterator[ServerProcess]:
+    with ServerProcess(tiny_dir, "--served-name", "tiny") as process:
+        yield process
+
+
+def connect(server: ServerProcess) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=60)
+
+
+def answer(client: socket.socket) -> tuple[int, dict]:
+    response = http.client.HTTPResponse(client)
+    response.begin()
+    return response.status, json.loads(response.read())
+
+
+@pytest.mark.parametrize(
+    "start",
+    [GET + b"x: ", GET, b"GET /", GET + b"transfer-encoding: chunked\r\n\r\n1;", GET[:-2] + b"\r\ncookie: a\r\n"],
+    ids=["one header", "many headers", "url", "chunk extension", "headers after a cookie"],
+)
+def test_a_head_without_end_is_cut(server: ServerProcess, start: bytes) -> None:
+    more = b"h: v\r\n" * 20_000 if start.endswith(b"\n") else b"a" * 120_000
+    with connect(server) as client, contextlib.suppress(OSError):
+        client.sendall(start)
+        for _ in range(16 * MEGABYTE // len(more)):
+            client.sendall(more)
+        pytest.fail("16 MiB were taken")
+    assert server.request("GET", "/healthz")[0] == 200
+
+
+def test_trailers_without_end_are_cut_and_never_headers(server: ServerProcess) -> None:
+    body = json.dumps({"model": "tiny", "messages": ASK, "max_tokens": 1}).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    head += b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n" % (len(body), body)
+    with connect(server) as client:
+        client.sendall(head + b"origin: https://evil.example\r\n\r\n")
+        assert answer(client)[0] == 200
+    with connect(server) as client, contextlib.suppress(OSError):
+        client.sendall(head)
+        for _ in range(160):
+            client.sendall(b"h: v\r\n" * 20_000)
+        pytest.fail("16 MiB of trailers were taken")
+
+
+@pytest.mark.parametrize("head", [GET + b"x: " + b"a" * 200_000, b"GET /" + b"a" * 200_000])
+def test_a_long_head_is_refused_in_openais_form(server: ServerProcess, head: bytes) -> None:
+    with connect(server) as client:
+        client.sendall(head)
+        status, body = answer(client)
+        assert (status, body["error"]["code"]) == (431, "headers_too_large")
+
+
+def test_what_is_no_http_is_refused_in_openais_form(server: ServerProcess) -> None:
+    with connect(server) as client:
+        client.sendall(b"no http at all\r\n\r\n")
+        status, body = answer(client)
+        assert (status, set(body["error"])) == (400, {"message", "type", "param", "code"})
+
+
+def test_headers_of_a_usual_size_and_requests_one_after_another_pass(server: ServerProcess) -> None:
+    with connect(server) as client:
+        for _ in range(5):
+            client.sendall(GET + b"cookie: " + b"a" * 60_000 + b"\r\n\r\n")
+            assert answer(client)[0] == 200
+        client.sendall((GET + b"cookie: " + b"a" * 30_000 + b"\r\n\r\n") * 20 + GET + b"connection: close\r\n\r\n")
+        with client.makefile("rb") as answers:
+            assert answers.read().count(b"HTTP/1.1 200 OK") == 21
+
+
+def test_a_connection_that_sends_no_request_is_closed(tiny_dir: Path) -> None:
+    with ServerProcess(tiny_dir, "--served-name", "tiny", patch=IMPATIENT) as process:
+        with connect(process) as silent:
+            assert silent.recv(1) == b""
+        with connect(process) as slow:
+            slow.sendall(GET)
+            status, body = answer(slow)
+            assert (status, body["error"]["code"]) == (408, "request_timeout")
+        with connect(process) as later:
+            later.sendall(GET + b"\r\n")
+            assert answer(later)[0] == 200
+            later.sendall(GET)
+            assert answer(later)[0] == 408
+        with connect(process) as unread:
+            unread.sendall(GET + b"content-length: 1000\r\n\r\n")
+            assert answer(unread)[0] == 200
+            unread.sendall(b"x")
+            assert unread.recv(1) == b""
+        # Others wait for their answer as long as it takes.
+        assert process.chat(messages=ASK, max_tokens=400, temperature=0)["choices"]
+
+
+def test_silent_connections_lock_nobody_out(tiny_dir: Path) -> None:
+    few = ServerProcess(tiny_dir, "--served-name", "tiny", patch=FEW_DESCRIPTORS)
+    with few as process, contextlib.ExitStack() as silent:
+        for _ in range(600):
+            silent.enter_context(connect(process))
+        for _ in range(3):
+            assert process.request("GET", "/healthz")[0] == 200
+            assert process.chat(messages=ASK, max_tokens=1)["choices"]
+
+
+def test_a_request_under_way_keeps_its_connection(tiny_dir: Path) -> None:
+    asked = json.dumps({"model": "tiny", "messages": ASK, "stream": True, "max_tokens": 400}).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    with ServerProcess(tiny_dir, "--served-name", "tiny", patch=ONE_CONNECTION) as process:
+        with connect(process) as first:
+            first.sendall(head + b"content-length: %d\r\n\r\n%b" % (len(asked), asked))
+            assert first.recv(12) == b"HTTP/1.1 200"
+            with connect(process) as second:
+                status, body = answer(second)
+                assert (status, body["error"]["code"]) == (503, "too_many_connections")
+        assert process.chat(messages=ASK, max_tokens=1)["choices"]

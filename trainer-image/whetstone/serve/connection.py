@@ -1,0 +1,186 @@
+"""What a connection may send and how long it may take, before any route is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import json
+import resource
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .requests import ApiError
+
+# Of a request line with its headers, of trailers, and of what surrounds the data of one chunk. What is read at once
+# is looked at in pieces, so up to one piece more is taken.
+HEAD_BYTES, PIECE = 65_536, 16_384
+# Seconds in which a connection must have sent a request's headers.
+HEAD_SECONDS = 15
+# After a refusal: many clients read no answer before they have sent everything.
+DISCARDED_BYTES, DISCARDING_SECONDS = 2**20, 2
+MOST_CONNECTIONS = 4096
+# File descriptors for everything that is no connection, with those that the listener takes in one go.
+OTHER_DESCRIPTORS = 96
+
+
+def most_connections() -> int:
+    """How many connections may be open: what the limit of file descriptors leaves, at most MOST_CONNECTIONS."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return max(16, min(MOST_CONNECTIONS, soft - OTHER_DESCRIPTORS))
+
+
+class Room:
+    """How many connections there may be, and those that make room for others, the oldest first.
+
+    `waiting` are connections for which nothing is being done: no request of theirs has arrived as a whole.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.waiting: dict[Connection, None] = {}
+
+    def add(self, connection: Connection) -> None:
+        """Puts a connection behind all others that wait."""
+        self.remove(connection)
+        self.waiting[connection] = None
+
+    def remove(self, connection: Connection) -> None:
+        """Keeps a connection from being closed for others."""
+        self.waiting.pop(connection, None)
+
+    def close_oldest(self) -> bool:
+        """False: none waits."""
+        oldest = next(iter(self.waiting), None)
+        if oldest is None:
+            return False
+        self.remove(oldest)
+        oldest.transport.abort()
+        return True
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's connection, with limits that it lacks: of headers, of the time for them, and of open connections."""
+
+    def __init__(self, *arguments, room: Room, **named) -> None:
+        super().__init__(*arguments, **named)
+        self._room = room
+        # Bytes since the parser last had something to show for them.
+        self._unused = self._discarded = 0
+        self._in_body = self._refused = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Closes the connection that has waited longest where there are too many."""
+        super().connection_made(transport)
+        if len(self.connections) > self._room.most and not self._room.close_oldest():
+            self._refuse(ApiError(503, "too many requests are under way", code="too_many_connections"))
+            return
+        self._room.add(self)
+        self._start_timer(HEAD_SECONDS, self._expire)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forgets the connection."""
+        self._room.remove(self)
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Hands over what came in, until it is too much."""
+        for start in range(0, len(data), PIECE):
+            piece = data[start : start + PIECE]
+            self._unused += len(piece)
+            if self._refused:
+                break
+            super().data_received(piece)
+            if self._unused > HEAD_BYTES:
+                message = f"the request line and the headers have more than {HEAD_BYTES} bytes"
+                self._refuse(ApiError(431, message, code="headers_too_large"))
+        if self._refused:
+            self._discarded += len(data)
+            if self._discarded > DISCARDED_BYTES:
+                self.transport.abort()
+        # Not while an answer is made: it may take long.
+        elif self._timer is None and not self._is_busy():
+            self._start_timer(HEAD_SECONDS, self._expire)
+
+    def on_message_begin(self) -> None:
+        """Called by the parser."""
+        self._in_body = False
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Called by the parser, also for trailers. These were not there when the request was let in."""
+        if not self._in_body:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Called by the parser."""
+        self._unused, self._in_body = 0, True
+        self._stop_timer()
+        self._room.add(self)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Called by the parser."""
+        self._unused = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Called by the parser. From now on the connection is kept until its answer has been sent."""
+        self._unused, self._in_body = 0, False
+        if self._is_busy():
+            self._room.remove(self)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Called when an answer has been sent."""
+        super().on_response_complete()
+        if not self._is_busy() and not self.transport.is_closing():
+            self._room.add(self)
+
+    def send_400_response(self, msg: str) -> None:
+        """Called when the parser refuses what came in."""
+        self._refuse(ApiError(400, msg))
+
+    def _is_busy(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _expire(self) -> None:
+        self._timer = None
+        if self._unused and not self._in_body:
+            message = f"the headers did not arrive within {HEAD_SECONDS} s"
+            self._refuse(ApiError(408, message, code="request_timeout"))
+        else:
+            self.transport.close()
+
+    def _refuse(self, error: ApiError) -> None:
+        """Answers in OpenAI's form, then reads for a moment what the client still sends, and closes."""
+        if self._refused or self.transport.is_closing():
+            return
+        self._refused = True
+        self._unset_keepalive_if_required()
+        if self._is_busy():
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            # An answer may be half sent.
+            if self.pipeline or self.cycle.response_started:
+                self.transport.abort()
+                return
+        body = json.dumps(error.body()).encode()
+        head = [f"HTTP/1.1 {error.status} {http.HTTPStatus(error.status).phrase}", "content-type: application/json"]
+        head += [f"content-length: {len(body)}", "connection: close", "", ""]
+        self.transport.write("\r\n".join(head).encode() + body)
+        self.transport.write_eof()
+        self._room.add(self)
+        self._start_timer(DISCARDING_SECONDS, self.transport.abort)
+
+    def _start_timer(self, seconds: float, then) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(seconds, then)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
