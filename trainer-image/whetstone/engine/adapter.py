@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
     from torch import nn
 
 MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-_KEY = re.compile(r"layers\.(\d+)\.(?:self_attn|mlp)\.(\w+)\.lora_([AB])\.(?:\w+\.)?weight$")
+# PEFT writes under 2 KB of options. Of a file with factors, what is no number: names, shapes and places of tensors.
+CONFIG_BYTES, HEADER_BYTES = 2**20, 4 * 2**20
+# Of one number: PEFT writes float32 or less.
+NUMBER_BYTES = 4
+# As `training.rank` and vLLM have it.
+MOST_RANK = 512
+_KEY = re.compile(r"layers\.(\d{1,6})\.(?:self_attn|mlp)\.(\w+)\.lora_([AB])\.(?:\w+\.)?weight$")
 
 
 @dataclass(frozen=True)
@@ -34,20 +41,14 @@ class Adapter:
 
     def check(self, shape: LlamaShape, where: str) -> None:
         """Raises ModelError when a part does not fit the base model."""
-        sizes = {
-            "q_proj": (shape.hidden, shape.heads * shape.head_dim),
-            "k_proj": (shape.hidden, shape.kv_heads * shape.head_dim),
-            "v_proj": (shape.hidden, shape.kv_heads * shape.head_dim),
-            "o_proj": (shape.heads * shape.head_dim, shape.hidden),
-            "gate_proj": (shape.hidden, shape.inner),
-            "up_proj": (shape.hidden, shape.inner),
-            "down_proj": (shape.inner, shape.hidden),
-        }
+        sizes = _sizes(shape)
         if not math.isfinite(self.scale):
             raise ModelError(f"{where}: lora_alpha divided by the rank is not finite")
         for (layer, module), (a, b) in self.parts.items():
             if a.dim() != 2 or b.dim() != 2 or a.shape[0] != b.shape[1]:
                 raise ModelError(f"{where}: layer {layer} {module} has factors A and B of different rank")
+            if a.shape[0] < 1:
+                raise ModelError(f"{where}: layer {layer} {module} has factors of rank 0")
             if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
                 raise ModelError(f"{where}: layer {layer} {module} holds numbers that are not finite: train it again")
             if layer >= shape.layers:
@@ -59,12 +60,25 @@ class Adapter:
                 )
 
 
+def _sizes(shape: LlamaShape) -> dict[str, tuple[int, int]]:
+    """Columns and rows of each linear layer."""
+    return {
+        "q_proj": (shape.hidden, shape.heads * shape.head_dim),
+        "k_proj": (shape.hidden, shape.kv_heads * shape.head_dim),
+        "v_proj": (shape.hidden, shape.kv_heads * shape.head_dim),
+        "o_proj": (shape.heads * shape.head_dim, shape.hidden),
+        "gate_proj": (shape.hidden, shape.inner),
+        "up_proj": (shape.hidden, shape.inner),
+        "down_proj": (shape.inner, shape.hidden),
+    }
+
+
 def _collect(tensors: dict[str, torch.Tensor], scale: float, where: str) -> Adapter:
     halves: dict[tuple[int, str], dict[str, torch.Tensor]] = {}
     for name, tensor in tensors.items():
         match = _KEY.search(name)
         if not match or match[2] not in MODULES:
-            raise ModelError(f"{where}: tensor {name} is not a LoRA factor of a Llama linear layer")
+            raise ModelError(f"{where}: tensor {name[:200]} is not a LoRA factor of a Llama linear layer")
         halves.setdefault((int(match[1]), match[2]), {})[match[3]] = tensor.float()
     for (layer, module), pair in halves.items():
         if len(pair) != 2:
@@ -78,35 +92,60 @@ def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
     Raises ModelError for a missing file, another adapter type, or options beyond plain LoRA (DoRA, biases, per-layer
     ranks, fully trained modules).
     """
-    for path in (directory / "adapter_config.json", directory / "adapter_model.safetensors"):
-        if not path.exists():
-            raise ModelError(f"{path} does not exist; give a directory written by PEFT's save_pretrained")
-        # Reading a FIFO would wait for ever.
-        if not path.is_file():
-            raise ModelError(f"{path} is not a file")
-    try:
-        raw = json.loads((directory / "adapter_config.json").read_text())
-        tensors = load_file(directory / "adapter_model.safetensors")
-    except (RecursionError, OSError, ValueError) as error:
-        raise ModelError(f"{directory}: adapter cannot be read: {error}") from None
-    except SafetensorError as error:
-        raise ModelError(f"{directory / 'adapter_model.safetensors'} is damaged: {error}") from None
-    config = directory / "adapter_config.json"
+    config, factors = directory / "adapter_config.json", directory / "adapter_model.safetensors"
+    _check_file(config, CONFIG_BYTES, "more than any options of LoRA need")
+    raw = _read_options(config)
     rank, alpha = (raw.get("r"), raw.get("lora_alpha")) if isinstance(raw, dict) else (None, None)
-    if not isinstance(rank, int) or isinstance(rank, bool) or not 0 < rank < 65536:
-        raise ModelError(f"{config} does not name the rank r, a whole number above 0")
+    if not isinstance(rank, int) or isinstance(rank, bool) or not 0 < rank <= MOST_RANK:
+        raise ModelError(f"{config} does not name the rank r, a whole number of 1 to {MOST_RANK}")
     if not isinstance(alpha, (int, float)) or isinstance(alpha, bool) or not abs(alpha) < 1e9:
         raise ModelError(f"{config} does not name lora_alpha, a finite number")
     if raw.get("peft_type") != "LORA":
-        raise ModelError(f"{directory}: peft_type is {raw.get('peft_type')!r}, only 'LORA' is supported")
+        raise ModelError(f"{directory}: peft_type is {repr(raw.get('peft_type'))[:200]}, only 'LORA' is supported")
     for option in ("use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "lora_bias"):
         if raw.get(option):
             raise ModelError(f"{directory}: LoRA option {option} is not supported")
     if raw.get("bias", "none") != "none":
         raise ModelError(f"{directory}: LoRA with trained biases is not supported")
+    tensors = _read_factors(factors, rank, shape)
     adapter = _collect(tensors, alpha / (math.sqrt(rank) if raw.get("use_rslora") else rank), str(directory))
     adapter.check(shape, str(directory))
     return adapter
+
+
+def _check_file(path: Path, most: int, reason: str) -> None:
+    """Raises ModelError unless the path is a file of at most `most` bytes."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise ModelError(f"{path} does not exist; give a directory written by PEFT's save_pretrained") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{str(path)[:200]} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    # Reading a FIFO would wait for ever.
+    if not stat.S_ISREG(found.st_mode):
+        raise ModelError(f"{path} is not a file")
+    if found.st_size > most:
+        raise ModelError(f"{path} has {found.st_size} bytes, {reason}: at most {most}")
+
+
+def _read_options(config: Path) -> object:
+    try:
+        with config.open("rb") as file:
+            return json.loads(file.read(CONFIG_BYTES))
+    except (RecursionError, OSError, ValueError) as error:
+        raise ModelError(f"{config.parent}: adapter cannot be read: {error}") from None
+
+
+def _read_factors(path: Path, rank: int, shape: LlamaShape) -> dict[str, torch.Tensor]:
+    """The tensors of a file that is no larger than factors of this rank can be; raises ModelError."""
+    numbers = shape.layers * sum(columns + rows for columns, rows in _sizes(shape).values()) * rank
+    _check_file(path, HEADER_BYTES + NUMBER_BYTES * numbers, f"more than factors of rank {rank} need")
+    try:
+        return load_file(path)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path.parent}: adapter cannot be read: {error}") from None
+    except SafetensorError as error:
+        raise ModelError(f"{path} is damaged: {error}") from None
 
 
 def merge_adapters(weighted: list[tuple[Adapter, float]]) -> Adapter:

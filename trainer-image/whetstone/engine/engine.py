@@ -130,9 +130,14 @@ class Engine:
 
     @torch.inference_mode()
     def put_adapter(self, name: str, adapter: Adapter) -> None:
-        """Adds or replaces an adapter; raises ValueError while a request uses one of that name."""
-        self.drop_adapter(name)
+        """Adds or replaces an adapter; raises ValueError while a request uses one of that name.
+
+        Where it raises, the adapter that had this name is still there.
+        """
+        if self.uses(name):
+            raise ValueError(f"adapter {name} is in use")
         self.weights.put_adapter(name, adapter)
+        self._forget(name)
         self._loads += 1
         self._versions[name] = self._loads
 
@@ -141,6 +146,9 @@ class Engine:
         if self.uses(name):
             raise ValueError(f"adapter {name} is in use")
         self.weights.drop_adapter(name)
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
         if name in self._versions:
             self._slots.forget(self._version(name))
             del self._versions[name]

@@ -144,13 +144,23 @@ class Weights:
         return weight * (norm * self.shape.hidden**0.5)
 
     def put_adapter(self, name: str, adapter: Adapter) -> None:
-        """Adds or replaces an adapter."""
-        for index, layer in enumerate(self.layers):
-            for fused_name, modules in FUSED.items():
-                self._put(getattr(layer, fused_name), name, index, modules, adapter)
+        """Adds or replaces an adapter. Where it raises, nothing has changed."""
+        built = [
+            (linear, self._build(linear, index, modules, adapter))
+            for index, layer in enumerate(self.layers)
+            for linear, modules in ((getattr(layer, fused_name), modules) for fused_name, modules in FUSED.items())
+        ]
+        for linear, update in built:
+            if self.merge:
+                linear.merged[name] = update
+            else:
+                linear.parts[name] = update
         self.adapters.add(name)
 
-    def _put(self, linear: FusedLinear, name: str, index: int, modules: tuple[str, ...], adapter: Adapter) -> None:
+    def _build(
+        self, linear: FusedLinear, index: int, modules: tuple[str, ...], adapter: Adapter
+    ) -> torch.Tensor | list[LowRank]:
+        """What stands beside a fused matrix for one adapter: the merged matrix, or the low-rank parts."""
         parts, start = [], 0
         for module in modules:
             width = self._width(module)
@@ -161,12 +171,11 @@ class Weights:
                 parts.append(LowRank(start, start + width, a, b))
             start += width
         if not self.merge:
-            linear.parts[name] = parts
-            return
+            return parts
         merged = linear.base.clone()
         for part in parts:
             merged[:, part.start : part.stop].addmm_(part.a, part.b)
-        linear.merged[name] = merged
+        return merged
 
     def widths(self, modules: tuple[str, ...]) -> list[int]:
         """Output columns of each linear layer in a fused matrix."""
