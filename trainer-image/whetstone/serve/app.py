@@ -17,19 +17,21 @@ from typing import Literal
 
 import jinja2
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from whetstone.chat import Chat
-from whetstone.engine import Adapter, Engine, ModelError, Request, merge_adapters, read_adapter
+from whetstone.engine import Engine, Request
 
+from .adapters import Adapters
 from .answers import Answer
 from .engine_loop import EngineLoop, Ticket
 from .incoming import check_sender, read_json
 from .metrics import Metrics
-from .requests import ApiError, ChatRequest, parse_chat_request
+from .requests import ApiError, ChatRequest, parse_chat_request, printable
 
 # Which of the two ports a route is answered at.
 Side = Literal["api", "admin"]
@@ -62,14 +64,13 @@ class Doors:
         check_sender(http, self.admin_local_only if is_admin else self.local_only, self.names)
         if self.admin_port is not None and side is not None and (side == "admin") != is_admin:
             place = "the port of --admin-port" if side == "admin" else "the other port"
-            raise ApiError(404, f"{http.url.path} is answered at {place}", code="unknown_route")
+            raise ApiError(404, f"{http.scope['path'][:200]} is answered at {place}", code="unknown_route")
 
 
 class PolicyServer:
     """One base model, its adapters, and the routes over them.
 
-    `adapters` maps served names to the directory each came from. A name is taken out before its weights are, so that
-    requests under way finish on the weights they started with. `weights_sha256` is the hash of the base model's
+    `weights_sha256` is the hash of the base model's
     directory (tree_hash). Every answer carries its beginning: a client notices when this address serves another model.
     """
 
@@ -80,11 +81,10 @@ class PolicyServer:
         self.on_death: Callable[[], None] = lambda: None
         self._body_limit = BODY_SLACK + BYTES_OF_CHARACTER * chat.largest_text(engine.length)
         self._tokenizing = ThreadPoolExecutor(1, "tokenize")
-        self._changing = asyncio.Lock()
         self._metrics = Metrics()
         # Set when the process is told to stop: it goes on serving, but wants no further clients.
         self.stopping = False
-        self._adapters: dict[str, str] = {}
+        self._adapters = Adapters(engine, served_name, doors.adapters)
         self._started = int(time.time())
         self._loop: EngineLoop | None = None
         self._driver: asyncio.Task | None = None
@@ -98,8 +98,11 @@ class PolicyServer:
                 Route("/healthz", self._health),
                 Route("/readyz", self._readiness),
             ],
+            exception_handlers={HTTPException: self._no_route},
             lifespan=self._lifespan,
         )
+        # Its answer would lead to the host that the request names, before anybody has looked at that.
+        self.app.router.redirect_slashes = False
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -124,23 +127,29 @@ class PolicyServer:
             traceback.print_exception(error)
             self.on_death()
 
-    def load(self, name: str, directory: str, replace: bool = False) -> None:
+    def load(self, name: str, directory: str) -> None:
         """Loads an adapter before the server runs; raises ApiError."""
-        self._check_name(name, replace)
-        try:
-            self._engine.put_adapter(name, read_adapter(Path(directory), self._engine.weights.shape))
-        except ModelError as error:
-            raise ApiError(400, str(error), "lora_path") from None
-        self._adapters[name] = directory
-
-    def _check_name(self, name: str, replace: bool) -> None:
-        if name == self._served_name or (name in self._adapters and not replace):
-            raise ApiError(400, f"a model called {name} is already served; unload it or take another name", "lora_name")
+        self._adapters.load_at_start(name, directory)
 
     async def _health(self, _http: HttpRequest) -> Response:
         if self._driver is None or self._driver.done():
             return JSONResponse({"status": "engine stopped"}, 503)
         return JSONResponse({"status": "ok", "model": self._served_name})
+
+    async def _no_route(self, http: HttpRequest, error: HTTPException) -> Response:
+        """Answers what has no route here, and a route that is asked with another method."""
+
+        async def refuse(_http: HttpRequest) -> Response:
+            asked = f"{http.method[:20]} {http.scope['path'][:200]}"
+            if error.status_code == 405:
+                allowed = (error.headers or {}).get("Allow", "another method")
+                raise ApiError(405, f"{asked} is no route of this server; it takes {allowed}", code="unknown_method")
+            raise ApiError(error.status_code, f"{asked} is no route of this server", code="unknown_route")
+
+        response = await self._guard(refuse)(http)
+        if response.status_code == error.status_code:
+            response.headers.update(error.headers or {})
+        return response
 
     def _is_ready(self) -> bool:
         return not self.stopping and self._driver is not None and not self._driver.done()
@@ -161,74 +170,28 @@ class PolicyServer:
 
         base = card(self._served_name, self._served_name, None)
         cards = [{**base, "weights_sha256": self._weights_sha256}]
-        cards += [card(name, root, self._served_name) for name, root in self._adapters.items()]
+        cards += [card(name, root, self._served_name) for name, root in self._adapters.roots()]
         return JSONResponse({"object": "list", "data": cards})
 
     async def _load(self, http: HttpRequest) -> Response:
-        name, path, body = await self._adapter_fields(http)
-        replace = body.get("load_inplace") is True
-        async with self._changing:
-            self._check_name(name, replace)
-            if "lora_mixture" in body:
-                adapter = await asyncio.to_thread(self._mixture, body["lora_mixture"])
-                path = f"mixture of {len(body['lora_mixture'])}"
-            else:
-                self._check_folder(path)
-                adapter = await asyncio.to_thread(self._read, path, "lora_path")
-            await self._drain(name)
-            await self._loop.between_steps(lambda: self._engine.put_adapter(name, adapter))
-            self._adapters[name] = path
-        return PlainTextResponse(f"Success: LoRA adapter '{name}' added successfully.")
-
-    def _check_folder(self, path: str) -> None:
-        """Raises ApiError for a path outside the folders of adapters, links followed."""
-        try:
-            found = Path(path).resolve()
-        except (OSError, ValueError, RuntimeError):
-            raise ApiError(400, "lora_path is no path", "lora_path") from None
-        if not Path(path).is_absolute() or not any(found.is_relative_to(folder) for folder in self._doors.adapters):
-            folders = ", ".join(map(str, self._doors.adapters)) or "no folder"
-            message = f"adapters are loaded by absolute path, out of {folders} only; start the server with --adapters"
-            raise ApiError(400, message, "lora_path")
-
-    def _read(self, path: str, field: str) -> Adapter:
-        try:
-            return read_adapter(Path(path), self._engine.weights.shape)
-        except ModelError as error:
-            raise ApiError(400, str(error), field) from None
-
-    def _mixture(self, parts: object) -> Adapter:
-        """The weighted sum of loaded adapters; raises ApiError (400, 404)."""
-        if not isinstance(parts, list) or not parts or not all(_is_part(part) for part in parts):
-            message = 'lora_mixture must be a list of {"lora_name": string, "weight": number above 0}'
-            raise ApiError(400, message, "lora_mixture")
-        for part in parts:
-            if part["lora_name"] not in self._adapters:
-                raise ApiError(404, f"adapter {part['lora_name']} is not loaded", "lora_mixture", "model_not_found")
-        read = [
-            (self._read(self._adapters[part["lora_name"]], "lora_mixture"), float(part["weight"])) for part in parts
-        ]
-        merged = merge_adapters(read)
-        try:
-            merged.check(self._engine.weights.shape, "the mixture")
-        except ModelError as error:
-            raise ApiError(400, str(error), "lora_mixture") from None
-        return merged
+        body = await self._adapter_call(http)
+        if "lora_mixture" not in body:
+            _check_string(body, "lora_path")
+        await self._adapters.load(body, self._loop)
+        return PlainTextResponse(f"Success: LoRA adapter '{printable(body['lora_name'])}' added successfully.")
 
     async def _unload(self, http: HttpRequest) -> Response:
-        name, _, _ = await self._adapter_fields(http)
-        async with self._changing:
-            if name not in self._adapters:
-                raise ApiError(404, f"adapter {name[:200]} is not loaded", "lora_name", "model_not_found")
-            await self._drain(name)
-            await self._loop.between_steps(lambda: self._engine.drop_adapter(name))
-        return PlainTextResponse(f"Success: LoRA adapter '{name}' removed successfully.")
+        body = await self._adapter_call(http)
+        await self._adapters.unload(body["lora_name"], self._loop)
+        return PlainTextResponse(f"Success: LoRA adapter '{printable(body['lora_name'])}' removed successfully.")
 
-    async def _drain(self, name: str) -> None:
-        """Takes the name out of service and waits for the requests that use it."""
-        self._adapters.pop(name, None)
-        while self._engine.uses(name):
-            await asyncio.sleep(0.005)
+    async def _adapter_call(self, http: HttpRequest) -> dict:
+        """The body, with a lora_name; raises ApiError."""
+        body = await read_json(http, BODY_SLACK)
+        if not isinstance(body, dict):
+            raise ApiError(400, "the body must be an object with lora_name")
+        _check_string(body, "lora_name")
+        return body
 
     async def _complete(self, http: HttpRequest) -> Response:
         asked = parse_chat_request(await read_json(http, self._body_limit))
@@ -364,20 +327,11 @@ class PolicyServer:
 
         return guarded
 
-    async def _adapter_fields(self, http: HttpRequest) -> tuple[str, str, dict]:
-        """Name, path (empty where none is needed) and body of an adapter call; raises ApiError."""
-        body = await read_json(http, BODY_SLACK)
-        loads = http.url.path.endswith("/load_lora_adapter")
-        needed = (
-            ("lora_name", "lora_path")
-            if loads and "lora_mixture" not in (body if isinstance(body, dict) else {})
-            else ("lora_name",)
-        )
-        for name in needed:
-            value = body.get(name) if isinstance(body, dict) else None
-            if not isinstance(value, str) or not value or len(value) > 4096:
-                raise ApiError(400, f"{name} must be a non-empty string", name)
-        return body["lora_name"], body.get("lora_path", ""), body
+
+def _check_string(body: dict, name: str) -> None:
+    value = body.get(name)
+    if not isinstance(value, str) or not value or len(value) > 4096:
+        raise ApiError(400, f"{name} must be a non-empty string of at most 4096 characters", name)
 
 
 def _refusal(error: ApiError) -> Response:
@@ -387,10 +341,3 @@ def _refusal(error: ApiError) -> Response:
 
 def _failed(request: Request) -> ApiError:
     return ApiError(500, request.error, "model", "not_finite")
-
-
-def _is_part(part: object) -> bool:
-    if not isinstance(part, dict) or not isinstance(part.get("lora_name"), str):
-        return False
-    weight = part.get("weight")
-    return isinstance(weight, (int, float)) and not isinstance(weight, bool) and 0 < weight < 1e6

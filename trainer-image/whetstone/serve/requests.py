@@ -16,6 +16,11 @@ MAX_CHOICES = 1024
 NEUTRAL = {"n": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0, "logit_bias": {}, "stop": []}
 
 
+def printable(text: str) -> str:
+    """The text with control characters, direction marks and the like written out: it may end up at a terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
 class ApiError(Exception):
     """An answer in OpenAI's error format."""
 
@@ -28,7 +33,7 @@ class ApiError(Exception):
         kind = (
             "NotFoundError" if self.status == 404 else "invalid_request_error" if self.status < 500 else "server_error"
         )
-        return {"error": {"message": str(self), "type": kind, "param": self.param, "code": self.code}}
+        return {"error": {"message": printable(str(self)), "type": kind, "param": self.param, "code": self.code}}
 
 
 @dataclass(frozen=True)
