@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonFault } from '../contracts/json-fault';
 import { StoreCorruptError } from '../store';
 import { CliError } from './errors';
 
@@ -21,7 +22,7 @@ export async function readDamageable<T>(path: string, remedy: string, read: () =
 
 /** What is wrong with a document; null for an error that says nothing about its content. */
 function damage(error: unknown): string | null {
-  if (error instanceof SyntaxError) return `it is not whole JSON (${error.message})`;
+  if (error instanceof SyntaxError) return `it is not whole JSON (${jsonFault(error)})`;
   if (!(error instanceof z.ZodError)) return null;
   const [issue] = error.issues;
   return `${issue?.path.join('.') || 'the document'}: ${issue?.message ?? 'it does not have the expected form'}`;

@@ -40,6 +40,7 @@ export function readBounded(file: string, largest: number): Buffer {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw new UnreadableFileError('there is no such file.', true);
     if (code === 'EAGAIN') throw new UnreadableFileError('has no content of its own: reading it waits for something.');
+    if (code === 'ERR_INVALID_ARG_VALUE') throw new UnreadableFileError('has a NUL character in its name.');
     // A FIFO or socket without another end.
     if (code === 'ENXIO') throw new UnreadableFileError('is not a file.');
     throw new UnreadableFileError(`cannot be read: ${message}.`);

@@ -1,6 +1,16 @@
-import { type Document, isAlias, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isNode,
+  isScalar,
+  LineCounter,
+  parseDocument,
+  visit,
+  type YAMLParseError,
+  type YAMLWarning,
+} from 'yaml';
 import { readBounded, UnreadableFileError } from './read-bounded';
-import { type SpecProblem, shown } from './schema-problems';
+import { fieldName, type SpecProblem } from './schema-problems';
 
 /** Largest file that is read. */
 const LARGEST_BYTES = 1_000_000;
@@ -25,9 +35,9 @@ export function readYaml(file: string): ReadYaml {
     // Tags make sets and maps whose fields no schema sees. What a tag means is not guessed: it is a problem. Keys are
     // compared below, because the library compares each of them with all others.
     const lineCounter = new LineCounter();
-    const options = { schema: 'core', resolveKnownTags: false, uniqueKeys: false, lineCounter } as const;
-    const document = parseDocument(text, options);
-    const faults = [...document.errors, ...document.warnings].map(({ message }) => message.trimEnd());
+    const options = { schema: 'core', resolveKnownTags: false, uniqueKeys: false, prettyErrors: false } as const;
+    const document = parseDocument(text, { ...options, lineCounter });
+    const faults = [...document.errors, ...document.warnings].map((fault) => faultText(fault, lineCounter));
     if (faults.length === 0) faults.push(...keyFaults(document, lineCounter));
     if (faults.length > 0) return { problems: faults.map((message) => ({ path: '', message })) };
     const value: unknown = document.toJS();
@@ -35,9 +45,28 @@ export function readYaml(file: string): ReadYaml {
     JSON.stringify(value);
     return { value };
   } catch (error) {
-    return problem(`its aliases or levels cannot be resolved: ${(error as Error).message.split('\n', 1)[0]}.`);
+    return problem(`its aliases or levels cannot be resolved: ${withoutContent((error as Error).message)}.`);
   }
 }
+
+/** Faults of which the library's own sentence repeats what the file has. */
+const OWN_WORDS: Partial<Record<YAMLParseError['code'], string>> = {
+  TAG_RESOLVE_FAILED: 'A tag cannot be resolved',
+  BAD_DIRECTIVE: 'A directive is not known',
+  BAD_DQ_ESCAPE: 'A text has an escape that YAML does not know',
+};
+
+/**
+ * A fault and its place. Nothing of the file is repeated: the path may lead to any file, as a link does, and whoever
+ * reads the message may not be allowed to read that file.
+ */
+function faultText({ code, message, pos }: YAMLParseError | YAMLWarning, lines: LineCounter): string {
+  const { line, col } = lines.linePos(pos[0]);
+  return `${OWN_WORDS[code] ?? withoutContent(message)} at line ${line}, column ${col}.`;
+}
+
+/** The library puts what it found behind a colon. */
+const withoutContent = (message: string): string => message.replace(/(?<=\S):\s[^]*$/, '').split('\n', 1)[0] ?? '';
 
 /** Keys that occur twice in a map, and keys that are lists or maps, with their lines. */
 function keyFaults(document: Document.Parsed, lines: LineCounter): string[] {
@@ -54,7 +83,7 @@ function keyFaults(document: Document.Parsed, lines: LineCounter): string[] {
         }
         // As keys of the value: 1 and "1" are the same field.
         const name = String(node.value);
-        if (seen.has(name)) faults.push(`the key ${shown(JSON.stringify(name))} in line ${line} is there twice.`);
+        if (seen.has(name)) faults.push(`the key ${JSON.stringify(fieldName(name))} in line ${line} is there twice.`);
         seen.add(name);
       }
       return faults.length > 0 ? visit.BREAK : undefined;

@@ -24,6 +24,12 @@ const SHOWN_LETTERS = 200;
 export const shown = (text: string): string =>
   text.length > SHOWN_LETTERS ? `${text.slice(0, SHOWN_LETTERS)}…` : text;
 
+/**
+ * A key as a message repeats it: only what looks like the name of a field. A line of another file, such as one of
+ * /etc/shadow, is a key as well where it ends with a colon.
+ */
+export const fieldName = (key: string): string => (/^[\w.-]{1,64}$/.test(key) ? key : '(a key that is no word)');
+
 /** Most problems of a file that one message lists. */
 const LISTED_PROBLEMS = 50;
 
@@ -44,15 +50,28 @@ function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] 
   if (issue.code === 'unrecognized_keys') {
     const known = knownFields(schema, raw, issue.path);
     return issue.keys.map((key) => ({
-      path: shown([path, key].filter(Boolean).join('.')),
+      path: shown([path, fieldName(key)].filter(Boolean).join('.')),
       message: `unknown field.${known === null ? '' : ` Known here: ${known.join(', ')}.`}`,
     }));
   }
   const value = valueAt(raw, issue.path);
-  const told = isSecret(issue.path) ? 'what is there' : shown(withoutPasswords(JSON.stringify(value) ?? ''));
+  // What is no map of fields is some other file, which is not repeated: the path may be a link to it.
+  if (issue.path.length === 0) return [{ path, message: `is ${kindOf(value)}. ${allowed(issue)}` }];
+  const told = isSecret(issue.path) ? 'what is there' : shown(withoutPasswords(written(value)));
   const found = value === undefined ? 'is missing' : `${told} is not allowed`;
   return [{ path, message: `${found}. ${allowed(issue)}` }];
 }
+
+/** The kind of a whole document, in words. */
+function kindOf(value: unknown): string {
+  if (value === undefined || value === null) return 'empty';
+  if (Array.isArray(value)) return 'a list, not fields with values';
+  if (typeof value === 'object') return 'not as it should be';
+  return `a ${typeof value === 'string' ? 'text' : typeof value}, not fields with values`;
+}
+
+/** A value as JSON, with the numbers that JSON does not have: 1e400 is Infinity, not null. */
+const written = (value: unknown): string => (typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? ''));
 
 function allowed(issue: Issue): string {
   switch (issue.code) {

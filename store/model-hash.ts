@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import { jsonFault as unquotedFault } from '../contracts/json-fault';
 
 /** File extensions of what belongs to a model or adapter: configuration, tokenizer, weights. */
 const MODEL_FILES = new Set(['.json', '.safetensors', '.jinja', '.txt', '.model']);
@@ -170,7 +171,7 @@ async function jsonFault(path: string): Promise<string | null> {
     JSON.parse(await readFile(path, 'utf8'));
     return null;
   } catch (error) {
-    if (error instanceof SyntaxError) return `is not JSON (${error.message})`;
+    if (error instanceof SyntaxError) return `is not JSON (${unquotedFault(error)})`;
     throw error;
   }
 }

@@ -134,7 +134,9 @@ function parseOutcome(body: Buffer): Outcome {
   const parsed = outcomeSchema.safeParse(raw);
   if (parsed.success) return parsed.data;
   const [problem] = schemaProblems(parsed.error, raw, outcomeSchema);
-  throw new ApiError(400, `${problem?.path ?? ''}: ${problem?.message ?? 'is not allowed.'}`.slice(0, 400), {
-    param: problem?.path ?? null,
+  const field = problem?.path || null;
+  const where = field === null ? 'The request body' : `${field}:`;
+  throw new ApiError(400, `${where} ${problem?.message ?? 'is not allowed.'}`.slice(0, 400), {
+    param: field,
   });
 }

@@ -211,3 +211,24 @@ test('seeds have at most 53 bits', () => {
     /environment\.heldOutSeeds: .*2\^53/,
   );
 });
+
+test.each([
+  ['DB_PASSWORD=hunter2', 'a text'],
+  ['- hunter2', 'a list'],
+  ['4711', 'a number'],
+])('of a file without fields, such as %j, nothing is repeated', (text, kind) => {
+  expect(problemsOf(text)).toBe(`agent.yaml: is ${kind}, not fields with values. Allowed: a value of type object.`);
+});
+
+test('a number that JSON has not is shown as it counts', () => {
+  expect(problemsOf(`${good}training: { rank: 1e400 }\n`)).toContain('training.rank: Infinity is not allowed.');
+});
+
+test('lines that pass for keys are not repeated', () => {
+  const said = problemsOf('root:$y$hunter2:1:::\nbin:*:1:::\n');
+  expect(said).toContain('agent.yaml: (a key that is no word): unknown field.');
+  expect(said).not.toContain('hunter2');
+  expect(problemsOf('root:$y$hunter2:1:::\nroot:$y$hunter2:1:::\n')).toBe(
+    'agent.yaml: the key "(a key that is no word)" in line 2 is there twice.',
+  );
+});

@@ -32,6 +32,25 @@ describe('readYaml', () => {
     expect(read(text)).toEqual({ problems: [{ path: '', message }] });
   });
 
+  // The path may be a link to a file that the reader of the message may not read.
+  it.each([
+    ['a: [hunter2', 'line 1, column 12'],
+    ['a: "hunter2', 'line 1, column 12'],
+    ['a: !hunter2 x', 'A tag cannot be resolved at line 1, column 4.'],
+    ['%hunter2 x\n---\na: 1', 'A directive is not known at line 1, column 1.'],
+    ['a: "\\qhunter2"', 'A text has an escape that YAML does not know at line 1, column 5.'],
+    ['a: *hunter2', 'Unresolved alias (the anchor must be set before the alias)'],
+    ['a: |hunter2\n  x', 'Block scalar header includes extra characters at line 1, column 5.'],
+    ['a: 1\nhunter2', 'line 2, column 1'],
+    ['a: b: hunter2', 'line 1, column 4'],
+    ['x: @hunter2', 'Plain value cannot start with reserved character @ at line 1, column 4.'],
+  ])('tells the place of what is wrong in %j, and nothing of it', (text, says) => {
+    const message = JSON.stringify(read(text));
+    expect(message).toContain('problems');
+    expect(message).toContain(says);
+    expect(message).not.toContain('hunter2');
+  });
+
   it('refuses 200,000 levels', () => {
     expect(read('['.repeat(200_000))).toHaveProperty('problems');
   });
@@ -48,6 +67,10 @@ describe('readBounded', () => {
     // Where this kernel or user has none of it, the other tests remain.
     if (!existsSync('/proc/kmsg')) return;
     expect(() => readBounded('/proc/kmsg', 1_000)).toThrow(UnreadableFileError);
+  });
+
+  it('says what is wrong with a NUL in a path', () => {
+    expect(() => readBounded('a\0b', 10)).toThrow('has a NUL character in its name.');
   });
 
   it('ends behind its limit, whatever size the file system tells', () => {

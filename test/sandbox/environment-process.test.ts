@@ -134,13 +134,32 @@ test('results that do not fit one response line are asked for again, once each',
 });
 
 test('faults of the source are told with its line', async () => {
-  await expect(open('x = (')).rejects.toThrow(/SyntaxError[^]*environment\.py:1 in <module>: x = \(/);
+  await expect(open('x = (')).rejects.toThrow(/SyntaxError[^]*environment\.py:1 in <module>$/);
+  await expect(open('raise ValueError("ours")\nclass Environment: pass')).rejects.toThrow(
+    /ValueError: ours[^]*environment\.py:1 in <module>: raise ValueError\("ours"\)$/,
+  );
   await expect(open('import nowhere')).rejects.toBeInstanceOf(EnvironmentRaised);
   await expect(open('import sys\nsys.exit(0)')).rejects.toBeInstanceOf(EnvironmentRaised);
   await expect(open('class Environment:\n    def step(self, call): pass')).rejects.toThrow(
     /lacks: tools, generate_task, reset, evaluate, reference_solution/,
   );
   await expect(open('Environment = 1')).rejects.toBeInstanceOf(BadReturn);
+});
+
+// Whoever writes an agent.yaml may name any file of the worker's machine as its environment.
+test.each([
+  ['that is no Python', 'DB_PASSWORD = hunter2 !! x', /SyntaxError: invalid syntax[^]*environment\.py:1 in <module>$/],
+  ['of variables', 'A = "x"\nDB_PASSWORD=hunter2', /NameError: its text is not shown[^]*environment\.py:2 in \?$/],
+  ['of fields', 'password: hunter2', /NameError: its text is not shown/],
+  ['with NUL', 'PATH=/bin\0DB_PASSWORD=hunter2', /Error/],
+])('faults of a file %s do not show its content', async (_, source, says) => {
+  const failure: unknown = await open(source).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  expect(failure).toBeInstanceOf(SandboxError);
+  expect((failure as Error).message).toMatch(says);
+  expect((failure as Error).message).not.toContain('hunter2');
 });
 
 test('a hang rejects every waiting request and later ones', async () => {

@@ -191,6 +191,16 @@ describe('a gateway without keys', () => {
     expect(await status(request('POST /v1/outcomes', body))).toBe(400);
   });
 
+  test('outcomes: a body without fields is refused as the body', async () => {
+    const answer = await fixture.post('/v1/outcomes', []);
+    expect(answer.json).toMatchObject({
+      error: {
+        message: 'The request body is a list, not fields with values. Allowed: a value of type object.',
+        param: null,
+      },
+    });
+  });
+
   test.each(['constructor', 'to-string', 'nobody'])('outcomes: agent %s has no conversations', async (agent) => {
     const answer = await fixture.post('/v1/outcomes', { conversation: 'c', reward: 1, agent });
     expect(answer.status === 200 ? answer.json['counted'] : false).toBe(false);

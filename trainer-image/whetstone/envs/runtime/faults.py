@@ -37,6 +37,10 @@ def bad_return(message):
 def describe_exception(error, source_lines):
     """(message, short traceback or None) of an exception of the environment, with the line numbers of its source.
 
+    ``source_lines`` is None for a source that is no environment: it may be any file of the machine that somebody named
+    as one. Then neither its lines nor the exception's text are told, which would be a way to read that file. For the
+    same reason the line of a syntax error is not shown.
+
     The exception is the environment's object: its ``__str__`` may raise or return a hostile subclass of str, so it is
     read with the base classes' own methods and any failure ends in a fixed text.
     """
@@ -53,10 +57,13 @@ def describe_exception(error, source_lines):
             frames.append((step.tb_lineno, code.co_name))
             del frames[:-TRACEBACK_FRAMES]
         step = step.tb_next
-    if type(error) in (SyntaxError, IndentationError, TabError) and error.filename == ENVIRONMENT_FILE:
-        frames.append((error.lineno, "<module>"))
+    if source_lines is None and frames:
+        text = "its text is not shown, because the source names no class `Environment`"
     lines = []
     for number, function in frames:
-        source = source_lines[number - 1].strip()[:160] if 0 < (number or 0) <= len(source_lines) else ""
-        lines.append(f"{ENVIRONMENT_FILE}:{number} in {function}: {source}")
+        place = f"{ENVIRONMENT_FILE}:{number} in {function if source_lines is not None else '?'}"
+        is_shown = source_lines is not None and 0 < (number or 0) <= len(source_lines)
+        lines.append(f"{place}: {source_lines[number - 1].strip()[:160]}" if is_shown else place)
+    if type(error) in (SyntaxError, IndentationError, TabError) and error.filename == ENVIRONMENT_FILE:
+        lines.append(f"{ENVIRONMENT_FILE}:{error.lineno} in <module>")
     return f"{name}: {text}", printable("\n".join(lines)) or None

@@ -31,16 +31,17 @@ class EnvironmentModule:
     """A loaded class ``Environment``. Methods raise RuntimeFault: EnvironmentRaised, BadReturn, BadRequest."""
 
     def __init__(self, source):
-        self.source_lines = source.splitlines()
+        # None until the source turns out to be an environment's: see describe_exception.
+        self.source_lines = None
         module = type(sys)("environment")
         module.__file__ = ENVIRONMENT_FILE
         # dataclasses and pickle look a class's module up by name.
         sys.modules["environment"] = module
 
-        def run():
-            exec(compile(source, ENVIRONMENT_FILE, "exec", dont_inherit=True), module.__dict__)
-
-        self.call("the module", run)
+        code = self.call("the module", lambda: compile(source, ENVIRONMENT_FILE, "exec", dont_inherit=True))
+        if "Environment" in code.co_names:
+            self.source_lines = source.splitlines()
+        self.call("the module", lambda: exec(code, module.__dict__))
         found = module.__dict__.get("Environment")
         if not isinstance(found, type):
             raise bad_return("the module defines no class `Environment`")
