@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { createReadStream } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { z } from 'zod';
@@ -7,7 +6,7 @@ import type { Segment, SegmentLine, SegmentReading } from './artifact-store';
 import { DamagedLines } from './damaged-lines';
 import { onDisk } from './file-errors';
 import { makeFolders } from './folders';
-import { isMissing } from './missing-files';
+import { isMissing, openFile } from './missing-files';
 import { splitLines } from './split-lines';
 
 /** Longest line. A file without line feeds must not fill the memory of its reader. */
@@ -79,7 +78,7 @@ export class LocalSegment implements Segment {
     await this.queue;
     let number = 0;
     try {
-      const parts = createReadStream(this.path, {
+      const parts = (await openFile(this.path)).createReadStream({
         start: from,
         end: to - 1,
         highWaterMark: 1 << 20,

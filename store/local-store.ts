@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { open, readdir, rename, rm, utimes } from 'node:fs/promises';
 import { dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
@@ -17,7 +16,7 @@ import { makeFolder, syncFolder } from './folders';
 import { documentOfFolder, LocalDocuments } from './local-documents';
 import { filesUnder, removeTree } from './local-removal';
 import { LocalSegment } from './local-segment';
-import { isMissing, orIfMissing, readWholeFile } from './missing-files';
+import { isMissing, openFile, orIfMissing, readWholeFile } from './missing-files';
 import { splitLines } from './split-lines';
 
 /** Bytes that are written at a time. */
@@ -33,12 +32,18 @@ const MEDIA_TYPES: Record<string, string> = {
 
 const sha256Hex = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex');
 
+/** Largest artifact that is read as a whole: the largest that Node reads. Longer ones are read by lines. */
+const LARGEST_ARTIFACT_BYTES = 2 ** 31 - 1;
+
+/** The bytes of a file, piece by piece. Rejects as `openFile`. */
+const piecesOf = async (path: string): Promise<AsyncIterable<Buffer>> =>
+  (await openFile(path)).createReadStream({ highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
+
 /** sha256 of a file; null if there is none. */
 async function fileSha256(path: string): Promise<string | null> {
   const hash = createHash('sha256');
   try {
-    for await (const part of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>)
-      hash.update(part);
+    for await (const part of await piecesOf(path)) hash.update(part);
   } catch (error) {
     if (isMissing(error)) return null;
     throw error;
@@ -121,7 +126,7 @@ export class LocalStore implements ArtifactStore {
 
   private async readArtifact(key: string): Promise<Buffer> {
     const path = this.localPath(key);
-    const data = await onDisk(path, orIfMissing(readWholeFile(path), null));
+    const data = await onDisk(path, orIfMissing(readWholeFile(path, LARGEST_ARTIFACT_BYTES), null));
     if (data === null) throw artifactError('missing', key, 'is missing');
     return data;
   }
@@ -144,7 +149,7 @@ export class LocalStore implements ArtifactStore {
     const found = await onDisk(path, fileSha256(path));
     if (found === null) throw artifactError('missing', key, 'is missing');
     if (found !== sha256) throw artifactError('corrupt', key, NOT_ITS_HASH);
-    const parts = createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
+    const parts = await piecesOf(path);
     for await (const { bytes, end, isComplete } of splitLines(parts, { withFeed: true }))
       if (isComplete || (bytes as Buffer).length > 0) yield { line: bytes as Buffer, end };
   }
@@ -250,7 +255,7 @@ async function writeParts(path: string, parts: ArtifactParts): Promise<{ sha256:
 
 /** The bytes of a file from `start` to `end`, fewer where the file is shorter. */
 async function readBytes(path: string, start: number, end: number): Promise<Buffer> {
-  const file = await open(path);
+  const file = await openFile(path);
   try {
     const data = Buffer.alloc(end - start);
     const { bytesRead } = await file.read(data, 0, data.length, start);

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { StoreCorruptError } from './errors';
 
 /** Whether an error of the file system says that there is no such file or folder. */
@@ -15,22 +15,61 @@ export async function orIfMissing<T, U>(result: Promise<T>, otherwise: U): Promi
   }
 }
 
+/** Largest document that is read, in bytes. Registries have a few KB, reports some MB. */
+const LARGEST_DOCUMENT_BYTES = 256 * 2 ** 20;
+/** Bytes read at a time where a file is longer than it said. */
+const PIECE = 65_536;
+
 /**
- * Reads a whole file. A pipe in its place would be waited for, and a device read without end, until the memory is used
- * up: these are refused. Rejects with StoreCorruptError, or with the error of the file system.
+ * Opens a file to read it. A pipe in its place would be waited for, and a device read without end, until the memory is
+ * used up: these are refused. Rejects with StoreCorruptError, or with the error of the file system.
  */
-export async function readWholeFile(path: string): Promise<Buffer> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+export async function openFile(path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
     const found = await file.stat();
     // Reading a directory is an error of the file system, which says more.
-    if (!found.isFile() && !found.isDirectory())
-      throw new StoreCorruptError(`${path} is a pipe, a device or a socket, not a file. Move it away.`);
-    return await file.readFile();
+    if (found.isFile() || found.isDirectory()) return file;
+    throw new StoreCorruptError(`${path} is a pipe, a device or a socket, not a file. Move it away.`);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/**
+ * Reads a whole file of at most `largest` bytes. Rejects as `openFile`, and with StoreCorruptError where it is larger:
+ * what a program wrote as one document never is.
+ */
+export async function readWholeFile(path: string, largest = LARGEST_DOCUMENT_BYTES): Promise<Buffer> {
+  const file = await openFile(path);
+  try {
+    const { size } = await file.stat();
+    if (size > largest) throw tooLarge(path, largest);
+    const pieces: Buffer[] = [];
+    let length = 0;
+    for (;;) {
+      // Some files of /proc say that they are empty.
+      const piece = Buffer.allocUnsafe(length < size ? size - length : PIECE);
+      const { bytesRead } = await file.read(piece, 0, piece.length);
+      if (bytesRead === 0) return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, length);
+      length += bytesRead;
+      if (length > largest) throw tooLarge(path, largest);
+      pieces.push(piece.subarray(0, bytesRead));
+    }
+  } catch (error) {
+    // The system's errors of reading, unlike those of opening, do not say which file it was.
+    if ((error as NodeJS.ErrnoException).syscall === 'read') (error as NodeJS.ErrnoException).path ??= path;
+    throw error;
   } finally {
     await file.close();
   }
 }
+
+const tooLarge = (path: string, largest: number) =>
+  new StoreCorruptError(
+    `${path} is larger than ${largest} bytes, which no file of its kind is. Move it away, or restore it from a backup.`,
+  );
 
 /** Reads a file as UTF-8 text; null if there is none. Rejects as `readWholeFile`. */
 export const readIfExists = async (path: string): Promise<string | null> =>

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { cp, readFile, rename, rm } from 'node:fs/promises';
+import { cp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { type TrainingJob, trainingJobSchema } from '../../contracts/artifacts/training';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
-import { type ArtifactStore, layout, orIfMissing, readRegistry } from '../../store';
+import { type ArtifactStore, layout, orIfMissing, readIfExists, readRegistry } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
 import { activeVersion } from '../active-version';
 import type { PlannedJob } from './training-job';
@@ -29,7 +29,7 @@ export async function withBeginning(
   planned: PlannedJob,
 ): Promise<PlannedJob> {
   const path = join(planned.directory, FOLDER);
-  const begun = await orIfMissing(readFile(join(planned.directory, 'job.json'), 'utf8'), null);
+  const begun = await readIfExists(join(planned.directory, 'job.json'));
   const found = begun === null ? await adapterOf(store, prepared, { agent, name, continues }) : begunFrom(begun);
   // A trainer may write in its job's directory: nothing in there names files of another agent.
   if (found === undefined || !found.key.startsWith(`${layout.adapters(agent)}/`)) return planned;

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { bytesOfQuantity, estimateTrainerMemory, type TrainerMemory } from '../../contracts/trainer-memory';
+import { readBounded } from '../../loaders/read-bounded';
 import { collectedTraces, LocalStore, readTraces } from '../../store';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
@@ -21,11 +21,16 @@ function describeTrial({ backend, kubernetes }: AgentSpec['training']): string {
   return `a Job in namespace ${kubernetes.namespace} with image ${kubernetes.image}, ${devices}, that trains nothing`;
 }
 
+/** Largest config.json that is read, in bytes. */
+const CONFIG_BYTES = 10_000_000;
+
 /** The base model's config.json; null where there is none yet, as for a model that a recipe makes. */
 function readModelConfig({ model }: AgentSpec, folder: string): unknown {
   if (model.path === undefined) return null;
   try {
-    return JSON.parse(readFileSync(join(resolve(folder, model.path), 'config.json'), 'utf8')) as unknown;
+    return JSON.parse(
+      readBounded(join(resolve(folder, model.path), 'config.json'), CONFIG_BYTES).toString('utf8'),
+    ) as unknown;
   } catch {
     return null;
   }

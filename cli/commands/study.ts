@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stabilityStudySchema } from '../../contracts/artifacts/study';
 import { AGENT_NAME } from '../../contracts/config/agent-name';
@@ -11,6 +10,7 @@ import { readDamageable } from '../documents';
 import { CliError } from '../errors';
 import { table } from '../output';
 import { newRunId } from '../run-id';
+import { readWholeFile } from '../../store';
 import { withTemporal } from '../temporal';
 
 /** Most identifications of one study: each costs as much as that of a run. */
@@ -44,7 +44,7 @@ export async function studyStabilityCommand(
     })) as StudyResult;
     const path = join(result.directory, 'study.json');
     const study = await readDamageable(path, 'study.html beside it shows the same result.', async () =>
-      stabilityStudySchema.parse(JSON.parse(await readFile(path, 'utf8'))),
+      stabilityStudySchema.parse(JSON.parse((await readWholeFile(path)).toString('utf8'))),
     );
     const rows = study.capabilities.map((c) => [
       c.name,

@@ -1,9 +1,8 @@
-import { readFile, stat } from 'node:fs/promises';
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { Registry } from '../../contracts/artifacts/registry';
 import { AGENT_NAME } from '../../contracts/config/agent-name';
-import { type ArtifactStore, layout, readRegistry } from '../../store';
+import { type ArtifactStore, layout, readRegistry, readWholeFile } from '../../store';
 import { CliError } from '../errors';
 import { agentOf } from '../view/run-state';
 import { idOf, ownerOf, type RunFacts } from './plan';
@@ -45,7 +44,9 @@ export async function readAgents(store: ArtifactStore, { units }: Inventory): Pr
 
 async function agentOfSpec(store: ArtifactStore, key: string): Promise<string | null> {
   try {
-    return preparedSpecSchema.parse(JSON.parse(await readFile(store.localPath(key), 'utf8'))).spec.name;
+    return preparedSpecSchema.parse(
+      JSON.parse((await readWholeFile(store.localPath(key), MOST_BYTES)).toString('utf8')),
+    ).spec.name;
   } catch {
     return null;
   }
@@ -54,11 +55,11 @@ async function agentOfSpec(store: ArtifactStore, key: string): Promise<string | 
 /** Reads a document as text; empty when it is gone or too large to name anything. */
 export const documentReader =
   (store: ArtifactStore) =>
-  async (key: string): Promise<string> => {
-    const path = store.localPath(key);
-    const size = (await stat(path).catch(() => null))?.size ?? 0;
-    return size > MOST_BYTES ? '' : readFile(path, 'utf8').catch(() => '');
-  };
+  (key: string): Promise<string> =>
+    readWholeFile(store.localPath(key), MOST_BYTES).then(
+      (data) => data.toString('utf8'),
+      () => '',
+    );
 
 /** Ids of the runs and studies that have not ended, with their agents. @throws errors of the server. */
 export async function openRuns(client: Client): Promise<Map<string, string | null>> {

@@ -1,8 +1,7 @@
 import { type Registry } from '../../contracts/artifacts/registry';
 import { reportSchema } from '../../contracts/artifacts/report';
 import { type RunRecord, recordOfReport, runRecordSchema } from '../../contracts/artifacts/run-record';
-import { layout, type LocalStore, orIfMissing, readNights, readRegistry } from '../../store';
-import { readFile } from 'node:fs/promises';
+import { layout, type LocalStore, readIfExists, readNights, readRegistry } from '../../store';
 
 /** One run of an agent, with what it changed in the agent's version. Capabilities by name. */
 export interface Night {
@@ -92,7 +91,7 @@ export function judgedText({ judged }: Pick<Night, 'judged'>): string {
 
 /** The record of a run of an earlier version; null when there is no report, or it is another agent's. */
 async function recordFromReport(store: LocalStore, key: string, agent: string): Promise<RunRecord | null> {
-  const text = await orIfMissing(readFile(store.localPath(key), 'utf8'), null);
+  const text = await readIfExists(store.localPath(key));
   if (text === null) return null;
   const value = JSON.parse(text) as { agent?: unknown } | null;
   return value?.agent === agent ? recordOfReport(reportSchema.parse(value)) : null;

@@ -1,11 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { consensusLabelSchema } from '../../contracts/artifacts/identification';
 import { reportSchema, type TrainedReport } from '../../contracts/artifacts/report';
 import { trainingManifestSchema } from '../../contracts/artifacts/training';
 import { MIXED } from '../../contracts/names';
-import { getJson, layout, type LocalStore, orIfMissing, readRegistry } from '../../store';
+import { getJson, layout, type LocalStore, readIfExists, readRegistry } from '../../store';
 import { problemOf } from '../history/read-history';
 import { addCollected, addTraces } from './conversations';
 import { keys, LineageGraph } from './graph';
@@ -46,7 +45,7 @@ export async function readLineage(store: LocalStore): Promise<StoreLineage> {
   for (const runId of await store.list('runs')) {
     const key = `${layout.report(runId)}/report.json`;
     await read(key, async () => {
-      const text = await orIfMissing(readFile(store.localPath(key), 'utf8'), null);
+      const text = await readIfExists(store.localPath(key));
       if (text !== null) reports.push(lineageSchema.parse(JSON.parse(text)));
     });
   }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { basename, dirname, extname } from 'node:path/posix';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
-import type { ArtifactStore } from '../../store';
+import { type ArtifactStore, readWholeFile } from '../../store';
 
 /**
  * Restores an artifact from a file beside it that has its bytes: a report lies there under a plain name as well.
@@ -14,7 +13,7 @@ export async function restoreFromCopy(store: ArtifactStore, ref: ArtifactRef): P
   for (const name of await store.list(directory)) {
     const key = `${directory}/${name}`;
     if (key === ref.key || extname(name) !== extension) continue;
-    const data = await readFile(store.localPath(key)).catch(() => null);
+    const data = await readWholeFile(store.localPath(key), ref.bytes).catch(() => null);
     if (data?.length !== ref.bytes || createHash('sha256').update(data).digest('hex') !== ref.sha256) continue;
     const stem = basename(ref.key, extension).replace(/-[0-9a-f]{12}$/, '');
     const { mediaType, records } = ref;

@@ -1,16 +1,20 @@
 import { cleanBlock } from '../../contracts/clean-text';
 import type { Arm, Interval } from '../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readWholeFile, StoreCorruptError } from '../../store';
 import { readDamageable } from '../documents';
 import { CliError } from '../errors';
 import { table } from '../output';
 
+const BESIDE = 'report.html beside it shows the same result.';
+
 /** Reads `report.json` of a report's directory. @throws CliError when it is missing or not a report of this version. */
 export async function readReport(directory: string): Promise<Report> {
   const path = join(directory, 'report.json');
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+  const bytes = await readWholeFile(path).catch((error: unknown) => {
+    if (error instanceof StoreCorruptError)
+      throw new CliError(`${error.message} ${BESIDE}`, { type: error.type, cause: error });
     throw new CliError(
       `The report ${path} cannot be read (${(error as Error).message}). ` +
         'Look at it on the machine where the worker ran.',
@@ -20,11 +24,7 @@ export async function readReport(directory: string): Promise<Report> {
       },
     );
   });
-  const document = await readDamageable(
-    path,
-    'report.html beside it shows the same result.',
-    () => JSON.parse(text) as unknown,
-  );
+  const document = await readDamageable(path, BESIDE, () => JSON.parse(bytes.toString('utf8')) as unknown);
   const parsed = reportSchema.safeParse(document);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;

@@ -1,13 +1,15 @@
-import { readFile } from 'node:fs/promises';
 import type { RegistryVersion } from '../../contracts/artifacts/registry';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
-import { type ArtifactStore, layout } from '../../store';
+import { type ArtifactStore, layout, readWholeFile } from '../../store';
 
 /** A task that a capability's adapter solved and the base model did not. */
 export interface Example {
   capabilityId: string;
   task: string;
 }
+
+/** Largest file of trajectories that is read: one that fits into a text. */
+const LARGEST_BYTES = 2 ** 29 - 1024;
 
 /** Enough to tell capabilities apart, and few enough to be compared with in one or two milliseconds. */
 const MOST_PER_CAPABILITY = 500;
@@ -23,7 +25,7 @@ export async function readExamples(store: ArtifactStore, { runId, adapters }: Re
     const stem = `arm-${name.replace(/[^A-Za-z0-9.-]+/g, '-')}-`;
     const file = files.find((candidate) => candidate.startsWith(stem));
     if (file === undefined) return [];
-    const text = await readFile(store.localPath(`${folder}/${file}`), 'utf8');
+    const text = (await readWholeFile(store.localPath(`${folder}/${file}`), LARGEST_BYTES)).toString('utf8');
     return text
       .split('\n')
       .filter(Boolean)

@@ -1,5 +1,6 @@
 // tier: integration
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import {
@@ -7,6 +8,7 @@ import {
   LineFile,
   putLines,
   readIfExists,
+  readWholeFile,
   RecentCache,
   replaceFile,
   StoreCorruptError,
@@ -35,7 +37,42 @@ test('a replaced file has its new content, and no temporary file stays', async (
 
 test('a missing file is null, and a folder in its place is an error', async () => {
   expect(await readIfExists(join(folder, 'missing.txt'))).toBeNull();
-  await expect(readIfExists(folder)).rejects.toMatchObject({ code: 'EISDIR' });
+  await expect(readIfExists(folder)).rejects.toMatchObject({ code: 'EISDIR', path: folder });
+});
+
+test('a file larger than any document is refused before it is read', async () => {
+  const path = join(folder, 'large.json');
+  writeFileSync(path, '');
+  truncateSync(path, 3 * 2 ** 30);
+  await expect(readIfExists(path)).rejects.toThrow(`${path} is larger than 268435456 bytes`);
+  await expect(readWholeFile(path)).rejects.toBeInstanceOf(StoreCorruptError);
+  truncateSync(path, 4);
+  await expect(readWholeFile(path, 3)).rejects.toThrow('is larger than 3 bytes');
+  expect(await readWholeFile(path, 4)).toEqual(Buffer.alloc(4));
+});
+
+test('files that say that they are empty are read up to the limit', async () => {
+  expect((await readWholeFile('/proc/self/status')).toString('utf8')).toContain('Pid:');
+  await expect(readWholeFile('/proc/self/status', 10)).rejects.toThrow('is larger than 10 bytes');
+});
+
+test.each([
+  ['a pipe', (path: string) => void execFileSync('mkfifo', [path])],
+  ['a device', (path: string) => symlinkSync('/dev/zero', path)],
+])('an artifact or segment that became %s is neither waited for nor read', async (_, make) => {
+  const ref = await putLines(store, 'odd', 'lines.jsonl', [{ n: 1 }]);
+  const path = store.localPath(ref.key);
+  rmSync(path);
+  make(path);
+  const refused = { type: 'Store.Corrupt', message: expect.stringContaining(`${path} is a pipe, a device`) as string };
+  await expect(store.get(ref)).rejects.toMatchObject(refused);
+  await expect(store.range(ref, { start: 0, end: 3, sha256: '' })).rejects.toMatchObject(refused);
+  const read = async (lines: AsyncIterable<unknown>) => {
+    for await (const line of lines) expect(line).toBeUndefined();
+  };
+  await expect(read(store.lines(ref))).rejects.toMatchObject(refused);
+  await expect(read(store.segment(ref.key).read(schema))).rejects.toMatchObject(refused);
+  rmSync(path);
 });
 
 test('a line file gives its lines one by one and in order', async () => {

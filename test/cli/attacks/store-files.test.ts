@@ -1,5 +1,14 @@
 // tier: unit
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { layout, LocalStore } from '../../../store';
@@ -108,10 +117,15 @@ test.each<[string, (path: string) => void]>([
   ['a link to itself', (path) => symlinkSync(path, path)],
   ['a link to nothing', (path) => symlinkSync('/nowhere/at/all', path)],
   ['a link to a device', (path) => symlinkSync('/dev/full', path)],
+  ['a file of 3 GB', (path) => (writeFileSync(path, ''), truncateSync(path, 3 * 2 ** 30))],
 ])('a registry that is %s: a sentence, and what it leads to is left alone', async (_name, make) => {
   mkdirSync(dirname(REGISTRY()), { recursive: true });
   make(REGISTRY());
-  for (const { code } of await tell()) expect([1, 2]).toContain(code);
+  const isRead = !_name.startsWith('a link');
+  for (const { code, all } of await tell()) {
+    expect([1, 2]).toContain(code);
+    if (isRead) expect(all).toContain(REGISTRY());
+  }
   expect(readFileSync(secret, 'utf8')).toBe('{"hunter2": "a file of somebody else"}');
   expect(readdirSync(folder).filter((name) => !name.startsWith('home-'))).toEqual(['secret.json']);
 });

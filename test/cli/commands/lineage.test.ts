@@ -1,7 +1,8 @@
 // tier: unit (real store)
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { assembleReport } from '../../../activities/report/assemble-report';
 import { lineageCommand } from '../../../cli/commands/lineage';
 import { createOutput } from '../../../cli/output';
@@ -104,4 +105,14 @@ test('a conversation that base answered came from nothing here', async () => {
 test.each(['nothing', '../../registry', 'ab', '\u001b[2J'])('%j is refused with the kinds of id', async (unknown) => {
   const refused = { type: 'Lineage.NotFound', exitCode: 2, message: expect.stringContaining('AGENT@NUMBER') as string };
   await expect(lineage(unknown)).rejects.toMatchObject(refused);
+});
+
+test('a report or traces that are a pipe are named as damaged', async () => {
+  const paths = [`${layout.report('run-pipe')}/report.json`, `${layout.traces(report.agent, '2026-11-24')}/x.jsonl`];
+  for (const path of paths.map((key) => store.localPath(key))) {
+    mkdirSync(dirname(path), { recursive: true });
+    execFileSync('mkfifo', [path]);
+  }
+  const { damaged } = await lineage(adapter.name);
+  expect(damaged.map(({ file }) => file)).toEqual(expect.arrayContaining(paths.map((key) => store.localPath(key))));
 });

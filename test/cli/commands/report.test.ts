@@ -1,5 +1,6 @@
 // tier: integration
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createReportActivities } from '../../../activities/report';
@@ -44,5 +45,19 @@ describe('`whet report` where no Temporal server answers', () => {
   test('a damaged one is said to be that', async () => {
     writeFileSync(join(directory, 'report.json'), '{');
     await expect(report(runId)).rejects.toThrow(/report\.json.*report\.html beside it/s);
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ['a pipe', (path) => void execFileSync('mkfifo', [path])],
+    ['a device', (path) => symlinkSync('/dev/zero', path)],
+    ['a file of 3 GB', (path) => (writeFileSync(path, ''), truncateSync(path, 3 * 2 ** 30))],
+  ])('one that is %s is neither waited for nor read', async (_, make) => {
+    const path = join(directory, 'report.json');
+    rmSync(path);
+    make(path);
+    await expect(report(runId)).rejects.toMatchObject({
+      type: 'Store.Corrupt',
+      message: expect.stringMatching(/report\.json is (a pipe|larger).*report\.html beside it/s) as string,
+    });
   });
 });

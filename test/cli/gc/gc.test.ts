@@ -1,4 +1,5 @@
 // unit: random stores: what is reachable stays, what is not and is old goes, also when the removal is killed anywhere.
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -334,5 +335,12 @@ test('refuses while a registry cannot be read', async () => {
   population.ageFolders();
   await expect(population.collect()).rejects.toMatchObject({ type: 'Gc.RegistryUnreadable' });
   expect(existsSync(join(population.folder, 'runs', population.runs[0]!.id))).toBe(true);
+  population.dispose();
+});
+
+test('a document that became a pipe is not waited for', async () => {
+  const population = new Population(8);
+  execFileSync('mkfifo', [join(population.folder, 'runs', population.runs[0]!.id, 'pipe.json')]);
+  expect(await documentReader(new LocalStore(population.folder))(`runs/${population.runs[0]!.id}/pipe.json`)).toBe('');
   population.dispose();
 });
