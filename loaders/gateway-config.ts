@@ -1,6 +1,6 @@
 import { type GatewayConfig, gatewayConfigSchema } from '../contracts/config/gateway-config';
 import { readYaml } from './read-yaml';
-import { problemLines, schemaProblems, type SpecProblem } from './schema-problems';
+import { problemLines, schemaProblems, shown, type SpecProblem } from './schema-problems';
 
 /**
  * A gateway configuration cannot be used. The message has a line for each problem: source, field, value and what is
@@ -45,6 +45,16 @@ function crossChecks({ agents, keys, host }: GatewayConfig): SpecProblem[] {
       problems.push({
         path: `agents.${i}.name`,
         message: `${JSON.stringify(name)} is there twice. Allowed: each agent once.`,
+      });
+  });
+  const clients = new Map<string, string>();
+  keys.forEach(({ client, sha256 }, i) => {
+    const first = clients.get(sha256);
+    if (first === undefined) clients.set(sha256, client);
+    else
+      problems.push({
+        path: `keys.${i}.sha256`,
+        message: `${shown(JSON.stringify(client))} has the same key as ${shown(JSON.stringify(first))}. Allowed: each key once.`,
       });
   });
   keys.forEach(({ agents: allowed }, i) => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LONGEST_TIMER_MS } from './milliseconds';
 import { httpUrlSchema } from './http-url';
 
 const count = z.number().int().positive();
@@ -55,6 +56,7 @@ export const analystSpecSchema = z
       .default(2)
       .describe('Times a malformed answer is asked again with its errors.'),
     timeoutSeconds: count
+      .max(Math.floor(LONGEST_TIMER_MS / 1000))
       .default(600)
       .describe(
         'Seconds after which an unanswered question is sent again with the same key; then twice as long each time, ' +

@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { agentNameSchema } from './agent-name';
 import { httpUrlSchema } from './http-url';
+import { milliseconds, millisecondsOrNone } from './milliseconds';
 import { REDACTION_RULES } from './analyst-spec';
 import { routerSettingsSchema } from './router-settings';
 
 const count = z.number().int().positive();
-const milliseconds = z.number().int().positive();
 
 const tracesSchema = z
   .strictObject({
@@ -119,17 +119,11 @@ export const gatewayConfigSchema = z.strictObject({
             'stream goes on no longer than this without data.',
         ),
       idleMs: milliseconds.default(60_000).describe('Between two pieces of an answer.'),
-      replicaMs: z
-        .number()
-        .int()
-        .nonnegative()
+      replicaMs: millisecondsOrNone
         .default(10_000)
         .describe('How long a request waits for a model server when none is ready.'),
       requestBodyMs: milliseconds.default(30_000).describe('Until a client has sent its request.'),
-      unreadyMs: z
-        .number()
-        .int()
-        .nonnegative()
+      unreadyMs: millisecondsOrNone
         .default(0)
         .describe('After SIGTERM, how long connections are still taken while /readyz says no; for load balancers.'),
       drainMs: milliseconds.default(30_000).describe('After that, for requests under way.'),
@@ -151,10 +145,7 @@ export const gatewayConfigSchema = z.strictObject({
         .describe(
           'false: the servers resolve adapters themselves (vLLM filesystem resolver); the gateway only probes.',
         ),
-      drainMs: z
-        .number()
-        .int()
-        .nonnegative()
+      drainMs: millisecondsOrNone
         .default(10_000)
         .describe('An adapter that is no longer wanted stays this long before it is unloaded.'),
     })

@@ -3,13 +3,11 @@
  * What else a new kind needs is in CONTRIBUTING.md.
  */
 import { z } from 'zod';
+import { milliseconds } from './milliseconds';
 
 /** Setting of every router that asks a server: how long its decision may take. */
 const timeLimit = {
-  timeoutMs: z
-    .number()
-    .int()
-    .positive()
+  timeoutMs: milliseconds
     .default(150)
     .describe('Time limit of the routing decision; after it the base model gets the conversation.'),
 };

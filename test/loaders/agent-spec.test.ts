@@ -232,3 +232,10 @@ test('lines that pass for keys are not repeated', () => {
     'agent.yaml: the key "(a key that is no word)" in line 2 is there twice.',
   );
 });
+
+test('the time limit of the analyst is one that a timer can keep', () => {
+  expect(problemsOf(`${good}analyst: { timeoutSeconds: 2147484 }\n`)).toContain(
+    'analyst.timeoutSeconds: 2147484 is not allowed. Allowed: at most 2147483.',
+  );
+  expect(problemsOf(`${good}analyst: { timeoutSeconds: 2147483 }\n`)).toBe('');
+});

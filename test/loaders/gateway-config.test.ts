@@ -19,6 +19,43 @@ test('a configuration that cannot be used: the message has path, value and what 
   ).toThrow('keys.0.agents: there is no agent x. Allowed: desk.');
 });
 
+test('a key that two clients have is refused, with both clients and without its hash', () => {
+  const sha256 = 'f'.repeat(64);
+  const keys = [
+    { client: 'web', sha256 },
+    { client: 'batch', sha256 },
+  ];
+  const agents = [{ name: 'desk', baseModel: 'b', replicas: ['http://x/v1'] }];
+  expect(() => checkGatewayConfig({ version: 1, agents, keys }, 'g')).toThrow(
+    /^g: keys\.1\.sha256: "batch" has the same key as "web"\. Allowed: each key once\.$/,
+  );
+});
+
+// A timer of Node with a longer span ends after 1 ms.
+test.each([
+  ['timeouts', 'connectMs'],
+  ['timeouts', 'firstByteMs'],
+  ['timeouts', 'idleMs'],
+  ['timeouts', 'replicaMs'],
+  ['timeouts', 'requestBodyMs'],
+  ['timeouts', 'unreadyMs'],
+  ['timeouts', 'drainMs'],
+  ['reconcile', 'everyMs'],
+  ['reconcile', 'drainMs'],
+  ['', 'registryPollMs'],
+])('%s.%s has at most 2^31 - 1 ms', (section, field) => {
+  const agents = [{ name: 'desk', baseModel: 'b', replicas: ['http://x/v1'] }];
+  const check = (ms: number) =>
+    checkGatewayConfig({ version: 1, agents, ...(section ? { [section]: { [field]: ms } } : { [field]: ms }) }, 'g');
+  expect(() => check(2 ** 31)).toThrow(`${field}: 2147483648 is not allowed. Allowed: at most 2147483647.`);
+  expect(() => check(2 ** 31 - 1)).not.toThrow();
+});
+
+test('the time limit of a router has at most 2^31 - 1 ms', () => {
+  expect(routerSettingsSchema.safeParse({ timeoutMs: 2 ** 31 }).success).toBe(false);
+  expect(routerSettingsSchema.safeParse({ timeoutMs: 2 ** 31 - 1 }).success).toBe(true);
+});
+
 describe('the settings of a router', () => {
   const check = (router?: unknown) =>
     checkGatewayConfig(

@@ -1,0 +1,10 @@
+import { z } from 'zod';
+
+/** Longest span of a timer, in ms: 24.8 days. A timer of Node with a longer one ends after 1 ms. */
+export const LONGEST_TIMER_MS = 2_147_483_647;
+
+/** A span for a timer, in whole milliseconds, at least 1. */
+export const milliseconds = z.number().int().positive().max(LONGEST_TIMER_MS);
+
+/** The same, or 0. */
+export const millisecondsOrNone = z.number().int().nonnegative().max(LONGEST_TIMER_MS);
