@@ -8,6 +8,7 @@ import { LocalStore } from '../store';
 import { readProcessConfig } from './process-config';
 import { Gateway } from './gateway';
 import { GatewayServer } from './server';
+import { ListenError } from './listen-error';
 import { createLog } from './log';
 import { createTracing } from './opentelemetry';
 
@@ -47,7 +48,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  const isExpected = error instanceof GatewayConfigError || (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-  console.error(isExpected ? (error as Error).message : error);
-  process.exit(error instanceof GatewayConfigError ? 2 : 1);
+  const isWrongInput = error instanceof GatewayConfigError || (error instanceof ListenError && error.isConfiguration);
+  console.error(isWrongInput || error instanceof ListenError ? error.message : error);
+  process.exit(isWrongInput ? 2 : 1);
 });

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { GatewayConfig } from '../contracts/config/gateway-config';
 import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../loaders/gateway-config';
@@ -12,11 +13,13 @@ export interface ProcessConfig {
 }
 
 /**
- * Reads the configuration from WHET_GATEWAY_CONFIG (JSON, set by `whet gateway`) or else the file WHET_GATEWAY_FILE
- * (default gateway.yaml), and the store's folder from WHET_STORE or WHET_HOME. Throws GatewayConfigError.
+ * Reads the configuration from the descriptor WHET_GATEWAY_CONFIG_FD (JSON; `whet gateway` sets it, since a variable of
+ * the environment holds 128 KB), from WHET_GATEWAY_CONFIG (JSON), or else from the file WHET_GATEWAY_FILE (default
+ * gateway.yaml), and the store's folder from WHET_STORE or WHET_HOME. Throws GatewayConfigError.
  */
 export function readProcessConfig(environment: NodeJS.ProcessEnv = process.env): ProcessConfig {
-  const { WHET_GATEWAY_CONFIG: inline, WHET_GATEWAY_FILE: file } = environment;
+  const { WHET_GATEWAY_CONFIG_FD: descriptor, WHET_GATEWAY_FILE: file } = environment;
+  const inline = descriptor ? readFileSync(Number(descriptor), 'utf8') : environment['WHET_GATEWAY_CONFIG'];
   const home = environment['WHET_HOME'] || '.whetstone';
   return {
     gateway: inline

@@ -15,6 +15,7 @@ import { ApiError } from './http/errors';
 import { answerOddRequests, LINGER_MS } from './http/odd-requests';
 import { sendError } from './http/respond';
 import type { Client } from './clients';
+import { ListenError } from './listen-error';
 
 const OPTIONS = {
   keepAliveTimeout: 75_000,
@@ -40,9 +41,9 @@ export class GatewayServer {
     answerOddRequests(this.http);
   }
 
-  /** Resolves with the port of the API; `port` 0 takes a free one. Rejects when the port is taken. */
+  /** Resolves with the port of the API; `port` 0 takes a free one. Rejects with ListenError when it cannot. */
   listen(host: string, port: number): Promise<number> {
-    return listenOn(this.http, host, port);
+    return listenOn(this.http, 'host', host, port);
   }
 
   /** The same for the port of operators. From then on the API's port does not answer for them. */
@@ -51,7 +52,7 @@ export class GatewayServer {
       this.answerOperator(request, response).catch((error: unknown) => this.fail(response, error, {}));
     });
     answerOddRequests(this.admin);
-    return listenOn(this.admin, host, port);
+    return listenOn(this.admin, 'admin.host', host, port);
   }
 
   /**
@@ -187,8 +188,9 @@ export class GatewayServer {
   }
 }
 
-function listenOn(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
+function listenOn(server: Server, field: 'host' | 'admin.host', host: string, port: number): Promise<number> {
+  return new Promise((resolve, rejectWith) => {
+    const reject = (error: Error) => rejectWith(new ListenError(field, `${host}:${port}`, error));
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import type { GatewayConfig } from '../../contracts/config/gateway-config';
 import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../../loaders/gateway-config';
 import { readAgent } from '../agent';
@@ -22,14 +23,18 @@ export interface GatewayFlags {
 export async function gatewayCommand({ settings }: Context, agentPaths: string[], flags: GatewayFlags): Promise<void> {
   const config = gatewayConfig(settings, agentPaths, flags);
   const child = spawn(process.execPath, gatewayArguments(join(projectRoot(), 'dist')), {
-    stdio: 'inherit',
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     env: {
       ...process.env,
       WHET_HOME: settings.home,
       WHET_STORE: settings.storeRoot,
-      WHET_GATEWAY_CONFIG: JSON.stringify(config),
+      WHET_GATEWAY_CONFIG_FD: '3',
     },
   });
+  // A gateway that ends before it has read says why itself.
+  const pipe = child.stdio[3] as Writable;
+  pipe.on('error', () => undefined);
+  pipe.end(JSON.stringify(config));
   // The gateway gets the terminal's Ctrl-C itself; this process only waits for it.
   process.on('SIGINT', () => undefined);
   process.on('SIGTERM', () => child.kill('SIGTERM'));
