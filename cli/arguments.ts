@@ -1,5 +1,5 @@
 /** Readers of arguments and option values, for commander. Each throws for a text that it does not take. */
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { CliError } from './errors';
 
 /** A whole number from 0 to 2^53 - 1. @throws InvalidArgumentError */
@@ -37,6 +37,16 @@ export const shareUpTo =
       });
     return value;
   };
+
+/** Refuses arguments without a letter: a shell makes them of variables that are not set. @throws CliError (exit 2) */
+export function refuseEmpty({ registeredArguments, processedArgs }: Command): void {
+  registeredArguments.forEach((argument, i) => {
+    const given = [processedArgs[i]].flat() as unknown[];
+    if (!given.some((text) => typeof text === 'string' && text.trim() === '')) return;
+    const sentence = `The argument ${argument.name()} is empty: perhaps a variable of the shell is not set.`;
+    throw new CliError(sentence, { type: 'Cli.Usage', exitCode: 2 });
+  });
+}
 
 const CENTURY_MS = 100 * 365 * 86_400_000;
 

@@ -1,7 +1,7 @@
 import { Command, Option, type OutputConfiguration } from 'commander';
 import { IDENTIFY_ARMS } from '../contracts/artifacts/identification';
 import { TASK_QUEUES } from '../contracts/names';
-import { daysOrMore, positiveAmount, positiveNumber, shareUpTo, wholeNumber } from './arguments';
+import { daysOrMore, positiveAmount, positiveNumber, shareUpTo, wholeNumber, refuseEmpty } from './arguments';
 import { answerCommand, approveCommand } from './commands/answers';
 import { type BudgetFlags, budgetCommand } from './commands/budget';
 import { type CanaryFlags, canaryCommand } from './commands/canary';
@@ -53,6 +53,7 @@ export function createProgram({ version = '', output = {} }: ProgramOptions = {}
   const program = new Command('whet')
     .exitOverride()
     .configureOutput(output)
+    .hook('preAction', (_program, command) => refuseEmpty(command))
     .description(
       'Finds what a deployed LLM agent cannot do, trains an adapter for each missing capability, ' +
         'proves the gain and serves it.',

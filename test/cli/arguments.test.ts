@@ -1,4 +1,5 @@
 // tier: unit
+import { runCommandLine } from '../../cli/run-command-line';
 import { daysOrMore, positiveAmount, positiveNumber, wholeNumber } from '../../cli/arguments';
 
 test.each(['9007199254740992', '9007199254740993', '18446744073709551616', '9'.repeat(400)])(
@@ -21,4 +22,17 @@ test('numbers that can be kept are taken', () => {
   expect([wholeNumber('9007199254740991'), positiveAmount('0.5'), daysOrMore('36h')]).toEqual([
     9007199254740991, 0.5, 129_600_000,
   ]);
+});
+
+test.each([
+  ['report', ''],
+  ['status', ' '],
+  ['why', ''],
+  ['cancel', ''],
+  ['canary', ''],
+])('`whet %s %j` says which argument is empty', async (command, name) => {
+  const said: string[] = [];
+  const stream = { write: (text: string) => said.push(text) > 0 };
+  expect(await runCommandLine([command, name], { stdout: stream, stderr: stream })).toBe(2);
+  expect(said.join('')).toMatch(/^whet: The argument [a-z]+ is empty: perhaps a variable of the shell is not set\.\n$/);
 });
