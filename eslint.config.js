@@ -32,7 +32,7 @@ const SHARED_ROOMS = [
 
 /** Parts of gateway/ from the lowest to the highest: a part imports what stands in rows before it (docs/gateway.md). */
 const GATEWAY_ORDER = [
-  ['log.ts', 'opentelemetry.ts', 'process-config.ts', 'http'],
+  ['listen-error.ts', 'log.ts', 'opentelemetry.ts', 'process-config.ts', 'http'],
   ['clients.ts', 'conversations.ts', 'registry-poller.ts'],
   ['upstream'],
   ['routing'],
