@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 
 /** Most bytes of an answer to a question of the gateway's own. */
-export const MOST_ANSWER_BYTES = 4_000_000;
+const MOST_ANSWER_BYTES = 4_000_000;
 
 /**
  * The text of an answer to a question of the gateway's own. Rejects, and closes the connection, when it is larger than
