@@ -209,7 +209,7 @@ ${more}`;
   });
 
   test('an environment that cannot be loaded', async () => {
-    writeFileSync(join(folder, 'parcel_desk.py'), 'raise SystemError("no")\n');
+    writeFileSync(join(folder, 'parcel_desk.py'), 'raise SystemError("no")\nclass Environment: pass\n');
     await expect(prepare()).rejects.toMatchObject({
       type: 'Environment.Failed',
       message: expect.stringContaining('SystemError: no') as string,

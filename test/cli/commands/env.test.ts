@@ -143,7 +143,7 @@ describe('whet env', () => {
 
     test('forges no check', () => {
       const file = join(folder, 'forges.py');
-      writeFileSync(file, `raise ValueError("no${HOSTILE}")\n`);
+      writeFileSync(file, `raise ValueError("no${HOSTILE}")\nclass Environment: pass\n`);
       const { status, stdout } = whet(['check', file, '--agent', agent]);
       expect(status).toBe(1);
       expect(stdout).not.toMatch(ACTING);
@@ -156,7 +156,7 @@ describe('whet env', () => {
       [' without separators of lines', HOSTILE.replaceAll(/\\u202[89]/g, '')],
     ])('is spelled out in an error%s', (_, text) => {
       const file = join(folder, 'fails.py');
-      writeFileSync(file, `raise ValueError("no${text}")\n`);
+      writeFileSync(file, `raise ValueError("no${text}")\nclass Environment: pass\n`);
       const { status, stderr } = whet(['run', file]);
       expect(status).toBe(1);
       expect(stderr).toContain('✓ isolated forged\\u001b]52;c;eA==\\u0007\\u202e\\u009b2J');

@@ -58,7 +58,7 @@ test('validate finds what only shows when a task is played', () => {
 
 test('validate names file, line and exception of an environment that cannot be imported, and --no-run leaves it out', () => {
   const broken = join(folder, 'broken.py');
-  writeFileSync(broken, 'import json\nimport no_such_module\n');
+  writeFileSync(broken, 'import json\nimport no_such_module\nclass Environment: pass\n');
   const { status, stderr } = validate(broken);
   expect(stderr).toContain(`environment.path: ${broken} fails before its first move: `);
   expect(stderr).toContain("No module named 'no_such_module'");
@@ -70,7 +70,7 @@ test('validate names file, line and exception of an environment that cannot be i
 });
 
 test('a run does not try again to import an environment that cannot be imported', async () => {
-  const source = { source: 'import no_such_module\n', trust: 'owner' as const, name: 'broken.py' };
+  const source = { source: 'import no_such_module\nclass Environment: pass\n', trust: 'owner' as const, name: 'broken.py' };
   const restarting = new RestartingEnvironment(openEnvironment, source);
   await expect(restarting.running()).rejects.toMatchObject({
     type: 'Environment.Failed',
