@@ -70,7 +70,11 @@ test('validate names file, line and exception of an environment that cannot be i
 });
 
 test('a run does not try again to import an environment that cannot be imported', async () => {
-  const source = { source: 'import no_such_module\nclass Environment: pass\n', trust: 'owner' as const, name: 'broken.py' };
+  const source = {
+    source: 'import no_such_module\nclass Environment: pass\n',
+    trust: 'owner' as const,
+    name: 'broken.py',
+  };
   const restarting = new RestartingEnvironment(openEnvironment, source);
   await expect(restarting.running()).rejects.toMatchObject({
     type: 'Environment.Failed',
