@@ -45,7 +45,9 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
         { analyst, attempts, signal, setNote: (note) => progress.setNote(note), repetition },
       );
       try {
+        progress.setNote("reads the agent's own environment");
         const messages = synthesisMessages(await readMaterial(input, prepared, signal));
+        progress.setNote(undefined);
         const key = contentKey(
           'synthesise',
           SYNTHESIS_PROMPT_VERSION,
