@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import socket
 import subprocess
 import time
 import urllib.error
@@ -19,6 +18,7 @@ from pathlib import Path
 import pytest
 from policy import make_policy
 from vllm_process import SERVED_NAME
+from whetstone.sampling.local_port import LocalPort
 from whetstone.tree_hash import tree_sha256
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,9 +122,8 @@ def stored(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
 def gateway(request: pytest.FixtureRequest, url: str, stored: tuple, tmp_path: Path) -> Iterator[Served]:
     """The gateway with a router of this kind; its adapters are loaded."""
     store, adapters = stored
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    reserved = LocalPort()
+    port = reserved.number
     # Random weights spread their probability: half of it takes two capabilities more often than not.
     router = {"kind": request.param, "timeoutMs": 30_000, "minCoveredMass": 0.5}
     agent = {"name": "desk", "baseModel": SERVED_NAME, "replicas": [f"{url}/v1"], "router": router}
@@ -144,6 +143,7 @@ def gateway(request: pytest.FixtureRequest, url: str, stored: tuple, tmp_path: P
     finally:
         process.terminate()
         process.wait(30)
+        reserved.close()
 
 
 @pytest.mark.parametrize("gateway", ["logits"], indirect=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
 from pathlib import Path
 
+from whetstone.sampling.local_port import LocalPort
 from whetstone.sampling.vllm_command import server_command, server_environment
 from whetstone.serve.with_vllm import policy_command
 
@@ -26,18 +26,18 @@ class VllmProcess:
     """
 
     def __init__(self, model: Path, log: Path, adapters: bool = True) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url, self._log = f"http://127.0.0.1:{self.port}", log
+        # Kept for as long as the server may run.
+        self._port = LocalPort()
+        port = str(self._port.number)
+        self.url, self._log = f"http://127.0.0.1:{port}", log
         if adapters:
-            argv = ["--model", str(model), "--served-name", SERVED_NAME, "--port", str(self.port)]
+            argv = ["--model", str(model), "--served-name", SERVED_NAME, "--port", port]
             argv += ["--rank", "8", "--adapters", "1"]
             command, environment = policy_command(argv, {**os.environ, "WHET_VLLM_PYTHON": PYTHON}, False)
         else:
             environment = server_environment(dict(os.environ), False)
             command = [
-                *server_command(PYTHON, self.port),
+                *server_command(PYTHON, self._port.number),
                 "--model",
                 str(model),
                 "--dtype",
@@ -62,6 +62,7 @@ class VllmProcess:
             except subprocess.TimeoutExpired:
                 continue
         self._process.wait()
+        self._port.close()
 
     def wait(self) -> None:
         """Returns when the server is ready; fails with the end of its log when it ends, or does not get there."""

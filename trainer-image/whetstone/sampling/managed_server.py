@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
+from .local_port import HOST, LocalPort
 from .sampler import SamplerRefused
 from .supervise import Plan, end_with_parent
 from .vllm_command import ServerNeeds, VllmMissing, server_arguments, server_command, server_environment, vllm_python
@@ -34,13 +34,11 @@ class ManagedServer:
             python = vllm_python(environment)
         except VllmMissing as error:
             raise SamplerRefused(f"training.sampler is managed: {error}") from None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.url, self.key, self.log = f"http://127.0.0.1:{port}", secrets.token_hex(24), log
+        self._port = LocalPort()
+        self.url, self.key, self.log = f"http://{HOST}:{self._port.number}", secrets.token_hex(24), log
         # The key is no argument: other users of the machine can read those.
         variables = {**server_environment(environment, needs.gpu), "VLLM_API_KEY": self.key}
-        command = server_command(python, port)
+        command = server_command(python, self._port.number)
         plan = Plan([*command, *server_arguments(needs)], str(log), GRACE_SECONDS)
         parent = os.getpid()
         self._process = subprocess.Popen(
@@ -85,3 +83,4 @@ class ManagedServer:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        self._port.close()
