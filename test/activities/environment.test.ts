@@ -19,7 +19,7 @@ describe("an agent's own environment that cannot be imported", () => {
   async function prepare(): Promise<RunContext> {
     const context = await fixture.prepare('http://127.0.0.1:9/v1');
     const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
-    const source = 'import no_such_module\n';
+    const source = 'import no_such_module\nclass Environment:\n    pass\n';
     const environmentPath = join(fixture.folder, 'broken.py');
     writeFileSync(environmentPath, source);
     const environmentSha256 = createHash('sha256').update(source).digest('hex');

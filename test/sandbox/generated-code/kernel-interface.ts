@@ -316,7 +316,7 @@ const CALLS: Attempt[] = [
         [`msgrcv ${id}`, `70, ${id}, ctypes.create_string_buffer(64), 8, 0, 0o4000`],
         [`msgctl ${id}`, `71, ${id}, 0, None`],
         [`io_getevents ${id}`, `208, ${id}, 1, 1, None, None`],
-        [`io_pgetevents ${id}`, `333, ${id}, 1, 1, None, None`],
+        [`io_pgetevents ${id}`, `333, ${id}, 1, 1, None, None, None`],
       ]),
     ),
     ['EPERM', 'ENOSYS', 'EINVAL'],
