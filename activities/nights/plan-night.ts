@@ -9,7 +9,7 @@ import { activeVersion, playableVersion } from '../active-version';
 import { readPreparedSpec } from '../prepared-spec';
 import { nightContent } from './night-content';
 import { isWatched } from './drift';
-import { nightTasks } from './night-tasks';
+import { nightTasks, playsEveryTask } from './night-tasks';
 import { remakingCost } from './remaking-cost';
 
 /**
@@ -54,7 +54,13 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
       night,
       active: registry.active,
       measures,
-      why: measures ? measured(version.version, night, { tasks: tasksOf(seeds), live, watches }) : version,
+      why: measures
+        ? measured(version.version, night, {
+            tasks: tasksOf(seeds),
+            live,
+            more: watches && !playsEveryTask(environment.trainSeeds, collect.trials),
+          })
+        : version,
       seeds,
       ...(live > 0 && { live }),
       content,
@@ -84,11 +90,11 @@ const tasksOf = (seeds: NightPlan['seeds']): number => seeds.reduce((sum, { coun
 function measured(
   version: number,
   night: number,
-  { tasks, live, watches }: { tasks: number; live: number; watches: boolean },
+  { tasks, live, more }: { tasks: number; live: number; more: boolean },
 ): string {
-  const more = watches ? ', more than else because something drifts,' : '';
+  const reason = more ? ' (more than usual, because something drifts)' : '';
   const traffic = live > 0 ? ` and identifies with at most ${live} conversations that it answered, too` : '';
-  return `Night ${night} measures version ${version} beside base on ${tasks} train tasks${more}${traffic}.`;
+  return `Night ${night} measures version ${version} beside base on ${tasks} train tasks${reason}${traffic}.`;
 }
 
 /** The active version, where it has adapters that were trained on another base model than today's. */

@@ -119,7 +119,7 @@ describe('a night in which something drifts', () => {
     );
     expect(planned.measure!.seeds.reduce((sum, { count: tasks }) => sum + tasks, 0)).toBe(40);
     const plan = await getJson(fixture.store, planned.plan, nightPlanSchema);
-    expect(plan.why).toContain('on 40 train tasks, more than else because something drifts,');
+    expect(plan.why).toContain('on 40 train tasks (more than usual, because something drifts)');
     // Another version is measured as ever.
     await fixture.promote('run-6', ['a', 'b'], '0'.repeat(64), '2'.repeat(64));
     const other = await fixture.run(
