@@ -2,7 +2,7 @@ import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { Registry } from '../../contracts/artifacts/registry';
 import { AGENT_NAME } from '../../contracts/config/agent-name';
-import { type ArtifactStore, layout, readRegistry, readWholeFile } from '../../store';
+import { type ArtifactStore, isMissing, layout, readRegistry, readWholeFile, StoreCorruptError } from '../../store';
 import { CliError } from '../errors';
 import { agentOf } from '../view/run-state';
 import { idOf, ownerOf, type RunFacts } from './plan';
@@ -52,14 +52,25 @@ async function agentOfSpec(store: ArtifactStore, key: string): Promise<string | 
   }
 }
 
-/** Reads a document as text; empty when it is gone or too large to name anything. */
+/**
+ * Reads a document as text; empty when it is gone, or is none that names anything: too large, a pipe. Rejects with
+ * CliError when it cannot be read now: what it names could not be told from what nothing names.
+ */
 export const documentReader =
   (store: ArtifactStore) =>
-  (key: string): Promise<string> =>
-    readWholeFile(store.localPath(key), MOST_BYTES).then(
-      (data) => data.toString('utf8'),
-      () => '',
-    );
+  async (key: string): Promise<string> => {
+    const path = store.localPath(key);
+    try {
+      return (await readWholeFile(path, MOST_BYTES)).toString('utf8');
+    } catch (cause) {
+      if (isMissing(cause) || cause instanceof StoreCorruptError) return '';
+      throw new CliError(
+        `${path} cannot be read (${(cause as Error).message}), and what it needs must not be removed. ` +
+          'Nothing was removed.',
+        { type: 'Gc.DocumentUnreadable', cause },
+      );
+    }
+  };
 
 /** Ids of the runs and studies that have not ended, with their agents. @throws errors of the server. */
 export async function openRuns(client: Client): Promise<Map<string, string | null>> {

@@ -33,7 +33,7 @@ export interface GcInput {
   now: number;
   /** Agent of each run, where it can be told. */
   agents: ReadonlyMap<string, string>;
-  /** Reads a small document of the store as text; empty when it cannot be read. */
+  /** Reads a small document of the store as text; empty when there is none. Rejects when it cannot be read. */
   read: (key: string) => Promise<string>;
 }
 

@@ -154,6 +154,11 @@ export const COMMAND_FAILURES = {
     meaning: 'An adapter registry cannot be read, so `whet gc` cannot tell what its versions need.',
     remedy: 'Restore the registry that the message names; nothing was removed.',
   },
+  'Gc.DocumentUnreadable': {
+    exitCode: 1,
+    meaning: 'A document of the store cannot be read now, so `whet gc` cannot tell what it needs.',
+    remedy: 'Make the file that the message names readable, then run `whet gc` again; nothing was removed.',
+  },
   'Repair.UnderWay': {
     exitCode: 1,
     meaning: 'Another repair of this run is under way.',

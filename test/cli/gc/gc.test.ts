@@ -344,3 +344,16 @@ test('a document that became a pipe is not waited for', async () => {
   expect(await documentReader(new LocalStore(population.folder))(`runs/${population.runs[0]!.id}/pipe.json`)).toBe('');
   population.dispose();
 });
+
+test('a document that cannot be read ends a collection, which must not guess what it needs', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'whet-gc-'));
+  const read = documentReader(new LocalStore(folder));
+  execFileSync('mkfifo', [join(folder, 'pipe.json')]);
+  expect([await read('none.json'), await read('pipe.json')]).toEqual(['', '']);
+  symlinkSync('loop.json', join(folder, 'loop.json'));
+  await expect(read('loop.json')).rejects.toMatchObject({
+    type: 'Gc.DocumentUnreadable',
+    message: expect.stringMatching(/loop\.json cannot be read \(.*\).*Nothing was removed\.$/) as string,
+  });
+  rmSync(folder, { recursive: true });
+});
